@@ -1,0 +1,117 @@
+# A thin front for meson: `make help` lists what there is.
+
+PREFIX ?= /usr/local
+DESTDIR ?=
+FUZZ_SECONDS ?= 30
+# Further arguments for tests/run.py and tests/bench/bench.py.
+CHECK_ARGS ?=
+BENCH_ARGS ?=
+
+comma := ,
+
+# Debian's own, by their full names: a version manager may have put another python first.
+PYTHON := /usr/bin/python3
+MESON := /usr/bin/meson
+NINJA := /usr/bin/ninja
+
+.DEFAULT_GOAL := all
+.NOTPARALLEL:
+.PHONY: all hello check asan coverage fuzz lint format bench install clean help test-build
+
+# Call as $(call configure,FOLDER,OPTIONS).  Speaks only when there is something to say.
+define configure
+	@test -f $(1)/build.ninja || { \
+		echo "configuring $(1)" >&2; rm -rf $(1)/meson-private; \
+		log=$$($(MESON) setup $(1) $(2) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; }
+endef
+
+# A progress line on a terminal; elsewhere only warnings and errors.
+define compile
+	@if test -t 1; then exec $(NINJA) -C $(1); fi; \
+	log=$$($(NINJA) --quiet -C $(1) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; \
+	case $$log in *warning:*) printf '%s\n' "$$log" >&2 ;; esac
+endef
+
+all: ## build the programs into build/ (the default)
+	$(call configure,build,--buildtype=release --prefix=$(PREFIX))
+	@$(PYTHON) -c 'import json, sys; \
+		options = json.load(open("build/meson-info/intro-buildoptions.json")); \
+		sys.exit(any(o["name"] == "prefix" and o["value"] != sys.argv[1] for o in options))' \
+		$(PREFIX) || $(MESON) configure build -Dprefix=$(PREFIX)
+	$(call compile,build)
+
+hello: ## install what the build needs, build, and run a first program
+	@tools/packages.sh build
+	@$(MAKE) --no-print-directory all
+	@build/sandbox-run run --text --lang python --code 'print("Hello from inside the sandbox")'
+
+check: ## build and run every test
+	@tools/packages.sh check
+	@$(MAKE) --no-print-directory all test-build
+	@$(PYTHON) tests/run.py $(CHECK_ARGS)
+
+# The same code with the switches that let tests turn one mechanism off or make one step fail.
+test-build:
+	$(call configure,build-test,--buildtype=release -Dtest_hooks=true)
+	$(call compile,build-test)
+
+asan: ## unit tests and saved fuzz inputs under AddressSanitizer and UBSan
+	@tools/packages.sh check
+	$(call configure,build-asan,--buildtype=debugoptimized -Db_sanitize=address$(comma)undefined)
+	$(call compile,build-asan)
+	@ASAN_OPTIONS=abort_on_error=1:detect_leaks=1 \
+		UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1 \
+		$(PYTHON) tests/run.py --suite unit --suite fuzz \
+		--build build-asan --test-build build-asan $(CHECK_ARGS)
+
+coverage: ## how much of src/ the unit and blackbox tests reach; fails below 80 % of lines
+	@tools/packages.sh check
+	@rm -rf build-coverage
+	$(call configure,build-coverage,--buildtype=debug -Db_coverage=true -Dtest_hooks=true)
+	$(call compile,build-coverage)
+	@$(PYTHON) tests/run.py --suite unit --suite blackbox \
+		--build build-coverage --test-build build-coverage $(CHECK_ARGS)
+	@$(PYTHON) /usr/bin/gcovr --root . --filter src/ --object-directory build-coverage \
+		--txt build-coverage/coverage.txt --print-summary --fail-under-line 80 build-coverage
+	@echo 'per file: build-coverage/coverage.txt'
+
+fuzz: export CC := clang
+# libFuzzer adds what it finds to the first folder: that is the scratch one, never the saved corpus.
+fuzz: ## fuzz every target for FUZZ_SECONDS (30) each
+	@tools/packages.sh check
+	$(call configure,build-fuzz,--buildtype=debugoptimized -Dfuzz=true -Db_lundef=false)
+	$(call compile,build-fuzz)
+	@found=; failed=; \
+	for target in $$(find build-fuzz -type f -executable -name 'fuzz_*' | sort); do \
+		found=1; name=$${target##*/fuzz_}; scratch=build-fuzz/scratch/$$name; \
+		corpus=tests/fuzz/corpus/$$name; log=build-fuzz/fuzz_$$name.log; \
+		mkdir -p "$$scratch"; test -d "$$corpus" || corpus=; \
+		echo "fuzzing $$name for $(FUZZ_SECONDS) s"; \
+		"$$target" -max_total_time=$(FUZZ_SECONDS) -timeout=10 -rss_limit_mb=2048 \
+			-artifact_prefix="build-fuzz/$$name-" "$$scratch" $$corpus >"$$log" 2>&1 || \
+			{ failed="$$failed $$name"; tail -n 60 "$$log" >&2; }; \
+	done; \
+	test -n "$$found" || { echo 'no fuzz targets in build-fuzz' >&2; exit 1; }; \
+	test -z "$$failed" || { echo "failed:$$failed; inputs are in build-fuzz/" >&2; exit 1; }
+
+lint: ## layers, budgets, format, clang-tidy, cppcheck, shellcheck
+	@tools/packages.sh check
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) -B tests/lint/run_lint.py
+
+format: ## let clang-format decide
+	@find src include tests -name '*.[ch]' -exec clang-format -i {} +
+
+bench: ## measure, next to bubblewrap, crun and runc
+	@tools/packages.sh bench
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) -B tests/bench/bench.py $(BENCH_ARGS)
+
+install: all ## install below DESTDIR and PREFIX (/usr/local)
+	@DESTDIR=$(DESTDIR) $(MESON) install -C build --no-rebuild --quiet
+
+clean: ## remove every build folder
+	@rm -rf build build-test build-asan build-coverage build-fuzz
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12

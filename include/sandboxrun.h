@@ -1,0 +1,151 @@
+/* sandboxrun.h - run code that nobody vouches for, and learn exactly what happened.
+ *
+ *   #include <sandboxrun.h>
+ *   cc example.c $(pkg-config --cflags --libs sandboxrun)
+ *
+ * Conventions.  A function that can fail returns 0 or a negative enum sbr_code and fills *err when
+ * err is not NULL; outputs (`ret`) are written on success only.  An error means that the program
+ * was not run.  A result means that it was, even when it was killed: ask its report for the
+ * verdict.
+ *
+ * Threads.  A runtime may be shared by any number of threads.  A request, job or result belongs to
+ * one thread at a time.  The library installs no signal handler, never waits for children that it
+ * did not start, and never ends the calling process.
+ */
+#ifndef SANDBOXRUN_H
+#define SANDBOXRUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifdef __GNUC__
+#pragma GCC visibility push(default)
+#endif
+
+#define SBR_VERSION_MAJOR 0
+#define SBR_VERSION_MINOR 1
+#define SBR_VERSION_PATCH 0
+
+typedef struct sbr_runtime sbr_runtime; /* languages, policies, what this machine offers */
+typedef struct sbr_request sbr_request; /* what to run; pure data                        */
+typedef struct sbr_job sbr_job;         /* one run in flight                             */
+typedef struct sbr_result sbr_result;   /* what happened; immutable                      */
+
+enum sbr_code {
+    SBR_OK = 0,
+    SBR_E_INVALID = -1,     /* the request is wrong; the message says where and how to mend it */
+    SBR_E_NOT_FOUND = -2,   /* no such language, file or command                               */
+    SBR_E_UNSUPPORTED = -3, /* this machine lacks what the request needs                       */
+    SBR_E_DENIED = -4,      /* a rule of the host or of the policy forbids it                  */
+    SBR_E_BUSY = -5,        /* nothing is free right now; trying again may work                */
+    SBR_E_NO_MEMORY = -6,
+    SBR_E_SYSTEM = -7, /* a system call failed; sys_errno says why */
+    SBR_E_BUG = -8     /* our mistake                              */
+};
+
+/* We could not run it.  Plain data, nothing to free; small enough to cross a pipe in one write. */
+typedef struct sbr_error {
+    int32_t code;      /* enum sbr_code                            */
+    int32_t sys_errno; /* errno behind SBR_E_SYSTEM, otherwise 0   */
+    char stage[24];    /* "request", "mounts", "seccomp", ...      */
+    char message[480]; /* one sentence for a person                */
+} sbr_error;
+
+/* How a run ended.  Values are stable and only ever grow. */
+enum sbr_verdict {
+    SBR_EXITED = 1,
+    SBR_SIGNALED,
+    SBR_TIMEOUT,
+    SBR_CPU_LIMIT,
+    SBR_MEMORY_LIMIT,
+    SBR_OUTPUT_LIMIT,
+    SBR_DISK_LIMIT,
+    SBR_PROCESS_LIMIT,
+    SBR_DENIED,
+    SBR_COMPILE_FAILED,
+    SBR_CANCELLED,
+    SBR_INTERNAL_ERROR
+};
+
+enum sbr_limit {
+    SBR_WALL_MS,
+    SBR_CPU_MS,
+    SBR_MEMORY_BYTES,
+    SBR_CPU_MILLIS, /* thousandths of a processor: 1500 is one and a half */
+    SBR_PIDS,
+    SBR_DISK_BYTES,
+    SBR_INODES,
+    SBR_OPEN_FILES,
+    SBR_OUTPUT_BYTES,
+    SBR_GRACE_MS /* between SIGTERM and SIGKILL */
+};
+
+/* A digest of the result; sbr_result_to_json has every field. */
+typedef struct sbr_report {
+    size_t struct_size; /* set by the library, so that the struct can grow */
+    int verdict;        /* enum sbr_verdict                                */
+    int exit_code;      /* -1 unless the program exited                    */
+    int signal;         /* 0 unless a signal ended it                      */
+    uint64_t wall_us;
+    uint64_t cpu_us;
+    uint64_t peak_memory_bytes;
+    const char *out; /* borrowed from the result, not NUL-terminated by meaning */
+    size_t out_len;
+    const char *errout;
+    size_t errout_len;
+} sbr_report;
+
+/* (major << 16) | (minor << 8) | patch of the library that is loaded. */
+uint32_t sbr_version(void);
+
+/* Looks at the machine once.  `data_dir` is reserved and must be NULL. */
+int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err);
+/* JSON text with languages, policies and features; the caller frees it.  NULL without memory. */
+char *sbr_runtime_describe(const sbr_runtime *rt);
+void sbr_runtime_close(sbr_runtime *rt);
+
+/* `language` is a name or an alias, or NULL for a plain command (sbr_request_set_argv).
+ * `policy` is the name of a shipped policy, or NULL for "default". */
+int sbr_request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err);
+/* The JSON form of a request, as `sandbox-run run --request FILE` reads it. */
+int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err);
+/* Adds a file under the work directory; the first one added is the program.  `path` is relative. */
+int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len);
+int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len);
+/* Arguments of the program; without a language, the command itself.  NULL-terminated, copied. */
+int sbr_request_set_argv(sbr_request *req, const char *const *argv);
+int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
+int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
+/* Run even when some isolation cannot be set up; the result then says what was missing. */
+int sbr_request_allow_degraded(sbr_request *req, int allow);
+void sbr_request_free(sbr_request *req);
+
+/* Runs to the end. */
+int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error *err);
+
+/* The same in steps, for callers with a loop of their own: wait until sbr_job_fd is readable, call
+ * sbr_job_dispatch; 1 means that *ret is the result, 0 that there is more to come. */
+int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err);
+int sbr_job_fd(const sbr_job *job);
+int sbr_job_dispatch(sbr_job *job, sbr_result **ret, sbr_error *err);
+/* Ends the run as a time-out would; the result comes through dispatch.  Safe from another thread.
+ */
+void sbr_job_cancel(sbr_job *job);
+void sbr_job_free(sbr_job *job); /* kills and reaps when it is still running */
+
+const sbr_report *sbr_result_report(const sbr_result *r);
+char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL without memory */
+void sbr_result_free(sbr_result *r);
+
+#ifdef __GNUC__
+#pragma GCC visibility pop
+#endif
+
+#ifdef __cplusplus
+}
+#endif
+#endif

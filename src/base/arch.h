@@ -1,0 +1,43 @@
+/* Everything that depends on the processor is here (and in the policy compiler's number tables). */
+#ifndef BASE_ARCH_H
+#define BASE_ARCH_H
+
+#include <linux/audit.h>
+#include <linux/sched.h>
+#include <stddef.h>
+#include <sys/syscall.h>
+
+#if defined(__x86_64__)
+#define ARCH_NAME "x86_64"
+#define ARCH_AUDIT AUDIT_ARCH_X86_64
+#elif defined(__aarch64__)
+#define ARCH_NAME "aarch64"
+#define ARCH_AUDIT AUDIT_ARCH_AARCH64
+#else
+#error "sandbox-run knows x86_64 and aarch64; add the three facts of this file for another"
+#endif
+
+/* clone3 as an instruction in the caller's own frame.  A library wrapper would not do: with
+ * CLONE_VM | CLONE_VFORK the child runs on the parent's stack and would overwrite the wrapper's
+ * return address before the parent uses it.  Returns like the kernel: pid, 0 or -errno. */
+static inline __attribute__((always_inline)) long arch_clone3(struct clone_args *args)
+{
+#if defined(__x86_64__)
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof(*args))
+                     : "rcx", "r11", "memory");
+    return result;
+#else
+    register long number __asm__("x8") = SYS_clone3;
+    register long result __asm__("x0") = (long)args;
+    register long size __asm__("x1") = sizeof(*args);
+
+    __asm__ volatile("svc #0" : "+r"(result) : "r"(number), "r"(size) : "memory", "cc");
+    return result;
+#endif
+}
+
+#endif

@@ -1,0 +1,55 @@
+#include "base/err.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static void err_fill(sbr_error *err, int code, int sys_errno, const char *stage)
+{
+    memset(err, 0, sizeof(*err));
+    err->code = code;
+    err->sys_errno = sys_errno;
+    snprintf(err->stage, sizeof(err->stage), "%s", stage);
+}
+
+int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *fmt, ...)
+{
+    va_list args;
+
+    err_fill(err, code, 0, stage);
+    va_start(args, fmt);
+    vsnprintf(err->message, sizeof(err->message), fmt, args);
+    va_end(args);
+    return code;
+}
+
+int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...)
+{
+    int saved = errno;
+    va_list args;
+    size_t used;
+
+    err_fill(err, SBR_E_SYSTEM, saved, stage);
+    va_start(args, fmt);
+    vsnprintf(err->message, sizeof(err->message), fmt, args);
+    va_end(args);
+
+    used = strlen(err->message);
+    snprintf(err->message + used, sizeof(err->message) - used, ": %s", strerror(saved));
+    return SBR_E_SYSTEM;
+}
+
+int err_set_oom(sbr_error *err, const char *stage)
+{
+    return err_set(err, SBR_E_NO_MEMORY, stage, "out of memory");
+}
+
+const char *err_code_name(int code)
+{
+    static const char *const names[] = { "ok",   "invalid",   "not_found", "unsupported", "denied",
+                                         "busy", "no_memory", "system",    "bug" };
+    size_t index = (size_t)(-(long)code);
+
+    return index < ARRAY_LEN(names) ? names[index] : "unknown";
+}

@@ -1,0 +1,27 @@
+/* The one error object: filled here, travels from the child to every client unchanged. */
+#ifndef BASE_ERR_H
+#define BASE_ERR_H
+
+#include "sandboxrun.h"
+
+#define must_check __attribute__((warn_unused_result))
+#define format_like_printf(a, b) __attribute__((format(printf, a, b)))
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* The error crosses the status socket in one write. */
+_Static_assert(sizeof(sbr_error) <= 512, "an error must fit into one atomic pipe write");
+
+/* Fills *err and returns `code`, so that a caller can say `return err_set(...)`. */
+int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *fmt, ...)
+    format_like_printf(4, 5);
+
+/* The same with the current errno: code is SBR_E_SYSTEM and its text ends the sentence. */
+int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...) format_like_printf(3, 4);
+
+/* SBR_E_NO_MEMORY with a fixed sentence. */
+int err_set_oom(sbr_error *err, const char *stage);
+
+/* A short stable word for a code: "invalid", "not_found", ... */
+const char *err_code_name(int code);
+
+#endif

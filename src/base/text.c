@@ -1,0 +1,286 @@
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+struct unit {
+    const char *name;
+    uint64_t factor;
+};
+
+/* clang-format off */
+static const struct unit size_units[] = {
+    { "", 1 }, { "b", 1 },
+    { "k", KIB }, { "kb", KIB }, { "kib", KIB },
+    { "m", MIB }, { "mb", MIB }, { "mib", MIB },
+    { "g", GIB }, { "gb", GIB }, { "gib", GIB },
+    { "t", TIB }, { "tb", TIB }, { "tib", TIB },
+    { NULL, 0 },
+};
+static const struct unit duration_units[] = {
+    { "", 1000 }, { "ms", 1 }, { "s", 1000 }, { "m", 60 * 1000 }, { "h", 3600 * 1000 },
+    { NULL, 0 },
+};
+static const struct unit milli_units[] = { { "", 1000 }, { NULL, 0 } };
+static const struct unit count_units[] = { { "", 1 }, { NULL, 0 } };
+/* clang-format on */
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static enum text_fault parse_whole(const char **cursor, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    for (; is_digit(**cursor); (*cursor)++) {
+        if (__builtin_mul_overflow(value, 10, &value) ||
+            __builtin_add_overflow(value, (uint64_t)(**cursor - '0'), &value))
+            return TEXT_TOO_LARGE;
+    }
+    *ret = value;
+    return TEXT_OK;
+}
+
+/* The digits after the point, as a fraction of `scale` = 10^digits; at most nine of them. */
+static enum text_fault parse_fraction(const char **cursor, uint64_t *ret, uint64_t *ret_scale)
+{
+    uint64_t value = 0, scale = 1;
+
+    for (; is_digit(**cursor); (*cursor)++) {
+        if (scale == 1000000000)
+            return TEXT_TOO_FINE;
+        value = value * 10 + (uint64_t)(**cursor - '0');
+        scale *= 10;
+    }
+    *ret = value;
+    *ret_scale = scale;
+    return scale == 1 ? TEXT_NOT_A_NUMBER : TEXT_OK;
+}
+
+static const struct unit *find_unit(const struct unit *units, const char *name)
+{
+    for (; units->name; units++)
+        if (!strcasecmp(units->name, name))
+            return units;
+    return NULL;
+}
+
+/* NUMBER[.FRACTION][UNIT]: no sign, no exponent, no "inf" or "nan", no space. */
+static enum text_fault parse_scaled(const char *text, const struct unit *units, uint64_t *ret)
+{
+    uint64_t whole = 0, fraction = 0, scale = 1, value;
+    const struct unit *unit;
+    enum text_fault fault;
+
+    if (!*text)
+        return TEXT_EMPTY;
+    if (*text == '-')
+        return TEXT_NEGATIVE;
+    if (!is_digit(*text))
+        return TEXT_NOT_A_NUMBER;
+    fault = parse_whole(&text, &whole);
+    if (fault == TEXT_OK && *text == '.') {
+        text++;
+        fault = parse_fraction(&text, &fraction, &scale);
+    }
+    if (fault != TEXT_OK)
+        return fault;
+
+    unit = find_unit(units, text);
+    if (!unit)
+        return TEXT_BAD_UNIT;
+    if (__builtin_mul_overflow(whole, unit->factor, &value) ||
+        __builtin_mul_overflow(fraction, unit->factor, &fraction) ||
+        __builtin_add_overflow(value, fraction / scale, &value))
+        return TEXT_TOO_LARGE;
+    if (fraction % scale != 0 && unit->factor <= 1000)
+        return TEXT_TOO_FINE; /* "0.0001s" would become zero in silence */
+    *ret = value;
+    return TEXT_OK;
+}
+
+enum text_fault text_parse_count(const char *text, uint64_t *ret)
+{
+    return parse_scaled(text, count_units, ret);
+}
+
+enum text_fault text_parse_size(const char *text, uint64_t *ret_bytes)
+{
+    return parse_scaled(text, size_units, ret_bytes);
+}
+
+enum text_fault text_parse_duration(const char *text, uint64_t *ret_ms)
+{
+    return parse_scaled(text, duration_units, ret_ms);
+}
+
+enum text_fault text_parse_millis(const char *text, uint64_t *ret_thousandths)
+{
+    return parse_scaled(text, milli_units, ret_thousandths);
+}
+
+const char *text_fault_reason(enum text_fault fault)
+{
+    static const char *const reasons[] = {
+        [TEXT_OK] = "is fine",
+        [TEXT_EMPTY] = "is empty",
+        [TEXT_NEGATIVE] = "is negative",
+        [TEXT_NOT_A_NUMBER] = "is not a number",
+        [TEXT_BAD_UNIT] = "has an unknown unit",
+        [TEXT_TOO_LARGE] = "is too large to count",
+        [TEXT_TOO_FINE] = "has too many digits after the point",
+    };
+
+    return reasons[fault];
+}
+
+/* The largest unit that divides the value, so that the text reads back exactly. */
+static void format_scaled(uint64_t value, const struct unit *units, char *buf, size_t size)
+{
+    const struct unit *best = units;
+
+    for (const struct unit *unit = units; unit->name; unit++)
+        if (value && value % unit->factor == 0 && unit->factor > best->factor)
+            best = unit;
+    snprintf(buf, size, "%" PRIu64 "%s", value / best->factor, best->name);
+}
+
+void text_format_size(uint64_t bytes, char *buf, size_t size)
+{
+    /* clang-format off */
+    static const struct unit units[] = {
+        { "b", 1 }, { "k", KIB }, { "m", MIB }, { "g", GIB }, { "t", TIB }, { NULL, 0 },
+    };
+    /* clang-format on */
+
+    format_scaled(bytes, units, buf, size);
+}
+
+void text_format_duration(uint64_t ms, char *buf, size_t size)
+{
+    format_scaled(ms, duration_units + 1, buf, size);
+}
+
+void text_format_millis(uint64_t thousandths, char *buf, size_t size)
+{
+    uint64_t whole = thousandths / 1000, rest = thousandths % 1000;
+
+    if (rest == 0)
+        snprintf(buf, size, "%" PRIu64, whole);
+    else if (rest % 100 == 0)
+        snprintf(buf, size, "%" PRIu64 ".%" PRIu64, whole, rest / 100);
+    else
+        snprintf(buf, size, "%" PRIu64 ".%03" PRIu64, whole, rest);
+}
+
+/* Levenshtein distance of two short words; anything longer than the row is far away. */
+static size_t edit_distance(const char *a, const char *b)
+{
+    size_t row[48];
+    size_t len_b = strlen(b);
+
+    if (len_b + 1 > sizeof(row) / sizeof(row[0]))
+        return 99;
+    for (size_t j = 0; j <= len_b; j++)
+        row[j] = j;
+    for (size_t i = 1; *a; a++, i++) {
+        size_t diagonal = row[0];
+
+        row[0] = i;
+        for (size_t j = 1; j <= len_b; j++) {
+            size_t above = row[j], best = diagonal + (*a != b[j - 1]);
+
+            if (above + 1 < best)
+                best = above + 1;
+            if (row[j - 1] + 1 < best)
+                best = row[j - 1] + 1;
+            row[j] = best;
+            diagonal = above;
+        }
+    }
+    return row[len_b];
+}
+
+const char *text_nearest(const char *word, const char *const *candidates, size_t n)
+{
+    const char *best = NULL;
+    size_t best_distance = 3;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t distance = edit_distance(word, candidates[i]);
+
+        if (distance < best_distance && distance < strlen(word)) {
+            best_distance = distance;
+            best = candidates[i];
+        }
+    }
+    return best;
+}
+
+/* Length of the well-formed UTF-8 sequence at `p`, or 0: no overlong form, surrogate or > 10FFFF.
+ */
+static size_t utf8_sequence(const unsigned char *p, size_t left)
+{
+    static const struct {
+        unsigned char lead_mask, lead, second_min, second_max;
+        size_t len;
+    } forms[] = {
+        { 0x80, 0x00, 0x00, 0x00, 1 }, { 0xff, 0xe0, 0xa0, 0xbf, 3 }, { 0xff, 0xed, 0x80, 0x9f, 3 },
+        { 0xf0, 0xe0, 0x80, 0xbf, 3 }, { 0xff, 0xf0, 0x90, 0xbf, 4 }, { 0xff, 0xf4, 0x80, 0x8f, 4 },
+        { 0xfc, 0xf0, 0x80, 0xbf, 4 }, { 0xe0, 0xc0, 0x80, 0xbf, 2 },
+    };
+
+    if (p[0] == 0xc0 || p[0] == 0xc1)
+        return 0;
+    for (size_t f = 0; f < sizeof(forms) / sizeof(forms[0]); f++) {
+        if ((p[0] & forms[f].lead_mask) != forms[f].lead)
+            continue;
+        if (forms[f].len > left)
+            return 0;
+        if (forms[f].len > 1 && (p[1] < forms[f].second_min || p[1] > forms[f].second_max))
+            return 0;
+        for (size_t i = 2; i < forms[f].len; i++)
+            if ((p[i] & 0xc0) != 0x80)
+                return 0;
+        return forms[f].len;
+    }
+    return 0;
+}
+
+bool text_is_utf8(const void *data, size_t len)
+{
+    const unsigned char *p = data;
+
+    while (len) {
+        size_t n = utf8_sequence(p, len);
+
+        if (!n)
+            return false;
+        p += n;
+        len -= n;
+    }
+    return true;
+}
+
+bool text_is_safe_relative_path(const char *path, size_t max)
+{
+    size_t len = strlen(path);
+
+    if (len == 0 || len > max)
+        return false;
+    for (const char *p = path; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return false;
+    for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
+        size_t part_len = strcspn(part, "/");
+
+        if (part_len == 0 || part_len > 255 || (part_len == 1 && part[0] == '.') ||
+            (part_len == 2 && part[0] == '.' && part[1] == '.'))
+            return false;
+    }
+    return true;
+}

@@ -1,0 +1,49 @@
+/* Numbers, sizes and durations as people write them; parsed once, at the edge, with bounds. */
+#ifndef BASE_TEXT_H
+#define BASE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KIB 1024ULL
+#define MIB (1024ULL * KIB)
+#define GIB (1024ULL * MIB)
+#define TIB (1024ULL * GIB)
+
+/* Why a text was not accepted; the caller makes the sentence. */
+enum text_fault {
+    TEXT_OK = 0,
+    TEXT_EMPTY,
+    TEXT_NEGATIVE,
+    TEXT_NOT_A_NUMBER,
+    TEXT_BAD_UNIT,
+    TEXT_TOO_LARGE,
+    TEXT_TOO_FINE /* more digits after the point than the unit can hold */
+};
+
+/* "64" */
+enum text_fault text_parse_count(const char *text, uint64_t *ret);
+/* "512m", "1.5g", "256MB", "100": binary multiples; a bare number is bytes. */
+enum text_fault text_parse_size(const char *text, uint64_t *ret_bytes);
+/* "500ms", "30s", "2m", "1.5h"; a bare number is seconds, as for timeout(1). */
+enum text_fault text_parse_duration(const char *text, uint64_t *ret_ms);
+/* "1.5" -> 1500 */
+enum text_fault text_parse_millis(const char *text, uint64_t *ret_thousandths);
+
+const char *text_fault_reason(enum text_fault fault);
+
+/* Short exact forms, for messages: "512m", "30s", "1.5". */
+void text_format_size(uint64_t bytes, char *buf, size_t size);
+void text_format_duration(uint64_t ms, char *buf, size_t size);
+void text_format_millis(uint64_t thousandths, char *buf, size_t size);
+
+/* The candidate nearest to `word` within two edits, or NULL: "did you mean". */
+const char *text_nearest(const char *word, const char *const *candidates, size_t n);
+
+bool text_is_utf8(const void *data, size_t len);
+
+/* Relative, no empty, "." or ".." component, no control character, at most `max` bytes. */
+bool text_is_safe_relative_path(const char *path, size_t max);
+
+#endif

@@ -1,0 +1,14 @@
+/* What sandbox-run-compile can do.  Each writes C text to `out`. */
+#ifndef COMPILE_COMMANDS_H
+#define COMPILE_COMMANDS_H
+#include <stdio.h>
+
+#include "base/err.h"
+
+/* policy_table[] from policies/, for one architecture. */
+int command_policies(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+
+/* language_table[] from languages/; the same for every architecture, so `arch` is NULL. */
+int command_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+
+#endif

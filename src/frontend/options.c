@@ -1,0 +1,232 @@
+#include "frontend/options.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+#define FOR_RUNS (FOR_RUN | FOR_EXEC | FOR_PLAN)
+#define FOR_ALL (FOR_RUNS | FOR_DOCTOR)
+
+/* clang-format off */
+const struct option_def option_defs[N_PLAIN_OPTIONS] = {
+    { OPT_LANG,     'l', "lang",     "NAME",    "language of the program (default: from its name or its #! line)", FOR_RUN | FOR_PLAN },
+    { OPT_CODE,     'c', "code",     "TEXT",    "the program itself",                                   FOR_RUN | FOR_PLAN },
+    { OPT_FILE,     'f', "file",     "FILE",    "a file of the program; the first is its main file",     FOR_RUN | FOR_PLAN },
+    { OPT_REQUEST,  0,   "request",  "FILE",    "a whole request as JSON; - is stdin",                   FOR_RUN | FOR_PLAN },
+    { OPT_STDIN,    'i', "stdin",    "FILE",    "the program's stdin; - is ours (default)",              FOR_RUN | FOR_EXEC },
+    { OPT_ENV,      'e', "env",      "K=V",     "a variable of the program's environment",               FOR_RUNS },
+    { OPT_WORKDIR,  'w', "workdir",  "DIR",     "where the program starts, inside (default: /work)",     FOR_RUNS },
+    { OPT_VOLUME,   'v', "volume",   "SRC:DST[:ro]", "a host file or directory, read-only at DST",       FOR_RUNS },
+    { OPT_POLICY,   0,   "policy",   "NAME",    "what the program may ask of the kernel: default, strict", FOR_RUNS },
+    { OPT_REQUIRE,  0,   "require",  "TIER",    "least isolation: container (default), reduced, process", FOR_RUNS },
+    { OPT_ALLOW_DEGRADED, 0, "allow-degraded", NULL, "run even when some isolation cannot be had",       FOR_RUNS },
+    { OPT_JSON,     'j', "json",     NULL,      "print one JSON object instead of the program's output", FOR_ALL },
+    { OPT_TEXT,     't', "text",     NULL,      "header and metrics around the output, as on a terminal", FOR_RUN | FOR_EXEC },
+    { OPT_QUIET,    'q', "quiet",    NULL,      "the program's output and nothing of ours",              FOR_RUN | FOR_EXEC },
+    { OPT_RAW,      0,   "raw",      NULL,      "let terminal control sequences through",                FOR_RUN | FOR_EXEC },
+    { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_ALL },
+    { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_ALL },
+    { OPT_HELP,     'h', "help",     NULL,      "this help",                                             FOR_ALL },
+    { OPT_VERSION,  'V', "version",  NULL,      "the version",                                           FOR_ALL },
+};
+/* clang-format on */
+
+bool option_at(size_t index, struct option_def *ret)
+{
+    size_t limit = index - N_PLAIN_OPTIONS;
+
+    if (index < N_PLAIN_OPTIONS) {
+        *ret = option_defs[index];
+        return true;
+    }
+    if (limit >= N_LIMITS)
+        return false;
+    *ret = (struct option_def){ .id = OPT_LIMIT + (int)limit,
+                                .letter = limit == SBR_MEMORY_BYTES ? 'm' : 0,
+                                .name = limit_defs[limit].option,
+                                .metavar = limit_defs[limit].metavar,
+                                .help = limit_defs[limit].help,
+                                .commands = FOR_RUNS };
+    return true;
+}
+
+/* `len` bytes of a long name, or one letter. */
+static bool find_option(const char *name, size_t len, bool is_letter, unsigned int command,
+                        struct option_def *ret)
+{
+    for (size_t i = 0; option_at(i, ret); i++) {
+        if (!(ret->commands & command))
+            continue;
+        if (is_letter ? ret->letter == *name
+                      : strlen(ret->name) == len && !strncmp(ret->name, name, len))
+            return true;
+    }
+    return false;
+}
+
+static int unknown_option(const char *word, unsigned int command, sbr_error *err)
+{
+    const char *names[N_PLAIN_OPTIONS + N_LIMITS], *near;
+    struct option_def def;
+    size_t n = 0;
+    char name[48];
+
+    for (size_t i = 0; option_at(i, &def); i++)
+        if (def.commands & command)
+            names[n++] = def.name;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
+             word + strspn(word, "-"));
+    near = text_nearest(name, names, n);
+    return err_set(err, SBR_E_INVALID, "options", "there is no option '%.60s'%s%s%s", word,
+                   near ? "; did you mean --" : "; see --help", near ? near : "", near ? "?" : "");
+}
+
+static int add_file(struct options *o, const char *path, sbr_error *err)
+{
+    const char **grown = realloc(o->files, (o->n_files + 1) * sizeof(*grown));
+
+    if (!grown)
+        return err_set_oom(err, "options");
+    o->files = grown;
+    grown[o->n_files++] = path;
+    return 0;
+}
+
+static int apply_value(struct options *o, int id, const char *value, sbr_error *err)
+{
+    if (id >= OPT_LIMIT)
+        return limits_set_text(&o->request->limits, (enum sbr_limit)(id - OPT_LIMIT), value, err);
+    switch ((enum option_id)id) {
+    case OPT_LANG:
+        o->lang = value;
+        return 0;
+    case OPT_CODE:
+        o->code = value;
+        return 0;
+    case OPT_FILE:
+        return add_file(o, value, err);
+    case OPT_REQUEST:
+        o->request_path = value;
+        return 0;
+    case OPT_STDIN:
+        o->stdin_path = value;
+        return 0;
+    case OPT_ENV:
+        return request_add_env(o->request, value, err);
+    case OPT_WORKDIR:
+        return request_set_workdir(o->request, value, err);
+    case OPT_VOLUME:
+        return request_add_volume(o->request, value, err);
+    case OPT_POLICY:
+        return request_set_text(&o->request->policy, value, err);
+    case OPT_REQUIRE:
+        return tier_from_name(value, &o->request->require, err);
+    default:
+        return 0;
+    }
+}
+
+static void apply_switch(struct options *o, int id)
+{
+    bool *const switches[N_PLAIN_OPTIONS] = {
+        [OPT_JSON] = &o->json,       [OPT_TEXT] = &o->text, [OPT_QUIET] = &o->quiet,
+        [OPT_RAW] = &o->raw,         [OPT_HELP] = &o->help, [OPT_NO_COLOR] = &o->no_color,
+        [OPT_VERSION] = &o->version,
+    };
+
+    if (switches[id])
+        *switches[id] = true;
+    o->verbose += id == OPT_VERBOSE;
+    if (id == OPT_ALLOW_DEGRADED)
+        o->request->require = TIER_PROCESS;
+}
+
+/* --name, --name=value, --name value.  Moves *argv past what it used. */
+static int parse_long(struct options *o, char ***argv, unsigned int command, sbr_error *err)
+{
+    const char *word = **argv + 2, *equals = strchr(word, '=');
+    size_t len = equals ? (size_t)(equals - word) : strlen(word);
+    struct option_def def;
+
+    if (!find_option(word, len, false, command, &def))
+        return unknown_option(**argv, command, err);
+    (*argv)++;
+    if (!def.metavar) {
+        if (equals)
+            return err_set(err, SBR_E_INVALID, "options", "--%s takes no value", def.name);
+        apply_switch(o, def.id);
+        return 0;
+    }
+    if (!equals && !**argv)
+        return err_set(err, SBR_E_INVALID, "options", "--%s needs a value: --%s %s", def.name,
+                       def.name, def.metavar);
+    return apply_value(o, def.id, equals ? equals + 1 : *(*argv)++, err);
+}
+
+/* -q, -l python, -lpython, -qj. */
+static int parse_short(struct options *o, char ***argv, unsigned int command, sbr_error *err)
+{
+    const char *letters = **argv + 1;
+    struct option_def def;
+
+    for (; *letters; letters++) {
+        if (!find_option(letters, 1, true, command, &def))
+            return unknown_option(**argv, command, err);
+        if (def.metavar)
+            break;
+        apply_switch(o, def.id);
+    }
+    (*argv)++;
+    if (!*letters)
+        return 0;
+    if (letters[1])
+        return apply_value(o, def.id, letters + 1, err);
+    if (!**argv)
+        return err_set(err, SBR_E_INVALID, "options", "-%c needs a value: -%c %s", def.letter,
+                       def.letter, def.metavar);
+    return apply_value(o, def.id, *(*argv)++, err);
+}
+
+static int parse_word(struct options *o, char ***argv, unsigned int command, sbr_error *err)
+{
+    char *word = **argv;
+
+    if (!strncmp(word, "--", 2))
+        return parse_long(o, argv, command, err);
+    if (word[0] == '-' && word[1])
+        return parse_short(o, argv, command, err);
+    o->positional[o->n_positional++] = word;
+    (*argv)++;
+    return 0;
+}
+
+int options_parse(struct options *o, char **argv, unsigned int command, sbr_error *err)
+{
+    size_t n = 0;
+
+    while (argv[n])
+        n++;
+    o->positional = calloc(n + 1, sizeof(*o->positional));
+    if (!o->positional)
+        return err_set_oom(err, "options");
+    if (request_new(NULL, NULL, &o->request, err) < 0)
+        return err->code;
+    while (*argv) {
+        if (!strcmp(*argv, "--") || (o->want_rest && (**argv != '-' || !(*argv)[1]))) {
+            o->rest = argv + !strcmp(*argv, "--");
+            break;
+        }
+        if (parse_word(o, &argv, command, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+void options_done(struct options *o)
+{
+    request_free(o->request);
+    free(o->files);
+    free(o->positional);
+}

@@ -1,0 +1,71 @@
+/* The command line as data: one row per option drives parsing, help, the manual and completion. */
+#ifndef FRONTEND_OPTIONS_H
+#define FRONTEND_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "job/request.h"
+
+enum option_id {
+    OPT_LANG,
+    OPT_CODE,
+    OPT_FILE,
+    OPT_REQUEST,
+    OPT_STDIN,
+    OPT_ENV,
+    OPT_WORKDIR,
+    OPT_VOLUME,
+    OPT_POLICY,
+    OPT_REQUIRE,
+    OPT_ALLOW_DEGRADED,
+    OPT_JSON,
+    OPT_TEXT,
+    OPT_QUIET,
+    OPT_RAW,
+    OPT_NO_COLOR,
+    OPT_VERBOSE,
+    OPT_HELP,
+    OPT_VERSION,
+    OPT_LIMIT /* this and the following: OPT_LIMIT + enum sbr_limit */
+};
+
+struct option_def {
+    int id;
+    char letter; /* 0: no short form */
+    const char *name;
+    const char *metavar; /* NULL: a switch */
+    const char *help;
+    unsigned int commands; /* bit per command that takes it */
+};
+
+enum command_bit { FOR_RUN = 1, FOR_EXEC = 2, FOR_PLAN = 4, FOR_DOCTOR = 8 };
+
+#define N_PLAIN_OPTIONS OPT_LIMIT
+extern const struct option_def option_defs[N_PLAIN_OPTIONS];
+
+/* All options of a command, limits included, one after the other; false past the last. */
+bool option_at(size_t index, struct option_def *ret);
+
+/* What a command line asks for. */
+struct options {
+    sbr_request *request; /* limits, environment, volumes, policy and tier are set in it already */
+    const char *lang;
+    const char *code;
+    const char **files; /* --file, in order */
+    size_t n_files;
+    const char *request_path;
+    const char *stdin_path;
+    bool json, text, quiet, raw, no_color, help, version;
+    int verbose;
+    char **positional; /* before "--"  */
+    size_t n_positional;
+    char **rest;    /* after "--", NULL-terminated; NULL when there was none */
+    bool want_rest; /* the first positional starts `rest`, as for exec */
+};
+
+/* Parses argv (without the command's name).  Borrows strings from it. */
+int options_parse(struct options *o, char **argv, unsigned int command, sbr_error *err) must_check;
+void options_done(struct options *o);
+
+#endif

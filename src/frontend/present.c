@@ -1,0 +1,103 @@
+#include "frontend/present.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define RULE "\xe2\x94\x80\xe2\x94\x80" /* two box-drawing dashes */
+#define DOT " \xc2\xb7 "                /* a middle dot */
+
+bool present_uses_color(int fd, const struct options *o)
+{
+    const char *no_color = getenv("NO_COLOR"), *ours = getenv("SANDBOX_RUN_NO_COLOR");
+    const char *force = getenv("FORCE_COLOR"), *term = getenv("TERM");
+
+    if (o->no_color || (no_color && *no_color) || (ours && *ours))
+        return false;
+    if (force && *force)
+        return true;
+    return isatty(fd) && !(term && !strcmp(term, "dumb"));
+}
+
+/* Everything of ours goes to stderr: stdout is the program's. */
+static const char *paint(const struct options *o, const char *code)
+{
+    return present_uses_color(STDERR_FILENO, o) ? code : "";
+}
+
+void present_header(const char *title, const struct options *o)
+{
+    fprintf(stderr, "%s" RULE " %s " RULE "%s\n", paint(o, "\x1b[2m"), title, paint(o, "\x1b[0m"));
+}
+
+static void format_bytes(uint64_t bytes, char *buf, size_t size)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    unsigned int unit = 0;
+
+    while (value >= 1024 && unit + 1 < ARRAY_LEN(units)) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(buf, size, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void format_end(const sbr_result *r, char *buf, size_t size)
+{
+    const char *name = r->signal ? sigabbrev_np(r->signal) : NULL;
+
+    if (r->verdict == SBR_EXITED)
+        snprintf(buf, size, "exited %d", r->exit_code);
+    else if (r->verdict == SBR_SIGNALED)
+        snprintf(buf, size, "signal %d (SIG%s)", r->signal, name ? name : "?");
+    else
+        snprintf(buf, size, "%s", verdict_name(r->verdict));
+}
+
+static void print_metrics(const sbr_result *r, const struct options *o)
+{
+    const struct usage *u = &r->usage;
+    char end[48], memory[24];
+
+    format_end(r, end, sizeof(end));
+    format_bytes(u->peak_memory_bytes, memory, sizeof(memory));
+    fprintf(stderr,
+            "%s" RULE " %s%s" DOT "%.3f s" DOT "cpu %.3f s" DOT "memory %s" DOT "%llu process%s" DOT
+            "start %.1f ms" DOT "isolation %s%s\n",
+            paint(o, result_success(r) ? "\x1b[32m" : "\x1b[31m"), end, paint(o, "\x1b[0;2m"),
+            (double)u->wall_us / 1e6, (double)(u->cpu_user_us + u->cpu_system_us) / 1e6, memory,
+            (unsigned long long)u->peak_processes, u->peak_processes == 1 ? "" : "es",
+            (double)u->startup_us / 1e3, tier_name(r->isolation.tier), paint(o, "\x1b[0m"));
+}
+
+static void print_dropped(const char *name, const struct output *out, const sbr_result *r,
+                          const struct options *o)
+{
+    if (out->truncated)
+        fprintf(stderr, "%ssandbox-run:%s %s had %llu bytes, %llu of them were kept\n",
+                paint(o, "\x1b[33m"), paint(o, "\x1b[0m"), name, (unsigned long long)out->total,
+                (unsigned long long)r->limits.value[SBR_OUTPUT_BYTES]);
+}
+
+void present_result(const sbr_result *result, const struct options *o, bool full)
+{
+    if (result->explanation[0])
+        fprintf(stderr, "%ssandbox-run:%s %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
+                result->explanation);
+    print_dropped("stdout", &result->out, result, o);
+    print_dropped("stderr", &result->err, result, o);
+    for (size_t i = 0; full && i < result->isolation.n_missing; i++)
+        fprintf(stderr, "%ssandbox-run:%s without %s\n", paint(o, "\x1b[33m"), paint(o, "\x1b[0m"),
+                result->isolation.missing[i]);
+    if (full)
+        print_metrics(result, o);
+}
+
+void present_error(const sbr_error *err, const struct options *o)
+{
+    fprintf(stderr, "%ssandbox-run:%s %s: %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
+            err->stage, err->message);
+}

@@ -1,0 +1,16 @@
+/* How results look to a person: header, explanation, metrics; colours on a terminal only. */
+#ifndef FRONTEND_PRESENT_H
+#define FRONTEND_PRESENT_H
+
+#include "frontend/cli.h"
+#include "job/result.h"
+
+/* True when the stream is a terminal that wants colours. */
+bool present_uses_color(int fd, const struct options *o);
+
+void present_header(const char *title, const struct options *o);
+/* `full`: the line of metrics too; otherwise only what went wrong. */
+void present_result(const sbr_result *result, const struct options *o, bool full);
+void present_error(const sbr_error *err, const struct options *o);
+
+#endif

@@ -1,0 +1,18 @@
+/* Where the program comes from: --code, --file, a file, a directory, stdin or a JSON request. */
+#ifndef FRONTEND_SOURCE_H
+#define FRONTEND_SOURCE_H
+
+#include "frontend/options.h"
+
+struct source {
+    bool from_stdin; /* stdin was read as the program or the request */
+    char title[300]; /* for the header: language and name            */
+};
+
+/* Completes o->request: language, files or code, arguments. */
+int source_load(struct options *o, struct source *source, sbr_error *err) must_check;
+
+/* A directory with a main file; used by source_load. */
+int source_load_directory(struct options *o, const char *path, sbr_error *err) must_check;
+
+#endif

@@ -1,0 +1,121 @@
+/* A program that is a directory: every regular file below it, and the main file by its name. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "frontend/source.h"
+#include "plan/language.h"
+
+#define MAX_DEPTH 32
+
+static int add_entry(sbr_request *req, int dir_fd, const char *name, const char *path,
+                     sbr_error *err)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    scoped_free char *data = NULL;
+    struct stat st;
+    size_t len;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, "program", "cannot read '%.200s'", path);
+    if (fd_read_text(fd, REQUEST_MAX_BYTES, &data, &len, err) < 0 ||
+        request_add_file(req, path, data, len, err) < 0)
+        return err->code;
+    req->files[req->n_files - 1].executable = st.st_mode & 0111;
+    return 0;
+}
+
+static int add_tree(sbr_request *req, int parent_fd, const char *name, const char *prefix,
+                    int depth, sbr_error *err);
+
+/* Links and special files are named, not skipped: a program without them would fail strangely. */
+static int add_any(sbr_request *req, int dir_fd, const char *name, const char *prefix, int depth,
+                   sbr_error *err)
+{
+    char path[REQUEST_MAX_PATH + 1];
+    struct stat st;
+
+    if (snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "/" : "", name) >=
+        (int)sizeof(path))
+        return err_set(err, SBR_E_INVALID, "program", "the path '%.200s...' is too long", path);
+    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_set_errno(err, "program", "cannot look at '%.200s'", path);
+    if (S_ISREG(st.st_mode))
+        return add_entry(req, dir_fd, name, path, err);
+    if (S_ISDIR(st.st_mode))
+        return add_tree(req, dir_fd, name, path, depth + 1, err);
+    return err_set(err, SBR_E_INVALID, "program",
+                   "'%.200s' is neither a file nor a directory; bring the tree in with --volume",
+                   path);
+}
+
+static int add_tree(sbr_request *req, int parent_fd, const char *name, const char *prefix,
+                    int depth, sbr_error *err)
+{
+    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (!dir)
+        return err_set_errno(err, "program", "cannot read the directory '%.200s'", name);
+    if (depth > MAX_DEPTH)
+        return err_set(err, SBR_E_INVALID, "program", "'%.200s' is too deep", prefix);
+    while ((entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        if (add_any(req, dirfd(dir), entry->d_name, prefix, depth, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static size_t find_file(const sbr_request *req, const char *path)
+{
+    size_t i = 0;
+
+    while (i < req->n_files && strcmp(req->files[i].path, path) != 0)
+        i++;
+    return i;
+}
+
+/* The main file comes first: that is what makes it the program. */
+static bool put_main_first(sbr_request *req, const struct language *language)
+{
+    for (const char *const *name = language->mains; *name; name++) {
+        size_t at = find_file(req, *name);
+
+        if (at < req->n_files) {
+            struct request_file main_file = req->files[at];
+
+            req->files[at] = req->files[0];
+            req->files[0] = main_file;
+            return true;
+        }
+    }
+    return false;
+}
+
+int source_load_directory(struct options *o, const char *path, sbr_error *err)
+{
+    const struct language *language = o->lang ? language_find(o->lang) : NULL;
+
+    if (add_tree(o->request, AT_FDCWD, path, "", 0, err) < 0)
+        return err->code;
+    if (language && put_main_first(o->request, language))
+        return request_set_text(&o->request->language, o->lang, err);
+    for (size_t i = 0; !o->lang && language_table[i]; i++)
+        if (put_main_first(o->request, language_table[i]))
+            return request_set_text(&o->request->language, language_table[i]->name, err);
+    if (o->lang && !language) /* the planner says what is wrong with the name */
+        return request_set_text(&o->request->language, o->lang, err);
+    return err_set(err, SBR_E_INVALID, "program",
+                   "'%.200s' has no main file such as %s; name it with --file", path,
+                   language ? language->mains[0] : "main.py");
+}

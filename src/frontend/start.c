@@ -1,0 +1,212 @@
+#include "frontend/start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "executor/executor.h"
+#include "frontend/present.h"
+#include "frontend/terminal.h"
+#include "sandbox/probe.h"
+
+/* One run as the command line sees it. */
+struct front {
+    struct options *o;
+    sbr_runtime runtime;
+    sbr_job *job;
+    struct sink out, err;
+    struct terminal_filter out_filter, err_filter;
+    int signal_fd;
+    int signal; /* the first that asked us to end; 0: none */
+    bool decorated;
+};
+
+static int next_signal(int signal_fd)
+{
+    struct signalfd_siginfo info = { 0 };
+
+    return read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+static void signal_came(void *context, uint32_t events)
+{
+    struct front *front = context;
+    int number = next_signal(front->signal_fd);
+
+    (void)events;
+    if (!number)
+        return;
+    if (!front->signal)
+        front->signal = number;
+    monitor_cancel(&front->job->monitor);
+}
+
+/* Signals become events: no handler ever runs. */
+static int watch_signals(struct front *front, sbr_error *err)
+{
+    sigset_t wanted;
+
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGHUP);
+    sigaddset(&wanted, SIGQUIT);
+    sigprocmask(SIG_BLOCK, &wanted, NULL);
+    front->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (front->signal_fd < 0)
+        return err_set_errno(err, "signals", "cannot watch for signals");
+    return 0;
+}
+
+static void open_sink(struct sink *sink, int fd, struct terminal_filter *filter,
+                      const struct front *front)
+{
+    const struct options *o = front->o;
+
+    sink_init(sink, fd, o->request->limits.value[SBR_OUTPUT_BYTES]);
+    if (!o->raw && isatty(fd)) {
+        sink->filter = terminal_clean;
+        sink->filter_state = filter;
+    }
+}
+
+/* The program's stdin: a named file, ours, or nothing. */
+static int open_stdin(const struct options *o, bool stdin_is_program, int *ret, sbr_error *err)
+{
+    const sbr_request *req = o->request;
+
+    *ret = -1;
+    if (o->stdin_path && strcmp(o->stdin_path, "-") != 0) {
+        *ret = open(o->stdin_path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+        return *ret < 0 ? err_set_errno(err, "stdin", "cannot open '%.200s'", o->stdin_path) : 0;
+    }
+    if (stdin_is_program && o->stdin_path)
+        return err_set(
+            err, SBR_E_INVALID, "stdin",
+            "stdin cannot be both the program and its input; give one of them as a file");
+    if (!stdin_is_program && !req->stdin_data)
+        *ret = fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3);
+    return 0;
+}
+
+static int exit_status(const struct front *front, const sbr_result *r)
+{
+    switch (r->verdict) {
+    case SBR_TIMEOUT:
+    case SBR_CPU_LIMIT:
+        return EXIT_TIMEOUT;
+    case SBR_DENIED:
+        return EXIT_DENIED;
+    case SBR_CANCELLED:
+        return EXIT_SIGNAL + (front->signal ? front->signal : SIGTERM);
+    case SBR_INTERNAL_ERROR:
+        return EXIT_OURS;
+    case SBR_OUTPUT_LIMIT:
+    case SBR_MEMORY_LIMIT:
+        return EXIT_SIGNAL + SIGKILL;
+    case SBR_EXITED:
+    case SBR_SIGNALED:
+    case SBR_DISK_LIMIT:
+    case SBR_PROCESS_LIMIT:
+    case SBR_COMPILE_FAILED:
+        break;
+    }
+    return r->signal ? EXIT_SIGNAL + r->signal : r->exit_code;
+}
+
+static int print_json(const sbr_result *result, sbr_error *err)
+{
+    scoped_free char *json = result_to_json(result);
+
+    if (!json)
+        return err_set_oom(err, "result");
+    if (fputs(json, stdout) < 0 || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
+        return err_set_errno(err, "result", "cannot write the result");
+    return 0;
+}
+
+static int present(const struct front *front, const sbr_result *result, sbr_error *err)
+{
+    const struct options *o = front->o;
+
+    if (o->json)
+        return print_json(result, err);
+    if (!o->quiet && (front->decorated || isatty(STDERR_FILENO)))
+        present_result(result, o, front->decorated);
+    return 0;
+}
+
+static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
+{
+    struct monitor *m = &front->job->monitor;
+    int r;
+
+    if (loop_add(&m->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
+        return err_set_errno(err, "signals", "cannot watch for signals");
+    do
+        r = monitor_turn(m, true, err);
+    while (r == 0);
+    return r < 0 ? r : monitor_take_result(m, ret, err);
+}
+
+static int start_front(struct front *front, struct monitor_options *options, sbr_error *err)
+{
+    const struct options *o = front->o;
+
+    if (watch_signals(front, err) < 0)
+        return err->code;
+    probe_features(&front->runtime.features);
+    options->keep_output = o->json;
+    if (!o->json) {
+        open_sink(&front->out, STDOUT_FILENO, &front->out_filter, front);
+        open_sink(&front->err, STDERR_FILENO, &front->err_filter, front);
+        options->out_sink = &front->out;
+        options->err_sink = &front->err;
+    }
+    if (o->request->stdin_data) {
+        options->stdin_data = o->request->stdin_data;
+        options->stdin_len = o->request->stdin_len;
+    }
+    return executor_start(&front->runtime, o->request, options, &front->job, err);
+}
+
+static void front_done(struct front *front)
+{
+    executor_free(front->job);
+    sink_done(&front->out);
+    sink_done(&front->err);
+    scope_close_fd(&front->signal_fd);
+}
+
+int start_request(struct options *o, const char *title, bool stdin_is_program)
+{
+    struct front front = { .o = o, .signal_fd = -1, .out = { .fd = -1 }, .err = { .fd = -1 } };
+    struct monitor_options options = { .at_exit = true, .started_us = clock_now_us() };
+    scoped_fd int stdin_fd = -1;
+    sbr_result *result = NULL;
+    sbr_error err;
+    int status;
+
+    front.decorated = !o->json && !o->quiet && (o->text || isatty(STDOUT_FILENO));
+    if (open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
+        return cli_fail(o, &err);
+    options.stdin_fd = stdin_fd;
+    if (front.decorated)
+        present_header(title, o);
+    if (start_front(&front, &options, &err) < 0 || run_to_end(&front, &result, &err) < 0 ||
+        present(&front, result, &err) < 0)
+        status = cli_fail(o, &err);
+    else
+        status = exit_status(&front, result);
+    result_free(result);
+    front_done(&front);
+    return status;
+}

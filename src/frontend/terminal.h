@@ -1,0 +1,29 @@
+/* What a stranger's program may do to the user's terminal: print, colour, move the cursor.  Titles,
+ * clipboards, device queries and other strings of control are taken out. */
+#ifndef FRONTEND_TERMINAL_H
+#define FRONTEND_TERMINAL_H
+
+#include <stddef.h>
+
+enum terminal_state {
+    TERMINAL_TEXT,
+    TERMINAL_ESCAPE,
+    TERMINAL_CSI,
+    TERMINAL_STRING,
+    TERMINAL_STRING_ESCAPE
+};
+
+struct terminal_filter {
+    enum terminal_state state;
+    char held[32]; /* a control sequence whose end has not come yet */
+    size_t n_held;
+    size_t room; /* bytes that were read and not written: a sequence split over two calls may not
+                    fit */
+    unsigned int
+        utf8_left; /* continuation bytes still to come: 0x80-0x9f are C1 only outside them */
+};
+
+/* A sink_filter: cleans in place, across calls; never makes the data longer. */
+size_t terminal_clean(void *state, char *data, size_t len);
+
+#endif

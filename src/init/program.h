@@ -1,0 +1,12 @@
+/* Starting the program: the last thing that is done with init's rights. */
+#ifndef INIT_PROGRAM_H
+#define INIT_PROGRAM_H
+
+#include <sys/types.h>
+
+#include "plan/plan.h"
+
+/* Returns once the program is executing, in a session of its own. */
+int program_start(const struct plan *plan, pid_t *ret, sbr_error *err) must_check;
+
+#endif

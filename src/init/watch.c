@@ -1,0 +1,125 @@
+#include "init/watch.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "init/report.h"
+
+#define LOOK_EVERY_MS 10
+
+void watch_init(struct watch *watch, const struct inside *in)
+{
+    *watch = (struct watch){ .active = in->plan->supervise && in->proc_fd >= 0,
+                             .proc_fd = in->proc_fd,
+                             .scratch_fd = in->scratch_fd,
+                             .memory_bytes = in->plan->memory_bytes,
+                             .cpu_us = in->plan->cpu_ms == LIMIT_NONE ? LIMIT_NONE
+                                                                      : in->plan->cpu_ms * 1000 };
+}
+
+int watch_interval(const struct watch *watch)
+{
+    return watch->active ? LOOK_EVERY_MS : -1;
+}
+
+struct totals {
+    uint64_t memory, cpu_us, processes;
+};
+
+/* Fields 14 and 15 of /proc/PID/stat are ticks, counted after the name, which may hold anything. */
+static uint64_t ticks_used(const char *stat_line)
+{
+    const char *p = strrchr(stat_line, ')');
+    uint64_t user;
+    char *end;
+
+    for (int field = 2; p && field < 14; field++) {
+        p = strchr(p, ' ');
+        p = p ? p + 1 : NULL;
+    }
+    if (!p)
+        return 0;
+    user = strtoull(p, &end, 10);
+    return user + strtoull(end, NULL, 10);
+}
+
+/* Private resident pages: resident minus shared, so that libraries are not counted many times. */
+static uint64_t private_pages(const char *statm)
+{
+    char *end;
+    uint64_t resident, shared;
+
+    strtoull(statm, &end, 10);
+    resident = strtoull(end, &end, 10);
+    shared = strtoull(end, NULL, 10);
+    return resident > shared ? resident - shared : 0;
+}
+
+static void add_process(struct totals *totals, int proc_fd, const char *pid)
+{
+    char path[64], text[1024];
+    const uint64_t tick_us = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+
+    snprintf(path, sizeof(path), "%.16s/statm", pid);
+    if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
+        totals->memory += private_pages(text) * (uint64_t)sysconf(_SC_PAGESIZE);
+    snprintf(path, sizeof(path), "%.16s/stat", pid);
+    if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
+        totals->cpu_us += ticks_used(text) * tick_us;
+    totals->processes++;
+}
+
+static void add_all(struct totals *totals, int proc_fd)
+{
+    int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && strcmp(entry->d_name, "1") != 0)
+            add_process(totals, proc_fd, entry->d_name);
+}
+
+void watch_look(struct watch *watch, int control_fd)
+{
+    struct init_event event = { .kind = EVENT_LIMIT };
+    struct totals totals = { 0 };
+    struct rusage reaped;
+    struct statfs fs;
+
+    add_all(&totals, watch->proc_fd);
+    if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
+        totals.cpu_us += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000000 +
+                         (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
+    if (watch->scratch_fd >= 0 && fstatfs(watch->scratch_fd, &fs) == 0)
+        totals.memory += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+    watch->cpu_used_us = totals.cpu_us;
+    if (totals.memory > watch->peak_memory)
+        watch->peak_memory = totals.memory;
+    if (totals.processes > watch->peak_processes)
+        watch->peak_processes = totals.processes;
+    if (totals.memory > watch->memory_bytes)
+        event.limit = INIT_LIMIT_MEMORY;
+    else if (totals.cpu_us > watch->cpu_us)
+        event.limit = INIT_LIMIT_CPU;
+    else
+        return;
+    watch->active = false; /* said once */
+    report_send(control_fd, &event);
+}
+
+void watch_report(const struct watch *watch, struct init_event *event)
+{
+    if (watch->peak_memory > event->peak_memory_bytes)
+        event->peak_memory_bytes = watch->peak_memory;
+    if (watch->peak_processes > event->peak_processes)
+        event->peak_processes = watch->peak_processes;
+}

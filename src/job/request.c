@@ -1,0 +1,235 @@
+#include "job/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/text.h"
+
+static const char *const tier_names[N_TIERS] = {
+    [TIER_PROCESS] = "process",
+    [TIER_REDUCED] = "reduced",
+    [TIER_CONTAINER] = "container",
+};
+
+const char *tier_name(enum tier tier)
+{
+    return tier_names[tier];
+}
+
+int tier_from_name(const char *name, enum tier *ret, sbr_error *err)
+{
+    for (int i = 0; i < N_TIERS; i++) {
+        if (!strcmp(name, tier_names[i])) {
+            *ret = (enum tier)i;
+            return 0;
+        }
+    }
+    return err_set(err, SBR_E_INVALID, "request",
+                   "there is no isolation tier '%.40s'; choose container, reduced or process",
+                   name);
+}
+
+int request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err)
+{
+    sbr_request *req = calloc(1, sizeof(*req));
+
+    if (!req)
+        return err_set_oom(err, "request");
+    limits_init(&req->limits);
+    req->require = TIER_CONTAINER;
+    if (request_set_text(&req->language, language, err) < 0 ||
+        request_set_text(&req->policy, policy, err) < 0) {
+        request_free(req);
+        return err->code;
+    }
+    *ret = req;
+    return 0;
+}
+
+static void string_list_done(struct string_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->items[i]);
+    free(list->items);
+}
+
+void request_free(sbr_request *req)
+{
+    if (!req)
+        return;
+    for (size_t i = 0; i < req->n_files; i++) {
+        free(req->files[i].path);
+        free(req->files[i].data);
+    }
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        free(req->volumes[i].source);
+        free(req->volumes[i].target);
+    }
+    free(req->files);
+    free(req->volumes);
+    string_list_done(&req->args);
+    string_list_done(&req->env);
+    free(req->language);
+    free(req->policy);
+    free(req->workdir);
+    free(req->code);
+    free(req->stdin_data);
+    free(req);
+}
+
+int request_set_text(char **field, const char *text, sbr_error *err)
+{
+    char *copy = NULL;
+
+    if (text && !(copy = strdup(text)))
+        return err_set_oom(err, "request");
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+/* A copy with a NUL behind it; never NULL, so that "empty" and "not given" differ. */
+static char *copy_bytes(const void *data, size_t len)
+{
+    char *copy = malloc(len + 1);
+
+    if (!copy)
+        return NULL;
+    if (len)
+        memcpy(copy, data, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+/* One path may not be given twice, nor once as a file and once as the directory of another. */
+static bool paths_clash(const char *a, const char *b)
+{
+    size_t len_a = strlen(a), len_b = strlen(b), shorter = len_a < len_b ? len_a : len_b;
+
+    if (strncmp(a, b, shorter) != 0)
+        return false;
+    return len_a == len_b || (len_a < len_b ? b[shorter] == '/' : a[shorter] == '/');
+}
+
+static int check_new_file(const sbr_request *req, const char *path, size_t len, sbr_error *err)
+{
+    if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the file name '%.100s' is not usable; give a relative path without '..', "
+                       "empty parts or control characters, of at most %d bytes",
+                       path, REQUEST_MAX_PATH);
+    if (req->n_files >= REQUEST_MAX_FILES)
+        return err_set(err, SBR_E_INVALID, "request", "a request has at most %d files",
+                       REQUEST_MAX_FILES);
+    if (len > REQUEST_MAX_BYTES - req->file_bytes)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the files of a request are at most %llu bytes together",
+                       (unsigned long long)REQUEST_MAX_BYTES);
+    for (size_t i = 0; i < req->n_files; i++)
+        if (paths_clash(req->files[i].path, path))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the file '%.100s' clashes with '%.100s'; give each path once", path,
+                           req->files[i].path);
+    return 0;
+}
+
+int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
+                     sbr_error *err)
+{
+    struct request_file *grown, file = { .len = len };
+
+    if (check_new_file(req, path, len, err) < 0)
+        return err->code;
+    grown = realloc(req->files, (req->n_files + 1) * sizeof(*grown));
+    if (!grown)
+        return err_set_oom(err, "request");
+    req->files = grown;
+    file.path = strdup(path);
+    file.data = copy_bytes(data, len);
+    if (!file.path || !file.data) {
+        free(file.path);
+        free(file.data);
+        return err_set_oom(err, "request");
+    }
+    req->files[req->n_files++] = file;
+    req->file_bytes += len;
+    return 0;
+}
+
+/* Replaces a text that a request has once. */
+static int set_bytes(char **field, const void *data, size_t len, const char *what, sbr_error *err)
+{
+    char *copy;
+
+    if (len > REQUEST_MAX_BYTES)
+        return err_set(err, SBR_E_INVALID, "request", "%s is at most %llu bytes", what,
+                       (unsigned long long)REQUEST_MAX_BYTES);
+    copy = copy_bytes(data, len);
+    if (!copy)
+        return err_set_oom(err, "request");
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err)
+{
+    req->code_len = len;
+    return set_bytes(&req->code, code, len, "the program", err);
+}
+
+int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err)
+{
+    req->stdin_len = len;
+    return set_bytes(&req->stdin_data, data, len, "stdin", err);
+}
+
+static int string_list_add(struct string_list *list, const char *text, sbr_error *err)
+{
+    char **grown = realloc(list->items, (list->n + 2) * sizeof(*grown));
+
+    if (!grown)
+        return err_set_oom(err, "request");
+    list->items = grown;
+    grown[list->n] = strdup(text);
+    if (!grown[list->n])
+        return err_set_oom(err, "request");
+    grown[++list->n] = NULL;
+    return 0;
+}
+
+int request_add_arg(sbr_request *req, const char *arg, sbr_error *err)
+{
+    if (req->args.n >= REQUEST_MAX_ARGS)
+        return err_set(err, SBR_E_INVALID, "request", "a program takes at most %d arguments",
+                       REQUEST_MAX_ARGS);
+    return string_list_add(&req->args, arg, err);
+}
+
+int request_add_env(sbr_request *req, const char *pair, sbr_error *err)
+{
+    const char *equals = strchr(pair, '=');
+
+    if (!equals || equals == pair)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the environment entry '%.100s' is not NAME=VALUE", pair);
+    for (const char *p = pair; p < equals; p++)
+        if ((unsigned char)*p <= 0x20 || *p == 0x7f)
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the environment name in '%.100s' has a blank or control character",
+                           pair);
+    if (req->env.n >= REQUEST_MAX_ENV)
+        return err_set(err, SBR_E_INVALID, "request", "a request has at most %d variables",
+                       REQUEST_MAX_ENV);
+    return string_list_add(&req->env, pair, err);
+}
+
+int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err)
+{
+    if (dir[0] != '/' || (dir[1] && !text_is_safe_relative_path(dir + 1, REQUEST_MAX_PATH)))
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the work directory '%.100s' is not an absolute path without '..' inside "
+                       "the sandbox",
+                       dir);
+    return request_set_text(&req->workdir, dir, err);
+}

@@ -1,0 +1,80 @@
+/* What to run: pure data, owned by the request, checked when it is set. */
+#ifndef JOB_REQUEST_H
+#define JOB_REQUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/err.h"
+#include "job/limits.h"
+
+/* Isolation that a run reaches, weakest first. */
+enum tier { TIER_PROCESS, TIER_REDUCED, TIER_CONTAINER, N_TIERS };
+
+const char *tier_name(enum tier tier);
+int tier_from_name(const char *name, enum tier *ret, sbr_error *err) must_check;
+
+#define REQUEST_MAX_FILES 10000
+#define REQUEST_MAX_BYTES (1ULL << 30) /* all files together, and stdin */
+#define REQUEST_MAX_PATH 1024
+#define REQUEST_MAX_ARGS 4096
+#define REQUEST_MAX_ENV 1024
+#define REQUEST_MAX_VOLUMES 16
+
+struct request_file {
+    char *path; /* relative to the work directory, checked */
+    char *data;
+    size_t len;
+    bool executable;
+};
+
+struct request_volume {
+    char *source; /* absolute, on the host                    */
+    char *target; /* absolute, inside; never one of our own  */
+};
+
+struct string_list {
+    char **items; /* NULL-terminated once something was added; NULL when empty */
+    size_t n;
+};
+
+struct sbr_request {
+    char *language; /* NULL: argv is the command           */
+    char *policy;   /* NULL: "default"                     */
+    char *workdir;  /* inside; NULL: /work                 */
+    struct request_file *files;
+    size_t n_files;
+    size_t file_bytes;
+    char *code; /* the program when it has no file of its own */
+    size_t code_len;
+    struct string_list args;
+    struct string_list env; /* NAME=VALUE */
+    struct request_volume *volumes;
+    size_t n_volumes;
+    char *stdin_data; /* NULL: none was given, the program reads end-of-file */
+    size_t stdin_len;
+    struct limits limits;
+    enum tier require;
+};
+
+/* The public functions of sandboxrun.h are these with their arguments checked. */
+int request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err);
+void request_free(sbr_request *req);
+
+int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
+                     sbr_error *err);
+/* The program as text; the planner names the file as its language does. */
+int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err);
+int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err);
+int request_add_arg(sbr_request *req, const char *arg, sbr_error *err);
+/* `pair` is NAME=VALUE. */
+int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
+/* `spec` is SRC:DST or SRC:DST:ro. */
+int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
+int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err);
+int request_set_text(char **field, const char *text, sbr_error *err);
+
+/* The JSON form; see docs/request.md. */
+int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err);
+
+#endif

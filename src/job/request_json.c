@@ -1,0 +1,270 @@
+/* The JSON form of a request.  Strict: an unknown field is an error, so that a misspelt limit
+ * cannot be a limit that is silently not there. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/encode.h"
+#include "base/scope.h"
+#include "job/request.h"
+
+typedef int field_reader(sbr_request *req, const json_t *value, sbr_error *err);
+
+struct field {
+    const char *name;
+    field_reader *read;
+};
+
+static int wrong_type(const char *field, const char *wanted, sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "request", "the field '%.60s' must be %s", field, wanted);
+}
+
+/* Text without NUL inside: it will be an argument, a name or a path. */
+static const char *plain_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+static int read_language(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("language", "a string", err);
+    return request_set_text(&req->language, plain_text(value), err);
+}
+
+static int read_policy(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("policy", "a string", err);
+    return request_set_text(&req->policy, plain_text(value), err);
+}
+
+static int read_workdir(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("workdir", "a string", err);
+    return request_set_workdir(req, plain_text(value), err);
+}
+
+/* The program under its language's own name for it, which the planner fills in. */
+static int read_code(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_string(value))
+        return wrong_type("code", "a string", err);
+    return request_set_code(req, json_string_value(value), json_string_length(value), err);
+}
+
+static int read_stdin(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_string(value))
+        return wrong_type("stdin", "a string", err);
+    return request_set_stdin(req, json_string_value(value), json_string_length(value), err);
+}
+
+static int read_args(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type("args", "an array of strings", err);
+    json_array_foreach(value, i, item) {
+        if (!plain_text(item))
+            return wrong_type("args", "an array of strings without NUL", err);
+        if (request_add_arg(req, plain_text(item), err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_env(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const char *name;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return wrong_type("env", "an object of strings", err);
+    json_object_foreach((json_t *)value, name, item) {
+        scoped_free char *pair = NULL;
+
+        if (!plain_text(item) || strchr(name, '='))
+            return wrong_type("env", "an object of strings, without '=' in the names", err);
+        if (asprintf(&pair, "%s=%s", name, plain_text(item)) < 0)
+            return err_set_oom(err, "request");
+        if (request_add_env(req, pair, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
+{
+    const char *path = plain_text(json_object_get(item, "path"));
+    const json_t *content = json_object_get(item, "content");
+    const char *encoding = plain_text(json_object_get(item, "encoding"));
+    scoped_free char *decoded = NULL;
+    size_t len;
+
+    if (!path || !json_is_string(content))
+        return wrong_type("files", "an array of {path, content, encoding}", err);
+    if (!encoding || !strcmp(encoding, "utf-8"))
+        return request_add_file(req, path, json_string_value(content), json_string_length(content),
+                                err);
+    if (strcmp(encoding, "base64") != 0)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the file '%.100s' has the encoding '%.20s'; use utf-8 or base64", path,
+                       encoding);
+    if (!plain_text(content) || decode_base64(plain_text(content), &decoded, &len) < 0)
+        return err_set(err, SBR_E_INVALID, "request", "the content of '%.100s' is not base64",
+                       path);
+    return request_add_file(req, path, decoded, len, err);
+}
+
+static int read_files(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type("files", "an array of {path, content, encoding}", err);
+    json_array_foreach(value, i, item) {
+        if (add_json_file(req, item, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type("volumes", "an array of SRC:DST strings", err);
+    json_array_foreach(value, i, item) {
+        if (!plain_text(item))
+            return wrong_type("volumes", "an array of SRC:DST strings", err);
+        if (request_add_volume(req, plain_text(item), err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* A limit by its exact name takes a number in its unit, by its option name what the option takes.
+ */
+static int set_json_limit(sbr_request *req, const char *key, const json_t *item, sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        const struct limit_def *def = &limit_defs[i];
+        char text[48];
+
+        if (strcmp(key, def->name) != 0 && strcmp(key, def->option) != 0)
+            continue;
+        if (plain_text(item))
+            return limits_set_text(&req->limits, (enum sbr_limit)i, plain_text(item), err);
+        if (!json_is_number(item))
+            return wrong_type(key, "a number or a text such as \"30s\" or \"512m\"", err);
+        if (json_is_integer(item) && json_integer_value(item) >= 0 && !strcmp(key, def->name) &&
+            def->unit != LIMIT_MILLIS)
+            return limits_set(&req->limits, (enum sbr_limit)i, (uint64_t)json_integer_value(item),
+                              err);
+        snprintf(text, sizeof(text), "%.15g", json_number_value(item));
+        return limits_set_text(&req->limits, (enum sbr_limit)i, text, err);
+    }
+    return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'", key);
+}
+
+static int read_limits(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const char *key;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return wrong_type("limits", "an object", err);
+    json_object_foreach((json_t *)value, key, item) {
+        if (set_json_limit(req, key, item, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("require", "a string", err);
+    return tier_from_name(plain_text(value), &req->require, err);
+}
+
+static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_boolean(value))
+        return wrong_type("allow_degraded", "true or false", err);
+    if (json_is_true(value))
+        req->require = TIER_PROCESS;
+    return 0;
+}
+
+/* clang-format off */
+static const struct field fields[] = {
+    { "allow_degraded", read_allow_degraded },
+    { "args",           read_args           },
+    { "code",           read_code           },
+    { "env",            read_env            },
+    { "files",          read_files          },
+    { "language",       read_language       },
+    { "limits",         read_limits         },
+    { "policy",         read_policy         },
+    { "require",        read_require        },
+    { "stdin",          read_stdin          },
+    { "volumes",        read_volumes        },
+    { "workdir",        read_workdir        },
+};
+/* clang-format on */
+
+static int read_field(sbr_request *req, const char *key, const json_t *value, sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (!strcmp(key, fields[i].name))
+            return fields[i].read(req, value, err);
+    return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'", key);
+}
+
+static int read_request(sbr_request *req, const json_t *root, sbr_error *err)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(root))
+        return err_set(err, SBR_E_INVALID, "request", "the request is not a JSON object");
+    json_object_foreach((json_t *)root, key, value) {
+        if (read_field(req, key, value, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err)
+{
+    sbr_request *req = NULL;
+    json_error_t where;
+    json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    int r;
+
+    if (!root)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the request is not valid JSON: line %d, column %d: %.120s", where.line,
+                       where.column, where.text);
+    r = request_new(NULL, NULL, &req, err);
+    if (r == 0)
+        r = read_request(req, root, err);
+    json_decref(root);
+    if (r < 0) {
+        request_free(req);
+        return r;
+    }
+    *ret = req;
+    return 0;
+}

@@ -1,0 +1,75 @@
+/* What happened: the same object for a command, a compile stage, a batch item and an HTTP reply. */
+#ifndef JOB_RESULT_H
+#define JOB_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/encode.h"
+#include "job/limits.h"
+#include "job/request.h"
+
+/* One captured stream. */
+struct output {
+    char *data; /* what was kept; NULL when nothing was */
+    size_t len;
+    uint64_t total; /* what the program wrote */
+    bool truncated; /* total is more than what was kept or passed on */
+};
+
+struct usage {
+    uint64_t wall_us;
+    uint64_t cpu_user_us;
+    uint64_t cpu_system_us;
+    uint64_t peak_memory_bytes;
+    uint64_t peak_processes;
+    uint64_t io_read_bytes; /* through read(2) and its kin, files and pipes alike */
+    uint64_t io_write_bytes;
+    uint64_t context_switches;
+    uint64_t startup_us; /* from the request to the program's first instruction */
+    uint64_t queue_us;
+};
+
+#define ISOLATION_MAX 24
+
+/* Names are static strings. */
+struct isolation {
+    enum tier tier;
+    const char *mechanisms[ISOLATION_MAX];
+    size_t n_mechanisms;
+    const char *missing[ISOLATION_MAX];
+    size_t n_missing;
+};
+
+void isolation_add_mechanism(struct isolation *isolation, const char *name);
+void isolation_add_missing(struct isolation *isolation, const char *name);
+
+struct sbr_result {
+    char id[ENCODE_ID_SIZE];
+    enum sbr_verdict verdict;
+    int exit_code; /* -1 unless the program exited */
+    int signal;    /* 0 unless a signal ended it   */
+    struct output out;
+    struct output err;
+    struct usage usage;
+    struct limits limits;
+    struct isolation isolation;
+    const char *startup;      /* "cold"                                           */
+    char explanation[240];    /* one sentence when a limit or a rule ended the run */
+    struct sbr_report report; /* filled when the result is complete               */
+};
+
+const char *verdict_name(enum sbr_verdict verdict);
+bool result_success(const sbr_result *result);
+
+/* Fills the public digest once everything else is final. */
+void result_complete(sbr_result *result);
+void result_free(sbr_result *result);
+
+/* One JSON object; the caller frees it; NULL without memory. */
+char *result_to_json(const sbr_result *result);
+/* The JSON form of "we could not run it". */
+char *error_to_json(const sbr_error *err);
+
+#endif

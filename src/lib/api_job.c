@@ -1,0 +1,63 @@
+/* sbr_job: one run in flight. */
+#include "base/loop.h"
+#include "executor/executor.h"
+
+int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err)
+{
+    sbr_error unused;
+
+    if (!rt || !req || !ret)
+        return SBR_E_INVALID;
+    return executor_start(rt, req, NULL, ret, err ? err : &unused);
+}
+
+int sbr_job_fd(const sbr_job *job)
+{
+    return job ? loop_fd(&job->monitor.loop) : -1;
+}
+
+static int dispatch(sbr_job *job, bool wait, sbr_result **ret, sbr_error *err)
+{
+    int r = monitor_turn(&job->monitor, wait, err);
+
+    if (r <= 0)
+        return r;
+    r = monitor_take_result(&job->monitor, ret, err);
+    return r < 0 ? r : 1;
+}
+
+int sbr_job_dispatch(sbr_job *job, sbr_result **ret, sbr_error *err)
+{
+    sbr_error unused;
+
+    return job && ret ? dispatch(job, false, ret, err ? err : &unused) : SBR_E_INVALID;
+}
+
+void sbr_job_cancel(sbr_job *job)
+{
+    if (job)
+        monitor_cancel(&job->monitor);
+}
+
+void sbr_job_free(sbr_job *job)
+{
+    executor_free(job);
+}
+
+int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error *err)
+{
+    sbr_error unused, *e = err ? err : &unused;
+    sbr_job *job;
+    int r;
+
+    if (!ret)
+        return SBR_E_INVALID;
+    r = sbr_job_start(rt, req, &job, e);
+    if (r < 0)
+        return r;
+    do
+        r = dispatch(job, true, ret, e);
+    while (r == 0);
+    executor_free(job);
+    return r < 0 ? r : 0;
+}

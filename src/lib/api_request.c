@@ -1,0 +1,82 @@
+/* sbr_request: check arguments, translate, no logic. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/scope.h"
+#include "job/request.h"
+
+int sbr_request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err)
+{
+    sbr_error unused;
+
+    return ret ? request_new(language, policy, ret, err ? err : &unused) : SBR_E_INVALID;
+}
+
+int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err)
+{
+    sbr_error unused;
+
+    return json && ret ? request_from_json(json, len, ret, err ? err : &unused) : SBR_E_INVALID;
+}
+
+int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len)
+{
+    sbr_error err;
+
+    if (!req || !path || (!data && len))
+        return SBR_E_INVALID;
+    return request_add_file(req, path, data, len, &err);
+}
+
+int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len)
+{
+    sbr_error err;
+
+    return req && (data || !len) ? request_set_stdin(req, data, len, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_set_argv(sbr_request *req, const char *const *argv)
+{
+    sbr_error err;
+
+    if (!req || !argv)
+        return SBR_E_INVALID;
+    for (; *argv; argv++)
+        if (request_add_arg(req, *argv, &err) < 0)
+            return err.code;
+    return 0;
+}
+
+int sbr_request_set_env(sbr_request *req, const char *name, const char *value)
+{
+    scoped_free char *pair = NULL;
+    sbr_error err;
+
+    if (!req || !name || !value)
+        return SBR_E_INVALID;
+    if (asprintf(&pair, "%s=%s", name, value) < 0)
+        return SBR_E_NO_MEMORY;
+    return request_add_env(req, pair, &err);
+}
+
+int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value)
+{
+    sbr_error err;
+
+    if (!req || (unsigned int)which >= N_LIMITS)
+        return SBR_E_INVALID;
+    return limits_set(&req->limits, which, value, &err);
+}
+
+int sbr_request_allow_degraded(sbr_request *req, int allow)
+{
+    if (!req)
+        return SBR_E_INVALID;
+    req->require = allow ? TIER_PROCESS : TIER_CONTAINER;
+    return 0;
+}
+
+void sbr_request_free(sbr_request *req)
+{
+    request_free(req);
+}

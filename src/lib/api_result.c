@@ -1,0 +1,17 @@
+/* sbr_result: what happened. */
+#include "job/result.h"
+
+const sbr_report *sbr_result_report(const sbr_result *r)
+{
+    return r ? &r->report : NULL;
+}
+
+char *sbr_result_to_json(const sbr_result *r)
+{
+    return r ? result_to_json(r) : NULL;
+}
+
+void sbr_result_free(sbr_result *r)
+{
+    result_free(r);
+}

@@ -1,0 +1,374 @@
+/* STARTING --ready--> RUNNING --exited--> ENDING --dead--> DONE
+ *                        |                  ^
+ *                     deadline, cancel      | exited, grace over, excess
+ *                        v                  |
+ *                     STOPPING -------------'
+ *
+ * STOPPING: everything inside was asked to end.  ENDING: the program has ended or everything was
+ * killed; init is not dead yet.  Once it is, nobody inside is left to write, so what is in the
+ * pipes is all there will ever be. */
+#include "monitor/monitor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/scope.h"
+
+enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU };
+
+enum monitor_event {
+    EV_READY,    /* the program runs                       */
+    EV_EXITED,   /* init reported its end, or a failure     */
+    EV_DEADLINE, /* wall clock                             */
+    EV_CANCEL,   /* the caller wants it to end             */
+    EV_GRACE,    /* it was asked to end and did not        */
+    EV_EXCESS,   /* a limit that leaves no time for asking */
+    EV_DEAD,     /* init is dead, and with it everything    */
+    N_EVENTS
+};
+
+typedef enum monitor_state transition(struct monitor *m, enum monitor_event event);
+
+static void cpu_timer_due(void *context, uint32_t events);
+static void handle(struct monitor *m, enum monitor_event event);
+
+static enum monitor_state stay(struct monitor *m, enum monitor_event event)
+{
+    (void)event;
+    return m->state;
+}
+
+static void deadline_due(void *context, uint32_t events)
+{
+    (void)events;
+    handle(context, EV_DEADLINE);
+}
+
+static void grace_due(void *context, uint32_t events)
+{
+    (void)events;
+    handle(context, EV_GRACE);
+}
+
+static enum monitor_state begin(struct monitor *m, enum monitor_event event)
+{
+    uint64_t wall_us = m->plan->limits.value[SBR_WALL_MS] * 1000;
+
+    (void)event;
+    log_info("run", "the program started %.3f ms after the request",
+             (double)(m->ready_us - m->started_us) / 1000);
+    loop_set_timer(&m->loop, TIMER_DEADLINE, m->ready_us + wall_us, deadline_due, m);
+    if (m->plan->limits.value[SBR_CPU_MS] != LIMIT_NONE && m->box->cgroup.controllers)
+        cpu_timer_due(m, 0);
+    return RUNNING;
+}
+
+static void note_stop(struct monitor *m, enum monitor_event event)
+{
+    static const enum stop_reason reasons[N_EVENTS] = {
+        [EV_DEADLINE] = STOP_TIMEOUT, [EV_CANCEL] = STOP_CANCELLED
+    };
+
+    if (m->seen.stop == STOP_NONE)
+        m->seen.stop = reasons[event];
+}
+
+static enum monitor_state ask(struct monitor *m, enum monitor_event event)
+{
+    uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000;
+
+    note_stop(m, event);
+    log_info("run", "asking the program to end");
+    sandbox_terminate(m->box);
+    loop_set_timer(&m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
+    return STOPPING;
+}
+
+static enum monitor_state kill_all(struct monitor *m, enum monitor_event event)
+{
+    note_stop(m, event);
+    log_info("run", "ending everything inside");
+    sandbox_kill(m->box);
+    return ENDING;
+}
+
+static enum monitor_state ended(struct monitor *m, enum monitor_event event)
+{
+    (void)m;
+    (void)event;
+    return ENDING;
+}
+
+static enum monitor_state finish(struct monitor *m, enum monitor_event event);
+
+/* clang-format off */
+static transition *const transitions[N_STATES][N_EVENTS] = {
+    /*              READY  EXITED DEADLINE  CANCEL    GRACE     EXCESS    DEAD   */
+    [STARTING] = {  begin, ended, kill_all, kill_all, stay,     kill_all, finish },
+    [RUNNING]  = {  stay,  ended, ask,      ask,      stay,     kill_all, finish },
+    [STOPPING] = {  stay,  ended, stay,     kill_all, kill_all, kill_all, finish },
+    [ENDING]   = {  stay,  ended, stay,     kill_all, stay,     stay,     finish },
+    [DONE]     = {  stay,  stay,  stay,     stay,     stay,     stay,     stay   },
+};
+/* clang-format on */
+
+static void handle(struct monitor *m, enum monitor_event event)
+{
+    m->state = transitions[m->state][event](m, event);
+}
+
+static void excess(struct monitor *m, enum stop_reason reason)
+{
+    if (m->seen.stop == STOP_NONE)
+        m->seen.stop = reason;
+    handle(m, EV_EXCESS);
+}
+
+/* Not a poll: the timer is set to the earliest moment at which the limit could be reached, which is
+ * when all processors had been busy with it since the last look. */
+static void cpu_timer_due(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+    uint64_t limit = m->plan->limits.value[SBR_CPU_MS] * 1000,
+             used = cgroup_cpu_us(&m->box->cgroup);
+    uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
+
+    (void)events;
+    if (used >= limit) {
+        excess(m, STOP_CPU);
+        return;
+    }
+    wait = (limit - used) / (cpus ? cpus : 1);
+    loop_set_timer(&m->loop, TIMER_CPU, clock_now_us() + (wait > 1000 ? wait : 1000), cpu_timer_due,
+                   m);
+}
+
+static void output_excessive(void *context)
+{
+    excess(context, STOP_OUTPUT);
+}
+
+static void oom_happened(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+
+    (void)events;
+    loop_remove(&m->loop, m->box->cgroup.oom_fd);
+    excess(m, STOP_MEMORY);
+}
+
+static void cancel_wanted(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+    uint64_t count;
+
+    (void)events;
+    if (read(m->cancel_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        handle(m, EV_CANCEL);
+}
+
+static void take_event(struct monitor *m, const struct init_event *event)
+{
+    switch ((enum init_event_kind)event->kind) {
+    case EVENT_READY:
+        m->ready_us = event->when_us;
+        handle(m, EV_READY);
+        break;
+    case EVENT_FAILED:
+        m->failure = event->error;
+        handle(m, EV_EXITED);
+        break;
+    case EVENT_LIMIT:
+        excess(m, event->limit == INIT_LIMIT_CPU ? STOP_CPU : STOP_MEMORY);
+        break;
+    case EVENT_EXITED:
+        m->last = *event;
+        m->ended_us = event->when_us;
+        m->seen.reported = true;
+        m->seen.wait_status = event->wait_status;
+        m->seen.disk_full = event->disk_full;
+        handle(m, EV_EXITED);
+        break;
+    }
+}
+
+static void init_says(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+    struct init_event event;
+    ssize_t n = read(m->box->control, &event, sizeof(event));
+
+    (void)events;
+    if (n == (ssize_t)sizeof(event))
+        take_event(m, &event);
+    else if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
+        loop_remove(&m->loop, m->box->control); /* its death follows through the pidfd */
+}
+
+/* Reports that were sent before the death are read before it is acted upon. */
+static void init_died(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+    struct init_event event;
+
+    (void)events;
+    loop_remove(&m->loop, m->box->init.pidfd);
+    while (read(m->box->control, &event, sizeof(event)) == (ssize_t)sizeof(event))
+        take_event(m, &event);
+    if (!m->ended_us)
+        m->ended_us = clock_now_us();
+    handle(m, EV_DEAD);
+}
+
+static void fill_usage(struct monitor *m, sbr_result *result)
+{
+    struct usage *usage = &result->usage;
+    struct cgroup_usage group;
+    bool measured = m->box->cgroup.controllers & 1u << CG_CPUACCT;
+
+    cgroup_read(&m->box->cgroup, &group);
+    m->seen.oom_kills = group.oom_kills;
+    m->seen.refused_forks = group.refused_forks;
+    usage->wall_us = m->ready_us ? m->ended_us - m->ready_us : 0;
+    usage->cpu_user_us = measured ? group.cpu_user_us : m->last.cpu_user_us;
+    usage->cpu_system_us = measured ? group.cpu_system_us : m->last.cpu_system_us;
+    usage->peak_memory_bytes =
+        group.peak_memory_bytes ? group.peak_memory_bytes : m->last.peak_memory_bytes;
+    usage->peak_processes = group.peak_processes ? group.peak_processes : m->last.peak_processes;
+    usage->io_read_bytes = m->last.io_read_bytes;
+    usage->io_write_bytes = m->last.io_write_bytes;
+    usage->context_switches = m->last.context_switches;
+    usage->startup_us = m->ready_us ? m->ready_us - m->started_us : 0;
+}
+
+static enum monitor_state finish(struct monitor *m, enum monitor_event event)
+{
+    sbr_result *result = m->result;
+
+    (void)event;
+    for (unsigned int timer = 0; timer < LOOP_MAX_TIMERS; timer++)
+        loop_set_timer(&m->loop, timer, 0, NULL, NULL);
+    feed_done(&m->feed);
+    capture_finish(&m->out, &result->out);
+    capture_finish(&m->err, &result->err);
+    result->limits = m->plan->limits;
+    result->isolation = m->plan->isolation;
+    result->startup = "cold";
+    fill_usage(m, result);
+    verdict_decide(&m->seen, result);
+    result_complete(result);
+    log_info("run", "ended: %s", verdict_name(result->verdict));
+    sandbox_done(m->box, m->at_exit);
+    return DONE;
+}
+
+static int watch_all(struct monitor *m, sbr_error *err)
+{
+    const struct {
+        int fd;
+        loop_callback *callback;
+    } watches[] = {
+        { m->box->control, init_says },
+        { m->box->init.pidfd, init_died },
+        { m->box->cgroup.oom_fd, oom_happened },
+        { m->cancel_fd, cancel_wanted },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(watches); i++)
+        if (watches[i].fd >= 0 &&
+            loop_add(&m->loop, watches[i].fd, EPOLLIN, watches[i].callback, m) < 0)
+            return err_set_errno(err, "monitor", "cannot watch the sandbox");
+    if (capture_start(&m->out, &m->loop, err) < 0 || capture_start(&m->err, &m->loop, err) < 0)
+        return err->code;
+    return feed_start(&m->feed, &m->loop, err);
+}
+
+int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
+                  const struct monitor_options *options, sbr_error *err)
+{
+    uint64_t max = plan->limits.value[SBR_OUTPUT_BYTES];
+    struct capture capture = {
+        .fd = -1, .max = max, .keep = options->keep_output, .excess = output_excessive, .context = m
+    };
+
+    *m = (struct monitor){ .state = STARTING,
+                           .box = box,
+                           .plan = plan,
+                           .cancel_fd = -1,
+                           .at_exit = options->at_exit,
+                           .started_us = options->started_us };
+    m->loop.epoll_fd = m->loop.timer_fd = -1;
+    m->out = m->err = capture;
+    m->out.fd = box->out;
+    m->out.sink = options->out_sink;
+    m->err.fd = box->err;
+    m->err.sink = options->err_sink;
+    m->feed = (struct feed){ .to = take_fd(box->in),
+                             .from = options->stdin_fd,
+                             .data = options->stdin_data,
+                             .len = options->stdin_len };
+    m->result = calloc(1, sizeof(*m->result));
+    m->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (!m->result || encode_random_id(m->result->id) < 0 || m->cancel_fd < 0)
+        return err_set_errno(err, "monitor", "cannot prepare the result");
+    if (loop_init(&m->loop, err) < 0)
+        return err->code;
+    /* Until the program runs, its time limit bounds the set-up. */
+    loop_set_timer(&m->loop, TIMER_DEADLINE,
+                   clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000 + 5000000, deadline_due,
+                   m);
+    return watch_all(m, err);
+}
+
+int monitor_turn(struct monitor *m, bool wait, sbr_error *err)
+{
+    bool idle;
+
+    if (m->state != DONE && loop_turn(&m->loop, wait) < 0)
+        return err_set_errno(err, "monitor", "cannot wait for events");
+    if (m->state != DONE)
+        return 0;
+    idle =
+        (!m->out.sink || sink_is_idle(m->out.sink)) && (!m->err.sink || sink_is_idle(m->err.sink));
+    if (!idle && loop_turn(&m->loop, wait) < 0)
+        return err_set_errno(err, "monitor", "cannot wait for events");
+    return idle;
+}
+
+void monitor_cancel(struct monitor *m)
+{
+    uint64_t one = 1;
+    ssize_t ignored = write(m->cancel_fd, &one, sizeof(one));
+
+    (void)ignored;
+}
+
+int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
+{
+    if (m->failure.code) {
+        *err = m->failure;
+        return err->code;
+    }
+    if (m->result->verdict == SBR_INTERNAL_ERROR)
+        return err_set(err, SBR_E_BUG, "init", "the sandbox ended without a report");
+    *ret = take_ptr(m->result);
+    return 0;
+}
+
+void monitor_done(struct monitor *m)
+{
+    feed_done(&m->feed);
+    capture_done(&m->out);
+    capture_done(&m->err);
+    loop_done(&m->loop);
+    scope_close_fd(&m->cancel_fd);
+    m->cancel_fd = -1;
+    result_free(m->result);
+    m->result = NULL;
+}

@@ -1,0 +1,96 @@
+#include "monitor/output.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+
+#define CHUNK (256 * 1024)
+/* Chunks in one turn: bounds how long one stream keeps the loop from the deadlines. */
+#define CHUNKS_PER_TURN 8
+
+/* One for all captures of a thread: big enough to be fast, and not on the stack. */
+static __thread char *chunk_buffer;
+
+static void capture_close(struct capture *capture)
+{
+    if (capture->fd >= 0)
+        loop_remove(capture->loop, capture->fd);
+    capture->fd = -1;
+}
+
+static void capture_take(struct capture *capture, char *data, size_t len)
+{
+    uint64_t room = capture->total < capture->max ? capture->max - capture->total : 0;
+    size_t part = len < room ? len : (size_t)room;
+
+    capture->total += len;
+    if (part && capture->keep)
+        buf_add(&capture->kept, data, part);
+    /* A reader that left: closing our end tells the program, as a pipe without us would. */
+    if (part && capture->sink && sink_write(capture->sink, data, part) < 0 && !capture->keep)
+        capture_close(capture);
+    if (capture->total / OUTPUT_PATIENCE > capture->max)
+        capture->excess(capture->context);
+}
+
+/* One read; false when there is nothing more for now. */
+static bool capture_read(struct capture *capture)
+{
+    ssize_t n = read(capture->fd, chunk_buffer, CHUNK);
+
+    if (n < 0)
+        return errno == EINTR;
+    if (n == 0) {
+        capture_close(capture);
+        return false;
+    }
+    capture_take(capture, chunk_buffer, (size_t)n);
+    return capture->fd >= 0 && n == CHUNK;
+}
+
+static void capture_ready(void *context, uint32_t events)
+{
+    struct capture *capture = context;
+
+    (void)events;
+    for (int i = 0; i < CHUNKS_PER_TURN; i++)
+        if (!capture_read(capture))
+            return;
+}
+
+int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
+{
+    if (!chunk_buffer)
+        chunk_buffer = malloc(CHUNK);
+    if (!chunk_buffer)
+        return err_set_oom(err, "output");
+    capture->loop = loop;
+    buf_init(&capture->kept, capture->max < SIZE_MAX / 2 ? (size_t)capture->max : SIZE_MAX / 2);
+    if (capture->sink)
+        sink_attach(capture->sink, loop);
+    if (loop_add(loop, capture->fd, EPOLLIN, capture_ready, capture) < 0)
+        return err_set_errno(err, "output", "cannot watch a stream of the program");
+    return 0;
+}
+
+void capture_finish(struct capture *capture, struct output *ret)
+{
+    ssize_t n;
+
+    while (capture->fd >= 0 && (n = read(capture->fd, chunk_buffer, CHUNK)) > 0)
+        capture_take(capture, chunk_buffer, (size_t)n);
+    capture_close(capture);
+    ret->total = capture->total;
+    ret->truncated = capture->total > capture->max || capture->kept.failed;
+    ret->data = capture->keep ? buf_take(&capture->kept, &ret->len) : NULL;
+    if (!ret->data)
+        ret->len = 0;
+}
+
+void capture_done(struct capture *capture)
+{
+    buf_done(&capture->kept);
+}

@@ -1,0 +1,39 @@
+/* Where output goes on the spot: a descriptor that is not ours alone, written to without ever
+ * waiting for its reader.  What does not fit yet is queued; the queue is bounded by the output
+ * limit. */
+#ifndef MONITOR_SINK_H
+#define MONITOR_SINK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/buf.h"
+#include "base/loop.h"
+
+/* Changes bytes in place and returns how many are left, for example without terminal escapes. */
+typedef size_t sink_filter(void *state, char *data, size_t len);
+
+struct sink {
+    int fd;       /* -1: gone */
+    bool own_fd;  /* opened by us */
+    size_t chunk; /* how much one write may take without waiting */
+    sink_filter *filter;
+    void *filter_state;
+    struct buf queue;
+    size_t queue_start;
+    struct loop *loop;
+    bool watching;
+};
+
+/* `fd` is borrowed.  Its flags are left alone: others write to the same file. */
+void sink_init(struct sink *sink, int fd, size_t max_queue);
+void sink_done(struct sink *sink);
+/* The loop in which the sink waits for its reader. */
+void sink_attach(struct sink *sink, struct loop *loop);
+
+/* Takes bytes (the filter may change them); -1 when the reader is gone. */
+int sink_write(struct sink *sink, char *data, size_t len);
+/* True when everything was written or the reader is gone. */
+bool sink_is_idle(const struct sink *sink);
+
+#endif

@@ -1,0 +1,90 @@
+#include "monitor/verdict.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+static const enum sbr_verdict stop_verdicts[] = {
+    [STOP_NONE] = SBR_INTERNAL_ERROR, [STOP_TIMEOUT] = SBR_TIMEOUT,
+    [STOP_CPU] = SBR_CPU_LIMIT,       [STOP_MEMORY] = SBR_MEMORY_LIMIT,
+    [STOP_OUTPUT] = SBR_OUTPUT_LIMIT, [STOP_CANCELLED] = SBR_CANCELLED,
+};
+
+/* The limit behind a verdict and what to say of it. */
+static const struct {
+    enum sbr_verdict verdict;
+    enum sbr_limit limit;
+    const char *sentence;
+} explanations[] = {
+    { SBR_TIMEOUT, SBR_WALL_MS, "the program was still running after" },
+    { SBR_CPU_LIMIT, SBR_CPU_MS, "the program used more processor time than" },
+    { SBR_MEMORY_LIMIT, SBR_MEMORY_BYTES, "the program needed more memory than" },
+    { SBR_OUTPUT_LIMIT, SBR_OUTPUT_BYTES, "the program wrote several times more output than" },
+    { SBR_DISK_LIMIT, SBR_DISK_BYTES, "the program filled its" },
+    { SBR_PROCESS_LIMIT, SBR_PIDS, "the program was refused a process or thread beyond its" },
+};
+
+/* Signals that the kernel sends for a reason of its own. */
+static enum sbr_verdict verdict_of_signal(int number)
+{
+    switch (number) {
+    case SIGXCPU:
+        return SBR_CPU_LIMIT;
+    case SIGXFSZ:
+        return SBR_DISK_LIMIT;
+    case SIGSYS:
+        return SBR_DENIED;
+    default:
+        return SBR_SIGNALED;
+    }
+}
+
+/* The program ended by itself: a failure right after a refusal is named after the refusal. */
+static enum sbr_verdict verdict_of_end(const struct observation *seen)
+{
+    bool failed = seen->wait_status != 0;
+
+    if (failed && seen->refused_forks)
+        return SBR_PROCESS_LIMIT;
+    if (failed && seen->disk_full)
+        return SBR_DISK_LIMIT;
+    return WIFSIGNALED(seen->wait_status) ? verdict_of_signal(WTERMSIG(seen->wait_status))
+                                          : SBR_EXITED;
+}
+
+static void explain(sbr_result *result)
+{
+    char limit[32];
+
+    result->explanation[0] = '\0';
+    if (result->verdict == SBR_DENIED)
+        snprintf(result->explanation, sizeof(result->explanation),
+                 "the program used a system call of a foreign architecture or one that kills it");
+    for (size_t i = 0; i < ARRAY_LEN(explanations); i++) {
+        if (explanations[i].verdict != result->verdict)
+            continue;
+        limits_format(explanations[i].limit, result->limits.value[explanations[i].limit], limit,
+                      sizeof(limit));
+        snprintf(result->explanation, sizeof(result->explanation), "%s %s; --%s sets this limit",
+                 explanations[i].sentence, limit, limit_defs[explanations[i].limit].option);
+    }
+}
+
+void verdict_decide(const struct observation *seen, sbr_result *result)
+{
+    bool exited = seen->reported && WIFEXITED(seen->wait_status);
+    bool signaled = seen->reported && WIFSIGNALED(seen->wait_status);
+
+    if (seen->oom_kills && (seen->stop == STOP_NONE || seen->stop == STOP_MEMORY))
+        result->verdict = SBR_MEMORY_LIMIT;
+    else if (seen->stop != STOP_NONE || !seen->reported)
+        result->verdict = stop_verdicts[seen->stop];
+    else
+        result->verdict = verdict_of_end(seen);
+
+    result->exit_code = exited ? WEXITSTATUS(seen->wait_status) : -1;
+    result->signal = signaled ? WTERMSIG(seen->wait_status) : 0;
+    if (!seen->reported && result->verdict != SBR_INTERNAL_ERROR)
+        result->signal = SIGKILL; /* it ended with everything else inside */
+    explain(result);
+}

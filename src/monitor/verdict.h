@@ -1,0 +1,25 @@
+/* Observations -> verdict.  Pure: what the kernel and our own acts say, never what was printed. */
+#ifndef MONITOR_VERDICT_H
+#define MONITOR_VERDICT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "job/result.h"
+
+/* Why we ended the run; the first reason stays. */
+enum stop_reason { STOP_NONE, STOP_TIMEOUT, STOP_CPU, STOP_MEMORY, STOP_OUTPUT, STOP_CANCELLED };
+
+struct observation {
+    enum stop_reason stop;
+    bool reported;   /* init told how the program ended          */
+    int wait_status; /* of the program, when it was reported     */
+    uint64_t oom_kills;
+    uint64_t refused_forks;
+    bool disk_full;
+};
+
+/* Fills verdict, exit_code, signal and explanation of the result; its limits are set already. */
+void verdict_decide(const struct observation *seen, sbr_result *result);
+
+#endif

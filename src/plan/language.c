@@ -1,0 +1,145 @@
+#include "plan/language.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+/* A piece of a line that somebody else owns. */
+struct word {
+    const char *at;
+    size_t len;
+};
+
+static bool list_has(const char *const *list, const char *text)
+{
+    for (; *list; list++) {
+        if (strcmp(*list, text) == 0)
+            return true;
+    }
+    return false;
+}
+
+const struct language *language_find(const char *name_or_alias)
+{
+    for (const struct language *const *l = language_table; *l; l++) {
+        if (strcmp((*l)->name, name_or_alias) == 0 || list_has((*l)->aliases, name_or_alias))
+            return *l;
+    }
+    return NULL;
+}
+
+const struct language *language_for_extension(const char *file_name)
+{
+    const char *slash = strrchr(file_name, '/');
+    const char *base = slash ? slash + 1 : file_name;
+    const char *dot = strrchr(base, '.');
+
+    if (!dot || dot == base) /* ".py" alone is a hidden file without an extension */
+        return NULL;
+    for (const struct language *const *l = language_table; *l; l++) {
+        if (list_has((*l)->extensions, dot))
+            return *l;
+    }
+    return NULL;
+}
+
+/* ".11", ".4.6": what may follow a name that ends in a digit.  The digit is a part of the name,
+ * since python2 is not python3, so languages list the versions whose successors they are. */
+static bool is_minor_version(struct word w)
+{
+    bool was_digit = false;
+
+    if (w.len < 2 || w.at[0] != '.')
+        return false;
+    for (size_t i = 0; i < w.len; i++) {
+        bool is_digit = isdigit((unsigned char)w.at[i]);
+
+        if (!is_digit && (w.at[i] != '.' || (i > 0 && !was_digit)))
+            return false;
+        was_digit = is_digit;
+    }
+    return was_digit;
+}
+
+static bool interpreter_matches(const char *name, struct word w)
+{
+    size_t len = strlen(name);
+
+    if (len == 0 || w.len < len || memcmp(name, w.at, len) != 0)
+        return false;
+    return w.len == len || (isdigit((unsigned char)name[len - 1]) &&
+                            is_minor_version((struct word){ w.at + len, w.len - len }));
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\r';
+}
+
+static struct word word_next(struct word *line)
+{
+    struct word word;
+
+    while (line->len > 0 && is_blank(*line->at)) {
+        line->at++;
+        line->len--;
+    }
+    word = (struct word){ line->at, 0 };
+    while (word.len < line->len && !is_blank(word.at[word.len]))
+        word.len++;
+    line->at += word.len;
+    line->len -= word.len;
+    return word;
+}
+
+static struct word word_base(struct word w)
+{
+    size_t start = w.len;
+
+    while (start > 0 && w.at[start - 1] != '/')
+        start--;
+    return (struct word){ w.at + start, w.len - start };
+}
+
+static bool word_is(struct word w, const char *text)
+{
+    return w.len == strlen(text) && memcmp(w.at, text, w.len) == 0;
+}
+
+/* What env would start: the first word that is neither an option nor a setting. */
+static struct word env_command(struct word *line)
+{
+    struct word w = word_next(line);
+
+    for (; w.len > 0; w = word_next(line)) {
+        if (w.len > 2 && memcmp(w.at, "-S", 2) == 0) /* -Spython3 */
+            return (struct word){ w.at + 2, w.len - 2 };
+        if (word_is(w, "-u") || word_is(w, "-C"))
+            word_next(line); /* these two take the next word */
+        else if (w.at[0] != '-' && !memchr(w.at, '=', w.len))
+            return w;
+    }
+    return w;
+}
+
+const struct language *language_for_shebang(const char *line, size_t len)
+{
+    struct word rest = { line, len }, interpreter;
+    const char *newline = len > 0 ? memchr(line, '\n', len) : NULL;
+
+    if (newline)
+        rest.len = (size_t)(newline - line);
+    if (rest.len < 2 || memcmp(rest.at, "#!", 2) != 0)
+        return NULL;
+    rest = (struct word){ rest.at + 2, rest.len - 2 };
+    interpreter = word_base(word_next(&rest));
+    if (word_is(interpreter, "env"))
+        interpreter = word_base(env_command(&rest));
+    for (const struct language *const *l = language_table; *l; l++) {
+        for (const char *const *name = (*l)->shebangs; *name; name++) {
+            if (interpreter_matches(*name, interpreter))
+                return *l;
+        }
+    }
+    return NULL;
+}

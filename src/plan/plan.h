@@ -1,0 +1,121 @@
+/* A plan: everything that a run will be given, decided before anything is done.
+ *
+ * The planner fills it without a system call, so a plan can be printed, compared and tested without
+ * privileges.  What the inside needs of it is encoded into a sealed memory file, from which
+ * sandbox-run-init decodes it; the decoded plan points into that file.
+ *
+ *   (1) Paths of operations are relative to the new root and never contain "..".
+ *   (2) Strings are borrowed from the request, the language, static tables or the plan's arena. */
+#ifndef PLAN_PLAN_H
+#define PLAN_PLAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "job/limits.h"
+#include "job/result.h"
+#include "plan/features.h"
+#include "plan/policy.h"
+
+enum op_kind {
+    OP_DIR,     /* make a directory with its parents                         */
+    OP_FILE,    /* write a file that did not exist                           */
+    OP_SYMLINK, /* `from` is the text of the link                            */
+    OP_BIND,    /* the host's tree `from`, read-only, with what is below it   */
+    OP_DEVICE,  /* the host's device node `from`, checked for its numbers    */
+    OP_PROC,    /* a fresh procfs, read-only                                 */
+    OP_MASK,    /* cover a file or directory with an empty one               */
+    OP_DEVPTS,  /* a private devpts                                          */
+    OP_SCRATCH, /* one sized tmpfs behind /work, /tmp and /dev/shm           */
+    OP_PROGRAM, /* a file of the program, written once its limits hold       */
+    N_OPS
+};
+
+#define OP_OPTIONAL 1u /* nothing is lost when the source or target is not there */
+#define OP_PID_ONLY 2u /* procfs: only the processes of the sandbox              */
+
+struct plan_op {
+    enum op_kind kind;
+    uint32_t flags;
+    const char *from;
+    const char *to;
+    uint32_t mode;
+    uint64_t size;   /* scratch: bytes; device: major << 32 | minor */
+    uint64_t inodes; /* scratch */
+    const void *data;
+    size_t len;
+};
+
+struct plan_rlimit {
+    uint32_t resource;
+    uint64_t soft, hard;
+};
+
+enum access_kind { ACCESS_READ, ACCESS_DEVICES, ACCESS_WRITE };
+
+struct plan_rule {
+    const char *path; /* absolute, inside */
+    enum access_kind access;
+};
+
+#define PLAN_MAX_RLIMITS 8
+#define PLAN_MAX_RULES 8
+
+struct plan {
+    /* For the supervisor. */
+    enum cgroup_kind cgroup_kind;
+    uint32_t cgroup_controllers; /* bit per controller that limits or measures this run */
+    struct limits limits;
+    struct isolation isolation;
+
+    /* For both sides. */
+    uint64_t namespaces; /* CLONE_NEW* */
+
+    /* For the inside. */
+    uint32_t inside_uid, inside_gid;
+    const char *hostname;
+    const char *workdir;
+    struct plan_op *ops;
+    size_t n_ops;
+    struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];
+    size_t n_rlimits;
+    struct plan_rule rules[PLAN_MAX_RULES];
+    size_t n_rules;
+    int landlock_abi; /* 0: not used */
+    struct policy_filter filter;
+    const char **argv; /* NULL-terminated */
+    const char **env;
+    bool supervise; /* no cgroup: init itself watches memory and processor time */
+    uint64_t memory_bytes, cpu_ms;
+    /* Only a build with test hooks obeys these: a step to leave out, so that an attack can be shown
+     * to succeed without it, and a step to fail in, so that nothing is shown to be left behind. */
+    const char *test_without;
+    const char *test_fail;
+
+    char **arena; /* strings and lists that the plan owns */
+    size_t n_arena;
+};
+
+struct plan *plan_new(void); /* NULL without memory */
+void plan_free(struct plan *plan);
+
+/* Memory that lives as long as the plan; NULL without memory. */
+void *plan_alloc(struct plan *plan, size_t size);
+char *plan_printf(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+int plan_add_op(struct plan *plan, struct plan_op op, sbr_error *err);
+
+/* The inside's half, to and from bytes. */
+int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err) must_check;
+int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err) must_check;
+
+/* True when `name` is an element of the comma-separated `list`, which may be NULL. */
+bool plan_list_has(const char *list, const char *name);
+
+const char *op_name(enum op_kind kind);
+
+/* The steps in order, for people and for golden tests; the caller frees it; NULL without memory. */
+char *plan_to_json(const struct plan *plan);
+
+#endif

@@ -1,0 +1,195 @@
+/* The inside's half of a plan as bytes.  Both ends are the same build on the same machine; the
+ * version word guards against a stale helper.  The decoder trusts nothing: every length is checked
+ * against what is left, and the whole input must be used. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "plan/plan.h"
+
+#define PLAN_MAGIC 0x53425231u /* "SBR1" */
+
+static void put_list(struct buf *out, const char *const *list)
+{
+    uint32_t n = 0;
+
+    while (list[n])
+        n++;
+    buf_put_u32(out, n);
+    for (uint32_t i = 0; i < n; i++)
+        buf_put_string(out, list[i]);
+}
+
+static void put_ops(struct buf *out, const struct plan *plan)
+{
+    buf_put_u32(out, (uint32_t)plan->n_ops);
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        buf_put_u32(out, op->kind);
+        buf_put_u32(out, op->flags);
+        buf_put_string(out, op->from);
+        buf_put_string(out, op->to);
+        buf_put_u32(out, op->mode);
+        buf_put_u64(out, op->size);
+        buf_put_u64(out, op->inodes);
+        buf_put_bytes(out, op->data, op->len);
+    }
+}
+
+static void put_confinement(struct buf *out, const struct plan *plan)
+{
+    buf_put_u32(out, (uint32_t)plan->n_rlimits);
+    for (size_t i = 0; i < plan->n_rlimits; i++) {
+        buf_put_u32(out, plan->rlimits[i].resource);
+        buf_put_u64(out, plan->rlimits[i].soft);
+        buf_put_u64(out, plan->rlimits[i].hard);
+    }
+    buf_put_u32(out, (uint32_t)plan->n_rules);
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        buf_put_string(out, plan->rules[i].path);
+        buf_put_u32(out, plan->rules[i].access);
+    }
+    buf_put_u32(out, (uint32_t)plan->landlock_abi);
+    buf_put_bytes(out, plan->filter.insns, plan->filter.len * sizeof(*plan->filter.insns));
+}
+
+int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
+{
+    buf_put_u32(out, PLAN_MAGIC);
+    buf_put_u64(out, plan->namespaces);
+    buf_put_u32(out, plan->inside_uid);
+    buf_put_u32(out, plan->inside_gid);
+    buf_put_string(out, plan->hostname);
+    buf_put_string(out, plan->workdir);
+    put_ops(out, plan);
+    put_confinement(out, plan);
+    put_list(out, (const char *const *)plan->argv);
+    put_list(out, (const char *const *)plan->env);
+    buf_put_u32(out, plan->supervise);
+    buf_put_u64(out, plan->memory_bytes);
+    buf_put_u64(out, plan->cpu_ms);
+    buf_put_string(out, plan->test_without);
+    buf_put_string(out, plan->test_fail);
+    return out->failed ? err_set_oom(err, "plan") : 0;
+}
+
+static const char **get_list(struct plan *plan, struct reader *in)
+{
+    uint32_t n = reader_count(in);
+    const char **list = plan_alloc(plan, ((size_t)n + 1) * sizeof(*list));
+
+    for (uint32_t i = 0; list && i < n; i++) {
+        list[i] = reader_string(in);
+        if (!list[i])
+            in->failed = true;
+    }
+    if (!list)
+        in->failed = true;
+    return list;
+}
+
+static void get_ops(struct plan *plan, struct reader *in)
+{
+    uint32_t n = reader_count(in);
+
+    plan->ops = calloc((size_t)n + 1, sizeof(*plan->ops));
+    if (!plan->ops)
+        in->failed = true;
+    for (uint32_t i = 0; !in->failed && i < n; i++) {
+        struct plan_op *op = &plan->ops[i];
+        uint32_t kind = reader_u32(in);
+
+        op->kind = (enum op_kind)kind;
+        op->flags = reader_u32(in);
+        op->from = reader_string(in);
+        op->to = reader_string(in);
+        op->mode = reader_u32(in);
+        op->size = reader_u64(in);
+        op->inodes = reader_u64(in);
+        op->data = reader_bytes(in, &op->len);
+        if (kind >= N_OPS || !op->to)
+            in->failed = true;
+        plan->n_ops++;
+    }
+}
+
+/* Instructions are copied: the file does not align them. */
+static void get_filter(struct plan *plan, struct reader *in)
+{
+    size_t bytes;
+    const void *data = reader_bytes(in, &bytes);
+    struct policy_insn *insns;
+
+    if (!data || bytes % sizeof(*insns) != 0 || bytes == 0) {
+        in->failed |= bytes != 0;
+        return;
+    }
+    insns = plan_alloc(plan, bytes);
+    if (!insns) {
+        in->failed = true;
+        return;
+    }
+    memcpy(insns, data, bytes);
+    plan->filter = (struct policy_filter){ .insns = insns, .len = bytes / sizeof(*insns) };
+}
+
+static void get_confinement(struct plan *plan, struct reader *in)
+{
+    plan->n_rlimits = reader_u32(in);
+    if (plan->n_rlimits > PLAN_MAX_RLIMITS) {
+        plan->n_rlimits = 0;
+        in->failed = true;
+    }
+    for (size_t i = 0; i < plan->n_rlimits; i++) {
+        plan->rlimits[i].resource = reader_u32(in);
+        plan->rlimits[i].soft = reader_u64(in);
+        plan->rlimits[i].hard = reader_u64(in);
+    }
+    plan->n_rules = reader_u32(in);
+    if (plan->n_rules > PLAN_MAX_RULES) {
+        plan->n_rules = 0;
+        in->failed = true;
+    }
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        uint32_t access;
+
+        plan->rules[i].path = reader_string(in);
+        access = reader_u32(in);
+        plan->rules[i].access = (enum access_kind)access;
+        if (!plan->rules[i].path || access > ACCESS_WRITE)
+            in->failed = true;
+    }
+    plan->landlock_abi = (int)reader_u32(in);
+    get_filter(plan, in);
+}
+
+int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
+{
+    struct reader in = { .data = data, .len = len };
+    struct plan *plan = plan_new();
+
+    if (!plan)
+        return err_set_oom(err, "plan");
+    if (reader_u32(&in) != PLAN_MAGIC)
+        in.failed = true;
+    plan->namespaces = reader_u64(&in);
+    plan->inside_uid = reader_u32(&in);
+    plan->inside_gid = reader_u32(&in);
+    plan->hostname = reader_string(&in);
+    plan->workdir = reader_string(&in);
+    get_ops(plan, &in);
+    get_confinement(plan, &in);
+    plan->argv = get_list(plan, &in);
+    plan->env = get_list(plan, &in);
+    plan->supervise = reader_u32(&in) != 0;
+    plan->memory_bytes = reader_u64(&in);
+    plan->cpu_ms = reader_u64(&in);
+    plan->test_without = reader_string(&in);
+    plan->test_fail = reader_string(&in);
+    if (in.failed || in.pos != len || !plan->hostname || !plan->workdir || !plan->argv[0]) {
+        plan_free(plan);
+        return err_set(err, SBR_E_BUG, "plan", "the plan that init was given is malformed");
+    }
+    *ret = plan;
+    return 0;
+}

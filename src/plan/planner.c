@@ -1,0 +1,195 @@
+#include "plan/planner.h"
+
+#include <linux/sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "plan/root.h"
+
+/* clang-format off */
+static const struct {
+    uint64_t flag;
+    const char *name;
+} namespace_defs[] = {
+    { CLONE_NEWUSER,   "user-namespace"    },
+    { CLONE_NEWNS,     "mount-namespace"   },
+    { CLONE_NEWPID,    "pid-namespace"     },
+    { CLONE_NEWNET,    "network-namespace" },
+    { CLONE_NEWIPC,    "ipc-namespace"     },
+    { CLONE_NEWUTS,    "uts-namespace"     },
+    { CLONE_NEWCGROUP, "cgroup-namespace"  },
+};
+
+static const struct {
+    enum cgroup_controller controller;
+    const char *name;
+    const char *missing; /* what is only approximated without it */
+} controller_defs[] = {
+    { CG_MEMORY,  "memory-cgroup", "memory limit of the whole tree by cgroup" },
+    { CG_PIDS,    "pids-cgroup",   "process limit of the whole tree by cgroup" },
+    { CG_CPUACCT, "cpu-accounting", "processor time of the whole tree by cgroup" },
+    { CG_CPU,     "cpu-cgroup",    "--cpus by cgroup" },
+};
+/* clang-format on */
+
+static void plan_namespaces(struct plan *plan, const struct plan_input *in)
+{
+    for (size_t i = 0; i < ARRAY_LEN(namespace_defs); i++) {
+        if (!in->features->user_namespaces) {
+            isolation_add_missing(&plan->isolation, namespace_defs[i].name);
+            continue;
+        }
+        if (plan_list_has(in->test_without, namespace_defs[i].name))
+            continue;
+        plan->namespaces |= namespace_defs[i].flag;
+        isolation_add_mechanism(&plan->isolation, namespace_defs[i].name);
+    }
+}
+
+/* The quota controller is only touched when a quota was asked for: it costs a group per run. */
+static void plan_cgroup(struct plan *plan, const struct plan_input *in)
+{
+    const struct cgroup_features *cgroup = &in->features->cgroup;
+
+    plan->cgroup_kind = cgroup->kind;
+    for (size_t i = 0; i < ARRAY_LEN(controller_defs); i++) {
+        uint32_t bit = 1u << controller_defs[i].controller;
+
+        if (controller_defs[i].controller == CG_CPU &&
+            plan->limits.value[SBR_CPU_MILLIS] == LIMIT_NONE)
+            continue;
+        if (plan_list_has(in->test_without, controller_defs[i].name))
+            continue;
+        if (cgroup->usable & bit) {
+            plan->cgroup_controllers |= bit;
+            isolation_add_mechanism(&plan->isolation, controller_defs[i].name);
+        } else {
+            isolation_add_missing(&plan->isolation, controller_defs[i].missing);
+            plan->supervise = true;
+        }
+    }
+    plan->memory_bytes = plan->limits.value[SBR_MEMORY_BYTES];
+    plan->cpu_ms = plan->limits.value[SBR_CPU_MS];
+}
+
+static void plan_tier(struct plan *plan, const struct plan_input *in)
+{
+    if (!in->features->user_namespaces)
+        plan->isolation.tier = TIER_PROCESS;
+    else
+        plan->isolation.tier = plan->supervise ? TIER_REDUCED : TIER_CONTAINER;
+}
+
+/* A refusal names what is missing and the two ways on. */
+static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    char missing[200] = "";
+    size_t used = 0;
+
+    if (plan->isolation.tier >= in->request->require)
+        return 0;
+    for (size_t i = 0; i < plan->isolation.n_missing && used < sizeof(missing); i++)
+        used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%s", i ? ", " : "",
+                                 plan->isolation.missing[i]);
+    return err_set(
+        err, SBR_E_UNSUPPORTED, "plan",
+        "this machine gives isolation '%s', not '%s' (missing: %s); `sandbox-run doctor` "
+        "says how to get it, --allow-degraded runs without",
+        tier_name(plan->isolation.tier), tier_name(in->request->require), missing);
+}
+
+/* Resource limits of each process, below the limits of the whole tree. */
+static void plan_rlimits(struct plan *plan)
+{
+    const uint64_t *limit = plan->limits.value;
+    uint64_t cpu_s =
+        limit[SBR_CPU_MS] == LIMIT_NONE ? RLIM_INFINITY : (limit[SBR_CPU_MS] + 999) / 1000 + 1;
+    const struct plan_rlimit rlimits[] = {
+        /* 1, not 0: a core_pattern that is a pipe ignores 0 and runs its handler on the host. */
+        { RLIMIT_CORE, 1, 1 },
+        { RLIMIT_NOFILE, limit[SBR_OPEN_FILES], limit[SBR_OPEN_FILES] },
+        { RLIMIT_FSIZE, limit[SBR_DISK_BYTES], limit[SBR_DISK_BYTES] },
+        { RLIMIT_CPU, cpu_s, cpu_s },
+        /* Counted for each user namespace on its own since Linux 5.14; one more for init. */
+        { RLIMIT_NPROC, limit[SBR_PIDS] + 1, limit[SBR_PIDS] + 1 },
+        { RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
+        /* Without a cgroup: private memory of each process.  Not RLIMIT_AS, which counts address
+         * space that Go, Node and the JVM reserve and never use. */
+        { RLIMIT_DATA, limit[SBR_MEMORY_BYTES], limit[SBR_MEMORY_BYTES] },
+    };
+    size_t n = ARRAY_LEN(rlimits) - (plan->supervise ? 0 : 1);
+
+    _Static_assert(ARRAY_LEN(rlimits) <= PLAN_MAX_RLIMITS, "more limits than a plan holds");
+    memcpy(plan->rlimits, rlimits, n * sizeof(rlimits[0]));
+    plan->n_rlimits = n;
+    isolation_add_mechanism(&plan->isolation, "rlimits");
+}
+
+static void plan_landlock(struct plan *plan, const struct plan_input *in)
+{
+    static const struct plan_rule rules[] = {
+        { "/", ACCESS_READ },     { "/dev", ACCESS_DEVICES },   { INSIDE_WORK, ACCESS_WRITE },
+        { "/tmp", ACCESS_WRITE }, { "/dev/shm", ACCESS_WRITE },
+    };
+
+    if (in->features->landlock_abi == 0) {
+        isolation_add_missing(&plan->isolation, "landlock");
+        return;
+    }
+    if (plan_list_has(in->test_without, "landlock"))
+        return;
+    memcpy(plan->rules, rules, sizeof(rules));
+    plan->n_rules = ARRAY_LEN(rules);
+    plan->landlock_abi = in->features->landlock_abi;
+    isolation_add_mechanism(&plan->isolation, "landlock");
+}
+
+static void plan_confinement(struct plan *plan, const struct plan_input *in)
+{
+    plan->inside_uid = INSIDE_UID;
+    plan->inside_gid = INSIDE_GID;
+    plan->hostname = "sandbox";
+    plan->workdir = in->request->workdir ? in->request->workdir : INSIDE_WORK;
+    plan_rlimits(plan);
+    isolation_add_mechanism(&plan->isolation, "private-root");
+    isolation_add_mechanism(&plan->isolation, "no-capabilities");
+    isolation_add_mechanism(&plan->isolation, "no-new-privileges");
+    plan_landlock(plan, in);
+    if (!plan_list_has(in->test_without, "seccomp")) {
+        plan->filter = in->policy->filter;
+        isolation_add_mechanism(&plan->isolation, "seccomp");
+    }
+    plan->test_without = in->test_without;
+    plan->test_fail = in->test_fail;
+}
+
+static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    plan->limits = in->request->limits;
+    if (limits_fit(&plan->limits, &in->features->machine, err) < 0)
+        return err->code;
+    plan_namespaces(plan, in);
+    plan_cgroup(plan, in);
+    plan_tier(plan, in);
+    if (check_tier(plan, in, err) < 0)
+        return err->code;
+    plan_confinement(plan, in);
+    if (plan_root(plan, in, err) < 0)
+        return err->code;
+    return plan_program(plan, in, err);
+}
+
+int planner_make(const struct plan_input *in, struct plan **ret, sbr_error *err)
+{
+    struct plan *plan = plan_new();
+
+    if (!plan)
+        return err_set_oom(err, "plan");
+    if (plan_fill(plan, in, err) < 0) {
+        plan_free(plan);
+        return err->code;
+    }
+    *ret = plan;
+    return 0;
+}

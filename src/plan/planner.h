@@ -1,0 +1,28 @@
+/* request + language + policy + features -> plan.  Pure: no system call, no global, no clock. */
+#ifndef PLAN_PLANNER_H
+#define PLAN_PLANNER_H
+
+#include "job/request.h"
+#include "plan/features.h"
+#include "plan/language.h"
+#include "plan/plan.h"
+#include "plan/policy.h"
+
+#define INSIDE_UID 1000
+#define INSIDE_GID 1000
+#define INSIDE_WORK "/work"
+
+struct plan_input {
+    const sbr_request *request;
+    const struct language *language; /* NULL: the request's arguments are the command */
+    const char *binary;              /* the language's real interpreter, inside      */
+    const struct policy *policy;
+    const struct features *features;
+    const char *test_without; /* see struct plan */
+    const char *test_fail;
+};
+
+/* Everything in the input must outlive the plan. */
+int planner_make(const struct plan_input *in, struct plan **ret, sbr_error *err) must_check;
+
+#endif

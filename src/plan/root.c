@@ -1,0 +1,129 @@
+#include "plan/root.h"
+
+#include <string.h>
+
+#define DEVICE_NUMBER(major, minor) ((uint64_t)(major) << 32 | (minor))
+#define TEXT_FILE(text) .data = (text), .len = sizeof(text) - 1
+
+/* clang-format off */
+static const struct plan_op etc_ops[] = {
+    { .kind = OP_DIR,  .to = "etc", .mode = 0755 },
+    { .kind = OP_FILE, .to = "etc/passwd", .mode = 0444, TEXT_FILE(
+        "root:x:0:0:root:/:/usr/sbin/nologin\n"
+        "sandbox:x:1000:1000:sandbox:/work:/bin/sh\n"
+        "nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n") },
+    { .kind = OP_FILE, .to = "etc/group", .mode = 0444, TEXT_FILE(
+        "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n") },
+    { .kind = OP_FILE, .to = "etc/hosts", .mode = 0444, TEXT_FILE(
+        "127.0.0.1 localhost sandbox\n::1 localhost\n") },
+    { .kind = OP_FILE, .to = "etc/nsswitch.conf", .mode = 0444, TEXT_FILE(
+        "passwd: files\ngroup: files\nhosts: files\n") },
+    /* Where the loader finds libraries outside its default directories. */
+    { .kind = OP_BIND, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .flags = OP_OPTIONAL },
+    /* Debian's links from /usr/bin to the chosen awk, cc, java and the like lead through here. */
+    { .kind = OP_BIND, .from = "/etc/alternatives", .to = "etc/alternatives", .flags = OP_OPTIONAL },
+};
+
+static const struct plan_op dev_ops[] = {
+    { .kind = OP_DIR,     .to = "dev", .mode = 0755 },
+    { .kind = OP_DEVICE,  .from = "/dev/null",    .to = "dev/null",    .size = DEVICE_NUMBER(1, 3) },
+    { .kind = OP_DEVICE,  .from = "/dev/zero",    .to = "dev/zero",    .size = DEVICE_NUMBER(1, 5) },
+    { .kind = OP_DEVICE,  .from = "/dev/full",    .to = "dev/full",    .size = DEVICE_NUMBER(1, 7) },
+    { .kind = OP_DEVICE,  .from = "/dev/random",  .to = "dev/random",  .size = DEVICE_NUMBER(1, 8) },
+    { .kind = OP_DEVICE,  .from = "/dev/urandom", .to = "dev/urandom", .size = DEVICE_NUMBER(1, 9) },
+    { .kind = OP_DEVPTS,  .to = "dev/pts" },
+    { .kind = OP_SYMLINK, .from = "pts/ptmx",        .to = "dev/ptmx"   },
+    { .kind = OP_SYMLINK, .from = "/proc/self/fd",   .to = "dev/fd"     },
+    { .kind = OP_SYMLINK, .from = "/proc/self/fd/0", .to = "dev/stdin"  },
+    { .kind = OP_SYMLINK, .from = "/proc/self/fd/1", .to = "dev/stdout" },
+    { .kind = OP_SYMLINK, .from = "/proc/self/fd/2", .to = "dev/stderr" },
+};
+
+/* Files of procfs that tell of the host and that no language runtime needs. */
+static const char *const proc_masks[] = {
+    "acpi", "asound", "bus", "fs", "interrupts", "irq", "kallsyms", "kcore", "key-users", "keys",
+    "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "sched_debug", "scsi",
+    "sysrq-trigger", "timer_list", "timer_stats", "sysvipc", "mtrr", "iomem", "ioports", "modules",
+    "partitions", "diskstats", "swaps", "cmdline", "config.gz", "vmallocinfo", "slabinfo",
+};
+/* clang-format on */
+
+static int add_ops(struct plan *plan, const struct plan_op *ops, size_t n, sbr_error *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (plan_add_op(plan, ops[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* /usr, and the names beside it that are links into it or directories of their own. */
+static int plan_system(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    struct plan_op usr = { .kind = OP_BIND, .from = "/usr", .to = "usr" };
+
+    if (plan_add_op(plan, usr, err) < 0)
+        return err->code;
+    for (unsigned int i = 0; i < N_ROOT_NAMES; i++) {
+        const struct root_entry *entry = &in->features->root[i];
+        struct plan_op op = { .to = root_names[i] };
+
+        if (entry->form == ROOT_ABSENT)
+            continue;
+        op.kind = entry->form == ROOT_LINK ? OP_SYMLINK : OP_BIND;
+        op.from = entry->form == ROOT_LINK ? entry->target : plan_printf(plan, "/%s", op.to);
+        if (!op.from)
+            return err_set_oom(err, "plan");
+        if (plan_add_op(plan, op, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int plan_proc(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    struct plan_op proc = { .kind = OP_PROC, .to = "proc" };
+
+    if (in->policy->proc == POLICY_PROC_PID)
+        proc.flags = OP_PID_ONLY;
+    if (plan_add_op(plan, proc, err) < 0)
+        return err->code;
+    if (in->policy->proc == POLICY_PROC_PID || plan_list_has(in->test_without, "masks"))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(proc_masks); i++) {
+        struct plan_op mask = { .kind = OP_MASK, .flags = OP_OPTIONAL };
+
+        mask.to = plan_printf(plan, "proc/%s", proc_masks[i]);
+        if (!mask.to)
+            return err_set_oom(err, "plan");
+        if (plan_add_op(plan, mask, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int plan_volumes(struct plan *plan, const sbr_request *req, sbr_error *err)
+{
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        struct plan_op bind = { .kind = OP_BIND,
+                                .from = req->volumes[i].source,
+                                .to = req->volumes[i].target + 1 };
+
+        if (plan_add_op(plan, bind, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    struct plan_op scratch = { .kind = OP_SCRATCH,
+                               .to = "work",
+                               .size = plan->limits.value[SBR_DISK_BYTES],
+                               .inodes = plan->limits.value[SBR_INODES] };
+
+    if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
+        plan_proc(plan, in, err) < 0 || add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 ||
+        plan_add_op(plan, scratch, err) < 0)
+        return err->code;
+    return plan_volumes(plan, in->request, err);
+}

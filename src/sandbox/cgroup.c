@@ -1,0 +1,218 @@
+#include "sandbox/cgroup.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/sched.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/scope.h"
+#include "sandbox/confiner.h"
+#include "sandbox/protocol.h"
+
+#define CGROUP2_MAGIC 0x63677270
+
+static const struct cgroup_driver *driver_of(const struct cgroup *cg)
+{
+    return cg->kind == CGROUP_V2 ? &cgroup_v2_driver : &cgroup_v1_driver;
+}
+
+uint64_t cgroup_read_number(int dir_fd, const char *file)
+{
+    char text[64];
+
+    if (fd_read_small(dir_fd, file, text, sizeof(text)) < 0)
+        return 0;
+    return strtoull(text, NULL, 10);
+}
+
+/* A line "field number" of a file such as cpu.stat; 0 when it is not there. */
+uint64_t cgroup_read_field(int dir_fd, const char *file, const char *field)
+{
+    char text[4096];
+    size_t len = strlen(field);
+
+    if (fd_read_small(dir_fd, file, text, sizeof(text)) < 0)
+        return 0;
+    for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
+        if (!strncmp(line, field, len) && line[len] == ' ')
+            return strtoull(line + len + 1, NULL, 10);
+    return 0;
+}
+
+int cgroup_write(int dir_fd, const char *file, uint64_t value)
+{
+    char text[32];
+
+    snprintf(text, sizeof(text), "%" PRIu64, value);
+    return fd_write_small(dir_fd, file, text);
+}
+
+static void cgroup_init(struct cgroup *cg)
+{
+    *cg = (struct cgroup){ .oom_fd = -1 };
+    for (unsigned int i = 0; i < N_CG; i++)
+        cg->parent_fd[i] = cg->leaf_fd[i] = -1;
+}
+
+/* On v2 all controllers share one directory, which stands in the first slot. */
+static unsigned int slots_of(const struct cgroup *cg)
+{
+    return cg->kind == CGROUP_V2 ? 1 : N_CG;
+}
+
+static bool slot_is_used(const struct cgroup *cg, unsigned int slot)
+{
+    return cg->kind == CGROUP_V2 || cg->controllers & (1u << slot);
+}
+
+int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_features *features,
+                sbr_error *err)
+{
+    cgroup_init(cg);
+    if (!plan->cgroup_controllers)
+        return 0;
+    cg->kind = plan->cgroup_kind;
+    cg->controllers = plan->cgroup_controllers;
+    /* The pid tells a sweep whose leaf it is; the time makes the name new after a pid was reused.
+     */
+    snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d.%" PRIx64, (int)getpid(),
+             clock_now_us() ^ (uint64_t)(uintptr_t)cg << 20);
+    for (unsigned int i = 0; i < slots_of(cg); i++) {
+        if (!slot_is_used(cg, i))
+            continue;
+        cg->parent_fd[i] = open(features->parent[i], O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (cg->parent_fd[i] < 0) {
+            err_set_errno(err, "cgroup", "cannot open '%s'", features->parent[i]);
+            cgroup_destroy(cg);
+            return err->code;
+        }
+    }
+    return 0;
+}
+
+int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_CG; i++) {
+        if (cg->parent_fd[i] < 0)
+            continue;
+        if (mkdirat(cg->parent_fd[i], cg->name, 0755) < 0 && errno != EEXIST)
+            return err_set_errno(err, "cgroup", "cannot make a control group");
+        cg->leaf_fd[i] =
+            openat(cg->parent_fd[i], cg->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+        if (cg->leaf_fd[i] < 0)
+            return err_set_errno(err, "cgroup", "cannot open the control group");
+    }
+    if (!cg->controllers)
+        return 0;
+    return driver_of(cg)->limit(cg, limits, err);
+}
+
+int cgroup_birth_fd(const struct cgroup *cg)
+{
+    return cg->kind == CGROUP_V2 ? cg->leaf_fd[0] : -1;
+}
+
+int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err)
+{
+    int n = 0;
+
+    if (cg->kind != CGROUP_V1)
+        return 0;
+    for (unsigned int i = 0; i < N_CG; i++) {
+        if (cg->leaf_fd[i] < 0)
+            continue;
+        fds[n] = openat(cg->leaf_fd[i], "tasks", O_WRONLY | O_CLOEXEC);
+        if (fds[n] < 0) {
+            err_set_errno(err, "cgroup", "cannot open the control group's tasks");
+            while (n > 0)
+                close(fds[--n]);
+            return err->code;
+        }
+        n++;
+    }
+    return n;
+}
+
+void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage)
+{
+    *usage = (struct cgroup_usage){ 0 };
+    if (cg->controllers)
+        driver_of(cg)->read(cg, usage);
+}
+
+uint64_t cgroup_cpu_us(const struct cgroup *cg)
+{
+    return cg->controllers ? driver_of(cg)->cpu_us(cg) : 0;
+}
+
+/* The last task may still be on its way out when its parent is told; a moment later it is gone. */
+static void remove_leaf(int parent_fd, const char *name)
+{
+    for (int attempt = 0; attempt < 100; attempt++) {
+        struct timespec moment = { .tv_nsec = 200000 };
+
+        if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
+            return;
+        nanosleep(&moment, NULL);
+    }
+}
+
+void cgroup_destroy(struct cgroup *cg)
+{
+    for (unsigned int i = 0; i < N_CG; i++) {
+        scope_close_fd(&cg->leaf_fd[i]);
+        if (cg->parent_fd[i] >= 0)
+            remove_leaf(cg->parent_fd[i], cg->name);
+        scope_close_fd(&cg->parent_fd[i]);
+    }
+    scope_close_fd(&cg->oom_fd);
+    cgroup_init(cg);
+}
+
+/* v2 alone, or v1 with or without a v2 mount beside it that has no controller of interest. */
+static void cgroup_probe(struct features *features)
+{
+    struct statfs fs;
+
+    features->cgroup.kind = CGROUP_NONE;
+    if (statfs("/sys/fs/cgroup", &fs) < 0)
+        return;
+    if (fs.f_type == CGROUP2_MAGIC)
+        cgroup_v2_driver.probe(&features->cgroup);
+    else
+        cgroup_v1_driver.probe(&features->cgroup);
+}
+
+/* Inside: wait for the order to go on, move into the groups that came with it, and make their leaf
+ * the root of what can be seen. */
+static int cgroup_apply(struct inside *in, sbr_error *err)
+{
+    struct init_message message = { 0 };
+    int fds[FD_MAX_PASSED];
+    size_t n_fds = 0;
+    ssize_t n = fd_receive(in->control_fd, &message, sizeof(message), fds, &n_fds);
+    int r = 0;
+
+    if (n != (ssize_t)sizeof(message) || message.order != ORDER_ENTER)
+        return err_set(err, SBR_E_SYSTEM, "cgroup", "the supervisor went away during set-up");
+    for (size_t i = 0; i < n_fds; i++) {
+        if (r == 0 && fd_write_all(fds[i], "0", 1) < 0)
+            r = err_set_errno(err, "cgroup", "cannot enter the control group");
+        close(fds[i]);
+    }
+    if (r == 0 && in->plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)
+        r = err_set_errno(err, "cgroup", "cannot make a cgroup namespace");
+    return r;
+}
+
+const struct confiner cgroup_confiner = { "cgroup", cgroup_probe, cgroup_apply };

@@ -1,0 +1,65 @@
+/* Control groups: limits and measures of the whole tree of processes.
+ *
+ * One leaf per run, made and removed by the supervisor.  On v2 init is born in it; on v1 init moves
+ * itself by writing "0" to `tasks`, the one move that does not wait for a grace period of the whole
+ * kernel (7-15 ms after a pause).  Nothing is ever moved by its pid. */
+#ifndef SANDBOX_CGROUP_H
+#define SANDBOX_CGROUP_H
+
+#include <stdint.h>
+
+#include "plan/plan.h"
+
+#define CGROUP_NAME_MAX 64
+#define CGROUP_PREFIX "sandbox-run."
+
+struct cgroup {
+    enum cgroup_kind kind;
+    uint32_t controllers;
+    char name[CGROUP_NAME_MAX];
+    int parent_fd[N_CG]; /* -1: not used; v2 uses the first alone */
+    int leaf_fd[N_CG];
+    int oom_fd; /* v1: readable when the memory limit killed; -1: the kernel kills all by itself */
+};
+
+struct cgroup_usage {
+    uint64_t cpu_user_us, cpu_system_us;
+    uint64_t peak_memory_bytes;
+    uint64_t peak_processes; /* init is not counted */
+    uint64_t oom_kills;
+    uint64_t refused_forks;
+};
+
+/* v1 and v2 behind the same five calls. */
+struct cgroup_driver {
+    void (*probe)(struct cgroup_features *features);
+    int (*limit)(struct cgroup *cg, const struct limits *limits, sbr_error *err);
+    void (*read)(const struct cgroup *cg, struct cgroup_usage *usage);
+    uint64_t (*cpu_us)(const struct cgroup *cg);
+};
+
+extern const struct cgroup_driver cgroup_v1_driver;
+extern const struct cgroup_driver cgroup_v2_driver;
+
+/* Opens the parents and chooses a name; makes nothing yet, so that the janitor can be told first.
+ */
+int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_features *features,
+                sbr_error *err) must_check;
+/* Makes the leaves and sets the limits. */
+int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err) must_check;
+/* v2: where clone3 puts init; -1 otherwise. */
+int cgroup_birth_fd(const struct cgroup *cg);
+/* v1: descriptors of `tasks` for init to write to; opened here, closed by the caller.  Number, or
+ * negative on failure. */
+int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err);
+void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage);
+uint64_t cgroup_cpu_us(const struct cgroup *cg);
+/* Removes the leaves; everything in them is dead.  Closes all descriptors. */
+void cgroup_destroy(struct cgroup *cg);
+
+/* Helpers of the drivers. */
+uint64_t cgroup_read_number(int dir_fd, const char *file);
+uint64_t cgroup_read_field(int dir_fd, const char *file, const char *field);
+int cgroup_write(int dir_fd, const char *file, uint64_t value);
+
+#endif

@@ -1,0 +1,55 @@
+#include "sandbox/confine.h"
+
+/* clang-format off */
+static const struct confiner *const steps[] = {
+    &namespaces_confiner,   /* first: ids and host name of the new namespaces           */
+    &mounts_confiner,       /* the private root; afterwards no host path can be named    */
+    &cgroup_confiner,       /* before the first byte of the program is stored            */
+    &program_confiner,
+    &rlimits_confiner,
+    &identity_confiner,     /* after it, nothing that needs a capability works           */
+    &no_new_privs_confiner, /* the next two are refused without it                       */
+    &landlock_confiner,     /* after mounts: its rules name the new root                 */
+    &seccomp_confiner,      /* last: it forbids what the others need                     */
+};
+/* clang-format on */
+
+#ifdef SBR_TEST_HOOKS
+static bool step_is_left_out(const struct inside *in, const char *name)
+{
+    return plan_list_has(in->plan->test_without, name);
+}
+
+static int fail_on_request(const struct inside *in, const char *name, sbr_error *err)
+{
+    if (!plan_list_has(in->plan->test_fail, name))
+        return 0;
+    return err_set(err, SBR_E_SYSTEM, name, "failed because a test asked for it");
+}
+#else
+static bool step_is_left_out(const struct inside *in, const char *name)
+{
+    (void)in;
+    (void)name;
+    return false;
+}
+
+static int fail_on_request(const struct inside *in, const char *name, sbr_error *err)
+{
+    (void)in;
+    (void)name;
+    (void)err;
+    return 0;
+}
+#endif
+
+int confine_self(struct inside *in, sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+        if (step_is_left_out(in, steps[i]->name))
+            continue;
+        if (fail_on_request(in, steps[i]->name, err) < 0 || steps[i]->apply(in, err) < 0)
+            return err->code;
+    }
+    return 0;
+}

@@ -1,0 +1,13 @@
+/* The step table: what sandbox-run-init does to itself, in order. */
+#ifndef SANDBOX_CONFINE_H
+#define SANDBOX_CONFINE_H
+
+#include "sandbox/confiner.h"
+
+/* Runs in sandbox-run-init, between the new namespaces and the program.
+ *   Should:  leave the process with only what the plan names.
+ *   Mustn't: open a path that the plan does not name; leave a descriptor open across exec.
+ *   (1) A step that fails ends init: no partial sandbox ever runs the program. */
+int confine_self(struct inside *in, sbr_error *err) must_check;
+
+#endif

@@ -1,0 +1,40 @@
+/* One mechanism, one file, one interface.
+ *
+ * A mechanism has up to three sides.  `probe` runs outside and changes nothing.  What has to be
+ * opened or created outside is done by sandbox.c before the program exists.  `apply` runs inside,
+ * in sandbox-run-init, between the new namespaces and the program: it may only give up rights. */
+#ifndef SANDBOX_CONFINER_H
+#define SANDBOX_CONFINER_H
+
+#include <stddef.h>
+
+#include "plan/features.h"
+#include "plan/plan.h"
+
+/* What init holds while it confines itself. */
+struct inside {
+    const struct plan *plan;
+    int control_fd; /* to the supervisor                                   */
+    int root_fd;    /* the new root, while it is built                     */
+    int scratch_fd; /* the sized tmpfs: how full it is goes into the result */
+    int io_fd;      /* /proc/self/io, opened while init may still do so     */
+    int proc_fd;    /* /proc, for the supervision without cgroups           */
+};
+
+struct confiner {
+    const char *name; /* stage of errors, name in the manual */
+    void (*probe)(struct features *features);
+    int (*apply)(struct inside *in, sbr_error *err);
+};
+
+extern const struct confiner namespaces_confiner;
+extern const struct confiner mounts_confiner;
+extern const struct confiner cgroup_confiner;
+extern const struct confiner program_confiner;
+extern const struct confiner rlimits_confiner;
+extern const struct confiner identity_confiner;
+extern const struct confiner no_new_privs_confiner;
+extern const struct confiner landlock_confiner;
+extern const struct confiner seccomp_confiner;
+
+#endif

@@ -1,0 +1,30 @@
+/* The host uid and gid of a run.
+ *
+ * Started by root, each run gets an id of its own from a range that nothing else uses, so that two
+ * runs share no per-user counter and own none of each other's objects.  Started by an ordinary
+ * user, the run is that user on the host.  Host uid 0 is never mapped. */
+#ifndef SANDBOX_IDS_H
+#define SANDBOX_IDS_H
+
+#include "base/err.h"
+#include "plan/features.h"
+#include "plan/plan.h"
+#include "sandbox/spawn.h"
+
+#define IDS_VARIABLE "SANDBOX_RUN_IDS" /* FIRST:COUNT */
+#define IDS_FIRST 1900000000u          /* above what subuid, nspawn and dynamic users take */
+#define IDS_COUNT 65536u
+
+struct ids {
+    uint32_t host_uid, host_gid;
+    int lock_fd; /* holds the id while it is open; -1: nothing to hold */
+};
+
+int ids_take(struct ids *ids, const struct features *features, sbr_error *err) must_check;
+void ids_release(struct ids *ids);
+
+/* Writes the maps of a process in a new user namespace. */
+int ids_map(const struct ids *ids, const struct plan *plan, const struct process *init,
+            sbr_error *err) must_check;
+
+#endif

@@ -1,0 +1,120 @@
+/* Thin wrappers over fsopen, fsmount, open_tree, mount_setattr and move_mount (Linux 5.12). */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "sandbox/mounts.h"
+
+#ifndef AT_RECURSIVE
+#define AT_RECURSIVE 0x8000
+#endif
+
+static int set_attributes(int fd, unsigned int flags, uint64_t attributes)
+{
+    struct mount_attr attr = { .attr_set = attributes, .propagation = MS_PRIVATE };
+
+    return (int)syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, &attr, sizeof(attr));
+}
+
+int mount_clone(int dir_fd, const char *path, uint64_t attributes)
+{
+    scoped_fd int fd = (int)syscall(SYS_open_tree, dir_fd, path,
+                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+                                        AT_SYMLINK_NOFOLLOW | (*path ? 0 : AT_EMPTY_PATH));
+
+    if (fd < 0 || set_attributes(fd, AT_RECURSIVE, attributes) < 0)
+        return -1;
+    return take_fd(fd);
+}
+
+int mount_new(const char *type, const char *const *options, uint64_t attributes)
+{
+    scoped_fd int fs = (int)syscall(SYS_fsopen, type, FSOPEN_CLOEXEC);
+
+    if (fs < 0)
+        return -1;
+    for (; *options; options++) {
+        char key[32];
+        const char *equals = strchr(*options, '=');
+        size_t len = equals ? (size_t)(equals - *options) : strlen(*options);
+        unsigned int command = equals ? FSCONFIG_SET_STRING : FSCONFIG_SET_FLAG;
+
+        if (len >= sizeof(key)) {
+            errno = EINVAL;
+            return -1;
+        }
+        memcpy(key, *options, len);
+        key[len] = '\0';
+        if (syscall(SYS_fsconfig, fs, command, key, equals ? equals + 1 : NULL, 0) < 0)
+            return -1;
+    }
+    if (syscall(SYS_fsconfig, fs, FSCONFIG_CMD_CREATE, NULL, NULL, 0) < 0)
+        return -1;
+    return (int)syscall(SYS_fsmount, fs, FSMOUNT_CLOEXEC, attributes);
+}
+
+int mount_attach(int tree_fd, int dir_fd, const char *path)
+{
+    return (int)syscall(SYS_move_mount, tree_fd, "", dir_fd, path, MOVE_MOUNT_F_EMPTY_PATH);
+}
+
+int mount_change(int mount_fd, uint64_t attributes)
+{
+    return set_attributes(mount_fd, 0, attributes);
+}
+
+/* The tree is ours alone until the program starts, so a plain walk cannot be raced. */
+int make_directories(const char *path, uint32_t mode)
+{
+    char copy[1100];
+    size_t len = strlen(path);
+
+    if (mkdir(path, mode) == 0 || errno == EEXIST)
+        return 0;
+    if (errno != ENOENT || len >= sizeof(copy))
+        return -1;
+    memcpy(copy, path, len + 1);
+    for (char *slash = strchr(copy, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (mkdir(copy, 0755) < 0 && errno != EEXIST)
+            return -1;
+        *slash = '/';
+    }
+    return mkdir(path, mode) < 0 && errno != EEXIST ? -1 : 0;
+}
+
+static int open_new_file(const char *path, uint32_t mode)
+{
+    return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
+}
+
+int make_file(const char *path, uint32_t mode, const void *data, size_t len)
+{
+    scoped_fd int fd = open_new_file(path, mode);
+    const char *slash = strrchr(path, '/');
+
+    if (fd < 0 && errno == ENOENT && slash) {
+        char parent[1100];
+        size_t parent_len = (size_t)(slash - path);
+
+        if (parent_len >= sizeof(parent)) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(parent, path, parent_len);
+        parent[parent_len] = '\0';
+        if (make_directories(parent, 0755) < 0)
+            return -1;
+        fd = open_new_file(path, mode);
+    }
+    if (fd < 0)
+        return -1;
+    return fd_write_all(fd, data, len);
+}

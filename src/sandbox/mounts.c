@@ -1,0 +1,279 @@
+/* The private root: built from nothing on a tmpfs, then the host's tree is let go.
+ *
+ *   (1) Sources on the host are opened by descriptor, without following a link at their end, and
+ *       devices are checked for their type and numbers: a /dev/null that is something else is
+ * refused. (2) Every mount is nosuid; all but the device nodes are nodev; what comes from the host
+ * is read-only and private, so that later mounts of the host do not appear inside. (3) After
+ * pivot_root the old tree is detached, so no path and no ".." leads back to it. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/mount.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "sandbox/mounts.h"
+
+#define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+
+typedef int perform_fn(struct inside *in, const struct plan_op *op, sbr_error *err);
+
+static int op_error(const struct plan_op *op, sbr_error *err)
+{
+    return err_set_errno(err, "mounts", "cannot make %s '/%s'%s%s", op_name(op->kind), op->to,
+                         op->from ? " from " : "", op->from ? op->from : "");
+}
+
+static int perform_dir(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    (void)in;
+    return make_directories(op->to, op->mode) < 0 ? op_error(op, err) : 0;
+}
+
+static int perform_file(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    (void)in;
+    return make_file(op->to, op->mode, op->data, op->len) < 0 ? op_error(op, err) : 0;
+}
+
+static int perform_symlink(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    (void)in;
+    return symlink(op->from, op->to) < 0 ? op_error(op, err) : 0;
+}
+
+/* A place of the same kind as what will be mounted on it. */
+static int make_mount_point(const char *path, bool directory)
+{
+    return directory ? make_directories(path, 0755) : make_file(path, 0444, "", 0);
+}
+
+static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    scoped_fd int tree = mount_clone(AT_FDCWD, op->from, ATTR_BASE | MOUNT_ATTR_RDONLY);
+    struct stat st;
+
+    (void)in;
+    if (tree < 0 && errno == ENOENT && op->flags & OP_OPTIONAL)
+        return 0;
+    if (tree < 0 || fstat(tree, &st) < 0)
+        return op_error(op, err);
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "mounts",
+                       "'%s' is neither a file nor a directory and cannot be brought in", op->from);
+    if (make_mount_point(op->to, S_ISDIR(st.st_mode)) < 0 ||
+        mount_attach(tree, AT_FDCWD, op->to) < 0)
+        return op_error(op, err);
+    return 0;
+}
+
+static int perform_device(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    scoped_fd int tree = mount_clone(AT_FDCWD, op->from, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    struct stat st;
+
+    (void)in;
+    if (tree < 0 || fstat(tree, &st) < 0)
+        return op_error(op, err);
+    if (!S_ISCHR(st.st_mode) || major(st.st_rdev) != op->size >> 32 ||
+        minor(st.st_rdev) != (uint32_t)op->size)
+        return err_set(err, SBR_E_DENIED, "mounts",
+                       "the host's '%s' is not the device it should be", op->from);
+    if (make_mount_point(op->to, false) < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
+        return op_error(op, err);
+    return 0;
+}
+
+static int perform_proc(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    static const char *const whole[] = { NULL };
+    static const char *const processes[] = { "subset=pid", NULL };
+    scoped_fd int proc = mount_new("proc", op->flags & OP_PID_ONLY ? processes : whole,
+                                   ATTR_BASE | MOUNT_ATTR_NOEXEC);
+
+    if (proc < 0 || make_directories(op->to, 0555) < 0 || mount_attach(proc, AT_FDCWD, op->to) < 0)
+        return op_error(op, err);
+    /* Init counts what it and its children read and wrote, and may not ask any more later. */
+    in->io_fd = openat(proc, "self/io", O_RDONLY | O_CLOEXEC);
+    in->proc_fd = take_fd(proc);
+    return 0;
+}
+
+/* The empty file and directory that cover others are made once, at the top of the new root. */
+static int perform_mask(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    scoped_fd int empty = -1;
+    struct stat st;
+
+    if (lstat(op->to, &st) < 0)
+        return errno == ENOENT && op->flags & OP_OPTIONAL ? 0 : op_error(op, err);
+    empty = mount_clone(in->root_fd, S_ISDIR(st.st_mode) ? ".empty" : ".nothing",
+                        ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+    if (empty < 0 || mount_attach(empty, AT_FDCWD, op->to) < 0)
+        return op_error(op, err);
+    return 0;
+}
+
+static int perform_devpts(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    static const char *const options[] = { "newinstance", "ptmxmode=0666", "mode=0620", "max=16",
+                                           NULL };
+    scoped_fd int pts = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+
+    (void)in;
+    if (pts < 0 || make_directories(op->to, 0755) < 0 || mount_attach(pts, AT_FDCWD, op->to) < 0)
+        return op_error(op, err);
+    return 0;
+}
+
+/* One tmpfs behind three directories, so that one size and one number of files bound them all. */
+static int perform_scratch(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    static const struct {
+        const char *part, *to;
+        uint32_t mode;
+    } parts[] = { { "tmp", "tmp", 01777 }, { "shm", "dev/shm", 01777 }, { "work", "work", 0755 } };
+    char size[40], inodes[40];
+    const char *const options[] = { size, inodes, "mode=0700", NULL };
+    int trees[ARRAY_LEN(parts)];
+
+    snprintf(size, sizeof(size), "size=%llu", (unsigned long long)op->size);
+    snprintf(inodes, sizeof(inodes), "nr_inodes=%llu", (unsigned long long)op->inodes);
+    in->scratch_fd = mount_new("tmpfs", options, ATTR_BASE);
+    if (in->scratch_fd < 0 || make_directories(op->to, 0755) < 0 ||
+        mount_attach(in->scratch_fd, AT_FDCWD, op->to) < 0)
+        return op_error(op, err);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        if (mkdirat(in->scratch_fd, parts[i].part, 0700) < 0 ||
+            fchmodat(in->scratch_fd, parts[i].part, parts[i].mode, 0) < 0)
+            return op_error(op, err);
+        trees[i] = mount_clone(in->scratch_fd, parts[i].part, ATTR_BASE);
+        if (trees[i] < 0)
+            return op_error(op, err);
+    }
+    if (umount2(op->to, MNT_DETACH) < 0)
+        return op_error(op, err);
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
+        scoped_fd int tree = trees[i];
+
+        if (make_directories(parts[i].to, 0755) < 0 ||
+            mount_attach(tree, AT_FDCWD, parts[i].to) < 0)
+            return op_error(op, err);
+    }
+    return 0;
+}
+
+/* Written by the step after the cgroup, so that it is charged to the run. */
+static int perform_nothing(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    (void)in;
+    (void)op;
+    (void)err;
+    return 0;
+}
+
+static perform_fn *const performers[N_OPS] = {
+    [OP_DIR] = perform_dir,         [OP_FILE] = perform_file,     [OP_SYMLINK] = perform_symlink,
+    [OP_BIND] = perform_bind,       [OP_DEVICE] = perform_device, [OP_PROC] = perform_proc,
+    [OP_MASK] = perform_mask,       [OP_DEVPTS] = perform_devpts, [OP_SCRATCH] = perform_scratch,
+    [OP_PROGRAM] = perform_nothing,
+};
+
+int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    return performers[op->kind](in, op, err);
+}
+
+/* A small tmpfs over the host's root; the current directory becomes its top. */
+static int open_new_root(struct inside *in, sbr_error *err)
+{
+    static const char *const options[] = { "size=4m", "nr_inodes=2048", "mode=0755", NULL };
+
+    /* Nothing that is mounted from here on may reach the host. */
+    if (mount(NULL, "/", NULL, MS_PRIVATE, NULL) < 0)
+        return err_set_errno(err, "mounts", "cannot make the root private");
+    in->root_fd = mount_new("tmpfs", options, ATTR_BASE);
+    if (in->root_fd < 0 || mount_attach(in->root_fd, AT_FDCWD, "/") < 0 || fchdir(in->root_fd) < 0)
+        return err_set_errno(err, "mounts", "cannot make a new root");
+    if (make_directories(".empty", 0555) < 0 || make_file(".nothing", 0444, "", 0) < 0)
+        return err_set_errno(err, "mounts", "cannot make the masks");
+    return 0;
+}
+
+/* The old root ends up on top of the new one for a moment, then it is gone from this namespace. */
+static int leave_host_root(struct inside *in, sbr_error *err)
+{
+    if (syscall(SYS_pivot_root, ".", ".") < 0)
+        return err_set_errno(err, "mounts", "cannot enter the new root");
+    if (umount2(".", MNT_DETACH) < 0 || chdir("/") < 0)
+        return err_set_errno(err, "mounts", "cannot let go of the host's tree");
+    if (mount_change(in->root_fd, ATTR_BASE | MOUNT_ATTR_RDONLY) < 0)
+        return err_set_errno(err, "mounts", "cannot make the root read-only");
+    return 0;
+}
+
+static int mounts_apply(struct inside *in, sbr_error *err)
+{
+    umask(0); /* modes of the plan are meant as they are written */
+    if (open_new_root(in, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < in->plan->n_ops; i++)
+        if (mount_perform(in, &in->plan->ops[i], err) < 0)
+            return err->code;
+    return leave_host_root(in, err);
+}
+
+static void mounts_probe(struct features *features)
+{
+    for (unsigned int i = 0; i < N_ROOT_NAMES; i++) {
+        struct root_entry *entry = &features->root[i];
+        char path[16];
+        ssize_t n;
+
+        snprintf(path, sizeof(path), "/%s", root_names[i]);
+        n = readlink(path, entry->target, sizeof(entry->target) - 1);
+        if (n > 0)
+            entry->target[n] = '\0';
+        else
+            n = 0;
+        /* Only links into /usr keep their meaning in the new root. */
+        if (!strncmp(entry->target, "usr/", 4))
+            entry->form = ROOT_LINK;
+        else
+            entry->form = access(path, F_OK) == 0 ? ROOT_DIRECTORY : ROOT_ABSENT;
+    }
+}
+
+const struct confiner mounts_confiner = { "mounts", mounts_probe, mounts_apply };
+
+/* The program's files, in the work directory that it owns. */
+static int program_apply(struct inside *in, sbr_error *err)
+{
+    char cwd[1100];
+
+    for (size_t i = 0; i < in->plan->n_ops; i++) {
+        const struct plan_op *op = &in->plan->ops[i];
+
+        if (op->kind == OP_PROGRAM && make_file(op->to, op->mode, op->data, op->len) < 0) {
+            if (errno == ENOSPC)
+                return err_set(err, SBR_E_INVALID, "program",
+                               "the program's files do not fit; raise --disk or --inodes");
+            return op_error(op, err);
+        }
+    }
+    umask(022);
+    if (chdir(in->plan->workdir) < 0)
+        return err_set_errno(err, "program", "cannot enter the work directory '%s'",
+                             in->plan->workdir);
+    /* A directory outside the root would be named "(unreachable)...". */
+    if (!getcwd(cwd, sizeof(cwd)) || cwd[0] != '/')
+        return err_set(err, SBR_E_DENIED, "program", "the work directory is outside the sandbox");
+    return 0;
+}
+
+const struct confiner program_confiner = { "program", NULL, program_apply };

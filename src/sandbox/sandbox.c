@@ -1,0 +1,210 @@
+/* Order of things, with who does them:
+ *
+ *   supervisor                         init                        janitor
+ *   v2: janitor, leaf with limits
+ *   clone3 ------------------------->  starts, reads its plan
+ *   map ids, ORDER_MAPPED ---------->  ids, mounts
+ *   v1: janitor, leaves, limits  ----------------------------->   waits for our end
+ *   ORDER_ENTER with `tasks` ------->  enters, writes the program,
+ *                                      confines itself
+ *                            <-------  EVENT_READY, program runs
+ *
+ * On v1 the leaves are made while init builds its root on another processor. */
+#include "sandbox/sandbox.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "sandbox/protocol.h"
+
+#define PIPE_SIZE (256 * 1024)
+
+/* The program's ends of its streams, the plan and init's end of the control socket. */
+struct far_ends {
+    int fds[N_INIT_FDS];
+};
+
+static void far_ends_close(struct far_ends *far)
+{
+    for (unsigned int i = 0; i < N_INIT_FDS; i++)
+        scope_close_fd(&far->fds[i]);
+}
+
+static void sandbox_reset(struct sandbox *box)
+{
+    *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1 };
+    box->init.pidfd = box->ids.lock_fd = -1;
+    box->janitor.socket = box->janitor.process.pidfd = -1;
+}
+
+/* A pipe whose near end does not block; the far end is the program's and must. */
+static int make_stream(int *near, int *far, bool program_reads)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    *near = ends[program_reads ? 1 : 0];
+    *far = ends[program_reads ? 0 : 1];
+    if (!program_reads)
+        (void)fcntl(*near, F_SETPIPE_SZ, PIPE_SIZE); /* fewer wake-ups; refused past a quota */
+    return fcntl(*near, F_SETFL, O_NONBLOCK);
+}
+
+static int make_streams(struct sandbox *box, struct far_ends *far, sbr_error *err)
+{
+    int pair[2];
+
+    if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
+        make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
+        make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0)
+        return err_set_errno(err, "streams", "cannot make a pipe");
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set_errno(err, "streams", "cannot make a socket pair");
+    box->control = pair[0];
+    far->fds[INIT_CONTROL] = pair[1];
+    return 0;
+}
+
+static int store_plan(const struct plan *plan, struct far_ends *far, sbr_error *err)
+{
+    struct buf bytes;
+    int r;
+
+    buf_init(&bytes, 2 * REQUEST_MAX_BYTES);
+    r = plan_encode(plan, &bytes, err);
+    if (r == 0) {
+        far->fds[INIT_PLAN] = fd_sealed_memory("plan", bytes.data, bytes.len, 0);
+        if (far->fds[INIT_PLAN] < 0)
+            r = err_set_errno(err, "plan", "cannot store the plan");
+    }
+    buf_done(&bytes);
+    return r;
+}
+
+static int start_init(struct sandbox *box, const struct plan *plan, const struct far_ends *far,
+                      sbr_error *err)
+{
+    static const char *const argv[] = { INIT_NAME, NULL };
+    struct spawn spawn = { .namespaces = plan->namespaces & ~(uint64_t)CLONE_NEWCGROUP,
+                           .cgroup_fd = cgroup_birth_fd(&box->cgroup),
+                           .argv = argv,
+                           .n_fds = N_INIT_FDS,
+                           .keep_capabilities = plan->namespaces & CLONE_NEWUSER };
+
+    memcpy(spawn.fds, far->fds, sizeof(far->fds));
+    if (spawn_start(&spawn, &box->init, err) < 0)
+        return err->code;
+    log_debug("spawn", "init is process %d", (int)box->init.pid);
+    if (plan->namespaces & CLONE_NEWUSER && ids_map(&box->ids, plan, &box->init, err) < 0)
+        return err->code;
+    return 0;
+}
+
+static int give_order(const struct sandbox *box, uint32_t order, const int *fds, size_t n_fds)
+{
+    struct init_message message = { .order = order };
+
+    return fd_send(box->control, &message, sizeof(message), fds, n_fds);
+}
+
+/* Init may be gone already: then its own report on the socket says why, not our failed write. */
+static int order_enter(struct sandbox *box, sbr_error *err)
+{
+    int tasks[N_CG], n = cgroup_open_tasks(&box->cgroup, tasks, err);
+
+    if (n < 0)
+        return n;
+    if (give_order(box, ORDER_ENTER, tasks, (size_t)n) < 0)
+        log_debug("spawn", "init ended before it was told to enter its group");
+    for (int i = 0; i < n; i++)
+        close(tasks[i]);
+    return 0;
+}
+
+static int make_group(struct sandbox *box, const struct plan *plan, sbr_error *err)
+{
+    if (janitor_start(&box->janitor, &box->cgroup, err) < 0)
+        return err->code;
+    return cgroup_create(&box->cgroup, &plan->limits, err);
+}
+
+static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct far_ends *far,
+                            sbr_error *err)
+{
+    bool born_inside = box->cgroup.kind == CGROUP_V2;
+
+    if (make_streams(box, far, err) < 0 || store_plan(plan, far, err) < 0)
+        return err->code;
+    if (born_inside && make_group(box, plan, err) < 0)
+        return err->code;
+    if (start_init(box, plan, far, err) < 0)
+        return err->code;
+    if (give_order(box, ORDER_MAPPED, NULL, 0) < 0)
+        log_debug("spawn", "init ended before its ids were mapped");
+    far_ends_close(far); /* ours would keep the streams open after the program's end */
+    *far = (struct far_ends){ { -1, -1, -1, -1, -1 } };
+    if (!born_inside && make_group(box, plan, err) < 0)
+        return err->code;
+    janitor_watch(&box->janitor, &box->init);
+    return order_enter(box, err);
+}
+
+int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
+                  sbr_error *err)
+{
+    struct far_ends far = { { -1, -1, -1, -1, -1 } };
+    int r;
+
+    sandbox_reset(box);
+    r = ids_take(&box->ids, features, err);
+    if (r == 0)
+        r = cgroup_open(&box->cgroup, plan, &features->cgroup, err);
+    if (r == 0)
+        r = sandbox_bring_up(box, plan, &far, err);
+    far_ends_close(&far);
+    if (r < 0)
+        sandbox_done(box, false);
+    return r;
+}
+
+void sandbox_kill(const struct sandbox *box)
+{
+    if (box->init.pidfd >= 0)
+        syscall(SYS_pidfd_send_signal, box->init.pidfd, SIGKILL, NULL, 0);
+}
+
+void sandbox_terminate(const struct sandbox *box)
+{
+    (void)give_order(box, ORDER_TERMINATE, NULL, 0);
+}
+
+void sandbox_done(struct sandbox *box, bool at_exit)
+{
+    if (box->init.pidfd >= 0) {
+        siginfo_t info;
+
+        sandbox_kill(box);
+        /* Somebody else's wait for any child may have taken the status; we do not need it. */
+        waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
+    }
+    cgroup_destroy(&box->cgroup);
+    janitor_stop(&box->janitor, !at_exit);
+    ids_release(&box->ids);
+    scope_close_fd(&box->init.pidfd);
+    scope_close_fd(&box->control);
+    scope_close_fd(&box->in);
+    scope_close_fd(&box->out);
+    scope_close_fd(&box->err);
+    sandbox_reset(box);
+}

@@ -1,0 +1,88 @@
+"""The tree points one way: a file includes its own layer or a lower one, never a higher one.
+
+Usage: layers.py [ROOT]
+"""
+
+import re
+import sys
+from pathlib import Path
+
+import tree
+
+ORDER = (
+    "base",
+    "job",
+    "plan",
+    "sandbox",
+    "monitor",
+    "executor",
+    "session",
+    "lib",
+    "service",
+    "frontend",
+)
+PUBLIC = "sandboxrun.h"
+
+# What a layer may include, itself apart.  `init` runs inside the sandbox and `compile` while the
+# project is built: they are programs beside the order, so nothing includes them.
+MAY_INCLUDE = {layer: set(ORDER[:rank]) for rank, layer in enumerate(ORDER)}
+MAY_INCLUDE["init"] = {"base", "job", "plan", "sandbox"}
+MAY_INCLUDE["compile"] = {"base", "plan"}
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<open>[<"])(?P<name>[^>"\n]+)', re.MULTILINE)
+
+
+def includes(path):
+    """Yields (line, quoted, name)."""
+    text = tree.blank(tree.read(path), keep_strings=True)
+    for match in _INCLUDE.finditer(text):
+        line = text.count("\n", 0, match.start("open")) + 1
+        yield line, match["open"] == '"', match["name"]
+
+
+def fault(layer, quoted, name):
+    """Why a file of this layer must not have this include, or None."""
+    target = name.split("/")[0]
+    if name == PUBLIC:
+        return None if quoted else f'write "{PUBLIC}", not <{PUBLIC}>'
+    if not quoted:
+        return f'<{name}> is ours: write "{name}"' if "/" in name and target in MAY_INCLUDE else None
+    if ".." in name.split("/") or "/" not in name or target not in MAY_INCLUDE:
+        return f'"{name}" does not name its layer, as in "base/err.h"'
+    if name.endswith(".c"):
+        return f'"{name}" is a source, not a header'
+    if target != layer and target not in MAY_INCLUDE[layer]:
+        return f'"{name}" is not below {layer}/'
+    return None
+
+
+def check(root):
+    """Returns one sentence per problem."""
+    root = Path(root)
+    problems = []
+    for path in tree.c_files(root, "src"):
+        shown = path.relative_to(root)
+        layer = shown.parts[1]
+        if len(shown.parts) < 3 or layer not in MAY_INCLUDE:
+            problems.append(f"{shown}:1: not in the folder of a layer")
+            continue
+        for line, quoted, name in includes(path):
+            reason = fault(layer, quoted, name)
+            if reason:
+                problems.append(f"{shown}:{line}: {reason}")
+    for path in tree.c_files(root, "include"):
+        shown = path.relative_to(root)
+        if str(shown) != f"include/{PUBLIC}":
+            problems.append(f"{shown}:1: only include/{PUBLIC} is public")
+        problems += [
+            f'{shown}:{line}: "{name}": a public header includes system headers only'
+            for line, quoted, name in includes(path)
+            if quoted
+        ]
+    return problems
+
+
+if __name__ == "__main__":
+    found = check(sys.argv[1] if len(sys.argv) > 1 else tree.ROOT)
+    print("\n".join(found), end="\n" if found else "")
+    sys.exit(bool(found))

@@ -1,0 +1,78 @@
+"""Proves that the lints bite: small trees with one deliberate fault each.
+
+Usage: selftest.py
+"""
+
+import sys
+import tempfile
+from pathlib import Path
+
+import budgets
+import layers
+
+# check, file, text, a part of the expected report (None: accepted)
+CASES = (
+    (layers, "src/plan/a.c", '#include "plan/a.h"\n#include "job/request.h"\n', None),
+    (layers, "src/plan/a.c", '#include "monitor/monitor.h"\n', "src/plan/a.c:1: "),
+    (layers, "src/base/a.h", '/* "\n */\n#  include "job/limits.h"\n', "src/base/a.h:3: "),
+    (layers, "src/base/a.c", '/* #include "job/limits.h" */\n#include "sandboxrun.h"\n', None),
+    (layers, "src/base/a.c", '#include "err.h"\n', "does not name its layer"),
+    (layers, "src/base/a.c", '#include "../base/err.h"\n', "does not name its layer"),
+    (layers, "src/base/a.c", '#include "base/../job/limits.h"\n', "does not name its layer"),
+    (layers, "src/base/a.c", "#include <base/err.h>\n", "is ours"),
+    (layers, "src/base/a.c", "#include <sys/stat.h>\n#include <stdio.h>\n", None),
+    (layers, "src/base/a.c", '#include "base/b.c"\n', "is a source"),
+    (layers, "src/init/main.c", '#include "sandbox/confine.h"\n', None),
+    (layers, "src/init/main.c", '#include "monitor/monitor.h"\n', "not below init/"),
+    (layers, "src/compile/main.c", '#include "plan/policy.h"\n', None),
+    (layers, "src/compile/main.c", '#include "sandbox/confine.h"\n', "not below compile/"),
+    (layers, "src/frontend/cli.c", '#include "init/init.h"\n', "not below frontend/"),
+    (layers, "src/frontend/cli.c", '#include "service/service.h"\n', None),
+    (layers, "src/misc/a.c", "\n", "not in the folder of a layer"),
+    (layers, "src/a.c", "\n", "not in the folder of a layer"),
+    (layers, "include/other.h", "\n", "only include/sandboxrun.h is public"),
+    (layers, "include/sandboxrun.h", '#include "base/err.h"\n', "system headers only"),
+    (budgets, "src/base/a.c", "\n" * 500, None),
+    (budgets, "src/base/a.c", "\n" * 501, "501 lines"),
+    (budgets, "src/base/a.c", "f = strcpy(a, b);\n", "strcpy() is banned"),
+    (budgets, "src/frontend/a.c", "\nsystem (a);\n", "a.c:2: system() is banned"),
+    (budgets, "src/base/a.c", 'm("strcpy(a, b)"); /* gets(x) */\n', None),
+    (budgets, "src/base/a.c", "my_signal(1); x->signal(2); x.exit(3);\n", None),
+    (budgets, "src/base/a.c", "snprintf(a, b, c); strtok_r(a, b, c);\n", None),
+    (budgets, "tests/unit/a.c", "int a; // no\n", "a.c:1: write /* */"),
+    (budgets, "src/base/a.c", '/* a // b */ f("c://d");\n', None),
+    (budgets, "src/base/a.c", 'printf("x");\n', "only src/frontend and src/compile print"),
+    (budgets, "src/frontend/a.c", 'printf("x"); exit(1);\n', None),
+    (budgets, "src/compile/a.c", 'fprintf(stderr, "x"); exit(1);\n', None),
+    (budgets, "src/base/a.c", "abort();\n", "end the process"),
+    (budgets, "src/base/a.c", "/* lint-ok: abort: because */\nabort();\n", None),
+    (budgets, "src/base/a.c", "/* lint-ok: abort: */\nabort();\n", "end the process"),
+    (budgets, "src/base/a.c", "/* lint-ok: exit: because */\nabort();\n", "end the process"),
+    (budgets, "src/init/a.c", "_exit(1);\n", None),
+    (budgets, "src/init/a.c", "exit(1);\n", "end the process"),
+    (budgets, "src/sandbox/spawn.c", "_exit(1);\n", None),
+    (budgets, "src/sandbox/mounts.c", "_exit(1);\n", "end the process"),
+)
+
+
+def check():
+    """Returns one sentence per case that a lint judges wrongly."""
+    problems = []
+    for lint, name, text, expected in CASES:
+        with tempfile.TemporaryDirectory(prefix="sbr-lint-") as root:
+            path = Path(root, name)
+            path.parent.mkdir(parents=True)
+            path.write_text(text, encoding="utf-8")
+            found = lint.check(root)
+        right = not found if expected is None else len(found) == 1 and expected in found[0]
+        if not right:
+            problems.append(
+                f"{lint.__name__}: {name} {text[:60]!r}: expected {expected!r}, got {found}"
+            )
+    return problems
+
+
+if __name__ == "__main__":
+    wrong = check()
+    print("\n".join(wrong), end="\n" if wrong else "")
+    sys.exit(bool(wrong))
