@@ -1,0 +1,96 @@
+"""What the black-box and escape tests share: running the tool, as root and as an ordinary user."""
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+
+REPO = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("SBR_BUILD", REPO / "build")).resolve()
+TEST_BUILD = pathlib.Path(os.environ.get("SBR_TEST_BUILD", REPO / "build-test")).resolve()
+SANDBOX_RUN = BUILD / "sandbox-run"
+SANDBOX_RUN_HOOKS = TEST_BUILD / "sandbox-run"
+
+ORDINARY_UID = 65534
+DEADLINE = 60  # seconds after which a test run is stuck, not slow
+
+AS_ORDINARY = ["setpriv", "--reuid", str(ORDINARY_UID), "--regid", str(ORDINARY_UID), "--clear-groups", "--"]
+
+
+class Callers:
+    """Who calls the tool.  An ordinary user has no cgroup here, so runs need --allow-degraded."""
+    ROOT = "root"
+    USER = "user"
+
+
+def available_callers():
+    return [Callers.ROOT, Callers.USER] if os.geteuid() == 0 else [Callers.USER]
+
+
+def command(*args, caller=None, hooks=False):
+    """The command line for a run by `caller`; options go behind the subcommand."""
+    program = str(SANDBOX_RUN_HOOKS if hooks else SANDBOX_RUN)
+    words = [str(a) for a in args]
+    prefix = []
+    if caller == Callers.USER and os.geteuid() == 0:
+        prefix = AS_ORDINARY
+    if caller == Callers.USER and words and words[0] in ("run", "exec", "plan"):
+        words.insert(1, "--allow-degraded")
+    return prefix + [program] + words
+
+
+def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, **kwargs):
+    """Runs to the end; returns the CompletedProcess with bytes."""
+    return subprocess.run(command(*args, caller=caller, hooks=hooks), input=stdin,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
+                          env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **(env or {})}, **kwargs)
+
+
+def result_of(*args, **kwargs):
+    """Runs with --json and returns the result object; the first word is the subcommand."""
+    words = list(args)
+    words.insert(1, "--json")
+    done = sandbox_run(*words, **kwargs)
+    try:
+        result = json.loads(done.stdout)
+    except ValueError as problem:
+        raise AssertionError(f"no JSON: {done.stdout[:500]!r} {done.stderr[:500]!r}") from problem
+    result["_status"] = done.returncode
+    result["_stderr"] = done.stderr
+    return result
+
+
+def python(code, *options, **kwargs):
+    """Result of a Python program; options are the tool's."""
+    return result_of("run", *options, "--lang", "python", "--code", code, **kwargs)
+
+
+def shell(code, *options, **kwargs):
+    return result_of("run", *options, "--lang", "bash", "--code", code, **kwargs)
+
+
+def leftovers():
+    """What a run could leave behind on the host, as a set that must be the same afterwards."""
+    found = set()
+    for root, dirs, _ in os.walk("/sys/fs/cgroup"):
+        found.update(os.path.join(root, d) for d in dirs if d.startswith("sandbox-run."))
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+            line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+        except OSError:
+            continue
+        if line.startswith(b"sandbox-run-") or name.startswith("sandbox-run"):
+            found.add(f"process {pid} {name}")
+    return found
+
+
+def compile_c(source, target, *flags):
+    """Compiles a small C program for use inside; static, so that it runs anywhere."""
+    subprocess.run(["gcc", "-O1", "-static", "-o", str(target), str(source), *flags], check=True)
+    os.chmod(target, 0o755)
+    return target
+
+
+def have(program):
+    return shutil.which(program, path="/usr/bin:/bin:/usr/sbin:/sbin") is not None
