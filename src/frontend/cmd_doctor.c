@@ -1,12 +1,13 @@
 /* doctor: each mechanism, what was found, what is missing, the lines that mend it; then a trial. */
 #include <fcntl.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/jsonw.h"
+#include "base/scope.h"
 #include "executor/executor.h"
 #include "frontend/cli.h"
 #include "frontend/present.h"
@@ -191,39 +192,50 @@ static void print_languages(void)
     }
 }
 
-static json_t *findings_json(const struct finding *findings, size_t n)
+static void put_findings(struct jsonw *j, const struct finding *findings, size_t n)
 {
-    json_t *array = json_array();
-
+    jsonw_open(j, "checks", '[');
     for (size_t i = 0; i < n; i++) {
-        json_t *fix = json_array();
-
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "name", findings[i].name);
+        jsonw_text(j, "state", state_names[findings[i].state]);
+        jsonw_text(j, "found", findings[i].found);
+        jsonw_open(j, "fix", '[');
         for (size_t k = 0; k < ARRAY_LEN(findings[i].fix); k++)
             if (findings[i].fix[k] && findings[i].state != FOUND)
-                json_array_append_new(fix, json_string(findings[i].fix[k]));
-        json_array_append_new(array, json_pack("{s:s, s:s, s:s, s:o}", "name", findings[i].name,
-                                               "state", state_names[findings[i].state], "found",
-                                               findings[i].found, "fix", fix));
+                jsonw_text(j, NULL, findings[i].fix[k]);
+        jsonw_close(j, ']');
+        jsonw_close(j, '}');
     }
-    return array;
+    jsonw_close(j, ']');
+}
+
+static void put_languages(struct jsonw *j)
+{
+    jsonw_open(j, "languages", '[');
+    for (size_t i = 0; language_table[i]; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "name", language_table[i]->name);
+        jsonw_text(j, "binary", executor_locate(language_table[i]));
+        jsonw_text(j, "package", language_table[i]->package);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
 }
 
 static void print_json(const struct finding *findings, size_t n, bool works)
 {
-    json_t *languages = json_array(), *root;
-    char *text;
+    scoped_free char *text = NULL;
+    struct jsonw j;
 
-    for (size_t i = 0; language_table[i]; i++)
-        json_array_append_new(languages,
-                              json_pack("{s:s, s:s?, s:s}", "name", language_table[i]->name,
-                                        "binary", executor_locate(language_table[i]), "package",
-                                        language_table[i]->package));
-    root = json_pack("{s:b, s:o, s:o}", "works", works, "checks", findings_json(findings, n),
-                     "languages", languages);
-    text = json_dumps(root, JSON_INDENT(2));
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_bool(&j, "works", works);
+    put_findings(&j, findings, n);
+    put_languages(&j);
+    jsonw_close(&j, '}');
+    text = jsonw_take(&j);
     printf("%s\n", text ? text : "{}");
-    free(text);
-    json_decref(root);
 }
 
 static int doctor_run(struct options *o)

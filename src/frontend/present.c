@@ -47,12 +47,12 @@ static void format_bytes(uint64_t bytes, char *buf, size_t size)
 
 static void format_end(const sbr_result *r, char *buf, size_t size)
 {
-    const char *name = r->signal ? sigabbrev_np(r->signal) : NULL;
+    char name[SIGNAL_NAME_SIZE];
 
     if (r->verdict == SBR_EXITED)
         snprintf(buf, size, "exited %d", r->exit_code);
     else if (r->verdict == SBR_SIGNALED)
-        snprintf(buf, size, "signal %d (SIG%s)", r->signal, name ? name : "?");
+        snprintf(buf, size, "%s", signal_name(r->signal, name));
     else
         snprintf(buf, size, "%s", verdict_name(r->verdict));
 }

@@ -1,5 +1,7 @@
 #include "job/result.h"
 
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 static const char *const verdict_names[] = {
@@ -20,6 +22,29 @@ static const char *const verdict_names[] = {
 const char *verdict_name(enum sbr_verdict verdict)
 {
     return verdict_names[verdict];
+}
+
+/* clang-format off */
+static const struct {
+    int number;
+    const char *name;
+} signal_names[] = {
+    { SIGABRT, "SIGABRT" }, { SIGALRM, "SIGALRM" }, { SIGBUS, "SIGBUS" },   { SIGFPE, "SIGFPE" },
+    { SIGHUP, "SIGHUP" },   { SIGILL, "SIGILL" },   { SIGINT, "SIGINT" },   { SIGIO, "SIGIO" },
+    { SIGKILL, "SIGKILL" }, { SIGPIPE, "SIGPIPE" }, { SIGPROF, "SIGPROF" }, { SIGPWR, "SIGPWR" },
+    { SIGQUIT, "SIGQUIT" }, { SIGSEGV, "SIGSEGV" }, { SIGSTKFLT, "SIGSTKFLT" }, { SIGSYS, "SIGSYS" },
+    { SIGTERM, "SIGTERM" }, { SIGTRAP, "SIGTRAP" }, { SIGUSR1, "SIGUSR1" }, { SIGUSR2, "SIGUSR2" },
+    { SIGVTALRM, "SIGVTALRM" }, { SIGXCPU, "SIGXCPU" }, { SIGXFSZ, "SIGXFSZ" },
+};
+/* clang-format on */
+
+const char *signal_name(int number, char buf[SIGNAL_NAME_SIZE])
+{
+    for (size_t i = 0; i < ARRAY_LEN(signal_names); i++)
+        if (signal_names[i].number == number)
+            return signal_names[i].name;
+    snprintf(buf, SIGNAL_NAME_SIZE, "signal %d", number);
+    return buf;
 }
 
 bool result_success(const sbr_result *result)

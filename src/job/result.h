@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "base/encode.h"
+#include "base/jsonw.h"
 #include "job/limits.h"
 #include "job/request.h"
 
@@ -61,11 +62,19 @@ struct sbr_result {
 };
 
 const char *verdict_name(enum sbr_verdict verdict);
+
+/* "SIGKILL", or "signal 40" for one without a name. */
+#define SIGNAL_NAME_SIZE 16
+const char *signal_name(int number, char buf[SIGNAL_NAME_SIZE]);
 bool result_success(const sbr_result *result);
 
 /* Fills the public digest once everything else is final. */
 void result_complete(sbr_result *result);
 void result_free(sbr_result *result);
+
+/* Parts that a plan shows too. */
+void limits_put_json(struct jsonw *j, const char *key, const struct limits *limits);
+void isolation_put_json(struct jsonw *j, const char *key, const struct isolation *isolation);
 
 /* One JSON object; the caller frees it; NULL without memory. */
 char *result_to_json(const sbr_result *result);

@@ -1,205 +1,158 @@
 /* The result contract of docs/result.md.  Fields are only ever added. */
-#include <jansson.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "job/result.h"
 
 #define RESULT_SCHEMA 1
 
-/* jansson's setters take the value and fail on NULL, so an allocation failure anywhere ends in
- * `ok` being false and no half object is ever printed. */
-struct writer {
-    json_t *object;
-    bool ok;
-};
-
-static struct writer writer_new(void)
-{
-    struct writer w = { .object = json_object() };
-
-    w.ok = w.object != NULL;
-    return w;
-}
-
-static void put(struct writer *w, const char *key, json_t *take_value)
-{
-    if (json_object_set_new(w->object, key, take_value) < 0)
-        w->ok = false;
-}
-
-static void put_child(struct writer *w, const char *key, struct writer take_child)
-{
-    if (!take_child.ok)
-        w->ok = false;
-    put(w, key, take_child.object);
-}
-
-/* Numbers of seconds and milliseconds keep microseconds and print short. */
-static json_t *real(uint64_t micros, double unit)
-{
-    return json_real((double)micros / unit);
-}
-
-static void put_output(struct writer *w, const char *name, const struct output *out)
+static void put_output(struct jsonw *j, const char *name, const struct output *out)
 {
     bool utf8 = text_is_utf8(out->data, out->len);
     scoped_free char *base64 = utf8 ? NULL : encode_base64(out->data, out->len);
     char key[32];
 
+    if (utf8)
+        jsonw_bytes(j, name, out->data, out->len);
+    else
+        jsonw_text(j, name, base64);
     snprintf(key, sizeof(key), "%s_bytes", name);
-    put(w, key, json_integer((json_int_t)out->total));
+    jsonw_number(j, key, out->total);
     snprintf(key, sizeof(key), "%s_truncated", name);
-    put(w, key, json_boolean(out->truncated));
+    jsonw_bool(j, key, out->truncated);
     snprintf(key, sizeof(key), "%s_encoding", name);
-    put(w, key, json_string(utf8 ? "utf-8" : "base64"));
-    put(w, name,
-        utf8 ? json_stringn_nocheck(out->data ? out->data : "", out->len)
-             : json_string_nocheck(base64 ? base64 : ""));
-    if (!utf8 && !base64)
-        w->ok = false;
+    jsonw_text(j, key, utf8 ? "utf-8" : "base64");
+    j->out.failed |= !utf8 && !base64;
 }
 
-static struct writer usage_json(const struct usage *u)
+static void put_usage(struct jsonw *j, const struct usage *u)
 {
-    struct writer w = writer_new();
     uint64_t cpu_us = u->cpu_user_us + u->cpu_system_us;
 
-    put(&w, "wall_ms", real(u->wall_us, 1e3));
-    put(&w, "cpu_user_ms", real(u->cpu_user_us, 1e3));
-    put(&w, "cpu_system_ms", real(u->cpu_system_us, 1e3));
-    put(&w, "cpu_percent",
-        json_real(u->wall_us ? (double)(cpu_us * 1000 / u->wall_us) / 10.0 : 0.0));
-    put(&w, "peak_memory_bytes", json_integer((json_int_t)u->peak_memory_bytes));
-    put(&w, "peak_processes", json_integer((json_int_t)u->peak_processes));
-    put(&w, "io_read_bytes", json_integer((json_int_t)u->io_read_bytes));
-    put(&w, "io_write_bytes", json_integer((json_int_t)u->io_write_bytes));
-    put(&w, "context_switches", json_integer((json_int_t)u->context_switches));
-    put(&w, "startup_ms", real(u->startup_us, 1e3));
-    put(&w, "queue_ms", real(u->queue_us, 1e3));
-    return w;
+    jsonw_open(j, "metrics", '{');
+    jsonw_fixed(j, "wall_ms", u->wall_us, 3);
+    jsonw_fixed(j, "cpu_user_ms", u->cpu_user_us, 3);
+    jsonw_fixed(j, "cpu_system_ms", u->cpu_system_us, 3);
+    jsonw_fixed(j, "cpu_percent", u->wall_us ? cpu_us * 1000 / u->wall_us : 0, 1);
+    jsonw_number(j, "peak_memory_bytes", u->peak_memory_bytes);
+    jsonw_number(j, "peak_processes", u->peak_processes);
+    jsonw_number(j, "io_read_bytes", u->io_read_bytes);
+    jsonw_number(j, "io_write_bytes", u->io_write_bytes);
+    jsonw_number(j, "context_switches", u->context_switches);
+    jsonw_fixed(j, "startup_ms", u->startup_us, 3);
+    jsonw_fixed(j, "queue_ms", u->queue_us, 3);
+    jsonw_close(j, '}');
 }
 
-static struct writer limits_json(const struct limits *limits)
+void limits_put_json(struct jsonw *j, const char *key, const struct limits *limits)
 {
-    struct writer w = writer_new();
-
+    jsonw_open(j, key, '{');
     for (unsigned int i = 0; i < N_LIMITS; i++) {
-        uint64_t value = limits->value[i];
-
-        if (value == LIMIT_NONE)
-            put(&w, limit_defs[i].name, json_null());
-        else if (limit_defs[i].unit == LIMIT_MILLIS)
-            put(&w, limit_defs[i].name, json_real((double)value / 1000));
+        if (limits->value[i] == LIMIT_NONE)
+            jsonw_null(j, limit_defs[i].name);
         else
-            put(&w, limit_defs[i].name, json_integer((json_int_t)value));
+            jsonw_fixed(j, limit_defs[i].name, limits->value[i],
+                        limit_defs[i].unit == LIMIT_MILLIS ? 3 : 0);
     }
-    return w;
+    jsonw_close(j, '}');
 }
 
-static json_t *names_json(const char *const *names, size_t n)
+void isolation_put_json(struct jsonw *j, const char *key, const struct isolation *isolation)
 {
-    json_t *array = json_array();
-
-    for (size_t i = 0; array && i < n; i++) {
-        if (json_array_append_new(array, json_string(names[i])) < 0) {
-            json_decref(array);
-            return NULL;
-        }
-    }
-    return array;
+    jsonw_open(j, key, '{');
+    jsonw_text(j, "tier", tier_name(isolation->tier));
+    jsonw_names(j, "mechanisms", isolation->mechanisms, isolation->n_mechanisms);
+    jsonw_names(j, "missing", isolation->missing, isolation->n_missing);
+    jsonw_close(j, '}');
 }
 
-static struct writer isolation_json(const struct isolation *isolation)
+static void put_signal(struct jsonw *j, int number)
 {
-    struct writer w = writer_new();
+    char name[SIGNAL_NAME_SIZE];
 
-    put(&w, "tier", json_string(tier_name(isolation->tier)));
-    put(&w, "mechanisms", names_json(isolation->mechanisms, isolation->n_mechanisms));
-    put(&w, "missing", names_json(isolation->missing, isolation->n_missing));
-    return w;
-}
-
-static json_t *signal_json(int number)
-{
-    const char *name = number ? sigabbrev_np(number) : NULL;
-
-    if (!number)
-        return json_null();
-    return name ? json_sprintf("SIG%s", name) : json_sprintf("signal %d", number);
+    if (number)
+        jsonw_text(j, "signal", signal_name(number, name));
+    else
+        jsonw_null(j, "signal");
 }
 
 /* What a stage and the whole result share. */
-static void put_verdict(struct writer *w, const sbr_result *r)
+static void put_verdict(struct jsonw *j, const sbr_result *r)
 {
-    uint64_t cpu_us = r->usage.cpu_user_us + r->usage.cpu_system_us;
-
-    put(w, "success", json_boolean(result_success(r)));
-    put(w, "outcome", json_string(verdict_name(r->verdict)));
-    put(w, "exit_code", r->exit_code >= 0 ? json_integer(r->exit_code) : json_null());
-    put(w, "signal", signal_json(r->signal));
-    put(w, "execution_time", real(r->usage.wall_us, 1e6));
-    put(w, "cpu_time", real(cpu_us, 1e6));
-    put(w, "memory_used", json_integer((json_int_t)r->usage.peak_memory_bytes));
-    put_child(w, "metrics", usage_json(&r->usage));
-}
-
-/* One stage so far.  Its streams are the result's own and are not repeated. */
-static json_t *stages_json(const sbr_result *r)
-{
-    struct writer stage = writer_new();
-    json_t *array = json_array();
-
-    put(&stage, "name", json_string("run"));
-    put_verdict(&stage, r);
-    if (!stage.ok || json_array_append(array, stage.object) < 0) {
-        json_decref(array);
-        array = NULL;
-    }
-    json_decref(stage.object);
-    return array;
-}
-
-static char *writer_dump(struct writer *w)
-{
-    char *text = NULL;
-
-    if (w->ok)
-        text = json_dumps(w->object, JSON_COMPACT | JSON_REAL_PRECISION(12));
-    json_decref(w->object);
-    return text;
+    jsonw_bool(j, "success", result_success(r));
+    jsonw_text(j, "outcome", verdict_name(r->verdict));
+    if (r->exit_code >= 0)
+        jsonw_number(j, "exit_code", (uint64_t)r->exit_code);
+    else
+        jsonw_null(j, "exit_code");
+    put_signal(j, r->signal);
+    jsonw_fixed(j, "execution_time", r->usage.wall_us, 6);
+    jsonw_fixed(j, "cpu_time", r->usage.cpu_user_us + r->usage.cpu_system_us, 6);
+    jsonw_number(j, "memory_used", r->usage.peak_memory_bytes);
+    put_usage(j, &r->usage);
 }
 
 char *result_to_json(const sbr_result *r)
 {
-    struct writer w = writer_new();
+    struct jsonw j;
 
-    put(&w, "schema", json_integer(RESULT_SCHEMA));
-    put(&w, "id", json_string(r->id));
-    put_verdict(&w, r);
-    put(&w, "explanation", r->explanation[0] ? json_string(r->explanation) : json_null());
-    put_output(&w, "stdout", &r->out);
-    put_output(&w, "stderr", &r->err);
-    put_child(&w, "limits", limits_json(&r->limits));
-    put(&w, "stages", stages_json(r));
-    put_child(&w, "isolation", isolation_json(&r->isolation));
-    put(&w, "startup", json_string(r->startup));
-    return writer_dump(&w);
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_number(&j, "schema", RESULT_SCHEMA);
+    jsonw_text(&j, "id", r->id);
+    put_verdict(&j, r);
+    jsonw_text(&j, "explanation", r->explanation[0] ? r->explanation : NULL);
+    put_output(&j, "stdout", &r->out);
+    put_output(&j, "stderr", &r->err);
+    limits_put_json(&j, "limits", &r->limits);
+    /* One stage so far.  Its streams are the result's own and are not repeated. */
+    jsonw_open(&j, "stages", '[');
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "name", "run");
+    put_verdict(&j, r);
+    jsonw_close(&j, '}');
+    jsonw_close(&j, ']');
+    isolation_put_json(&j, "isolation", &r->isolation);
+    jsonw_text(&j, "startup", r->startup);
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
+}
+
+/* Sentences of ours may quote what a stranger wrote, cut at a fixed length: not always UTF-8. */
+static void put_sentence(struct jsonw *j, const char *key, const char *text)
+{
+    char copy[sizeof(((sbr_error *)NULL)->message)];
+
+    snprintf(copy, sizeof(copy), "%s", text);
+    if (!text_is_utf8(copy, strlen(copy)))
+        for (char *p = copy; *p; p++)
+            if ((unsigned char)*p >= 0x80)
+                *p = '?';
+    jsonw_text(j, key, copy);
 }
 
 char *error_to_json(const sbr_error *err)
 {
-    struct writer w = writer_new(), detail = writer_new();
+    struct jsonw j;
 
-    put(&detail, "code", json_string(err_code_name(err->code)));
-    put(&detail, "stage", json_string(err->stage));
-    put(&detail, "message", json_string(err->message));
-    put(&detail, "errno", err->sys_errno ? json_integer(err->sys_errno) : json_null());
-    put(&w, "schema", json_integer(RESULT_SCHEMA));
-    put(&w, "success", json_false());
-    put(&w, "outcome", json_string(verdict_name(SBR_INTERNAL_ERROR)));
-    put_child(&w, "error", detail);
-    return writer_dump(&w);
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_number(&j, "schema", RESULT_SCHEMA);
+    jsonw_bool(&j, "success", false);
+    jsonw_text(&j, "outcome", verdict_name(SBR_INTERNAL_ERROR));
+    jsonw_open(&j, "error", '{');
+    jsonw_text(&j, "code", err_code_name(err->code));
+    jsonw_text(&j, "stage", err->stage);
+    put_sentence(&j, "message", err->message);
+    if (err->sys_errno)
+        jsonw_number(&j, "errno", (uint64_t)err->sys_errno);
+    else
+        jsonw_null(&j, "errno");
+    jsonw_close(&j, '}');
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
 }

@@ -1,7 +1,7 @@
 /* sbr_runtime: what this machine offers. */
-#include <jansson.h>
 #include <stdlib.h>
 
+#include "base/jsonw.h"
 #include "executor/executor.h"
 #include "sandbox/probe.h"
 
@@ -27,53 +27,58 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
     return 0;
 }
 
-static json_t *languages_json(void)
+static void put_languages(struct jsonw *j)
 {
-    json_t *array = json_array();
-
+    jsonw_open(j, "languages", '[');
     for (size_t i = 0; language_table[i]; i++) {
-        const char *binary = executor_locate(language_table[i]);
-
-        json_array_append_new(array,
-                              json_pack("{s:s, s:s, s:s?}", "name", language_table[i]->name,
-                                        "about", language_table[i]->about, "binary", binary));
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "name", language_table[i]->name);
+        jsonw_text(j, "about", language_table[i]->about);
+        jsonw_text(j, "binary", executor_locate(language_table[i]));
+        jsonw_close(j, '}');
     }
-    return array;
+    jsonw_close(j, ']');
 }
 
-static json_t *policies_json(void)
+static void put_policies(struct jsonw *j)
 {
-    json_t *array = json_array();
-
-    for (size_t i = 0; policy_table[i]; i++)
-        json_array_append_new(array, json_pack("{s:s, s:s}", "name", policy_table[i]->name, "about",
-                                               policy_table[i]->about));
-    return array;
+    jsonw_open(j, "policies", '[');
+    for (size_t i = 0; policy_table[i]; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "name", policy_table[i]->name);
+        jsonw_text(j, "about", policy_table[i]->about);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
 }
 
-static json_t *features_json(const struct features *f)
+static void put_features(struct jsonw *j, const struct features *f)
 {
     static const char *const kinds[] = { "none", "v1", "v2" };
 
-    return json_pack("{s:b, s:b, s:i, s:s, s:i, s:I, s:I}", "user_namespaces", f->user_namespaces,
-                     "seccomp", f->seccomp, "landlock_abi", f->landlock_abi, "cgroup",
-                     kinds[f->cgroup.kind], "cgroup_controllers", (int)f->cgroup.usable,
-                     "memory_bytes", (json_int_t)f->machine.memory_bytes, "cpus",
-                     (json_int_t)f->machine.cpus);
+    jsonw_open(j, "features", '{');
+    jsonw_bool(j, "user_namespaces", f->user_namespaces);
+    jsonw_bool(j, "seccomp", f->seccomp);
+    jsonw_number(j, "landlock_abi", (uint64_t)f->landlock_abi);
+    jsonw_text(j, "cgroup", kinds[f->cgroup.kind]);
+    jsonw_number(j, "memory_bytes", f->machine.memory_bytes);
+    jsonw_number(j, "cpus", f->machine.cpus);
+    jsonw_close(j, '}');
 }
 
 char *sbr_runtime_describe(const sbr_runtime *rt)
 {
-    json_t *root;
-    char *text;
+    struct jsonw j;
 
     if (!rt)
         return NULL;
-    root = json_pack("{s:o, s:o, s:o}", "languages", languages_json(), "policies", policies_json(),
-                     "features", features_json(&rt->features));
-    text = root ? json_dumps(root, JSON_INDENT(2)) : NULL;
-    json_decref(root);
-    return text;
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    put_languages(&j);
+    put_policies(&j);
+    put_features(&j, &rt->features);
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
 }
 
 void sbr_runtime_close(sbr_runtime *rt)

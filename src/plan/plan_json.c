@@ -1,9 +1,9 @@
 /* A plan as JSON: what `sandbox-run plan --json` prints and what golden tests compare. */
-#include <inttypes.h>
-#include <jansson.h>
 #include <linux/sched.h>
+#include <stdio.h>
 #include <sys/resource.h>
 
+#include "base/jsonw.h"
 #include "plan/plan.h"
 
 /* clang-format off */
@@ -28,141 +28,125 @@ static const struct { uint32_t resource; const char *name; } rlimit_names[] = {
 };
 /* clang-format on */
 
-static json_t *text_or_null(const char *text)
+static void put_list(struct jsonw *j, const char *key, const char *const *list)
 {
-    return text ? json_string(text) : json_null();
+    size_t n = 0;
+
+    while (list[n])
+        n++;
+    jsonw_names(j, key, list, n);
 }
 
-static json_t *list_json(const char *const *list)
+static void put_op(struct jsonw *j, const struct plan_op *op)
 {
-    json_t *array = json_array();
+    char text[32];
 
-    for (; *list; list++)
-        json_array_append_new(array, json_string(*list));
-    return array;
-}
-
-static json_t *names_json(const char *const *names, size_t n)
-{
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < n; i++)
-        json_array_append_new(array, json_string(names[i]));
-    return array;
-}
-
-static json_t *op_json(const struct plan_op *op)
-{
-    json_t *object = json_pack("{s:s, s:s}", "op", op_name(op->kind), "to", op->to);
-
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "op", op_name(op->kind));
+    jsonw_text(j, "to", op->to);
     if (op->from)
-        json_object_set_new(object, "from", text_or_null(op->from));
-    if (op->mode)
-        json_object_set_new(object, "mode", json_sprintf("%04o", op->mode));
-    if (op->kind == OP_SCRATCH) {
-        json_object_set_new(object, "size", json_integer((json_int_t)op->size));
-        json_object_set_new(object, "inodes", json_integer((json_int_t)op->inodes));
+        jsonw_text(j, "from", op->from);
+    if (op->mode) {
+        snprintf(text, sizeof(text), "%04o", op->mode);
+        jsonw_text(j, "mode", text);
     }
-    if (op->kind == OP_DEVICE)
-        json_object_set_new(object, "device",
-                            json_sprintf("%u:%u", (unsigned)(op->size >> 32), (unsigned)op->size));
+    if (op->kind == OP_SCRATCH) {
+        jsonw_number(j, "size", op->size);
+        jsonw_number(j, "inodes", op->inodes);
+    }
+    if (op->kind == OP_DEVICE) {
+        snprintf(text, sizeof(text), "%u:%u", (unsigned)(op->size >> 32), (unsigned)op->size);
+        jsonw_text(j, "device", text);
+    }
     if (op->kind == OP_FILE || op->kind == OP_PROGRAM)
-        json_object_set_new(object, "bytes", json_integer((json_int_t)op->len));
+        jsonw_number(j, "bytes", op->len);
     if (op->flags & OP_OPTIONAL)
-        json_object_set_new(object, "optional", json_true());
+        jsonw_bool(j, "optional", true);
     if (op->flags & OP_PID_ONLY)
-        json_object_set_new(object, "only", json_string("processes"));
-    return object;
+        jsonw_text(j, "only", "processes");
+    jsonw_close(j, '}');
 }
 
-static json_t *rlimits_json(const struct plan *plan)
+static void put_ops(struct jsonw *j, const struct plan *plan)
 {
-    json_t *object = json_object();
-
-    for (size_t i = 0; i < plan->n_rlimits; i++)
-        for (size_t k = 0; k < ARRAY_LEN(rlimit_names); k++)
-            if (plan->rlimits[i].resource == rlimit_names[k].resource)
-                json_object_set_new(object, rlimit_names[k].name,
-                                    plan->rlimits[i].hard == RLIM_INFINITY
-                                        ? json_null()
-                                        : json_integer((json_int_t)plan->rlimits[i].hard));
-    return object;
+    jsonw_open(j, "mounts", '[');
+    for (size_t i = 0; i < plan->n_ops; i++)
+        put_op(j, &plan->ops[i]);
+    jsonw_close(j, ']');
 }
 
-static json_t *rules_json(const struct plan *plan)
+static void put_rlimits(struct jsonw *j, const struct plan *plan)
 {
-    json_t *array = json_array();
-
-    for (size_t i = 0; i < plan->n_rules; i++)
-        json_array_append_new(array, json_pack("{s:s, s:s}", "path", plan->rules[i].path, "access",
-                                               access_names[plan->rules[i].access]));
-    return array;
+    jsonw_open(j, "rlimits", '{');
+    for (size_t i = 0; i < plan->n_rlimits; i++) {
+        for (size_t k = 0; k < ARRAY_LEN(rlimit_names); k++) {
+            if (plan->rlimits[i].resource != rlimit_names[k].resource)
+                continue;
+            if (plan->rlimits[i].hard == RLIM_INFINITY)
+                jsonw_null(j, rlimit_names[k].name);
+            else
+                jsonw_number(j, rlimit_names[k].name, plan->rlimits[i].hard);
+        }
+    }
+    jsonw_close(j, '}');
 }
 
-static json_t *cgroup_json(const struct plan *plan)
+static void put_landlock(struct jsonw *j, const struct plan *plan)
 {
-    json_t *controllers = json_array();
+    jsonw_open(j, "landlock", '{');
+    jsonw_number(j, "abi", (uint64_t)plan->landlock_abi);
+    jsonw_open(j, "rules", '[');
+    for (size_t i = 0; i < plan->n_rules; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "path", plan->rules[i].path);
+        jsonw_text(j, "access", access_names[plan->rules[i].access]);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+    jsonw_close(j, '}');
+}
 
+static void put_cgroup(struct jsonw *j, const struct plan *plan)
+{
+    jsonw_open(j, "cgroup", '{');
+    jsonw_text(j, "kind", cgroup_kinds[plan->cgroup_kind]);
+    jsonw_open(j, "controllers", '[');
     for (unsigned int i = 0; i < N_CG; i++)
         if (plan->cgroup_controllers & (1u << i))
-            json_array_append_new(controllers, json_string(controller_names[i]));
-    return json_pack("{s:s, s:o}", "kind", cgroup_kinds[plan->cgroup_kind], "controllers",
-                     controllers);
+            jsonw_text(j, NULL, controller_names[i]);
+    jsonw_close(j, ']');
+    jsonw_close(j, '}');
 }
 
-static json_t *limits_json(const struct limits *limits)
+static void put_namespaces(struct jsonw *j, const struct plan *plan)
 {
-    json_t *object = json_object();
-
-    for (unsigned int i = 0; i < N_LIMITS; i++)
-        json_object_set_new(object, limit_defs[i].name,
-                            limits->value[i] == LIMIT_NONE
-                                ? json_null()
-                                : json_integer((json_int_t)limits->value[i]));
-    return object;
-}
-
-static json_t *isolation_json(const struct isolation *isolation)
-{
-    return json_pack("{s:s, s:o, s:o}", "tier", tier_name(isolation->tier), "mechanisms",
-                     names_json(isolation->mechanisms, isolation->n_mechanisms), "missing",
-                     names_json(isolation->missing, isolation->n_missing));
-}
-
-static json_t *namespaces_json(const struct plan *plan)
-{
-    json_t *array = json_array();
-
+    jsonw_open(j, "namespaces", '[');
     for (size_t i = 0; i < ARRAY_LEN(namespace_names); i++)
         if (plan->namespaces & namespace_names[i].flag)
-            json_array_append_new(array, json_string(namespace_names[i].name));
-    return array;
+            jsonw_text(j, NULL, namespace_names[i].name);
+    jsonw_close(j, ']');
 }
 
 char *plan_to_json(const struct plan *plan)
 {
-    json_t *root = json_object(), *ops = json_array();
-    char *text;
+    struct jsonw j;
 
-    for (size_t i = 0; i < plan->n_ops; i++)
-        json_array_append_new(ops, op_json(&plan->ops[i]));
-    json_object_set_new(root, "namespaces", namespaces_json(plan));
-    json_object_set_new(root, "uid", json_integer(plan->inside_uid));
-    json_object_set_new(root, "hostname", text_or_null(plan->hostname));
-    json_object_set_new(root, "cgroup", cgroup_json(plan));
-    json_object_set_new(root, "supervise", json_boolean(plan->supervise));
-    json_object_set_new(root, "mounts", ops);
-    json_object_set_new(root, "rlimits", rlimits_json(plan));
-    json_object_set_new(root, "landlock",
-                        json_pack("{s:i, s:o}", "abi", plan->landlock_abi, "rules",
-                                  rules_json(plan)));
-    json_object_set_new(root, "seccomp_instructions", json_integer((json_int_t)plan->filter.len));
-    json_object_set_new(root, "argv", list_json(plan->argv));
-    json_object_set_new(root, "env", list_json(plan->env));
-    json_object_set_new(root, "workdir", text_or_null(plan->workdir));
-    json_object_set_new(root, "limits", limits_json(&plan->limits));
-    json_object_set_new(root, "isolation", isolation_json(&plan->isolation));
-    text = json_dumps(root, JSON_INDENT(2));
-    json_decref(root);
-    return text;
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    put_namespaces(&j, plan);
+    jsonw_number(&j, "uid", plan->inside_uid);
+    jsonw_text(&j, "hostname", plan->hostname);
+    put_cgroup(&j, plan);
+    jsonw_bool(&j, "supervise", plan->supervise);
+    put_ops(&j, plan);
+    put_rlimits(&j, plan);
+    put_landlock(&j, plan);
+    jsonw_number(&j, "seccomp_instructions", plan->filter.len);
+    put_list(&j, "argv", plan->argv);
+    put_list(&j, "env", plan->env);
+    jsonw_text(&j, "workdir", plan->workdir);
+    limits_put_json(&j, "limits", &plan->limits);
+    isolation_put_json(&j, "isolation", &plan->isolation);
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
 }

@@ -1,0 +1,37 @@
+/* A small JSON writer.  Reading is jansson's business: parsers of untrusted bytes are not hand-made
+ * here, and the run path does without one.  Numbers are written from integers, so that the locale
+ * of a program that uses the library cannot put a comma into them. */
+#ifndef BASE_JSONW_H
+#define BASE_JSONW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+
+struct jsonw {
+    struct buf out;
+    bool pretty;
+    bool first; /* nothing was written yet in the innermost object or array */
+    unsigned int depth;
+};
+
+void jsonw_init(struct jsonw *j, bool pretty);
+/* The finished text, which the caller frees; NULL without memory. */
+char *jsonw_take(struct jsonw *j);
+
+/* `key` is NULL inside an array and at the top.  Text is valid UTF-8; NULL is written as null. */
+void jsonw_open(struct jsonw *j, const char *key, char bracket);
+void jsonw_close(struct jsonw *j, char bracket);
+void jsonw_text(struct jsonw *j, const char *key, const char *text);
+void jsonw_bytes(struct jsonw *j, const char *key, const char *text, size_t len);
+void jsonw_number(struct jsonw *j, const char *key, uint64_t value);
+/* value / 10^decimals, as short as it can be: (1500, 3) is 1.5 */
+void jsonw_fixed(struct jsonw *j, const char *key, uint64_t value, unsigned int decimals);
+void jsonw_bool(struct jsonw *j, const char *key, bool value);
+void jsonw_null(struct jsonw *j, const char *key);
+/* An array of strings. */
+void jsonw_names(struct jsonw *j, const char *key, const char *const *names, size_t n);
+
+#endif
