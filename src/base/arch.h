@@ -40,4 +40,32 @@ static inline __attribute__((always_inline)) long arch_clone3(struct clone_args 
 #endif
 }
 
+/* Any other system call, without the C library: returns like the kernel and touches no errno, which
+ * belongs to another task when memory is shared with it. */
+static inline long arch_syscall(long number, long a, long b, long c, long d)
+{
+#if defined(__x86_64__)
+    register long fourth __asm__("r10") = d;
+    long result;
+
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                     : "rcx", "r11", "memory");
+    return result;
+#else
+    register long eighth __asm__("x8") = number;
+    register long result __asm__("x0") = a;
+    register long second __asm__("x1") = b;
+    register long third __asm__("x2") = c;
+    register long fourth __asm__("x3") = d;
+
+    __asm__ volatile("svc #0"
+                     : "+r"(result)
+                     : "r"(eighth), "r"(second), "r"(third), "r"(fourth)
+                     : "memory", "cc");
+    return result;
+#endif
+}
+
 #endif

@@ -127,7 +127,7 @@ void executor_free(sbr_job *job)
         return;
     if (job->watching) {
         monitor_done(&job->monitor);
-        sandbox_done(&job->box, false);
+        sandbox_done(&job->box);
     }
     plan_free(job->plan);
     free(job);

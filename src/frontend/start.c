@@ -189,7 +189,7 @@ static void front_done(struct front *front)
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
     struct front front = { .o = o, .signal_fd = -1, .out = { .fd = -1 }, .err = { .fd = -1 } };
-    struct monitor_options options = { .at_exit = true, .started_us = clock_now_us() };
+    struct monitor_options options = { .started_us = clock_now_us() };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;

@@ -12,7 +12,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -22,7 +21,6 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "init/janitor.h"
 #include "init/program.h"
 #include "init/report.h"
 #include "init/watch.h"
@@ -140,13 +138,14 @@ static int supervise(struct events *events, pid_t program)
 
 static void run(struct inside *in)
 {
-    struct init_event event = { .kind = EVENT_READY };
+    struct init_event event = { .kind = EVENT_READY }, before = { 0 };
     struct events events = { .child_fd = open_events() };
     sbr_error err;
     pid_t program;
 
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     watch_init(&events.watch, in);
+    report_fill(&before, in);
     event.when_us = clock_now_us();
     if (events.child_fd < 0) {
         err_set_errno(&err, "init", "cannot watch for the program's end");
@@ -159,19 +158,18 @@ static void run(struct inside *in)
     event.wait_status = supervise(&events, program);
     event.when_us = clock_now_us();
     report_fill(&event, in);
+    report_subtract(&event, &before);
     watch_report(&events.watch, &event);
     report_send(INIT_CONTROL, &event);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
     struct inside in = {
         .control_fd = INIT_CONTROL, .root_fd = -1, .scratch_fd = -1, .io_fd = -1, .proc_fd = -1
     };
     sbr_error err;
 
-    if (argc == 2 && !strcmp(argv[0], JANITOR_NAME))
-        return janitor_main(argv[1]);
     in.plan = read_plan();
     setsid();
     reset_signals();

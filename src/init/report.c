@@ -46,3 +46,11 @@ void report_fill(struct init_event *event, const struct inside *in)
     if (in->scratch_fd >= 0 && fstatfs(in->scratch_fd, &fs) == 0)
         event->disk_full = fs.f_bavail == 0 || fs.f_ffree == 0;
 }
+
+void report_subtract(struct init_event *event, const struct init_event *before)
+{
+    uint64_t own_writes = before->io_write_bytes + sizeof(*event);
+
+    event->io_read_bytes -= before->io_read_bytes;
+    event->io_write_bytes -= event->io_write_bytes < own_writes ? event->io_write_bytes : own_writes;
+}

@@ -11,4 +11,7 @@ void report_send(int control_fd, const struct init_event *event);
 /* Resources of all that was reaped, and how full the scratch space is. */
 void report_fill(struct init_event *event, const struct inside *in);
 
+/* Takes away what init itself had read and written before the program started, and its reports. */
+void report_subtract(struct init_event *event, const struct init_event *before);
+
 #endif

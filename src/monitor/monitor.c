@@ -264,7 +264,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     verdict_decide(&m->seen, result);
     result_complete(result);
     log_info("run", "ended: %s", verdict_name(result->verdict));
-    sandbox_done(m->box, m->at_exit);
+    sandbox_done(m->box);
     return DONE;
 }
 
@@ -301,7 +301,6 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .box = box,
                            .plan = plan,
                            .cancel_fd = -1,
-                           .at_exit = options->at_exit,
                            .started_us = options->started_us };
     m->loop.epoll_fd = m->loop.timer_fd = -1;
     m->out = m->err = capture;

@@ -21,7 +21,6 @@ struct monitor {
     struct capture out, err;
     struct feed feed;
     int cancel_fd; /* eventfd: cancelled from another thread */
-    bool at_exit;  /* see sandbox_done                       */
 
     uint64_t started_us; /* when the request came   */
     uint64_t ready_us;   /* the program's first instruction; 0: not reached */
@@ -38,7 +37,6 @@ struct monitor_options {
     const char *stdin_data;           /* first this,         */
     size_t stdin_len;
     int stdin_fd; /* then this; -1: end-of-file follows */
-    bool at_exit;
     uint64_t started_us;
 };
 

@@ -26,7 +26,8 @@ enum op_kind {
     OP_BIND,    /* the host's tree `from`, read-only, with what is below it   */
     OP_DEVICE,  /* the host's device node `from`, checked for its numbers    */
     OP_PROC,    /* a fresh procfs, read-only                                 */
-    OP_MASK,    /* cover a file or directory with an empty one               */
+    OP_EMPTY,   /* an empty read-only file or directory, to cover others with */
+    OP_MASK,    /* cover `to` with the empty one `from`                      */
     OP_DEVPTS,  /* a private devpts                                          */
     OP_SCRATCH, /* one sized tmpfs behind /work, /tmp and /dev/shm           */
     OP_PROGRAM, /* a file of the program, written once its limits hold       */
@@ -35,6 +36,7 @@ enum op_kind {
 
 #define OP_OPTIONAL 1u /* nothing is lost when the source or target is not there */
 #define OP_PID_ONLY 2u /* procfs: only the processes of the sandbox              */
+#define OP_DIRECTORY 4u
 
 struct plan_op {
     enum op_kind kind;

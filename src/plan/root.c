@@ -39,12 +39,20 @@ static const struct plan_op dev_ops[] = {
     { .kind = OP_SYMLINK, .from = "/proc/self/fd/2", .to = "dev/stderr" },
 };
 
-/* Files of procfs that tell of the host and that no language runtime needs. */
-static const char *const proc_masks[] = {
-    "acpi", "asound", "bus", "fs", "interrupts", "irq", "kallsyms", "kcore", "key-users", "keys",
-    "kmsg", "kpagecgroup", "kpagecount", "kpageflags", "latency_stats", "sched_debug", "scsi",
-    "sysrq-trigger", "timer_list", "timer_stats", "sysvipc", "mtrr", "iomem", "ioports", "modules",
-    "partitions", "diskstats", "swaps", "cmdline", "config.gz", "vmallocinfo", "slabinfo",
+#define EMPTY_FILE "dev/.nothing"
+#define EMPTY_DIR "dev/.empty"
+
+/* What tells of the host in procfs and what no language runtime needs.  Writing is impossible
+ * everywhere in it: the mount is read-only. */
+static const struct {
+    const char *path;
+    bool directory;
+} proc_masks[] = {
+    { "proc/acpi", true },         { "proc/asound", true },       { "proc/interrupts", false },
+    { "proc/kallsyms", false },    { "proc/kcore", false },       { "proc/key-users", false },
+    { "proc/keys", false },        { "proc/kpagecgroup", false }, { "proc/kpagecount", false },
+    { "proc/kpageflags", false },  { "proc/latency_stats", false }, { "proc/sched_debug", false },
+    { "proc/scsi", true },         { "proc/timer_list", false },  { "proc/timer_stats", false },
 };
 /* clang-format on */
 
@@ -79,26 +87,39 @@ static int plan_system(struct plan *plan, const struct plan_input *in, sbr_error
     return 0;
 }
 
-static int plan_proc(struct plan *plan, const struct plan_input *in, sbr_error *err)
+static int plan_masks(struct plan *plan, sbr_error *err)
 {
-    struct plan_op proc = { .kind = OP_PROC, .to = "proc" };
+    static const struct plan_op empties[] = {
+        { .kind = OP_EMPTY, .to = EMPTY_FILE },
+        { .kind = OP_EMPTY, .to = EMPTY_DIR, .flags = OP_DIRECTORY },
+    };
 
-    if (in->policy->proc == POLICY_PROC_PID)
-        proc.flags = OP_PID_ONLY;
-    if (plan_add_op(plan, proc, err) < 0)
+    if (add_ops(plan, empties, ARRAY_LEN(empties), err) < 0)
         return err->code;
-    if (in->policy->proc == POLICY_PROC_PID || plan_list_has(in->test_without, "masks"))
-        return 0;
     for (size_t i = 0; i < ARRAY_LEN(proc_masks); i++) {
-        struct plan_op mask = { .kind = OP_MASK, .flags = OP_OPTIONAL };
+        struct plan_op mask = { .kind = OP_MASK,
+                                .flags = OP_OPTIONAL,
+                                .from = proc_masks[i].directory ? EMPTY_DIR : EMPTY_FILE,
+                                .to = proc_masks[i].path };
 
-        mask.to = plan_printf(plan, "proc/%s", proc_masks[i]);
-        if (!mask.to)
-            return err_set_oom(err, "plan");
         if (plan_add_op(plan, mask, err) < 0)
             return err->code;
     }
     return 0;
+}
+
+static int plan_proc(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    bool only_processes = in->policy->proc == POLICY_PROC_PID;
+    struct plan_op proc = { .kind = OP_PROC,
+                            .to = "proc",
+                            .flags = only_processes ? OP_PID_ONLY : 0 };
+
+    if (plan_add_op(plan, proc, err) < 0)
+        return err->code;
+    if (only_processes || plan_list_has(in->test_without, "masks"))
+        return 0;
+    return plan_masks(plan, err);
 }
 
 static int plan_volumes(struct plan *plan, const sbr_request *req, sbr_error *err)
@@ -122,7 +143,7 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
                                .inodes = plan->limits.value[SBR_INODES] };
 
     if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
-        plan_proc(plan, in, err) < 0 || add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 ||
+        add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_proc(plan, in, err) < 0 ||
         plan_add_op(plan, scratch, err) < 0)
         return err->code;
     return plan_volumes(plan, in->request, err);

@@ -138,10 +138,28 @@ static int v1_limit(struct cgroup *cg, const struct limits *limits, sbr_error *e
     return 0;
 }
 
+static uint64_t v1_cpu_us(const struct cgroup *cg)
+{
+    if (cg->leaf_fd[CG_CPUACCT] < 0)
+        return 0;
+    return cgroup_read_number(cg->leaf_fd[CG_CPUACCT], "cpuacct.usage") / 1000;
+}
+
+/* The sum is exact; how much of it was user time is only sampled at ticks, so it is a share. */
+static void read_cpu(const struct cgroup *cg, struct cgroup_usage *usage)
+{
+    int fd = cg->leaf_fd[CG_CPUACCT];
+    uint64_t total = v1_cpu_us(cg);
+    uint64_t user = cgroup_read_number(fd, "cpuacct.usage_user") / 1000;
+    uint64_t ticks = user + cgroup_read_number(fd, "cpuacct.usage_sys") / 1000;
+
+    usage->cpu_user_us = ticks ? (uint64_t)((double)total * (double)user / (double)ticks) : 0;
+    usage->cpu_system_us = total - usage->cpu_user_us;
+}
+
 static void v1_read(const struct cgroup *cg, struct cgroup_usage *usage)
 {
     int memory = cg->leaf_fd[CG_MEMORY], pids = cg->leaf_fd[CG_PIDS];
-    int cpuacct = cg->leaf_fd[CG_CPUACCT];
 
     if (memory >= 0) {
         usage->peak_memory_bytes = cgroup_read_number(memory, "memory.max_usage_in_bytes");
@@ -153,17 +171,8 @@ static void v1_read(const struct cgroup *cg, struct cgroup_usage *usage)
         usage->peak_processes = peak ? peak - 1 : 0;
         usage->refused_forks = cgroup_read_field(pids, "pids.events", "max");
     }
-    if (cpuacct >= 0) {
-        usage->cpu_user_us = cgroup_read_number(cpuacct, "cpuacct.usage_user") / 1000;
-        usage->cpu_system_us = cgroup_read_number(cpuacct, "cpuacct.usage_sys") / 1000;
-    }
-}
-
-static uint64_t v1_cpu_us(const struct cgroup *cg)
-{
-    if (cg->leaf_fd[CG_CPUACCT] < 0)
-        return 0;
-    return cgroup_read_number(cg->leaf_fd[CG_CPUACCT], "cpuacct.usage") / 1000;
+    if (cg->leaf_fd[CG_CPUACCT] >= 0)
+        read_cpu(cg, usage);
 }
 
 const struct cgroup_driver cgroup_v1_driver = { v1_probe, v1_limit, v1_read, v1_cpu_us };

@@ -3,20 +3,18 @@
 #ifndef SANDBOX_JANITOR_H
 #define SANDBOX_JANITOR_H
 
+#include <stdbool.h>
+
 #include "sandbox/cgroup.h"
 #include "sandbox/spawn.h"
 
-struct janitor {
-    struct process process; /* pidfd -1: none */
-    int socket;             /* closing it ends the janitor */
-};
+struct janitor;
 
-/* Starts it before the leaves are made. */
-int janitor_start(struct janitor *janitor, const struct cgroup *cg, sbr_error *err) must_check;
-/* Tells it whom to end and to wait for. */
-void janitor_watch(const struct janitor *janitor, const struct process *init);
-/* After the leaves are gone: lets it go.  `reap` waits for it; a caller that ends at once need not.
- */
-void janitor_stop(struct janitor *janitor, bool reap);
+/* Starts it before the leaves are made; *ret is NULL when there is nothing to guard.  `init_pidfd` is
+ * where the pidfd of init stands or will stand, -1 until then; it outlives the janitor. */
+int janitor_start(struct janitor **ret, const struct cgroup *cg, const int *init_pidfd,
+                  sbr_error *err) must_check;
+/* After the leaves are gone: ends it.  Takes NULL. */
+void janitor_stop(struct janitor *janitor);
 
 #endif

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -74,7 +75,7 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
 
 static int perform_device(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    scoped_fd int tree = mount_clone(AT_FDCWD, op->from, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
+    scoped_fd int tree = mount_clone(AT_FDCWD, op->from, 0);
     struct stat st;
 
     (void)in;
@@ -89,32 +90,54 @@ static int perform_device(struct inside *in, const struct plan_op *op, sbr_error
     return 0;
 }
 
+/* Init counts what it and its children read and wrote.  The file is its own only while it may be
+ * dumped, which changing its user has forbidden. */
+static int open_own_io(int proc)
+{
+    int fd;
+
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
+    fd = openat(proc, "self/io", O_RDONLY | O_CLOEXEC);
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    return fd;
+}
+
 static int perform_proc(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     static const char *const whole[] = { NULL };
     static const char *const processes[] = { "subset=pid", NULL };
+    uint64_t read_only =
+        plan_list_has(in->plan->test_without, "read-only-proc") ? 0 : MOUNT_ATTR_RDONLY;
     scoped_fd int proc = mount_new("proc", op->flags & OP_PID_ONLY ? processes : whole,
-                                   ATTR_BASE | MOUNT_ATTR_NOEXEC);
+                                   ATTR_BASE | MOUNT_ATTR_NOEXEC | read_only);
 
     if (proc < 0 || make_directories(op->to, 0555) < 0 || mount_attach(proc, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
-    /* Init counts what it and its children read and wrote, and may not ask any more later. */
-    in->io_fd = openat(proc, "self/io", O_RDONLY | O_CLOEXEC);
+    in->io_fd = open_own_io(proc);
     in->proc_fd = take_fd(proc);
     return 0;
 }
 
-/* The empty file and directory that cover others are made once, at the top of the new root. */
+/* What covers files and directories of procfs: one empty mount of each kind, made once.  Covering is
+ * then a single call each, which takes the flags over. */
+static int perform_empty(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    scoped_fd int tree = -1;
+
+    (void)in;
+    if (make_mount_point(op->to, op->flags & OP_DIRECTORY) < 0)
+        return op_error(op, err);
+    tree = mount_clone(AT_FDCWD, op->to, ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
+    if (tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
+        return op_error(op, err);
+    return 0;
+}
+
 static int perform_mask(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    scoped_fd int empty = -1;
-    struct stat st;
-
-    if (lstat(op->to, &st) < 0)
-        return errno == ENOENT && op->flags & OP_OPTIONAL ? 0 : op_error(op, err);
-    empty = mount_clone(in->root_fd, S_ISDIR(st.st_mode) ? ".empty" : ".nothing",
-                        ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
-    if (empty < 0 || mount_attach(empty, AT_FDCWD, op->to) < 0)
+    (void)in;
+    if (mount(op->from, op->to, NULL, MS_BIND, NULL) < 0 &&
+        !(errno == ENOENT && op->flags & OP_OPTIONAL))
         return op_error(op, err);
     return 0;
 }
@@ -181,7 +204,7 @@ static perform_fn *const performers[N_OPS] = {
     [OP_DIR] = perform_dir,         [OP_FILE] = perform_file,     [OP_SYMLINK] = perform_symlink,
     [OP_BIND] = perform_bind,       [OP_DEVICE] = perform_device, [OP_PROC] = perform_proc,
     [OP_MASK] = perform_mask,       [OP_DEVPTS] = perform_devpts, [OP_SCRATCH] = perform_scratch,
-    [OP_PROGRAM] = perform_nothing,
+    [OP_PROGRAM] = perform_nothing, [OP_EMPTY] = perform_empty,
 };
 
 int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -200,8 +223,6 @@ static int open_new_root(struct inside *in, sbr_error *err)
     in->root_fd = mount_new("tmpfs", options, ATTR_BASE);
     if (in->root_fd < 0 || mount_attach(in->root_fd, AT_FDCWD, "/") < 0 || fchdir(in->root_fd) < 0)
         return err_set_errno(err, "mounts", "cannot make a new root");
-    if (make_directories(".empty", 0555) < 0 || make_file(".nothing", 0444, "", 0) < 0)
-        return err_set_errno(err, "mounts", "cannot make the masks");
     return 0;
 }
 

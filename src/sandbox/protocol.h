@@ -1,4 +1,4 @@
-/* What supervisor, init and janitor say to each other: fixed-size messages over a SEQPACKET pair.
+/* What supervisor and init say to each other: fixed-size messages over a SEQPACKET pair.
  * The program never holds an end of it, so nothing that travels here can be forged from inside. */
 #ifndef SANDBOX_PROTOCOL_H
 #define SANDBOX_PROTOCOL_H
@@ -45,9 +45,6 @@ struct init_event {
     sbr_error error;
 };
 
-/* The janitor is the same program under another name; see init/janitor.c. */
 #define INIT_NAME "sandbox-run-init"
-#define JANITOR_NAME "sandbox-run-janitor"
-enum janitor_fd { JANITOR_SOCKET, JANITOR_PARENTS };
 
 #endif

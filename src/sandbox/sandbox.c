@@ -44,7 +44,6 @@ static void sandbox_reset(struct sandbox *box)
 {
     *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1 };
     box->init.pidfd = box->ids.lock_fd = -1;
-    box->janitor.socket = box->janitor.process.pidfd = -1;
 }
 
 /* A pipe whose near end does not block; the far end is the program's and must. */
@@ -134,7 +133,7 @@ static int order_enter(struct sandbox *box, sbr_error *err)
 
 static int make_group(struct sandbox *box, const struct plan *plan, sbr_error *err)
 {
-    if (janitor_start(&box->janitor, &box->cgroup, err) < 0)
+    if (janitor_start(&box->janitor, &box->cgroup, &box->init.pidfd, err) < 0)
         return err->code;
     return cgroup_create(&box->cgroup, &plan->limits, err);
 }
@@ -156,7 +155,6 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
     *far = (struct far_ends){ { -1, -1, -1, -1, -1 } };
     if (!born_inside && make_group(box, plan, err) < 0)
         return err->code;
-    janitor_watch(&box->janitor, &box->init);
     return order_enter(box, err);
 }
 
@@ -174,7 +172,7 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
         r = sandbox_bring_up(box, plan, &far, err);
     far_ends_close(&far);
     if (r < 0)
-        sandbox_done(box, false);
+        sandbox_done(box);
     return r;
 }
 
@@ -189,7 +187,7 @@ void sandbox_terminate(const struct sandbox *box)
     (void)give_order(box, ORDER_TERMINATE, NULL, 0);
 }
 
-void sandbox_done(struct sandbox *box, bool at_exit)
+void sandbox_done(struct sandbox *box)
 {
     if (box->init.pidfd >= 0) {
         siginfo_t info;
@@ -199,7 +197,7 @@ void sandbox_done(struct sandbox *box, bool at_exit)
         waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }
     cgroup_destroy(&box->cgroup);
-    janitor_stop(&box->janitor, !at_exit);
+    janitor_stop(box->janitor);
     ids_release(&box->ids);
     scope_close_fd(&box->init.pidfd);
     scope_close_fd(&box->control);

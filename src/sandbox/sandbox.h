@@ -17,7 +17,7 @@ struct sandbox {
     int out;     /* its stdout and stderr, to read from   */
     int err;
     struct cgroup cgroup;
-    struct janitor janitor;
+    struct janitor *janitor;
     struct ids ids;
 };
 
@@ -31,7 +31,7 @@ void sandbox_kill(const struct sandbox *box);
 /* Asks everything inside to end. */
 void sandbox_terminate(const struct sandbox *box);
 
-/* Kills, reaps, removes.  `at_exit`: the caller ends right after and need not reap the janitor. */
-void sandbox_done(struct sandbox *box, bool at_exit);
+/* Kills, reaps, removes. */
+void sandbox_done(struct sandbox *box);
 
 #endif

@@ -162,10 +162,10 @@ static int clone_error(const struct spawn *spawn, int sys_errno, sbr_error *err)
 
 int spawn_start(const struct spawn *spawn, struct process *ret, sbr_error *err)
 {
-    int pidfd = -1, image = spawn_image();
+    int image = spawn_image();
     struct failure failure = { 0 };
     struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | spawn->namespaces,
-                               .pidfd = (uint64_t)(uintptr_t)&pidfd,
+                               .pidfd = (uint64_t)(uintptr_t)&ret->pidfd,
                                .exit_signal = SIGCHLD };
     sigset_t all, before;
     long pid;
@@ -184,10 +184,11 @@ int spawn_start(const struct spawn *spawn, struct process *ret, sbr_error *err)
         return clone_error(spawn, (int)-pid, err);
     if (failure.what) {
         waitpid((pid_t)pid, NULL, 0);
-        close(pidfd);
+        close(ret->pidfd);
+        ret->pidfd = -1;
         errno = failure.sys_errno;
         return err_set_errno(err, "spawn", "%s", failure.what);
     }
-    *ret = (struct process){ .pid = (pid_t)pid, .pidfd = pidfd };
+    ret->pid = (pid_t)pid;
     return 0;
 }

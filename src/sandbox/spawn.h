@@ -1,4 +1,4 @@
-/* Starts sandbox-run-init, and the janitor, from a sealed memory file. */
+/* Starts sandbox-run-init from a sealed memory file. */
 #ifndef SANDBOX_SPAWN_H
 #define SANDBOX_SPAWN_H
 
@@ -28,7 +28,8 @@ struct process {
  * safe to use from several threads.  fd (borrowed), or -1 with errno. */
 int spawn_image(void);
 
-/* Returns once the image is executing.  The caller owns the pidfd and reaps the process. */
+/* Returns once the image is executing.  The caller owns the pidfd and reaps the process.  The kernel
+ * fills ret->pidfd before the process exists for anybody, so that another task can watch for it. */
 int spawn_start(const struct spawn *spawn, struct process *ret, sbr_error *err) must_check;
 
 #endif

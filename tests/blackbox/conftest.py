@@ -1,0 +1,61 @@
+"""Fixtures of the black-box tests.  Each test runs as root and as an ordinary user where it can."""
+import os
+import pathlib
+import sys
+import tempfile
+
+import pytest
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+
+import support  # noqa: E402
+from waiting import wait_until  # noqa: E402
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"
+
+
+@pytest.fixture(params=support.available_callers())
+def caller(request):
+    return request.param
+
+
+@pytest.fixture
+def root():
+    """For what only the limits of a cgroup can tell exactly."""
+    if support.Callers.ROOT not in support.available_callers():
+        pytest.skip("needs root")
+    return support.Callers.ROOT
+
+
+def _public_folder():
+    """Like tmp_path, but open to the ordinary user, and gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="sbr-test-") as name:
+        os.chmod(name, 0o755)
+        yield pathlib.Path(name)
+
+
+folder = pytest.fixture(_public_folder)
+session_folder = pytest.fixture(_public_folder, scope="session")
+
+
+@pytest.fixture(scope="session")
+def load(session_folder):
+    """A static program whose use of the machine is known: programs/load.c."""
+    return support.compile_c(PROGRAMS / "load.c", session_folder / "load", "-Wall", "-Werror")
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_left_behind(request):
+    """Asked by intersection: what others start and end meanwhile is not ours."""
+    if "leaks" in request.node.name:
+        yield
+        return
+    before = support.leftovers()
+    yield
+    left = support.leftovers() - before
+
+    def gone():
+        left.intersection_update(support.leftovers())
+        return not left
+
+    assert wait_until(gone, 20), f"left behind: {sorted(left)}"
