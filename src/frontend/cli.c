@@ -65,9 +65,9 @@ static void open_log(const struct options *o)
         log_open(log_level_from_name(level), STDERR_FILENO);
 }
 
-static int run_command(const struct command *command, char **argv)
+static int run_command(const struct command *command, char **whole, char **argv)
 {
-    struct options o = { .want_rest = command->command_line };
+    struct options o = { .argv = whole, .want_rest = command->command_line };
     sbr_error err;
     int status;
 
@@ -106,7 +106,7 @@ int main(int argc, char **argv)
         return EXIT_OURS;
     signal(SIGPIPE, SIG_IGN); /* lint-ok: signal: a reader that left is seen as EPIPE */
     if (command)
-        return run_command(command, argv + 2);
+        return run_command(command, argv, argv + 2);
     if (argc == 1 && isatty(STDIN_FILENO)) {
         help_overview();
         return 0;
@@ -119,5 +119,5 @@ int main(int argc, char **argv)
         unknown_command(argv[1], &err);
         return cli_fail(&none, &err);
     }
-    return run_command(&cmd_run, argv + 1);
+    return run_command(&cmd_run, argv, argv + 1);
 }

@@ -58,6 +58,7 @@ struct options {
     const char *stdin_path;
     bool json, text, quiet, raw, no_color, help, version;
     int verbose;
+    char **argv;       /* the whole command line */
     char **positional; /* before "--"  */
     size_t n_positional;
     char **rest;    /* after "--", NULL-terminated; NULL when there was none */

@@ -30,7 +30,7 @@ static int open_error(const char *path, sbr_error *err)
     return err->code;
 }
 
-static int read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err)
+int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err)
 {
     scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     struct stat st;
@@ -79,7 +79,7 @@ static int load_file(struct options *o, const char *path, sbr_error *err)
     scoped_free char *data = NULL;
     size_t len;
 
-    if (read_path(path, &data, &len, err) < 0)
+    if (source_read_path(path, &data, &len, err) < 0)
         return err->code;
     if (!o->lang && len > 4 && !memcmp(data, "\177ELF", 4))
         return load_native(o, base_name(path), data, len, err);
@@ -99,26 +99,6 @@ static int load_stdin(struct options *o, struct source *source, sbr_error *err)
     if (choose_language(o, NULL, data, len, err) < 0)
         return err->code;
     return request_set_code(o->request, data, len, err);
-}
-
-static int load_request(struct options *o, struct source *source, sbr_error *err)
-{
-    scoped_free char *data = NULL;
-    sbr_request *req;
-    size_t len;
-
-    source->from_stdin = !strcmp(o->request_path, "-");
-    if (source->from_stdin) {
-        if (fd_read_text(STDIN_FILENO, 2 * REQUEST_MAX_BYTES, &data, &len, err) < 0)
-            return err->code;
-    } else if (read_path(o->request_path, &data, &len, err) < 0) {
-        return err->code;
-    }
-    if (request_from_json(data, len, &req, err) < 0)
-        return err->code;
-    request_free(o->request);
-    o->request = req;
-    return 0;
 }
 
 /* Arguments of the program are what follows "--". */
@@ -146,7 +126,7 @@ static int load_program(struct options *o, struct source *source, const char *wo
     struct stat st;
 
     if (o->request_path)
-        return load_request(o, source, err);
+        return source_load_request(o, source, err);
     if (o->code) {
         if (!o->lang)
             return err_set(err, SBR_E_INVALID, "language", "--code needs --lang NAME");
@@ -179,7 +159,7 @@ static int load_extra_files(struct options *o, bool first_is_program, sbr_error 
                 return err->code;
             continue;
         }
-        if (read_path(o->files[i], &data, &len, err) < 0 ||
+        if (source_read_path(o->files[i], &data, &len, err) < 0 ||
             request_add_file(o->request, base_name(o->files[i]), data, len, err) < 0)
             return err->code;
     }

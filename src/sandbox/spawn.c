@@ -107,7 +107,7 @@ static int arrange_descriptors(const struct spawn *spawn, int image)
             return -1;
     if (dup2(image, last) < 0 || fcntl(last, F_SETFD, FD_CLOEXEC) < 0)
         return -1;
-    return close_range((unsigned int)last + 1, ~0U, 0);
+    return (int)syscall(SYS_close_range, last + 1, ~0U, 0);
 }
 
 static void __attribute__((noreturn)) child_fail(struct failure *failure, const char *what)
@@ -129,7 +129,7 @@ child_main(const struct spawn *spawn, int image, struct failure *failure)
         child_fail(failure, "cannot arrange descriptors");
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    execveat((int)spawn->n_fds, "", (char *const *)spawn->argv, no_environment, AT_EMPTY_PATH);
+    syscall(SYS_execveat, spawn->n_fds, "", spawn->argv, no_environment, AT_EMPTY_PATH);
     child_fail(failure, "cannot execute the helper");
 }
 

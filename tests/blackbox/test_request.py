@@ -1,0 +1,160 @@
+"""--request: a whole request as JSON.  Strict, so that a misspelt limit is never no limit."""
+import base64
+import json
+
+import pytest
+
+import support
+from support import sandbox_run
+
+
+def request(fields, *options, caller=None, **kwargs):
+    """`fields` is an object, or bytes for what is no object."""
+    if isinstance(fields, dict) and caller == support.Callers.USER:
+        fields = {"allow_degraded": True, **fields}
+    data = fields if isinstance(fields, bytes) else json.dumps(fields).encode()
+    return sandbox_run("run", "--request", "-", *options, stdin=data, caller=caller, **kwargs)
+
+
+def test_a_request_says_everything(caller, folder):
+    (folder / "v").write_text("volume")
+    done = request({
+        "language": "python",
+        "code": "import sys, os; print(sys.argv[1:], os.environ['A'], os.getcwd(), input(),"
+                "open('/work/f').read(), open('/work/d/b','rb').read(), open('/v').read())",
+        "args": ["x", "--y"], "env": {"A": "b=c"}, "workdir": "/tmp", "stdin": "typed\n",
+        "files": [{"path": "f", "content": "utf-8: ü", "encoding": "utf-8"},
+                  {"path": "d/b", "content": base64.b64encode(b"\0\xff").decode(),
+                   "encoding": "base64"}],
+        "volumes": [f"{folder}/v:/v:ro"], "policy": "default",
+        "limits": {"timeout": "5s", "memory": "128m", "pids": 9, "cpus": 1.5, "cpu_ms": 4000},
+    }, "--json", caller=caller)
+    result = json.loads(done.stdout)
+    assert result["stdout"] == "['x', '--y'] b=c /tmp typed utf-8: ü b'\\x00\\xff' volume\n"
+    limits = result["limits"]
+    assert (limits["wall_ms"], limits["memory_bytes"], limits["pids"]) == (5000, 128 << 20, 9)
+    assert (limits["cpus"], limits["cpu_ms"]) == (1.5, 4000)
+
+
+def test_a_request_may_come_from_a_file(caller, folder):
+    degraded = {"allow_degraded": caller == support.Callers.USER}
+    path = folder / "request.json"
+    path.write_text(json.dumps({"language": "sh", "code": "cat", **degraded}))
+    done = sandbox_run("run", "--request", path, stdin=b"our stdin", caller=caller)
+    assert (done.returncode, done.stdout) == (0, b"our stdin")
+
+
+def test_a_request_without_a_language_is_a_command(caller):
+    assert request({"args": ["echo", "plain"]}, caller=caller).stdout == b"plain\n"
+
+
+def test_code_may_hold_nul_bytes_and_files_too(caller):
+    done = request({"args": ["wc", "-c", "f"], "files": [{"path": "f", "content": "a\0b"}]},
+                   caller=caller)
+    assert done.stdout == b"3 f\n"
+
+
+OK = {"language": "sh", "code": "echo ran"}
+
+
+@pytest.mark.parametrize("fields, named", [
+    ({**OK, "timeout": 5}, "timeout"),
+    ({**OK, "Language": "sh"}, "Language"),
+    ({**OK, "language": 5}, "language"),
+    ({**OK, "language": None}, "language"),
+    ({**OK, "language": "s\0h"}, "language"),
+    ({**OK, "code": ["echo"]}, "code"),
+    ({**OK, "stdin": 5}, "stdin"),
+    ({**OK, "args": "a b"}, "args"),
+    ({**OK, "args": [1]}, "args"),
+    ({**OK, "args": ["a\0b"]}, "args"),
+    ({**OK, "env": ["A=1"]}, "env"),
+    ({**OK, "env": {"A": 1}}, "env"),
+    ({**OK, "env": {"A=B": "1"}}, "env"),
+    ({**OK, "env": {"": "1"}}, "env"),
+    ({**OK, "workdir": "tmp"}, "tmp"),
+    ({**OK, "workdir": 1}, "workdir"),
+    ({**OK, "volumes": "/tmp:/x"}, "volumes"),
+    ({**OK, "volumes": ["/tmp"]}, "/tmp"),
+    ({**OK, "files": {"a": "b"}}, "files"),
+    ({**OK, "files": ["a"]}, "files"),
+    ({**OK, "files": [{"path": "a"}]}, "files"),
+    ({**OK, "files": [{"content": "a"}]}, "files"),
+    ({**OK, "files": [{"path": "../a", "content": ""}]}, "../a"),
+    ({**OK, "files": [{"path": "/a", "content": ""}]}, "/a"),
+    ({**OK, "files": [{"path": "a/./b", "content": ""}]}, "a/./b"),
+    ({**OK, "files": [{"path": "a//b", "content": ""}]}, "a//b"),
+    ({**OK, "files": [{"path": "", "content": ""}]}, "file name"),
+    ({**OK, "files": [{"path": "a" * 300, "content": ""}]}, "aaa"),
+    ({**OK, "files": [{"path": "a", "content": ""}, {"path": "a", "content": ""}]}, "'a'"),
+    ({**OK, "files": [{"path": "a", "content": ""}, {"path": "a/b", "content": ""}]}, "a/b"),
+    ({**OK, "files": [{"path": "main.sh", "content": ""}]}, "main.sh"),
+    ({**OK, "files": [{"path": "a", "content": "YQ=", "encoding": "base64"}]}, "base64"),
+    ({**OK, "files": [{"path": "a", "content": "####", "encoding": "base64"}]}, "base64"),
+    ({**OK, "files": [{"path": "a", "content": "Y=Q=", "encoding": "base64"}]}, "base64"),
+    ({**OK, "files": [{"path": "a", "content": "YQ==\0", "encoding": "base64"}]}, "base64"),
+    ({**OK, "files": [{"path": "a", "content": "a", "encoding": "latin-1"}]}, "latin-1"),
+    ({**OK, "files": [{"path": "a", "content": "a", "encoding": 5}]}, "encoding"),
+    ({**OK, "files": [{"path": "a", "content": "a", "encodng": "base64"}]}, "encodng"),
+    ({**OK, "limits": {"memroy": "1m"}}, "memroy"),
+    ({**OK, "limits": {"memory": "1x"}}, "--memory '1x'"),
+    ({**OK, "limits": {"memory": -5}}, "--memory '-5'"),
+    ({**OK, "limits": {"memory_bytes": 1}}, "--memory '1b'"),
+    ({**OK, "limits": {"pids": 2.5}}, "--pids '2.5'"),
+    ({**OK, "limits": {"pids": True}}, "pids"),
+    ({**OK, "limits": {"pids": None}}, "pids"),
+    ({**OK, "limits": {"wall_ms": 10 ** 18}}, "--timeout"),
+    ({**OK, "limits": []}, "limits"),
+    ({**OK, "require": "everything"}, "everything"),
+    ({**OK, "allow_degraded": 1}, "allow_degraded"),
+    ({"code": "echo ran"}, "language"),
+    ({"language": "sh"}, "program"),
+    ({}, "command"),
+    (b"", "JSON"),
+    (b"[]", "object"),
+    (b"{} x", "JSON"),
+    (b'{"language": "sh", "code": "echo ran"', "JSON"),
+    (b'{"language": "sh", "code": "echo \xff"}', "JSON"),
+    (b'{"language": "sh", "code": "\\ud800"}', "JSON"),
+    (b'{"language": "sh", "code": "echo ran", "code": "echo twice"}', "JSON"),
+    (b'{"language": "sh", "limits": {"pids": 1, "pids": 100}, "code": ""}', "JSON"),
+    (b'{"limits": {"pids": NaN}}', "JSON"),
+    (b'{"limits": {"pids": 1e999}}', "JSON"),
+    (b'{"limits": {"pids": 99999999999999999999}}', "JSON"),
+    (b"[" * 100_000, "JSON"),
+])
+def test_a_bad_request_is_refused_in_one_sentence_that_names_the_fault(fields, named):
+    done = request(fields)
+    assert (done.returncode, done.stdout) == (125, b""), done.stderr
+    assert named in done.stderr.decode(), done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_an_unknown_language_or_policy_in_a_request_is_not_found():
+    for fields in ({**OK, "language": "pyton"}, {**OK, "policy": "strikt"}):
+        done = request(fields)
+        assert (done.returncode, done.stdout) == (127, b""), done.stderr
+
+
+def test_an_error_is_one_object_when_json_is_wanted(caller):
+    done = request({**OK, "nonsense": 1}, "--json", caller=caller)
+    said = json.loads(done.stdout)
+    assert (done.returncode, said["success"], said["outcome"]) == (125, False, "internal_error")
+    assert said["error"]["stage"] == "request" and "nonsense" in said["error"]["message"]
+
+
+@pytest.mark.parametrize("options, check", [
+    (["--timeout", "7s"], lambda r: r["limits"]["wall_ms"] == 7000),
+    (["--env", "A=1"], lambda r: r["stdout"] == "1\n"),
+    (["--workdir", "/tmp"], lambda r: r["stdout"] == "/tmp\n"),
+])
+def test_an_option_beside_a_request_is_obeyed_or_refused_but_never_ignored(options, check):
+    code = "pwd" if "--workdir" in options else "echo $A"
+    done = request({"language": "sh", "code": code}, "--json", *options)
+    assert done.returncode == 125 or check(json.loads(done.stdout)), done.stdout
+
+
+def test_allow_degraded_beside_a_request_is_obeyed():
+    done = sandbox_run("run", "--request", "-", stdin=json.dumps(OK).encode(),
+                       caller=support.Callers.USER)
+    assert (done.returncode, done.stdout) == (0, b"ran\n"), done.stderr
