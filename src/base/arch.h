@@ -17,40 +17,18 @@
 #error "sandbox-run knows x86_64 and aarch64; add the three facts of this file for another"
 #endif
 
-/* clone3 as an instruction in the caller's own frame.  A library wrapper would not do: with
- * CLONE_VM | CLONE_VFORK the child runs on the parent's stack and would overwrite the wrapper's
- * return address before the parent uses it.  Returns like the kernel: pid, 0 or -errno. */
-static inline __attribute__((always_inline)) long arch_clone3(struct clone_args *args)
-{
-#if defined(__x86_64__)
-    long result;
-
-    __asm__ volatile("syscall"
-                     : "=a"(result)
-                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof(*args))
-                     : "rcx", "r11", "memory");
-    return result;
-#else
-    register long number __asm__("x8") = SYS_clone3;
-    register long result __asm__("x0") = (long)args;
-    register long size __asm__("x1") = sizeof(*args);
-
-    __asm__ volatile("svc #0" : "+r"(result) : "r"(number), "r"(size) : "memory", "cc");
-    return result;
-#endif
-}
-
-/* Any other system call, without the C library: returns like the kernel and touches no errno, which
- * belongs to another task when memory is shared with it. */
-static inline long arch_syscall(long number, long a, long b, long c, long d)
+/* System calls without the C library: they return like the kernel and touch no errno, which belongs
+ * to another task when memory is shared with it. */
+static inline long arch_syscall5(long number, long a, long b, long c, long d, long e)
 {
 #if defined(__x86_64__)
     register long fourth __asm__("r10") = d;
+    register long fifth __asm__("r8") = e;
     long result;
 
     __asm__ volatile("syscall"
                      : "=a"(result)
-                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth)
                      : "rcx", "r11", "memory");
     return result;
 #else
@@ -59,10 +37,59 @@ static inline long arch_syscall(long number, long a, long b, long c, long d)
     register long second __asm__("x1") = b;
     register long third __asm__("x2") = c;
     register long fourth __asm__("x3") = d;
+    register long fifth __asm__("x4") = e;
 
     __asm__ volatile("svc #0"
                      : "+r"(result)
-                     : "r"(eighth), "r"(second), "r"(third), "r"(fourth)
+                     : "r"(eighth), "r"(second), "r"(third), "r"(fourth), "r"(fifth)
+                     : "memory", "cc");
+    return result;
+#endif
+}
+
+static inline long arch_syscall(long number, long a, long b, long c)
+{
+    return arch_syscall5(number, a, b, c, 0, 0);
+}
+
+/* clone3 with CLONE_VM: the child starts in `main` on the stack of `args`, beside the caller.
+ * `main` must not return.  Returns like the kernel: pid or -errno. */
+static inline long arch_clone3(struct clone_args *args, void (*main)(void *), void *context)
+{
+#if defined(__x86_64__)
+    register void (*entry)(void *) __asm__("r12") = main;
+    register void *argument __asm__("r13") = context;
+    long result;
+
+    __asm__ volatile("syscall\n\t"
+                     "test %%rax, %%rax\n\t"
+                     "jnz 1f\n\t"
+                     "xor %%ebp, %%ebp\n\t"
+                     "mov %%r13, %%rdi\n\t"
+                     "call *%%r12\n\t"
+                     "ud2\n"
+                     "1:"
+                     : "=a"(result)
+                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof(*args)), "r"(entry),
+                       "r"(argument)
+                     : "rcx", "r11", "memory", "cc");
+    return result;
+#else
+    register long number __asm__("x8") = SYS_clone3;
+    register long result __asm__("x0") = (long)args;
+    register long size __asm__("x1") = sizeof(*args);
+    register void (*entry)(void *) __asm__("x19") = main;
+    register void *argument __asm__("x20") = context;
+
+    __asm__ volatile("svc #0\n\t"
+                     "cbnz x0, 1f\n\t"
+                     "mov x29, xzr\n\t"
+                     "mov x0, x20\n\t"
+                     "blr x19\n\t"
+                     "brk #0\n"
+                     "1:"
+                     : "+r"(result)
+                     : "r"(number), "r"(size), "r"(entry), "r"(argument)
                      : "memory", "cc");
     return result;
 #endif

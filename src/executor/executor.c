@@ -127,6 +127,7 @@ void executor_free(sbr_job *job)
         return;
     if (job->watching) {
         monitor_done(&job->monitor);
+        sandbox_end(&job->box);
         sandbox_done(&job->box);
     }
     plan_free(job->plan);

@@ -7,8 +7,8 @@
  *   Privilege:   all capabilities of its own user namespace until the identity step, none after it.
  *   Descriptors: enum init_fd, plus what struct inside lists; all are closed by the program's exec.
  *   (1) The program is started only after every step succeeded.
- *   (2) After confinement only read, write, poll, wait and kill are used: the strictest policy has
- * them. (3) Undumpable, so the program can read neither its memory nor its descriptors. */
+ *   (2) After confinement only read, poll, wait and kill are used: the strictest policy has them.
+ *   (3) Undumpable, so the program can read neither its memory nor its descriptors. */
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
@@ -27,24 +27,32 @@
 #include "sandbox/confine.h"
 #include "sandbox/protocol.h"
 
-/* The only way out once the plan is read. */
+/* Everything that init knows. */
+struct init {
+    struct inside in;
+    struct init_report *report;
+    struct watch watch;
+    int child_fd; /* SIGCHLD */
+    pid_t program;
+};
+
+/* The only way out. */
 static void __attribute__((noreturn)) init_exit(int status)
 {
     _exit(status);
 }
 
-static void __attribute__((noreturn)) fail(const sbr_error *err)
+static void __attribute__((noreturn)) fail(const struct init *init, const sbr_error *err)
 {
-    struct init_event event = { .kind = EVENT_FAILED, .error = *err };
-
-    report_send(INIT_CONTROL, &event);
+    init->report->error = *err;
+    init->report->state = REPORT_FAILED;
     init_exit(1);
 }
 
-static const struct plan *read_plan(void)
+static const struct plan *read_plan(const struct init *init)
 {
+    struct plan *plan = NULL;
     sbr_error err;
-    struct plan *plan;
     struct stat st;
     void *data;
 
@@ -53,10 +61,10 @@ static const struct plan *read_plan(void)
     data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, INIT_PLAN, 0);
     if (data == MAP_FAILED) {
         err_set_errno(&err, "plan", "cannot map the plan");
-        fail(&err);
+        fail(init, &err);
     }
     if (plan_decode(data, (size_t)st.st_size, &plan, &err) < 0)
-        fail(&err);
+        fail(init, &err);
     close(INIT_PLAN);
     return plan;
 }
@@ -68,35 +76,42 @@ static void reset_signals(void)
         signal(number, SIG_DFL); /* lint-ok: signal: only resets, and never installs a handler */
 }
 
-/* Everything that happens in the loop comes through these two descriptors. */
-struct events {
-    int child_fd; /* SIGCHLD */
-    struct watch watch;
-};
-
-static int open_events(void)
+static void start_program(struct init *init)
 {
+    struct init_report *report = init->report;
     sigset_t child;
+    sbr_error err;
 
     sigemptyset(&child);
     sigaddset(&child, SIGCHLD);
     sigprocmask(SIG_BLOCK, &child, NULL);
-    return signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    init->child_fd = signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (init->child_fd < 0) {
+        err_set_errno(&err, "init", "cannot watch for the program's end");
+        fail(init, &err);
+    }
+    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    watch_init(&init->watch, &init->in);
+    report_start(report, &init->in);
+    report->ready_us = clock_now_us();
+    if (program_start(init->in.plan, &init->program, &err) < 0)
+        fail(init, &err);
+    report->state = REPORT_RUNNING;
 }
 
 /* Collects every dead child; true when the program itself is among them. */
-static bool reap(int child_fd, pid_t program, int *ret_status)
+static bool reap(struct init *init)
 {
     struct signalfd_siginfo ignored[8];
     bool ended = false;
     int status;
     pid_t pid;
 
-    while (read(child_fd, ignored, sizeof(ignored)) > 0)
+    while (read(init->child_fd, ignored, sizeof(ignored)) > 0)
         continue;
     while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
-        if (pid == program) {
-            *ret_status = status;
+        if (pid == init->program) {
+            init->report->wait_status = status;
             ended = true;
         }
     }
@@ -116,65 +131,47 @@ static bool obey(void)
     return n > 0;
 }
 
-static int supervise(struct events *events, pid_t program)
+static enum report_state supervise(struct init *init)
 {
-    struct pollfd fds[] = { { .fd = events->child_fd, .events = POLLIN },
+    struct pollfd fds[] = { { .fd = init->child_fd, .events = POLLIN },
                             { .fd = INIT_CONTROL, .events = POLLIN } };
-    int status = 0;
 
     for (;;) {
-        int n = poll(fds, ARRAY_LEN(fds), watch_interval(&events->watch));
+        int n = poll(fds, ARRAY_LEN(fds), watch_interval(&init->watch));
 
         if (n < 0 && errno != EINTR)
             init_exit(1);
-        if (n == 0)
-            watch_look(&events->watch, INIT_CONTROL);
-        if (fds[1].revents && !obey())
+        if (n == 0 && (init->report->limit = watch_look(&init->watch)) != 0)
+            return REPORT_LIMIT;
+        if (n > 0 && fds[1].revents && !obey())
             init_exit(1); /* the supervisor is gone: take everything with us */
-        if (fds[0].revents && reap(events->child_fd, program, &status))
-            return status;
+        if (n > 0 && fds[0].revents && reap(init))
+            return REPORT_EXITED;
     }
-}
-
-static void run(struct inside *in)
-{
-    struct init_event event = { .kind = EVENT_READY }, before = { 0 };
-    struct events events = { .child_fd = open_events() };
-    sbr_error err;
-    pid_t program;
-
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-    watch_init(&events.watch, in);
-    report_fill(&before, in);
-    event.when_us = clock_now_us();
-    if (events.child_fd < 0) {
-        err_set_errno(&err, "init", "cannot watch for the program's end");
-        fail(&err);
-    }
-    if (program_start(in->plan, &program, &err) < 0)
-        fail(&err);
-    report_send(INIT_CONTROL, &event);
-    event = (struct init_event){ .kind = EVENT_EXITED };
-    event.wait_status = supervise(&events, program);
-    event.when_us = clock_now_us();
-    report_fill(&event, in);
-    report_subtract(&event, &before);
-    watch_report(&events.watch, &event);
-    report_send(INIT_CONTROL, &event);
 }
 
 int main(void)
 {
-    struct inside in = {
-        .control_fd = INIT_CONTROL, .root_fd = -1, .scratch_fd = -1, .io_fd = -1, .proc_fd = -1
-    };
+    struct init init = { .in = { .control_fd = INIT_CONTROL,
+                                 .root_fd = -1,
+                                 .scratch_fd = -1,
+                                 .io_fd = -1,
+                                 .proc_fd = -1 },
+                         .report = report_open() };
+    enum report_state state;
     sbr_error err;
 
-    in.plan = read_plan();
+    if (!init.report)
+        init_exit(1);
+    init.in.plan = read_plan(&init);
     setsid();
     reset_signals();
-    if (confine_self(&in, &err) < 0)
-        fail(&err);
-    run(&in);
+    if (confine_self(&init.in, &err) < 0)
+        fail(&init, &err);
+    start_program(&init);
+    state = supervise(&init);
+    report_end(init.report, &init.in);
+    watch_report(&init.watch, init.report);
+    init.report->state = state;
     init_exit(0);
 }

@@ -2,15 +2,19 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
-void report_send(int control_fd, const struct init_event *event)
-{
-    ssize_t ignored = write(control_fd, event, sizeof(*event));
+#include "base/clock.h"
 
-    (void)ignored;
+struct init_report *report_open(void)
+{
+    void *page = mmap(NULL, REPORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, INIT_REPORT, 0);
+
+    close(INIT_REPORT);
+    return page == MAP_FAILED ? NULL : page;
 }
 
 static uint64_t timeval_us(const struct timeval *t)
@@ -25,32 +29,38 @@ static uint64_t io_field(const char *text, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-void report_fill(struct init_event *event, const struct inside *in)
+/* Of init and of everything that it or its descendants have waited for. */
+static void read_io(const struct inside *in, uint64_t *ret_read, uint64_t *ret_written)
 {
-    char io[512];
-    struct rusage usage;
-    struct statfs fs;
-    ssize_t n = in->io_fd >= 0 ? pread(in->io_fd, io, sizeof(io) - 1, 0) : -1;
+    char text[512];
+    ssize_t n = in->io_fd >= 0 ? pread(in->io_fd, text, sizeof(text) - 1, 0) : -1;
 
-    if (n > 0) {
-        io[n] = '\0';
-        event->io_read_bytes = io_field(io, "rchar: ");
-        event->io_write_bytes = io_field(io, "wchar: ");
-    }
-    if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
-        event->cpu_user_us = timeval_us(&usage.ru_utime);
-        event->cpu_system_us = timeval_us(&usage.ru_stime);
-        event->peak_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
-        event->context_switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
-    }
-    if (in->scratch_fd >= 0 && fstatfs(in->scratch_fd, &fs) == 0)
-        event->disk_full = fs.f_bavail == 0 || fs.f_ffree == 0;
+    text[n > 0 ? n : 0] = '\0';
+    *ret_read = io_field(text, "rchar: ");
+    *ret_written = io_field(text, "wchar: ");
 }
 
-void report_subtract(struct init_event *event, const struct init_event *before)
+void report_start(struct init_report *report, const struct inside *in)
 {
-    uint64_t own_writes = before->io_write_bytes + sizeof(*event);
+    read_io(in, &report->io_read_bytes, &report->io_write_bytes);
+}
 
-    event->io_read_bytes -= before->io_read_bytes;
-    event->io_write_bytes -= event->io_write_bytes < own_writes ? event->io_write_bytes : own_writes;
+void report_end(struct init_report *report, const struct inside *in)
+{
+    uint64_t read_bytes, written;
+    struct rusage usage;
+    struct statfs fs;
+
+    report->ended_us = clock_now_us();
+    read_io(in, &read_bytes, &written);
+    report->io_read_bytes = read_bytes - report->io_read_bytes;
+    report->io_write_bytes = written - report->io_write_bytes;
+    if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
+        report->cpu_user_us = timeval_us(&usage.ru_utime);
+        report->cpu_system_us = timeval_us(&usage.ru_stime);
+        report->peak_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
+        report->context_switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
+    }
+    if (in->scratch_fd >= 0 && fstatfs(in->scratch_fd, &fs) == 0)
+        report->disk_full = fs.f_bavail == 0 || fs.f_ffree == 0;
 }

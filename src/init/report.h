@@ -1,17 +1,16 @@
-/* What init tells the supervisor. */
+/* What init tells the supervisor, in the page that they share. */
 #ifndef INIT_REPORT_H
 #define INIT_REPORT_H
 
 #include "sandbox/confiner.h"
 #include "sandbox/protocol.h"
 
-/* A supervisor that is gone needs no report. */
-void report_send(int control_fd, const struct init_event *event);
+/* Maps the page and closes its descriptor; NULL when that is impossible. */
+struct init_report *report_open(void);
 
+/* Remembers what init itself has read and written so far. */
+void report_start(struct init_report *report, const struct inside *in);
 /* Resources of all that was reaped, and how full the scratch space is. */
-void report_fill(struct init_event *event, const struct inside *in);
-
-/* Takes away what init itself had read and written before the program started, and its reports. */
-void report_subtract(struct init_event *event, const struct init_event *before);
+void report_end(struct init_report *report, const struct inside *in);
 
 #endif

@@ -11,7 +11,6 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "init/report.h"
 
 #define LOOK_EVERY_MS 10
 
@@ -88,9 +87,8 @@ static void add_all(struct totals *totals, int proc_fd)
             add_process(totals, proc_fd, entry->d_name);
 }
 
-void watch_look(struct watch *watch, int control_fd)
+enum init_limit watch_look(struct watch *watch)
 {
-    struct init_event event = { .kind = EVENT_LIMIT };
     struct totals totals = { 0 };
     struct rusage reaped;
     struct statfs fs;
@@ -101,25 +99,19 @@ void watch_look(struct watch *watch, int control_fd)
                          (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
     if (watch->scratch_fd >= 0 && fstatfs(watch->scratch_fd, &fs) == 0)
         totals.memory += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
-    watch->cpu_used_us = totals.cpu_us;
     if (totals.memory > watch->peak_memory)
         watch->peak_memory = totals.memory;
     if (totals.processes > watch->peak_processes)
         watch->peak_processes = totals.processes;
     if (totals.memory > watch->memory_bytes)
-        event.limit = INIT_LIMIT_MEMORY;
-    else if (totals.cpu_us > watch->cpu_us)
-        event.limit = INIT_LIMIT_CPU;
-    else
-        return;
-    watch->active = false; /* said once */
-    report_send(control_fd, &event);
+        return INIT_LIMIT_MEMORY;
+    return totals.cpu_us > watch->cpu_us ? INIT_LIMIT_CPU : 0;
 }
 
-void watch_report(const struct watch *watch, struct init_event *event)
+void watch_report(const struct watch *watch, struct init_report *report)
 {
-    if (watch->peak_memory > event->peak_memory_bytes)
-        event->peak_memory_bytes = watch->peak_memory;
-    if (watch->peak_processes > event->peak_processes)
-        event->peak_processes = watch->peak_processes;
+    if (watch->peak_memory > report->peak_memory_bytes)
+        report->peak_memory_bytes = watch->peak_memory;
+    if (watch->peak_processes > report->peak_processes)
+        report->peak_processes = watch->peak_processes;
 }

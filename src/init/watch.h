@@ -14,15 +14,14 @@ struct watch {
     int scratch_fd;
     uint64_t memory_bytes, cpu_us; /* limits; LIMIT_NONE when there is none */
     uint64_t peak_memory, peak_processes;
-    uint64_t cpu_used_us;
 };
 
 void watch_init(struct watch *watch, const struct inside *in);
 /* Milliseconds until the next look, for poll; -1 when nothing is watched. */
 int watch_interval(const struct watch *watch);
-/* Sums up; past a limit it tells the supervisor, which ends the run. */
-void watch_look(struct watch *watch, int control_fd);
+/* Sums up; the limit that was passed, or 0: init then ends the run. */
+enum init_limit watch_look(struct watch *watch);
 /* Puts what was seen into the final report. */
-void watch_report(const struct watch *watch, struct init_event *event);
+void watch_report(const struct watch *watch, struct init_report *report);
 
 #endif

@@ -1,12 +1,11 @@
-/* STARTING --ready--> RUNNING --exited--> ENDING --dead--> DONE
- *                        |                  ^
- *                     deadline, cancel      | exited, grace over, excess
- *                        v                  |
- *                     STOPPING -------------'
+/* RUNNING --deadline, cancel--> STOPPING --grace over, excess--> ENDING --dead--> DONE
+ *    |                             |                              ^              ^
+ *    |------------ excess ---------+------------------------------'              |
+ *    '------------------------- dead (the program ended) -------------------------'
  *
- * STOPPING: everything inside was asked to end.  ENDING: the program has ended or everything was
- * killed; init is not dead yet.  Once it is, nobody inside is left to write, so what is in the
- * pipes is all there will ever be. */
+ * STOPPING: everything inside was asked to end.  ENDING: everything was killed; init is not dead
+ * yet. Once it is, nobody inside is left to write, so what is in the pipes is all there will ever
+ * be, and the report is final. */
 #include "monitor/monitor.h"
 
 #include <errno.h>
@@ -23,8 +22,6 @@
 enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU };
 
 enum monitor_event {
-    EV_READY,    /* the program runs                       */
-    EV_EXITED,   /* init reported its end, or a failure     */
     EV_DEADLINE, /* wall clock                             */
     EV_CANCEL,   /* the caller wants it to end             */
     EV_GRACE,    /* it was asked to end and did not        */
@@ -35,7 +32,6 @@ enum monitor_event {
 
 typedef enum monitor_state transition(struct monitor *m, enum monitor_event event);
 
-static void cpu_timer_due(void *context, uint32_t events);
 static void handle(struct monitor *m, enum monitor_event event);
 
 static enum monitor_state stay(struct monitor *m, enum monitor_event event)
@@ -44,29 +40,29 @@ static enum monitor_state stay(struct monitor *m, enum monitor_event event)
     return m->state;
 }
 
+static bool program_runs(const struct monitor *m)
+{
+    return m->box->report->state >= REPORT_RUNNING;
+}
+
+/* The clock starts with the program.  Init does not wake us to say when that is: it wrote it down.
+ */
 static void deadline_due(void *context, uint32_t events)
 {
+    struct monitor *m = context;
+    uint64_t deadline = m->box->report->ready_us + m->plan->limits.value[SBR_WALL_MS] * 1000;
+
     (void)events;
-    handle(context, EV_DEADLINE);
+    if (program_runs(m) && clock_now_us() < deadline)
+        loop_set_timer(&m->loop, TIMER_DEADLINE, deadline, deadline_due, m);
+    else
+        handle(m, EV_DEADLINE);
 }
 
 static void grace_due(void *context, uint32_t events)
 {
     (void)events;
     handle(context, EV_GRACE);
-}
-
-static enum monitor_state begin(struct monitor *m, enum monitor_event event)
-{
-    uint64_t wall_us = m->plan->limits.value[SBR_WALL_MS] * 1000;
-
-    (void)event;
-    log_info("run", "the program started %.3f ms after the request",
-             (double)(m->ready_us - m->started_us) / 1000);
-    loop_set_timer(&m->loop, TIMER_DEADLINE, m->ready_us + wall_us, deadline_due, m);
-    if (m->plan->limits.value[SBR_CPU_MS] != LIMIT_NONE && m->box->cgroup.controllers)
-        cpu_timer_due(m, 0);
-    return RUNNING;
 }
 
 static void note_stop(struct monitor *m, enum monitor_event event)
@@ -79,17 +75,6 @@ static void note_stop(struct monitor *m, enum monitor_event event)
         m->seen.stop = reasons[event];
 }
 
-static enum monitor_state ask(struct monitor *m, enum monitor_event event)
-{
-    uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000;
-
-    note_stop(m, event);
-    log_info("run", "asking the program to end");
-    sandbox_terminate(m->box);
-    loop_set_timer(&m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
-    return STOPPING;
-}
-
 static enum monitor_state kill_all(struct monitor *m, enum monitor_event event)
 {
     note_stop(m, event);
@@ -98,23 +83,28 @@ static enum monitor_state kill_all(struct monitor *m, enum monitor_event event)
     return ENDING;
 }
 
-static enum monitor_state ended(struct monitor *m, enum monitor_event event)
+static enum monitor_state ask(struct monitor *m, enum monitor_event event)
 {
-    (void)m;
-    (void)event;
-    return ENDING;
+    uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000;
+
+    if (!program_runs(m))
+        return kill_all(m, event); /* there is nobody to ask yet */
+    note_stop(m, event);
+    log_info("run", "asking the program to end");
+    sandbox_terminate(m->box);
+    loop_set_timer(&m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
+    return STOPPING;
 }
 
 static enum monitor_state finish(struct monitor *m, enum monitor_event event);
 
 /* clang-format off */
 static transition *const transitions[N_STATES][N_EVENTS] = {
-    /*              READY  EXITED DEADLINE  CANCEL    GRACE     EXCESS    DEAD   */
-    [STARTING] = {  begin, ended, kill_all, kill_all, stay,     kill_all, finish },
-    [RUNNING]  = {  stay,  ended, ask,      ask,      stay,     kill_all, finish },
-    [STOPPING] = {  stay,  ended, stay,     kill_all, kill_all, kill_all, finish },
-    [ENDING]   = {  stay,  ended, stay,     kill_all, stay,     stay,     finish },
-    [DONE]     = {  stay,  stay,  stay,     stay,     stay,     stay,     stay   },
+    /*              DEADLINE  CANCEL    GRACE     EXCESS    DEAD   */
+    [RUNNING]  = {  ask,      ask,      stay,     kill_all, finish },
+    [STOPPING] = {  stay,     kill_all, kill_all, kill_all, finish },
+    [ENDING]   = {  stay,     stay,     stay,     stay,     finish },
+    [DONE]     = {  stay,     stay,     stay,     stay,     stay   },
 };
 /* clang-format on */
 
@@ -173,61 +163,24 @@ static void cancel_wanted(void *context, uint32_t events)
         handle(m, EV_CANCEL);
 }
 
-static void take_event(struct monitor *m, const struct init_event *event)
-{
-    switch ((enum init_event_kind)event->kind) {
-    case EVENT_READY:
-        m->ready_us = event->when_us;
-        handle(m, EV_READY);
-        break;
-    case EVENT_FAILED:
-        m->failure = event->error;
-        handle(m, EV_EXITED);
-        break;
-    case EVENT_LIMIT:
-        excess(m, event->limit == INIT_LIMIT_CPU ? STOP_CPU : STOP_MEMORY);
-        break;
-    case EVENT_EXITED:
-        m->last = *event;
-        m->ended_us = event->when_us;
-        m->seen.reported = true;
-        m->seen.wait_status = event->wait_status;
-        m->seen.disk_full = event->disk_full;
-        handle(m, EV_EXITED);
-        break;
-    }
-}
-
-static void init_says(void *context, uint32_t events)
-{
-    struct monitor *m = context;
-    struct init_event event;
-    ssize_t n = read(m->box->control, &event, sizeof(event));
-
-    (void)events;
-    if (n == (ssize_t)sizeof(event))
-        take_event(m, &event);
-    else if (n == 0 || (n < 0 && errno != EINTR && errno != EAGAIN))
-        loop_remove(&m->loop, m->box->control); /* its death follows through the pidfd */
-}
-
-/* Reports that were sent before the death are read before it is acted upon. */
 static void init_died(void *context, uint32_t events)
 {
     struct monitor *m = context;
-    struct init_event event;
+    const struct init_report *report = m->box->report;
 
     (void)events;
     loop_remove(&m->loop, m->box->init.pidfd);
-    while (read(m->box->control, &event, sizeof(event)) == (ssize_t)sizeof(event))
-        take_event(m, &event);
-    if (!m->ended_us)
-        m->ended_us = clock_now_us();
+    if (report->state == REPORT_LIMIT && m->seen.stop == STOP_NONE)
+        m->seen.stop = report->limit == INIT_LIMIT_CPU ? STOP_CPU : STOP_MEMORY;
+    m->seen.reported = report->state == REPORT_EXITED;
+    m->seen.wait_status = report->wait_status;
+    m->seen.disk_full = report->disk_full;
     handle(m, EV_DEAD);
 }
 
 static void fill_usage(struct monitor *m, sbr_result *result)
 {
+    const struct init_report *report = m->box->report;
     struct usage *usage = &result->usage;
     struct cgroup_usage group;
     bool measured = m->box->cgroup.controllers & 1u << CG_CPUACCT;
@@ -235,16 +188,18 @@ static void fill_usage(struct monitor *m, sbr_result *result)
     cgroup_read(&m->box->cgroup, &group);
     m->seen.oom_kills = group.oom_kills;
     m->seen.refused_forks = group.refused_forks;
-    usage->wall_us = m->ready_us ? m->ended_us - m->ready_us : 0;
-    usage->cpu_user_us = measured ? group.cpu_user_us : m->last.cpu_user_us;
-    usage->cpu_system_us = measured ? group.cpu_system_us : m->last.cpu_system_us;
+    if (report->ready_us) {
+        usage->startup_us = report->ready_us - m->started_us;
+        usage->wall_us = (report->ended_us ? report->ended_us : clock_now_us()) - report->ready_us;
+    }
+    usage->cpu_user_us = measured ? group.cpu_user_us : report->cpu_user_us;
+    usage->cpu_system_us = measured ? group.cpu_system_us : report->cpu_system_us;
     usage->peak_memory_bytes =
-        group.peak_memory_bytes ? group.peak_memory_bytes : m->last.peak_memory_bytes;
-    usage->peak_processes = group.peak_processes ? group.peak_processes : m->last.peak_processes;
-    usage->io_read_bytes = m->last.io_read_bytes;
-    usage->io_write_bytes = m->last.io_write_bytes;
-    usage->context_switches = m->last.context_switches;
-    usage->startup_us = m->ready_us ? m->ready_us - m->started_us : 0;
+        group.peak_memory_bytes ? group.peak_memory_bytes : report->peak_memory_bytes;
+    usage->peak_processes = group.peak_processes ? group.peak_processes : report->peak_processes;
+    usage->io_read_bytes = report->io_read_bytes;
+    usage->io_write_bytes = report->io_write_bytes;
+    usage->context_switches = report->context_switches;
 }
 
 static enum monitor_state finish(struct monitor *m, enum monitor_event event)
@@ -263,8 +218,11 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     fill_usage(m, result);
     verdict_decide(&m->seen, result);
     result_complete(result);
-    log_info("run", "ended: %s", verdict_name(result->verdict));
-    sandbox_done(m->box);
+    if (!program_runs(m) && m->seen.stop == STOP_NONE)
+        sandbox_failure(m->box, &m->failure);
+    log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
+             verdict_name(result->verdict));
+    sandbox_end(m->box);
     return DONE;
 }
 
@@ -274,7 +232,6 @@ static int watch_all(struct monitor *m, sbr_error *err)
         int fd;
         loop_callback *callback;
     } watches[] = {
-        { m->box->control, init_says },
         { m->box->init.pidfd, init_died },
         { m->box->cgroup.oom_fd, oom_happened },
         { m->cancel_fd, cancel_wanted },
@@ -297,7 +254,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
         .fd = -1, .max = max, .keep = options->keep_output, .excess = output_excessive, .context = m
     };
 
-    *m = (struct monitor){ .state = STARTING,
+    *m = (struct monitor){ .state = RUNNING,
                            .box = box,
                            .plan = plan,
                            .cancel_fd = -1,
@@ -318,10 +275,11 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
         return err_set_errno(err, "monitor", "cannot prepare the result");
     if (loop_init(&m->loop, err) < 0)
         return err->code;
-    /* Until the program runs, its time limit bounds the set-up. */
+    /* Should set-up hang, it has the program's time to do so. */
     loop_set_timer(&m->loop, TIMER_DEADLINE,
-                   clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000 + 5000000, deadline_due,
-                   m);
+                   clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000, deadline_due, m);
+    if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE && box->cgroup.controllers)
+        cpu_timer_due(m, 0);
     return watch_all(m, err);
 }
 
@@ -355,7 +313,7 @@ int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
         return err->code;
     }
     if (m->result->verdict == SBR_INTERNAL_ERROR)
-        return err_set(err, SBR_E_BUG, "init", "the sandbox ended without a report");
+        return err_set(err, SBR_E_BUG, "init", "the sandbox ended before the program did");
     *ret = take_ptr(m->result);
     return 0;
 }

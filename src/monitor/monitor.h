@@ -11,7 +11,7 @@
 #include "sandbox/protocol.h"
 #include "sandbox/sandbox.h"
 
-enum monitor_state { STARTING, RUNNING, STOPPING, ENDING, DONE, N_STATES };
+enum monitor_state { RUNNING, STOPPING, ENDING, DONE, N_STATES };
 
 struct monitor {
     enum monitor_state state;
@@ -22,13 +22,10 @@ struct monitor {
     struct feed feed;
     int cancel_fd; /* eventfd: cancelled from another thread */
 
-    uint64_t started_us; /* when the request came   */
-    uint64_t ready_us;   /* the program's first instruction; 0: not reached */
-    uint64_t ended_us;
+    uint64_t started_us; /* when the request came */
     struct observation seen;
-    struct init_event last; /* init's final report        */
-    sbr_error failure;      /* code 0: set-up did not fail */
-    sbr_result *result;     /* complete once DONE          */
+    sbr_error failure;  /* code 0: set-up did not fail */
+    sbr_result *result; /* complete once DONE          */
 };
 
 struct monitor_options {

@@ -2,8 +2,10 @@
 
 /* clang-format off */
 static const struct confiner *const steps[] = {
-    &namespaces_confiner,   /* first: ids and host name of the new namespaces           */
+    &network_start_confiner, /* goes on beside the next two                             */
+    &namespaces_confiner,   /* ids and host name of the new namespaces                  */
     &mounts_confiner,       /* the private root; afterwards no host path can be named    */
+    &network_confiner,
     &cgroup_confiner,       /* before the first byte of the program is stored            */
     &program_confiner,
     &rlimits_confiner,

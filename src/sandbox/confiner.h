@@ -27,8 +27,10 @@ struct confiner {
     int (*apply)(struct inside *in, sbr_error *err);
 };
 
+extern const struct confiner network_start_confiner;
 extern const struct confiner namespaces_confiner;
 extern const struct confiner mounts_confiner;
+extern const struct confiner network_confiner;
 extern const struct confiner cgroup_confiner;
 extern const struct confiner program_confiner;
 extern const struct confiner rlimits_confiner;

@@ -1,20 +1,21 @@
-/* Theory.  The janitor is a process of its own that shares memory and descriptors with the supervisor,
- * as a thread does, but is not ended with it: a SIGKILL goes to one thread group.  It waits for the
- * supervisor's death; then it ends init, which the kernel turns into the end of everything inside,
- * waits until that is done, and removes the leaves.
+/* Theory.  The janitor is a process of its own that shares memory and descriptors with the
+ * supervisor, as a thread does, but is not ended with it: a SIGKILL goes to one thread group.  It
+ * waits for the supervisor's death; then it ends init, which the kernel turns into the end of
+ * everything inside, waits until that is done, and removes the leaves.
  *
  * A process with memory of its own would cost five times as much to start, on every run.
  *
  *   (1) It uses direct system calls only: errno and every lock belong to the supervisor's threads.
  *   (2) It runs with all signals blocked, in a session of its own: Ctrl-C is not for it.
- *   (3) While it waits, the kernel itself tells it of init: clone3 stores the pidfd where it looks. */
+ *   (3) While it waits, the kernel itself tells it of init: clone3 stores the pidfd where it looks.
+ */
 #include "sandbox/janitor.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/sched.h>
 #include <poll.h>
 #include <pthread.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,9 +30,9 @@
 
 struct janitor {
     int supervisor_pidfd;
-    int pidfd; /* its own */
+    int pidfd;                      /* its own */
     const volatile int *init_pidfd; /* in the sandbox; the kernel fills it when it makes init */
-    int parent_fd[N_CG];     /* copies: the supervisor may be anywhere when it is killed */
+    int parent_fd[N_CG];            /* copies: the supervisor may be anywhere when it is killed */
     char leaf[CGROUP_NAME_MAX];
     char stack[STACK_SIZE] __attribute__((aligned(16)));
 };
@@ -40,7 +41,7 @@ static void await(int pidfd)
 {
     struct pollfd fd = { .fd = pidfd, .events = POLLIN };
 
-    while (arch_syscall(SYS_ppoll, (long)&fd, 1, 0, 0) == -EINTR)
+    while (arch_syscall5(SYS_ppoll, (long)&fd, 1, 0, 0, 0) == -EINTR)
         continue;
 }
 
@@ -50,40 +51,43 @@ static void remove_leaf(int parent_fd, const char *leaf)
     for (int attempt = 0; attempt < 10000; attempt++) {
         struct timespec millisecond = { .tv_nsec = 1000000 };
 
-        if (arch_syscall(SYS_unlinkat, parent_fd, (long)leaf, AT_REMOVEDIR, 0) != -EBUSY)
+        if (arch_syscall(SYS_unlinkat, parent_fd, (long)leaf, AT_REMOVEDIR) != -EBUSY)
             return;
-        arch_syscall(SYS_ppoll, 0, 0, (long)&millisecond, 0);
+        arch_syscall5(SYS_ppoll, 0, 0, (long)&millisecond, 0, 0);
     }
 }
 
-static int janitor_main(void *context)
+static void janitor_main(void *context)
 {
     struct janitor *janitor = context;
     int init;
 
-    arch_syscall(SYS_setsid, 0, 0, 0, 0);
+    arch_syscall(SYS_setsid, 0, 0, 0);
     await(janitor->supervisor_pidfd);
     init = *janitor->init_pidfd;
     if (init >= 0) {
-        arch_syscall(SYS_pidfd_send_signal, init, SIGKILL, 0, 0);
+        arch_syscall5(SYS_pidfd_send_signal, init, SIGKILL, 0, 0, 0);
         await(init);
     }
     for (unsigned int i = 0; i < N_CG; i++)
         if (janitor->parent_fd[i] >= 0)
             remove_leaf(janitor->parent_fd[i], janitor->leaf);
-    arch_syscall(SYS_exit_group, 0, 0, 0, 0);
-    return 0;
+    for (;;)
+        arch_syscall(SYS_exit_group, 0, 0, 0);
 }
 
-static int janitor_clone(struct janitor *janitor)
+static long janitor_clone(struct janitor *janitor)
 {
+    struct clone_args args = { .flags = CLONE_VM | CLONE_FILES | CLONE_PIDFD,
+                               .pidfd = (uint64_t)(uintptr_t)&janitor->pidfd,
+                               .stack = (uint64_t)(uintptr_t)janitor->stack,
+                               .stack_size = STACK_SIZE };
     sigset_t all, before;
-    int pid;
+    long pid;
 
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = clone(janitor_main, janitor->stack + STACK_SIZE, CLONE_VM | CLONE_FILES | CLONE_PIDFD,
-                janitor, &janitor->pidfd);
+    pid = arch_clone3(&args, janitor_main, janitor);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     return pid;
 }
@@ -105,7 +109,7 @@ int janitor_start(struct janitor **ret, const struct cgroup *cg, const int *init
     memcpy(janitor->leaf, cg->name, sizeof(janitor->leaf));
     janitor->supervisor_pidfd = (int)syscall(SYS_pidfd_open, getpid(), 0);
     if (janitor->supervisor_pidfd < 0 || janitor_clone(janitor) < 0) {
-        err_set_errno(err, "janitor", "cannot start the janitor");
+        err_set(err, SBR_E_SYSTEM, "janitor", "cannot start the janitor");
         scope_close_fd(&janitor->supervisor_pidfd);
         free(janitor);
         return err->code;
@@ -114,13 +118,18 @@ int janitor_start(struct janitor **ret, const struct cgroup *cg, const int *init
     return 0;
 }
 
-void janitor_stop(struct janitor *janitor)
+void janitor_dismiss(struct janitor *janitor)
+{
+    if (janitor)
+        syscall(SYS_pidfd_send_signal, janitor->pidfd, SIGKILL, NULL, 0);
+}
+
+void janitor_free(struct janitor *janitor)
 {
     siginfo_t info;
 
     if (!janitor)
         return;
-    syscall(SYS_pidfd_send_signal, janitor->pidfd, SIGKILL, NULL, 0);
     waitid(P_PIDFD, (id_t)janitor->pidfd, &info, WEXITED | __WALL);
     close(janitor->pidfd);
     close(janitor->supervisor_pidfd);

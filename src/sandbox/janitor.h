@@ -10,11 +10,13 @@
 
 struct janitor;
 
-/* Starts it before the leaves are made; *ret is NULL when there is nothing to guard.  `init_pidfd` is
- * where the pidfd of init stands or will stand, -1 until then; it outlives the janitor. */
+/* Starts it before the leaves are made; *ret is NULL when there is nothing to guard.  `init_pidfd`
+ * is where the pidfd of init stands or will stand, -1 until then; it outlives the janitor. */
 int janitor_start(struct janitor **ret, const struct cgroup *cg, const int *init_pidfd,
                   sbr_error *err) must_check;
-/* After the leaves are gone: ends it.  Takes NULL. */
-void janitor_stop(struct janitor *janitor);
+/* After the leaves are gone: ends it, without waiting for its end.  Takes NULL. */
+void janitor_dismiss(struct janitor *janitor);
+/* Reaps it; only after it was dismissed.  Takes NULL. */
+void janitor_free(struct janitor *janitor);
 
 #endif

@@ -118,8 +118,8 @@ static int perform_proc(struct inside *in, const struct plan_op *op, sbr_error *
     return 0;
 }
 
-/* What covers files and directories of procfs: one empty mount of each kind, made once.  Covering is
- * then a single call each, which takes the flags over. */
+/* What covers files and directories of procfs: one empty mount of each kind, made once.  Covering
+ * is then a single call each, which takes the flags over. */
 static int perform_empty(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     scoped_fd int tree = -1;

@@ -61,7 +61,7 @@ static int become_inside_user(const struct plan *plan, sbr_error *err)
     return 0;
 }
 
-/* The filter refuses new user namespaces too; this holds even for a system call that it misses.  The
+/* The filter refuses new user namespaces too; this holds even for a system call that it misses. The
  * file is that of the reader's own user namespace, whichever procfs it is reached through. */
 static int forbid_user_namespaces(sbr_error *err)
 {
@@ -88,7 +88,8 @@ static int namespaces_apply(struct inside *in, sbr_error *err)
         return err->code;
     if (plan->namespaces & CLONE_NEWUTS && sethostname(plan->hostname, strlen(plan->hostname)) < 0)
         return err_set_errno(err, "namespaces", "cannot set the host name");
-    if (plan->namespaces & CLONE_NEWUSER && !plan_list_has(plan->test_without, "no-user-namespaces"))
+    if (plan->namespaces & CLONE_NEWUSER &&
+        !plan_list_has(plan->test_without, "no-user-namespaces"))
         return forbid_user_namespaces(err);
     return 0;
 }

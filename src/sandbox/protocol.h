@@ -1,42 +1,59 @@
-/* What supervisor and init say to each other: fixed-size messages over a SEQPACKET pair.
- * The program never holds an end of it, so nothing that travels here can be forged from inside. */
+/* What supervisor and init say to each other.
+ *
+ * Orders travel over a SEQPACKET pair.  Reports stand in a page of memory that both have mapped, so
+ * that telling costs no wake-up; init's death says that the page is final.  The program holds
+ * neither an end of the pair nor the page: its exec gave it a memory of its own.  Nothing here can
+ * be forged from inside. */
 #ifndef SANDBOX_PROTOCOL_H
 #define SANDBOX_PROTOCOL_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 #include "base/err.h"
 
+#define INIT_NAME "sandbox-run-init"
+
 /* Descriptors that init finds open; everything else is closed before it is executed. */
-enum init_fd { INIT_STDIN, INIT_STDOUT, INIT_STDERR, INIT_CONTROL, INIT_PLAN, N_INIT_FDS };
+enum init_fd {
+    INIT_STDIN,
+    INIT_STDOUT,
+    INIT_STDERR,
+    INIT_CONTROL,
+    INIT_PLAN,
+    INIT_REPORT,
+    N_INIT_FDS
+};
 
 /* Supervisor to init. */
 enum init_order {
-    ORDER_MAPPED = 1, /* your ids are mapped: go on                            */
-    ORDER_ENTER,      /* enter these cgroups, then run; carries descriptors     */
-    ORDER_TERMINATE   /* ask everything inside to end                          */
+    ORDER_MAPPED = 1, /* your ids are mapped: go on                        */
+    ORDER_ENTER,      /* enter these cgroups, then run; carries descriptors */
+    ORDER_TERMINATE   /* ask everything inside to end                      */
 };
 
 struct init_message {
     uint32_t order;
 };
 
-/* Init to supervisor. */
-enum init_event_kind {
-    EVENT_READY = 1, /* the program's first instruction is next    */
-    EVENT_FAILED,    /* `error` says which step; nothing was run   */
-    EVENT_LIMIT,     /* supervision without cgroups found too much */
-    EVENT_EXITED     /* the program ended; the rest is filled      */
+/* How far init came. */
+enum report_state {
+    REPORT_STARTING = 0,
+    REPORT_FAILED,  /* `error` says which step; nothing was run                 */
+    REPORT_RUNNING, /* since ready_us                                           */
+    REPORT_LIMIT,   /* supervision without cgroups found too much of `limit`     */
+    REPORT_EXITED   /* the program ended; everything is filled                   */
 };
 
 enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU };
 
-struct init_event {
-    uint32_t kind;
-    uint32_t limit; /* enum init_limit */
+struct init_report {
+    _Atomic uint32_t state; /* written last */
+    uint32_t limit;         /* enum init_limit */
     int32_t wait_status;
     uint32_t disk_full; /* no byte or no inode is left in the scratch space */
-    uint64_t when_us;   /* CLOCK_MONOTONIC */
+    uint64_t ready_us;  /* CLOCK_MONOTONIC */
+    uint64_t ended_us;
     uint64_t cpu_user_us, cpu_system_us;
     uint64_t peak_memory_bytes; /* largest process, or the largest sum when supervised */
     uint64_t peak_processes;    /* only when supervised */
@@ -45,6 +62,7 @@ struct init_event {
     sbr_error error;
 };
 
-#define INIT_NAME "sandbox-run-init"
+#define REPORT_SIZE 4096
+_Static_assert(sizeof(struct init_report) <= REPORT_SIZE, "a report is one page");
 
 #endif

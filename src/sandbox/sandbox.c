@@ -7,7 +7,7 @@
  *   v1: janitor, leaves, limits  ----------------------------->   waits for our end
  *   ORDER_ENTER with `tasks` ------->  enters, writes the program,
  *                                      confines itself
- *                            <-------  EVENT_READY, program runs
+ *                                      the program runs
  *
  * On v1 the leaves are made while init builds its root on another processor. */
 #include "sandbox/sandbox.h"
@@ -16,7 +16,9 @@
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -91,18 +93,32 @@ static int store_plan(const struct plan *plan, struct far_ends *far, sbr_error *
     return r;
 }
 
+static int share_report(struct sandbox *box, struct far_ends *far, sbr_error *err)
+{
+    void *page;
+
+    far->fds[INIT_REPORT] = memfd_create("report", MFD_CLOEXEC);
+    if (far->fds[INIT_REPORT] < 0 || ftruncate(far->fds[INIT_REPORT], REPORT_SIZE) < 0)
+        return err_set_errno(err, "report", "cannot make a page for the report");
+    page = mmap(NULL, REPORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, far->fds[INIT_REPORT], 0);
+    if (page == MAP_FAILED)
+        return err_set_errno(err, "report", "cannot map the report");
+    box->report = page;
+    return 0;
+}
+
 static int start_init(struct sandbox *box, const struct plan *plan, const struct far_ends *far,
                       sbr_error *err)
 {
-    static const char *const argv[] = { INIT_NAME, NULL };
-    struct spawn spawn = { .namespaces = plan->namespaces & ~(uint64_t)CLONE_NEWCGROUP,
-                           .cgroup_fd = cgroup_birth_fd(&box->cgroup),
-                           .argv = argv,
-                           .n_fds = N_INIT_FDS,
-                           .keep_capabilities = plan->namespaces & CLONE_NEWUSER };
-
-    memcpy(spawn.fds, far->fds, sizeof(far->fds));
-    if (spawn_start(&spawn, &box->init, err) < 0)
+    box->spawn = calloc(1, sizeof(*box->spawn));
+    if (!box->spawn)
+        return err_set_oom(err, "spawn");
+    /* Init makes these two itself, see network.c and cgroup.c. */
+    box->spawn->namespaces = plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
+    box->spawn->cgroup_fd = cgroup_birth_fd(&box->cgroup);
+    box->spawn->keep_capabilities = plan->namespaces & CLONE_NEWUSER;
+    memcpy(box->spawn->fds, far->fds, sizeof(far->fds));
+    if (spawn_start(box->spawn, &box->init, err) < 0)
         return err->code;
     log_debug("spawn", "init is process %d", (int)box->init.pid);
     if (plan->namespaces & CLONE_NEWUSER && ids_map(&box->ids, plan, &box->init, err) < 0)
@@ -143,7 +159,8 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 {
     bool born_inside = box->cgroup.kind == CGROUP_V2;
 
-    if (make_streams(box, far, err) < 0 || store_plan(plan, far, err) < 0)
+    if (make_streams(box, far, err) < 0 || store_plan(plan, far, err) < 0 ||
+        share_report(box, far, err) < 0)
         return err->code;
     if (born_inside && make_group(box, plan, err) < 0)
         return err->code;
@@ -151,8 +168,6 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
         return err->code;
     if (give_order(box, ORDER_MAPPED, NULL, 0) < 0)
         log_debug("spawn", "init ended before its ids were mapped");
-    far_ends_close(far); /* ours would keep the streams open after the program's end */
-    *far = (struct far_ends){ { -1, -1, -1, -1, -1 } };
     if (!born_inside && make_group(box, plan, err) < 0)
         return err->code;
     return order_enter(box, err);
@@ -161,7 +176,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
                   sbr_error *err)
 {
-    struct far_ends far = { { -1, -1, -1, -1, -1 } };
+    struct far_ends far = { { -1, -1, -1, -1, -1, -1 } };
     int r;
 
     sandbox_reset(box);
@@ -170,9 +185,11 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
         r = cgroup_open(&box->cgroup, plan, &features->cgroup, err);
     if (r == 0)
         r = sandbox_bring_up(box, plan, &far, err);
-    far_ends_close(&far);
-    if (r < 0)
+    far_ends_close(&far); /* ours would keep the streams open after the program's end */
+    if (r < 0) {
+        sandbox_end(box);
         sandbox_done(box);
+    }
     return r;
 }
 
@@ -187,7 +204,20 @@ void sandbox_terminate(const struct sandbox *box)
     (void)give_order(box, ORDER_TERMINATE, NULL, 0);
 }
 
-void sandbox_done(struct sandbox *box)
+int sandbox_failure(const struct sandbox *box, sbr_error *err)
+{
+    if (box->report->state == REPORT_FAILED) {
+        *err = box->report->error;
+        return err->code;
+    }
+    if (box->spawn->sys_errno) {
+        errno = box->spawn->sys_errno;
+        return err_set_errno(err, "spawn", "cannot execute the helper");
+    }
+    return err_set(err, SBR_E_BUG, "init", "the sandbox ended without a report");
+}
+
+void sandbox_end(struct sandbox *box)
 {
     if (box->init.pidfd >= 0) {
         siginfo_t info;
@@ -197,8 +227,16 @@ void sandbox_done(struct sandbox *box)
         waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }
     cgroup_destroy(&box->cgroup);
-    janitor_stop(box->janitor);
+    janitor_dismiss(box->janitor);
     ids_release(&box->ids);
+}
+
+void sandbox_done(struct sandbox *box)
+{
+    janitor_free(box->janitor);
+    free(box->spawn);
+    if (box->report)
+        munmap(box->report, REPORT_SIZE);
     scope_close_fd(&box->init.pidfd);
     scope_close_fd(&box->control);
     scope_close_fd(&box->in);

@@ -8,14 +8,17 @@
 #include "sandbox/cgroup.h"
 #include "sandbox/ids.h"
 #include "sandbox/janitor.h"
+#include "sandbox/protocol.h"
 #include "sandbox/spawn.h"
 
 struct sandbox {
     struct process init;
-    int control; /* orders to init, events from it       */
+    int control; /* orders to init                       */
     int in;      /* the program's stdin, to write to      */
     int out;     /* its stdout and stderr, to read from   */
     int err;
+    struct init_report *report; /* a page shared with init        */
+    struct spawn *spawn;
     struct cgroup cgroup;
     struct janitor *janitor;
     struct ids ids;
@@ -31,7 +34,12 @@ void sandbox_kill(const struct sandbox *box);
 /* Asks everything inside to end. */
 void sandbox_terminate(const struct sandbox *box);
 
-/* Kills, reaps, removes. */
+/* Why init could not do its work, once it is dead without a report. */
+int sandbox_failure(const struct sandbox *box, sbr_error *err);
+
+/* Kills, reaps and removes what the host would notice; the report stays readable. */
+void sandbox_end(struct sandbox *box);
+/* Frees the rest. */
 void sandbox_done(struct sandbox *box);
 
 #endif

@@ -1,9 +1,11 @@
-/* clone3 and exec, with nothing but direct system calls between them.
+/* clone3 and exec.
  *
- * The child borrows the parent's memory (CLONE_VM | CLONE_VFORK): copying even a small address
- * space would cost more than all namespaces but the network's together.  So, until it executes the
- * image, the child (1) writes to no memory but its own stack frame and `failure`, (2) takes no
- * lock, and (3) runs with all signals blocked, so that no handler of the caller can run in it.
+ * The child shares the parent's memory until it executes the image (CLONE_VM): copying even a small
+ * address space would cost more than all namespaces but the network's together.  Unlike vfork the
+ * parent goes on at once, so that mapping ids and making groups overlap with the exec.  Hence the
+ * child (1) runs on a stack of its own, (2) uses direct system calls only, since errno and every
+ * lock belong to the parent's threads, (3) writes to no other memory but `sys_errno`, and (4) has
+ * all signals blocked, so that no handler of the caller can run in it.
  *
  * What is executed is a sealed memory file: the program can neither find it on a path nor overwrite
  * it through /proc/PID/exe (runc's CVE-2019-5736). */
@@ -12,20 +14,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <linux/close_range.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/arch.h"
 #include "base/fd.h"
-#include "sandbox/protocol.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
@@ -34,6 +31,7 @@
 /* The bytes of sandbox-run-init, put here by the build. */
 extern const unsigned char init_image_start[], init_image_end[];
 
+/* Opened on first use and kept for the life of the process. */
 static int image_fd = -1;
 static int image_errno;
 static pthread_once_t image_once = PTHREAD_ONCE_INIT;
@@ -48,102 +46,68 @@ static void open_image(void)
     image_errno = errno;
 }
 
-int spawn_image(void)
-{
-    pthread_once(&image_once, open_image);
-    if (image_fd < 0)
-        errno = image_errno;
-    return image_fd;
-}
-
-/* What the child reports through the shared memory when it cannot execute. */
-struct failure {
-    int sys_errno;
-    const char *what;
-};
-
 /* Capabilities of the new user namespace survive the exec only if they are ambient. */
 static const int setup_capabilities[] = {
-    CAP_SYS_ADMIN,    CAP_SETUID,     CAP_SETGID,    CAP_SETPCAP,
-    CAP_SYS_RESOURCE, CAP_SYS_CHROOT, CAP_NET_ADMIN, CAP_DAC_OVERRIDE,
+    CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_NET_ADMIN, CAP_SYS_RESOURCE,
 };
 
-static int keep_setup_capabilities(void)
+static long keep_setup_capabilities(void)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct sets[2];
+    long r = arch_syscall(SYS_capget, (long)&header, (long)sets, 0);
 
-    if (syscall(SYS_capget, &header, sets) < 0)
-        return -1;
     for (unsigned int i = 0; i < ARRAY_LEN(setup_capabilities); i++)
         sets[setup_capabilities[i] / 32].inheritable |= 1u << (setup_capabilities[i] % 32);
-    if (syscall(SYS_capset, &header, sets) < 0)
-        return -1;
-    for (unsigned int i = 0; i < ARRAY_LEN(setup_capabilities); i++)
-        if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, setup_capabilities[i], 0, 0) < 0)
-            return -1;
-    return 0;
+    if (r == 0)
+        r = arch_syscall(SYS_capset, (long)&header, (long)sets, 0);
+    for (unsigned int i = 0; r == 0 && i < ARRAY_LEN(setup_capabilities); i++)
+        r = arch_syscall5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, setup_capabilities[i], 0,
+                          0);
+    return r;
 }
 
-/* Puts the descriptors at 0, 1, 2, ... and closes the rest.  Sources are first copied above the
- * targets, so that no order of numbers can overwrite one that is still needed. */
-static int arrange_descriptors(const struct spawn *spawn, int image)
+/* Puts the descriptors at 0, 1, 2, ..., the image behind them, and closes the rest.  Sources are
+ * first copied above the targets, so that no order of numbers can overwrite one that is still
+ * needed. */
+static long arrange_descriptors(const struct spawn *spawn)
 {
-    int copies[SPAWN_MAX_FDS];
-    int last = (int)spawn->n_fds;
+    long copies[N_INIT_FDS + 1], r;
 
-    image = fcntl(image, F_DUPFD, last + 1);
-    if (image < 0)
-        return -1;
-    for (unsigned int i = 0; i < spawn->n_fds; i++) {
-        copies[i] = spawn->fds[i] < 0 ? -1 : fcntl(spawn->fds[i], F_DUPFD, last + 1);
-        if (spawn->fds[i] >= 0 && copies[i] < 0)
-            return -1;
-    }
-    for (int i = 0; i < last; i++)
+    for (int i = 0; i <= N_INIT_FDS; i++) {
+        int source = i < N_INIT_FDS ? spawn->fds[i] : spawn->image_fd;
+
+        copies[i] = arch_syscall(SYS_fcntl, source, F_DUPFD, N_INIT_FDS + 1);
         if (copies[i] < 0)
-            close(i);
-        else if (dup2(copies[i], i) < 0)
-            return -1;
-    if (dup2(image, last) < 0 || fcntl(last, F_SETFD, FD_CLOEXEC) < 0)
-        return -1;
-    return (int)syscall(SYS_close_range, last + 1, ~0U, 0);
+            return copies[i];
+    }
+    for (int i = 0; i <= N_INIT_FDS; i++) {
+        r = arch_syscall(SYS_dup3, copies[i], i, i < N_INIT_FDS ? 0 : O_CLOEXEC);
+        if (r < 0)
+            return r;
+    }
+    return arch_syscall(SYS_close_range, N_INIT_FDS + 1, ~0U, 0);
 }
 
-static void __attribute__((noreturn)) child_fail(struct failure *failure, const char *what)
+static void child_main(void *context)
 {
-    failure->sys_errno = errno;
-    failure->what = what;
-    _exit(127);
-}
+    static const char *const argv[] = { INIT_NAME, NULL };
+    static const char *const no_environment[] = { NULL };
+    static const uint64_t no_signals = 0;
+    struct spawn *spawn = context;
+    long r = spawn->keep_capabilities ? keep_setup_capabilities() : 0;
 
-static void __attribute__((noreturn))
-child_main(const struct spawn *spawn, int image, struct failure *failure)
-{
-    static char *const no_environment[] = { NULL };
-    sigset_t none;
-
-    if (spawn->keep_capabilities && keep_setup_capabilities() < 0)
-        child_fail(failure, "cannot keep the capabilities that set-up needs");
-    if (arrange_descriptors(spawn, image) < 0)
-        child_fail(failure, "cannot arrange descriptors");
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
-    syscall(SYS_execveat, spawn->n_fds, "", spawn->argv, no_environment, AT_EMPTY_PATH);
-    child_fail(failure, "cannot execute the helper");
-}
-
-/* Not inlined: its frame must hold nothing that the child, running on the same stack, could upset.
- */
-static long __attribute__((noinline))
-clone_and_run(struct clone_args *args, const struct spawn *spawn, int image,
-              struct failure *failure)
-{
-    long pid = arch_clone3(args);
-
-    if (pid == 0)
-        child_main(spawn, image, failure);
-    return pid;
+    if (r >= 0)
+        r = arrange_descriptors(spawn);
+    if (r >= 0)
+        r = arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&no_signals, 0, sizeof(no_signals),
+                          0);
+    if (r >= 0)
+        r = arch_syscall5(SYS_execveat, N_INIT_FDS, (long)"", (long)argv, (long)no_environment,
+                          AT_EMPTY_PATH);
+    spawn->sys_errno = (int)-r;
+    for (;;)
+        arch_syscall(SYS_exit_group, 127, 0, 0);
 }
 
 /* A refused clone names the kernel's rule, since "Operation not permitted" helps nobody. */
@@ -160,35 +124,32 @@ static int clone_error(const struct spawn *spawn, int sys_errno, sbr_error *err)
     return err->code;
 }
 
-int spawn_start(const struct spawn *spawn, struct process *ret, sbr_error *err)
+int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err)
 {
-    int image = spawn_image();
-    struct failure failure = { 0 };
-    struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK | CLONE_PIDFD | spawn->namespaces,
+    struct clone_args args = { .flags = CLONE_VM | CLONE_PIDFD | spawn->namespaces,
                                .pidfd = (uint64_t)(uintptr_t)&ret->pidfd,
+                               .stack = (uint64_t)(uintptr_t)spawn->stack,
+                               .stack_size = sizeof(spawn->stack),
                                .exit_signal = SIGCHLD };
     sigset_t all, before;
     long pid;
 
-    if (image < 0)
+    pthread_once(&image_once, open_image);
+    if (image_fd < 0) {
+        errno = image_errno;
         return err_set_errno(err, "spawn", "cannot prepare the helper");
+    }
+    spawn->image_fd = image_fd;
     if (spawn->cgroup_fd >= 0) {
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (uint64_t)spawn->cgroup_fd;
     }
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
-    pid = clone_and_run(&args, spawn, image, &failure);
+    pid = arch_clone3(&args, child_main, spawn);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (pid < 0)
         return clone_error(spawn, (int)-pid, err);
-    if (failure.what) {
-        waitpid((pid_t)pid, NULL, 0);
-        close(ret->pidfd);
-        ret->pidfd = -1;
-        errno = failure.sys_errno;
-        return err_set_errno(err, "spawn", "%s", failure.what);
-    }
     ret->pid = (pid_t)pid;
     return 0;
 }

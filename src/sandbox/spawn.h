@@ -7,29 +7,30 @@
 #include <sys/types.h>
 
 #include "base/err.h"
+#include "sandbox/protocol.h"
 
-#define SPAWN_MAX_FDS 8
-
-struct spawn {
-    uint64_t namespaces;     /* CLONE_NEW*                                                  */
-    int cgroup_fd;           /* v2: be born in this group; -1: in the caller's               */
-    const char *const *argv; /* the environment is always empty                             */
-    int fds[SPAWN_MAX_FDS];  /* become 0, 1, 2, ...; -1: that number is closed               */
-    unsigned int n_fds;      /* every other descriptor is closed                            */
-    bool keep_capabilities;  /* in the new user namespace, across exec, to set up with      */
-};
+#define SPAWN_STACK 16384
 
 struct process {
     pid_t pid;
     int pidfd;
 };
 
-/* The sealed image of sandbox-run-init; opened on first use, kept for the life of the process, and
- * safe to use from several threads.  fd (borrowed), or -1 with errno. */
-int spawn_image(void);
+/* One start.  The child reads it, so it must live until init is executing or dead. */
+struct spawn {
+    uint64_t namespaces;    /* CLONE_NEW*                                            */
+    int cgroup_fd;          /* v2: be born in this group; -1: in the caller's         */
+    int fds[N_INIT_FDS];    /* become 0, 1, 2, ...; every other descriptor is closed  */
+    bool keep_capabilities; /* in the new user namespace, across exec, to set up with */
+    int image_fd;
+    volatile int
+        sys_errno; /* why the image could not be executed; 0: it could, or it is too early */
+    char stack[SPAWN_STACK] __attribute__((aligned(16)));
+};
 
-/* Returns once the image is executing.  The caller owns the pidfd and reaps the process.  The kernel
- * fills ret->pidfd before the process exists for anybody, so that another task can watch for it. */
-int spawn_start(const struct spawn *spawn, struct process *ret, sbr_error *err) must_check;
+/* Returns while the child is still on its way to the image.  The caller owns the pidfd and reaps
+ * the process.  The kernel fills ret->pidfd before the process exists for anybody, so that another
+ * task can watch for it. */
+int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err) must_check;
 
 #endif
