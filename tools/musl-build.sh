@@ -24,6 +24,7 @@ rm -rf "$objects"
 mkdir -p "$objects"
 
 number=0
+# shellcheck disable=SC2016 # the inner shell expands it
 for file in "$@"; do
     number=$((number + 1))
     printf '%s %s\n' "$file" "$objects/$number.o"

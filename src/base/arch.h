@@ -19,6 +19,7 @@
 
 /* System calls without the C library: they return like the kernel and touch no errno, which belongs
  * to another task when memory is shared with it. */
+/* NOLINTNEXTLINE(readability-function-size): as many parameters as a system call has */
 static inline long arch_syscall5(long number, long a, long b, long c, long d, long e)
 {
 #if defined(__x86_64__)

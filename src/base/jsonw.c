@@ -112,13 +112,10 @@ void jsonw_fixed(struct jsonw *j, const char *key, uint64_t value, unsigned int 
     begin_value(j, key);
     buf_printf(&j->out, "%" PRIu64, value / scale);
     value %= scale;
-    if (value == 0)
-        return;
-    while (value % 10 == 0) {
+    for (; decimals && value % 10 == 0; decimals--)
         value /= 10;
-        decimals--;
-    }
-    buf_printf(&j->out, ".%0*" PRIu64, (int)decimals, value);
+    if (decimals)
+        buf_printf(&j->out, ".%0*" PRIu64, (int)decimals, value);
 }
 
 void jsonw_bool(struct jsonw *j, const char *key, bool value)

@@ -25,7 +25,7 @@ static int unknown_language(const char *name, sbr_error *err)
     const char *near;
     size_t n = 0;
 
-    while (language_table[n] && n < ARRAY_LEN(names)) {
+    while (n < ARRAY_LEN(names) && language_table[n]) {
         names[n] = language_table[n]->name;
         n++;
     }
@@ -89,7 +89,7 @@ int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **r
 static int job_bring_up(sbr_job *job, const sbr_runtime *rt, const sbr_request *req,
                         const struct monitor_options *options, sbr_error *err)
 {
-    if (executor_plan(rt, req, &job->plan, err) < 0)
+    if (executor_plan(rt, req, &job->plan, err) < 0 || !job->plan)
         return err->code;
     log_debug("plan", "isolation %s, %zu mount operations, %zu filter instructions",
               tier_name(job->plan->isolation.tier), job->plan->n_ops, job->plan->filter.len);

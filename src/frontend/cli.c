@@ -42,13 +42,11 @@ int cli_fail(const struct options *o, const sbr_error *err)
 /* A first word that is neither command, option nor file is most likely a misspelt command. */
 static int unknown_command(const char *word, sbr_error *err)
 {
-    const char *names[16], *near;
+    const char *names[ARRAY_LEN(commands)], *near;
     size_t n = 0;
 
-    while (commands[n] && n < ARRAY_LEN(names)) {
+    for (; commands[n]; n++)
         names[n] = commands[n]->name;
-        n++;
-    }
     near = text_nearest(word, names, n);
     return err_set(err, SBR_E_NOT_FOUND, "command", "there is no command or file '%.100s'%s%s%s",
                    word, near ? "; did you mean `sandbox-run " : "; see `sandbox-run --help`",
@@ -90,9 +88,12 @@ static int run_command(const struct command *command, char **whole, char **argv)
 /* A descriptor 0, 1 or 2 that is closed would be given to the next file that is opened. */
 static int claim_standard_descriptors(void)
 {
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) != fd)
+    for (int fd = 0; fd <= STDERR_FILENO; fd++) {
+        int opened = fcntl(fd, F_GETFD) < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : fd;
+
+        if (opened != fd)
             return -1;
+    }
     return 0;
 }
 

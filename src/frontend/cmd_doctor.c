@@ -154,7 +154,7 @@ static void try_run(sbr_runtime *runtime, struct finding *finding)
         r = monitor_turn(&job->monitor, true, &err);
     if (r > 0)
         r = monitor_take_result(&job->monitor, &result, &err);
-    if (r < 0) {
+    if (r < 0 || !result) {
         finding->state = MISSING;
         snprintf(finding->found, sizeof(finding->found), "%.190s", err.message);
     } else {

@@ -77,7 +77,7 @@ static int load_native(struct options *o, const char *name, const char *data, si
 static int load_file(struct options *o, const char *path, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    size_t len;
+    size_t len = 0;
 
     if (source_read_path(path, &data, &len, err) < 0)
         return err->code;
@@ -91,7 +91,7 @@ static int load_file(struct options *o, const char *path, sbr_error *err)
 static int load_stdin(struct options *o, struct source *source, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    size_t len;
+    size_t len = 0;
 
     if (fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, &data, &len, err) < 0)
         return err->code;
@@ -152,7 +152,7 @@ static int load_extra_files(struct options *o, bool first_is_program, sbr_error 
 {
     for (size_t i = 0; i < o->n_files; i++) {
         scoped_free char *data = NULL;
-        size_t len;
+        size_t len = 0;
 
         if (i == 0 && first_is_program) {
             if (load_file(o, o->files[i], err) < 0)

@@ -15,13 +15,20 @@
 
 #define MAX_DEPTH 32
 
+/* A directory that is being walked. */
+struct place {
+    int fd;
+    const char *path; /* below the top; empty at the top */
+    int depth;
+};
+
 static int add_entry(sbr_request *req, int dir_fd, const char *name, const char *path,
                      sbr_error *err)
 {
     scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
     scoped_free char *data = NULL;
     struct stat st;
-    size_t len;
+    size_t len = 0;
 
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "program", "cannot read '%.200s'", path);
@@ -32,45 +39,53 @@ static int add_entry(sbr_request *req, int dir_fd, const char *name, const char 
     return 0;
 }
 
-static int add_tree(sbr_request *req, int parent_fd, const char *name, const char *prefix,
-                    int depth, sbr_error *err);
+static int add_tree(sbr_request *req, const struct place *place, sbr_error *err);
+
+static int add_directory(sbr_request *req, const struct place *above, const char *name,
+                         const char *path, sbr_error *err)
+{
+    scoped_fd int fd = openat(above->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct place place = { .fd = fd, .path = path, .depth = above->depth + 1 };
+
+    if (fd < 0)
+        return err_set_errno(err, "program", "cannot read the directory '%.200s'", path);
+    if (place.depth > MAX_DEPTH)
+        return err_set(err, SBR_E_INVALID, "program", "'%.200s' is too deep", path);
+    return add_tree(req, &place, err);
+}
 
 /* Links and special files are named, not skipped: a program without them would fail strangely. */
-static int add_any(sbr_request *req, int dir_fd, const char *name, const char *prefix, int depth,
-                   sbr_error *err)
+static int add_any(sbr_request *req, const struct place *place, const char *name, sbr_error *err)
 {
     char path[REQUEST_MAX_PATH + 1];
     struct stat st;
 
-    if (snprintf(path, sizeof(path), "%s%s%s", prefix, *prefix ? "/" : "", name) >=
+    if (snprintf(path, sizeof(path), "%s%s%s", place->path, *place->path ? "/" : "", name) >=
         (int)sizeof(path))
         return err_set(err, SBR_E_INVALID, "program", "the path '%.200s...' is too long", path);
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_set_errno(err, "program", "cannot look at '%.200s'", path);
     if (S_ISREG(st.st_mode))
-        return add_entry(req, dir_fd, name, path, err);
+        return add_entry(req, place->fd, name, path, err);
     if (S_ISDIR(st.st_mode))
-        return add_tree(req, dir_fd, name, path, depth + 1, err);
+        return add_directory(req, place, name, path, err);
     return err_set(err, SBR_E_INVALID, "program",
                    "'%.200s' is neither a file nor a directory; bring the tree in with --volume",
                    path);
 }
 
-static int add_tree(sbr_request *req, int parent_fd, const char *name, const char *prefix,
-                    int depth, sbr_error *err)
+static int add_tree(sbr_request *req, const struct place *place, sbr_error *err)
 {
-    int fd = openat(parent_fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    int copy = fcntl(place->fd, F_DUPFD_CLOEXEC, 0);
+    scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     const struct dirent *entry;
 
     if (!dir)
-        return err_set_errno(err, "program", "cannot read the directory '%.200s'", name);
-    if (depth > MAX_DEPTH)
-        return err_set(err, SBR_E_INVALID, "program", "'%.200s' is too deep", prefix);
+        return err_set_errno(err, "program", "cannot read the directory '%.200s'", place->path);
     while ((entry = readdir(dir))) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        if (add_any(req, dirfd(dir), entry->d_name, prefix, depth, err) < 0)
+        if (add_any(req, place, entry->d_name, err) < 0)
             return err->code;
     }
     return 0;
@@ -105,8 +120,12 @@ static bool put_main_first(sbr_request *req, const struct language *language)
 int source_load_directory(struct options *o, const char *path, sbr_error *err)
 {
     const struct language *language = o->lang ? language_find(o->lang) : NULL;
+    scoped_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    struct place top = { .fd = fd, .path = "" };
 
-    if (add_tree(o->request, AT_FDCWD, path, "", 0, err) < 0)
+    if (fd < 0)
+        return err_set_errno(err, "program", "cannot read the directory '%.200s'", path);
+    if (add_tree(o->request, &top, err) < 0)
         return err->code;
     if (language && put_main_first(o->request, language))
         return request_set_text(&o->request->language, o->lang, err);

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -57,27 +58,41 @@ static int start_error(const char *file, int sys_errno, sbr_error *err)
     return err->code;
 }
 
+struct launch {
+    const struct plan *plan;
+    volatile int sys_errno; /* why it could not be executed */
+    char stack[3 * PATH_SIZE] __attribute__((aligned(16)));
+};
+
+/* Shares init's memory until it executes; init waits for that. */
+static int launch_main(void *context)
+{
+    struct launch *launch = context;
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
+    syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
+    execute(launch->plan, launch->plan->argv[0]);
+    launch->sys_errno = errno;
+    _exit(127);
+}
+
+/* clone, not clone3: the filter is in force already. */
 int program_start(const struct plan *plan, pid_t *ret, sbr_error *err)
 {
-    volatile int failed_errno = 0; /* written by the child: vfork shares our memory */
-    pid_t pid = vfork();           /* lint-ok: vfork: the child only executes or exits */
+    static struct launch launch;
+    pid_t pid;
 
+    launch.plan = plan;
+    pid = clone(launch_main, launch.stack + sizeof(launch.stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+                &launch);
     if (pid < 0)
         return err_set_errno(err, "exec", "cannot make a process for the program");
-    if (pid == 0) {
-        sigset_t none;
-
-        sigemptyset(&none);
-        sigprocmask(SIG_SETMASK, &none, NULL);
-        setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
-        syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC); /* not in musl 1.2.3 */
-        execute(plan, plan->argv[0]);
-        failed_errno = errno;
-        _exit(127);
-    }
-    if (failed_errno) {
+    if (launch.sys_errno) {
         waitpid(pid, NULL, 0);
-        return start_error(plan->argv[0], failed_errno, err);
+        return start_error(plan->argv[0], launch.sys_errno, err);
     }
     *ret = pid;
     return 0;

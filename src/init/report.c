@@ -14,7 +14,9 @@ struct init_report *report_open(void)
     void *page = mmap(NULL, REPORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, INIT_REPORT, 0);
 
     close(INIT_REPORT);
-    return page == MAP_FAILED ? NULL : page;
+    if (page == MAP_FAILED)
+        return NULL;
+    return page;
 }
 
 static uint64_t timeval_us(const struct timeval *t)

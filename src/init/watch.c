@@ -112,6 +112,5 @@ void watch_report(const struct watch *watch, struct init_report *report)
 {
     if (watch->peak_memory > report->peak_memory_bytes)
         report->peak_memory_bytes = watch->peak_memory;
-    if (watch->peak_processes > report->peak_processes)
-        report->peak_processes = watch->peak_processes;
+    report->peak_processes = watch->peak_processes ? watch->peak_processes : 1;
 }

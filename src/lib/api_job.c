@@ -46,7 +46,7 @@ void sbr_job_free(sbr_job *job)
 
 int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error *err)
 {
-    sbr_error unused, *e = err ? err : &unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
     sbr_job *job;
     int r;
 

@@ -12,7 +12,7 @@ uint32_t sbr_version(void)
 
 int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
 {
-    sbr_error unused, *e = err ? err : &unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
     sbr_runtime *rt;
 
     if (!ret)

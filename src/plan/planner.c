@@ -114,9 +114,10 @@ static void plan_rlimits(struct plan *plan)
         /* Counted for each user namespace on its own since Linux 5.14; one more for init. */
         { RLIMIT_NPROC, limit[SBR_PIDS] + 1, limit[SBR_PIDS] + 1 },
         { RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
-        /* Without a cgroup: private memory of each process.  Not RLIMIT_AS, which counts address
-         * space that Go, Node and the JVM reserve and never use. */
-        { RLIMIT_DATA, limit[SBR_MEMORY_BYTES], limit[SBR_MEMORY_BYTES] },
+        /* Without a cgroup init looks every few milliseconds; this bounds what can happen in
+         * between. Not RLIMIT_AS, which counts address space that Go, Node and the JVM reserve and
+         * never use. */
+        { RLIMIT_DATA, 2 * limit[SBR_MEMORY_BYTES], 2 * limit[SBR_MEMORY_BYTES] },
     };
     size_t n = ARRAY_LEN(rlimits) - (plan->supervise ? 0 : 1);
 

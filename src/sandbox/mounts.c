@@ -258,10 +258,7 @@ static void mounts_probe(struct features *features)
 
         snprintf(path, sizeof(path), "/%s", root_names[i]);
         n = readlink(path, entry->target, sizeof(entry->target) - 1);
-        if (n > 0)
-            entry->target[n] = '\0';
-        else
-            n = 0;
+        entry->target[n > 0 ? n : 0] = '\0';
         /* Only links into /usr keep their meaning in the new root. */
         if (!strncmp(entry->target, "usr/", 4))
             entry->form = ROOT_LINK;

@@ -54,7 +54,7 @@ static const int setup_capabilities[] = {
 static long keep_setup_capabilities(void)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-    struct __user_cap_data_struct sets[2];
+    struct __user_cap_data_struct sets[2] = { { 0 } };
     long r = arch_syscall(SYS_capget, (long)&header, (long)sets, 0);
 
     for (unsigned int i = 0; i < ARRAY_LEN(setup_capabilities); i++)
