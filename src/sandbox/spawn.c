@@ -38,6 +38,7 @@ static pthread_once_t image_once = PTHREAD_ONCE_INIT;
 
 static void open_image(void)
 {
+    /* cppcheck-suppress comparePointers ; both are labels of one object */
     size_t len = (size_t)(init_image_end - init_image_start);
 
     image_fd = fd_sealed_memory(INIT_NAME, init_image_start, len, MFD_EXEC);

@@ -130,6 +130,13 @@ def test_a_bad_request_is_refused_in_one_sentence_that_names_the_fault(fields, n
     assert len(done.stderr.splitlines()) == 1
 
 
+def test_a_refusal_shows_no_control_characters_of_a_stranger():
+    done = request({**OK, "\x1b]0;owned\x07\u009b2J": 1})
+    assert done.returncode == 125 and b"owned" in done.stderr
+    text = done.stderr.decode()
+    assert not [c for c in text if c != "\n" and (ord(c) < 32 or 127 <= ord(c) < 160)], text
+
+
 def test_an_unknown_language_or_policy_in_a_request_is_not_found():
     for fields in ({**OK, "language": "pyton"}, {**OK, "policy": "strikt"}):
         done = request(fields)

@@ -102,14 +102,16 @@ def test_a_link_in_a_directory_does_not_bring_in_a_host_file(caller, folder):
     assert b"link" in done.stderr
 
 
-@pytest.mark.parametrize("words", [["-"], []], ids=["dash", "implicit"])
-def test_a_program_on_stdin_is_run_with_empty_input(caller, words):
-    done = sandbox_run("run", "--lang", "python", *words, "--", "one",
-                       stdin=SHOW.encode(), caller=caller)
-    if words:
-        assert (done.returncode, done.stdout) == (0, b"['one'] \n")
-    else:  # without a word, the first behind -- names a file: the #! line needs that
-        assert done.returncode == 127 and b"one" in done.stderr
+def test_a_program_on_stdin_takes_arguments_and_has_empty_input(caller):
+    done = sandbox_run("run", "--lang", "python", "-", "--", "one", stdin=SHOW.encode(),
+                       caller=caller)
+    assert (done.returncode, done.stdout) == (0, b"['one'] \n")
+
+
+def test_without_another_program_the_first_word_behind_two_dashes_is_one(caller):
+    """Which is how a #! line calls us: stdin is not taken for the program."""
+    done = sandbox_run("run", "--lang", "python", "--", "one", stdin=SHOW.encode(), caller=caller)
+    assert (done.returncode, done.stdout) == (127, b"") and b"one" in done.stderr
 
 
 def test_a_program_on_stdin_needs_no_word_at_all(caller):
