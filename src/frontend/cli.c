@@ -13,8 +13,8 @@
 #include "frontend/help.h"
 #include "frontend/present.h"
 
-const struct command *const commands[] = { &cmd_run,    &cmd_exec, &cmd_plan,
-                                           &cmd_doctor, &cmd_help, NULL };
+const struct command *const commands[] = { &cmd_run,        &cmd_exec, &cmd_plan, &cmd_doctor,
+                                           &cmd_completion, &cmd_help, NULL };
 
 const struct command *command_find(const char *name)
 {

@@ -27,6 +27,7 @@ extern const struct command cmd_run;
 extern const struct command cmd_exec;
 extern const struct command cmd_plan;
 extern const struct command cmd_doctor;
+extern const struct command cmd_completion;
 extern const struct command cmd_help;
 
 /* NULL-terminated, in the order of the help. */

@@ -24,5 +24,6 @@ const struct command cmd_help = {
     .name = "help",
     .usage = "[COMMAND]",
     .help = "explain a command",
+    .bit = FOR_OTHERS,
     .run = help_run,
 };

@@ -33,7 +33,7 @@ void help_overview(void)
            "process, and none of your files but those you name.\n\n"
            "Commands:\n");
     for (size_t i = 0; commands[i]; i++)
-        printf("  %-8s %s\n", commands[i]->name, commands[i]->help);
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->help);
     print_languages();
     printf(
         "\nExit status: the program's own; 124 time limit; 125 we could not run it; 126 denied or\n"

@@ -7,7 +7,7 @@
 #include "base/text.h"
 
 #define FOR_RUNS (FOR_RUN | FOR_EXEC | FOR_PLAN)
-#define FOR_ALL (FOR_RUNS | FOR_DOCTOR)
+#define FOR_ALL (FOR_RUNS | FOR_DOCTOR | FOR_OTHERS)
 
 /* clang-format off */
 const struct option_def option_defs[N_PLAIN_OPTIONS] = {
@@ -22,12 +22,12 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_POLICY,   0,   "policy",   "NAME",    "what the program may ask of the kernel: default, strict", FOR_RUNS },
     { OPT_REQUIRE,  0,   "require",  "TIER",    "least isolation: container (default), reduced, process", FOR_RUNS },
     { OPT_ALLOW_DEGRADED, 0, "allow-degraded", NULL, "run even when some isolation cannot be had",       FOR_RUNS },
-    { OPT_JSON,     'j', "json",     NULL,      "print one JSON object instead of the program's output", FOR_ALL },
+    { OPT_JSON,     'j', "json",     NULL,      "print one JSON object instead of the program's output", FOR_RUNS | FOR_DOCTOR },
     { OPT_TEXT,     't', "text",     NULL,      "header and metrics around the output, as on a terminal", FOR_RUN | FOR_EXEC },
     { OPT_QUIET,    'q', "quiet",    NULL,      "the program's output and nothing of ours",              FOR_RUN | FOR_EXEC },
     { OPT_RAW,      0,   "raw",      NULL,      "let terminal control sequences through",                FOR_RUN | FOR_EXEC },
-    { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_ALL },
-    { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_ALL },
+    { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_RUNS | FOR_DOCTOR },
+    { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_RUNS | FOR_DOCTOR },
     { OPT_HELP,     'h', "help",     NULL,      "this help",                                             FOR_ALL },
     { OPT_VERSION,  'V', "version",  NULL,      "the version",                                           FOR_ALL },
 };

@@ -39,7 +39,7 @@ struct option_def {
     unsigned int commands; /* bit per command that takes it */
 };
 
-enum command_bit { FOR_RUN = 1, FOR_EXEC = 2, FOR_PLAN = 4, FOR_DOCTOR = 8 };
+enum command_bit { FOR_RUN = 1, FOR_EXEC = 2, FOR_PLAN = 4, FOR_DOCTOR = 8, FOR_OTHERS = 16 };
 
 #define N_PLAIN_OPTIONS OPT_LIMIT
 extern const struct option_def option_defs[N_PLAIN_OPTIONS];

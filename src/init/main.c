@@ -164,6 +164,7 @@ int main(void)
     if (!init.report)
         init_exit(1);
     init.in.plan = read_plan(&init);
+    init.in.times = init.report->steps;
     setsid();
     reset_signals();
     if (confine_self(&init.in, &err) < 0)

@@ -202,6 +202,14 @@ static void fill_usage(struct monitor *m, sbr_result *result)
     usage->context_switches = report->context_switches;
 }
 
+static void log_steps(const struct init_report *report)
+{
+    for (size_t i = 0; i < REPORT_MAX_STEPS; i++)
+        if (report->steps[i].name[0])
+            log_debug("inside", "%s took %.3f ms", report->steps[i].name,
+                      (double)report->steps[i].us / 1000);
+}
+
 static enum monitor_state finish(struct monitor *m, enum monitor_event event)
 {
     sbr_result *result = m->result;
@@ -220,6 +228,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     result_complete(result);
     if (!program_runs(m) && m->seen.stop == STOP_NONE)
         sandbox_failure(m->box, &m->failure);
+    log_steps(m->box->report);
     log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
              verdict_name(result->verdict));
     sandbox_end(m->box);

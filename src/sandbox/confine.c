@@ -1,5 +1,9 @@
 #include "sandbox/confine.h"
 
+#include <stdio.h>
+
+#include "base/clock.h"
+
 /* clang-format off */
 static const struct confiner *const steps[] = {
     &network_start_confiner, /* goes on beside the next two                             */
@@ -45,13 +49,26 @@ static int fail_on_request(const struct inside *in, const char *name, sbr_error 
 }
 #endif
 
+_Static_assert(ARRAY_LEN(steps) <= REPORT_MAX_STEPS, "every step has a place in the report");
+
+static int take_step(struct inside *in, const struct confiner *step, struct step_time *time,
+                     sbr_error *err)
+{
+    uint64_t before = clock_now_us();
+    int r = fail_on_request(in, step->name, err);
+
+    if (r == 0)
+        r = step->apply(in, err);
+    snprintf(time->name, sizeof(time->name), "%s", step->name);
+    time->us = (uint32_t)(clock_now_us() - before);
+    return r;
+}
+
 int confine_self(struct inside *in, sbr_error *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        if (step_is_left_out(in, steps[i]->name))
-            continue;
-        if (fail_on_request(in, steps[i]->name, err) < 0 || steps[i]->apply(in, err) < 0)
+    for (size_t i = 0; i < ARRAY_LEN(steps); i++)
+        if (!step_is_left_out(in, steps[i]->name) &&
+            take_step(in, steps[i], &in->times[i], err) < 0)
             return err->code;
-    }
     return 0;
 }

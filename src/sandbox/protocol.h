@@ -47,6 +47,13 @@ enum report_state {
 
 enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU };
 
+/* How long a step of the set-up took. */
+struct step_time {
+    char name[20];
+    uint32_t us;
+};
+#define REPORT_MAX_STEPS 16
+
 struct init_report {
     _Atomic uint32_t state; /* written last */
     uint32_t limit;         /* enum init_limit */
@@ -60,6 +67,7 @@ struct init_report {
     uint64_t context_switches;
     uint64_t io_read_bytes, io_write_bytes;
     sbr_error error;
+    struct step_time steps[REPORT_MAX_STEPS];
 };
 
 #define REPORT_SIZE 4096

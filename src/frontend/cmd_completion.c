@@ -1,0 +1,192 @@
+/* Completion scripts and the manual page, from the tables that parse the command line. */
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "frontend/cli.h"
+#include "plan/language.h"
+
+/* Calls `print` for each option of a command. */
+static void each_option(const struct command *command,
+                        void (*print)(const struct command *, const struct option_def *))
+{
+    struct option_def def;
+
+    for (size_t i = 0; option_at(i, &def); i++)
+        if (def.commands & command->bit)
+            print(command, &def);
+}
+
+static void print_word(const struct command *command, const struct option_def *def)
+{
+    (void)command;
+    printf(" --%s", def->name);
+}
+
+static void print_language_words(void)
+{
+    for (size_t i = 0; language_table[i]; i++)
+        printf(" %s", language_table[i]->name);
+}
+
+static void print_bash(void)
+{
+    printf("_sandbox_run() {\n"
+           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options\n"
+           "    case $before in\n"
+           "    --lang|-l) COMPREPLY=($(compgen -W \"");
+    print_language_words();
+    printf("\" -- \"$word\")); return ;;\n    esac\n    case ${COMP_WORDS[1]} in\n");
+    for (size_t i = 0; commands[i]; i++) {
+        printf("    %s) options=\"", commands[i]->name);
+        each_option(commands[i], print_word);
+        printf("\" ;;\n");
+    }
+    printf("    *) options=\"");
+    each_option(&cmd_run, print_word);
+    for (size_t i = 0; commands[i]; i++)
+        printf(" %s", commands[i]->name);
+    printf("\" ;;\n    esac\n"
+           "    COMPREPLY=($(compgen -W \"$options\" -- \"$word\") $(compgen -f -- \"$word\"))\n"
+           "}\ncomplete -o filenames -F _sandbox_run sandbox-run\n");
+}
+
+/* Colons and brackets would end a description of zsh's. */
+static void print_plain(const char *text, const char *without)
+{
+    for (; *text; text++)
+        putchar(strchr(without, *text) ? ' ' : *text);
+}
+
+static void print_zsh_option(const struct command *command, const struct option_def *def)
+{
+    (void)command;
+    printf(" \\\n            '--%s[", def->name);
+    print_plain(def->help, "[]:'");
+    printf("]%s%s'", def->metavar ? ":" : "", def->metavar ? def->metavar : "");
+}
+
+static void print_zsh(void)
+{
+    printf("#compdef sandbox-run\n_sandbox_run() {\n    case $words[2] in\n");
+    for (size_t i = 0; commands[i]; i++) {
+        printf("    %s)\n        _arguments", commands[i]->name);
+        each_option(commands[i], print_zsh_option);
+        printf(" '*:file:_files' ;;\n");
+    }
+    printf("    *) compadd run exec plan doctor help completion; _files ;;\n    esac\n}\n"
+           "_sandbox_run \"$@\"\n");
+}
+
+static void print_fish_option(const struct command *command, const struct option_def *def)
+{
+    printf("complete -c sandbox-run -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
+           command->name, def->name, def->metavar ? " -r" : "");
+    print_plain(def->help, "'");
+    printf("'\n");
+}
+
+static void print_fish(void)
+{
+    for (size_t i = 0; commands[i]; i++) {
+        printf("complete -c sandbox-run -n __fish_use_subcommand -a %s -d '", commands[i]->name);
+        print_plain(commands[i]->help, "'");
+        printf("'\n");
+        each_option(commands[i], print_fish_option);
+    }
+}
+
+/* A hyphen in the source of a manual page is a soft one unless it is escaped. */
+static void print_roff(const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '-' || *text == '\\')
+            putchar('\\');
+        putchar(*text);
+    }
+}
+
+static void print_man_option(const struct command *command, const struct option_def *def)
+{
+    (void)command;
+    printf(".TP\n.B ");
+    if (def->letter)
+        printf("\\-%c, ", def->letter);
+    printf("\\-\\-");
+    print_roff(def->name);
+    if (def->metavar)
+        printf(" %s", def->metavar);
+    printf("\n");
+    print_roff(def->help);
+    if (def->id >= OPT_LIMIT) {
+        enum sbr_limit which = (enum sbr_limit)(def->id - OPT_LIMIT);
+        char preset[32];
+
+        limits_format(which, limit_defs[which].preset, preset, sizeof(preset));
+        printf(" (default %s)", preset);
+    }
+    printf("\n");
+}
+
+static void print_upper(const char *text)
+{
+    for (; *text; text++)
+        putchar(toupper((unsigned char)*text));
+}
+
+static void print_man(void)
+{
+    printf(".TH SANDBOX\\-RUN 1 \"\" \"sandbox\\-run %d.%d.%d\"\n.SH NAME\n"
+           "sandbox\\-run \\- run code that nobody vouches for, and say exactly what happened\n"
+           ".SH SYNOPSIS\n",
+           SBR_VERSION_MAJOR, SBR_VERSION_MINOR, SBR_VERSION_PATCH);
+    for (size_t i = 0; commands[i]; i++) {
+        printf(".B sandbox\\-run %s\n", commands[i]->name);
+        print_roff(commands[i]->usage);
+        printf("\n.br\n");
+    }
+    for (size_t i = 0; commands[i]; i++) {
+        printf(".SH ");
+        print_upper(commands[i]->name);
+        printf("\n");
+        print_roff(commands[i]->help);
+        printf(".\n");
+        each_option(commands[i], print_man_option);
+    }
+    printf(".SH EXIT STATUS\nThe program's own; 124 time limit; 125 we could not run it; 126 "
+           "denied or "
+           "not executable; 127 no such language, file or command; 128+n signal n.\n");
+}
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    void (*print)(void);
+} forms[] = {
+    { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish }, { "man", print_man },
+};
+/* clang-format on */
+
+static int completion_run(struct options *o)
+{
+    const char *wanted = o->n_positional == 1 ? o->positional[0] : "";
+    sbr_error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
+        if (!strcmp(wanted, forms[i].name)) {
+            forms[i].print();
+            return 0;
+        }
+    }
+    err_set(&err, SBR_E_INVALID, "completion", "say which: bash, zsh, fish or man");
+    return cli_fail(o, &err);
+}
+
+const struct command cmd_completion = {
+    .name = "completion",
+    .usage = "bash | zsh | fish | man",
+    .help = "print a completion script, or the manual page",
+    .examples = "Example:\n  source <(sandbox-run completion bash)\n",
+    .bit = FOR_OTHERS,
+    .run = completion_run,
+};
