@@ -154,7 +154,7 @@ int main(void)
 {
     struct init init = { .in = { .control_fd = INIT_CONTROL,
                                  .root_fd = -1,
-                                 .scratch_fd = -1,
+
                                  .io_fd = -1,
                                  .proc_fd = -1 },
                          .report = report_open() };

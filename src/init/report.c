@@ -63,6 +63,6 @@ void report_end(struct init_report *report, const struct inside *in)
         report->peak_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
         report->context_switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
     }
-    if (in->scratch_fd >= 0 && fstatfs(in->scratch_fd, &fs) == 0)
+    if (in->root_fd >= 0 && fstatfs(in->root_fd, &fs) == 0)
         report->disk_full = fs.f_bavail == 0 || fs.f_ffree == 0;
 }

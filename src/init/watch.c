@@ -18,7 +18,7 @@ void watch_init(struct watch *watch, const struct inside *in)
 {
     *watch = (struct watch){ .active = in->plan->supervise && in->proc_fd >= 0,
                              .proc_fd = in->proc_fd,
-                             .scratch_fd = in->scratch_fd,
+                             .scratch_fd = in->root_fd,
                              .memory_bytes = in->plan->memory_bytes,
                              .cpu_us = in->plan->cpu_ms == LIMIT_NONE ? LIMIT_NONE
                                                                       : in->plan->cpu_ms * 1000 };

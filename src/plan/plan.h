@@ -29,7 +29,7 @@ enum op_kind {
     OP_EMPTY,   /* an empty read-only file or directory, to cover others with */
     OP_MASK,    /* cover `to` with the empty one `from`                      */
     OP_DEVPTS,  /* a private devpts                                          */
-    OP_SCRATCH, /* one sized tmpfs behind /work, /tmp and /dev/shm           */
+    OP_SCRATCH, /* a directory that the program may write to                 */
     OP_PROGRAM, /* a file of the program, written once its limits hold       */
     N_OPS
 };
@@ -44,8 +44,7 @@ struct plan_op {
     const char *from;
     const char *to;
     uint32_t mode;
-    uint64_t size;   /* scratch: bytes; device: major << 32 | minor */
-    uint64_t inodes; /* scratch */
+    uint64_t device; /* major << 32 | minor */
     const void *data;
     size_t len;
 };
@@ -79,6 +78,8 @@ struct plan {
     uint32_t inside_uid, inside_gid;
     const char *hostname;
     const char *workdir;
+    uint64_t scratch_bytes,
+        scratch_inodes; /* of all directories that can be written to, together */
     struct plan_op *ops;
     size_t n_ops;
     struct plan_rlimit rlimits[PLAN_MAX_RLIMITS];

@@ -30,8 +30,7 @@ static void put_ops(struct buf *out, const struct plan *plan)
         buf_put_string(out, op->from);
         buf_put_string(out, op->to);
         buf_put_u32(out, op->mode);
-        buf_put_u64(out, op->size);
-        buf_put_u64(out, op->inodes);
+        buf_put_u64(out, op->device);
         buf_put_bytes(out, op->data, op->len);
     }
 }
@@ -61,6 +60,8 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     buf_put_u32(out, plan->inside_gid);
     buf_put_string(out, plan->hostname);
     buf_put_string(out, plan->workdir);
+    buf_put_u64(out, plan->scratch_bytes);
+    buf_put_u64(out, plan->scratch_inodes);
     put_ops(out, plan);
     put_confinement(out, plan);
     put_list(out, (const char *const *)plan->argv);
@@ -104,8 +105,7 @@ static void get_ops(struct plan *plan, struct reader *in)
         op->from = reader_string(in);
         op->to = reader_string(in);
         op->mode = reader_u32(in);
-        op->size = reader_u64(in);
-        op->inodes = reader_u64(in);
+        op->device = reader_u64(in);
         op->data = reader_bytes(in, &op->len);
         if (kind >= N_OPS || !op->to)
             in->failed = true;
@@ -177,6 +177,8 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     plan->inside_gid = reader_u32(&in);
     plan->hostname = reader_string(&in);
     plan->workdir = reader_string(&in);
+    plan->scratch_bytes = reader_u64(&in);
+    plan->scratch_inodes = reader_u64(&in);
     get_ops(plan, &in);
     get_confinement(plan, &in);
     plan->argv = get_list(plan, &in);

@@ -50,12 +50,8 @@ static void put_op(struct jsonw *j, const struct plan_op *op)
         snprintf(text, sizeof(text), "%04o", op->mode);
         jsonw_text(j, "mode", text);
     }
-    if (op->kind == OP_SCRATCH) {
-        jsonw_number(j, "size", op->size);
-        jsonw_number(j, "inodes", op->inodes);
-    }
     if (op->kind == OP_DEVICE) {
-        snprintf(text, sizeof(text), "%u:%u", (unsigned)(op->size >> 32), (unsigned)op->size);
+        snprintf(text, sizeof(text), "%u:%u", (unsigned)(op->device >> 32), (unsigned)op->device);
         jsonw_text(j, "device", text);
     }
     if (op->kind == OP_FILE || op->kind == OP_PROGRAM)
@@ -138,6 +134,8 @@ char *plan_to_json(const struct plan *plan)
     jsonw_text(&j, "hostname", plan->hostname);
     put_cgroup(&j, plan);
     jsonw_bool(&j, "supervise", plan->supervise);
+    jsonw_number(&j, "scratch_bytes", plan->scratch_bytes);
+    jsonw_number(&j, "scratch_inodes", plan->scratch_inodes);
     put_ops(&j, plan);
     put_rlimits(&j, plan);
     put_landlock(&j, plan);

@@ -26,17 +26,23 @@ static const struct plan_op etc_ops[] = {
 
 static const struct plan_op dev_ops[] = {
     { .kind = OP_DIR,     .to = "dev", .mode = 0755 },
-    { .kind = OP_DEVICE,  .from = "/dev/null",    .to = "dev/null",    .size = DEVICE_NUMBER(1, 3) },
-    { .kind = OP_DEVICE,  .from = "/dev/zero",    .to = "dev/zero",    .size = DEVICE_NUMBER(1, 5) },
-    { .kind = OP_DEVICE,  .from = "/dev/full",    .to = "dev/full",    .size = DEVICE_NUMBER(1, 7) },
-    { .kind = OP_DEVICE,  .from = "/dev/random",  .to = "dev/random",  .size = DEVICE_NUMBER(1, 8) },
-    { .kind = OP_DEVICE,  .from = "/dev/urandom", .to = "dev/urandom", .size = DEVICE_NUMBER(1, 9) },
+    { .kind = OP_DEVICE,  .from = "/dev/null",    .to = "dev/null",    .device = DEVICE_NUMBER(1, 3) },
+    { .kind = OP_DEVICE,  .from = "/dev/zero",    .to = "dev/zero",    .device = DEVICE_NUMBER(1, 5) },
+    { .kind = OP_DEVICE,  .from = "/dev/full",    .to = "dev/full",    .device = DEVICE_NUMBER(1, 7) },
+    { .kind = OP_DEVICE,  .from = "/dev/random",  .to = "dev/random",  .device = DEVICE_NUMBER(1, 8) },
+    { .kind = OP_DEVICE,  .from = "/dev/urandom", .to = "dev/urandom", .device = DEVICE_NUMBER(1, 9) },
     { .kind = OP_DEVPTS,  .to = "dev/pts" },
     { .kind = OP_SYMLINK, .from = "pts/ptmx",        .to = "dev/ptmx"   },
     { .kind = OP_SYMLINK, .from = "/proc/self/fd",   .to = "dev/fd"     },
     { .kind = OP_SYMLINK, .from = "/proc/self/fd/0", .to = "dev/stdin"  },
     { .kind = OP_SYMLINK, .from = "/proc/self/fd/1", .to = "dev/stdout" },
     { .kind = OP_SYMLINK, .from = "/proc/self/fd/2", .to = "dev/stderr" },
+};
+
+static const struct plan_op scratch_ops[] = {
+    { .kind = OP_SCRATCH, .to = "work",    .mode = 0755  },
+    { .kind = OP_SCRATCH, .to = "tmp",     .mode = 01777 },
+    { .kind = OP_SCRATCH, .to = "dev/shm", .mode = 01777 },
 };
 
 #define EMPTY_FILE "dev/.nothing"
@@ -137,14 +143,11 @@ static int plan_volumes(struct plan *plan, const sbr_request *req, sbr_error *er
 
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    struct plan_op scratch = { .kind = OP_SCRATCH,
-                               .to = "work",
-                               .size = plan->limits.value[SBR_DISK_BYTES],
-                               .inodes = plan->limits.value[SBR_INODES] };
-
+    plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
+    plan->scratch_inodes = plan->limits.value[SBR_INODES];
     if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
         add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_proc(plan, in, err) < 0 ||
-        plan_add_op(plan, scratch, err) < 0)
+        add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
         return err->code;
     return plan_volumes(plan, in->request, err);
 }

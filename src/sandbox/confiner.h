@@ -16,8 +16,7 @@
 struct inside {
     const struct plan *plan;
     int control_fd;          /* to the supervisor                                   */
-    int root_fd;             /* the new root, while it is built                     */
-    int scratch_fd;          /* the sized tmpfs: how full it is goes into the result */
+    int root_fd;             /* the sized tmpfs: how full it is goes into the result */
     int io_fd;               /* /proc/self/io, opened while init may still do so     */
     int proc_fd;             /* /proc, for the supervision without cgroups           */
     struct step_time *times; /* REPORT_MAX_STEPS of them                   */

@@ -81,8 +81,8 @@ static int perform_device(struct inside *in, const struct plan_op *op, sbr_error
     (void)in;
     if (tree < 0 || fstat(tree, &st) < 0)
         return op_error(op, err);
-    if (!S_ISCHR(st.st_mode) || major(st.st_rdev) != op->size >> 32 ||
-        minor(st.st_rdev) != (uint32_t)op->size)
+    if (!S_ISCHR(st.st_mode) || major(st.st_rdev) != op->device >> 32 ||
+        minor(st.st_rdev) != (uint32_t)op->device)
         return err_set(err, SBR_E_DENIED, "mounts",
                        "the host's '%s' is not the device it should be", op->from);
     if (make_mount_point(op->to, false) < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
@@ -154,40 +154,19 @@ static int perform_devpts(struct inside *in, const struct plan_op *op, sbr_error
     return 0;
 }
 
-/* One tmpfs behind three directories, so that one size and one number of files bound them all. */
+/* The directories that the program may write to.  They are parts of the same tmpfs as the root, so
+ * that one size and one number of files bound them all; the root itself becomes a read-only mount
+ * of it. */
 static int perform_scratch(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    static const struct {
-        const char *part, *to;
-        uint32_t mode;
-    } parts[] = { { "tmp", "tmp", 01777 }, { "shm", "dev/shm", 01777 }, { "work", "work", 0755 } };
-    char size[40], inodes[40];
-    const char *const options[] = { size, inodes, "mode=0700", NULL };
-    int trees[ARRAY_LEN(parts)];
+    scoped_fd int tree = -1;
 
-    snprintf(size, sizeof(size), "size=%llu", (unsigned long long)op->size);
-    snprintf(inodes, sizeof(inodes), "nr_inodes=%llu", (unsigned long long)op->inodes);
-    in->scratch_fd = mount_new("tmpfs", options, ATTR_BASE);
-    if (in->scratch_fd < 0 || make_directories(op->to, 0755) < 0 ||
-        mount_attach(in->scratch_fd, AT_FDCWD, op->to) < 0)
+    (void)in;
+    if (make_directories(op->to, 0700) < 0 || chmod(op->to, op->mode) < 0)
         return op_error(op, err);
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        if (mkdirat(in->scratch_fd, parts[i].part, 0700) < 0 ||
-            fchmodat(in->scratch_fd, parts[i].part, parts[i].mode, 0) < 0)
-            return op_error(op, err);
-        trees[i] = mount_clone(in->scratch_fd, parts[i].part, ATTR_BASE);
-        if (trees[i] < 0)
-            return op_error(op, err);
-    }
-    if (umount2(op->to, MNT_DETACH) < 0)
+    tree = mount_clone(AT_FDCWD, op->to, ATTR_BASE);
+    if (tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
-    for (size_t i = 0; i < ARRAY_LEN(parts); i++) {
-        scoped_fd int tree = trees[i];
-
-        if (make_directories(parts[i].to, 0755) < 0 ||
-            mount_attach(tree, AT_FDCWD, parts[i].to) < 0)
-            return op_error(op, err);
-    }
     return 0;
 }
 
@@ -212,14 +191,40 @@ int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
     return performers[op->kind](in, op, err);
 }
 
-/* A small tmpfs over the host's root; the current directory becomes its top. */
+/* What the root itself takes of the tmpfs, over and above the program's share: a page for each
+ * small file, and an inode for everything, with some for directories that are made on the way. */
+static uint64_t root_pages(const struct plan *plan)
+{
+    uint64_t n = 0;
+
+    for (size_t i = 0; i < plan->n_ops; i++)
+        n += plan->ops[i].kind == OP_FILE;
+    return n;
+}
+
+static uint64_t root_inodes(const struct plan *plan)
+{
+    uint64_t n = 16;
+
+    for (size_t i = 0; i < plan->n_ops; i++)
+        n += plan->ops[i].kind != OP_PROGRAM && plan->ops[i].kind != OP_MASK;
+    return n;
+}
+
+/* A tmpfs over the host's root; the current directory becomes its top. */
 static int open_new_root(struct inside *in, sbr_error *err)
 {
-    static const char *const options[] = { "size=4m", "nr_inodes=2048", "mode=0755", NULL };
+    char size[40], inodes[40];
+    const char *const options[] = { size, inodes, "mode=0755", NULL };
 
     /* Nothing that is mounted from here on may reach the host. */
     if (mount(NULL, "/", NULL, MS_PRIVATE, NULL) < 0)
         return err_set_errno(err, "mounts", "cannot make the root private");
+    snprintf(size, sizeof(size), "size=%llu",
+             (unsigned long long)(in->plan->scratch_bytes +
+                                  root_pages(in->plan) * (uint64_t)sysconf(_SC_PAGESIZE)));
+    snprintf(inodes, sizeof(inodes), "nr_inodes=%llu",
+             (unsigned long long)(in->plan->scratch_inodes + root_inodes(in->plan)));
     in->root_fd = mount_new("tmpfs", options, ATTR_BASE);
     if (in->root_fd < 0 || mount_attach(in->root_fd, AT_FDCWD, "/") < 0 || fchdir(in->root_fd) < 0)
         return err_set_errno(err, "mounts", "cannot make a new root");
