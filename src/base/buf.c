@@ -32,7 +32,8 @@ static int buf_reserve(struct buf *b, size_t extra)
     need = b->len + extra + 1;
     if (need <= b->capacity)
         return 0;
-    capacity = b->capacity < 64 ? 64 : b->capacity;
+    /* Starts with a page: growing from a few bytes would touch a page for each size on the way. */
+    capacity = b->capacity < 4096 ? 4096 : b->capacity;
     while (capacity < need)
         capacity *= 2;
     if (capacity > b->max + 1)

@@ -13,25 +13,33 @@
 
 #include "base/scope.h"
 
-/* A pipe or terminal is opened again, so that "do not wait" is a flag of our own open file and not
- * of the one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF
- * bytes after poll said "ready" do not wait either. */
 void sink_init(struct sink *sink, int fd, size_t max_queue)
 {
+    *sink = (struct sink){ .fd = fd };
+    buf_init(&sink->queue, max_queue);
+}
+
+/* Done at the first byte: many programs write to one stream only.
+ *
+ * A pipe or terminal is opened again, so that "do not wait" is a flag of our own open file and not
+ * of the one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF
+ * bytes after poll said "ready" do not wait either. */
+static void sink_open(struct sink *sink)
+{
+    int shared = sink->fd;
     struct stat st;
     char path[32];
 
-    *sink = (struct sink){ .fd = fd, .chunk = SSIZE_MAX };
-    buf_init(&sink->queue, max_queue);
-    if (fd < 0 || fstat(fd, &st) < 0 || S_ISREG(st.st_mode))
+    sink->chunk = SSIZE_MAX;
+    if (fstat(shared, &st) < 0 || S_ISREG(st.st_mode))
         return;
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
     sink->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (sink->fd >= 0) {
         sink->own_fd = true;
         return;
     }
-    sink->fd = fd;
+    sink->fd = shared;
     sink->chunk = PIPE_BUF;
 }
 
@@ -116,6 +124,8 @@ int sink_write(struct sink *sink, char *data, size_t len)
 
     if (sink->fd < 0)
         return -1;
+    if (!sink->chunk)
+        sink_open(sink);
     if (sink->filter)
         len = sink->filter(sink->filter_state, data, len);
     if (sink->queue.len == 0) {

@@ -16,7 +16,7 @@ typedef size_t sink_filter(void *state, char *data, size_t len);
 struct sink {
     int fd;       /* -1: gone */
     bool own_fd;  /* opened by us */
-    size_t chunk; /* how much one write may take without waiting */
+    size_t chunk; /* how much one write may take without waiting; 0: not opened yet */
     sink_filter *filter;
     void *filter_state;
     struct buf queue;

@@ -7,6 +7,14 @@
 
 const char *const root_names[N_ROOT_NAMES] = { "bin", "lib", "lib32", "lib64", "sbin" };
 
+#define PLAN_CHUNK 4000
+
+struct plan_chunk {
+    struct plan_chunk *next;
+    size_t size, used;
+    char data[] __attribute__((aligned(16)));
+};
+
 static const char *const op_names[N_OPS] = {
     [OP_DIR] = "directory",   [OP_FILE] = "file",     [OP_SYMLINK] = "symlink",
     [OP_BIND] = "bind",       [OP_DEVICE] = "device", [OP_PROC] = "proc",
@@ -28,45 +36,54 @@ void plan_free(struct plan *plan)
 {
     if (!plan)
         return;
-    for (size_t i = 0; i < plan->n_arena; i++)
-        free(plan->arena[i]);
-    free(plan->arena);
+    while (plan->arena) {
+        struct plan_chunk *next = plan->arena->next;
+
+        free(plan->arena);
+        plan->arena = next;
+    }
     free(plan->ops);
     free(plan);
 }
 
-/* Takes over a heap block; frees it at once when it cannot be remembered. */
-static void *plan_own(struct plan *plan, void *take_block)
-{
-    char **grown;
-
-    if (!take_block)
-        return NULL;
-    grown = realloc(plan->arena, (plan->n_arena + 1) * sizeof(*grown));
-    if (!grown) {
-        free(take_block);
-        return NULL;
-    }
-    plan->arena = grown;
-    grown[plan->n_arena++] = take_block;
-    return take_block;
-}
-
+/* Cuts from the newest chunk; what does not fit gets one of its own size. */
 void *plan_alloc(struct plan *plan, size_t size)
 {
-    return plan_own(plan, calloc(1, size));
+    struct plan_chunk *chunk = plan->arena;
+    void *block;
+
+    size = (size + 15) & ~(size_t)15;
+    if (!chunk || size > chunk->size - chunk->used) {
+        size_t room = size > PLAN_CHUNK ? size : PLAN_CHUNK;
+
+        chunk = calloc(1, sizeof(*chunk) + room);
+        if (!chunk)
+            return NULL;
+        chunk->size = room;
+        chunk->next = plan->arena;
+        plan->arena = chunk;
+    }
+    block = chunk->data + chunk->used;
+    chunk->used += size;
+    return block;
 }
 
 char *plan_printf(struct plan *plan, const char *fmt, ...)
 {
-    char *text = NULL;
     va_list args;
+    char *text;
     int len;
 
     va_start(args, fmt);
-    len = vasprintf(&text, fmt, args);
+    len = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    return plan_own(plan, len < 0 ? NULL : text);
+    text = len < 0 ? NULL : plan_alloc(plan, (size_t)len + 1);
+    if (!text)
+        return NULL;
+    va_start(args, fmt);
+    vsnprintf(text, (size_t)len + 1, fmt, args);
+    va_end(args);
+    return text;
 }
 
 /* Grows by doubling: most plans have a few dozen operations, a directory of files has thousands. */

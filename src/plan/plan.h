@@ -97,8 +97,7 @@ struct plan {
     const char *test_without;
     const char *test_fail;
 
-    char **arena; /* strings and lists that the plan owns */
-    size_t n_arena;
+    struct plan_chunk *arena; /* strings and lists that the plan owns */
 };
 
 struct plan *plan_new(void); /* NULL without memory */
