@@ -27,12 +27,12 @@ int fd_read_text(int fd, size_t max, char **ret, size_t *ret_len, sbr_error *err
 /* A memory file that nobody can change any more.  Returns the fd or -1 with errno. */
 int fd_sealed_memory(const char *name, const void *data, size_t len, unsigned int memfd_flags);
 
-/* Sends bytes with up to four descriptors in one message; 0 or -1 with errno. */
+/* Sends bytes with up to FD_MAX_PASSED descriptors in one message; 0 or -1 with errno. */
 int fd_send(int socket_fd, const void *data, size_t len, const int *fds, size_t n_fds);
 
 /* Receives one message; *ret_n_fds descriptors (close-on-exec) are stored.  Bytes, or -1. */
 ssize_t fd_receive(int socket_fd, void *data, size_t size, int *ret_fds, size_t *ret_n_fds);
 
-#define FD_MAX_PASSED 4
+#define FD_MAX_PASSED 16
 
 #endif

@@ -37,6 +37,9 @@ enum op_kind {
 #define OP_OPTIONAL 1u /* nothing is lost when the source or target is not there */
 #define OP_PID_ONLY 2u /* procfs: only the processes of the sandbox              */
 #define OP_DIRECTORY 4u
+/* The supervisor, being root, clones the tree and hands it over: inside, as the user of the run, a
+ * path through a private directory of root's could not be walked. */
+#define OP_PASSED 8u
 
 struct plan_op {
     enum op_kind kind;

@@ -58,6 +58,8 @@ static void put_op(struct jsonw *j, const struct plan_op *op)
         jsonw_number(j, "bytes", op->len);
     if (op->flags & OP_OPTIONAL)
         jsonw_bool(j, "optional", true);
+    if (op->flags & OP_PASSED)
+        jsonw_bool(j, "passed", true);
     if (op->flags & OP_PID_ONLY)
         jsonw_text(j, "only", "processes");
     jsonw_close(j, '}');

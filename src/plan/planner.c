@@ -87,6 +87,11 @@ static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_
     char missing[200] = "";
     size_t used = 0;
 
+    if (plan->isolation.tier == TIER_PROCESS)
+        return err_set(
+            err, SBR_E_UNSUPPORTED, "plan",
+            "this machine forbids user namespaces, without which nothing can be isolated; "
+            "`sandbox-run doctor` says how to allow them");
     if (plan->isolation.tier >= in->request->require)
         return 0;
     for (size_t i = 0; i < plan->isolation.n_missing && used < sizeof(missing); i++)

@@ -128,10 +128,13 @@ static int plan_proc(struct plan *plan, const struct plan_input *in, sbr_error *
     return plan_masks(plan, err);
 }
 
-static int plan_volumes(struct plan *plan, const sbr_request *req, sbr_error *err)
+static int plan_volumes(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
+    const sbr_request *req = in->request;
+
     for (size_t i = 0; i < req->n_volumes; i++) {
         struct plan_op bind = { .kind = OP_BIND,
+                                .flags = in->features->uid == 0 ? OP_PASSED : 0,
                                 .from = req->volumes[i].source,
                                 .to = req->volumes[i].target + 1 };
 
@@ -149,5 +152,5 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
         add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_proc(plan, in, err) < 0 ||
         add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
         return err->code;
-    return plan_volumes(plan, in->request, err);
+    return plan_volumes(plan, in, err);
 }

@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "base/fd.h"
 #include "plan/features.h"
 #include "plan/plan.h"
 #include "sandbox/protocol.h"
@@ -15,10 +16,12 @@
 /* What init holds while it confines itself. */
 struct inside {
     const struct plan *plan;
-    int control_fd;          /* to the supervisor                                   */
-    int root_fd;             /* the sized tmpfs: how full it is goes into the result */
-    int io_fd;               /* /proc/self/io, opened while init may still do so     */
-    int proc_fd;             /* /proc, for the supervision without cgroups           */
+    int control_fd;           /* to the supervisor                                   */
+    int root_fd;              /* the sized tmpfs: how full it is goes into the result */
+    int io_fd;                /* /proc/self/io, opened while init may still do so     */
+    int proc_fd;              /* /proc, for the supervision without cgroups           */
+    int trees[FD_MAX_PASSED]; /* that the supervisor cloned, in the order of the operations */
+    size_t n_trees, next_tree;
     struct step_time *times; /* REPORT_MAX_STEPS of them                   */
 };
 

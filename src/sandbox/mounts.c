@@ -22,12 +22,15 @@
 
 #define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
+#define ATTR_BIND (ATTR_BASE | MOUNT_ATTR_RDONLY)
+
 typedef int perform_fn(struct inside *in, const struct plan_op *op, sbr_error *err);
 
 static int op_error(const struct plan_op *op, sbr_error *err)
 {
-    return err_set_errno(err, "mounts", "cannot make %s '/%s'%s%s", op_name(op->kind), op->to,
-                         op->from ? " from " : "", op->from ? op->from : "");
+    if (op->kind == OP_BIND)
+        return err_set_errno(err, "mounts", "cannot bring in '%s' as '/%s'", op->from, op->to);
+    return err_set_errno(err, "mounts", "cannot make %s '/%s'", op_name(op->kind), op->to);
 }
 
 static int perform_dir(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -54,12 +57,21 @@ static int make_mount_point(const char *path, bool directory)
     return directory ? make_directories(path, 0755) : make_file(path, 0444, "", 0);
 }
 
+static int take_passed_tree(struct inside *in)
+{
+    if (in->next_tree == in->n_trees) {
+        errno = EBADF;
+        return -1;
+    }
+    return in->trees[in->next_tree++];
+}
+
 static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    scoped_fd int tree = mount_clone(AT_FDCWD, op->from, ATTR_BASE | MOUNT_ATTR_RDONLY);
+    scoped_fd int tree =
+        op->flags & OP_PASSED ? take_passed_tree(in) : mount_clone(AT_FDCWD, op->from, ATTR_BIND);
     struct stat st;
 
-    (void)in;
     if (tree < 0 && errno == ENOENT && op->flags & OP_OPTIONAL)
         return 0;
     if (tree < 0 || fstat(tree, &st) < 0)
@@ -70,6 +82,25 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
     if (make_mount_point(op->to, S_ISDIR(st.st_mode)) < 0 ||
         mount_attach(tree, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
+    return 0;
+}
+
+int mount_pass(const struct plan *plan, int fds[FD_MAX_PASSED], size_t *ret_n, sbr_error *err)
+{
+    *ret_n = 0;
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        if (!(op->flags & OP_PASSED))
+            continue;
+        if (*ret_n == FD_MAX_PASSED)
+            return err_set(err, SBR_E_INVALID, "mounts", "at most %d trees can be brought in",
+                           FD_MAX_PASSED);
+        fds[*ret_n] = mount_clone(AT_FDCWD, op->from, ATTR_BIND);
+        if (fds[*ret_n] < 0)
+            return op_error(op, err);
+        (*ret_n)++;
+    }
     return 0;
 }
 

@@ -27,6 +27,11 @@ int make_directories(const char *path, uint32_t mode);
 /* A file that did not exist, with its directories; 0 or -1. */
 int make_file(const char *path, uint32_t mode, const void *data, size_t len);
 
+/* Outside: clones the trees of operations that are marked OP_PASSED.  The caller closes what is in
+ * `fds`, also after a failure. */
+int mount_pass(const struct plan *plan, int fds[FD_MAX_PASSED], size_t *ret_n, sbr_error *err)
+    must_check;
+
 /* Performs one operation, relative to the current directory. */
 int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;
 

@@ -38,12 +38,9 @@ static void namespaces_probe(struct features *features)
 /* The supervisor maps the ids from outside; until then this process is nobody. */
 static int await_mapping(struct inside *in, sbr_error *err)
 {
-    struct init_message message;
-    ssize_t n;
+    struct init_message message = { 0 };
+    ssize_t n = fd_receive(in->control_fd, &message, sizeof(message), in->trees, &in->n_trees);
 
-    do
-        n = read(in->control_fd, &message, sizeof(message));
-    while (n < 0 && errno == EINTR);
     if (n == (ssize_t)sizeof(message) && message.order == ORDER_MAPPED)
         return 0;
     return err_set(err, SBR_E_SYSTEM, "namespaces", "the supervisor went away during set-up");

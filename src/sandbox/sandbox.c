@@ -27,6 +27,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "sandbox/mounts.h"
 #include "sandbox/protocol.h"
 
 #define PIPE_SIZE (256 * 1024)
@@ -133,6 +134,19 @@ static int give_order(const struct sandbox *box, uint32_t order, const int *fds,
     return fd_send(box->control, &message, sizeof(message), fds, n_fds);
 }
 
+static int order_mapped(struct sandbox *box, const struct plan *plan, sbr_error *err)
+{
+    int trees[FD_MAX_PASSED];
+    size_t n;
+    int r = mount_pass(plan, trees, &n, err);
+
+    if (r == 0 && give_order(box, ORDER_MAPPED, trees, n) < 0)
+        log_debug("spawn", "init ended before its ids were mapped");
+    while (n > 0)
+        close(trees[--n]);
+    return r;
+}
+
 /* Init may be gone already: then its own report on the socket says why, not our failed write. */
 static int order_enter(struct sandbox *box, sbr_error *err)
 {
@@ -166,8 +180,8 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
         return err->code;
     if (start_init(box, plan, far, err) < 0)
         return err->code;
-    if (give_order(box, ORDER_MAPPED, NULL, 0) < 0)
-        log_debug("spawn", "init ended before its ids were mapped");
+    if (order_mapped(box, plan, err) < 0)
+        return err->code;
     if (!born_inside && make_group(box, plan, err) < 0)
         return err->code;
     return order_enter(box, err);
