@@ -18,7 +18,7 @@ enum finding_state { FOUND, WEAKER, MISSING };
 struct finding {
     const char *name;
     enum finding_state state;
-    char found[200];
+    char found[480];
     const char *fix[2]; /* lines for a shell, or NULL */
 };
 
@@ -156,7 +156,7 @@ static void try_run(sbr_runtime *runtime, struct finding *finding)
         r = monitor_take_result(&job->monitor, &result, &err);
     if (r < 0 || !result) {
         finding->state = MISSING;
-        snprintf(finding->found, sizeof(finding->found), "%.190s", err.message);
+        snprintf(finding->found, sizeof(finding->found), "%s", err.message);
     } else {
         finding->state = result_success(result) ? FOUND : MISSING;
         snprintf(finding->found, sizeof(finding->found), "isolation %s, %s, started in %.1f ms",
@@ -245,6 +245,7 @@ static int doctor_run(struct options *o)
     bool works;
 
     probe_features(&runtime.features);
+    cgroup_sweep(&runtime.features.cgroup);
     for (size_t i = 0; i < N_CHECKS; i++) {
         findings[i].name = checks[i].name;
         checks[i].check(&runtime.features, &findings[i]);

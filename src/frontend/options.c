@@ -122,6 +122,7 @@ static int apply_value(struct options *o, int id, const char *value, sbr_error *
     case OPT_POLICY:
         return request_set_text(&o->request->policy, value, err);
     case OPT_REQUIRE:
+        o->request->require_given = true;
         return tier_from_name(value, &o->request->require, err);
     default:
         return 0;
@@ -140,7 +141,7 @@ static void apply_switch(struct options *o, int id)
         *switches[id] = true;
     o->verbose += id == OPT_VERBOSE;
     if (id == OPT_ALLOW_DEGRADED)
-        o->request->require = TIER_PROCESS;
+        request_set_require(o->request, TIER_PROCESS);
 }
 
 /* --name, --name=value, --name value.  Moves *argv past what it used. */

@@ -42,7 +42,7 @@ int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *e
     return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
 }
 
-/* --lang, then the name, then the #! line. */
+/* --lang, then the #! line, as the kernel would, then the name. */
 static int choose_language(struct options *o, const char *path, const char *text, size_t len,
                            sbr_error *err)
 {
@@ -50,10 +50,10 @@ static int choose_language(struct options *o, const char *path, const char *text
 
     if (o->lang)
         return request_set_text(&o->request->language, o->lang, err);
-    if (path)
-        language = language_for_extension(path);
-    if (!language && len > 2 && !strncmp(text, "#!", 2))
+    if (len > 2 && !strncmp(text, "#!", 2))
         language = language_for_shebang(text, len);
+    if (!language && path)
+        language = language_for_extension(path);
     if (!language)
         return err_set(err, SBR_E_INVALID, "language",
                        "cannot tell the language of '%.200s'; name it with --lang",

@@ -9,8 +9,8 @@
 int source_load_request(struct options *o, struct source *source, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    sbr_request *req;
-    size_t len;
+    sbr_request *req = NULL;
+    size_t len = 0;
 
     source->from_stdin = !strcmp(o->request_path, "-");
     if (source->from_stdin) {
@@ -21,6 +21,11 @@ int source_load_request(struct options *o, struct source *source, sbr_error *err
     }
     if (request_from_json(data, len, &req, err) < 0)
         return err->code;
+    if ((o->lang && request_set_text(&req->language, o->lang, err) < 0) ||
+        request_override(req, o->request, err) < 0) {
+        request_free(req);
+        return err->code;
+    }
     request_free(o->request);
     o->request = req;
     return 0;

@@ -32,6 +32,7 @@ struct init {
     struct inside in;
     struct init_report *report;
     struct watch watch;
+    struct io_count io_before;
     int child_fd; /* SIGCHLD */
     pid_t program;
 };
@@ -92,7 +93,7 @@ static void start_program(struct init *init)
     }
     prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
     watch_init(&init->watch, &init->in);
-    report_start(report, &init->in);
+    init->io_before = report_io(&init->in);
     report->ready_us = clock_now_us();
     if (program_start(init->in.plan, &init->program, &err) < 0)
         fail(init, &err);
@@ -171,7 +172,7 @@ int main(void)
         fail(&init, &err);
     start_program(&init);
     state = supervise(&init);
-    report_end(init.report, &init.in);
+    report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);
     init.report->state = state;
     init_exit(0);

@@ -31,32 +31,24 @@ static uint64_t io_field(const char *text, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* Of init and of everything that it or its descendants have waited for. */
-static void read_io(const struct inside *in, uint64_t *ret_read, uint64_t *ret_written)
+struct io_count report_io(const struct inside *in)
 {
     char text[512];
     ssize_t n = in->io_fd >= 0 ? pread(in->io_fd, text, sizeof(text) - 1, 0) : -1;
 
     text[n > 0 ? n : 0] = '\0';
-    *ret_read = io_field(text, "rchar: ");
-    *ret_written = io_field(text, "wchar: ");
+    return (struct io_count){ io_field(text, "rchar: "), io_field(text, "wchar: ") };
 }
 
-void report_start(struct init_report *report, const struct inside *in)
+void report_end(struct init_report *report, const struct inside *in, struct io_count before)
 {
-    read_io(in, &report->io_read_bytes, &report->io_write_bytes);
-}
-
-void report_end(struct init_report *report, const struct inside *in)
-{
-    uint64_t read_bytes, written;
+    struct io_count now = report_io(in);
     struct rusage usage;
     struct statfs fs;
 
     report->ended_us = clock_now_us();
-    read_io(in, &read_bytes, &written);
-    report->io_read_bytes = read_bytes - report->io_read_bytes;
-    report->io_write_bytes = written - report->io_write_bytes;
+    report->io_read_bytes = now.read - before.read;
+    report->io_write_bytes = now.written - before.written;
     if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {
         report->cpu_user_us = timeval_us(&usage.ru_utime);
         report->cpu_system_us = timeval_us(&usage.ru_stime);
@@ -64,5 +56,7 @@ void report_end(struct init_report *report, const struct inside *in)
         report->context_switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
     }
     if (in->root_fd >= 0 && fstatfs(in->root_fd, &fs) == 0)
-        report->disk_full = fs.f_bavail == 0 || fs.f_ffree == 0;
+        report->disk_full = fs.f_bavail == 0  ? DISK_BYTES_FULL
+                            : fs.f_ffree == 0 ? DISK_INODES_FULL
+                                              : 0;
 }

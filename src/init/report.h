@@ -8,9 +8,14 @@
 /* Maps the page and closes its descriptor; NULL when that is impossible. */
 struct init_report *report_open(void);
 
-/* Remembers what init itself has read and written so far. */
-void report_start(struct init_report *report, const struct inside *in);
-/* Resources of all that was reaped, and how full the scratch space is. */
-void report_end(struct init_report *report, const struct inside *in);
+/* What was read and written, by init and by everything that was waited for. */
+struct io_count {
+    uint64_t read, written;
+};
+
+struct io_count report_io(const struct inside *in);
+/* Resources of all that was reaped, and how full the scratch space is.  `before` is what init
+ * itself had read and written when the program started. */
+void report_end(struct init_report *report, const struct inside *in, struct io_count before);
 
 #endif

@@ -1,8 +1,10 @@
 #include "job/request.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "base/text.h"
 
 static const char *const tier_names[N_TIERS] = {
@@ -232,4 +234,40 @@ int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err)
                        "the sandbox",
                        dir);
     return request_set_text(&req->workdir, dir, err);
+}
+
+void request_set_require(sbr_request *req, enum tier tier)
+{
+    req->require = tier;
+    req->require_given = true;
+}
+
+static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    for (size_t i = 0; i < over->env.n; i++)
+        if (request_add_env(req, over->env.items[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < over->n_volumes; i++) {
+        scoped_free char *spec = NULL;
+
+        if (asprintf(&spec, "%s:%s", over->volumes[i].source, over->volumes[i].target) < 0)
+            return err_set_oom(err, "request");
+        if (request_add_volume(req, spec, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (over->limits.given & 1u << i)
+            req->limits.value[i] = over->limits.value[i];
+    req->limits.given |= over->limits.given;
+    if (over->require_given)
+        request_set_require(req, over->require);
+    if ((over->policy && request_set_text(&req->policy, over->policy, err) < 0) ||
+        (over->workdir && request_set_text(&req->workdir, over->workdir, err) < 0))
+        return err->code;
+    return override_lists(req, over, err);
 }

@@ -55,6 +55,7 @@ struct sbr_request {
     size_t stdin_len;
     struct limits limits;
     enum tier require;
+    bool require_given;
 };
 
 /* The public functions of sandboxrun.h are these with their arguments checked. */
@@ -72,7 +73,12 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
 /* `spec` is SRC:DST or SRC:DST:ro. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err);
+void request_set_require(sbr_request *req, enum tier tier);
 int request_set_text(char **field, const char *text, sbr_error *err);
+
+/* Puts what was set in `over` on top of the request: limits, variables, volumes, policy and the
+ * like. */
+int request_override(sbr_request *req, const sbr_request *over, sbr_error *err) must_check;
 
 /* The JSON form; see docs/request.md. */
 int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err);

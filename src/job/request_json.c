@@ -106,10 +106,10 @@ static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
     const json_t *content = json_object_get(item, "content");
     const char *encoding = plain_text(json_object_get(item, "encoding"));
     scoped_free char *decoded = NULL;
-    size_t len;
+    size_t len = 0;
 
     if (!path || !json_is_string(content))
-        return wrong_type("files", "an array of {path, content, encoding}", err);
+        return wrong_type("files", "an array of {path, content, encoding, executable}", err);
     if (!encoding || !strcmp(encoding, "utf-8"))
         return request_add_file(req, path, json_string_value(content), json_string_length(content),
                                 err);
@@ -133,6 +133,7 @@ static int read_files(sbr_request *req, const json_t *value, sbr_error *err)
     json_array_foreach(value, i, item) {
         if (add_json_file(req, item, err) < 0)
             return err->code;
+        req->files[req->n_files - 1].executable = json_is_true(json_object_get(item, "executable"));
     }
     return 0;
 }
@@ -153,26 +154,37 @@ static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
     return 0;
 }
 
-/* A limit by its exact name takes a number in its unit, by its option name what the option takes.
- */
+/* A limit by its option's name takes what the option takes: "30s", "512m", 1.5. */
+static int set_option_limit(sbr_request *req, enum sbr_limit which, const json_t *item,
+                            sbr_error *err)
+{
+    char text[48];
+
+    if (plain_text(item))
+        return limits_set_text(&req->limits, which, plain_text(item), err);
+    if (!json_is_number(item))
+        return wrong_type(limit_defs[which].option,
+                          "a number or a text such as \"30s\" or \"512m\"", err);
+    snprintf(text, sizeof(text), "%.15g", json_number_value(item));
+    return limits_set_text(&req->limits, which, text, err);
+}
+
+/* By its exact name it takes a whole number in the unit that the name says. */
+static int set_exact_limit(sbr_request *req, enum sbr_limit which, const json_t *item,
+                           sbr_error *err)
+{
+    if (!json_is_integer(item) || json_integer_value(item) < 0)
+        return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
+    return limits_set(&req->limits, which, (uint64_t)json_integer_value(item), err);
+}
+
 static int set_json_limit(sbr_request *req, const char *key, const json_t *item, sbr_error *err)
 {
     for (unsigned int i = 0; i < N_LIMITS; i++) {
-        const struct limit_def *def = &limit_defs[i];
-        char text[48];
-
-        if (strcmp(key, def->name) != 0 && strcmp(key, def->option) != 0)
-            continue;
-        if (plain_text(item))
-            return limits_set_text(&req->limits, (enum sbr_limit)i, plain_text(item), err);
-        if (!json_is_number(item))
-            return wrong_type(key, "a number or a text such as \"30s\" or \"512m\"", err);
-        if (json_is_integer(item) && json_integer_value(item) >= 0 && !strcmp(key, def->name) &&
-            def->unit != LIMIT_MILLIS)
-            return limits_set(&req->limits, (enum sbr_limit)i, (uint64_t)json_integer_value(item),
-                              err);
-        snprintf(text, sizeof(text), "%.15g", json_number_value(item));
-        return limits_set_text(&req->limits, (enum sbr_limit)i, text, err);
+        if (!strcmp(key, limit_defs[i].option))
+            return set_option_limit(req, (enum sbr_limit)i, item, err);
+        if (!strcmp(key, limit_defs[i].name))
+            return set_exact_limit(req, (enum sbr_limit)i, item, err);
     }
     return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'", key);
 }

@@ -23,6 +23,7 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
     if (!rt)
         return err_set_oom(e, "runtime");
     probe_features(&rt->features);
+    cgroup_sweep(&rt->features.cgroup);
     *ret = rt;
     return 0;
 }

@@ -174,7 +174,8 @@ static void init_died(void *context, uint32_t events)
         m->seen.stop = report->limit == INIT_LIMIT_CPU ? STOP_CPU : STOP_MEMORY;
     m->seen.reported = report->state == REPORT_EXITED;
     m->seen.wait_status = report->wait_status;
-    m->seen.disk_full = report->disk_full;
+    m->seen.disk_full = report->disk_full != 0;
+    m->seen.inodes_full = report->disk_full == DISK_INODES_FULL;
     handle(m, EV_DEAD);
 }
 

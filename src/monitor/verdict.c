@@ -20,7 +20,7 @@ static const struct {
     { SBR_CPU_LIMIT, SBR_CPU_MS, "the program used more processor time than" },
     { SBR_MEMORY_LIMIT, SBR_MEMORY_BYTES, "the program needed more memory than" },
     { SBR_OUTPUT_LIMIT, SBR_OUTPUT_BYTES, "the program wrote several times more output than" },
-    { SBR_DISK_LIMIT, SBR_DISK_BYTES, "the program filled its" },
+    { SBR_DISK_LIMIT, SBR_DISK_BYTES, "the program filled its space for files," },
     { SBR_PROCESS_LIMIT, SBR_PIDS, "the program was refused a process or thread beyond its" },
 };
 
@@ -52,7 +52,7 @@ static enum sbr_verdict verdict_of_end(const struct observation *seen)
                                           : SBR_EXITED;
 }
 
-static void explain(sbr_result *result)
+static void explain(const struct observation *seen, sbr_result *result)
 {
     char limit[32];
 
@@ -61,12 +61,15 @@ static void explain(sbr_result *result)
         snprintf(result->explanation, sizeof(result->explanation),
                  "the program used a system call of a foreign architecture or one that kills it");
     for (size_t i = 0; i < ARRAY_LEN(explanations); i++) {
+        enum sbr_limit which = explanations[i].limit;
+
         if (explanations[i].verdict != result->verdict)
             continue;
-        limits_format(explanations[i].limit, result->limits.value[explanations[i].limit], limit,
-                      sizeof(limit));
+        if (which == SBR_DISK_BYTES && seen->inodes_full)
+            which = SBR_INODES;
+        limits_format(which, result->limits.value[which], limit, sizeof(limit));
         snprintf(result->explanation, sizeof(result->explanation), "%s %s; --%s sets this limit",
-                 explanations[i].sentence, limit, limit_defs[explanations[i].limit].option);
+                 explanations[i].sentence, limit, limit_defs[which].option);
     }
 }
 
@@ -86,5 +89,5 @@ void verdict_decide(const struct observation *seen, sbr_result *result)
     result->signal = signaled ? WTERMSIG(seen->wait_status) : 0;
     if (!seen->reported && result->verdict != SBR_INTERNAL_ERROR)
         result->signal = SIGKILL; /* it ended with everything else inside */
-    explain(result);
+    explain(seen, result);
 }

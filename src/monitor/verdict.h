@@ -17,6 +17,7 @@ struct observation {
     uint64_t oom_kills;
     uint64_t refused_forks;
     bool disk_full;
+    bool inodes_full; /* rather than bytes */
 };
 
 /* Fills verdict, exit_code, signal and explanation of the result; its limits are set already. */

@@ -92,6 +92,9 @@ static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_
             err, SBR_E_UNSUPPORTED, "plan",
             "this machine forbids user namespaces, without which nothing can be isolated; "
             "`sandbox-run doctor` says how to allow them");
+    if (!in->features->seccomp)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "this kernel has no system call filters (CONFIG_SECCOMP_FILTER)");
     if (plan->isolation.tier >= in->request->require)
         return 0;
     for (size_t i = 0; i < plan->isolation.n_missing && used < sizeof(missing); i++)
@@ -110,14 +113,16 @@ static void plan_rlimits(struct plan *plan)
     const uint64_t *limit = plan->limits.value;
     uint64_t cpu_s =
         limit[SBR_CPU_MS] == LIMIT_NONE ? RLIM_INFINITY : (limit[SBR_CPU_MS] + 999) / 1000 + 1;
+    uint64_t nproc_slack = plan->cgroup_controllers & 1u << CG_PIDS ? 16 : 1;
     const struct plan_rlimit rlimits[] = {
         /* 1, not 0: a core_pattern that is a pipe ignores 0 and runs its handler on the host. */
         { RLIMIT_CORE, 1, 1 },
         { RLIMIT_NOFILE, limit[SBR_OPEN_FILES], limit[SBR_OPEN_FILES] },
         { RLIMIT_FSIZE, limit[SBR_DISK_BYTES], limit[SBR_DISK_BYTES] },
         { RLIMIT_CPU, cpu_s, cpu_s },
-        /* Counted for each user namespace on its own since Linux 5.14; one more for init. */
-        { RLIMIT_NPROC, limit[SBR_PIDS] + 1, limit[SBR_PIDS] + 1 },
+        /* Counted for each user namespace on its own since Linux 5.14; one more for init.  Above
+         * the cgroup's limit where there is one: only the cgroup counts what it refused. */
+        { RLIMIT_NPROC, limit[SBR_PIDS] + nproc_slack, limit[SBR_PIDS] + nproc_slack },
         { RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
         /* Without a cgroup init looks every few milliseconds; this bounds what can happen in
          * between. Not RLIMIT_AS, which counts address space that Go, Node and the JVM reserve and

@@ -1,10 +1,12 @@
 #include "sandbox/cgroup.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <linux/sched.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -177,6 +179,30 @@ void cgroup_destroy(struct cgroup *cg)
     }
     scope_close_fd(&cg->oom_fd);
     cgroup_init(cg);
+}
+
+/* The pid in a leaf's name tells whose it is; only an empty one can be removed at all. */
+static void sweep_parent(const char *path)
+{
+    scoped_dir DIR *dir = opendir(path);
+    const struct dirent *entry;
+
+    while (dir && (entry = readdir(dir))) {
+        long pid;
+
+        if (strncmp(entry->d_name, CGROUP_PREFIX, strlen(CGROUP_PREFIX)) != 0)
+            continue;
+        pid = strtol(entry->d_name + strlen(CGROUP_PREFIX), NULL, 10);
+        if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
+    }
+}
+
+void cgroup_sweep(const struct cgroup_features *features)
+{
+    for (unsigned int i = 0; i < N_CG; i++)
+        if (features->parent[i][0])
+            sweep_parent(features->parent[i]);
 }
 
 /* v2 alone, or v1 with or without a v2 mount beside it that has no controller of interest. */

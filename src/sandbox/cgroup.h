@@ -57,6 +57,10 @@ uint64_t cgroup_cpu_us(const struct cgroup *cg);
 /* Removes the leaves; everything in them is dead.  Closes all descriptors. */
 void cgroup_destroy(struct cgroup *cg);
 
+/* Removes leaves whose supervisor was killed together with its janitor.  Not on the way of a run.
+ */
+void cgroup_sweep(const struct cgroup_features *features);
+
 /* Helpers of the drivers. */
 uint64_t cgroup_read_number(int dir_fd, const char *file);
 uint64_t cgroup_read_field(int dir_fd, const char *file, const char *field);

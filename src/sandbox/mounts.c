@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mount.h>
@@ -276,6 +277,9 @@ static int leave_host_root(struct inside *in, sbr_error *err)
 
 static int mounts_apply(struct inside *in, sbr_error *err)
 {
+    /* Without one of its own this would take the host's root away. */
+    if (!(in->plan->namespaces & CLONE_NEWNS))
+        return err_set(err, SBR_E_BUG, "mounts", "there is no mount namespace to build a root in");
     umask(0); /* modes of the plan are meant as they are written */
     if (open_new_root(in, err) < 0)
         return err->code;

@@ -45,6 +45,8 @@ enum report_state {
     REPORT_EXITED   /* the program ended; everything is filled                   */
 };
 
+enum disk_full { DISK_BYTES_FULL = 1, DISK_INODES_FULL };
+
 enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU };
 
 /* How long a step of the set-up took. */
@@ -58,7 +60,7 @@ struct init_report {
     _Atomic uint32_t state; /* written last */
     uint32_t limit;         /* enum init_limit */
     int32_t wait_status;
-    uint32_t disk_full; /* no byte or no inode is left in the scratch space */
+    uint32_t disk_full; /* enum disk_full: what is used up of the scratch space */
     uint64_t ready_us;  /* CLOCK_MONOTONIC */
     uint64_t ended_us;
     uint64_t cpu_user_us, cpu_system_us;
