@@ -85,6 +85,12 @@ static struct loop_watch *loop_find(struct loop *loop, int fd)
     return NULL;
 }
 
+/* Slot and generation, as epoll carries them. */
+static uint64_t watch_tag(const struct loop *loop, const struct loop_watch *watch)
+{
+    return (uint64_t)watch->generation << 32 | (uint64_t)(watch - loop->watches);
+}
+
 int loop_add(struct loop *loop, int fd, uint32_t events, loop_callback *callback, void *context)
 {
     struct loop_watch *watch = loop_find(loop, -1);
@@ -94,10 +100,13 @@ int loop_add(struct loop *loop, int fd, uint32_t events, loop_callback *callback
         errno = ENOSPC;
         return -1;
     }
-    event.data.u32 = (uint32_t)(watch - loop->watches);
+    watch->generation++;
+    event.data.u64 = watch_tag(loop, watch);
     if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
         return -1;
-    *watch = (struct loop_watch){ .fd = fd, .callback = callback, .context = context };
+    watch->fd = fd;
+    watch->callback = callback;
+    watch->context = context;
     return 0;
 }
 
@@ -110,7 +119,7 @@ int loop_change(struct loop *loop, int fd, uint32_t events)
         errno = ENOENT;
         return -1;
     }
-    event.data.u32 = (uint32_t)(watch - loop->watches);
+    event.data.u64 = watch_tag(loop, watch);
     return epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, fd, &event);
 }
 
@@ -140,10 +149,10 @@ int loop_turn(struct loop *loop, int wait)
     if (n < 0)
         return errno == EINTR ? 0 : -1;
     for (int i = 0; i < n; i++) {
-        struct loop_watch *watch = &loop->watches[events[i].data.u32];
+        struct loop_watch *watch = &loop->watches[(uint32_t)events[i].data.u64];
 
-        /* An earlier callback of this turn may have taken the watch away. */
-        if (watch->fd >= 0)
+        /* An earlier callback of this turn may have taken the watch away, or its slot. */
+        if (watch->fd >= 0 && watch_tag(loop, watch) == events[i].data.u64)
             watch->callback(watch->context, events[i].events);
     }
     return 0;

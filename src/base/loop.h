@@ -13,7 +13,8 @@
 typedef void loop_callback(void *context, uint32_t events);
 
 struct loop_watch {
-    int fd; /* -1: free slot */
+    int fd;              /* -1: free slot */
+    uint32_t generation; /* tells an event of this watch from one of an earlier in its slot */
     loop_callback *callback;
     void *context;
 };

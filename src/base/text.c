@@ -73,6 +73,7 @@ static const struct unit *find_unit(const struct unit *units, const char *name)
 static enum text_fault parse_scaled(const char *text, const struct unit *units, uint64_t *ret)
 {
     uint64_t whole = 0, fraction = 0, scale = 1, value;
+    unsigned __int128 part; /* nine digits of a terabyte are more than 64 bits */
     const struct unit *unit;
     enum text_fault fault;
 
@@ -93,11 +94,11 @@ static enum text_fault parse_scaled(const char *text, const struct unit *units, 
     unit = find_unit(units, text);
     if (!unit)
         return TEXT_BAD_UNIT;
+    part = (unsigned __int128)fraction * unit->factor;
     if (__builtin_mul_overflow(whole, unit->factor, &value) ||
-        __builtin_mul_overflow(fraction, unit->factor, &fraction) ||
-        __builtin_add_overflow(value, fraction / scale, &value))
+        __builtin_add_overflow(value, (uint64_t)(part / scale), &value))
         return TEXT_TOO_LARGE;
-    if (fraction % scale != 0 && unit->factor <= 1000)
+    if (part % scale != 0 && unit->factor <= 1000)
         return TEXT_TOO_FINE; /* "0.0001s" would become zero in silence */
     *ret = value;
     return TEXT_OK;

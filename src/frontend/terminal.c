@@ -40,11 +40,15 @@ static void clean_text(struct cleaner *c, char byte)
     struct terminal_filter *f = c->f;
 
     if (f->utf8_left && (u & 0xc0) == 0x80) {
+        /* U+0080 to U+009F are C1 once more, in two bytes: shown as an inverted question mark. */
+        if (f->lead == 0xc2 && u < 0xa0)
+            byte = (char)0xbf;
         f->utf8_left--;
         emit(c, &byte, 1);
         return;
     }
     f->utf8_left = utf8_follow(u);
+    f->lead = u;
     if (u == 0x1b)
         f->state = TERMINAL_ESCAPE;
     else if (u >= 0xa0 || (u >= 0x20 && u < 0x7f) || is_harmless_control(u))

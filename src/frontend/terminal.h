@@ -20,7 +20,8 @@ struct terminal_filter {
     size_t room; /* bytes that were read and not written: a sequence split over two calls may not
                     fit */
     unsigned int
-        utf8_left; /* continuation bytes still to come: 0x80-0x9f are C1 only outside them */
+        utf8_left;      /* continuation bytes still to come: 0x80-0x9f are C1 only outside them */
+    unsigned char lead; /* of the character that they belong to */
 };
 
 /* A sink_filter: cleans in place, across calls; never makes the data longer. */

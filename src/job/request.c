@@ -176,14 +176,18 @@ static int set_bytes(char **field, const void *data, size_t len, const char *wha
 
 int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err)
 {
+    if (set_bytes(&req->code, code, len, "the program", err) < 0)
+        return err->code;
     req->code_len = len;
-    return set_bytes(&req->code, code, len, "the program", err);
+    return 0;
 }
 
 int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err)
 {
+    if (set_bytes(&req->stdin_data, data, len, "stdin", err) < 0)
+        return err->code;
     req->stdin_len = len;
-    return set_bytes(&req->stdin_data, data, len, "stdin", err);
+    return 0;
 }
 
 static int string_list_add(struct string_list *list, const char *text, sbr_error *err)

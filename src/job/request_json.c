@@ -100,6 +100,32 @@ static int read_env(sbr_request *req, const json_t *value, sbr_error *err)
     return 0;
 }
 
+#define FILES_SHAPE "an array of {path, content, encoding, executable}"
+
+/* Every field of a file is known; content alone may have NUL in it. */
+static int check_file_fields(const json_t *item, sbr_error *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)item, key, value) {
+        bool right;
+
+        if (!strcmp(key, "content"))
+            right = json_is_string(value);
+        else if (!strcmp(key, "executable"))
+            right = json_is_boolean(value);
+        else if (!strcmp(key, "path") || !strcmp(key, "encoding"))
+            right = plain_text(value) != NULL;
+        else
+            return err_set(err, SBR_E_INVALID, "request",
+                           "a file of the request has an unknown field '%.60s'", key);
+        if (!right)
+            return wrong_type("files", FILES_SHAPE, err);
+    }
+    return 0;
+}
+
 static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
 {
     const char *path = plain_text(json_object_get(item, "path"));
@@ -108,8 +134,10 @@ static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
     scoped_free char *decoded = NULL;
     size_t len = 0;
 
-    if (!path || !json_is_string(content))
-        return wrong_type("files", "an array of {path, content, encoding, executable}", err);
+    if (check_file_fields(item, err) < 0)
+        return err->code;
+    if (!path || !content)
+        return wrong_type("files", FILES_SHAPE, err);
     if (!encoding || !strcmp(encoding, "utf-8"))
         return request_add_file(req, path, json_string_value(content), json_string_length(content),
                                 err);
@@ -129,7 +157,7 @@ static int read_files(sbr_request *req, const json_t *value, sbr_error *err)
     size_t i;
 
     if (!json_is_array(value))
-        return wrong_type("files", "an array of {path, content, encoding}", err);
+        return wrong_type("files", FILES_SHAPE, err);
     json_array_foreach(value, i, item) {
         if (add_json_file(req, item, err) < 0)
             return err->code;
@@ -173,9 +201,14 @@ static int set_option_limit(sbr_request *req, enum sbr_limit which, const json_t
 static int set_exact_limit(sbr_request *req, enum sbr_limit which, const json_t *item,
                            sbr_error *err)
 {
-    if (!json_is_integer(item) || json_integer_value(item) < 0)
-        return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
-    return limits_set(&req->limits, which, (uint64_t)json_integer_value(item), err);
+    double value = json_number_value(item);
+
+    if (json_is_integer(item) && json_integer_value(item) >= 0)
+        return limits_set(&req->limits, which, (uint64_t)json_integer_value(item), err);
+    /* Some serialisers write every number with a point. */
+    if (json_is_real(item) && value >= 0 && value < 0x1p63 && value == (double)(uint64_t)value)
+        return limits_set(&req->limits, which, (uint64_t)value, err);
+    return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
 }
 
 static int set_json_limit(sbr_request *req, const char *key, const json_t *item, sbr_error *err)

@@ -6,7 +6,7 @@
 /* clang-format off */
 static const char *const base_env[] = {
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    "HOME=" INSIDE_WORK,
+    ("HOME=" INSIDE_WORK),
     "LANG=C.UTF-8",
     "USER=sandbox",
 };
@@ -85,9 +85,12 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         source = req->files[0].path;
     }
     for (size_t i = 0; i < req->n_files; i++) {
-        if (req->code && !strcmp(req->files[i].path, source))
+        const char *path = req->files[i].path;
+        size_t len = strlen(source);
+
+        if (req->code && !strncmp(path, source, len) && (path[len] == '\0' || path[len] == '/'))
             return err_set(err, SBR_E_INVALID, "plan",
-                           "the file '%s' has the name that the code itself takes", source);
+                           "the file '%s' has the name that the code itself takes", path);
         if (add_file(plan, &req->files[i], req->files[i].path, err) < 0)
             return err->code;
     }

@@ -1,0 +1,57 @@
+/* Bytes on their way to a terminal.  The first byte says where the rest is cut into two calls. */
+#include "frontend/terminal.h"
+#include "fuzz.h"
+
+/* In a heap block of exactly this size, so that a sanitizer sees a byte too many. */
+static size_t clean(struct terminal_filter *f, const uint8_t *data, size_t size, char *out)
+{
+    char *exact = malloc(size + (size == 0));
+    size_t left;
+
+    FUZZ_ASSERT(exact);
+    if (size)
+        memcpy(exact, data, size);
+    left = terminal_clean(f, exact, size);
+    FUZZ_ASSERT(left <= size);
+    memcpy(out, exact, left);
+    free(exact);
+    return left;
+}
+
+/* Every escape begins a control sequence that ends in a letter of colour or movement. */
+static void check_escapes(const char *out, size_t len)
+{
+    for (size_t i = 0; i < len; i++) {
+        unsigned char c = (unsigned char)out[i];
+
+        FUZZ_ASSERT(c != 0x7f && (c >= 0x20 || strchr("\a\b\t\n\v\f\r\x1b", c)));
+        /* U+0080 to U+009F, which terminals obey too. */
+        FUZZ_ASSERT(c != 0xc2 || i + 1 == len || (out[i + 1] & 0xe0) != 0x80);
+        if (c != 0x1b)
+            continue;
+        FUZZ_ASSERT(i + 2 < len && out[i + 1] == '[');
+        for (i += 2; i < len && out[i] >= 0x20 && out[i] < 0x40; i++)
+            FUZZ_ASSERT(out[i - 1] != '[' || !strchr("<=>?", out[i]));
+        FUZZ_ASSERT(i < len && strchr("mABCDEFGHJKSTfsu", out[i]));
+    }
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct terminal_filter whole = { 0 }, parts = { 0 };
+    char *out = malloc(size + 1);
+    size_t at, len;
+
+    FUZZ_ASSERT(out);
+    if (size > 0) {
+        at = data[0] % size;
+        len = clean(&whole, data + 1, size - 1, out);
+        check_escapes(out, len);
+        len = clean(&parts, data + 1, at, out);
+        len += clean(&parts, data + 1 + at, size - 1 - at, out + len);
+        check_escapes(out, len);
+        FUZZ_ASSERT(whole.state == parts.state && whole.utf8_left == parts.utf8_left);
+    }
+    free(out);
+    return 0;
+}

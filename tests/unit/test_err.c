@@ -1,0 +1,96 @@
+#include "base/err.h"
+
+#include <errno.h>
+
+#include "unit.h"
+
+static void an_error_is_its_code_stage_and_sentence(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    memset(&err, 0x55, sizeof(err));
+    assert_int_equal(err_set(&err, SBR_E_DENIED, "seccomp", "no %s, %d times", "way", 3),
+                     SBR_E_DENIED);
+    assert_int_equal(err.code, SBR_E_DENIED);
+    assert_int_equal(err.sys_errno, 0);
+    assert_string_equal(err.stage, "seccomp");
+    assert_string_equal(err.message, "no way, 3 times");
+}
+
+static void nothing_of_an_earlier_error_remains(void **state)
+{
+    static const sbr_error zero;
+    sbr_error err;
+
+    (void)state;
+    err_set(&err, SBR_E_INVALID, "a-long-stage", "a long sentence that will be gone");
+    err_set(&err, SBR_E_BUG, "b", "x");
+    assert_memory_equal(err.message + 1, zero.message, sizeof(err.message) - 1);
+    assert_memory_equal(err.stage + 1, zero.stage, sizeof(err.stage) - 1);
+}
+
+static void a_failed_call_ends_the_sentence_with_its_reason(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    errno = ENOENT;
+    assert_int_equal(err_set_errno(&err, "mounts", "cannot open '%s'", "/x"), SBR_E_SYSTEM);
+    assert_int_equal(err.sys_errno, ENOENT);
+    assert_string_equal(err.message, "cannot open '/x': No such file or directory");
+}
+
+static void what_does_not_fit_is_cut_and_still_ends(void **state)
+{
+    char text[1000];
+    sbr_error err;
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    text[sizeof(text) - 1] = '\0';
+    err_set(&err, SBR_E_INVALID, text, "%s", text);
+    assert_int_equal(strlen(err.stage), sizeof(err.stage) - 1);
+    assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+    errno = EIO;
+    err_set_errno(&err, text, "%s", text);
+    assert_int_equal(strlen(err.message), sizeof(err.message) - 1);
+    assert_int_equal(err.sys_errno, EIO);
+}
+
+static void lack_of_memory_has_its_own_code(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    assert_refused(err_set_oom(&err, "plan"), &err, SBR_E_NO_MEMORY, "memory");
+    assert_string_equal(err.stage, "plan");
+}
+
+static void every_code_has_a_word(void **state)
+{
+    static const char *const names[] = { "ok",   "invalid",   "not_found", "unsupported", "denied",
+                                         "busy", "no_memory", "system",    "bug" };
+
+    (void)state;
+    for (int i = 0; i < (int)ARRAY_LEN(names); i++)
+        assert_string_equal(err_code_name(-i), names[i]);
+    assert_string_equal(err_code_name(1), "unknown");
+    assert_string_equal(err_code_name(SBR_E_BUG - 1), "unknown");
+    assert_string_equal(err_code_name(INT32_MIN), "unknown");
+    assert_string_equal(err_code_name(INT32_MAX), "unknown");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_error_is_its_code_stage_and_sentence),
+        cmocka_unit_test(nothing_of_an_earlier_error_remains),
+        cmocka_unit_test(a_failed_call_ends_the_sentence_with_its_reason),
+        cmocka_unit_test(what_does_not_fit_is_cut_and_still_ends),
+        cmocka_unit_test(lack_of_memory_has_its_own_code),
+        cmocka_unit_test(every_code_has_a_word),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+#include "monitor/feed.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pipe_fixture.h"
+#include "unit.h"
+
+/* `f` is the program's stdin. */
+static struct pipe_fixture f;
+static struct feed feed;
+
+static int set_up(void **state)
+{
+    (void)state;
+    pipe_fixture_init(&f);
+    feed = (struct feed){ .to = f.write_end, .from = -1 };
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    feed_done(&feed);
+    f.write_end = -1; /* the feed owned it */
+    pipe_fixture_done(&f);
+    return 0;
+}
+
+static void start(void)
+{
+    sbr_error err;
+
+    assert_int_equal(feed_start(&feed, &f.loop, &err), 0);
+}
+
+static void assert_end_of_input(void)
+{
+    char byte;
+
+    assert_int_equal(feed.to, -1);
+    assert_int_equal(read(f.read_end, &byte, 1), 0);
+}
+
+static void no_input_is_end_of_file(void **state)
+{
+    (void)state;
+    start();
+    assert_end_of_input();
+}
+
+static void input_from_memory_is_followed_by_end_of_file(void **state)
+{
+    (void)state;
+    feed.data = "hello";
+    feed.len = 5;
+    start();
+    assert_string_equal(pipe_fixture_read(&f), "hello");
+    assert_end_of_input();
+}
+
+static void more_than_the_pipe_holds_is_fed_as_the_program_reads(void **state)
+{
+    size_t len = 3 * pipe_fixture_shrink(&f) + 7, got = 0;
+    char *data = malloc(len);
+
+    (void)state;
+    assert_non_null(data);
+    for (size_t i = 0; i < len; i++)
+        data[i] = (char)('a' + i % 23);
+    feed.data = data;
+    feed.len = len;
+    start();
+    while (got < len) {
+        const char *text = pipe_fixture_read(&f);
+
+        assert_memory_equal(text, data + got, strlen(text));
+        got += strlen(text);
+        if (got < len)
+            pipe_fixture_turn(&f);
+    }
+    assert_end_of_input();
+    free(data);
+}
+
+static void a_program_that_closes_its_input_ends_the_feeding_without_a_signal(void **state)
+{
+    struct sigaction deadly = { .sa_handler = SIG_DFL };
+    size_t len = 2 * pipe_fixture_shrink(&f);
+
+    (void)state;
+    sigaction(SIGPIPE, &deadly, NULL); /* as in a program that uses the library */
+    feed.data = calloc(1, len);
+    feed.len = len;
+    start();
+    pipe_fixture_close(&f.read_end);
+    pipe_fixture_turn(&f);
+    assert_int_equal(feed.to, -1);
+    free((char *)feed.data - (len - feed.len));
+}
+
+static void a_program_that_never_had_its_input_open_is_no_accident(void **state)
+{
+    struct sigaction deadly = { .sa_handler = SIG_DFL };
+
+    (void)state;
+    sigaction(SIGPIPE, &deadly, NULL);
+    pipe_fixture_close(&f.read_end);
+    feed.data = "x";
+    feed.len = 1;
+    start();
+    assert_int_equal(feed.to, -1);
+}
+
+static void a_pipe_is_passed_on_as_it_comes(void **state)
+{
+    struct pipe_fixture source;
+
+    (void)state;
+    pipe_fixture_init(&source);
+    feed.from = source.read_end;
+    feed.data = "first ";
+    feed.len = 6;
+    start();
+    assert_string_equal(pipe_fixture_read(&f), "first ");
+    assert_int_equal(loop_turn(&f.loop, 0), 0);
+    assert_string_equal(pipe_fixture_read(&f), "");
+    assert_int_equal(write(source.write_end, "then", 4), 4);
+    pipe_fixture_turn(&f);
+    assert_string_equal(pipe_fixture_read(&f), "then");
+    pipe_fixture_close(&source.write_end);
+    pipe_fixture_turn(&f);
+    assert_end_of_input();
+    pipe_fixture_done(&source);
+}
+
+static void a_source_waits_until_the_program_has_read(void **state)
+{
+    size_t size = pipe_fixture_shrink(&f), got = 0;
+    struct pipe_fixture source;
+    char *data = calloc(1, 2 * size);
+
+    (void)state;
+    assert_non_null(data);
+    memset(data, 'x', 2 * size);
+    pipe_fixture_init(&source);
+    assert_int_equal(write(source.write_end, data, 2 * size), 2 * size);
+    feed.from = source.read_end;
+    start();
+    pipe_fixture_turn(&f);
+    assert_true(feed.watching_to);
+    assert_false(feed.watching_from);
+    pipe_fixture_close(&source.write_end);
+    while (feed.to >= 0) {
+        got += strlen(pipe_fixture_read(&f));
+        pipe_fixture_turn(&f);
+    }
+    got += strlen(pipe_fixture_read(&f));
+    assert_int_equal(got, 2 * size);
+    assert_end_of_input();
+    pipe_fixture_done(&source);
+    free(data);
+}
+
+static void a_regular_file_is_fed_without_being_watched(void **state)
+{
+    int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(pwrite(fd, "content", 7, 0), 7);
+    feed.from = fd;
+    start();
+    assert_string_equal(pipe_fixture_read(&f), "content");
+    assert_end_of_input();
+    close(fd);
+}
+
+static void a_feed_that_never_started_can_be_ended(void **state)
+{
+    struct feed idle = { .to = -1, .from = -1 };
+
+    (void)state;
+    feed_done(&idle);
+}
+
+#define FEED_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FEED_TEST(no_input_is_end_of_file),
+        FEED_TEST(input_from_memory_is_followed_by_end_of_file),
+        FEED_TEST(more_than_the_pipe_holds_is_fed_as_the_program_reads),
+        FEED_TEST(a_program_that_closes_its_input_ends_the_feeding_without_a_signal),
+        FEED_TEST(a_program_that_never_had_its_input_open_is_no_accident),
+        FEED_TEST(a_pipe_is_passed_on_as_it_comes),
+        FEED_TEST(a_source_waits_until_the_program_has_read),
+        FEED_TEST(a_regular_file_is_fed_without_being_watched),
+        FEED_TEST(a_feed_that_never_started_can_be_ended),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,124 @@
+#include "base/jsonw.h"
+
+#include <stdlib.h>
+
+#include "unit.h"
+
+static struct jsonw j;
+
+/* What was written since jsonw_init. */
+static void assert_written(const char *expected)
+{
+    char *text = jsonw_take(&j);
+
+    assert_string_equal(text, expected);
+    free(text);
+}
+
+static void values_stand_in_objects_and_arrays_with_commas_between(void **state)
+{
+    static const char *const names[] = { "x", "y" };
+
+    (void)state;
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "a", "b");
+    jsonw_number(&j, "n", UINT64_MAX);
+    jsonw_bool(&j, "t", true);
+    jsonw_bool(&j, "f", false);
+    jsonw_null(&j, "z");
+    jsonw_text(&j, "none", NULL);
+    jsonw_open(&j, "o", '{');
+    jsonw_close(&j, '}');
+    jsonw_names(&j, "l", names, 2);
+    jsonw_names(&j, "e", names, 0);
+    jsonw_open(&j, "aa", '[');
+    for (int i = 0; i < 2; i++) {
+        jsonw_open(&j, NULL, '[');
+        jsonw_number(&j, NULL, 0);
+        jsonw_close(&j, ']');
+    }
+    jsonw_close(&j, ']');
+    jsonw_close(&j, '}');
+    assert_written("{\"a\":\"b\",\"n\":18446744073709551615,\"t\":true,\"f\":false,\"z\":null,"
+                   "\"none\":null,\"o\":{},\"l\":[\"x\",\"y\"],\"e\":[],\"aa\":[[0],[0]]}");
+}
+
+static void the_pretty_form_has_a_line_for_each_value(void **state)
+{
+    (void)state;
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_open(&j, "a", '[');
+    jsonw_number(&j, NULL, 1);
+    jsonw_number(&j, NULL, 2);
+    jsonw_close(&j, ']');
+    jsonw_open(&j, "e", '{');
+    jsonw_close(&j, '}');
+    jsonw_close(&j, '}');
+    assert_written("{\n  \"a\": [\n    1,\n    2\n  ],\n  \"e\": {}\n}");
+}
+
+static void text_is_escaped_where_json_wants_it(void **state)
+{
+    (void)state;
+    jsonw_init(&j, false);
+    jsonw_bytes(&j, NULL, "\"\\/\n\r\t\0\x1f\x7f\xc3\xbc", 11);
+    assert_written("\"\\\"\\\\/\\n\\u000d\\u0009\\u0000\\u001f\\u007f\xc3\xbc\"");
+    jsonw_init(&j, false);
+    jsonw_bytes(&j, NULL, "", 0);
+    assert_written("\"\"");
+}
+
+static void keys_are_escaped_too(void **state)
+{
+    (void)state;
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_null(&j, "a\"b");
+    jsonw_close(&j, '}');
+    assert_written("{\"a\\\"b\":null}");
+}
+
+static void fractions_are_exact_and_short(void **state)
+{
+    static const struct {
+        uint64_t value;
+        unsigned int decimals;
+        const char *text;
+    } rows[] = {
+        { 1500, 3, "1.5" }, { 1000, 3, "1" },           { 0, 3, "0" },
+        { 1, 3, "0.001" },  { 10, 3, "0.01" },          { 12345, 6, "0.012345" },
+        { 7, 0, "7" },      { 1000001, 6, "1.000001" }, { UINT64_MAX, 1, "1844674407370955161.5" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        jsonw_init(&j, false);
+        jsonw_fixed(&j, NULL, rows[i].value, rows[i].decimals);
+        assert_written(rows[i].text);
+    }
+}
+
+static void a_failed_writer_gives_nothing(void **state)
+{
+    (void)state;
+    jsonw_init(&j, false);
+    j.out.max = 4;
+    jsonw_text(&j, NULL, "too long for it");
+    assert_null(jsonw_take(&j));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_stand_in_objects_and_arrays_with_commas_between),
+        cmocka_unit_test(the_pretty_form_has_a_line_for_each_value),
+        cmocka_unit_test(text_is_escaped_where_json_wants_it),
+        cmocka_unit_test(keys_are_escaped_too),
+        cmocka_unit_test(fractions_are_exact_and_short),
+        cmocka_unit_test(a_failed_writer_gives_nothing),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,264 @@
+#include "frontend/options.h"
+
+#include <ctype.h>
+
+#include "base/text.h"
+#include "unit.h"
+
+#define MAX_WORDS 12
+
+static struct options o;
+
+/* Cuts a line into words at its blanks; good until the next call. */
+static char **words_of(const char *line)
+{
+    static char copy[200], *words[MAX_WORDS + 1];
+    size_t n = 0;
+
+    assert_true(strlen(line) < sizeof(copy));
+    memcpy(copy, line, strlen(line) + 1);
+    for (char *rest = copy, *word; (word = strsep(&rest, " "));)
+        if (*word && n < MAX_WORDS)
+            words[n++] = word;
+    words[n] = NULL;
+    return words;
+}
+
+static int parse(const char *line, unsigned int command, sbr_error *err)
+{
+    options_done(&o);
+    o = (struct options){ .want_rest = command == FOR_EXEC };
+    return options_parse(&o, words_of(line), command, err);
+}
+
+static void parse_good(const char *line, unsigned int command)
+{
+    sbr_error err;
+
+    if (parse(line, command, &err) != 0)
+        fail_msg("'%s': %s", line, err.message);
+}
+
+static int free_options(void **state)
+{
+    (void)state;
+    options_done(&o);
+    o = (struct options){ 0 };
+    return 0;
+}
+
+static void no_words_ask_for_nothing(void **state)
+{
+    (void)state;
+    parse_good("", FOR_RUN);
+    assert_int_equal(o.n_positional, 0);
+    assert_null(o.rest);
+    assert_null(o.lang);
+    assert_false(o.json || o.text || o.quiet || o.raw || o.help || o.version || o.no_color);
+    assert_int_equal(o.request->require, TIER_CONTAINER);
+}
+
+static void a_value_follows_its_option_in_every_usual_form(void **state)
+{
+    static const char *const lines[] = { "--lang python", "--lang=python", "-l python",  "-lpython",
+                                         "-jl python",    "-qjlpython",    "x -l python" };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        parse_good(lines[i], FOR_RUN);
+        assert_string_equal(o.lang, "python");
+    }
+    parse_good("--code=a=b --file one -f two", FOR_RUN);
+    assert_string_equal(o.code, "a=b");
+    assert_int_equal(o.n_files, 2);
+    assert_string_equal(o.files[1], "two");
+    parse_good("--code=", FOR_RUN);
+    assert_string_equal(o.code, "");
+    parse_good("--code --lang", FOR_RUN);
+    assert_string_equal(o.code, "--lang");
+}
+
+static void switches_are_set(void **state)
+{
+    (void)state;
+    parse_good("-jq --raw --no-color --verbose --verbose", FOR_RUN);
+    assert_true(o.json && o.quiet && o.raw && o.no_color);
+    assert_false(o.text || o.help || o.version);
+    assert_int_equal(o.verbose, 2);
+    parse_good("-thV", FOR_RUN);
+    assert_true(o.text && o.help && o.version);
+    parse_good("--allow-degraded", FOR_RUN);
+    assert_int_equal(o.request->require, TIER_PROCESS);
+}
+
+static void values_reach_the_request(void **state)
+{
+    (void)state;
+    parse_good("--env A=1 -e B=2 -v /srv:/data -w /tmp --policy strict", FOR_RUN);
+    assert_int_equal(o.request->env.n, 2);
+    assert_string_equal(o.request->env.items[1], "B=2");
+    assert_string_equal(o.request->volumes[0].target, "/data");
+    assert_string_equal(o.request->workdir, "/tmp");
+    assert_string_equal(o.request->policy, "strict");
+    parse_good("--require reduced --stdin in.txt --request r.json", FOR_RUN);
+    assert_int_equal(o.request->require, TIER_REDUCED);
+    assert_string_equal(o.stdin_path, "in.txt");
+    assert_string_equal(o.request_path, "r.json");
+}
+
+static void every_limit_is_an_option(void **state)
+{
+    static const struct {
+        const char *line;
+        enum sbr_limit which;
+        uint64_t value;
+    } rows[] = {
+        { "--timeout 5s", SBR_WALL_MS, 5000 },
+        { "--cpu-time 1", SBR_CPU_MS, 1000 },
+        { "--memory 64m", SBR_MEMORY_BYTES, 64 * MIB },
+        { "-m64m", SBR_MEMORY_BYTES, 64 * MIB },
+        { "--cpus=1.5", SBR_CPU_MILLIS, 1500 },
+        { "--pids 5", SBR_PIDS, 5 },
+        { "--disk 1g", SBR_DISK_BYTES, GIB },
+        { "--inodes 100", SBR_INODES, 100 },
+        { "--open-files 64", SBR_OPEN_FILES, 64 },
+        { "--max-output 1k", SBR_OUTPUT_BYTES, KIB },
+        { "--grace 0", SBR_GRACE_MS, 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        parse_good(rows[i].line, FOR_EXEC);
+        assert_true(o.request->limits.value[rows[i].which] == rows[i].value);
+        assert_int_equal(o.request->limits.given, 1u << rows[i].which);
+    }
+}
+
+static void words_before_and_after_two_dashes_are_kept_apart(void **state)
+{
+    (void)state;
+    parse_good("a -j b -- --lang -x", FOR_RUN);
+    assert_int_equal(o.n_positional, 2);
+    assert_string_equal(o.positional[1], "b");
+    assert_true(o.json);
+    assert_string_equal(o.rest[0], "--lang");
+    assert_string_equal(o.rest[1], "-x");
+    assert_null(o.rest[2]);
+    parse_good("-", FOR_RUN);
+    assert_string_equal(o.positional[0], "-");
+    parse_good("a --", FOR_RUN);
+    assert_null(o.rest[0]);
+}
+
+static void for_exec_the_first_word_starts_the_command(void **state)
+{
+    (void)state;
+    parse_good("-j ls -l --json", FOR_EXEC);
+    assert_true(o.json);
+    assert_int_equal(o.n_positional, 0);
+    assert_string_equal(o.rest[0], "ls");
+    assert_string_equal(o.rest[2], "--json");
+    parse_good("-j -- -weird", FOR_EXEC);
+    assert_string_equal(o.rest[0], "-weird");
+    parse_good("- x", FOR_EXEC);
+    assert_string_equal(o.rest[0], "-");
+}
+
+static void a_bad_command_line_is_refused_with_its_reason(void **state)
+{
+    static const struct {
+        const char *line;
+        unsigned int command;
+        const char *part;
+    } rows[] = {
+        { "--nonsense", FOR_RUN, "there is no option '--nonsense'; see --help" },
+        { "--timout 5", FOR_RUN, "did you mean --timeout?" },
+        { "--jsn", FOR_RUN, "did you mean --json?" },
+        { "--memry=5m", FOR_RUN, "did you mean --memory?" },
+        { "-x", FOR_RUN, "there is no option '-x'" },
+        { "-jx", FOR_RUN, "there is no option '-jx'" },
+        { "---json", FOR_RUN, "there is no option" },
+        { "--=x", FOR_RUN, "there is no option" },
+        { "--jso", FOR_RUN, "there is no option" }, /* no abbreviations: they would change */
+        { "--json=yes", FOR_RUN, "--json takes no value" },
+        { "--json=", FOR_RUN, "--json takes no value" },
+        { "--lang", FOR_RUN, "--lang needs a value: --lang NAME" },
+        { "-l", FOR_RUN, "-l needs a value: -l NAME" },
+        { "-jl", FOR_RUN, "-l needs a value" },
+        { "--memory", FOR_RUN, "--memory needs a value: --memory SIZE" },
+        { "--timeout -1", FOR_RUN, "is negative" },
+        { "--timeout=", FOR_RUN, "is empty" },
+        { "-m 1", FOR_RUN, "is too small" },
+        { "--env A", FOR_RUN, "is not NAME=VALUE" },
+        { "--volume /a", FOR_RUN, "has no source or no target" },
+        { "--workdir x", FOR_RUN, "is not an absolute path" },
+        { "--require vm", FOR_RUN, "there is no isolation tier" },
+        { "--lang python", FOR_EXEC, "there is no option '--lang'" },
+        { "--quiet", FOR_PLAN, "there is no option '--quiet'" },
+        { "--timeout 5", FOR_DOCTOR, "there is no option '--timeout'" },
+    };
+    sbr_error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        int r = parse(rows[i].line, rows[i].command, &err);
+
+        if (r == 0)
+            fail_msg("'%s' should be refused", rows[i].line);
+        assert_refused(r, &err, SBR_E_INVALID, rows[i].part);
+    }
+}
+
+static void a_word_of_any_length_is_refused_in_one_sentence(void **state)
+{
+    char word[5000], *argv[] = { word, NULL };
+    sbr_error err;
+
+    (void)state;
+    memset(word, 'x', sizeof(word) - 1);
+    word[0] = word[1] = '-';
+    word[sizeof(word) - 1] = '\0';
+    assert_refused(options_parse(&o, argv, FOR_RUN, &err), &err, SBR_E_INVALID,
+                   "there is no option");
+}
+
+static void the_table_is_in_order_and_has_no_double(void **state)
+{
+    struct option_def def, other;
+    size_t n = 0;
+
+    (void)state;
+    for (; option_at(n, &def); n++) {
+        assert_int_equal(def.id, n);
+        assert_true(def.commands != 0);
+        assert_true(def.letter == 0 || isalpha(def.letter));
+        assert_true(islower(def.help[0]) || def.help[0] == '-');
+        for (size_t k = 0; k < n; k++) {
+            assert_true(option_at(k, &other));
+            assert_string_not_equal(def.name, other.name);
+            assert_true(def.letter == 0 || def.letter != other.letter);
+        }
+    }
+    assert_int_equal(n, N_PLAIN_OPTIONS + N_LIMITS);
+    assert_false(option_at(n + 1, &def));
+}
+
+#define OPTIONS_TEST(test) cmocka_unit_test_teardown(test, free_options)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        OPTIONS_TEST(no_words_ask_for_nothing),
+        OPTIONS_TEST(a_value_follows_its_option_in_every_usual_form),
+        OPTIONS_TEST(switches_are_set),
+        OPTIONS_TEST(values_reach_the_request),
+        OPTIONS_TEST(every_limit_is_an_option),
+        OPTIONS_TEST(words_before_and_after_two_dashes_are_kept_apart),
+        OPTIONS_TEST(for_exec_the_first_word_starts_the_command),
+        OPTIONS_TEST(a_bad_command_line_is_refused_with_its_reason),
+        OPTIONS_TEST(a_word_of_any_length_is_refused_in_one_sentence),
+        OPTIONS_TEST(the_table_is_in_order_and_has_no_double),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

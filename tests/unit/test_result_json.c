@@ -1,0 +1,303 @@
+/* The contract of a result, read back with a JSON library that is not ours. */
+#include <jansson.h>
+#include <signal.h>
+#include <stdlib.h>
+
+#include "job/result.h"
+#include "unit.h"
+
+static sbr_result sample(void)
+{
+    sbr_result result = { .id = "0123456789abcdef0123456789abcdef",
+                          .verdict = SBR_EXITED,
+                          .exit_code = 3,
+                          .out = { .data = (char *)"out\n", .len = 4, .total = 4 },
+                          .err = { .total = 9, .truncated = true },
+                          .usage = { .wall_us = 12345,
+                                     .cpu_user_us = 4000,
+                                     .cpu_system_us = 1500,
+                                     .peak_memory_bytes = 1 << 20,
+                                     .peak_processes = 2,
+                                     .io_read_bytes = 10,
+                                     .io_write_bytes = 11,
+                                     .context_switches = 12,
+                                     .startup_us = 2500 },
+                          .startup = "cold" };
+
+    limits_init(&result.limits);
+    result.isolation.tier = TIER_CONTAINER;
+    isolation_add_mechanism(&result.isolation, "seccomp");
+    isolation_add_missing(&result.isolation, "landlock");
+    return result;
+}
+
+static json_t *parsed(char *take_text)
+{
+    json_error_t where;
+    json_t *root;
+
+    assert_non_null(take_text);
+    root = json_loads(take_text, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (!root)
+        fail_msg("%s: %s", where.text, take_text);
+    free(take_text);
+    return root;
+}
+
+static json_t *sample_json(void)
+{
+    sbr_result result = sample();
+
+    return parsed(result_to_json(&result));
+}
+
+static void the_fields_are_these_and_no_others(void **state)
+{
+    static const char *const names[] = {
+        "schema",          "id",
+        "success",         "outcome",
+        "exit_code",       "signal",
+        "execution_time",  "cpu_time",
+        "memory_used",     "metrics",
+        "explanation",     "stdout",
+        "stdout_bytes",    "stdout_truncated",
+        "stdout_encoding", "stderr",
+        "stderr_bytes",    "stderr_truncated",
+        "stderr_encoding", "limits",
+        "stages",          "isolation",
+        "startup",
+    };
+    json_t *root = sample_json();
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!json_object_get(root, names[i]))
+            fail_msg("there is no '%s'", names[i]);
+    assert_int_equal(json_object_size(root), ARRAY_LEN(names));
+    json_decref(root);
+}
+
+static void values_are_those_of_the_result(void **state)
+{
+    json_t *root = sample_json(), *metrics = json_object_get(root, "metrics");
+    const char *outcome, *out, *tier, *first;
+    double seconds, cpu;
+    int exit_code, memory, err_bytes, err_truncated;
+
+    (void)state;
+    assert_int_equal(json_unpack(root, "{s:s, s:i, s:n, s:F, s:F, s:i, s:s, s:i, s:b}", "outcome",
+                                 &outcome, "exit_code", &exit_code, "signal", "execution_time",
+                                 &seconds, "cpu_time", &cpu, "memory_used", &memory, "stdout", &out,
+                                 "stderr_bytes", &err_bytes, "stderr_truncated", &err_truncated),
+                     0);
+    assert_string_equal(outcome, "exited");
+    assert_int_equal(exit_code, 3);
+    assert_true(seconds > 0.0123 && seconds < 0.0124);
+    assert_true(cpu > 0.00549 && cpu < 0.00551);
+    assert_int_equal(memory, 1 << 20);
+    assert_string_equal(out, "out\n");
+    assert_int_equal(err_bytes, 9);
+    assert_true(err_truncated);
+    assert_true(json_number_value(json_object_get(metrics, "cpu_percent")) > 44);
+    assert_true(json_number_value(json_object_get(metrics, "cpu_percent")) < 45);
+    assert_int_equal(json_integer_value(json_object_get(metrics, "context_switches")), 12);
+    assert_int_equal(json_unpack(json_object_get(root, "isolation"), "{s:s, s:[s!], s:[s!]}",
+                                 "tier", &tier, "mechanisms", &first, "missing", &first),
+                     0);
+    assert_string_equal(tier, "container");
+    assert_string_equal(first, "landlock");
+    json_decref(root);
+}
+
+static void every_limit_is_there_and_an_unset_one_is_null(void **state)
+{
+    json_t *root = sample_json(), *limits = json_object_get(root, "limits");
+
+    (void)state;
+    assert_int_equal(json_object_size(limits), N_LIMITS);
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        json_t *value = json_object_get(limits, limit_defs[i].name);
+
+        assert_non_null(value);
+        assert_int_equal(json_is_null(value), limit_defs[i].preset == LIMIT_NONE);
+    }
+    json_decref(root);
+}
+
+static void processors_are_printed_as_they_were_asked_for(void **state)
+{
+    sbr_result result = sample();
+    json_t *root;
+
+    (void)state;
+    result.limits.value[SBR_CPU_MILLIS] = 1500;
+    root = parsed(result_to_json(&result));
+    assert_true(json_number_value(json_object_get(json_object_get(root, "limits"), "cpus")) == 1.5);
+    json_decref(root);
+}
+
+static void a_run_without_time_has_no_percentage(void **state)
+{
+    sbr_result result = sample();
+    json_t *root;
+
+    (void)state;
+    result.usage = (struct usage){ .cpu_user_us = 5 };
+    root = parsed(result_to_json(&result));
+    assert_true(
+        json_number_value(json_object_get(json_object_get(root, "metrics"), "cpu_percent")) == 0);
+    json_decref(root);
+}
+
+static void text_is_text_and_bytes_are_base64(void **state)
+{
+    static const struct {
+        const char *bytes;
+        size_t len;
+        const char *encoding, *text;
+        size_t text_len;
+    } rows[] = {
+        { "", 0, "utf-8", "", 0 },
+        { "\xc3\xbc\"\\/\n\x01\x7f", 8, "utf-8", "\xc3\xbc\"\\/\n\x01\x7f", 8 },
+        { "a\0b", 3, "utf-8", "a\0b", 3 },
+        { "\xf0\x9f\x98\x80", 4, "utf-8", "\xf0\x9f\x98\x80", 4 },
+        { "\xff", 1, "base64", "/w==", 4 },
+        { "ok\xc3", 3, "base64", "b2vD", 4 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        sbr_result result = sample();
+        json_t *root, *text;
+
+        result.err = (struct output){ .data = (char *)rows[i].bytes,
+                                      .len = rows[i].len,
+                                      .total = rows[i].len };
+        root = parsed(result_to_json(&result));
+        text = json_object_get(root, "stderr");
+        assert_string_equal(json_string_value(json_object_get(root, "stderr_encoding")),
+                            rows[i].encoding);
+        assert_int_equal(json_string_length(text), rows[i].text_len);
+        assert_memory_equal(json_string_value(text), rows[i].text, rows[i].text_len);
+        json_decref(root);
+    }
+}
+
+static void signals_have_their_names(void **state)
+{
+    static const struct {
+        int number;
+        const char *name;
+    } rows[] = { { SIGKILL, "SIGKILL" },
+                 { SIGSEGV, "SIGSEGV" },
+                 { SIGSYS, "SIGSYS" },
+                 { SIGXCPU, "SIGXCPU" },
+                 { 40, "signal 40" } };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        sbr_result result = sample();
+        json_t *root;
+
+        result.verdict = SBR_SIGNALED;
+        result.exit_code = -1;
+        result.signal = rows[i].number;
+        root = parsed(result_to_json(&result));
+        assert_string_equal(json_string_value(json_object_get(root, "signal")), rows[i].name);
+        assert_true(json_is_null(json_object_get(root, "exit_code")));
+        assert_true(json_is_false(json_object_get(root, "success")));
+        json_decref(root);
+    }
+}
+
+static void the_one_stage_repeats_the_verdict_without_the_streams(void **state)
+{
+    json_t *root = sample_json(), *stages = json_object_get(root, "stages"), *stage;
+
+    (void)state;
+    assert_int_equal(json_array_size(stages), 1);
+    stage = json_array_get(stages, 0);
+    assert_string_equal(json_string_value(json_object_get(stage, "name")), "run");
+    assert_true(json_equal(json_object_get(stage, "outcome"), json_object_get(root, "outcome")));
+    assert_true(json_equal(json_object_get(stage, "metrics"), json_object_get(root, "metrics")));
+    assert_null(json_object_get(stage, "stdout"));
+    json_decref(root);
+}
+
+static void a_result_is_one_line(void **state)
+{
+    sbr_result result = sample();
+    char *text = result_to_json(&result);
+
+    (void)state;
+    assert_null(strchr(text, '\n'));
+    free(text);
+}
+
+static void an_explanation_is_a_sentence_or_null(void **state)
+{
+    sbr_result result = sample();
+    json_t *root = parsed(result_to_json(&result));
+
+    (void)state;
+    assert_true(json_is_null(json_object_get(root, "explanation")));
+    json_decref(root);
+    snprintf(result.explanation, sizeof(result.explanation), "too \"slow\"");
+    root = parsed(result_to_json(&result));
+    assert_string_equal(json_string_value(json_object_get(root, "explanation")), "too \"slow\"");
+    json_decref(root);
+}
+
+static void an_error_says_that_nothing_ran(void **state)
+{
+    sbr_error err;
+    json_t *root, *detail;
+
+    (void)state;
+    err_set(&err, SBR_E_NOT_FOUND, "language", "there is no '%s'", "x\ny");
+    root = parsed(error_to_json(&err));
+    detail = json_object_get(root, "error");
+    assert_true(json_is_false(json_object_get(root, "success")));
+    assert_string_equal(json_string_value(json_object_get(root, "outcome")), "internal_error");
+    assert_string_equal(json_string_value(json_object_get(detail, "code")), "not_found");
+    assert_string_equal(json_string_value(json_object_get(detail, "stage")), "language");
+    assert_string_equal(json_string_value(json_object_get(detail, "message")),
+                        "there is no 'x\ny'");
+    assert_true(json_is_null(json_object_get(detail, "errno")));
+    json_decref(root);
+}
+
+/* A message may quote what the caller wrote, or be cut in the middle of a character. */
+static void an_error_with_bytes_that_are_no_text_is_still_told(void **state)
+{
+    sbr_error err;
+    json_t *root;
+
+    (void)state;
+    err_set(&err, SBR_E_INVALID, "options", "there is no option '%s'", "--\xff\xc3");
+    root = parsed(error_to_json(&err));
+    assert_non_null(
+        strstr(json_string_value(json_object_get(json_object_get(root, "error"), "message")),
+               "there is no option"));
+    json_decref(root);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_fields_are_these_and_no_others),
+        cmocka_unit_test(values_are_those_of_the_result),
+        cmocka_unit_test(every_limit_is_there_and_an_unset_one_is_null),
+        cmocka_unit_test(processors_are_printed_as_they_were_asked_for),
+        cmocka_unit_test(a_run_without_time_has_no_percentage),
+        cmocka_unit_test(text_is_text_and_bytes_are_base64),
+        cmocka_unit_test(signals_have_their_names),
+        cmocka_unit_test(the_one_stage_repeats_the_verdict_without_the_streams),
+        cmocka_unit_test(a_result_is_one_line),
+        cmocka_unit_test(an_explanation_is_a_sentence_or_null),
+        cmocka_unit_test(an_error_says_that_nothing_ran),
+        cmocka_unit_test(an_error_with_bytes_that_are_no_text_is_still_told),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

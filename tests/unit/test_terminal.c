@@ -1,0 +1,228 @@
+#include "frontend/terminal.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "unit.h"
+
+#define ESC "\x1b"
+
+struct row {
+    const char *in, *out;
+};
+
+/* Cleans a heap copy of exactly this size in place, so that a sanitizer sees a byte too many, and
+ * adds what is left to `out`.  Returns the new length of `out`. */
+static size_t clean(struct terminal_filter *f, const char *data, size_t len, char *out, size_t used)
+{
+    char *exact = malloc(len + (len == 0));
+    size_t left;
+
+    assert_non_null(exact);
+    memcpy(exact, data, len);
+    left = terminal_clean(f, exact, len);
+    if (left > len)
+        fail_msg("%zu bytes became %zu", len, left);
+    else
+        memcpy(out + used, exact, left);
+    free(exact);
+    out[used + left] = '\0';
+    return used + left;
+}
+
+static void assert_cleaned(const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct terminal_filter f = { 0 };
+        char out[200];
+
+        clean(&f, rows[i].in, strlen(rows[i].in), out, 0);
+        if (strcmp(out, rows[i].out) != 0)
+            fail_msg("row %zu: '%s' became '%s'", i, rows[i].in + 1, out);
+    }
+}
+
+static const struct row harmless[] = {
+    { "", "" },
+    { "plain text\n", "plain text\n" },
+    { "\a\b\t\n\v\f\r", "\a\b\t\n\v\f\r" },
+    { "\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80" },
+    { "\xe2\x94\x9b\xe4\x9b\x9b", "\xe2\x94\x9b\xe4\x9b\x9b" }, /* 0x9b inside of characters */
+    { ESC "[31mred" ESC "[0m", ESC "[31mred" ESC "[0m" },
+    { ESC "[m", ESC "[m" },
+    { ESC "[1;38;5;196m", ESC "[1;38;5;196m" },
+    { ESC "[38:2::1:2:3m", ESC "[38:2::1:2:3m" },
+    { ESC "[2J" ESC "[H" ESC "[K", ESC "[2J" ESC "[H" ESC "[K" },
+    { ESC "[3A" ESC "[3B" ESC "[3C" ESC "[3D", ESC "[3A" ESC "[3B" ESC "[3C" ESC "[3D" },
+    { ESC "[s" ESC "[u" ESC "[2;3f", ESC "[s" ESC "[u" ESC "[2;3f" },
+};
+
+static const struct row harmful[] = {
+    { "a" ESC "]0;title\ab", "ab" },        /* title                      */
+    { "a" ESC "]0;title" ESC "\\b", "ab" }, /*                            */
+    { "a" ESC "]52;c;Y21k\ab", "ab" },      /* clipboard                  */
+    { "a" ESC "]8;;http://x\alink" ESC "]8;;\ab", "alinkb" },
+    { "a" ESC "P$q\"p" ESC "\\b", "ab" }, /* device control             */
+    { "a" ESC "_application" ESC "\\b", "ab" },
+    { "a" ESC "^privacy" ESC "\\b", "ab" },
+    { "a" ESC "Xstring" ESC "\\b", "ab" },
+    { "a" ESC "]0;" ESC "xstill in it\ab", "ab" },
+    { "a" ESC "[cb", "ab" },      /* who are you                */
+    { "a" ESC "[6nb", "ab" },     /* where is the cursor        */
+    { "a" ESC "[?1049hb", "ab" }, /* other screen               */
+    { "a" ESC "[?25lb", "ab" },
+    { "a" ESC "[>4;1mb", "ab" }, /* keyboard                   */
+    { "a" ESC "[=1ub", "ab" },
+    { "a" ESC "[21tb", "ab" }, /* report the title           */
+    { "a" ESC "[!pb", "ab" },  /* reset                      */
+    { "a" ESC "cb", "ab" },
+    { "a" ESC "7b" ESC "8c", "abc" },
+    { "a" ESC "Zb", "ab" },
+    { "a\x05"
+      "b\x0e"
+      "c\x0f"
+      "d\x7f"
+      "e\x01",
+      "abcde" },
+    { "a\x90"
+      "b\x9b"
+      "31mc\x9d"
+      "0;td",
+      "ab31mc0;td" }, /* C1 in eight bits           */
+    { "a" ESC, "a" },
+    { "a" ESC "[", "a" },
+    { "a" ESC "[31", "a" },
+    { "a" ESC "]never ended", "a" },
+};
+
+static void colours_and_movement_pass(void **state)
+{
+    (void)state;
+    assert_cleaned(harmless, ARRAY_LEN(harmless));
+}
+
+static void everything_else_is_taken_out(void **state)
+{
+    (void)state;
+    assert_cleaned(harmful, ARRAY_LEN(harmful));
+}
+
+/* Terminals that speak UTF-8 obey U+0080 to U+009F as they do the escapes that these stand for. */
+static void controls_in_the_form_of_characters_do_not_pass(void **state)
+{
+    (void)state;
+    for (unsigned char c = 0x80; c < 0xa0; c++) {
+        struct terminal_filter f = { 0 };
+        const char text[] = { 'a', (char)0xc2, (char)c, 'b', '\0' };
+        const char control[] = { (char)0xc2, (char)c, '\0' };
+        char out[16];
+
+        clean(&f, text, 4, out, 0);
+        if (strstr(out, control))
+            fail_msg("U+%04X passes", c);
+    }
+}
+
+static void a_sequence_too_long_to_be_honest_is_dropped(void **state)
+{
+    struct terminal_filter f = { 0 };
+    char in[200] = ESC "[", out[200];
+
+    (void)state;
+    memset(in + 2, '1', 100);
+    in[102] = 'm';
+    clean(&f, in, 103, out, 0);
+    assert_null(strchr(out, '\x1b'));
+}
+
+/* True when `got` is `whole` without one control sequence, and the split at byte `at` of `in` went
+ * through a sequence: one that does not fit into what is left of its call may be dropped. */
+static bool lost_one_sequence(const char *whole, const char *got, const char *in, size_t at)
+{
+    size_t start = at, same = 0, gone = strlen(whole) - strlen(got);
+
+    while (start > 0 && in[start] != '\x1b')
+        start--;
+    while (got[same] && got[same] == whole[same])
+        same++;
+    while (same > 0 && whole[same] != '\x1b')
+        same--;
+    return in[start] == '\x1b' && at > start && strlen(got) < strlen(whole) &&
+           whole[same] == '\x1b' && !strcmp(whole + same + gone, got + same);
+}
+
+static void assert_split_anywhere(const char *in)
+{
+    size_t len = strlen(in);
+    struct terminal_filter once = { 0 };
+    char whole[400];
+
+    clean(&once, in, len, whole, 0);
+    for (size_t at = 0; at <= len; at++) {
+        struct terminal_filter f = { 0 };
+        char got[400];
+
+        clean(&f, in + at, len - at, got, clean(&f, in, at, got, 0));
+        if (strcmp(got, whole) != 0 && !lost_one_sequence(whole, got, in, at))
+            fail_msg("split at %zu: '%s'", at, got);
+        assert_int_equal(f.state, once.state);
+    }
+}
+
+static void a_split_between_two_calls_changes_nothing_but_a_sequence_that_it_cuts(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(harmless); i++)
+        assert_split_anywhere(harmless[i].in);
+    for (size_t i = 0; i < ARRAY_LEN(harmful); i++)
+        assert_split_anywhere(harmful[i].in);
+    assert_split_anywhere("x" ESC "[1m" ESC "]0;t\a" ESC "[2mb\xe2\x82\xac" ESC "[6n\nend");
+}
+
+static void byte_by_byte_nothing_harmful_passes_either(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(harmful); i++) {
+        struct terminal_filter f = { 0 };
+        char out[200] = "";
+        size_t used = 0;
+
+        for (const char *p = harmful[i].in; *p; p++)
+            used = clean(&f, p, 1, out, used);
+        assert_string_equal(out, harmful[i].out);
+    }
+}
+
+/* Every escape that comes out begins one of the sequences that may pass. */
+static void no_pair_of_bytes_behind_an_escape_starts_anything_else(void **state)
+{
+    (void)state;
+    for (int first = 1; first < 256; first++) {
+        for (int second = 1; second < 256; second++) {
+            struct terminal_filter f = { 0 };
+            const char in[] = { '\x1b', (char)first, (char)second, 'm', '\0' };
+            char out[16];
+            const char *escape;
+
+            clean(&f, in, 4, out, 0);
+            escape = strchr(out, '\x1b');
+            if (escape && (escape[1] != '[' || strchr(escape + 1, '\x1b')))
+                fail_msg("ESC %02x %02x became '%s'", first, second, out);
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(colours_and_movement_pass),
+        cmocka_unit_test(everything_else_is_taken_out),
+        cmocka_unit_test(controls_in_the_form_of_characters_do_not_pass),
+        cmocka_unit_test(a_sequence_too_long_to_be_honest_is_dropped),
+        cmocka_unit_test(a_split_between_two_calls_changes_nothing_but_a_sequence_that_it_cuts),
+        cmocka_unit_test(byte_by_byte_nothing_harmful_passes_either),
+        cmocka_unit_test(no_pair_of_bytes_behind_an_escape_starts_anything_else),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

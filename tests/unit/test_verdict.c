@@ -1,0 +1,171 @@
+#include "monitor/verdict.h"
+
+#include <signal.h>
+
+#include "unit.h"
+
+/* What wait(2) says of a program that exited or that a signal ended. */
+#define EXITED(code) ((code) << 8)
+#define KILLED(number) (number)
+
+struct row {
+    struct observation seen;
+    enum sbr_verdict verdict;
+    int exit_code, signal;
+};
+
+static sbr_result decide(const struct observation *seen)
+{
+    sbr_result result = { .exit_code = 77, .signal = 77, .explanation = "left over" };
+
+    limits_init(&result.limits);
+    verdict_decide(seen, &result);
+    return result;
+}
+
+static void assert_rows(const struct row *rows, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        sbr_result result = decide(&rows[i].seen);
+
+        if (result.verdict != rows[i].verdict || result.exit_code != rows[i].exit_code ||
+            result.signal != rows[i].signal)
+            fail_msg("row %zu: %s, exit %d, signal %d", i, verdict_name(result.verdict),
+                     result.exit_code, result.signal);
+    }
+}
+
+static void a_program_that_ends_by_itself_is_told_as_it_ended(void **state)
+{
+    /* clang-format off */
+    static const struct row rows[] = {
+        { { .reported = true, .wait_status = EXITED(0) },       SBR_EXITED,     0,   0       },
+        { { .reported = true, .wait_status = EXITED(1) },       SBR_EXITED,     1,   0       },
+        { { .reported = true, .wait_status = EXITED(255) },     SBR_EXITED,     255, 0       },
+        { { .reported = true, .wait_status = KILLED(SIGSEGV) }, SBR_SIGNALED,   -1,  SIGSEGV },
+        { { .reported = true, .wait_status = KILLED(SIGKILL) }, SBR_SIGNALED,   -1,  SIGKILL },
+        { { .reported = true, .wait_status = KILLED(SIGABRT) | 0x80 }, SBR_SIGNALED, -1, SIGABRT },
+        { { .reported = true, .wait_status = KILLED(SIGXCPU) }, SBR_CPU_LIMIT,  -1,  SIGXCPU },
+        { { .reported = true, .wait_status = KILLED(SIGXFSZ) }, SBR_DISK_LIMIT, -1,  SIGXFSZ },
+        { { .reported = true, .wait_status = KILLED(SIGSYS) },  SBR_DENIED,     -1,  SIGSYS  },
+    };
+    /* clang-format on */
+
+    (void)state;
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
+static void a_failure_after_a_refusal_is_named_after_the_refusal(void **state)
+{
+    /* clang-format off */
+    static const struct row rows[] = {
+        { { .reported = true, .wait_status = EXITED(1), .refused_forks = 1 }, SBR_PROCESS_LIMIT, 1, 0 },
+        { { .reported = true, .wait_status = EXITED(0), .refused_forks = 9 }, SBR_EXITED,        0, 0 },
+        { { .reported = true, .wait_status = EXITED(1), .disk_full = true },  SBR_DISK_LIMIT,    1, 0 },
+        { { .reported = true, .wait_status = EXITED(0), .disk_full = true },  SBR_EXITED,        0, 0 },
+        { { .reported = true, .wait_status = KILLED(SIGABRT), .refused_forks = 1 },
+          SBR_PROCESS_LIMIT, -1, SIGABRT },
+    };
+    /* clang-format on */
+
+    (void)state;
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
+static void our_own_reason_comes_before_how_the_program_ended(void **state)
+{
+    /* clang-format off */
+    static const struct row rows[] = {
+        { { .stop = STOP_TIMEOUT, .reported = true, .wait_status = KILLED(SIGTERM) }, SBR_TIMEOUT, -1, SIGTERM },
+        { { .stop = STOP_TIMEOUT, .reported = true, .wait_status = EXITED(0) }, SBR_TIMEOUT,      0,  0       },
+        { { .stop = STOP_TIMEOUT },                                             SBR_TIMEOUT,      -1, SIGKILL },
+        { { .stop = STOP_CPU },                                                 SBR_CPU_LIMIT,    -1, SIGKILL },
+        { { .stop = STOP_MEMORY },                                              SBR_MEMORY_LIMIT, -1, SIGKILL },
+        { { .stop = STOP_OUTPUT },                                              SBR_OUTPUT_LIMIT, -1, SIGKILL },
+        { { .stop = STOP_CANCELLED },                                           SBR_CANCELLED,    -1, SIGKILL },
+        { { .stop = STOP_CANCELLED, .refused_forks = 1, .disk_full = true },    SBR_CANCELLED,    -1, SIGKILL },
+    };
+    /* clang-format on */
+
+    (void)state;
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
+static void a_kill_for_memory_is_a_memory_limit_unless_we_stopped_the_run_before(void **state)
+{
+    /* clang-format off */
+    static const struct row rows[] = {
+        { { .oom_kills = 1, .reported = true, .wait_status = KILLED(SIGKILL) }, SBR_MEMORY_LIMIT, -1, SIGKILL },
+        { { .oom_kills = 1, .reported = true, .wait_status = EXITED(1) },       SBR_MEMORY_LIMIT, 1,  0       },
+        { { .oom_kills = 1 },                                                   SBR_MEMORY_LIMIT, -1, SIGKILL },
+        { { .oom_kills = 1, .stop = STOP_MEMORY },                              SBR_MEMORY_LIMIT, -1, SIGKILL },
+        { { .oom_kills = 1, .stop = STOP_TIMEOUT },                             SBR_TIMEOUT,      -1, SIGKILL },
+        { { .oom_kills = 1, .stop = STOP_OUTPUT },                              SBR_OUTPUT_LIMIT, -1, SIGKILL },
+    };
+    /* clang-format on */
+
+    (void)state;
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
+static void an_end_that_nobody_can_explain_is_ours(void **state)
+{
+    static const struct row rows[] = { { { .stop = STOP_NONE }, SBR_INTERNAL_ERROR, -1, 0 } };
+
+    (void)state;
+    assert_rows(rows, ARRAY_LEN(rows));
+}
+
+static void a_limit_is_explained_with_its_value_and_option(void **state)
+{
+    static const struct {
+        struct observation seen;
+        const char *sentence;
+    } rows[] = {
+        { { .stop = STOP_TIMEOUT },
+          "the program was still running after 30s; --timeout sets this limit" },
+        { { .stop = STOP_MEMORY },
+          "the program needed more memory than 512m; --memory sets this limit" },
+        { { .stop = STOP_OUTPUT },
+          "the program wrote several times more output than 10m; "
+          "--max-output sets this limit" },
+        { { .reported = true, .wait_status = EXITED(1), .refused_forks = 1 },
+          "the program was refused a process or thread beyond its 128; --pids sets this limit" },
+        { { .reported = true, .wait_status = KILLED(SIGXFSZ) },
+          "the program filled its space for files, 256m; --disk sets this limit" },
+        { { .reported = true, .wait_status = EXITED(3) }, "" },
+        { { .reported = true, .wait_status = KILLED(SIGSEGV) }, "" },
+        { { .stop = STOP_CANCELLED }, "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        sbr_result result = decide(&rows[i].seen);
+
+        assert_string_equal(result.explanation, rows[i].sentence);
+    }
+}
+
+static void a_denied_call_is_explained(void **state)
+{
+    const struct observation seen = { .reported = true, .wait_status = KILLED(SIGSYS) };
+    sbr_result result = decide(&seen);
+
+    (void)state;
+    assert_non_null(strstr(result.explanation, "system call"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_program_that_ends_by_itself_is_told_as_it_ended),
+        cmocka_unit_test(a_failure_after_a_refusal_is_named_after_the_refusal),
+        cmocka_unit_test(our_own_reason_comes_before_how_the_program_ended),
+        cmocka_unit_test(a_kill_for_memory_is_a_memory_limit_unless_we_stopped_the_run_before),
+        cmocka_unit_test(an_end_that_nobody_can_explain_is_ours),
+        cmocka_unit_test(a_limit_is_explained_with_its_value_and_option),
+        cmocka_unit_test(a_denied_call_is_explained),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
