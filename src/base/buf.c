@@ -48,15 +48,25 @@ static int buf_reserve(struct buf *b, size_t extra)
     return 0;
 }
 
-int buf_add(struct buf *b, const void *data, size_t len)
+char *buf_extend(struct buf *b, size_t len)
 {
+    char *at;
+
     if (buf_reserve(b, len) < 0)
-        return -1;
-    if (len)
-        memcpy(b->data + b->len, data, len);
+        return NULL;
+    at = b->data + b->len;
     b->len += len;
     b->data[b->len] = '\0';
-    return 0;
+    return at;
+}
+
+int buf_add(struct buf *b, const void *data, size_t len)
+{
+    char *at = buf_extend(b, len);
+
+    if (at && len)
+        memcpy(at, data, len);
+    return at ? 0 : -1;
 }
 
 int buf_add_text(struct buf *b, const char *text)

@@ -26,31 +26,57 @@ static void new_line(struct jsonw *j)
         buf_add(&j->out, "  ", 2);
 }
 
-/* Runs of ordinary bytes are copied whole: most output is nothing else. */
+/* How many bytes a byte becomes inside a string: 6 for a control character, 2 for the three that
+ * have a short form, 1 for the rest. */
+static const unsigned char escaped_len[256] = {
+    [0 ... 255] = 1, [0 ... 31] = 6, ['\n'] = 2, ['"'] = 2, ['\\'] = 2, [127] = 6,
+};
+
+size_t jsonw_escaped_len(const char *text, size_t len)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < len; i++)
+        total += escaped_len[(unsigned char)text[i]];
+    return total;
+}
+
+static char *put_escaped(char *out, unsigned char c)
+{
+    static const char hex[] = "0123456789abcdef";
+    const char unicode[] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
+
+    if (escaped_len[c] == 6) {
+        memcpy(out, unicode, sizeof(unicode));
+        return out + sizeof(unicode);
+    }
+    *out++ = '\\';
+    *out++ = c == '\n' ? 'n' : (char)c;
+    return out;
+}
+
+/* Measured first, then written in one go: output may be gigabytes, and most of it needs no escape.
+ */
 static void add_quoted(struct jsonw *j, const char *text, size_t len)
 {
-    const char *end = text + len;
+    size_t escaped = jsonw_escaped_len(text, len);
+    char *out = buf_extend(&j->out, escaped + 2);
 
-    buf_add(&j->out, "\"", 1);
-    while (text < end) {
-        const char *stop = text;
-
-        while (stop < end && (unsigned char)*stop >= 0x20 && *stop != '"' && *stop != '\\' &&
-               *stop != 0x7f)
-            stop++;
-        buf_add(&j->out, text, (size_t)(stop - text));
-        text = stop;
-        if (text == end)
-            break;
-        if (*text == '\n')
-            buf_add(&j->out, "\\n", 2);
-        else if (*text == '"' || *text == '\\')
-            buf_printf(&j->out, "\\%c", *text);
-        else
-            buf_printf(&j->out, "\\u%04x", (unsigned int)(unsigned char)*text);
-        text++;
+    if (!out)
+        return;
+    out[0] = out[escaped + 1] = '"';
+    out++;
+    if (escaped == len) {
+        if (len)
+            memcpy(out, text, len);
+        return;
     }
-    buf_add(&j->out, "\"", 1);
+    for (size_t i = 0; i < len; i++) {
+        if (escaped_len[(unsigned char)text[i]] == 1)
+            *out++ = text[i];
+        else
+            out = put_escaped(out, (unsigned char)text[i]);
+    }
 }
 
 /* The comma and the key that stand before a value. */

@@ -252,13 +252,29 @@ static size_t utf8_sequence(const unsigned char *p, size_t left)
     return 0;
 }
 
+/* Length of the leading part that is plain ASCII, found eight bytes at a time. */
+static size_t ascii_prefix(const unsigned char *p, size_t len)
+{
+    size_t n = 0;
+    uint64_t word;
+
+    for (; len - n >= sizeof(word); n += sizeof(word)) {
+        memcpy(&word, p + n, sizeof(word));
+        if (word & 0x8080808080808080ULL)
+            break;
+    }
+    return n;
+}
+
 bool text_is_utf8(const void *data, size_t len)
 {
     const unsigned char *p = data;
 
     while (len) {
-        size_t n = utf8_sequence(p, len);
+        size_t n = ascii_prefix(p, len);
 
+        if (n == 0)
+            n = utf8_sequence(p, len);
         if (!n)
             return false;
         p += n;

@@ -10,9 +10,17 @@
 
 #define RESULT_SCHEMA 1
 
+/* As text when it is text; as base64 when it is not, or when escapes would make it longer than
+ * that. */
+static bool is_best_as_text(const struct output *out)
+{
+    return text_is_utf8(out->data, out->len) &&
+           (out->len < 64 || jsonw_escaped_len(out->data, out->len) <= out->len / 3 * 4);
+}
+
 static void put_output(struct jsonw *j, const char *name, const struct output *out)
 {
-    bool utf8 = text_is_utf8(out->data, out->len);
+    bool utf8 = is_best_as_text(out);
     scoped_free char *base64 = utf8 ? NULL : encode_base64(out->data, out->len);
     char key[32];
 

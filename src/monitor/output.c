@@ -36,11 +36,31 @@ static void capture_take(struct capture *capture, char *data, size_t len)
         capture->excess(capture->context);
 }
 
-/* One read; false when there is nothing more for now. */
+/* Passes on without copying, while nothing has to be kept or dropped; false when that does not
+ * work. */
+static bool capture_splice(struct capture *capture)
+{
+    uint64_t room = capture->total < capture->max ? capture->max - capture->total : 0;
+    ssize_t n;
+
+    if (capture->keep || !capture->sink || room == 0)
+        return false;
+    n = sink_splice(capture->sink, capture->fd, room < CHUNK ? (size_t)room : CHUNK);
+    if (n < 0)
+        capture_close(capture); /* tells the program, as a pipe without us would */
+    else
+        capture->total += (uint64_t)n;
+    return n != 0;
+}
+
+/* One move of bytes; false when there is nothing more for now. */
 static bool capture_read(struct capture *capture)
 {
-    ssize_t n = read(capture->fd, chunk_buffer, CHUNK);
+    ssize_t n;
 
+    if (capture_splice(capture))
+        return capture->fd >= 0;
+    n = read(capture->fd, chunk_buffer, CHUNK);
     if (n < 0)
         return errno == EINTR;
     if (n == 0) {

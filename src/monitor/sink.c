@@ -31,7 +31,10 @@ static void sink_open(struct sink *sink)
     char path[32];
 
     sink->chunk = SSIZE_MAX;
-    if (fstat(shared, &st) < 0 || S_ISREG(st.st_mode))
+    if (fstat(shared, &st) < 0)
+        return;
+    sink->can_splice = !S_ISSOCK(st.st_mode) && !isatty(shared);
+    if (S_ISREG(st.st_mode))
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
     sink->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -143,6 +146,25 @@ int sink_write(struct sink *sink, char *data, size_t len)
     }
     if (!sink->watching)
         sink->watching = loop_add(sink->loop, sink->fd, EPOLLOUT, sink_flush, sink) == 0;
+    return 0;
+}
+
+ssize_t sink_splice(struct sink *sink, int pipe_fd, size_t len)
+{
+    ssize_t n;
+
+    if (sink->fd >= 0 && !sink->chunk)
+        sink_open(sink);
+    if (sink->fd < 0 || !sink->can_splice || sink->filter || sink->queue.len)
+        return 0;
+    n = splice(pipe_fd, NULL, sink->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (n >= 0 || errno == EAGAIN || errno == EINTR)
+        return n > 0 ? n : 0;
+    if (errno == EPIPE) {
+        sink_close(sink);
+        return -1;
+    }
+    sink->can_splice = false; /* for example a file that is only appended to */
     return 0;
 }
 

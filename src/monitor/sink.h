@@ -6,6 +6,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 #include "base/buf.h"
 #include "base/loop.h"
@@ -23,6 +24,7 @@ struct sink {
     size_t queue_start;
     struct loop *loop;
     bool watching;
+    bool can_splice;
 };
 
 /* `fd` is borrowed.  Its flags are left alone: others write to the same file. */
@@ -33,6 +35,9 @@ void sink_attach(struct sink *sink, struct loop *loop);
 
 /* Takes bytes (the filter may change them); -1 when the reader is gone. */
 int sink_write(struct sink *sink, char *data, size_t len);
+/* Moves up to `len` bytes from a pipe without copying them.  How many; 0 when that does not work
+ * here or now, and bytes have to be read and written; -1 when the reader is gone. */
+ssize_t sink_splice(struct sink *sink, int pipe_fd, size_t len);
 /* True when everything was written or the reader is gone. */
 bool sink_is_idle(const struct sink *sink);
 
