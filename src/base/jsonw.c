@@ -26,18 +26,18 @@ static void new_line(struct jsonw *j)
         buf_add(&j->out, "  ", 2);
 }
 
-/* How many bytes a byte becomes inside a string: 6 for a control character, 2 for the three that
- * have a short form, 1 for the rest. */
-static const unsigned char escaped_len[256] = {
-    [0 ... 255] = 1, [0 ... 31] = 6, ['\n'] = 2, ['"'] = 2, ['\\'] = 2, [127] = 6,
+/* How many bytes longer a byte becomes inside a string: a control character is written as six, the
+ * three that have a short form as two. */
+static const unsigned char escape_extra[256] = {
+    [0 ... 9] = 5, ['\n'] = 1, [11 ... 31] = 5, ['"'] = 1, ['\\'] = 1, [127] = 5,
 };
 
 size_t jsonw_escaped_len(const char *text, size_t len)
 {
-    size_t total = 0;
+    size_t total = len;
 
     for (size_t i = 0; i < len; i++)
-        total += escaped_len[(unsigned char)text[i]];
+        total += escape_extra[(unsigned char)text[i]];
     return total;
 }
 
@@ -46,7 +46,7 @@ static char *put_escaped(char *out, unsigned char c)
     static const char hex[] = "0123456789abcdef";
     const char unicode[] = { '\\', 'u', '0', '0', hex[c >> 4], hex[c & 15] };
 
-    if (escaped_len[c] == 6) {
+    if (escape_extra[c] == 5) {
         memcpy(out, unicode, sizeof(unicode));
         return out + sizeof(unicode);
     }
@@ -72,7 +72,7 @@ static void add_quoted(struct jsonw *j, const char *text, size_t len)
         return;
     }
     for (size_t i = 0; i < len; i++) {
-        if (escaped_len[(unsigned char)text[i]] == 1)
+        if (!escape_extra[(unsigned char)text[i]])
             *out++ = text[i];
         else
             out = put_escaped(out, (unsigned char)text[i]);

@@ -10,12 +10,12 @@
 
 #define RESULT_SCHEMA 1
 
-/* As text when it is text; as base64 when it is not, or when escapes would make it longer than
- * that. */
+/* As text when it is text; as base64 when it is not, or when most of it are control characters,
+ * each of which would take six bytes. */
 static bool is_best_as_text(const struct output *out)
 {
     return text_is_utf8(out->data, out->len) &&
-           (out->len < 64 || jsonw_escaped_len(out->data, out->len) <= out->len / 3 * 4);
+           (out->len < 64 || jsonw_escaped_len(out->data, out->len) <= 2 * out->len);
 }
 
 static void put_output(struct jsonw *j, const char *name, const struct output *out)
