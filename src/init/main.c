@@ -91,7 +91,7 @@ static void start_program(struct init *init)
         err_set_errno(&err, "init", "cannot watch for the program's end");
         fail(init, &err);
     }
-    prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+    prctl(PR_SET_DUMPABLE, plan_leaves_out(init->in.plan, "undumpable"), 0, 0, 0);
     watch_init(&init->watch, &init->in);
     init->io_before = report_io(&init->in);
     report->ready_us = clock_now_us();
@@ -172,6 +172,8 @@ int main(void)
         fail(&init, &err);
     start_program(&init);
     state = supervise(&init);
+    if (init.watch.active)
+        watch_look(&init.watch);
     report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);
     init.report->state = state;

@@ -72,8 +72,10 @@ static int launch_main(void *context)
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
-    syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (!plan_leaves_out(launch->plan, "own-session"))
+        setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
+    if (!plan_leaves_out(launch->plan, "close-descriptors"))
+        syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
     execute(launch->plan, launch->plan->argv[0]);
     launch->sys_errno = errno;
     _exit(127);

@@ -50,26 +50,23 @@ static uint64_t ticks_used(const char *stat_line)
     return user + strtoull(end, NULL, 10);
 }
 
-/* Private resident pages: resident minus shared, so that libraries are not counted many times. */
-static uint64_t private_pages(const char *statm)
+/* A field of /proc/PID/status in kilobytes. */
+static uint64_t status_field(const char *status, const char *name)
 {
-    char *end;
-    uint64_t resident, shared;
+    const char *at = strstr(status, name);
 
-    strtoull(statm, &end, 10);
-    resident = strtoull(end, &end, 10);
-    shared = strtoull(end, NULL, 10);
-    return resident > shared ? resident - shared : 0;
+    return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
+/* Anonymous and shared memory; not pages of files, which libraries share many times over. */
 static void add_process(struct totals *totals, int proc_fd, const char *pid)
 {
-    char path[64], text[1024];
+    char path[64], text[4096];
     const uint64_t tick_us = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 
-    snprintf(path, sizeof(path), "%.16s/statm", pid);
+    snprintf(path, sizeof(path), "%.16s/status", pid);
     if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
-        totals->memory += private_pages(text) * (uint64_t)sysconf(_SC_PAGESIZE);
+        totals->memory += status_field(text, "\nRssAnon:") + status_field(text, "\nRssShmem:");
     snprintf(path, sizeof(path), "%.16s/stat", pid);
     if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
         totals->cpu_us += ticks_used(text) * tick_us;
@@ -99,6 +96,7 @@ enum init_limit watch_look(struct watch *watch)
                          (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
     if (watch->scratch_fd >= 0 && fstatfs(watch->scratch_fd, &fs) == 0)
         totals.memory += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+    watch->cpu_used_us = totals.cpu_us;
     if (totals.memory > watch->peak_memory)
         watch->peak_memory = totals.memory;
     if (totals.processes > watch->peak_processes)
@@ -113,4 +111,7 @@ void watch_report(const struct watch *watch, struct init_report *report)
     if (watch->peak_memory > report->peak_memory_bytes)
         report->peak_memory_bytes = watch->peak_memory;
     report->peak_processes = watch->peak_processes ? watch->peak_processes : 1;
+    /* What is still alive at the end was not waited for, and is in no other sum. */
+    if (watch->cpu_used_us > report->cpu_user_us + report->cpu_system_us)
+        report->cpu_user_us = watch->cpu_used_us - report->cpu_system_us;
 }

@@ -14,6 +14,7 @@ struct watch {
     int scratch_fd;
     uint64_t memory_bytes, cpu_us; /* limits; LIMIT_NONE when there is none */
     uint64_t peak_memory, peak_processes;
+    uint64_t cpu_used_us; /* at the last look */
 };
 
 void watch_init(struct watch *watch, const struct inside *in);

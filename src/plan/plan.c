@@ -111,3 +111,17 @@ bool plan_list_has(const char *list, const char *name)
             return true;
     return false;
 }
+
+#ifdef SBR_TEST_HOOKS
+bool plan_leaves_out(const struct plan *plan, const char *defence)
+{
+    return plan_list_has(plan->test_without, defence);
+}
+#else
+bool plan_leaves_out(const struct plan *plan, const char *defence)
+{
+    (void)plan;
+    (void)defence;
+    return false;
+}
+#endif

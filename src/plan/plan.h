@@ -118,6 +118,9 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
 /* True when `name` is an element of the comma-separated `list`, which may be NULL. */
 bool plan_list_has(const char *list, const char *name);
 
+/* True in a build with test hooks when a test wants the plan without this defence. */
+bool plan_leaves_out(const struct plan *plan, const char *defence);
+
 const char *op_name(enum op_kind kind);
 
 /* The steps in order, for people and for golden tests; the caller frees it; NULL without memory. */

@@ -54,6 +54,7 @@ static const struct {
     const char *path;
     bool directory;
 } proc_masks[] = {
+    { "proc/cmdline", false }, /* the kernel's own, where people put secrets */
     { "proc/acpi", true },         { "proc/asound", true },       { "proc/interrupts", false },
     { "proc/kallsyms", false },    { "proc/kcore", false },       { "proc/key-users", false },
     { "proc/keys", false },        { "proc/kpagecgroup", false }, { "proc/kpagecount", false },

@@ -21,11 +21,6 @@ static const struct confiner *const steps[] = {
 /* clang-format on */
 
 #ifdef SBR_TEST_HOOKS
-static bool step_is_left_out(const struct inside *in, const char *name)
-{
-    return plan_list_has(in->plan->test_without, name);
-}
-
 static int fail_on_request(const struct inside *in, const char *name, sbr_error *err)
 {
     if (!plan_list_has(in->plan->test_fail, name))
@@ -33,13 +28,6 @@ static int fail_on_request(const struct inside *in, const char *name, sbr_error 
     return err_set(err, SBR_E_SYSTEM, name, "failed because a test asked for it");
 }
 #else
-static bool step_is_left_out(const struct inside *in, const char *name)
-{
-    (void)in;
-    (void)name;
-    return false;
-}
-
 static int fail_on_request(const struct inside *in, const char *name, sbr_error *err)
 {
     (void)in;
@@ -67,7 +55,7 @@ static int take_step(struct inside *in, const struct confiner *step, struct step
 int confine_self(struct inside *in, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-        if (!step_is_left_out(in, steps[i]->name) &&
+        if (!plan_leaves_out(in->plan, steps[i]->name) &&
             take_step(in, steps[i], &in->times[i], err) < 0)
             return err->code;
     return 0;

@@ -29,7 +29,7 @@ int mount_clone(int dir_fd, const char *path, uint64_t attributes)
                                     OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
                                         AT_SYMLINK_NOFOLLOW | (*path ? 0 : AT_EMPTY_PATH));
 
-    if (fd < 0 || (attributes && set_attributes(fd, AT_RECURSIVE, attributes) < 0))
+    if (fd < 0 || set_attributes(fd, AT_RECURSIVE, attributes) < 0)
         return -1;
     return take_fd(fd);
 }

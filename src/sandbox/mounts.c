@@ -1,10 +1,10 @@
 /* The private root: built from nothing on a tmpfs, then the host's tree is let go.
  *
  *   (1) Sources on the host are opened by descriptor, without following a link at their end, and
- *       devices are checked for their type and numbers: a /dev/null that is something else is
- * refused. (2) Every mount is nosuid; all but the device nodes are nodev; what comes from the host
- * is read-only and private, so that later mounts of the host do not appear inside. (3) After
- * pivot_root the old tree is detached, so no path and no ".." leads back to it. */
+ *       devices are checked for their type and numbers: a /dev/null that is something else is refused.
+ *   (2) Every mount is nosuid, and all but the device nodes are nodev; what comes from the host is
+ *       read-only and private, so that later mounts of the host do not appear inside.
+ *   (3) After pivot_root the old tree is detached, so no path and no ".." leads back to it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
@@ -107,7 +107,10 @@ int mount_pass(const struct plan *plan, int fds[FD_MAX_PASSED], size_t *ret_n, s
 
 static int perform_device(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    scoped_fd int tree = mount_clone(AT_FDCWD, op->from, 0);
+    /* Read-only keeps the host's node as it is, times and mode; the device behind it stays
+     * writable. */
+    scoped_fd int tree =
+        mount_clone(AT_FDCWD, op->from, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     struct stat st;
 
     (void)in;
@@ -138,8 +141,7 @@ static int perform_proc(struct inside *in, const struct plan_op *op, sbr_error *
 {
     static const char *const whole[] = { NULL };
     static const char *const processes[] = { "subset=pid", NULL };
-    uint64_t read_only =
-        plan_list_has(in->plan->test_without, "read-only-proc") ? 0 : MOUNT_ATTR_RDONLY;
+    uint64_t read_only = plan_leaves_out(in->plan, "read-only-proc") ? 0 : MOUNT_ATTR_RDONLY;
     scoped_fd int proc = mount_new("proc", op->flags & OP_PID_ONLY ? processes : whole,
                                    ATTR_BASE | MOUNT_ATTR_NOEXEC | read_only);
 

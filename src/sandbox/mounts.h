@@ -8,7 +8,7 @@
 #include "sandbox/confiner.h"
 
 /* A detached copy of the host's tree at `path`, with `attributes` set on all of it; fd or -1.
- * With attributes it is private too: mounts that the host makes later do not appear in it. */
+ * Private: mounts that the host makes later do not appear in it. */
 int mount_clone(int dir_fd, const char *path, uint64_t attributes);
 
 /* A new filesystem, not attached yet; options are "key=value" strings, NULL-terminated; fd or -1.

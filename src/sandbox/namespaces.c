@@ -85,8 +85,7 @@ static int namespaces_apply(struct inside *in, sbr_error *err)
         return err->code;
     if (plan->namespaces & CLONE_NEWUTS && sethostname(plan->hostname, strlen(plan->hostname)) < 0)
         return err_set_errno(err, "namespaces", "cannot set the host name");
-    if (plan->namespaces & CLONE_NEWUSER &&
-        !plan_list_has(plan->test_without, "no-user-namespaces"))
+    if (plan->namespaces & CLONE_NEWUSER && !plan_leaves_out(plan, "no-user-namespaces"))
         return forbid_user_namespaces(err);
     return 0;
 }

@@ -1,0 +1,119 @@
+"""Set-up that fails at step n, for every n: the program did not run, and nothing is left.
+
+Part 8 of the contract: a protection that cannot be set up stops the run.
+"""
+import os
+import pathlib
+import re
+
+import pytest
+
+import support
+from harness import callers, json_error
+
+SOURCES = support.REPO / "src/sandbox"
+STEP_NAMES = {symbol: name for path in SOURCES.glob("*.c") for symbol, name in re.findall(
+    r'struct confiner (\w+) = \{\s*"([\w-]+)"', path.read_text(encoding="utf-8"))}
+# As the table of confine.c has them: a step that is added there is tried here.
+STEPS = [STEP_NAMES[symbol] for symbol in re.findall(
+    r"^\s*&(\w+),", (SOURCES / "confine.c").read_text(encoding="utf-8"), re.MULTILINE)]
+
+
+def stages(step):
+    """Where the error may come from.  An init that ends before its ids are mapped is found out by
+    whoever maps them, or tells itself, whichever comes first."""
+    return (step, "ids") if step == STEPS[0] or step == "namespaces" else (step,)
+CODE = "print('the program ran')"
+
+
+def fail(step, *words, caller, json_form=True):
+    env = {"SANDBOX_RUN_TEST_FAIL": step}
+    line = ["run", "--lang", "python", "--code", CODE, *words]
+    if json_form:
+        return support.result_of(*line, caller=caller, hooks=True, env=env)
+    return support.sandbox_run(*line, caller=caller, hooks=True, env=env)
+
+
+def test_the_table_of_steps_was_found():
+    assert {"namespaces", "mounts", "cgroup", "program", "rlimits", "identity", "no-new-privs",
+            "landlock", "seccomp"} <= set(STEPS)
+    assert STEPS[-1] == "seccomp", "the filter forbids what the others need"
+
+
+@callers
+@pytest.mark.parametrize("step", STEPS)
+def test_a_failed_step_is_an_error_of_ours_and_names_the_step(step, caller):
+    result = fail(step, caller=caller)
+    assert result["_status"] == 125
+    assert (result["success"], result["outcome"]) == (False, "internal_error")
+    assert json_error(result)["stage"] in stages(step)
+    if json_error(result)["stage"] == step:
+        assert json_error(result)["message"] == "failed because a test asked for it"
+    assert "stdout" not in result and result["_stderr"] == b""
+
+
+@callers
+@pytest.mark.parametrize("step", STEPS)
+def test_a_failed_step_is_told_in_one_sentence(step, caller):
+    done = fail(step, caller=caller, json_form=False)
+    lines = done.stderr.decode().splitlines()
+    assert done.returncode == 125
+    assert done.stdout == b"", "the program ran"
+    assert len(lines) == 1 and any(f"{stage}: " in lines[0] for stage in stages(step)), lines
+
+
+@callers
+@pytest.mark.parametrize("step", STEPS)
+def test_the_program_does_not_run_after_a_failed_step(scene, step, caller):
+    """Where its effect would be seen: on its stdout, and as an exit status of its own."""
+    done = support.sandbox_run("exec", "--volume", f"{scene.tools}:/attacks", "--", "sh", "-c",
+                               "echo ran; exit 42", caller=caller, hooks=True,
+                               env={"SANDBOX_RUN_TEST_FAIL": step})
+    assert (done.returncode, done.stdout) == (125, b"")
+
+
+@callers
+def test_the_program_runs_when_no_step_fails(caller):
+    done = support.sandbox_run("exec", "--", "sh", "-c", "echo ran; exit 42", caller=caller,
+                               hooks=True)
+    assert (done.returncode, done.stdout) == (42, b"ran\n")
+
+
+@callers
+@pytest.mark.parametrize("step", STEPS)
+def test_nothing_is_mounted_on_the_host_after_a_failed_step(step, caller):
+    """Processes and control groups are looked at after every test."""
+    before = pathlib.Path("/proc/self/mountinfo").read_text()
+    fail(step, caller=caller)
+    assert pathlib.Path("/proc/self/mountinfo").read_text() == before
+
+
+@callers
+@pytest.mark.parametrize("step", STEPS)
+def test_a_release_build_knows_no_such_switch(step, caller):
+    env = {"SANDBOX_RUN_TEST_FAIL": step, "SANDBOX_RUN_TEST_WITHOUT": step}
+    result = support.result_of("exec", "--", "grep", "-E", "^(Seccomp|NoNewPrivs):",
+                               "/proc/self/status", caller=caller, env=env)
+    assert result["stdout"].split() == ["NoNewPrivs:", "1", "Seccomp:", "2"]
+
+
+def test_the_release_build_holds_no_word_of_the_switches():
+    image = support.SANDBOX_RUN.read_bytes()
+    assert b"SANDBOX_RUN_TEST" not in image
+    assert b"SANDBOX_RUN_TEST" in support.SANDBOX_RUN_HOOKS.read_bytes()
+
+
+@callers
+def test_an_ordinary_user_without_control_groups_is_refused_unless_it_is_said(caller):
+    if caller == support.Callers.ROOT:
+        result = support.result_of("exec", "--", "true", caller=caller)
+        assert result["isolation"] == {**result["isolation"], "tier": "container", "missing": []}
+        return
+    line = support.command("exec", "--json", "--", "echo", "ran", caller=caller)
+    line.remove("--allow-degraded")
+    done = support.subprocess.run(line, stdout=support.subprocess.PIPE, check=False,
+                                  stderr=support.subprocess.PIPE, timeout=support.DEADLINE)
+    if os.access("/sys/fs/cgroup/cgroup.procs", os.W_OK):
+        pytest.skip("this user has a control group")
+    assert done.returncode == 125 and b"ran" not in done.stdout
+    assert b"missing:" in done.stdout and b"--allow-degraded" in done.stdout

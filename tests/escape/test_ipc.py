@@ -1,0 +1,120 @@
+"""Objects that two sandboxes could meet by: threat 20.  Two run at once; one makes, one looks."""
+import os
+
+import pytest
+
+import support
+from harness import NO_ROOT, callers, root_only, run_attack, running
+
+KEY = hex(0x5b000000 | os.getpid() & 0xffff)
+NAME = f"sandbox-run-meeting-{os.getpid()}"
+
+# Kind, name, and the layers that keep two runs apart.
+MEETINGS = [
+    ("shm", KEY, ("ipc-namespace",)),
+    ("sem", KEY, ("ipc-namespace",)),
+    ("msg", KEY, ("ipc-namespace",)),
+    # Landlock knows no rule for the file system of queues, so none can be made; two layers again.
+    ("queue", f"/{NAME}", ("ipc-namespace", "landlock")),
+    ("abstract", NAME, ("network-namespace", "landlock")),
+    ("file", f"/tmp/{NAME}", NO_ROOT),
+    ("file", f"/dev/shm/{NAME}", NO_ROOT),
+]
+KINDS = [kind + name.rpartition("/")[0].replace("/", " ") for kind, name, _ in MEETINGS]
+
+
+@callers
+@pytest.mark.parametrize("kind, name, _layers", MEETINGS, ids=KINDS)
+def test_two_runs_do_not_meet(scene, kind, name, _layers, caller):
+    with running(scene, "hold", kind, name, caller=caller) as one:
+        assert one.read_line().startswith("NOT EACCES" if kind == "queue" else "READY")
+        answer = run_attack(scene, "find", kind, name, caller=caller)
+    assert answer.error in ("ENOENT", "ECONNREFUSED", "EACCES"), answer
+
+
+@root_only
+def test_two_runs_do_not_meet_at_a_queue_without_landlock(scene):
+    with running(scene, "hold", "queue", f"/{NAME}", without=("landlock",)) as one:
+        assert one.read_line().startswith("READY")
+        answer = run_attack(scene, "find", "queue", f"/{NAME}", without=("landlock",))
+    assert answer.error == "ENOENT", answer
+
+
+@root_only
+@pytest.mark.parametrize("kind, name, layers", MEETINGS, ids=KINDS)
+def test_two_runs_meet_without_the_layers(scene, kind, name, layers):
+    with running(scene, "hold", kind, name, without=layers) as one:
+        assert one.read_line().startswith("READY")
+        answer = run_attack(scene, "find", kind, name, without=layers)
+    assert answer.got, answer
+
+
+@root_only
+@pytest.mark.parametrize("layer", ["network-namespace", "landlock"])
+def test_one_layer_alone_keeps_abstract_names_apart(scene, layer):
+    without = tuple({"network-namespace", "landlock"} - {layer})
+    with running(scene, "hold", "abstract", NAME, without=without) as one:
+        assert one.read_line().startswith("READY")
+        answer = run_attack(scene, "find", "abstract", NAME, without=without)
+    assert answer.error in ("ECONNREFUSED", "EPERM"), answer
+
+
+@callers
+@pytest.mark.parametrize("kind, name, _layers", MEETINGS, ids=KINDS)
+def test_an_object_is_gone_after_its_run(scene, kind, name, _layers, caller):
+    with running(scene, "hold", kind, name, caller=caller) as one:
+        one.read_line()
+        one.process.kill()
+        one.process.wait()
+    answer = run_attack(scene, "find", kind, name, caller=caller)
+    assert answer.error in ("ENOENT", "ECONNREFUSED", "EACCES"), answer
+
+
+LOCKS = ["flock", "posix", "ofd", "lease", "notify"]
+
+
+@callers
+@pytest.mark.parametrize("kind", LOCKS)
+def test_the_strict_policy_has_no_locks_on_shared_files(scene, kind, caller):
+    target = "/usr/bin" if kind == "notify" else "/attacks/attack"
+    answer = run_attack(scene, "lock", kind, target, caller=caller,
+                        options=("--policy", "strict"))
+    assert answer.error == "EPERM", answer
+
+
+@root_only
+def test_two_runs_meet_over_a_lock_in_the_default_policy_and_not_in_the_strict_one(scene):
+    """Documented: databases need locks.  The strict policy is for those who mind."""
+    with running(scene, "hold", "lock", "/attacks/attack") as one:
+        assert one.read_line().startswith("READY")
+        answer = run_attack(scene, "find", "lock", "/attacks/attack")
+        assert answer.got, answer
+        answer = run_attack(scene, "find", "lock", "/attacks/attack",
+                            options=("--policy", "strict"))
+        assert answer.error == "EPERM", answer
+
+
+@callers
+@pytest.mark.parametrize("kind, name, _layers", MEETINGS[:5], ids=KINDS[:5])
+def test_the_strict_policy_has_no_such_objects(scene, kind, name, _layers, caller):
+    answer = run_attack(scene, "find", kind, name, caller=caller, options=("--policy", "strict"))
+    assert answer.error in ("ENOSYS", "EBADF", "EPERM", "EAFNOSUPPORT"), answer
+
+
+@callers
+def test_nothing_of_the_hosts_shared_memory_is_visible(scene, caller):
+    path = f"/dev/shm/{NAME}-host"
+    with open(path, "w", encoding="utf-8"):
+        os.chmod(path, 0o666)
+    try:
+        assert run_attack(scene, "read", path, caller=caller).error == "ENOENT"
+    finally:
+        os.unlink(path)
+
+
+@callers
+def test_no_semaphore_or_queue_of_the_host_is_listed(caller):
+    code = ("for name in 'shm', 'sem', 'msg':\n"
+            "    try: print(len(open('/proc/sysvipc/' + name).read().splitlines()) - 1)\n"
+            "    except OSError: print(0)\n")
+    assert support.python(code, caller=caller)["stdout"] == "0\n0\n0\n"
