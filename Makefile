@@ -69,8 +69,7 @@ coverage: ## how much of src/ the unit and blackbox tests reach; fails below 80 
 	@rm -rf build-coverage
 	$(call configure,build-coverage,--buildtype=debug -Db_coverage=true -Dtest_hooks=true)
 	$(call compile,build-coverage)
-	@$(PYTHON) tests/run.py --suite unit --suite blackbox \
-		--build build-coverage --test-build build-coverage $(CHECK_ARGS)
+	@tests/coverage.sh build-coverage $(CHECK_ARGS)
 	@$(PYTHON) /usr/bin/gcovr --root . --filter src/ --object-directory build-coverage \
 		--txt build-coverage/coverage.txt --print-summary --fail-under-line 80 build-coverage
 	@echo 'per file: build-coverage/coverage.txt'

@@ -39,11 +39,17 @@ def command(*args, caller=None, hooks=False):
     return prefix + [program] + words
 
 
+def environment(extra=None):
+    """An empty environment but for the path, and for where a coverage build keeps its counters."""
+    kept = {name: os.environ[name] for name in ("SANDBOX_RUN_TEST_WRITABLE",) if name in os.environ}
+    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **kept, **(extra or {})}
+
+
 def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, **kwargs):
     """Runs to the end; returns the CompletedProcess with bytes."""
     return subprocess.run(command(*args, caller=caller, hooks=hooks), input=stdin,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
-                          env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **(env or {})}, **kwargs)
+                          env=environment(env), **kwargs)
 
 
 def result_of(*args, **kwargs):

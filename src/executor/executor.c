@@ -71,6 +71,7 @@ static void read_test_hooks(struct plan_input *in)
 #ifdef SBR_TEST_HOOKS
     in->test_without = getenv("SANDBOX_RUN_TEST_WITHOUT");
     in->test_fail = getenv("SANDBOX_RUN_TEST_FAIL");
+    in->test_writable = getenv("SANDBOX_RUN_TEST_WRITABLE");
 #else
     (void)in;
 #endif

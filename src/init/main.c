@@ -37,9 +37,14 @@ struct init {
     pid_t program;
 };
 
+/* There in a coverage build only. */
+extern void __gcov_dump(void) __attribute__((weak));
+
 /* The only way out. */
 static void __attribute__((noreturn)) init_exit(int status)
 {
+    if (__gcov_dump)
+        __gcov_dump();
     _exit(status);
 }
 

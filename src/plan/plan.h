@@ -40,6 +40,7 @@ enum op_kind {
 /* The supervisor, being root, clones the tree and hands it over: inside, as the user of the run, a
  * path through a private directory of root's could not be walked. */
 #define OP_PASSED 8u
+#define OP_WRITABLE 16u /* only a build with test hooks plans it */
 
 struct plan_op {
     enum op_kind kind;

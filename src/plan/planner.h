@@ -20,6 +20,8 @@ struct plan_input {
     const struct features *features;
     const char *test_without; /* see struct plan */
     const char *test_fail;
+    const char
+        *test_writable; /* a host directory that the inside may write to: coverage counters */
 };
 
 /* Everything in the input must outlive the plan. */

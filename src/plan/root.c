@@ -145,6 +145,16 @@ static int plan_volumes(struct plan *plan, const struct plan_input *in, sbr_erro
     return 0;
 }
 
+/* A coverage build leaves its counters where the host finds them, under the same name. */
+static int plan_test_tree(struct plan *plan, const char *path, sbr_error *err)
+{
+    struct plan_op bind = { .kind = OP_BIND, .flags = OP_WRITABLE, .from = path, .to = path + 1 };
+
+    if (plan->n_rules && plan->n_rules < PLAN_MAX_RULES)
+        plan->rules[plan->n_rules++] = (struct plan_rule){ path, ACCESS_WRITE };
+    return plan_add_op(plan, bind, err);
+}
+
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
@@ -152,6 +162,8 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
         add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_proc(plan, in, err) < 0 ||
         add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
+        return err->code;
+    if (in->test_writable && plan_test_tree(plan, in->test_writable, err) < 0)
         return err->code;
     return plan_volumes(plan, in, err);
 }

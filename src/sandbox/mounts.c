@@ -69,8 +69,9 @@ static int take_passed_tree(struct inside *in)
 
 static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
+    uint64_t attributes = op->flags & OP_WRITABLE ? ATTR_BASE : ATTR_BIND;
     scoped_fd int tree =
-        op->flags & OP_PASSED ? take_passed_tree(in) : mount_clone(AT_FDCWD, op->from, ATTR_BIND);
+        op->flags & OP_PASSED ? take_passed_tree(in) : mount_clone(AT_FDCWD, op->from, attributes);
     struct stat st;
 
     if (tree < 0 && errno == ENOENT && op->flags & OP_OPTIONAL)

@@ -1,0 +1,188 @@
+"""Help, version, mistakes and their advice; plan and doctor."""
+import json
+import os
+import pathlib
+import re
+import subprocess
+
+import pytest
+
+import support
+from support import sandbox_run
+from waiting import on_terminal
+
+COMMANDS = ["run", "exec", "plan", "doctor"]
+
+
+@pytest.mark.parametrize("words", [["--help"], ["-h"], ["help"]])
+def test_help_teaches_with_examples(caller, words):
+    done = sandbox_run(*words, caller=caller)
+    text = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert all(f"\n  {command}" in text for command in COMMANDS)
+    assert text.count("\n  sandbox-run ") >= 4 and "124" in text and "128+n" in text
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_of_its_own(command):
+    texts = {sandbox_run(*words).stdout for words in ([command, "--help"], [command, "-h"],
+                                                      ["help", command])}
+    text, = texts
+    assert sandbox_run(command, "--help").returncode == 0
+    assert text.startswith(f"sandbox-run {command} ".encode())
+
+
+def test_the_help_names_every_limit_with_its_preset():
+    text = sandbox_run("run", "--help").stdout.decode()
+    for option in ("timeout", "cpu-time", "memory", "cpus", "pids", "disk", "inodes", "open-files",
+                   "max-output", "grace"):
+        assert re.search(rf"--{option} .*\(\w+\)", text), option
+
+
+def test_the_examples_of_the_help_work(folder):
+    (folder / "hello.py").write_text("import sys; print(sys.argv[1:])")
+    text = sandbox_run("run", "--help").stdout.decode()
+    assert "sandbox-run hello.py -- first second" in text
+    done = sandbox_run("hello.py", "--", "first", "second", cwd=folder)
+    assert done.stdout == b"['first', 'second']\n"
+
+
+def test_help_for_no_such_command_is_an_error():
+    done = sandbox_run("help", "nonsense")
+    assert done.returncode == 127 and b"nonsense" in done.stderr
+
+
+@pytest.mark.parametrize("words", [["--version"], ["-V"], ["run", "--version"]])
+def test_the_version_is_told(words):
+    done = sandbox_run(*words)
+    assert done.returncode == 0
+    assert re.fullmatch(rb"sandbox-run \d+\.\d+\.\d+ \(\w+\)\n", done.stdout)
+
+
+def test_on_a_terminal_without_arguments_there_is_help():
+    status, seen = on_terminal(stdin="terminal")
+    assert status == 0 and b"Commands:" in seen
+
+
+@pytest.mark.parametrize("words, near", [
+    (["run", "--timout", "3s", "x.py"], "--timeout"),
+    (["run", "--memroy=1g", "x.py"], "--memory"),
+    (["exec", "--jsn", "--", "true"], "--json"),
+    (["doctor", "--jsom"], "--json"),
+])
+def test_an_unknown_option_is_answered_with_the_nearest(words, near):
+    done = sandbox_run(*words)
+    assert (done.returncode, done.stdout) == (125, b"")
+    assert f"did you mean {near}?" in done.stderr.decode()
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_a_far_away_option_is_answered_with_help():
+    done = sandbox_run("run", "--frobnicate", "x.py")
+    assert done.returncode == 125 and b"--help" in done.stderr
+
+
+@pytest.mark.parametrize("word, near", [("rnu", "run"), ("exce", "exec"), ("doctr", "doctor"),
+                                        ("paln", "plan")])
+def test_an_unknown_command_is_answered_with_the_nearest(word, near):
+    done = sandbox_run(word)
+    assert (done.returncode, done.stdout) == (127, b"")
+    assert f"sandbox-run {near}`" in done.stderr.decode()
+
+
+@pytest.mark.parametrize("words", [
+    ["run", "--json=yes", "x.py"], ["run", "--lang"], ["run", "-l"], ["run", "-Z"],
+    ["run", "--", ""], ["run", ""], ["exec", "--lang", "sh", "--", "true"],
+])
+def test_a_misused_option_is_refused(words):
+    done = sandbox_run(*words)
+    assert (done.returncode in (125, 127)) and done.stdout == b""
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_letters_may_be_joined(root):
+    done = sandbox_run("run", "-qlsh", "-cecho joined")
+    assert done.stdout == b"joined\n"
+
+
+def test_a_program_on_a_terminal_without_any_program_is_refused():
+    status, seen = on_terminal("run", "--lang", "python", stdin="terminal")
+    assert status == 125 and b"no program" in seen
+
+
+def test_a_plan_can_be_read_without_being_run(caller, folder):
+    words = ["plan", "--timeout", "9s", "--env", "A=b", "--workdir", "/tmp", "-v",
+             f"{folder}:/data", "--lang", "python", "--code", "print('never')", "--", "arg"]
+    text = sandbox_run(*words, caller=caller)
+    assert text.returncode == 0 and text.stderr == b""
+    said = text.stdout.decode()
+    for part in ("isolation", "timeout 9s", "A=b", "/tmp", f"/data <- {folder}", "main.py arg"):
+        assert part in said, part
+    assert "\nnever" not in said
+
+
+def test_a_plan_as_json_is_one_object_and_always_the_same(caller):
+    words = ["plan", "--json", "--memory", "100m", "--lang", "sh", "--code", "true"]
+    first = sandbox_run(*words, caller=caller)
+    assert first.returncode == 0 and first.stdout == sandbox_run(*words, caller=caller).stdout
+    plan = json.loads(first.stdout)
+    assert plan["limits"]["memory_bytes"] == 100 << 20
+    assert {"user", "mount", "pid", "network", "ipc", "uts", "cgroup"} == set(plan["namespaces"])
+    assert plan["mounts"] and plan["uid"] == 1000
+    assert plan["cgroup"]["kind"] if caller == support.Callers.ROOT else plan["supervise"]
+
+
+def test_a_plan_needs_no_interpreter_input_but_a_known_language(caller):
+    done = sandbox_run("plan", "--lang", "nonsense", "--code", "", caller=caller)
+    assert (done.returncode, done.stdout) == (127, b"")
+
+
+def test_doctor_says_what_there_is_and_whether_a_run_works(caller):
+    done = sandbox_run("doctor", caller=caller)
+    text = done.stdout.decode()
+    for name in ("user namespaces", "memory limit", "process limit", "processor time", "seccomp",
+                 "landlock", "trial run", "python", "bash"):
+        assert re.search(rf"^(ok|weaker|missing) +{name} ", text, re.M), name
+    works = re.search(r"^ok +trial run ", text, re.M)
+    assert (done.returncode == 0) == bool(works)
+    assert done.stderr == b"" and "\x1b" not in text
+
+
+def test_doctor_is_content_where_a_container_run_works(root):
+    assert sandbox_run("doctor").returncode == 0
+    result = json.loads(sandbox_run("exec", "--json", "--", "true").stdout)
+    assert result["isolation"]["tier"] == "container"
+
+
+def test_doctor_gives_two_lines_that_mend_what_is_missing(caller):
+    done = sandbox_run("doctor", "--json", caller=caller)
+    report = json.loads(done.stdout)
+    assert report["works"] == (done.returncode == 0)
+    checks = {check["name"]: check for check in report["checks"]}
+    assert len(checks) == len(report["checks"]) >= 8
+    for check in report["checks"]:
+        assert check["state"] in ("ok", "weaker", "missing") and check["found"]
+        if check["name"] in ("memory limit", "process limit", "processor time"):
+            assert len(check["fix"]) == (2 if check["state"] == "missing" else 0), check
+    names = {path.stem for path in pathlib.Path(support.REPO, "languages").glob("*.yaml")}
+    assert {language["name"] for language in report["languages"]} == names
+
+
+def test_the_tool_works_from_anywhere_and_under_any_name(caller, folder):
+    link = folder / "another-name"
+    link.symlink_to(support.SANDBOX_RUN)
+    words = support.command("exec", "--", "echo", "here", caller=caller)
+    words[words.index(str(support.SANDBOX_RUN))] = "./another-name"
+    done = subprocess.run(words, cwd=folder, capture_output=True, timeout=20, env={}, check=False)
+    assert (done.returncode, done.stdout) == (0, b"here\n")
+
+
+def test_the_descriptors_we_were_given_do_not_reach_the_program(caller):
+    reader, writer = os.pipe()
+    try:
+        done = sandbox_run("exec", "--", "ls", "/proc/self/fd", caller=caller,
+                           pass_fds=[reader, writer])
+        assert done.stdout == b"0\n1\n2\n3\n"  # 3 is the directory that ls reads
+    finally:
+        os.close(reader)
+        os.close(writer)

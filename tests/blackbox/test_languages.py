@@ -1,0 +1,62 @@
+"""Every language proves itself with the selftest of its own file, on the real interpreter."""
+import pathlib
+
+import pytest
+import yaml
+
+import support
+from support import result_of
+
+LANGUAGES = [yaml.safe_load(path.read_text())
+             for path in sorted(pathlib.Path(support.REPO, "languages").glob("*.yaml"))]
+assert LANGUAGES
+
+
+def installed(language):
+    if not any(pathlib.Path(binary).exists() for binary in language["binaries"]):
+        pytest.skip(f"{language['name']} is not installed")
+
+
+def check(language, result):
+    test = language["selftest"]
+    assert (result["outcome"], result["exit_code"]) == ("exited", test.get("exit", 0)), result
+    assert (result["stdout"], result["stderr"]) == (test["stdout"], "")
+
+
+@pytest.fixture(params=LANGUAGES, ids=lambda language: language["name"])
+def language(request):
+    installed(request.param)
+    return request.param
+
+
+def test_a_language_passes_its_selftest_by_each_of_its_names(caller, language):
+    test = language["selftest"]
+    for name in [language["name"], *language.get("aliases", [])]:
+        check(language, result_of("run", "--lang", name, "--code", test["code"],
+                                  stdin=test.get("stdin", "").encode(), caller=caller))
+
+
+def test_a_language_is_known_by_its_extension_and_its_first_line(caller, language, folder):
+    test = language["selftest"]
+    stdin = test.get("stdin", "").encode()
+    source = pathlib.Path(language["source"])
+    for extension in language["extensions"]:
+        path = folder / f"{source.stem}{extension}"
+        path.write_text(test["code"])
+        check(language, result_of("run", path, stdin=stdin, caller=caller))
+    for shebang in language.get("shebangs", []):
+        for line in (f"#!/usr/bin/env {shebang}", f"#! /bin/{shebang} "):
+            result = result_of("run", "-", stdin=f"{line}\nexit 0\n".encode()
+                               if language["name"] != "python" else f"{line}\n".encode(),
+                               caller=caller)
+            assert result["success"], (line, result)
+
+
+def test_a_language_is_known_by_the_main_file_of_a_directory(caller, language, folder):
+    test = language["selftest"]
+    for main in language["mains"]:
+        project = folder / main.replace(".", "-")
+        project.mkdir()
+        (project / main).write_text(test["code"])
+        result = result_of("run", project, stdin=test.get("stdin", "").encode(), caller=caller)
+        assert result["exit_code"] == test.get("exit", 0), result

@@ -1,0 +1,87 @@
+"""The library as its header promises it: the example, threads, loops, cancellation, symbols."""
+import json
+import re
+import subprocess
+
+import pytest
+
+import support
+from conftest import PROGRAMS
+
+HEADER = support.REPO / "include" / "sandboxrun.h"
+LIBRARY = support.BUILD / "src" / "libsandboxrun.so"
+EXAMPLE = support.BUILD / "docs" / "example" / "example"
+
+
+def run(*words, caller=None, **kwargs):
+    as_user = caller == "user" and "root" in support.available_callers()
+    prefix = support.AS_ORDINARY if as_user else []
+    return subprocess.run([*prefix, *map(str, words)], capture_output=True, timeout=60, check=False,
+                          env={"LD_LIBRARY_PATH": str(LIBRARY.parent), "PATH": "/usr/bin:/bin"},
+                          **kwargs)
+
+
+def test_the_example_of_the_manual_runs(root):
+    done = run(EXAMPLE)
+    first, second = done.stdout.decode().splitlines()
+    assert done.returncode == 0 and done.stderr == b""
+    assert re.fullmatch(r"verdict 1, exit code 0, 0\.\d{3} s, 13 bytes: hello, world", first)
+    result = json.loads(second)
+    assert (result["outcome"], result["stdout"]) == ("exited", "hello, world\n")
+    assert (result["limits"]["wall_ms"], result["limits"]["memory_bytes"]) == (5000, 128 << 20)
+
+
+def test_the_example_says_why_it_cannot_run():
+    done = run(EXAMPLE, caller="user")
+    if done.returncode == 0:
+        pytest.skip("this ordinary user has a cgroup of its own")
+    assert (done.returncode, done.stdout) == (1, b"") and b"isolation" in done.stderr
+
+
+@pytest.fixture(scope="module")
+def program(session_folder):
+    target = session_folder / "library"
+    subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-g", "-pthread",
+                    f"-I{HEADER.parent}", PROGRAMS / "library.c", "-o", target,
+                    f"-L{LIBRARY.parent}", "-lsandboxrun"], check=True)
+    target.chmod(0o755)
+    return target
+
+
+def test_threads_loops_and_cancellation_do_not_disturb_each_other(caller, program):
+    done = run(program, *(["degraded"] if caller == "user" else []), caller=caller)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("compiler, flags", [
+    ("gcc", ["-std=c99", "-x", "c"]), ("gcc", ["-std=c17", "-x", "c"]),
+    ("g++", ["-std=c++98", "-x", "c++"]), ("g++", ["-std=c++20", "-x", "c++"]),
+    ("clang", ["-std=c99", "-x", "c"]),
+])
+def test_the_header_is_clean_in_c_and_cxx(compiler, flags):
+    if not support.have(compiler):
+        pytest.skip(f"{compiler} is not installed")
+    done = run(compiler, *flags, "-pedantic-errors", "-Wall", "-Wextra", "-Werror", "-fsyntax-only",
+               *(["-Wno-long-long"] if "c++98" in flags[0] else []), "-I", HEADER.parent, "-",
+               input=b"#include <sandboxrun.h>\n#include <sandboxrun.h>\nint x = SBR_OK;\n")
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def declared():
+    return set(re.findall(r"\b(sbr_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(),
+                                                     flags=re.S)))
+
+
+def test_the_library_exports_what_the_header_declares_and_nothing_else():
+    done = run("nm", "-D", "--defined-only", LIBRARY)
+    names = {line.split()[-1].split("@")[0] for line in done.stdout.decode().splitlines()
+             if line.split()[-2] in "TDBRWViu"}
+    assert names == declared() and len(names) >= 15
+
+
+def test_the_static_library_works_too(root, session_folder):
+    target = session_folder / "static-example"
+    subprocess.run(["gcc", f"-I{HEADER.parent}", support.REPO / "docs/example/example.c",
+                    LIBRARY.with_suffix(".a"), "-ljansson", "-pthread", "-o", target], check=True)
+    done = run(target)
+    assert (done.returncode, done.stderr) == (0, b"") and b"hello, world" in done.stdout
