@@ -13,6 +13,18 @@ static void err_fill(sbr_error *err, int code, int sys_errno, const char *stage)
     snprintf(err->stage, sizeof(err->stage), "%s", stage);
 }
 
+/* Names and values of strangers are quoted in messages: one line, and nothing for a terminal to
+ * obey. C1 controls are two bytes in UTF-8. */
+static void err_clean(char *text)
+{
+    for (unsigned char *p = (unsigned char *)text; *p; p++) {
+        if (*p < 0x20 || *p == 0x7f)
+            *p = '?';
+        else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+            p[0] = p[1] = '?';
+    }
+}
+
 int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *fmt, ...)
 {
     va_list args;
@@ -21,6 +33,7 @@ int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *f
     va_start(args, fmt);
     vsnprintf(err->message, sizeof(err->message), fmt, args);
     va_end(args);
+    err_clean(err->message);
     return code;
 }
 
@@ -34,6 +47,7 @@ int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(err->message, sizeof(err->message), fmt, args);
     va_end(args);
+    err_clean(err->message);
 
     used = strlen(err->message);
     snprintf(err->message + used, sizeof(err->message) - used, ": %s", strerror(saved));

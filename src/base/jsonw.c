@@ -26,10 +26,17 @@ static void new_line(struct jsonw *j)
         buf_add(&j->out, "  ", 2);
 }
 
-/* How many bytes longer a byte becomes inside a string: a control character is written as six, the
- * three that have a short form as two. */
+/* How many bytes longer a byte becomes inside a string: a control character is written as six, unless
+ * it has a short form of two. */
 static const unsigned char escape_extra[256] = {
-    [0 ... 9] = 5, ['\n'] = 1, [11 ... 31] = 5, ['"'] = 1, ['\\'] = 1, [127] = 5,
+    [0 ... 7] = 5, ['\b'] = 1,      ['\t'] = 1, ['\n'] = 1, [11] = 5,  ['\f'] = 1,
+    ['\r'] = 1,    [14 ... 31] = 5, ['"'] = 1,  ['\\'] = 1, [127] = 5,
+};
+
+/* The letter of a short form. */
+static const char escape_letter[256] = {
+    ['\b'] = 'b', ['\t'] = 't', ['\n'] = 'n',  ['\f'] = 'f',
+    ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\',
 };
 
 size_t jsonw_escaped_len(const char *text, size_t len)
@@ -51,7 +58,7 @@ static char *put_escaped(char *out, unsigned char c)
         return out + sizeof(unicode);
     }
     *out++ = '\\';
-    *out++ = c == '\n' ? 'n' : (char)c;
+    *out++ = escape_letter[c];
     return out;
 }
 

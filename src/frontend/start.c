@@ -144,16 +144,32 @@ static int present(const struct front *front, const sbr_result *result, sbr_erro
     return 0;
 }
 
+static void forget_readers(void *context, uint32_t events)
+{
+    struct front *front = context;
+
+    (void)events;
+    sink_done(&front->out);
+    sink_done(&front->err);
+}
+
 static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
 {
     struct monitor *m = &front->job->monitor;
+    uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000 + 1;
+    bool waiting = false;
     int r;
 
     if (loop_add(&m->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
-    do
+    do {
         r = monitor_turn(m, true, err);
-    while (r == 0);
+        /* Told to end, only readers are waited for: as long as the program would have had. */
+        if (r == 0 && m->state == DONE && front->signal && !waiting) {
+            waiting = true;
+            loop_set_timer(&m->loop, 0, clock_now_us() + grace_us, forget_readers, front);
+        }
+    } while (r == 0);
     return r < 0 ? r : monitor_take_result(m, ret, err);
 }
 

@@ -124,16 +124,34 @@ static bool reap(struct init *init)
     return ended;
 }
 
+/* To everything in this pid namespace but ourselves.  Without a namespace of our own -1 would mean the
+ * whole host, so there it is the program's session alone. */
+static void signal_all(const struct init *init, int number)
+{
+    kill(getpid() == 1 ? -1 : -init->program, number);
+}
+
+/* Ends what is left inside and waits for it, so that its use is counted. */
+static void end_rest(const struct init *init)
+{
+    signal_all(init, SIGKILL);
+    while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
+        continue;
+}
+
 /* False when the supervisor is gone. */
-static bool obey(void)
+static bool obey(const struct init *init, uint32_t *ret_order)
 {
     struct init_message message;
     ssize_t n = read(INIT_CONTROL, &message, sizeof(message));
 
+    *ret_order = 0;
     if (n < 0)
         return errno == EINTR || errno == EAGAIN;
-    if (n == (ssize_t)sizeof(message) && message.order == ORDER_TERMINATE)
-        kill(-1, SIGTERM); /* everything in this pid namespace but ourselves */
+    if (n == (ssize_t)sizeof(message))
+        *ret_order = message.order;
+    if (*ret_order == ORDER_TERMINATE)
+        signal_all(init, SIGTERM);
     return n > 0;
 }
 
@@ -141,16 +159,21 @@ static enum report_state supervise(struct init *init)
 {
     struct pollfd fds[] = { { .fd = init->child_fd, .events = POLLIN },
                             { .fd = INIT_CONTROL, .events = POLLIN } };
+    uint32_t order = 0;
 
     for (;;) {
         int n = poll(fds, ARRAY_LEN(fds), watch_interval(&init->watch));
 
         if (n < 0 && errno != EINTR)
             init_exit(1);
-        if (n == 0 && (init->report->limit = watch_look(&init->watch)) != 0)
+        /* By the clock, not only when nothing happens: a flood of dying orphans never lets it time
+         * out. */
+        if (watch_is_due(&init->watch) && (init->report->limit = watch_look(&init->watch)) != 0)
             return REPORT_LIMIT;
-        if (n > 0 && fds[1].revents && !obey())
+        if (n > 0 && fds[1].revents && !obey(init, &order))
             init_exit(1); /* the supervisor is gone: take everything with us */
+        if (order == ORDER_KILL)
+            return REPORT_KILLED;
         if (n > 0 && fds[0].revents && reap(init))
             return REPORT_EXITED;
     }
@@ -179,6 +202,7 @@ int main(void)
     state = supervise(&init);
     if (init.watch.active)
         watch_look(&init.watch);
+    end_rest(&init);
     report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);
     init.report->state = state;

@@ -9,6 +9,7 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
 
@@ -33,21 +34,24 @@ struct totals {
     uint64_t memory, cpu_us, processes;
 };
 
-/* Fields 14 and 15 of /proc/PID/stat are ticks, counted after the name, which may hold anything. */
-static uint64_t ticks_used(const char *stat_line)
+/* From the 14th field of /proc/PID/stat on, counted after the name, which may hold anything: ticks
+ * of the process (user, system) and of the children that it has waited for (user, system),
+ * priority, niceness, threads. */
+static void add_stat(struct totals *totals, const char *stat_line)
 {
+    const uint64_t tick_us = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
     const char *p = strrchr(stat_line, ')');
-    uint64_t user;
+    uint64_t fields[7] = { 0 };
     char *end;
 
     for (int field = 2; p && field < 14; field++) {
         p = strchr(p, ' ');
         p = p ? p + 1 : NULL;
     }
-    if (!p)
-        return 0;
-    user = strtoull(p, &end, 10);
-    return user + strtoull(end, NULL, 10);
+    for (size_t i = 0; p && i < ARRAY_LEN(fields); i++, p = end)
+        fields[i] = strtoull(p, &end, 10);
+    totals->cpu_us += (fields[0] + fields[1] + fields[2] + fields[3]) * tick_us;
+    totals->processes += fields[6];
 }
 
 /* A field of /proc/PID/status in kilobytes. */
@@ -62,15 +66,13 @@ static uint64_t status_field(const char *status, const char *name)
 static void add_process(struct totals *totals, int proc_fd, const char *pid)
 {
     char path[64], text[4096];
-    const uint64_t tick_us = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
 
     snprintf(path, sizeof(path), "%.16s/status", pid);
     if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
         totals->memory += status_field(text, "\nRssAnon:") + status_field(text, "\nRssShmem:");
     snprintf(path, sizeof(path), "%.16s/stat", pid);
     if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
-        totals->cpu_us += ticks_used(text) * tick_us;
-    totals->processes++;
+        add_stat(totals, text);
 }
 
 static void add_all(struct totals *totals, int proc_fd)
@@ -82,6 +84,16 @@ static void add_all(struct totals *totals, int proc_fd)
     while (dir && (entry = readdir(dir)))
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && strcmp(entry->d_name, "1") != 0)
             add_process(totals, proc_fd, entry->d_name);
+}
+
+bool watch_is_due(struct watch *watch)
+{
+    uint64_t now = clock_now_us();
+
+    if (!watch->active || now < watch->next_us)
+        return false;
+    watch->next_us = now + LOOK_EVERY_MS * 1000;
+    return true;
 }
 
 enum init_limit watch_look(struct watch *watch)

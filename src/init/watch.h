@@ -10,6 +10,7 @@
 
 struct watch {
     bool active;
+    uint64_t next_us;
     int proc_fd;
     int scratch_fd;
     uint64_t memory_bytes, cpu_us; /* limits; LIMIT_NONE when there is none */
@@ -20,6 +21,8 @@ struct watch {
 void watch_init(struct watch *watch, const struct inside *in);
 /* Milliseconds until the next look, for poll; -1 when nothing is watched. */
 int watch_interval(const struct watch *watch);
+/* True when it is time to look; moves the time on. */
+bool watch_is_due(struct watch *watch);
 /* Sums up; the limit that was passed, or 0: init then ends the run. */
 enum init_limit watch_look(struct watch *watch);
 /* Puts what was seen into the final report. */

@@ -75,19 +75,25 @@ static int range_error(enum sbr_limit which, const char *text, const char *reaso
                    def->option, text, reason, min, max);
 }
 
-int limits_set(struct limits *limits, enum sbr_limit which, uint64_t value, sbr_error *err)
+/* `text` is the value as it was given, for the sentence. */
+static int set_checked(struct limits *limits, enum sbr_limit which, uint64_t value,
+                       const char *text, sbr_error *err)
 {
     const struct limit_def *def = &limit_defs[which];
 
-    if (value < def->min || value > def->max) {
-        char text[32];
-
-        limits_format(which, value, text, sizeof(text));
+    if (value < def->min || value > def->max)
         return range_error(which, text, value < def->min ? "is too small" : "is too large", err);
-    }
     limits->value[which] = value;
     limits->given |= 1u << which;
     return 0;
+}
+
+int limits_set(struct limits *limits, enum sbr_limit which, uint64_t value, sbr_error *err)
+{
+    char text[32];
+
+    limits_format(which, value, text, sizeof(text));
+    return set_checked(limits, which, value, text, err);
 }
 
 static enum text_fault parse_in_unit(enum limit_unit unit, const char *text, uint64_t *ret)
@@ -112,7 +118,7 @@ int limits_set_text(struct limits *limits, enum sbr_limit which, const char *tex
 
     if (fault != TEXT_OK)
         return range_error(which, text, text_fault_reason(fault), err);
-    return limits_set(limits, which, value, err);
+    return set_checked(limits, which, value, text, err);
 }
 
 int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *err)

@@ -1,6 +1,7 @@
 /* sbr_request: check arguments, translate, no logic. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/scope.h"
 #include "job/request.h"
@@ -52,7 +53,7 @@ int sbr_request_set_env(sbr_request *req, const char *name, const char *value)
     scoped_free char *pair = NULL;
     sbr_error err;
 
-    if (!req || !name || !value)
+    if (!req || !name || !value || strchr(name, '='))
         return SBR_E_INVALID;
     if (asprintf(&pair, "%s=%s", name, value) < 0)
         return SBR_E_NO_MEMORY;

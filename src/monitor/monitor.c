@@ -19,6 +19,8 @@
 #include "base/log.h"
 #include "base/scope.h"
 
+#define KILL_PATIENCE_US 200000
+
 enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU };
 
 enum monitor_event {
@@ -75,11 +77,22 @@ static void note_stop(struct monitor *m, enum monitor_event event)
         m->seen.stop = reasons[event];
 }
 
+static enum monitor_state kill_init(struct monitor *m, enum monitor_event event)
+{
+    (void)event;
+    sandbox_kill(m->box);
+    return ENDING;
+}
+
 static enum monitor_state kill_all(struct monitor *m, enum monitor_event event)
 {
     note_stop(m, event);
     log_info("run", "ending everything inside");
-    sandbox_kill(m->box);
+    if (!program_runs(m))
+        return kill_init(m, event);
+    /* Init counts what it ends; should it be held up itself, it is ended without a count. */
+    sandbox_order_kill(m->box);
+    loop_set_timer(&m->loop, TIMER_GRACE, clock_now_us() + KILL_PATIENCE_US, grace_due, m);
     return ENDING;
 }
 
@@ -103,7 +116,7 @@ static transition *const transitions[N_STATES][N_EVENTS] = {
     /*              DEADLINE  CANCEL    GRACE     EXCESS    DEAD   */
     [RUNNING]  = {  ask,      ask,      stay,     kill_all, finish },
     [STOPPING] = {  stay,     kill_all, kill_all, kill_all, finish },
-    [ENDING]   = {  stay,     stay,     stay,     stay,     finish },
+    [ENDING]   = {  stay,     stay,     kill_init, stay,    finish },
     [DONE]     = {  stay,     stay,     stay,     stay,     stay   },
 };
 /* clang-format on */
@@ -271,9 +284,9 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .started_us = options->started_us };
     m->loop.epoll_fd = m->loop.timer_fd = -1;
     m->out = m->err = capture;
-    m->out.fd = box->out;
+    m->out.fd = take_fd(box->out);
     m->out.sink = options->out_sink;
-    m->err.fd = box->err;
+    m->err.fd = take_fd(box->err);
     m->err.sink = options->err_sink;
     m->feed = (struct feed){ .to = take_fd(box->in),
                              .from = options->stdin_fd,
@@ -293,19 +306,13 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     return watch_all(m, err);
 }
 
+/* At most one wait for each call, so that the caller can act when the run is over. */
 int monitor_turn(struct monitor *m, bool wait, sbr_error *err)
 {
-    bool idle;
-
-    if (m->state != DONE && loop_turn(&m->loop, wait) < 0)
+    if (loop_turn(&m->loop, wait) < 0)
         return err_set_errno(err, "monitor", "cannot wait for events");
-    if (m->state != DONE)
-        return 0;
-    idle =
-        (!m->out.sink || sink_is_idle(m->out.sink)) && (!m->err.sink || sink_is_idle(m->err.sink));
-    if (!idle && loop_turn(&m->loop, wait) < 0)
-        return err_set_errno(err, "monitor", "cannot wait for events");
-    return idle;
+    return m->state == DONE && (!m->out.sink || sink_is_idle(m->out.sink)) &&
+           (!m->err.sink || sink_is_idle(m->err.sink));
 }
 
 void monitor_cancel(struct monitor *m)

@@ -16,8 +16,10 @@ static __thread char *chunk_buffer;
 
 static void capture_close(struct capture *capture)
 {
-    if (capture->fd >= 0)
+    if (capture->fd >= 0) {
         loop_remove(capture->loop, capture->fd);
+        close(capture->fd);
+    }
     capture->fd = -1;
 }
 
@@ -112,5 +114,6 @@ void capture_finish(struct capture *capture, struct output *ret)
 
 void capture_done(struct capture *capture)
 {
+    capture_close(capture);
     buf_done(&capture->kept);
 }

@@ -16,7 +16,7 @@
 typedef void output_excess(void *context);
 
 struct capture {
-    int fd; /* borrowed from the sandbox; -1: at its end */
+    int fd; /* owned; -1: at its end */
     struct loop *loop;
     uint64_t max;
     uint64_t total;

@@ -29,7 +29,8 @@ enum init_fd {
 enum init_order {
     ORDER_MAPPED = 1, /* your ids are mapped: go on                        */
     ORDER_ENTER,      /* enter these cgroups, then run; carries descriptors */
-    ORDER_TERMINATE   /* ask everything inside to end                      */
+    ORDER_TERMINATE,  /* ask everything inside to end                      */
+    ORDER_KILL        /* end everything inside, report, exit               */
 };
 
 struct init_message {
@@ -41,6 +42,7 @@ enum report_state {
     REPORT_STARTING = 0,
     REPORT_FAILED,  /* `error` says which step; nothing was run                 */
     REPORT_RUNNING, /* since ready_us                                           */
+    REPORT_KILLED,  /* as ordered; everything but wait_status is filled          */
     REPORT_LIMIT,   /* supervision without cgroups found too much of `limit`     */
     REPORT_EXITED   /* the program ended; everything is filled                   */
 };

@@ -213,6 +213,11 @@ void sandbox_kill(const struct sandbox *box)
         syscall(SYS_pidfd_send_signal, box->init.pidfd, SIGKILL, NULL, 0);
 }
 
+void sandbox_order_kill(const struct sandbox *box)
+{
+    (void)give_order(box, ORDER_KILL, NULL, 0);
+}
+
 void sandbox_terminate(const struct sandbox *box)
 {
     (void)give_order(box, ORDER_TERMINATE, NULL, 0);
