@@ -16,7 +16,7 @@ shift
 multiarch=$(gcc -print-multiarch)
 crt=/usr/lib/$(echo "$multiarch" | sed 's/gnu$/musl/')
 # Kernel headers stand behind musl's own.
-flags="-std=gnu17 -O2 -fPIE -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -ffunction-sections
+flags="-std=gnu17 -Os -fPIE -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -ffunction-sections
     -fdata-sections -fno-asynchronous-unwind-tables
     -fstack-protector-strong -fstack-clash-protection -fcf-protection -I$src -I$src/../include
     -idirafter /usr/include -idirafter /usr/include/$multiarch $options"
@@ -34,5 +34,5 @@ done | xargs -P "$(nproc)" -L 1 sh -c \
 cat "$objects"/*.d >"$depfile"
 musl-gcc -static -nostartfiles -o "$output" "$crt/rcrt1.o" "$crt/crti.o" "$objects"/*.o "$crt/crtn.o" \
     -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now \
-    -Wl,-z,noexecstack -s
+    -Wl,-z,noexecstack -Wl,-z,noseparate-code -s
 rm -rf "$objects"

@@ -134,3 +134,11 @@ void executor_free(sbr_job *job)
     plan_free(job->plan);
     free(job);
 }
+
+void executor_leave(sbr_job *job)
+{
+    if (!job || !job->watching)
+        return;
+    sandbox_end(&job->box);
+    janitor_free(job->box.janitor);
+}

@@ -27,6 +27,8 @@ int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **r
 int executor_start(const sbr_runtime *rt, const sbr_request *req,
                    const struct monitor_options *options, sbr_job **ret, sbr_error *err) must_check;
 void executor_free(sbr_job *job);
+/* The same for a process that ends right after: what the kernel frees by itself is left to it. */
+void executor_leave(sbr_job *job);
 
 /* The language's real interpreter on this machine, or NULL. */
 const char *executor_locate(const struct language *language);

@@ -156,7 +156,7 @@ static void forget_readers(void *context, uint32_t events)
 static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
 {
     struct monitor *m = &front->job->monitor;
-    uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000 + 1;
+    uint64_t grace_us = front->o->request->limits.value[SBR_GRACE_MS] * 1000 + 1;
     bool waiting = false;
     int r;
 
@@ -194,14 +194,6 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
     return executor_start(&front->runtime, o->request, options, &front->job, err);
 }
 
-static void front_done(struct front *front)
-{
-    executor_free(front->job);
-    sink_done(&front->out);
-    sink_done(&front->err);
-    scope_close_fd(&front->signal_fd);
-}
-
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
     struct front front = { .o = o, .signal_fd = -1, .out = { .fd = -1 }, .err = { .fd = -1 } };
@@ -222,7 +214,6 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         status = cli_fail(o, &err);
     else
         status = exit_status(&front, result);
-    result_free(result);
-    front_done(&front);
+    executor_leave(front.job);
     return status;
 }

@@ -5,7 +5,7 @@ import time
 import pytest
 
 import support
-from support import python, result_of, sandbox_run, shell
+from support import available_callers, python, result_of, sandbox_run, shell
 from waiting import Inside, read_line, started
 
 USER = support.Callers.USER
@@ -150,10 +150,13 @@ EATERS = {
 }
 
 
-@pytest.mark.parametrize("how", EATERS)
+# Without a cgroup nobody counts a memory file that is not mapped: `isolation.missing` says so.
+WATCHED = [(caller, how) for caller in available_callers() for how in EATERS
+           if (caller, how) != (USER, "memfd")]
+
+
+@pytest.mark.parametrize("caller, how", WATCHED)
 def test_memory_is_limited_for_all_together(caller, how):
-    if caller == USER and how == "memfd":
-        pytest.skip("no cgroup counts a memory file for an ordinary user here")
     result = python(EATERS[how], "--memory", "64m", "--disk", "1g", "--timeout", "20s",
                     caller=caller)
     if caller == USER and how in ("anonymous", "child"):

@@ -35,7 +35,8 @@ def c_files(root, *below):
 
 def shell_scripts(root):
     """Known by their suffix or their first line."""
-    return [path for path in files(root, "") if path.suffix in (".sh", "") and _is_shell(path)]
+    return [path for path in files(root, "")
+            if path.suffix in (".sh", "") and "corpus" not in path.parts and _is_shell(path)]
 
 
 def _is_shell(path):

@@ -262,7 +262,7 @@ static void an_error_says_that_nothing_ran(void **state)
     assert_string_equal(json_string_value(json_object_get(detail, "code")), "not_found");
     assert_string_equal(json_string_value(json_object_get(detail, "stage")), "language");
     assert_string_equal(json_string_value(json_object_get(detail, "message")),
-                        "there is no 'x\ny'");
+                        "there is no 'x?y'"); /* what is quoted stays on its line */
     assert_true(json_is_null(json_object_get(detail, "errno")));
     json_decref(root);
 }
