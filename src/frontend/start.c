@@ -155,12 +155,12 @@ static void forget_readers(void *context, uint32_t events)
 
 static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
 {
-    struct monitor *m = &front->job->monitor;
+    struct monitor *m = front->job ? &front->job->monitor : NULL;
     uint64_t grace_us = front->o->request->limits.value[SBR_GRACE_MS] * 1000 + 1;
     bool waiting = false;
     int r;
 
-    if (loop_add(&m->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
+    if (!m || loop_add(&m->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
     do {
         r = monitor_turn(m, true, err);
