@@ -16,7 +16,7 @@ shift
 multiarch=$(gcc -print-multiarch)
 crt=/usr/lib/$(echo "$multiarch" | sed 's/gnu$/musl/')
 # Kernel headers stand behind musl's own.
-flags="-std=gnu17 -Os -fPIE -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -ffunction-sections
+flags="-std=gnu17 -O2 -fPIE -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -ffunction-sections
     -fdata-sections -fno-asynchronous-unwind-tables
     -fstack-protector-strong -fstack-clash-protection -fcf-protection -I$src -I$src/../include
     -idirafter /usr/include -idirafter /usr/include/$multiarch $options"

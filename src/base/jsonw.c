@@ -39,12 +39,40 @@ static const char escape_letter[256] = {
     ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\',
 };
 
+#define BYTES(c) (0x0101010101010101ULL * (c))
+#define HIGH_BITS BYTES(0x80)
+
+/* A high bit for (at least) each byte that is zero; below the lowest such byte it is exact. */
+static uint64_t zero_bytes(uint64_t word)
+{
+    return (word - BYTES(1)) & ~word & HIGH_BITS;
+}
+
+/* How many bytes from the start need no escape: eight at a time, since most text needs few. */
+static size_t plain_prefix(const char *text, size_t len)
+{
+    size_t n = 0;
+    uint64_t word;
+
+    for (; len - n >= sizeof(word); n += sizeof(word)) {
+        memcpy(&word, text + n, sizeof(word));
+        if (((word - BYTES(0x20)) & ~word & HIGH_BITS) | zero_bytes(word ^ BYTES('"')) |
+            zero_bytes(word ^ BYTES('\\')) | zero_bytes(word ^ BYTES(0x7f)))
+            break;
+    }
+    while (n < len && !escape_extra[(unsigned char)text[n]])
+        n++;
+    return n;
+}
+
 size_t jsonw_escaped_len(const char *text, size_t len)
 {
-    size_t total = len;
+    size_t total = len, i = plain_prefix(text, len);
 
-    for (size_t i = 0; i < len; i++)
+    for (; i < len; i += plain_prefix(text + i, len - i)) {
         total += escape_extra[(unsigned char)text[i]];
+        i++;
+    }
     return total;
 }
 
@@ -73,16 +101,17 @@ static void add_quoted(struct jsonw *j, const char *text, size_t len)
         return;
     out[0] = out[escaped + 1] = '"';
     out++;
-    if (escaped == len) {
-        if (len)
-            memcpy(out, text, len);
-        return;
-    }
-    for (size_t i = 0; i < len; i++) {
-        if (!escape_extra[(unsigned char)text[i]])
-            *out++ = text[i];
-        else
-            out = put_escaped(out, (unsigned char)text[i]);
+    while (len) {
+        size_t plain = plain_prefix(text, len);
+
+        memcpy(out, text, plain);
+        out += plain;
+        text += plain;
+        len -= plain;
+        if (len) {
+            out = put_escaped(out, (unsigned char)*text++);
+            len--;
+        }
     }
 }
 
