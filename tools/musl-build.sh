@@ -18,8 +18,9 @@ crt=/usr/lib/$(echo "$multiarch" | sed 's/gnu$/musl/')
 # Kernel headers stand behind musl's own.
 flags="-std=gnu17 -O2 -fPIE -Wall -Wextra -Wshadow -Werror -D_GNU_SOURCE -ffunction-sections
     -fdata-sections -fno-asynchronous-unwind-tables
-    -fstack-protector-strong -fstack-clash-protection -fcf-protection -I$src -I$src/../include
+    -fstack-protector-strong -fstack-clash-protection -I$src -I$src/../include
     -idirafter /usr/include -idirafter /usr/include/$multiarch $options"
+case $multiarch in x86_64-*) flags="$flags -fcf-protection" ;; esac
 objects=$output.objects
 rm -rf "$objects"
 mkdir -p "$objects"

@@ -187,7 +187,7 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
         options->out_sink = &front->out;
         options->err_sink = &front->err;
     }
-    if (o->request->stdin_data) {
+    if (o->request->stdin_data && options->stdin_fd < 0) {
         options->stdin_data = o->request->stdin_data;
         options->stdin_len = o->request->stdin_len;
     }

@@ -185,12 +185,10 @@ static enum report_state supervise(struct init *init)
 
 int main(void)
 {
-    struct init init = { .in = { .control_fd = INIT_CONTROL,
-                                 .root_fd = -1,
-
-                                 .io_fd = -1,
-                                 .proc_fd = -1 },
-                         .report = report_open() };
+    struct init init = {
+        .in = { .control_fd = INIT_CONTROL, .root_fd = -1, .io_fd = -1, .proc_fd = -1 },
+        .report = report_open()
+    };
     enum report_state state;
     sbr_error err;
 
@@ -204,6 +202,7 @@ int main(void)
         fail(&init, &err);
     start_program(&init);
     state = supervise(&init);
+    init.report->ended_us = clock_now_us();
     if (init.watch.active)
         watch_look(&init.watch);
     end_rest(&init);

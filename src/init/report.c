@@ -7,8 +7,6 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 struct init_report *report_open(void)
 {
     void *page = mmap(NULL, REPORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, INIT_REPORT, 0);
@@ -46,7 +44,6 @@ void report_end(struct init_report *report, const struct inside *in, struct io_c
     struct rusage usage;
     struct statfs fs;
 
-    report->ended_us = clock_now_us();
     report->io_read_bytes = now.read - before.read;
     report->io_write_bytes = now.written - before.written;
     if (getrusage(RUSAGE_CHILDREN, &usage) == 0) {

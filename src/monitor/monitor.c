@@ -21,7 +21,7 @@
 
 #define KILL_PATIENCE_US 200000
 
-enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU };
+enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR };
 
 enum monitor_event {
     EV_DEADLINE, /* wall clock                             */
@@ -229,7 +229,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     sbr_result *result = m->result;
 
     (void)event;
-    for (unsigned int timer = 0; timer < LOOP_MAX_TIMERS; timer++)
+    for (unsigned int timer = 0; timer <= TIMER_CPU; timer++)
         loop_set_timer(&m->loop, timer, 0, NULL, NULL);
     feed_done(&m->feed);
     capture_finish(&m->out, &result->out);
@@ -287,6 +287,8 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     m->out.fd = take_fd(box->out);
     m->out.sink = options->out_sink;
     m->err.fd = take_fd(box->err);
+    m->out.timer = TIMER_STDOUT;
+    m->err.timer = TIMER_STDERR;
     m->err.sink = options->err_sink;
     m->feed = (struct feed){ .to = take_fd(box->in),
                              .from = options->stdin_fd,

@@ -5,7 +5,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "base/scope.h"
+#include "base/clock.h"
 
 #define CHUNK (256 * 1024)
 /* Chunks in one turn: bounds how long one stream keeps the loop from the deadlines. */
@@ -14,6 +14,43 @@
 /* One for all captures of a thread: big enough to be fast, and not on the stack. */
 static __thread char *chunk_buffer;
 
+static void capture_ready(void *context, uint32_t events);
+
+/* The reader takes bytes again, or our patience is over: go on reading from the program. */
+static void capture_resume(void *context, uint32_t events)
+{
+    struct capture *capture = context;
+    uint64_t waited;
+
+    (void)events;
+    if (!capture->paused_us)
+        return;
+    waited = clock_now_us() - capture->paused_us;
+    /* A reader that sleeps is not waited for again. */
+    capture->waited_us += waited < OUTPUT_WAIT_ONCE_US ? waited : OUTPUT_WAIT_US;
+    capture->paused_us = 0;
+    loop_set_timer(capture->loop, capture->timer, 0, NULL, NULL);
+    loop_remove(capture->loop, capture->sink->fd);
+    if (capture->fd >= 0 &&
+        loop_add(capture->loop, capture->fd, EPOLLIN, capture_ready, capture) < 0)
+        capture->excess(capture->context); /* cannot be watched any more: end it rather than hang */
+}
+
+/* Waits for the reader instead of copying what it does not take yet.  False when it may not wait. */
+static bool capture_pause(struct capture *capture)
+{
+    uint64_t now = clock_now_us();
+
+    if (capture->waited_us >= OUTPUT_WAIT_US ||
+        loop_add(capture->loop, capture->sink->fd, EPOLLOUT, capture_resume, capture) < 0)
+        return false;
+    loop_remove(capture->loop, capture->fd);
+    capture->paused_us = now;
+    loop_set_timer(capture->loop, capture->timer, now + OUTPUT_WAIT_ONCE_US, capture_resume,
+                   capture);
+    return true;
+}
+
 static void capture_close(struct capture *capture)
 {
     if (capture->fd >= 0) {
@@ -21,6 +58,7 @@ static void capture_close(struct capture *capture)
         close(capture->fd);
     }
     capture->fd = -1;
+    capture_resume(capture, 0);
 }
 
 static void capture_take(struct capture *capture, char *data, size_t len)
@@ -38,30 +76,33 @@ static void capture_take(struct capture *capture, char *data, size_t len)
         capture->excess(capture->context);
 }
 
-/* Passes on without copying, while nothing has to be kept or dropped; false when that does not
- * work. */
-static bool capture_splice(struct capture *capture)
+/* Passes on without copying, while nothing has to be kept or dropped.  What sink_splice returns. */
+static ssize_t capture_splice(struct capture *capture)
 {
     uint64_t room = capture->total < capture->max ? capture->max - capture->total : 0;
     ssize_t n;
 
     if (capture->keep || !capture->sink || room == 0)
-        return false;
+        return 0;
     n = sink_splice(capture->sink, capture->fd, room < CHUNK ? (size_t)room : CHUNK);
-    if (n < 0)
-        capture_close(capture); /* tells the program, as a pipe without us would */
-    else
+    if (n > 0)
         capture->total += (uint64_t)n;
-    return n != 0;
+    return n;
 }
 
 /* One move of bytes; false when there is nothing more for now. */
 static bool capture_read(struct capture *capture)
 {
-    ssize_t n;
+    ssize_t n = capture_splice(capture);
 
-    if (capture_splice(capture))
-        return capture->fd >= 0;
+    if (n == SINK_FULL && capture_pause(capture))
+        return false;
+    if (n == -1) {
+        capture_close(capture); /* tells the program, as a pipe without us would */
+        return false;
+    }
+    if (n > 0)
+        return true;
     n = read(capture->fd, chunk_buffer, CHUNK);
     if (n < 0)
         return errno == EINTR;
@@ -102,6 +143,7 @@ void capture_finish(struct capture *capture, struct output *ret)
 {
     ssize_t n;
 
+    capture_resume(capture, 0);
     while (capture->fd >= 0 && (n = read(capture->fd, chunk_buffer, CHUNK)) > 0)
         capture_take(capture, chunk_buffer, (size_t)n);
     capture_close(capture);

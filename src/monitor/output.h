@@ -15,6 +15,11 @@
 
 typedef void output_excess(void *context);
 
+/* How long the program may be held up for its reader, at one time and in all, before what the reader
+ * does not take is kept in memory instead. */
+#define OUTPUT_WAIT_ONCE_US 20000
+#define OUTPUT_WAIT_US 2000000
+
 struct capture {
     int fd; /* owned; -1: at its end */
     struct loop *loop;
@@ -22,7 +27,10 @@ struct capture {
     uint64_t total;
     bool keep;
     struct buf kept;
-    struct sink *sink; /* NULL: none */
+    struct sink *sink;  /* NULL: none */
+    unsigned int timer; /* slot of the loop for the end of patience         */
+    uint64_t paused_us; /* since when the reader is waited for; 0: it is not */
+    uint64_t waited_us; /* for the reader, until now                         */
     output_excess *excess;
     void *context;
 };

@@ -13,6 +13,8 @@
 
 #include "base/scope.h"
 
+#define SINK_PIPE_SIZE (256 * 1024)
+
 void sink_init(struct sink *sink, int fd, size_t max_queue)
 {
     *sink = (struct sink){ .fd = fd };
@@ -34,6 +36,8 @@ static void sink_open(struct sink *sink)
     if (fstat(shared, &st) < 0)
         return;
     sink->can_splice = !S_ISSOCK(st.st_mode) && !isatty(shared);
+    if (S_ISFIFO(st.st_mode))
+        (void)fcntl(shared, F_SETPIPE_SZ, SINK_PIPE_SIZE); /* fewer turns; refused past a quota */
     if (S_ISREG(st.st_mode))
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
@@ -151,15 +155,19 @@ int sink_write(struct sink *sink, char *data, size_t len)
 
 ssize_t sink_splice(struct sink *sink, int pipe_fd, size_t len)
 {
+    struct pollfd room = { .events = POLLOUT };
     ssize_t n;
 
     if (sink->fd >= 0 && !sink->chunk)
         sink_open(sink);
     if (sink->fd < 0 || !sink->can_splice || sink->filter || sink->queue.len)
         return 0;
+    room.fd = sink->fd;
     n = splice(pipe_fd, NULL, sink->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
-    if (n >= 0 || errno == EAGAIN || errno == EINTR)
+    if (n >= 0 || errno == EINTR)
         return n > 0 ? n : 0;
+    if (errno == EAGAIN)
+        return poll(&room, 1, 0) == 0 ? SINK_FULL : 0;
     if (errno == EPIPE) {
         sink_close(sink);
         return -1;

@@ -35,8 +35,10 @@ void sink_attach(struct sink *sink, struct loop *loop);
 
 /* Takes bytes (the filter may change them); -1 when the reader is gone. */
 int sink_write(struct sink *sink, char *data, size_t len);
-/* Moves up to `len` bytes from a pipe without copying them.  How many; 0 when that does not work
- * here or now, and bytes have to be read and written; -1 when the reader is gone. */
+/* Moves up to `len` bytes from a pipe without copying them.  How many; 0 when that does not work here
+ * or now, and bytes have to be read and written; -1 when the reader is gone; SINK_FULL when it has not
+ * taken the last ones yet. */
+#define SINK_FULL (-2)
 ssize_t sink_splice(struct sink *sink, int pipe_fd, size_t len);
 /* True when everything was written or the reader is gone. */
 bool sink_is_idle(const struct sink *sink);

@@ -21,6 +21,7 @@ static const struct {
     { SBR_MEMORY_LIMIT, SBR_MEMORY_BYTES, "the program needed more memory than" },
     { SBR_OUTPUT_LIMIT, SBR_OUTPUT_BYTES, "the program wrote several times more output than" },
     { SBR_DISK_LIMIT, SBR_DISK_BYTES, "the program filled its space for files," },
+    { SBR_DISK_LIMIT, SBR_INODES, "the program made more files than" },
     { SBR_PROCESS_LIMIT, SBR_PIDS, "the program was refused a process or thread beyond its" },
 };
 
@@ -63,10 +64,10 @@ static void explain(const struct observation *seen, sbr_result *result)
     for (size_t i = 0; i < ARRAY_LEN(explanations); i++) {
         enum sbr_limit which = explanations[i].limit;
 
-        if (explanations[i].verdict != result->verdict)
+        if (explanations[i].verdict != result->verdict ||
+            (which == SBR_DISK_BYTES && seen->inodes_full) ||
+            (which == SBR_INODES && !seen->inodes_full))
             continue;
-        if (which == SBR_DISK_BYTES && seen->inodes_full)
-            which = SBR_INODES;
         limits_format(which, result->limits.value[which], limit, sizeof(limit));
         snprintf(result->explanation, sizeof(result->explanation), "%s %s; --%s sets this limit",
                  explanations[i].sentence, limit, limit_defs[which].option);

@@ -239,10 +239,15 @@ static uint64_t root_pages(const struct plan *plan)
 
 static uint64_t root_inodes(const struct plan *plan)
 {
-    uint64_t n = 16;
+    uint64_t n = 1;
 
-    for (size_t i = 0; i < plan->n_ops; i++)
-        n += plan->ops[i].kind != OP_PROGRAM && plan->ops[i].kind != OP_MASK;
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        n += op->kind != OP_PROGRAM && op->kind != OP_MASK;
+        for (const char *p = op->to; op->kind == OP_BIND && *p; p++)
+            n += *p == '/';
+    }
     return n;
 }
 

@@ -147,7 +147,7 @@ static int order_mapped(struct sandbox *box, const struct plan *plan, sbr_error 
     return r;
 }
 
-/* Init may be gone already: then its own report on the socket says why, not our failed write. */
+/* Init may be gone already: then its own report says why, not our failed write. */
 static int order_enter(struct sandbox *box, sbr_error *err)
 {
     int tasks[N_CG], n = cgroup_open_tasks(&box->cgroup, tasks, err);

@@ -31,9 +31,9 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
 
 /* Ends everything inside at once. */
 void sandbox_kill(const struct sandbox *box);
-/* Asks everything inside to end. */
 /* Init ends everything inside, reports what was used, and exits. */
 void sandbox_order_kill(const struct sandbox *box);
+/* Asks everything inside to end. */
 void sandbox_terminate(const struct sandbox *box);
 
 /* Why init could not do its work, once it is dead without a report. */

@@ -1,4 +1,4 @@
-"""A run as the host sees it while it goes on: section 7.2 of the verification plan."""
+"""A run as the host sees it while it goes on: status, maps, mount flags, descriptors, groups."""
 import fcntl
 import os
 import pathlib
