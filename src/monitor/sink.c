@@ -13,8 +13,6 @@
 
 #include "base/scope.h"
 
-#define SINK_PIPE_SIZE (256 * 1024)
-
 void sink_init(struct sink *sink, int fd, size_t max_queue)
 {
     *sink = (struct sink){ .fd = fd };
@@ -36,8 +34,6 @@ static void sink_open(struct sink *sink)
     if (fstat(shared, &st) < 0)
         return;
     sink->can_splice = !S_ISSOCK(st.st_mode) && !isatty(shared);
-    if (S_ISFIFO(st.st_mode))
-        (void)fcntl(shared, F_SETPIPE_SZ, SINK_PIPE_SIZE); /* fewer turns; refused past a quota */
     if (S_ISREG(st.st_mode))
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
