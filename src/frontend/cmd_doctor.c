@@ -50,12 +50,11 @@ static const char *const v2_fix[] = {
 static void check_controller(const struct features *f, enum cgroup_controller which,
                              struct finding *finding)
 {
-    static const char *const kinds[] = { "none", "v1", "v2" };
     const struct cgroup_features *cg = &f->cgroup;
 
     if (cg->usable & 1u << which) {
-        snprintf(finding->found, sizeof(finding->found), "cgroup %s at %.150s", kinds[cg->kind],
-                 cg->parent[cg->kind == CGROUP_V2 ? 0 : which]);
+        snprintf(finding->found, sizeof(finding->found), "cgroup %s at %.150s",
+                 cgroup_kind_name(cg->kind), cg->parent[cg->kind == CGROUP_V2 ? 0 : which]);
         return;
     }
     finding->state = MISSING;

@@ -55,13 +55,11 @@ static void put_policies(struct jsonw *j)
 
 static void put_features(struct jsonw *j, const struct features *f)
 {
-    static const char *const kinds[] = { "none", "v1", "v2" };
-
     jsonw_open(j, "features", '{');
     jsonw_bool(j, "user_namespaces", f->user_namespaces);
     jsonw_bool(j, "seccomp", f->seccomp);
     jsonw_number(j, "landlock_abi", (uint64_t)f->landlock_abi);
-    jsonw_text(j, "cgroup", kinds[f->cgroup.kind]);
+    jsonw_text(j, "cgroup", cgroup_kind_name(f->cgroup.kind));
     jsonw_number(j, "memory_bytes", f->machine.memory_bytes);
     jsonw_number(j, "cpus", f->machine.cpus);
     jsonw_close(j, '}');

@@ -9,6 +9,8 @@
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
+const char *cgroup_kind_name(enum cgroup_kind kind); /* "none", "v1", "v2" */
+
 /* cpuacct is a part of cpu on v2 and often mounted with it on v1. */
 enum cgroup_controller { CG_MEMORY, CG_PIDS, CG_CPUACCT, CG_CPU, N_CG };
 

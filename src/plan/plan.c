@@ -22,6 +22,17 @@ static const char *const op_names[N_OPS] = {
     [OP_PROGRAM] = "program", [OP_EMPTY] = "empty",
 };
 
+const char *cgroup_kind_name(enum cgroup_kind kind)
+{
+    static const char *const names[] = {
+        [CGROUP_NONE] = "none",
+        [CGROUP_V1] = "v1",
+        [CGROUP_V2] = "v2",
+    };
+
+    return names[kind];
+}
+
 const char *op_name(enum op_kind kind)
 {
     return op_names[kind];

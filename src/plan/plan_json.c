@@ -7,9 +7,6 @@
 #include "plan/plan.h"
 
 /* clang-format off */
-static const char *const cgroup_kinds[] = {
-    [CGROUP_NONE] = "none", [CGROUP_V1] = "v1", [CGROUP_V2] = "v2",
-};
 static const char *const controller_names[N_CG] = {
     [CG_MEMORY] = "memory", [CG_PIDS] = "pids", [CG_CPUACCT] = "cpuacct", [CG_CPU] = "cpu",
 };
@@ -107,7 +104,7 @@ static void put_landlock(struct jsonw *j, const struct plan *plan)
 static void put_cgroup(struct jsonw *j, const struct plan *plan)
 {
     jsonw_open(j, "cgroup", '{');
-    jsonw_text(j, "kind", cgroup_kinds[plan->cgroup_kind]);
+    jsonw_text(j, "kind", cgroup_kind_name(plan->cgroup_kind));
     jsonw_open(j, "controllers", '[');
     for (unsigned int i = 0; i < N_CG; i++)
         if (plan->cgroup_controllers & (1u << i))
