@@ -2,6 +2,7 @@
 #ifndef BASE_ARCH_H
 #define BASE_ARCH_H
 
+#include <errno.h>
 #include <linux/audit.h>
 #include <linux/sched.h>
 #include <stddef.h>
@@ -53,13 +54,15 @@ static inline long arch_syscall(long number, long a, long b, long c)
     return arch_syscall5(number, a, b, c, 0, 0);
 }
 
-/* clone3 with CLONE_VM: the child starts in `main` on the stack of `args`, beside the caller.
- * `main` must not return.  Returns like the kernel: pid or -errno. */
-static inline long arch_clone3(struct clone_args *args, void (*main)(void *), void *context)
+/* clone or clone3 with CLONE_VM: the child starts in `main` on the new stack, beside the caller. */
+/* NOLINTNEXTLINE(readability-function-size): a system call and where its child begins */
+static inline long arch_clone_at(const long call[4], void (*main)(void *), void *context)
 {
 #if defined(__x86_64__)
     register void (*entry)(void *) __asm__("r12") = main;
     register void *argument __asm__("r13") = context;
+    register long fourth __asm__("r10") = 0;
+    register long fifth __asm__("r8") = 0;
     long result;
 
     __asm__ volatile("syscall\n\t"
@@ -71,14 +74,17 @@ static inline long arch_clone3(struct clone_args *args, void (*main)(void *), vo
                      "ud2\n"
                      "1:"
                      : "=a"(result)
-                     : "0"((long)SYS_clone3), "D"(args), "S"(sizeof(*args)), "r"(entry),
-                       "r"(argument)
+                     : "0"(call[0]), "D"(call[1]), "S"(call[2]), "d"(call[3]), "r"(fourth),
+                       "r"(fifth), "r"(entry), "r"(argument)
                      : "rcx", "r11", "memory", "cc");
     return result;
 #else
-    register long number __asm__("x8") = SYS_clone3;
-    register long result __asm__("x0") = (long)args;
-    register long size __asm__("x1") = sizeof(*args);
+    register long number __asm__("x8") = call[0];
+    register long result __asm__("x0") = call[1];
+    register long second __asm__("x1") = call[2];
+    register long third __asm__("x2") = call[3];
+    register long fourth __asm__("x3") = 0;
+    register long fifth __asm__("x4") = 0;
     register void (*entry)(void *) __asm__("x19") = main;
     register void *argument __asm__("x20") = context;
 
@@ -90,10 +96,25 @@ static inline long arch_clone3(struct clone_args *args, void (*main)(void *), vo
                      "brk #0\n"
                      "1:"
                      : "+r"(result)
-                     : "r"(number), "r"(size), "r"(entry), "r"(argument)
+                     : "r"(number), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(entry),
+                       "r"(argument)
                      : "memory", "cc");
     return result;
 #endif
+}
+
+/* clone3 with CLONE_VM, and clone where a container's filter hides it: only birth in a cgroup needs
+ * the new one.  `main` must not return.  Returns like the kernel: pid or -errno. */
+static inline long arch_clone3(struct clone_args *args, void (*main)(void *), void *context)
+{
+    const long new_call[] = { SYS_clone3, (long)args, sizeof(*args), 0 };
+    const long old_call[] = { SYS_clone, (long)(args->flags | args->exit_signal),
+                              (long)(args->stack + args->stack_size), (long)args->pidfd };
+    long result = arch_clone_at(new_call, main, context);
+
+    return result == -ENOSYS && !(args->flags & CLONE_INTO_CGROUP)
+               ? arch_clone_at(old_call, main, context)
+               : result;
 }
 
 #endif

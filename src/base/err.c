@@ -37,6 +37,19 @@ int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *f
     return code;
 }
 
+/* Where the kernel's words do not say whose limit it was: the caller's own, set in the shell. */
+static const char *errno_advice(int sys_errno)
+{
+    switch (sys_errno) {
+    case EMFILE:
+        return "; raise `ulimit -n`";
+    case EFBIG:
+        return "; raise `ulimit -f`";
+    default:
+        return "";
+    }
+}
+
 int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...)
 {
     int saved = errno;
@@ -50,7 +63,8 @@ int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...)
     err_clean(err->message);
 
     used = strlen(err->message);
-    snprintf(err->message + used, sizeof(err->message) - used, ": %s", strerror(saved));
+    snprintf(err->message + used, sizeof(err->message) - used, ": %s%s", strerror(saved),
+             errno_advice(saved));
     return SBR_E_SYSTEM;
 }
 

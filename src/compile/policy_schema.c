@@ -5,6 +5,7 @@
 #include "compile/policy_file.h"
 
 #include <asm/ioctls.h>
+#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -63,6 +64,8 @@ static const cyaml_strval_t constants[] = {
     ROW(F_GETLK), ROW(F_SETLK), ROW(F_SETLKW),
     ROW(F_OFD_GETLK), ROW(F_OFD_SETLK), ROW(F_OFD_SETLKW),
     ROW(F_GETLEASE), ROW(F_SETLEASE), ROW(F_NOTIFY),
+    ROW(F_SETOWN), ROW(F_SETOWN_EX), ROW(F_SETSIG),
+    ROW(FIOSETOWN), ROW(SIOCSPGRP),
 };
 
 static const cyaml_strval_t procs[] = {

@@ -77,24 +77,73 @@ static void read_test_hooks(struct plan_input *in)
 #endif
 }
 
-int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
+#define PLACE_PREFIX "sandbox-run-"
+
+/* A name that nothing has: only a run without a private root makes the directory. */
+static int name_place(char *place, size_t size, sbr_error *err)
 {
-    struct plan_input in = { .request = req, .features = &rt->features };
+    const char *dir = getenv("TMPDIR");
+    char id[ENCODE_ID_SIZE];
+    int n;
+
+    if (encode_random_id(id) < 0)
+        return err_set_errno(err, "plan", "cannot choose a name");
+    n = snprintf(place, size, "%s/" PLACE_PREFIX "%s", dir && dir[0] == '/' ? dir : "/tmp", id);
+    if (n < 0 || (size_t)n >= size)
+        return err_set(err, SBR_E_INVALID, "plan", "the path in TMPDIR is too long; shorten it");
+    return 0;
+}
+
+static int plan_for(const struct features *features, const sbr_request *req, struct plan **ret,
+                    sbr_error *err)
+{
+    char place[REQUEST_MAX_PATH];
+    struct plan_input in = { .request = req, .features = features, .place = place };
 
     read_test_hooks(&in);
     if (resolve_language(req, &in, err) < 0 || resolve_policy(req, &in, err) < 0)
         return err->code;
+    if (!features->user_namespaces && name_place(place, sizeof(place), err) < 0)
+        return err->code;
     return planner_make(&in, ret, err);
+}
+
+int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
+{
+    return plan_for(&rt->features, req, ret, err);
+}
+
+static int start_planned(sbr_job *job, const struct features *features, const sbr_request *req,
+                         sbr_error *err)
+{
+    plan_free(job->plan);
+    job->plan = NULL;
+    if (plan_for(features, req, &job->plan, err) < 0 || !job->plan)
+        return err->code;
+    log_debug("plan", "isolation %s, %zu mount operations, %zu filter instructions",
+              tier_name(job->plan->isolation.tier), job->plan->n_ops, plan_filter_len(job->plan));
+    return sandbox_start(&job->box, job->plan, features, err);
+}
+
+/* Whether a new user namespace is refused by a container's filter, a chroot or the like is known
+ * only when it happens; then the run is planned again for a machine without. */
+static int start_anyhow(sbr_job *job, const sbr_runtime *rt, const sbr_request *req, sbr_error *err)
+{
+    struct features without = rt->features;
+    int r = start_planned(job, &rt->features, req, err);
+
+    if (r != SBR_E_UNSUPPORTED || strcmp(err->stage, "namespaces") != 0 || !without.user_namespaces)
+        return r;
+    log_info("sandbox", "%s", err->message);
+    without.user_namespaces = false;
+    without.barrier = BARRIER_REFUSED;
+    return start_planned(job, &without, req, err);
 }
 
 static int job_bring_up(sbr_job *job, const sbr_runtime *rt, const sbr_request *req,
                         const struct monitor_options *options, sbr_error *err)
 {
-    if (executor_plan(rt, req, &job->plan, err) < 0 || !job->plan)
-        return err->code;
-    log_debug("plan", "isolation %s, %zu mount operations, %zu filter instructions",
-              tier_name(job->plan->isolation.tier), job->plan->n_ops, job->plan->filter.len);
-    if (sandbox_start(&job->box, job->plan, &rt->features, err) < 0)
+    if (start_anyhow(job, rt, req, err) < 0)
         return err->code;
     log_debug("sandbox", "set-up goes on inside");
     job->watching = true;

@@ -1,17 +1,22 @@
 /* sandbox-run: finds the command, parses its options, runs it. */
 #include "frontend/cli.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "base/log.h"
 #include "base/text.h"
 #include "frontend/help.h"
 #include "frontend/present.h"
+
+#define DESCRIPTORS_WANTED 256
 
 const struct command *const commands[] = { &cmd_run,        &cmd_exec, &cmd_plan, &cmd_doctor,
                                            &cmd_completion, &cmd_help, NULL };
@@ -24,15 +29,25 @@ const struct command *command_find(const char *name)
     return NULL;
 }
 
+/* False when it could not be written, or when what was to be written before could not. */
+static bool print_error_json(const sbr_error *err)
+{
+    char *json = ferror(stdout) ? NULL : error_to_json(err);
+
+    if (ferror(stdout))
+        return false;
+    printf("%s\n", json ? json : "{\"success\":false,\"outcome\":\"internal_error\"}");
+    free(json);
+    return fflush(stdout) == 0 && !ferror(stdout);
+}
+
 int cli_fail(const struct options *o, const sbr_error *err)
 {
-    if (o->json) {
-        char *json = error_to_json(err);
-
-        printf("%s\n", json ? json : "{\"success\":false,\"outcome\":\"internal_error\"}");
-        free(json);
-    } else {
+    if (!o->json || (!print_error_json(err) && err->sys_errno != EPIPE))
         present_error(err, o);
+    if (ferror(stdout)) { /* said, or nobody is there to be told */
+        __fpurge(stdout);
+        clearerr(stdout);
     }
     if (err->code == SBR_E_NOT_FOUND)
         return EXIT_NOT_FOUND;
@@ -63,6 +78,22 @@ static void open_log(const struct options *o)
         log_open(log_level_from_name(level), STDERR_FILENO);
 }
 
+/* Help, a plan or a diagnosis of which a part is missing is a failure.  A reader that left wants no
+ * more. */
+static int check_stdout(const struct options *o, int status)
+{
+    sbr_error err;
+
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return status;
+    errno = EIO; /* stdio forgot the reason: ask for it once more */
+    if (write(STDOUT_FILENO, "\n", 1) < 0 && errno == EPIPE)
+        return status;
+    err_set_errno(&err, "output", "cannot write to stdout");
+    present_error(&err, o);
+    return EXIT_OURS;
+}
+
 static int run_command(const struct command *command, char **whole, char **argv)
 {
     struct options o = { .argv = whole, .want_rest = command->command_line };
@@ -81,6 +112,7 @@ static int run_command(const struct command *command, char **whole, char **argv)
         open_log(&o);
         status = command->run(&o);
     }
+    status = check_stdout(&o, status);
     options_done(&o);
     return status;
 }
@@ -91,10 +123,23 @@ static int claim_standard_descriptors(void)
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         int opened = fcntl(fd, F_GETFD) < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : fd;
 
+        if (opened < 0) /* no /dev/null: then the run is going to say so, but not into a file */
+            opened = open("/", O_PATH | O_CLOEXEC);
         if (opened != fd)
             return -1;
     }
     return 0;
+}
+
+/* Of descriptors we need a few dozen; a program's own limit is set inside. */
+static void raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS_WANTED)
+        return;
+    limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WANTED ? limit.rlim_max : DESCRIPTORS_WANTED;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 int main(int argc, char **argv)
@@ -105,16 +150,18 @@ int main(int argc, char **argv)
 
     if (claim_standard_descriptors() < 0)
         return EXIT_OURS;
+    raise_descriptor_limit();
     signal(SIGPIPE, SIG_IGN); /* lint-ok: signal: a reader that left is seen as EPIPE */
+    signal(SIGXFSZ, SIG_IGN); /* lint-ok: signal: a file that may not grow is seen as EFBIG */
     if (command)
         return run_command(command, argv, argv + 2);
     if (argc == 1 && isatty(STDIN_FILENO)) {
         help_overview();
-        return 0;
+        return check_stdout(&none, 0);
     }
     if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
         help_overview();
-        return 0;
+        return check_stdout(&none, 0);
     }
     if (argc > 1 && argv[1][0] != '-' && access(argv[1], F_OK) < 0) {
         unknown_command(argv[1], &err);

@@ -24,7 +24,8 @@ static void print_text(const struct plan *plan)
         limits_format((enum sbr_limit)i, plan->limits.value[i], value, sizeof(value));
         printf("limit      %s %s\n", limit_defs[i].option, value);
     }
-    printf("seccomp    %zu instructions\nlandlock   %zu rules\n", plan->filter.len, plan->n_rules);
+    printf("seccomp    %zu instructions\nlandlock   %zu rules\n", plan_filter_len(plan),
+           plan->n_rules);
     printf("workdir    %s\n", plan->workdir);
     for (const char **entry = plan->env; *entry; entry++)
         printf("env        %s\n", *entry);
@@ -43,6 +44,7 @@ static int plan_run(struct options *o)
     sbr_error err;
 
     probe_features(&runtime.features);
+    probe_by_trial(&runtime.features);
     if (source_load(o, &source, &err) < 0 || executor_plan(&runtime, o->request, &plan, &err) < 0)
         return cli_fail(o, &err);
     if (o->json) {

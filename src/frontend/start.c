@@ -122,6 +122,13 @@ static int exit_status(const struct front *front, const sbr_result *r)
     return r->signal ? EXIT_SIGNAL + r->signal : r->exit_code;
 }
 
+/* Part of the output that is missing must not look like all of it. */
+static int check_sink(const struct sink *sink, const char *name, sbr_error *err)
+{
+    errno = sink->sys_errno;
+    return errno ? err_set_errno(err, "output", "cannot write the program's %s", name) : 0;
+}
+
 static int print_json(const sbr_result *result, sbr_error *err)
 {
     scoped_free char *json = result_to_json(result);
@@ -180,6 +187,8 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
     if (watch_signals(front, err) < 0)
         return err->code;
     probe_features(&front->runtime.features);
+    /* A failure is logged; the plan then says what is missing. */
+    (void)cgroup_prepare(&front->runtime.features.cgroup, err);
     options->keep_output = o->json;
     if (!o->json) {
         open_sink(&front->out, STDOUT_FILENO, &front->out_filter, front);
@@ -210,6 +219,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
     if (front.decorated)
         present_header(title, o);
     if (start_front(&front, &options, &err) < 0 || run_to_end(&front, &result, &err) < 0 ||
+        check_sink(&front.out, "stdout", &err) < 0 || check_sink(&front.err, "stderr", &err) < 0 ||
         present(&front, result, &err) < 0)
         status = cli_fail(o, &err);
     else

@@ -17,13 +17,12 @@ static bool is_harmless_final(unsigned char c)
 
 struct cleaner {
     struct terminal_filter *f;
-    char *out; /* always at or behind the byte that is being read */
+    struct buf *out;
 };
 
 static void emit(struct cleaner *c, const char *bytes, size_t n)
 {
-    memmove(c->out, bytes, n);
-    c->out += n;
+    (void)buf_add(c->out, bytes, n); /* what there is no memory for is not shown */
 }
 
 /* Length of what follows a UTF-8 lead byte. */
@@ -68,8 +67,7 @@ static void clean_escape(struct cleaner *c, char byte)
         f->state = TERMINAL_TEXT; /* a two-byte escape: dropped */
 }
 
-/* Parameters are held back until the final byte says whether the sequence may pass.  At most as
- * many bytes are held as were read, so writing them back cannot overtake the reading. */
+/* Parameters are held back until the final byte says whether the sequence may pass. */
 static void clean_csi(struct cleaner *c, char byte)
 {
     struct terminal_filter *f = c->f;
@@ -85,11 +83,9 @@ static void clean_csi(struct cleaner *c, char byte)
     f->state = TERMINAL_TEXT;
     if (!is_harmless_final(u) || (f->n_held && strchr("<=>?", f->held[0])))
         return;
-    if (f->n_held + 3 <= f->room) {
-        emit(c, "\x1b[", 2);
-        emit(c, f->held, f->n_held);
-        emit(c, &byte, 1);
-    }
+    emit(c, "\x1b[", 2);
+    emit(c, f->held, f->n_held);
+    emit(c, &byte, 1);
 }
 
 static void clean_string(struct cleaner *c, char byte)
@@ -100,12 +96,11 @@ static void clean_string(struct cleaner *c, char byte)
         c->f->state = TERMINAL_STRING_ESCAPE;
 }
 
-size_t terminal_clean(void *state, char *data, size_t len)
+void terminal_clean(void *state, const char *data, size_t len, struct buf *out)
 {
-    struct cleaner c = { .f = state, .out = data };
+    struct cleaner c = { .f = state, .out = out };
 
     for (size_t i = 0; i < len; i++) {
-        c.f->room = (size_t)(data + i + 1 - c.out);
         switch (c.f->state) {
         case TERMINAL_TEXT:
             clean_text(&c, data[i]);
@@ -124,5 +119,4 @@ size_t terminal_clean(void *state, char *data, size_t len)
             break;
         }
     }
-    return (size_t)(c.out - data);
 }

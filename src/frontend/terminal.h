@@ -5,6 +5,8 @@
 
 #include <stddef.h>
 
+#include "base/buf.h"
+
 enum terminal_state {
     TERMINAL_TEXT,
     TERMINAL_ESCAPE,
@@ -17,14 +19,12 @@ struct terminal_filter {
     enum terminal_state state;
     char held[32]; /* a control sequence whose end has not come yet */
     size_t n_held;
-    size_t room; /* bytes that were read and not written: a sequence split over two calls may not
-                    fit */
     unsigned int
         utf8_left;      /* continuation bytes still to come: 0x80-0x9f are C1 only outside them */
     unsigned char lead; /* of the character that they belong to */
 };
 
-/* A sink_filter: cleans in place, across calls; never makes the data longer. */
-size_t terminal_clean(void *state, char *data, size_t len);
+/* A sink_filter: cleans across calls. */
+void terminal_clean(void *state, const char *data, size_t len, struct buf *out);
 
 #endif

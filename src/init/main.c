@@ -24,8 +24,10 @@
 #include "base/fd.h"
 #include "init/program.h"
 #include "init/report.h"
+#include "init/tree.h"
 #include "init/watch.h"
 #include "sandbox/confine.h"
+#include "sandbox/place.h"
 #include "sandbox/protocol.h"
 
 /* Everything that init knows. */
@@ -51,6 +53,8 @@ static void __attribute__((noreturn)) init_exit(int status)
 
 static void __attribute__((noreturn)) fail(const struct init *init, const sbr_error *err)
 {
+    if (init->in.plan && init->in.plan->place)
+        place_remove(init->in.plan->place);
     init->report->error = *err;
     init->report->state = REPORT_FAILED;
     init_exit(1);
@@ -104,7 +108,7 @@ static void start_program(struct init *init)
     watch_init(&init->watch, &init->in);
     init->io_before = report_io(&init->in);
     report->ready_us = clock_now_us();
-    if (program_start(init->in.plan, &init->program, &err) < 0)
+    if (program_start(&init->in, &init->program, &err) < 0)
         fail(init, &err);
     report->state = REPORT_RUNNING;
 }
@@ -129,18 +133,35 @@ static bool reap(struct init *init)
 }
 
 /* To everything in this pid namespace but ourselves.  Without a namespace of our own -1 would mean the
- * whole host, so there it is the program's session alone. */
+ * whole host, so there it is our descendants (and in a test build the program's session alone). */
 static void signal_all(const struct init *init, int number)
 {
-    kill(getpid() == 1 ? -1 : -init->program, number);
+    if (init->in.plan->place)
+        tree_signal(init->in.proc_fd, number);
+    else
+        kill(getpid() == 1 ? -1 : -init->program, number);
 }
 
 /* Ends what is left inside and waits for it, so that its use is counted. */
 static void end_rest(const struct init *init)
 {
+    if (init->in.plan->place) {
+        tree_end(init->in.proc_fd);
+        return;
+    }
     signal_all(init, SIGKILL);
     while (waitpid(-1, NULL, 0) > 0 || errno == EINTR)
         continue;
+}
+
+/* The supervisor is gone: what the kernel does not take with us, we take ourselves. */
+static void __attribute__((noreturn)) end_alone(const struct init *init)
+{
+    if (init->in.plan->place) {
+        tree_end(init->in.proc_fd);
+        place_remove(init->in.plan->place);
+    }
+    init_exit(1);
 }
 
 /* False when the supervisor is gone. */
@@ -175,7 +196,7 @@ static enum report_state supervise(struct init *init)
         if (watch_is_due(&init->watch) && (init->report->limit = watch_look(&init->watch)) != 0)
             return REPORT_LIMIT;
         if (n > 0 && fds[1].revents && !obey(init, &order))
-            init_exit(1); /* the supervisor is gone: take everything with us */
+            end_alone(init);
         if (order == ORDER_KILL)
             return REPORT_KILLED;
         if (n > 0 && fds[0].revents && reap(init))
@@ -195,19 +216,22 @@ int main(void)
     if (!init.report)
         init_exit(1);
     init.in.plan = read_plan(&init);
-    init.in.times = init.report->steps;
+    init.in.report = init.report;
     setsid();
     reset_signals();
+    if (init.in.plan->place)
+        prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (confine_self(&init.in, &err) < 0)
         fail(&init, &err);
     start_program(&init);
     state = supervise(&init);
     init.report->ended_us = clock_now_us();
-    if (init.watch.active)
-        watch_look(&init.watch);
+    watch_last(&init.watch);
     end_rest(&init);
     report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);
+    if (init.in.plan->place)
+        place_remove(init.in.plan->place);
     init.report->state = state;
     init_exit(0);
 }

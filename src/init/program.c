@@ -7,10 +7,12 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "sandbox/confine.h"
 #include "sandbox/protocol.h"
 
 #define PATH_SIZE 4096
@@ -59,42 +61,57 @@ static int start_error(const char *file, int sys_errno, sbr_error *err)
 }
 
 struct launch {
-    const struct plan *plan;
+    struct inside *in;
+    sbr_error err;
+    volatile int refused;   /* a step failed: `err` says which */
     volatile int sys_errno; /* why it could not be executed */
-    char stack[3 * PATH_SIZE] __attribute__((aligned(16)));
+    char stack[5 * PATH_SIZE] __attribute__((aligned(16)));
 };
 
 /* Shares init's memory until it executes; init waits for that. */
 static int launch_main(void *context)
 {
     struct launch *launch = context;
+    const struct plan *plan = launch->in->plan;
     sigset_t none;
 
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
-    if (!plan_leaves_out(launch->plan, "own-session"))
+    if (!plan_leaves_out(plan, "own-session"))
         setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
-    if (!plan_leaves_out(launch->plan, "close-descriptors"))
+    if (!plan_leaves_out(plan, "close-descriptors"))
         syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
-    execute(launch->plan, launch->plan->argv[0]);
-    launch->sys_errno = errno;
+    /* Where init is not pid 1, its end would not be ours. */
+    if (plan->place && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+        _exit(127);
+    launch->refused = confine_program(launch->in, &launch->err);
+    if (!launch->refused) {
+        execute(plan, plan->argv[0]);
+        launch->sys_errno = errno;
+    }
     _exit(127);
 }
 
 /* clone, not clone3: the filter is in force already. */
-int program_start(const struct plan *plan, pid_t *ret, sbr_error *err)
+int program_start(struct inside *in, pid_t *ret, sbr_error *err)
 {
     static struct launch launch;
     pid_t pid;
 
-    launch.plan = plan;
+    launch.in = in;
     pid = clone(launch_main, launch.stack + sizeof(launch.stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
                 &launch);
+    if (pid < 0 && errno == EAGAIN)
+        return err_set(err, SBR_E_BUSY, "exec",
+                       "there is no process left for the program; raise `ulimit -u` or --pids");
     if (pid < 0)
         return err_set_errno(err, "exec", "cannot make a process for the program");
-    if (launch.sys_errno) {
+    if (launch.refused || launch.sys_errno) {
         waitpid(pid, NULL, 0);
-        return start_error(plan->argv[0], launch.sys_errno, err);
+        if (!launch.refused)
+            return start_error(in->plan->argv[0], launch.sys_errno, err);
+        *err = launch.err;
+        return err->code;
     }
     *ret = pid;
     return 0;

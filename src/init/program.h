@@ -4,9 +4,9 @@
 
 #include <sys/types.h>
 
-#include "plan/plan.h"
+#include "sandbox/confiner.h"
 
 /* Returns once the program is executing, in a session of its own. */
-int program_start(const struct plan *plan, pid_t *ret, sbr_error *err) must_check;
+int program_start(struct inside *in, pid_t *ret, sbr_error *err) must_check;
 
 #endif

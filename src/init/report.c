@@ -52,7 +52,8 @@ void report_end(struct init_report *report, const struct inside *in, struct io_c
         report->peak_memory_bytes = (uint64_t)usage.ru_maxrss * 1024;
         report->context_switches = (uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw;
     }
-    if (in->root_fd >= 0 && fstatfs(in->root_fd, &fs) == 0)
+    /* On a file system of the host's it would be about other people's files. */
+    if (in->root_fd >= 0 && !in->plan->place && fstatfs(in->root_fd, &fs) == 0)
         report->disk_full = fs.f_bavail == 0  ? DISK_BYTES_FULL
                             : fs.f_ffree == 0 ? DISK_INODES_FULL
                                               : 0;

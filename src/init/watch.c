@@ -12,15 +12,18 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
+#include "init/tree.h"
+#include "sandbox/place.h"
 
 #define LOOK_EVERY_MS 10
+#define MEASURE_EVERY_US 100000
 
 void watch_init(struct watch *watch, const struct inside *in)
 {
     *watch = (struct watch){ .active = in->plan->supervise && in->proc_fd >= 0,
                              .proc_fd = in->proc_fd,
                              .scratch_fd = in->root_fd,
-                             .memory_bytes = in->plan->memory_bytes,
+                             .plan = in->plan,
                              .cpu_us = in->plan->cpu_ms == LIMIT_NONE ? LIMIT_NONE
                                                                       : in->plan->cpu_ms * 1000 };
 }
@@ -75,6 +78,21 @@ static void add_process(struct totals *totals, int proc_fd, const char *pid)
         add_stat(totals, text);
 }
 
+struct addition {
+    struct totals *totals;
+    int proc_fd;
+};
+
+static void add_descendant(void *context, pid_t pid)
+{
+    const struct addition *addition = context;
+    char name[16];
+
+    snprintf(name, sizeof(name), "%d", (int)pid);
+    add_process(addition->totals, addition->proc_fd, name);
+}
+
+/* In a pid namespace, everybody but init. */
 static void add_all(struct totals *totals, int proc_fd)
 {
     int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -96,32 +114,68 @@ bool watch_is_due(struct watch *watch)
     return true;
 }
 
+/* Zero, or what is used up of the program's share of the host's file system. */
+static uint32_t measure_place(const struct watch *watch)
+{
+    struct place_use use;
+
+    place_measure(watch->scratch_fd, &use);
+    if (use.bytes >= watch->plan->scratch_bytes || use.too_deep)
+        return DISK_BYTES_FULL;
+    return use.files > watch->plan->scratch_inodes + 2 ? DISK_INODES_FULL : 0; /* work and tmp */
+}
+
+/* Looking at all files takes its time, so it is done less often. */
+static bool place_is_full(struct watch *watch)
+{
+    if (!watch->plan->place || clock_now_us() < watch->next_place_us)
+        return false;
+    watch->disk_full = measure_place(watch);
+    watch->next_place_us = clock_now_us() + MEASURE_EVERY_US;
+    return watch->disk_full != 0;
+}
+
 enum init_limit watch_look(struct watch *watch)
 {
     struct totals totals = { 0 };
+    struct addition addition = { &totals, watch->proc_fd };
     struct rusage reaped;
     struct statfs fs;
 
-    add_all(&totals, watch->proc_fd);
+    if (watch->plan->place)
+        tree_walk(watch->proc_fd, add_descendant, &addition);
+    else
+        add_all(&totals, watch->proc_fd);
     if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
         totals.cpu_us += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000000 +
                          (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
-    if (watch->scratch_fd >= 0 && fstatfs(watch->scratch_fd, &fs) == 0)
+    if (!watch->plan->place && watch->scratch_fd >= 0 && fstatfs(watch->scratch_fd, &fs) == 0)
         totals.memory += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
     watch->cpu_used_us = totals.cpu_us;
     if (totals.memory > watch->peak_memory)
         watch->peak_memory = totals.memory;
     if (totals.processes > watch->peak_processes)
         watch->peak_processes = totals.processes;
-    if (totals.memory > watch->memory_bytes)
+    if (totals.memory > watch->plan->memory_bytes)
         return INIT_LIMIT_MEMORY;
-    return totals.cpu_us > watch->cpu_us ? INIT_LIMIT_CPU : 0;
+    if (totals.cpu_us > watch->cpu_us)
+        return INIT_LIMIT_CPU;
+    return place_is_full(watch) ? INIT_LIMIT_DISK : 0;
+}
+
+void watch_last(struct watch *watch)
+{
+    watch->next_place_us = 0;
+    if (watch->active)
+        (void)watch_look(watch);
 }
 
 void watch_report(const struct watch *watch, struct init_report *report)
 {
     if (watch->peak_memory > report->peak_memory_bytes)
         report->peak_memory_bytes = watch->peak_memory;
+    if (watch->disk_full)
+        report->disk_full = watch->disk_full;
     report->peak_processes = watch->peak_processes ? watch->peak_processes : 1;
     /* What is still alive at the end was not waited for, and is in no other sum. */
     if (watch->cpu_used_us > report->cpu_user_us + report->cpu_system_us)

@@ -1,5 +1,6 @@
-/* Supervision without cgroups: memory and processor time of everything inside, summed from procfs.
- * Weaker than a cgroup (it looks every few milliseconds), so the tier is `reduced`. */
+/* Supervision without cgroups: memory and processor time of everything inside, summed from procfs,
+ * and the files of a run that has no file system of its own.  Weaker than a cgroup (it looks every
+ * few milliseconds), so the tier is `reduced`. */
 #ifndef INIT_WATCH_H
 #define INIT_WATCH_H
 
@@ -13,9 +14,12 @@ struct watch {
     uint64_t next_us;
     int proc_fd;
     int scratch_fd;
-    uint64_t memory_bytes, cpu_us; /* limits; LIMIT_NONE when there is none */
+    const struct plan *plan;
+    uint64_t cpu_us; /* limit; LIMIT_NONE when there is none */
     uint64_t peak_memory, peak_processes;
-    uint64_t cpu_used_us; /* at the last look */
+    uint64_t cpu_used_us;   /* at the last look */
+    uint64_t next_place_us; /* files are looked at less often */
+    uint32_t disk_full;     /* enum disk_full */
 };
 
 void watch_init(struct watch *watch, const struct inside *in);
@@ -25,6 +29,8 @@ int watch_interval(const struct watch *watch);
 bool watch_is_due(struct watch *watch);
 /* Sums up; the limit that was passed, or 0: init then ends the run. */
 enum init_limit watch_look(struct watch *watch);
+/* Once more at the end, when nothing can be done about it any more. */
+void watch_last(struct watch *watch);
 /* Puts what was seen into the final report. */
 void watch_report(const struct watch *watch, struct init_report *report);
 

@@ -23,6 +23,7 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
     if (!rt)
         return err_set_oom(e, "runtime");
     probe_features(&rt->features);
+    (void)cgroup_prepare(&rt->features.cgroup, &unused);
     cgroup_sweep(&rt->features.cgroup);
     *ret = rt;
     return 0;
@@ -53,18 +54,6 @@ static void put_policies(struct jsonw *j)
     jsonw_close(j, ']');
 }
 
-static void put_features(struct jsonw *j, const struct features *f)
-{
-    jsonw_open(j, "features", '{');
-    jsonw_bool(j, "user_namespaces", f->user_namespaces);
-    jsonw_bool(j, "seccomp", f->seccomp);
-    jsonw_number(j, "landlock_abi", (uint64_t)f->landlock_abi);
-    jsonw_text(j, "cgroup", cgroup_kind_name(f->cgroup.kind));
-    jsonw_number(j, "memory_bytes", f->machine.memory_bytes);
-    jsonw_number(j, "cpus", f->machine.cpus);
-    jsonw_close(j, '}');
-}
-
 char *sbr_runtime_describe(const sbr_runtime *rt)
 {
     struct jsonw j;
@@ -75,7 +64,7 @@ char *sbr_runtime_describe(const sbr_runtime *rt)
     jsonw_open(&j, NULL, '{');
     put_languages(&j);
     put_policies(&j);
-    put_features(&j, &rt->features);
+    features_put_json(&j, "features", &rt->features);
     jsonw_close(&j, '}');
     return jsonw_take(&j);
 }

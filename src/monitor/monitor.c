@@ -176,6 +176,10 @@ static void cancel_wanted(void *context, uint32_t events)
         handle(m, EV_CANCEL);
 }
 
+static const enum stop_reason limit_stops[] = {
+    [INIT_LIMIT_MEMORY] = STOP_MEMORY, [INIT_LIMIT_CPU] = STOP_CPU, [INIT_LIMIT_DISK] = STOP_DISK
+};
+
 static void init_died(void *context, uint32_t events)
 {
     struct monitor *m = context;
@@ -183,8 +187,9 @@ static void init_died(void *context, uint32_t events)
 
     (void)events;
     loop_remove(&m->loop, m->box->init.pidfd);
-    if (report->state == REPORT_LIMIT && m->seen.stop == STOP_NONE)
-        m->seen.stop = report->limit == INIT_LIMIT_CPU ? STOP_CPU : STOP_MEMORY;
+    if (report->state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
+        report->limit < ARRAY_LEN(limit_stops))
+        m->seen.stop = limit_stops[report->limit];
     m->seen.reported = report->state == REPORT_EXITED;
     m->seen.wait_status = report->wait_status;
     m->seen.disk_full = report->disk_full != 0;
@@ -202,6 +207,9 @@ static void fill_usage(struct monitor *m, sbr_result *result)
     cgroup_read(&m->box->cgroup, &group);
     m->seen.oom_kills = group.oom_kills;
     m->seen.refused_forks = group.refused_forks;
+    /* Nobody counts refusals where only a resource limit refuses; that it was reached can be seen. */
+    if (!(m->box->cgroup.controllers & 1u << CG_PIDS))
+        m->seen.refused_forks = report->peak_processes >= m->plan->max_processes;
     if (report->ready_us) {
         usage->startup_us = report->ready_us - m->started_us;
         usage->wall_us = (report->ended_us ? report->ended_us : clock_now_us()) - report->ready_us;
@@ -236,6 +244,8 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     capture_finish(&m->err, &result->err);
     result->limits = m->plan->limits;
     result->isolation = m->plan->isolation;
+    if (m->box->report->keeps_host_name)
+        isolation_add_missing(&result->isolation, "a host name of its own");
     result->startup = "cold";
     fill_usage(m, result);
     verdict_decide(&m->seen, result);

@@ -13,10 +13,13 @@
 
 #include "base/scope.h"
 
+#define FILTERED_MAX (4u << 20) /* far more than is read at once */
+
 void sink_init(struct sink *sink, int fd, size_t max_queue)
 {
     *sink = (struct sink){ .fd = fd };
     buf_init(&sink->queue, max_queue);
+    buf_init(&sink->filtered, FILTERED_MAX);
 }
 
 /* Done at the first byte: many programs write to one stream only.
@@ -60,6 +63,7 @@ static void sink_close(struct sink *sink)
         close(sink->fd);
     sink->fd = -1;
     buf_done(&sink->queue);
+    buf_done(&sink->filtered);
     sink->queue_start = 0;
 }
 
@@ -80,7 +84,7 @@ static bool is_ready(const struct sink *sink)
     return sink->own_fd || poll(&fd, 1, 0) > 0;
 }
 
-/* Writes what goes without waiting; the number of bytes, or -1 when the reader is gone. */
+/* Writes what goes without waiting; the number of bytes, or -1 when no more can be written. */
 static ssize_t write_some(struct sink *sink, const char *data, size_t len)
 {
     size_t done = 0;
@@ -96,8 +100,10 @@ static ssize_t write_some(struct sink *sink, const char *data, size_t len)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
-        if (n < 0)
+        if (n < 0) {
+            sink->sys_errno = errno == EPIPE || errno == ECONNRESET ? 0 : errno;
             return -1;
+        }
         done += (size_t)n;
     }
     return (ssize_t)done;
@@ -121,7 +127,7 @@ static void sink_flush(void *context, uint32_t events)
     }
 }
 
-int sink_write(struct sink *sink, char *data, size_t len)
+int sink_write(struct sink *sink, const char *data, size_t len)
 {
     ssize_t n = 0;
 
@@ -129,8 +135,12 @@ int sink_write(struct sink *sink, char *data, size_t len)
         return -1;
     if (!sink->chunk)
         sink_open(sink);
-    if (sink->filter)
-        len = sink->filter(sink->filter_state, data, len);
+    if (sink->filter) {
+        sink->filtered.len = 0;
+        sink->filter(sink->filter_state, data, len, &sink->filtered);
+        data = sink->filtered.data;
+        len = sink->filtered.len;
+    }
     if (sink->queue.len == 0) {
         n = write_some(sink, data, len);
         if (n < 0) {

@@ -11,15 +11,18 @@
 #include "base/buf.h"
 #include "base/loop.h"
 
-/* Changes bytes in place and returns how many are left, for example without terminal escapes. */
-typedef size_t sink_filter(void *state, char *data, size_t len);
+/* Adds to `out` what may pass, for example without terminal escapes; what it holds back it may add
+ * at the next call. */
+typedef void sink_filter(void *state, const char *data, size_t len, struct buf *out);
 
 struct sink {
-    int fd;       /* -1: gone */
+    int fd;        /* -1: gone */
+    int sys_errno; /* why bytes were lost though the reader was there, as on a full disk; 0: none were */
     bool own_fd;  /* opened by us */
     size_t chunk; /* how much one write may take without waiting; 0: not opened yet */
     sink_filter *filter;
     void *filter_state;
+    struct buf filtered; /* the last bytes that passed the filter */
     struct buf queue;
     size_t queue_start;
     struct loop *loop;
@@ -33,8 +36,8 @@ void sink_done(struct sink *sink);
 /* The loop in which the sink waits for its reader. */
 void sink_attach(struct sink *sink, struct loop *loop);
 
-/* Takes bytes (the filter may change them); -1 when the reader is gone. */
-int sink_write(struct sink *sink, char *data, size_t len);
+/* Takes bytes; -1 when the reader is gone, or see sys_errno. */
+int sink_write(struct sink *sink, const char *data, size_t len);
 /* Moves up to `len` bytes from a pipe without copying them.  How many; 0 when that does not work here
  * or now, and bytes have to be read and written; -1 when the reader is gone; SINK_FULL when it has not
  * taken the last ones yet. */

@@ -7,7 +7,8 @@
 static const enum sbr_verdict stop_verdicts[] = {
     [STOP_NONE] = SBR_INTERNAL_ERROR, [STOP_TIMEOUT] = SBR_TIMEOUT,
     [STOP_CPU] = SBR_CPU_LIMIT,       [STOP_MEMORY] = SBR_MEMORY_LIMIT,
-    [STOP_OUTPUT] = SBR_OUTPUT_LIMIT, [STOP_CANCELLED] = SBR_CANCELLED,
+    [STOP_OUTPUT] = SBR_OUTPUT_LIMIT, [STOP_DISK] = SBR_DISK_LIMIT,
+    [STOP_CANCELLED] = SBR_CANCELLED,
 };
 
 /* The limit behind a verdict and what to say of it. */

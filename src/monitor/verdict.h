@@ -8,7 +8,15 @@
 #include "job/result.h"
 
 /* Why we ended the run; the first reason stays. */
-enum stop_reason { STOP_NONE, STOP_TIMEOUT, STOP_CPU, STOP_MEMORY, STOP_OUTPUT, STOP_CANCELLED };
+enum stop_reason {
+    STOP_NONE,
+    STOP_TIMEOUT,
+    STOP_CPU,
+    STOP_MEMORY,
+    STOP_OUTPUT,
+    STOP_DISK,
+    STOP_CANCELLED
+};
 
 struct observation {
     enum stop_reason stop;

@@ -14,11 +14,22 @@ const char *cgroup_kind_name(enum cgroup_kind kind); /* "none", "v1", "v2" */
 /* cpuacct is a part of cpu on v2 and often mounted with it on v1. */
 enum cgroup_controller { CG_MEMORY, CG_PIDS, CG_CPUACCT, CG_CPU, N_CG };
 
+const char *controller_name(enum cgroup_controller controller);
+
+/* What cgroup_prepare must do once before the first run; nothing on v1. */
+enum cgroup_need {
+    CGROUP_READY,  /* nothing: a leaf can be made                                        */
+    CGROUP_ENABLE, /* switch the controllers on in `parent`                              */
+    CGROUP_LEAVE,  /* move this process, alone in `parent`, to a group below it; then so */
+    CGROUP_SCOPE   /* ask systemd for a group of our own, which becomes `parent`; then so */
+};
+
 #define CGROUP_PATH_MAX 512
 
 struct cgroup_features {
     enum cgroup_kind kind;
-    uint32_t usable; /* bit per controller in which we may make groups */
+    uint32_t usable; /* bit per controller in which we may make groups, once prepared */
+    enum cgroup_need need;
     /* The directory that takes our leaf: one per controller on v1, the first alone on v2. */
     char parent[N_CG][CGROUP_PATH_MAX];
 };
@@ -34,14 +45,35 @@ struct root_entry {
     char target[32]; /* of the link, for example "usr/lib64" */
 };
 
+/* Who refuses user namespaces: each has a remedy of its own. */
+enum userns_barrier {
+    BARRIER_NONE,
+    BARRIER_CLONE_SYSCTL, /* kernel.unprivileged_userns_clone (Debian)                */
+    BARRIER_MAX_SYSCTL,   /* user.max_user_namespaces                                 */
+    BARRIER_APPARMOR,     /* kernel.apparmor_restrict_unprivileged_userns (Ubuntu)    */
+    BARRIER_REFUSED,      /* the call itself: a container's filter, a chroot          */
+    BARRIER_COVERED_PROC, /* a container that hides parts of /proc: no new one may be mounted */
+    N_BARRIERS
+};
+
+/* "none", "unprivileged_userns_clone", ... */
+const char *barrier_name(enum userns_barrier barrier);
+
 struct features {
     uint32_t uid, gid;
+    bool privileged;   /* root that may take another user's identity      */
+    bool is_host_root; /* root that may not: the program would be root too */
     bool user_namespaces;
+    enum userns_barrier barrier; /* what stands in the way, when there are none */
+    bool proc;                   /* procfs is where it belongs */
     bool seccomp;
     int landlock_abi; /* 0: none */
     struct cgroup_features cgroup;
     struct root_entry root[N_ROOT_NAMES];
     struct machine machine;
 };
+
+struct jsonw;
+void features_put_json(struct jsonw *j, const char *key, const struct features *features);
 
 #endif

@@ -33,6 +33,20 @@ const char *cgroup_kind_name(enum cgroup_kind kind)
     return names[kind];
 }
 
+const char *barrier_name(enum userns_barrier barrier)
+{
+    static const char *const names[N_BARRIERS] = {
+        [BARRIER_NONE] = "none",
+        [BARRIER_CLONE_SYSCTL] = "unprivileged_userns_clone",
+        [BARRIER_MAX_SYSCTL] = "max_user_namespaces",
+        [BARRIER_APPARMOR] = "apparmor_restrict_unprivileged_userns",
+        [BARRIER_REFUSED] = "refused",
+        [BARRIER_COVERED_PROC] = "covered_proc",
+    };
+
+    return names[barrier];
+}
+
 const char *op_name(enum op_kind kind)
 {
     return op_names[kind];
@@ -136,3 +150,12 @@ bool plan_leaves_out(const struct plan *plan, const char *defence)
     return false;
 }
 #endif
+
+size_t plan_filter_len(const struct plan *plan)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < plan->n_filters; i++)
+        len += plan->filters[i].len;
+    return len;
+}

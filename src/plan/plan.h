@@ -63,10 +63,12 @@ enum access_kind { ACCESS_READ, ACCESS_DEVICES, ACCESS_WRITE };
 struct plan_rule {
     const char *path; /* absolute, inside */
     enum access_kind access;
+    bool optional; /* nothing is lost when it is not there */
 };
 
-#define PLAN_MAX_RLIMITS 8
-#define PLAN_MAX_RULES 8
+#define PLAN_MAX_RLIMITS 12
+#define PLAN_MAX_RULES 32
+#define PLAN_MAX_FILTERS 3
 
 struct plan {
     /* For the supervisor. */
@@ -81,6 +83,9 @@ struct plan {
     /* For the inside. */
     uint32_t inside_uid, inside_gid;
     const char *hostname;
+    /* Without a private root: the directory on the host that holds what would be /work and /tmp,
+     * made for this run and removed after it.  NULL otherwise. */
+    const char *place;
     const char *workdir;
     uint64_t scratch_bytes,
         scratch_inodes; /* of all directories that can be written to, together */
@@ -90,12 +95,13 @@ struct plan {
     size_t n_rlimits;
     struct plan_rule rules[PLAN_MAX_RULES];
     size_t n_rules;
-    int landlock_abi; /* 0: not used */
-    struct policy_filter filter;
+    int landlock_abi;                               /* 0: not used */
+    struct policy_filter filters[PLAN_MAX_FILTERS]; /* each can only refuse more */
+    size_t n_filters;
     const char **argv; /* NULL-terminated */
     const char **env;
-    bool supervise; /* no cgroup: init itself watches memory and processor time */
-    uint64_t memory_bytes, cpu_ms;
+    bool supervise; /* what no cgroup limits, init itself watches */
+    uint64_t memory_bytes, cpu_ms, max_processes;
     /* Only a build with test hooks obeys these: a step to leave out, so that an attack can be shown
      * to succeed without it, and a step to fail in, so that nothing is shown to be left behind. */
     const char *test_without;
@@ -123,6 +129,9 @@ bool plan_list_has(const char *list, const char *name);
 bool plan_leaves_out(const struct plan *plan, const char *defence);
 
 const char *op_name(enum op_kind kind);
+
+/* Instructions of all filters together. */
+size_t plan_filter_len(const struct plan *plan);
 
 /* The steps in order, for people and for golden tests; the caller frees it; NULL without memory. */
 char *plan_to_json(const struct plan *plan);

@@ -47,9 +47,13 @@ static void put_confinement(struct buf *out, const struct plan *plan)
     for (size_t i = 0; i < plan->n_rules; i++) {
         buf_put_string(out, plan->rules[i].path);
         buf_put_u32(out, plan->rules[i].access);
+        buf_put_u32(out, plan->rules[i].optional);
     }
     buf_put_u32(out, (uint32_t)plan->landlock_abi);
-    buf_put_bytes(out, plan->filter.insns, plan->filter.len * sizeof(*plan->filter.insns));
+    buf_put_u32(out, (uint32_t)plan->n_filters);
+    for (size_t i = 0; i < plan->n_filters; i++)
+        buf_put_bytes(out, plan->filters[i].insns,
+                      plan->filters[i].len * sizeof(*plan->filters[i].insns));
 }
 
 int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
@@ -59,6 +63,7 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     buf_put_u32(out, plan->inside_uid);
     buf_put_u32(out, plan->inside_gid);
     buf_put_string(out, plan->hostname);
+    buf_put_string(out, plan->place);
     buf_put_string(out, plan->workdir);
     buf_put_u64(out, plan->scratch_bytes);
     buf_put_u64(out, plan->scratch_inodes);
@@ -69,6 +74,7 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     buf_put_u32(out, plan->supervise);
     buf_put_u64(out, plan->memory_bytes);
     buf_put_u64(out, plan->cpu_ms);
+    buf_put_u64(out, plan->max_processes);
     buf_put_string(out, plan->test_without);
     buf_put_string(out, plan->test_fail);
     return out->failed ? err_set_oom(err, "plan") : 0;
@@ -114,23 +120,29 @@ static void get_ops(struct plan *plan, struct reader *in)
 }
 
 /* Instructions are copied: the file does not align them. */
-static void get_filter(struct plan *plan, struct reader *in)
+static void get_filter(struct plan *plan, struct reader *in, struct policy_filter *filter)
 {
     size_t bytes;
     const void *data = reader_bytes(in, &bytes);
     struct policy_insn *insns;
 
-    if (!data || bytes % sizeof(*insns) != 0 || bytes == 0) {
-        in->failed |= bytes != 0;
-        return;
-    }
-    insns = plan_alloc(plan, bytes);
+    insns = data && bytes && bytes % sizeof(*insns) == 0 ? plan_alloc(plan, bytes) : NULL;
     if (!insns) {
         in->failed = true;
         return;
     }
     memcpy(insns, data, bytes);
-    plan->filter = (struct policy_filter){ .insns = insns, .len = bytes / sizeof(*insns) };
+    *filter = (struct policy_filter){ .insns = insns, .len = bytes / sizeof(*insns) };
+}
+
+static void get_filters(struct plan *plan, struct reader *in)
+{
+    uint32_t n = reader_u32(in);
+
+    if (n > PLAN_MAX_FILTERS)
+        in->failed = true;
+    for (; !in->failed && plan->n_filters < n; plan->n_filters++)
+        get_filter(plan, in, &plan->filters[plan->n_filters]);
 }
 
 static void get_confinement(struct plan *plan, struct reader *in)
@@ -156,11 +168,12 @@ static void get_confinement(struct plan *plan, struct reader *in)
         plan->rules[i].path = reader_string(in);
         access = reader_u32(in);
         plan->rules[i].access = (enum access_kind)access;
+        plan->rules[i].optional = reader_u32(in) != 0;
         if (!plan->rules[i].path || access > ACCESS_WRITE)
             in->failed = true;
     }
     plan->landlock_abi = (int)reader_u32(in);
-    get_filter(plan, in);
+    get_filters(plan, in);
 }
 
 int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
@@ -176,6 +189,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     plan->inside_uid = reader_u32(&in);
     plan->inside_gid = reader_u32(&in);
     plan->hostname = reader_string(&in);
+    plan->place = reader_string(&in);
     plan->workdir = reader_string(&in);
     plan->scratch_bytes = reader_u64(&in);
     plan->scratch_inodes = reader_u64(&in);
@@ -186,6 +200,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     plan->supervise = reader_u32(&in) != 0;
     plan->memory_bytes = reader_u64(&in);
     plan->cpu_ms = reader_u64(&in);
+    plan->max_processes = reader_u64(&in);
     plan->test_without = reader_string(&in);
     plan->test_fail = reader_string(&in);
     if (in.failed || in.pos != len || !plan->hostname || !plan->workdir || !plan->argv[0]) {

@@ -7,9 +7,6 @@
 #include "plan/plan.h"
 
 /* clang-format off */
-static const char *const controller_names[N_CG] = {
-    [CG_MEMORY] = "memory", [CG_PIDS] = "pids", [CG_CPUACCT] = "cpuacct", [CG_CPU] = "cpu",
-};
 static const char *const access_names[] = {
     [ACCESS_READ] = "read", [ACCESS_DEVICES] = "devices", [ACCESS_WRITE] = "write",
 };
@@ -21,7 +18,7 @@ static const struct { uint64_t flag; const char *name; } namespace_names[] = {
 static const struct { uint32_t resource; const char *name; } rlimit_names[] = {
     { RLIMIT_CORE, "core" }, { RLIMIT_NOFILE, "nofile" }, { RLIMIT_FSIZE, "fsize" },
     { RLIMIT_CPU, "cpu" }, { RLIMIT_NPROC, "nproc" }, { RLIMIT_MEMLOCK, "memlock" },
-    { RLIMIT_DATA, "data" },
+    { RLIMIT_DATA, "data" }, { RLIMIT_AS, "as" }, { RLIMIT_STACK, "stack" },
 };
 /* clang-format on */
 
@@ -95,6 +92,8 @@ static void put_landlock(struct jsonw *j, const struct plan *plan)
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "path", plan->rules[i].path);
         jsonw_text(j, "access", access_names[plan->rules[i].access]);
+        if (plan->rules[i].optional)
+            jsonw_bool(j, "optional", true);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');
@@ -108,7 +107,7 @@ static void put_cgroup(struct jsonw *j, const struct plan *plan)
     jsonw_open(j, "controllers", '[');
     for (unsigned int i = 0; i < N_CG; i++)
         if (plan->cgroup_controllers & (1u << i))
-            jsonw_text(j, NULL, controller_names[i]);
+            jsonw_text(j, NULL, controller_name((enum cgroup_controller)i));
     jsonw_close(j, ']');
     jsonw_close(j, '}');
 }
@@ -138,9 +137,11 @@ char *plan_to_json(const struct plan *plan)
     put_ops(&j, plan);
     put_rlimits(&j, plan);
     put_landlock(&j, plan);
-    jsonw_number(&j, "seccomp_instructions", plan->filter.len);
+    jsonw_number(&j, "seccomp_instructions", plan_filter_len(plan));
     put_list(&j, "argv", plan->argv);
     put_list(&j, "env", plan->env);
+    if (plan->place)
+        jsonw_text(&j, "place", plan->place);
     jsonw_text(&j, "workdir", plan->workdir);
     limits_put_json(&j, "limits", &plan->limits);
     isolation_put_json(&j, "isolation", &plan->isolation);

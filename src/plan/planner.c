@@ -71,6 +71,7 @@ static void plan_cgroup(struct plan *plan, const struct plan_input *in)
     }
     plan->memory_bytes = plan->limits.value[SBR_MEMORY_BYTES];
     plan->cpu_ms = plan->limits.value[SBR_CPU_MS];
+    plan->max_processes = plan->limits.value[SBR_PIDS];
 }
 
 static void plan_tier(struct plan *plan, const struct plan_input *in)
@@ -78,28 +79,40 @@ static void plan_tier(struct plan *plan, const struct plan_input *in)
     if (!in->features->user_namespaces)
         plan->isolation.tier = TIER_PROCESS;
     else
-        plan->isolation.tier = plan->supervise ? TIER_REDUCED : TIER_CONTAINER;
+        plan->isolation.tier =
+            plan->supervise || in->features->is_host_root ? TIER_REDUCED : TIER_CONTAINER;
+    if (in->features->is_host_root)
+        isolation_add_missing(&plan->isolation, "a user other than root");
 }
+
+#define MISSING_NAMED 3 /* each is shorter than a third of the room for them */
 
 /* A refusal names what is missing and the two ways on. */
 static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
+    const struct isolation *isolation = &plan->isolation;
     char missing[200] = "";
     size_t used = 0;
 
-    if (plan->isolation.tier == TIER_PROCESS)
+    if (!in->features->proc)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "there is no procfs here; `mount -t proc proc /proc` brings it");
+    if (plan->isolation.tier == TIER_PROCESS && in->features->landlock_abi == 0)
         return err_set(
             err, SBR_E_UNSUPPORTED, "plan",
-            "this machine forbids user namespaces, without which nothing can be isolated; "
-            "`sandbox-run doctor` says how to allow them");
+            "this machine gives neither user namespaces nor Landlock, so nothing would keep the "
+            "program from your files; `sandbox-run doctor` says how to get them");
     if (!in->features->seccomp)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "this kernel has no system call filters (CONFIG_SECCOMP_FILTER)");
     if (plan->isolation.tier >= in->request->require)
         return 0;
-    for (size_t i = 0; i < plan->isolation.n_missing && used < sizeof(missing); i++)
+    for (size_t i = 0; i < isolation->n_missing && i < MISSING_NAMED; i++)
         used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%s", i ? ", " : "",
-                                 plan->isolation.missing[i]);
+                                 isolation->missing[i]);
+    if (isolation->n_missing > MISSING_NAMED)
+        snprintf(missing + used, sizeof(missing) - used, " and %zu more",
+                 isolation->n_missing - MISSING_NAMED);
     return err_set(
         err, SBR_E_UNSUPPORTED, "plan",
         "this machine gives isolation '%s', not '%s' (missing: %s); `sandbox-run doctor` "
@@ -113,6 +126,7 @@ static void plan_rlimits(struct plan *plan)
     const uint64_t *limit = plan->limits.value;
     uint64_t cpu_s =
         limit[SBR_CPU_MS] == LIMIT_NONE ? RLIM_INFINITY : (limit[SBR_CPU_MS] + 999) / 1000 + 1;
+    uint64_t data = plan->supervise ? 4 * limit[SBR_MEMORY_BYTES] + (256ULL << 20) : RLIM_INFINITY;
     uint64_t nproc_slack = plan->cgroup_controllers & 1u << CG_PIDS ? 16 : 1;
     const struct plan_rlimit rlimits[] = {
         /* 1, not 0: a core_pattern that is a pipe ignores 0 and runs its handler on the host. */
@@ -125,35 +139,51 @@ static void plan_rlimits(struct plan *plan)
         { RLIMIT_NPROC, limit[SBR_PIDS] + nproc_slack, limit[SBR_PIDS] + nproc_slack },
         { RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
         /* Without a cgroup init looks every few milliseconds; this bounds what can happen in
-         * between. Not RLIMIT_AS, which counts address space that Go, Node and the JVM reserve and
-         * never use. */
-        { RLIMIT_DATA, 2 * limit[SBR_MEMORY_BYTES], 2 * limit[SBR_MEMORY_BYTES] },
+         * between, far enough above the limit that it is init who ends the run and names the cause.
+         * Not RLIMIT_AS, which counts address space that Go, Node and the JVM reserve and never
+         * use. */
+        { RLIMIT_DATA, data, data },
+        /* What the calling shell was given is no matter of the program's, as far as that goes. */
+        { RLIMIT_AS, RLIM_INFINITY, RLIM_INFINITY },
+        { RLIMIT_STACK, 8 << 20, RLIM_INFINITY },
     };
-    size_t n = ARRAY_LEN(rlimits) - (plan->supervise ? 0 : 1);
 
     _Static_assert(ARRAY_LEN(rlimits) <= PLAN_MAX_RLIMITS, "more limits than a plan holds");
-    memcpy(plan->rlimits, rlimits, n * sizeof(rlimits[0]));
-    plan->n_rlimits = n;
+    memcpy(plan->rlimits, rlimits, sizeof(rlimits));
+    plan->n_rlimits = ARRAY_LEN(rlimits);
     isolation_add_mechanism(&plan->isolation, "rlimits");
 }
 
 static void plan_landlock(struct plan *plan, const struct plan_input *in)
 {
     static const struct plan_rule rules[] = {
-        { "/", ACCESS_READ },     { "/dev", ACCESS_DEVICES },   { INSIDE_WORK, ACCESS_WRITE },
-        { "/tmp", ACCESS_WRITE }, { "/dev/shm", ACCESS_WRITE },
+        { "/", ACCESS_READ, false },          { "/dev", ACCESS_DEVICES, false },
+        { INSIDE_WORK, ACCESS_WRITE, false }, { "/tmp", ACCESS_WRITE, false },
+        { "/dev/shm", ACCESS_WRITE, false },
     };
 
-    if (in->features->landlock_abi == 0) {
+    plan->landlock_abi = in->features->landlock_abi;
+    if (plan->landlock_abi == 0) {
         isolation_add_missing(&plan->isolation, "landlock");
         return;
     }
-    if (plan_list_has(in->test_without, "landlock"))
+    if (plan_list_has(in->test_without, "landlock")) {
+        plan->landlock_abi = 0;
         return;
+    }
     memcpy(plan->rules, rules, sizeof(rules));
     plan->n_rules = ARRAY_LEN(rules);
-    plan->landlock_abi = in->features->landlock_abi;
     isolation_add_mechanism(&plan->isolation, "landlock");
+}
+
+static void plan_filters(struct plan *plan, const struct plan_input *in)
+{
+    if (plan_list_has(in->test_without, "seccomp"))
+        return;
+    plan->filters[plan->n_filters++] = in->policy->filter;
+    if (plan->place)
+        plan_process_filters(plan);
+    isolation_add_mechanism(&plan->isolation, "seccomp");
 }
 
 static void plan_confinement(struct plan *plan, const struct plan_input *in)
@@ -161,16 +191,13 @@ static void plan_confinement(struct plan *plan, const struct plan_input *in)
     plan->inside_uid = INSIDE_UID;
     plan->inside_gid = INSIDE_GID;
     plan->hostname = "sandbox";
-    plan->workdir = in->request->workdir ? in->request->workdir : INSIDE_WORK;
     plan_rlimits(plan);
-    isolation_add_mechanism(&plan->isolation, "private-root");
+    if (!plan->place)
+        isolation_add_mechanism(&plan->isolation, "private-root");
     isolation_add_mechanism(&plan->isolation, "no-capabilities");
     isolation_add_mechanism(&plan->isolation, "no-new-privileges");
     plan_landlock(plan, in);
-    if (!plan_list_has(in->test_without, "seccomp")) {
-        plan->filter = in->policy->filter;
-        isolation_add_mechanism(&plan->isolation, "seccomp");
-    }
+    plan_filters(plan, in);
     plan->test_without = in->test_without;
     plan->test_fail = in->test_fail;
 }
@@ -185,8 +212,10 @@ static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *
     plan_tier(plan, in);
     if (check_tier(plan, in, err) < 0)
         return err->code;
+    if (plan->isolation.tier == TIER_PROCESS && !(plan->place = plan_printf(plan, "%s", in->place)))
+        return err_set_oom(err, "plan");
     plan_confinement(plan, in);
-    if (plan_root(plan, in, err) < 0)
+    if ((plan->place ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0)
         return err->code;
     return plan_program(plan, in, err);
 }

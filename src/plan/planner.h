@@ -18,6 +18,7 @@ struct plan_input {
     const char *binary;              /* the language's real interpreter, inside      */
     const struct policy *policy;
     const struct features *features;
+    const char *place;        /* a directory that can be made, for a run without a private root */
     const char *test_without; /* see struct plan */
     const char *test_fail;
     const char

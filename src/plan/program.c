@@ -3,14 +3,19 @@
 
 #include "plan/root.h"
 
-/* clang-format off */
-static const char *const base_env[] = {
-    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-    ("HOME=" INSIDE_WORK),
-    "LANG=C.UTF-8",
-    "USER=sandbox",
-};
-/* clang-format on */
+static bool is_below(const char *path, const char *top)
+{
+    size_t len = strlen(top);
+
+    return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/');
+}
+
+const char *plan_inside(struct plan *plan, const char *path)
+{
+    if (!plan->place || !(is_below(path, INSIDE_WORK) || is_below(path, "/tmp")))
+        return path;
+    return plan_printf(plan, "%s%s", plan->place, path);
+}
 
 static size_t list_len(const char *const *list)
 {
@@ -39,12 +44,21 @@ static int plan_env(struct plan *plan, const struct plan_input *in, sbr_error *e
 {
     const char *const *language_env = in->language ? in->language->env : NULL;
     const struct string_list *given = &in->request->env;
-    size_t most = ARRAY_LEN(base_env) + list_len(language_env) + given->n + 1, n = 0;
+    const char *const base_env[] = {
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        plan_printf(plan, "HOME=%s" INSIDE_WORK, plan->place ? plan->place : ""),
+        "LANG=C.UTF-8",
+        "USER=sandbox",
+        /* Only where it is not the one that everybody expects. */
+        plan_printf(plan, "TMPDIR=%s/tmp", plan->place ? plan->place : ""),
+    };
+    size_t n_base = ARRAY_LEN(base_env) - (plan->place ? 0 : 1), n = 0;
 
-    plan->env = plan_alloc(plan, most * sizeof(*plan->env));
-    if (!plan->env)
+    plan->env =
+        plan_alloc(plan, (n_base + list_len(language_env) + given->n + 1) * sizeof(*plan->env));
+    if (!plan->env || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
-    for (size_t i = 0; i < ARRAY_LEN(base_env); i++)
+    for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);
     for (size_t i = 0; language_env && language_env[i]; i++)
         env_set(plan->env, &n, language_env[i]);
@@ -134,7 +148,10 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (in->language && !source)
         return err_set(err, SBR_E_INVALID, "plan",
                        "there is no program; give a file, --code TEXT or the program on stdin");
-    if (source && !(path = plan_printf(plan, INSIDE_WORK "/%s", source)))
+    plan->workdir = plan_inside(plan, in->request->workdir ? in->request->workdir : INSIDE_WORK);
+    if (source)
+        path = plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->place ? plan->place : "", source);
+    if (!plan->workdir || (source && !path))
         return err_set_oom(err, "plan");
     if (plan_argv(plan, in, path, err) < 0)
         return err->code;

@@ -135,7 +135,7 @@ static int plan_volumes(struct plan *plan, const struct plan_input *in, sbr_erro
 
     for (size_t i = 0; i < req->n_volumes; i++) {
         struct plan_op bind = { .kind = OP_BIND,
-                                .flags = in->features->uid == 0 ? OP_PASSED : 0,
+                                .flags = in->features->privileged ? OP_PASSED : 0,
                                 .from = req->volumes[i].source,
                                 .to = req->volumes[i].target + 1 };
 
@@ -151,7 +151,7 @@ static int plan_test_tree(struct plan *plan, const char *path, sbr_error *err)
     struct plan_op bind = { .kind = OP_BIND, .flags = OP_WRITABLE, .from = path, .to = path + 1 };
 
     if (plan->n_rules && plan->n_rules < PLAN_MAX_RULES)
-        plan->rules[plan->n_rules++] = (struct plan_rule){ path, ACCESS_WRITE };
+        plan->rules[plan->n_rules++] = (struct plan_rule){ path, ACCESS_WRITE, false };
     return plan_add_op(plan, bind, err);
 }
 

@@ -4,8 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
-#include <linux/sched.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,8 +16,6 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
-#include "sandbox/confiner.h"
-#include "sandbox/protocol.h"
 
 #define CGROUP2_MAGIC 0x63677270
 
@@ -83,6 +79,8 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     cgroup_init(cg);
     if (!plan->cgroup_controllers)
         return 0;
+    if (features->need != CGROUP_READY)
+        return err_set(err, SBR_E_BUG, "cgroup", "the control groups were not prepared");
     cg->kind = plan->cgroup_kind;
     cg->controllers = plan->cgroup_controllers;
     /* The pid tells a sweep whose leaf it is; the time makes the name new after a pid was reused.
@@ -145,6 +143,13 @@ int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err)
     return n;
 }
 
+int cgroup_kill(const struct cgroup *cg)
+{
+    return cg->kind == CGROUP_V2 && cg->leaf_fd[0] >= 0
+               ? cgroup_write(cg->leaf_fd[0], "cgroup.kill", 1)
+               : -1;
+}
+
 void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage)
 {
     *usage = (struct cgroup_usage){ 0 };
@@ -158,13 +163,15 @@ uint64_t cgroup_cpu_us(const struct cgroup *cg)
 }
 
 /* The last task may still be on its way out when its parent is told; a moment later it is gone. */
-static void remove_leaf(int parent_fd, const char *name)
+static void remove_leaf(const struct cgroup *cg, unsigned int slot)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
         struct timespec moment = { .tv_nsec = 200000 };
 
-        if (unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 || errno != EBUSY)
+        if (unlinkat(cg->parent_fd[slot], cg->name, AT_REMOVEDIR) == 0 || errno != EBUSY)
             return;
+        if (attempt == 0)
+            (void)cgroup_kill(cg); /* should anybody have got away, he ends here */
         nanosleep(&moment, NULL);
     }
 }
@@ -172,9 +179,9 @@ static void remove_leaf(int parent_fd, const char *name)
 void cgroup_destroy(struct cgroup *cg)
 {
     for (unsigned int i = 0; i < N_CG; i++) {
-        scope_close_fd(&cg->leaf_fd[i]);
         if (cg->parent_fd[i] >= 0)
-            remove_leaf(cg->parent_fd[i], cg->name);
+            remove_leaf(cg, i);
+        scope_close_fd(&cg->leaf_fd[i]);
         scope_close_fd(&cg->parent_fd[i]);
     }
     scope_close_fd(&cg->oom_fd);
@@ -206,39 +213,15 @@ void cgroup_sweep(const struct cgroup_features *features)
 }
 
 /* v2 alone, or v1 with or without a v2 mount beside it that has no controller of interest. */
-static void cgroup_probe(struct features *features)
+void cgroup_probe(struct cgroup_features *features)
 {
     struct statfs fs;
 
-    features->cgroup.kind = CGROUP_NONE;
+    features->kind = CGROUP_NONE;
     if (statfs("/sys/fs/cgroup", &fs) < 0)
         return;
     if (fs.f_type == CGROUP2_MAGIC)
-        cgroup_v2_driver.probe(&features->cgroup);
+        cgroup_v2_driver.probe(features);
     else
-        cgroup_v1_driver.probe(&features->cgroup);
+        cgroup_v1_driver.probe(features);
 }
-
-/* Inside: wait for the order to go on, move into the groups that came with it, and make their leaf
- * the root of what can be seen. */
-static int cgroup_apply(struct inside *in, sbr_error *err)
-{
-    struct init_message message = { 0 };
-    int fds[FD_MAX_PASSED];
-    size_t n_fds = 0;
-    ssize_t n = fd_receive(in->control_fd, &message, sizeof(message), fds, &n_fds);
-    int r = 0;
-
-    if (n != (ssize_t)sizeof(message) || message.order != ORDER_ENTER)
-        return err_set(err, SBR_E_SYSTEM, "cgroup", "the supervisor went away during set-up");
-    for (size_t i = 0; i < n_fds; i++) {
-        if (r == 0 && fd_write_all(fds[i], "0", 1) < 0)
-            r = err_set_errno(err, "cgroup", "cannot enter the control group");
-        close(fds[i]);
-    }
-    if (r == 0 && in->plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)
-        r = err_set_errno(err, "cgroup", "cannot make a cgroup namespace");
-    return r;
-}
-
-const struct confiner cgroup_confiner = { "cgroup", cgroup_probe, cgroup_apply };

@@ -41,6 +41,13 @@ struct cgroup_driver {
 extern const struct cgroup_driver cgroup_v1_driver;
 extern const struct cgroup_driver cgroup_v2_driver;
 
+/* What this machine offers; changes nothing. */
+void cgroup_probe(struct cgroup_features *features);
+/* What the features say must be done before the first run: once for each process, not on the way of
+ * a run, never for a plan.  May ask systemd for a scope and moves this process into it.  On failure
+ * the features say what there is without. */
+int cgroup_prepare(struct cgroup_features *features, sbr_error *err);
+
 /* Opens the parents and chooses a name; makes nothing yet, so that the janitor can be told first.
  */
 int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_features *features,
@@ -52,6 +59,9 @@ int cgroup_birth_fd(const struct cgroup *cg);
 /* v1: descriptors of `tasks` for init to write to; opened here, closed by the caller.  Number, or
  * negative on failure. */
 int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err);
+/* Ends everything in the leaf at once, also what is about to be born; 0, or -1 when the kernel (v1,
+ * or before 5.14) cannot. */
+int cgroup_kill(const struct cgroup *cg);
 void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage);
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
 /* Removes the leaves; everything in them is dead.  Closes all descriptors. */

@@ -52,11 +52,29 @@ static int take_step(struct inside *in, const struct confiner *step, struct step
     return r;
 }
 
-int confine_self(struct inside *in, sbr_error *err)
+/* Without a pid namespace init has to reach what it ends, and without a root of its own it has to
+ * remove what it made: there the last steps are the program's own. */
+static bool is_left_to_program(const struct plan *plan, const struct confiner *step)
+{
+    return plan->place && (step == &landlock_confiner || step == &seccomp_confiner);
+}
+
+static int take_steps(struct inside *in, bool as_program, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(steps); i++)
-        if (!plan_leaves_out(in->plan, steps[i]->name) &&
-            take_step(in, steps[i], &in->times[i], err) < 0)
+        if (is_left_to_program(in->plan, steps[i]) == as_program &&
+            !plan_leaves_out(in->plan, steps[i]->name) &&
+            take_step(in, steps[i], &in->report->steps[i], err) < 0)
             return err->code;
     return 0;
+}
+
+int confine_self(struct inside *in, sbr_error *err)
+{
+    return take_steps(in, false, err);
+}
+
+int confine_program(struct inside *in, sbr_error *err)
+{
+    return take_steps(in, true, err);
 }

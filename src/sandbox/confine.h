@@ -10,4 +10,8 @@
  *   (1) A step that fails ends init: no partial sandbox ever runs the program. */
 int confine_self(struct inside *in, sbr_error *err) must_check;
 
+/* The steps that are left to the program's own process, right before its exec: those that init
+ * itself cannot live with when it has neither a pid namespace nor a root of its own. */
+int confine_program(struct inside *in, sbr_error *err) must_check;
+
 #endif

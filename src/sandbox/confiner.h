@@ -22,7 +22,7 @@ struct inside {
     int proc_fd;              /* /proc, for the supervision without cgroups           */
     int trees[FD_MAX_PASSED]; /* that the supervisor cloned, in the order of the operations */
     size_t n_trees, next_tree;
-    struct step_time *times; /* REPORT_MAX_STEPS of them                   */
+    struct init_report *report;
 };
 
 struct confiner {
@@ -42,5 +42,8 @@ extern const struct confiner identity_confiner;
 extern const struct confiner no_new_privs_confiner;
 extern const struct confiner landlock_confiner;
 extern const struct confiner seccomp_confiner;
+
+/* Tries it, at the cost of a process. */
+bool namespaces_work(void);
 
 #endif

@@ -21,15 +21,30 @@ static int drop_bounding_set(sbr_error *err)
     return 0;
 }
 
+/* Where no user namespace gave us the right to lock anything, nothing has to be: all sets are emptied
+ * below, and no_new_privs keeps exec from filling them. */
+static bool cannot_lock(const struct plan *plan)
+{
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct now[2] = { { 0 } };
+
+    return plan->place && syscall(SYS_capget, &header, now) == 0 &&
+           !(now[0].permitted & 1u << CAP_SETPCAP);
+}
+
+static int lock_privileges(sbr_error *err)
+{
+    if (prctl(PR_SET_SECUREBITS, LOCKED_BITS, 0, 0, 0) < 0)
+        return err_set_errno(err, "identity", "cannot lock the securebits");
+    return drop_bounding_set(err);
+}
+
 static int identity_apply(struct inside *in, sbr_error *err)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct none[2] = { { 0 } };
 
-    (void)in;
-    if (prctl(PR_SET_SECUREBITS, LOCKED_BITS, 0, 0, 0) < 0)
-        return err_set_errno(err, "identity", "cannot lock the securebits");
-    if (drop_bounding_set(err) < 0)
+    if (!cannot_lock(in->plan) && lock_privileges(err) < 0)
         return err->code;
     if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) < 0)
         return err_set_errno(err, "identity", "cannot clear the ambient capabilities");

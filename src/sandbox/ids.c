@@ -2,12 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -20,16 +22,78 @@ struct id_range {
     uint32_t first, count;
 };
 
+/* True when the user namespace that we are in has a meaning for all of the range. */
+static bool is_mapped(const char *map, const struct id_range *range)
+{
+    for (const char *line = map; line && *line;) {
+        char *end;
+        unsigned long first = strtoul(line, &end, 10), count;
+
+        (void)strtoul(end, &end, 10); /* what it is outside */
+        count = strtoul(end, &end, 10);
+        if (range->first >= first && range->first - first + range->count <= count)
+            return true;
+        line = strchr(end, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return false;
+}
+
+/* Ours, or, in a container that maps few ids, those that systemd keeps for dynamic users. */
+static bool choose_range(const char *map, struct id_range *range)
+{
+    static const struct id_range ranges[] = { { IDS_FIRST, IDS_COUNT },
+                                              { IDS_FIRST_OF_FEW, IDS_COUNT_OF_FEW } };
+
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        *range = ranges[i];
+        if (is_mapped(map, range))
+            return true;
+    }
+    return false;
+}
+
+static int read_own_map(char *map, size_t size)
+{
+    return fd_read_small(AT_FDCWD, "/proc/self/uid_map", map, size) < 0 ? -1 : 0;
+}
+
+/* Root in a container may have been left without the rights that make it root. */
+static bool may_change_ids(void)
+{
+    const uint32_t needed = 1u << CAP_SETUID | 1u << CAP_SETGID;
+    struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+    struct __user_cap_data_struct sets[2] = { { 0 } };
+
+    return syscall(SYS_capget, &header, sets) == 0 && (sets[0].effective & needed) == needed;
+}
+
+void ids_probe(struct features *features)
+{
+    struct id_range range;
+    char map[4096], *outside;
+
+    if (features->uid != 0 || read_own_map(map, sizeof(map)) < 0)
+        return;
+    features->privileged = may_change_ids() && choose_range(map, &range);
+    /* An ordinary user may call itself root in a user namespace of its own: "0 1000 1". */
+    features->is_host_root =
+        !features->privileged && strtoul(map, &outside, 10) == 0 && strtoul(outside, NULL, 10) == 0;
+}
+
 /* FIRST:COUNT, all of it above the system's and people's ids, none of it the overflow id. */
 static int read_range(struct id_range *range, sbr_error *err)
 {
     const char *text = getenv(IDS_VARIABLE);
+    char map[4096];
     unsigned long first, count;
     char *end;
 
-    *range = (struct id_range){ IDS_FIRST, IDS_COUNT };
-    if (!text || !*text)
+    if (!text || !*text) {
+        if (read_own_map(map, sizeof(map)) < 0 || !choose_range(map, range))
+            return err_set_errno(err, "ids", "cannot read which user ids there are");
         return 0;
+    }
     first = strtoul(text, &end, 10);
     count = *end == ':' ? strtoul(end + 1, &end, 10) : 0;
     if (*end || first < 65536 || count == 0 || count > IDS_COUNT || first > 0xfffffffeUL - count)
@@ -64,7 +128,7 @@ int ids_take(struct ids *ids, const struct features *features, sbr_error *err)
     uint32_t start;
 
     *ids = (struct ids){ .host_uid = features->uid, .host_gid = features->gid, .lock_fd = -1 };
-    if (features->uid != 0)
+    if (!features->privileged)
         return 0;
     if (read_range(&range, err) < 0)
         return err->code;
@@ -91,6 +155,23 @@ void ids_release(struct ids *ids)
     ids->lock_fd = -1;
 }
 
+/* Our number for init, or, where /proc is that of an outer pid namespace, its number there. */
+static pid_t pid_in_proc(const struct process *init)
+{
+    char path[64], text[512];
+    const char *line;
+    ssize_t n;
+
+    n = readlink("/proc/self", text, sizeof(text) - 1);
+    text[n > 0 ? n : 0] = '\0';
+    if (strtol(text, NULL, 10) == getpid())
+        return init->pid;
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", init->pidfd);
+    if (fd_read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || !(line = strstr(text, "\nPid:")))
+        return init->pid;
+    return (pid_t)strtol(line + strlen("\nPid:"), NULL, 10);
+}
+
 static int write_map(pid_t pid, const char *file, const char *text)
 {
     char path[64];
@@ -99,19 +180,31 @@ static int write_map(pid_t pid, const char *file, const char *text)
     return fd_write_small(AT_FDCWD, path, text);
 }
 
+static int map_error(const char *what, sbr_error *err)
+{
+    int sys_errno = errno;
+
+    if (sys_errno == EROFS)
+        return err_set(err, SBR_E_UNSUPPORTED, "ids",
+                       "/proc is read-only here; `mount -o remount,rw /proc` mends it");
+    err_set_errno(err, "namespaces", "cannot %s through /proc", what);
+    if (sys_errno == EPERM) /* root without its rights may not map itself */
+        err->code = SBR_E_UNSUPPORTED;
+    return err->code;
+}
+
 int ids_map(const struct ids *ids, const struct plan *plan, const struct process *init,
             sbr_error *err)
 {
+    pid_t pid = pid_in_proc(init);
     char uid_map[64], gid_map[64];
 
     snprintf(uid_map, sizeof(uid_map), "%u %u 1\n", plan->inside_uid, ids->host_uid);
     snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", plan->inside_gid, ids->host_gid);
     /* An ordinary user may map a group only after giving up setgroups. */
-    if (ids->lock_fd < 0 && write_map(init->pid, "setgroups", "deny") < 0 && errno != ENOENT)
-        return err_set_errno(err, "ids", "cannot give up setgroups");
-    if (write_map(init->pid, "uid_map", uid_map) < 0 ||
-        write_map(init->pid, "gid_map", gid_map) < 0)
-        return err_set_errno(err, "ids", "cannot map user %u to %u", plan->inside_uid,
-                             ids->host_uid);
-    return 0;
+    if (ids->lock_fd < 0 && write_map(pid, "setgroups", "deny") < 0 && errno != ENOENT)
+        return map_error("give up setgroups", err);
+    if (write_map(pid, "uid_map", uid_map) == 0 && write_map(pid, "gid_map", gid_map) == 0)
+        return 0;
+    return map_error("map its user", err);
 }

@@ -14,11 +14,16 @@
 #define IDS_VARIABLE "SANDBOX_RUN_IDS" /* FIRST:COUNT */
 #define IDS_FIRST 1900000000u          /* above what subuid, nspawn and dynamic users take */
 #define IDS_COUNT 65536u
+#define IDS_FIRST_OF_FEW 61184u
+#define IDS_COUNT_OF_FEW 4336u
 
 struct ids {
     uint32_t host_uid, host_gid;
     int lock_fd; /* holds the id while it is open; -1: nothing to hold */
 };
+
+/* Whether there are ids to take. */
+void ids_probe(struct features *features);
 
 int ids_take(struct ids *ids, const struct features *features, sbr_error *err) must_check;
 void ids_release(struct ids *ids);

@@ -32,6 +32,7 @@ struct janitor {
     int supervisor_pidfd;
     int pidfd;                      /* its own */
     const volatile int *init_pidfd; /* in the sandbox; the kernel fills it when it makes init */
+    const volatile int *control;    /* see struct janitor_reach */
     int parent_fd[N_CG];            /* copies: the supervisor may be anywhere when it is killed */
     char leaf[CGROUP_NAME_MAX];
     char stack[STACK_SIZE] __attribute__((aligned(16)));
@@ -66,7 +67,10 @@ static void janitor_main(void *context)
     await(janitor->supervisor_pidfd);
     init = *janitor->init_pidfd;
     if (init >= 0) {
-        arch_syscall5(SYS_pidfd_send_signal, init, SIGKILL, 0, 0, 0);
+        if (janitor->control) /* it is open as long as we are: descriptors are shared */
+            arch_syscall(SYS_close, *janitor->control, 0, 0);
+        else
+            arch_syscall5(SYS_pidfd_send_signal, init, SIGKILL, 0, 0, 0);
         await(init);
     }
     for (unsigned int i = 0; i < N_CG; i++)
@@ -92,7 +96,7 @@ static long janitor_clone(struct janitor *janitor)
     return pid;
 }
 
-int janitor_start(struct janitor **ret, const struct cgroup *cg, const int *init_pidfd,
+int janitor_start(struct janitor **ret, const struct cgroup *cg, struct janitor_reach reach,
                   sbr_error *err)
 {
     struct janitor *janitor;
@@ -103,7 +107,8 @@ int janitor_start(struct janitor **ret, const struct cgroup *cg, const int *init
     janitor = calloc(1, sizeof(*janitor));
     if (!janitor)
         return err_set_oom(err, "janitor");
-    janitor->init_pidfd = init_pidfd;
+    janitor->init_pidfd = reach.init_pidfd;
+    janitor->control = reach.control;
     janitor->pidfd = -1;
     memcpy(janitor->parent_fd, cg->parent_fd, sizeof(janitor->parent_fd));
     memcpy(janitor->leaf, cg->name, sizeof(janitor->leaf));

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/types.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,7 +29,8 @@
 #define FS_TRUNCATE (1ULL << 14)  /* ABI 3 */
 #define NET_ALL_ABI4 3ULL         /* bind and connect of TCP */
 #define FS_IOCTL_DEV (1ULL << 15) /* ABI 5 */
-#define SCOPE_ALL_ABI6 3ULL       /* abstract sockets and signals */
+#define FS_OF_A_FILE (FS_EXECUTE | FS_WRITE_FILE | FS_READ_FILE | FS_TRUNCATE | FS_IOCTL_DEV)
+#define SCOPE_ALL_ABI6 3ULL /* abstract sockets and signals */
 
 struct ruleset_attr {
     uint64_t handled_access_fs;
@@ -83,9 +85,14 @@ static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled,
     scoped_fd int fd = open(rule->path, O_PATH | O_CLOEXEC);
     struct path_beneath_attr attr = { .allowed_access = rights_of(rule->access, handled),
                                       .parent_fd = fd };
+    struct stat st;
 
-    if (fd < 0)
+    if (fd < 0 && errno == ENOENT && rule->optional)
+        return 0;
+    if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "landlock", "cannot open '%s'", rule->path);
+    if (!S_ISDIR(st.st_mode))
+        attr.allowed_access &= FS_OF_A_FILE;
     if (syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0) < 0)
         return err_set_errno(err, "landlock", "cannot allow '%s'", rule->path);
     return 0;

@@ -20,6 +20,7 @@
 
 #include "base/scope.h"
 #include "sandbox/mounts.h"
+#include "sandbox/place.h"
 
 #define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 
@@ -285,6 +286,8 @@ static int leave_host_root(struct inside *in, sbr_error *err)
 
 static int mounts_apply(struct inside *in, sbr_error *err)
 {
+    if (in->plan->place)
+        return place_enter(in, err);
     /* Without one of its own this would take the host's root away. */
     if (!(in->plan->namespaces & CLONE_NEWNS))
         return err_set(err, SBR_E_BUG, "mounts", "there is no mount namespace to build a root in");

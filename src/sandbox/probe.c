@@ -7,10 +7,15 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "sandbox/cgroup.h"
 #include "sandbox/confiner.h"
+#include "sandbox/ids.h"
 
 static const struct confiner *const probed[] = {
-    &namespaces_confiner, &mounts_confiner, &cgroup_confiner, &landlock_confiner, &seccomp_confiner,
+    &namespaces_confiner,
+    &mounts_confiner,
+    &landlock_confiner,
+    &seccomp_confiner,
 };
 
 static void probe_machine(struct machine *machine)
@@ -29,5 +34,15 @@ void probe_features(struct features *features)
     memset(features, 0, sizeof(*features));
     for (size_t i = 0; i < ARRAY_LEN(probed); i++)
         probed[i]->probe(features);
+    cgroup_probe(&features->cgroup);
+    ids_probe(features);
     probe_machine(&features->machine);
+}
+
+void probe_by_trial(struct features *features)
+{
+    if (!features->user_namespaces || namespaces_work())
+        return;
+    features->user_namespaces = false;
+    features->barrier = BARRIER_REFUSED;
 }

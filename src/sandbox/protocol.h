@@ -35,6 +35,7 @@ enum init_order {
 
 struct init_message {
     uint32_t order;
+    uint32_t uid, gid; /* with ORDER_MAPPED: whom to become where no user namespace maps ids */
 };
 
 /* How far init came. */
@@ -49,7 +50,7 @@ enum report_state {
 
 enum disk_full { DISK_BYTES_FULL = 1, DISK_INODES_FULL };
 
-enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU };
+enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU, INIT_LIMIT_DISK };
 
 /* How long a step of the set-up took. */
 struct step_time {
@@ -62,8 +63,9 @@ struct init_report {
     _Atomic uint32_t state; /* written last */
     uint32_t limit;         /* enum init_limit */
     int32_t wait_status;
-    uint32_t disk_full; /* enum disk_full: what is used up of the scratch space */
-    uint64_t ready_us;  /* CLOCK_MONOTONIC */
+    uint32_t disk_full;       /* enum disk_full: what is used up of the scratch space */
+    uint32_t keeps_host_name; /* a container's filter did not let it be changed */
+    uint64_t ready_us;        /* CLOCK_MONOTONIC */
     uint64_t ended_us;
     uint64_t cpu_user_us, cpu_system_us;
     uint64_t peak_memory_bytes; /* largest process, or the largest sum when supervised */

@@ -28,6 +28,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "sandbox/mounts.h"
+#include "sandbox/place.h"
 #include "sandbox/protocol.h"
 
 #define PIPE_SIZE (256 * 1024)
@@ -129,7 +130,7 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
 
 static int give_order(const struct sandbox *box, uint32_t order, const int *fds, size_t n_fds)
 {
-    struct init_message message = { .order = order };
+    struct init_message message = { order, box->ids.host_uid, box->ids.host_gid };
 
     return fd_send(box->control, &message, sizeof(message), fds, n_fds);
 }
@@ -163,7 +164,9 @@ static int order_enter(struct sandbox *box, sbr_error *err)
 
 static int make_group(struct sandbox *box, const struct plan *plan, sbr_error *err)
 {
-    if (janitor_start(&box->janitor, &box->cgroup, &box->init.pidfd, err) < 0)
+    struct janitor_reach reach = { &box->init.pidfd, box->place ? &box->control : NULL };
+
+    if (janitor_start(&box->janitor, &box->cgroup, reach, err) < 0)
         return err->code;
     return cgroup_create(&box->cgroup, &plan->limits, err);
 }
@@ -194,6 +197,7 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
     int r;
 
     sandbox_reset(box);
+    box->place = plan->place;
     r = ids_take(&box->ids, features, err);
     if (r == 0)
         r = cgroup_open(&box->cgroup, plan, &features->cgroup, err);
@@ -207,9 +211,13 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
     return r;
 }
 
+/* Init's death ends everything in its pid namespace; where it has none, it has to live a little
+ * longer and do that itself. */
 void sandbox_kill(const struct sandbox *box)
 {
-    if (box->init.pidfd >= 0)
+    if (box->place)
+        (void)give_order(box, ORDER_KILL, NULL, 0);
+    else if (box->init.pidfd >= 0)
         syscall(SYS_pidfd_send_signal, box->init.pidfd, SIGKILL, NULL, 0);
 }
 
@@ -242,9 +250,13 @@ void sandbox_end(struct sandbox *box)
         siginfo_t info;
 
         sandbox_kill(box);
+        if (box->place)
+            scope_close_fd(&box->control); /* also heard where no order is awaited */
         /* Somebody else's wait for any child may have taken the status; we do not need it. */
         waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }
+    if (box->place)
+        place_remove(box->place);
     cgroup_destroy(&box->cgroup);
     janitor_dismiss(box->janitor);
     ids_release(&box->ids);

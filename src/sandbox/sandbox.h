@@ -22,6 +22,7 @@ struct sandbox {
     struct cgroup cgroup;
     struct janitor *janitor;
     struct ids ids;
+    const char *place; /* of the plan: init ends the run and cleans up, not the kernel */
 };
 
 /* Starts init with its plan.  On failure nothing is left.  The program runs once init is through

@@ -115,12 +115,16 @@ static void child_main(void *context)
 static int clone_error(const struct spawn *spawn, int sys_errno, sbr_error *err)
 {
     errno = sys_errno;
+    if (sys_errno == EAGAIN)
+        return err_set(err, SBR_E_BUSY, "spawn",
+                       "this user has as many processes as it may have; raise `ulimit -u`, or the "
+                       "process limit of its group");
     if (!spawn->namespaces)
         return err_set_errno(err, "spawn", "cannot start a helper process");
     err_set_errno(
         err, "namespaces",
         "this machine refuses new namespaces; `sandbox-run doctor` says why and what helps");
-    if (sys_errno == EPERM || sys_errno == ENOSPC || sys_errno == EINVAL)
+    if (sys_errno == EPERM || sys_errno == ENOSPC || sys_errno == EINVAL || sys_errno == ENOSYS)
         err->code = SBR_E_UNSUPPORTED;
     return err->code;
 }

@@ -29,6 +29,7 @@ def language(request):
     return request.param
 
 
+@pytest.mark.core
 def test_a_language_passes_its_selftest_by_each_of_its_names(caller, language):
     test = language["selftest"]
     for name in [language["name"], *language.get("aliases", [])]:

@@ -107,6 +107,7 @@ def test_a_bad_limit_is_an_object_when_json_is_wanted(caller):
     assert "--memory '1x'" in said["error"]["message"] and done.stderr == b""
 
 
+@pytest.mark.core
 def test_open_files_are_limited(caller):
     code = "import os\nn = 0\ntry:\n  while True: os.dup(0); n += 1\nexcept OSError: print(n + 3)"
     done = sandbox_run("run", "--open-files", "40", "--lang", "python", "--code", code,
@@ -114,6 +115,7 @@ def test_open_files_are_limited(caller):
     assert 38 <= int(done.stdout) <= 40  # python has a descriptor or so of its own
 
 
+@pytest.mark.core
 def test_a_share_of_a_processor_is_enforced(root, load):
     result = result_of("run", "--cpus", "0.5", load, "--", "burn", "300", "1", "self")
     assert result["success"] and "cpu-cgroup" in result["isolation"]["mechanisms"], result

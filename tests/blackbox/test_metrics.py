@@ -34,6 +34,7 @@ def test_processor_time_in_the_kernel_is_counted_too(caller):
 
 
 @pytest.mark.parametrize("mib, n", [(100, 1), (25, 4)])
+@pytest.mark.core
 def test_peak_memory_agrees_with_what_was_touched(caller, load, mib, n):
     result = result_of("run", load, "--", "touch", mib, n, caller=caller)
     assert result["success"], result
@@ -53,6 +54,7 @@ def test_files_in_memory_count(caller):
 
 
 @pytest.mark.parametrize("n", [1, 7])
+@pytest.mark.core
 def test_the_most_processes_at_a_time_are_counted(caller, load, n):
     result = result_of("run", load, "--", "touch", "1", n, caller=caller)
     assert result["metrics"]["peak_processes"] == n + 1
@@ -91,6 +93,7 @@ def test_context_switches_are_counted(caller):
     assert few > 0 and 200 <= many < 2000
 
 
+@pytest.mark.core
 def test_a_killed_run_is_measured_too(caller):
     code = ("import os, time\nx = b'1' * 50000000\nsaid = 0\nwhile True:\n"
             "  if time.process_time() > said + 0.01:\n"
@@ -149,6 +152,7 @@ COMMON = {"user-namespace", "mount-namespace", "pid-namespace", "network-namespa
 BY_CGROUP = {"memory-cgroup", "pids-cgroup", "cpu-accounting"}
 
 
+@pytest.mark.core
 def test_the_isolation_is_stated(caller):
     isolation = shell("true", caller=caller)["isolation"]
     assert COMMON <= set(isolation["mechanisms"])

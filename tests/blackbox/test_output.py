@@ -25,6 +25,7 @@ def raw(result, name):
     (ALL_BYTES, "base64"), (b"\xff", "base64"), (b"ok \xc3", "base64"), (b"\xed\xa0\x80", "base64"),
     (b"\xc0\x80", "base64"), (b"\xf4\x90\x80\x80", "base64"), (b"\xef\xbf\xbf", "utf-8"),
 ])
+@pytest.mark.core
 def test_output_is_byte_exact_on_both_streams(caller, folder, data, encoding):
     (folder / "data").write_bytes(data)
     words = ["-v", f"{folder}/data:/data", "--", "sh", "-c", "cat /data; cat /data /data >&2"]
@@ -144,6 +145,7 @@ def test_a_cut_is_also_made_when_output_is_passed_on(caller):
     assert (done.returncode, done.stdout) == (0, b"x" * 1000)
 
 
+@pytest.mark.core
 def test_a_flood_ends_in_output_limit_and_keeps_its_beginning(caller):
     result = result_of("exec", "--max-output", "100k", "--", "yes", "flood", caller=caller)
     assert (result["outcome"], result["_status"], result["success"]) == ("output_limit", 137, False)
@@ -257,6 +259,7 @@ def test_stdin_that_never_ends_does_not_keep_us(caller):
         assert process.wait(SOON) == 0
 
 
+@pytest.mark.core
 def test_output_of_two_runs_never_mixes(root):
     with started("exec", "--", "sh", "-c", "read x; echo one $x") as one, \
             started("exec", "--", "sh", "-c", "read x; echo two $x") as two:

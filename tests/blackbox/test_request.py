@@ -16,6 +16,7 @@ def request(fields, *options, caller=None, **kwargs):
     return sandbox_run("run", "--request", "-", *options, stdin=data, caller=caller, **kwargs)
 
 
+@pytest.mark.core
 def test_a_request_says_everything(caller, folder):
     (folder / "v").write_text("volume")
     done = request({

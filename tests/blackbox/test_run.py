@@ -19,6 +19,7 @@ def write(path, text, mode=0o644):
     return path
 
 
+@pytest.mark.core
 def test_code_from_the_command_line_is_run(caller):
     done = sandbox_run("run", "--lang", "python", "--code", "print(6 * 7)", caller=caller)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"42\n", b"")
@@ -169,6 +170,7 @@ def test_code_without_a_language_is_refused(caller):
     assert done.returncode == 125 and b"--lang" in done.stderr
 
 
+@pytest.mark.core
 def test_nothing_of_our_environment_leaks_in(caller):
     seen = sandbox_run("exec", "--env", "GIVEN=a=b c", "--env", "EMPTY=", "--", "env",
                        env={"SECRET": "s3cret", "LD_LIBRARY_PATH": "/x", "PYTHONPATH": "/x"},
@@ -205,6 +207,7 @@ def test_a_work_directory_that_cannot_be_used_is_refused(caller, workdir):
     assert workdir.encode() in done.stderr
 
 
+@pytest.mark.core
 def test_stdin_is_passed_through_byte_for_byte(caller):
     data = os.urandom(3_000_000)
     done = sandbox_run("exec", "--", "sha256sum", stdin=data, caller=caller)
@@ -242,6 +245,7 @@ def test_a_closed_standard_descriptor_does_no_harm(root, closed):
     assert done.stderr == (b"" if closed == 2 else b"err\n")
 
 
+@pytest.mark.core
 def test_a_volume_is_readable_and_not_writable(caller, folder):
     write(folder / "tree" / "deep" / "file", "content")
     os.chmod(folder / "tree", 0o777)
@@ -300,6 +304,7 @@ def test_a_volume_does_not_widen_what_its_caller_may_read(folder):
     assert done.returncode != 0 and b"s3cret" not in done.stdout
 
 
+@pytest.mark.core
 def test_machine_code_is_run_as_it_is(caller, load):
     result = result_of("run", load, "--", "burn", "1", "1", "self", caller=caller)
     assert result["success"], result
@@ -311,6 +316,7 @@ def test_machine_code_that_is_linked_dynamically_runs_too(caller, folder):
     assert (done.returncode, done.stdout) == (0, b"hello\n")
 
 
+@pytest.mark.core
 def test_exec_runs_any_command(caller):
     done = sandbox_run("exec", "--", "sh", "-c", "echo $0 $1; exit 5", "zero", "one", caller=caller)
     assert (done.returncode, done.stdout) == (5, b"zero one\n")
@@ -324,6 +330,7 @@ def test_exec_without_a_command_is_refused(caller):
         assert done.returncode == 125 and b"exec" in done.stderr
 
 
+@pytest.mark.core
 def test_the_program_is_alone_and_nobody(caller):
     done = sandbox_run("exec", "--", "sh", "-c", "id -u; id -g; ls /work /home /root /run /var",
                        caller=caller)

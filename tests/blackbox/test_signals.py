@@ -56,6 +56,7 @@ def test_a_signal_to_us_cancels_the_run_and_ends_everything(caller, inside, numb
         assert inside.all_end()
 
 
+@pytest.mark.core
 def test_a_cancelled_run_has_a_result(caller, inside):
     code = ("import os, time\nprint('before', flush=True)\n"
             "for _ in range(3): os.fork() or time.sleep(1000)\ntime.sleep(1000)")
@@ -95,6 +96,7 @@ def test_a_second_signal_does_not_wait_for_the_grace_period(caller):
         assert process.wait(SOON) == 130
 
 
+@pytest.mark.core
 def test_killing_us_ends_everything_and_removes_the_groups(caller, inside):
     with started("run", "--lang", "python", "--code", FAMILY, "--", inside.mark,
                  caller=caller) as process:
@@ -108,6 +110,7 @@ def test_killing_us_ends_everything_and_removes_the_groups(caller, inside):
         assert wait_until(lambda: not groups_of(process.pid))
 
 
+@pytest.mark.core
 def test_killing_us_while_the_output_is_not_read_ends_everything(caller, inside):
     code = "import os\nos.write(2, b'ready\\n')\nwhile True: os.write(1, b'x' * 65536)"
     with started("run", "--max-output", "1g", "--lang", "python", "--code", code, "--", inside.mark,

@@ -24,6 +24,7 @@ def test_an_exit_code_is_the_programs_own(caller, code):
 
 @pytest.mark.parametrize("name, number", [("SEGV", 11), ("ABRT", 6), ("KILL", 9), ("TERM", 15),
                                           ("INT", 2), ("FPE", 8), ("PIPE", 13), ("USR1", 10)])
+@pytest.mark.core
 def test_a_signal_is_named(caller, name, number):
     result = python(f"import os; os.kill(os.getpid(), {number})" if name not in ("INT", "PIPE") else
                     f"import os, signal; signal.signal({number}, signal.SIG_DFL);"
@@ -69,6 +70,7 @@ def test_a_program_that_does_not_end_is_ended_in_time(caller, how):
     assert "--timeout" in result["explanation"] and "250ms" in result["explanation"]
 
 
+@pytest.mark.core
 def test_a_program_may_clean_up_within_the_grace_period(caller):
     code = ("import signal, sys, time\n"
             "def leave(*_): print('cleaned up', flush=True); sys.exit(5)\n"
@@ -87,6 +89,7 @@ def test_no_grace_means_none(caller):
 
 
 @pytest.mark.parametrize("keeps", ["stdout open", "a stopped process", "a daemon"])
+@pytest.mark.core
 def test_the_run_ends_with_its_program_whatever_that_leaves_behind(caller, keeps):
     inside = Inside()
     extra = "os.kill(os.getpid(), signal.SIGSTOP)" if "stopped" in keeps else ""
@@ -106,6 +109,7 @@ def test_the_run_ends_with_its_program_whatever_that_leaves_behind(caller, keeps
         inside.close()
 
 
+@pytest.mark.core
 def test_processor_time_is_limited(caller):
     result = python("while True: pass", "--cpu-time", "300ms", caller=caller)
     assert (result["outcome"], result["_status"]) == ("cpu_limit", 124)
@@ -113,6 +117,7 @@ def test_processor_time_is_limited(caller):
     assert "--cpu-time" in result["explanation"]
 
 
+@pytest.mark.core
 def test_processor_time_spread_over_children_is_limited(caller):
     code = "import os\nfor _ in range(5): os.fork()\nwhile True: pass"
     result = python(code, "--cpu-time", "400ms", caller=caller)
@@ -156,6 +161,7 @@ WATCHED = [(caller, how) for caller in available_callers() for how in EATERS
 
 
 @pytest.mark.parametrize("caller, how", WATCHED)
+@pytest.mark.core
 def test_memory_is_limited_for_all_together(caller, how):
     result = python(EATERS[how], "--memory", "64m", "--disk", "1g", "--timeout", "20s",
                     caller=caller)
@@ -170,6 +176,7 @@ def test_memory_is_limited_for_all_together(caller, how):
     assert result["memory_used"] < (200 if caller == USER else 80) << 20
 
 
+@pytest.mark.core
 def test_memory_below_the_limit_is_no_offence(caller):
     result = python("x = b'1' * 40000000", "--memory", "64m", caller=caller)
     assert result["success"], result
@@ -187,6 +194,7 @@ FILLERS = {
 
 
 @pytest.mark.parametrize("how", FILLERS)
+@pytest.mark.core
 def test_disk_is_limited_in_bytes_and_inodes(caller, how):
     options = ["--inodes", "100"] if how == "inodes" else ["--disk", "1m"]
     result = shell(FILLERS[how], *options, caller=caller)
@@ -209,6 +217,7 @@ def test_disk_below_the_limit_is_no_offence(caller):
 BOMB = "import os\nwhile True: os.fork()"
 
 
+@pytest.mark.core
 def test_a_fork_bomb_is_contained(caller):
     result = python(BOMB, "--pids", "20", "--timeout", "5s", caller=caller)
     assert not result["success"]
@@ -218,6 +227,7 @@ def test_a_fork_bomb_is_contained(caller):
         assert "--pids" in result["explanation"]
 
 
+@pytest.mark.core
 def test_threads_count_as_processes(caller, load):
     result = result_of("run", "--pids", "10", load, "--", "threads", "9", caller=caller)
     assert result["success"], result
@@ -237,6 +247,7 @@ def test_a_refused_process_that_was_dealt_with_is_no_offence(caller):
     assert b'"outcome":"exited"' in out and b"refused" in out
 
 
+@pytest.mark.core
 def test_a_system_call_of_a_foreign_architecture_is_denied(caller, load):
     result = result_of("run", load, "--", "foreign", caller=caller)
     assert (result["outcome"], result["signal"], result["_status"]) == ("denied", "SIGSYS", 126)
@@ -280,6 +291,7 @@ def test_the_program_finds_no_descriptor_to_forge_its_result_with(caller):
     (["exec", "--policy", "strikt", "--", "true"], 127, "strict"),
     (["exec", "--require", "everything", "--", "true"], 125, "everything"),
 ])
+@pytest.mark.core
 def test_what_cannot_be_run_has_a_status_of_its_own(caller, words, status, named):
     done = sandbox_run(*words, caller=caller)
     assert (done.returncode, done.stdout) == (status, b""), done.stderr

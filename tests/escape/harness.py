@@ -141,6 +141,7 @@ def _identifier(value):
 def proofs(attacks):
     """The three proofs as three parametrised tests."""
 
+    @pytest.mark.core
     @callers
     @pytest.mark.parametrize("attack", attacks, ids=_identifier)
     def test_the_attack_fails_inside(scene, attack, caller):

@@ -25,6 +25,7 @@ def leaked(scene):
 
 
 @callers
+@pytest.mark.core
 def test_no_inherited_descriptor_reaches_the_program(scene, leaked, caller):
     answer = run_attack(scene, "descriptors", caller=caller, pass_fds=leaked)
     assert answer.error == "EBADF", answer
@@ -122,6 +123,7 @@ def test_a_given_variable_reaches_the_program(caller):
 
 
 @callers
+@pytest.mark.core
 def test_the_callers_environment_is_nowhere_inside(caller):
     """Neither in any environ that can be read, nor above the stack of the program."""
     code = ("import os\n"

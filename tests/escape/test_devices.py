@@ -38,6 +38,7 @@ def test_a_node_in_the_scratch_directory_would_be_dead(scene):
 
 
 @callers
+@pytest.mark.core
 def test_the_device_directory_holds_what_it_should(scene, caller):
     answer = run_attack(scene, "list", "/dev", caller=caller)
     names = {name for name in answer.line.split()[1:] if not name.startswith(".")}

@@ -51,6 +51,7 @@ HANDLE_LAYERS = ("seccomp", "identity", "user-namespace")
 
 
 @callers
+@pytest.mark.core
 def test_a_file_handle_opens_no_file_outside(scene, caller):
     answer = run_attack(scene, "by-handle", *handle_of(scene), "{inside_data}", caller=caller)
     assert answer.error == "EPERM", answer
@@ -72,6 +73,7 @@ def test_a_file_handle_opens_a_file_outside_without_the_layers(scene):
 
 
 @callers
+@pytest.mark.core
 def test_the_root_holds_only_what_the_sandbox_put_there(scene, caller):
     answer = run_attack(scene, "list", "/", caller=caller)
     allowed = {"attacks", "bin", "data", "dev", "etc", "lib", "lib32", "lib64", "proc", "sbin",

@@ -109,6 +109,7 @@ def test_every_name_of_the_policies_has_a_number():
 
 @callers
 @pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.core
 def test_a_refused_or_unknown_number_gets_its_error(answers, name, caller):
     wrong = []
     for number, expected in expectations(name).items():
@@ -122,6 +123,7 @@ def test_a_refused_or_unknown_number_gets_its_error(answers, name, caller):
 
 @callers
 @pytest.mark.parametrize("name", POLICIES)
+@pytest.mark.core
 def test_an_allowed_number_reaches_the_kernel(answers, unfiltered, name, caller):
     """Its answer is the kernel's own: the same as without a filter, for one of the patterns at
     least one that no filter of ours would give."""

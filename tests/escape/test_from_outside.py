@@ -24,6 +24,7 @@ def both(run):
 
 
 @callers
+@pytest.mark.core
 def test_program_and_init_have_no_capability_and_cannot_get_one(scene, caller):
     with running(scene, *HOLD, caller=caller) as run:
         run.read_line()
@@ -52,6 +53,7 @@ def test_a_missing_step_shows_from_outside(scene, step, field):
 
 
 @callers
+@pytest.mark.core
 def test_the_run_is_neither_root_nor_its_caller(scene, caller):
     with running(scene, *HOLD, caller=caller) as run:
         run.read_line()
@@ -67,6 +69,7 @@ def test_the_run_is_neither_root_nor_its_caller(scene, caller):
 
 
 @callers
+@pytest.mark.core
 def test_host_root_is_not_in_the_maps(scene, caller):
     with running(scene, *HOLD, caller=caller) as run:
         run.read_line()
@@ -121,6 +124,7 @@ def test_the_default_range_belongs_to_nobody():
 
 
 @callers
+@pytest.mark.core
 def test_the_program_has_three_descriptors(scene, caller):
     with running(scene, "1000", program="/usr/bin/sleep", caller=caller) as run:
         wait_until(lambda: "sleep" in names_below(run), "the program runs")
@@ -141,6 +145,7 @@ def names_below(run):
 
 
 @callers
+@pytest.mark.core
 def test_init_has_its_own_descriptors_and_none_of_the_hosts(scene, caller):
     with running(scene, *HOLD, caller=caller) as run:
         run.read_line()
@@ -183,6 +188,7 @@ def test_every_mount_but_the_devices_ignores_device_nodes(mounts):
             if "nodev" not in flags and point not in DEVICES | {"/dev/pts"}] == []
 
 
+@pytest.mark.core
 def test_every_mount_is_read_only_but_the_scratch_directories(mounts):
     assert [point for point, (flags, _, _) in mounts.items()
             if "ro" not in flags and point not in WRITABLE] == []
@@ -193,6 +199,7 @@ def test_proc_is_fresh_and_holds_no_programs(mounts):
     assert kind == "proc" and {"ro", "nosuid", "nodev", "noexec"} <= flags
 
 
+@pytest.mark.core
 def test_the_root_is_a_tmpfs_of_its_own(mounts):
     assert mounts["/"][2] == "tmpfs"
     assert all(point in mounts for point in ("/usr", "/proc", *WRITABLE, *DEVICES))
@@ -265,6 +272,7 @@ def test_the_program_cannot_be_scheduled_before_others(caller):
 
 
 @root_only
+@pytest.mark.core
 def test_the_limits_are_in_the_control_group_of_the_run(scene):
     """Looked up from outside, in the group that the program is in."""
     with running(scene, *HOLD, options=("--memory", "64m", "--pids", "9")) as run:

@@ -30,6 +30,7 @@ ATTACKS = [
 
 
 @callers
+@pytest.mark.core
 def test_the_program_is_the_sandbox_user(scene, caller):
     answer = run_attack(scene, "whoami", caller=caller)
     assert answer.line == "GOT uid 1000 euid 1000 gid 1000 egid 1000"
@@ -76,6 +77,7 @@ def exec_tool(scene, path, *words, caller, without=()):
 
 
 @callers
+@pytest.mark.core
 def test_a_setuid_file_gives_nothing(scene, setuid_tool, caller):
     assert exec_tool(scene, setuid_tool, "whoami", caller=caller) == (
         "GOT uid 1000 euid 1000 gid 1000 egid 1000\n")
@@ -103,6 +105,7 @@ def test_a_setuid_file_makes_root_without_the_layers(scene, setuid_tool):
 
 
 @callers
+@pytest.mark.core
 def test_a_file_with_capabilities_gives_nothing(scene, capable_tool, caller):
     assert exec_tool(scene, capable_tool, "capabilities", caller=caller).startswith("NOT EMPTY")
 

@@ -45,6 +45,7 @@ ATTACKS = [
 
 
 @callers
+@pytest.mark.core
 def test_init_survives_every_signal(scene, caller):
     answer = run_attack(scene, "signal-storm", "parent", caller=caller)
     assert answer.line == "GOT I am still here" and answer.outcome == "exited", answer
@@ -150,6 +151,7 @@ def in_all_processes(token):
 
 @callers
 @pytest.mark.parametrize("form", ["running", "stopped"])
+@pytest.mark.core
 def test_a_daemon_does_not_survive_the_run(scene, form, caller):
     token = f"sandbox-run-escape-daemon-{os.getpid()}-{form}-{caller}"
     assert run_attack(scene, "daemon", token, form, caller=caller).got
@@ -191,6 +193,7 @@ def test_a_timeout_ends_what_ignores_the_request_to_end(scene, caller):
 
 
 @callers
+@pytest.mark.core
 def test_killing_the_supervisor_ends_everything_inside(scene, caller):
     token = f"sandbox-run-escape-orphan-{os.getpid()}-{caller}"
     with running(scene, "-c", f"echo up; exec -a {token} sleep 1000", program="/bin/bash",

@@ -25,6 +25,7 @@ KINDS = [kind + name.rpartition("/")[0].replace("/", " ") for kind, name, _ in M
 
 @callers
 @pytest.mark.parametrize("kind, name, _layers", MEETINGS, ids=KINDS)
+@pytest.mark.core
 def test_two_runs_do_not_meet(scene, kind, name, _layers, caller):
     with running(scene, "hold", kind, name, caller=caller) as one:
         assert one.read_line().startswith("NOT EACCES" if kind == "queue" else "READY")
@@ -102,6 +103,7 @@ def test_the_strict_policy_has_no_such_objects(scene, kind, name, _layers, calle
 
 
 @callers
+@pytest.mark.core
 def test_nothing_of_the_hosts_shared_memory_is_visible(scene, caller):
     path = f"/dev/shm/{NAME}-host"
     with open(path, "w", encoding="utf-8"):

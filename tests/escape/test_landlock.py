@@ -18,6 +18,7 @@ ATTACKS = [
 
 
 @callers
+@pytest.mark.core
 def test_every_result_names_landlock(caller):
     result = support.result_of("exec", "--", "true", caller=caller)
     assert "landlock" in result["isolation"]["mechanisms"]

@@ -17,6 +17,7 @@ TAKINGS = [*[(kind, MORE) for kind in MEMORY], ("inodes", 2 * MORE)]
 
 @pytest.mark.skipif(Callers.ROOT not in support.available_callers(), reason="needs a cgroup")
 @pytest.mark.parametrize("kind, amount", TAKINGS)
+@pytest.mark.core
 def test_memory_of_any_kind_ends_at_the_limit(scene, kind, amount):
     answer = run_attack(scene, "take", kind, amount, options=ROOMY)
     assert not answer.got, answer
@@ -33,6 +34,7 @@ def test_memory_of_any_kind_goes_beyond_without_the_group(scene, kind, amount):
 
 
 @pytest.mark.parametrize("kind", ["anonymous", "children", "file"])
+@pytest.mark.core
 def test_an_ordinary_user_without_a_group_has_supervised_memory(scene, kind):
     """Supervision looks now and then, so the attacker holds what it has taken."""
     answer = run_attack(scene, "take", kind, MORE, "wait", options=ROOMY, caller=Callers.USER)
@@ -41,6 +43,7 @@ def test_an_ordinary_user_without_a_group_has_supervised_memory(scene, kind):
 
 
 @callers
+@pytest.mark.core
 def test_processes_end_at_the_limit(scene, caller):
     answer = run_attack(scene, "processes-many", 64, options=("--pids", "20"), caller=caller)
     assert answer.error == "EAGAIN", answer
@@ -78,6 +81,7 @@ def test_a_fork_bomb_ends_and_hurts_nobody(caller):
 
 
 @callers
+@pytest.mark.core
 def test_bytes_in_the_scratch_directories_end_at_the_limit(scene, caller):
     for path in ("/tmp/x", "/work/x", "/dev/shm/x"):
         answer = run_attack(scene, "write-large", path, 8, options=("--disk", "4m"), caller=caller)
@@ -106,6 +110,7 @@ def test_bytes_go_beyond_without_the_mounts(scene):
 
 
 @callers
+@pytest.mark.core
 def test_files_end_at_the_limit(scene, caller):
     answer = run_attack(scene, "take", "inodes", 1, options=("--inodes", "500"), caller=caller)
     assert answer.error == "ENOSPC", answer
@@ -124,6 +129,7 @@ def test_there_is_no_other_place_to_fill(scene, path, caller):
 
 
 @callers
+@pytest.mark.core
 def test_processor_time_of_many_processes_ends_at_the_limit(scene, caller):
     """Each of the four burns less than the limit; together they burn twice as much."""
     answer = run_attack(scene, "burn", 4, 400, options=("--cpu-time", "800ms"), caller=caller)
@@ -139,6 +145,7 @@ def test_processor_time_goes_beyond_without_the_layers(scene):
 
 
 @callers
+@pytest.mark.core
 def test_real_time_ends_at_the_limit(scene, caller):
     result = support.result_of("exec", "--timeout", "200ms", "--grace", "100ms", "--", "sleep",
                                "1000", caller=caller)
@@ -155,6 +162,7 @@ def test_a_stopped_program_ends_at_the_limit(caller):
 
 @callers
 @pytest.mark.parametrize("stream", [1, 2])
+@pytest.mark.core
 def test_output_ends_at_the_limit(scene, stream, caller):
     answer = run_attack(scene, "flood", 64, stream, options=("--max-output", "1m"), caller=caller)
     name = {1: "stdout", 2: "stderr"}[stream]

@@ -43,6 +43,7 @@ def namespaces_of(pid):
 
 
 @callers
+@pytest.mark.core
 def test_the_program_shares_no_namespace_with_the_host(scene, caller):
     with running(scene, "hold", "file", "/tmp/x", caller=caller) as run:
         run.read_line()
@@ -97,6 +98,7 @@ def test_renaming_works_without_the_layers_but_stays_inside(scene):
 
 
 @callers
+@pytest.mark.core
 def test_the_cgroup_of_the_program_looks_like_the_root_of_all(scene, caller):
     result = support.result_of("exec", "--", "cat", "/proc/self/cgroup", caller=caller)
     if caller == support.Callers.ROOT:
@@ -116,6 +118,7 @@ def test_the_cgroup_of_the_program_shows_without_its_namespace(scene):
 
 
 @callers
+@pytest.mark.core
 def test_no_control_group_file_system_is_mounted(caller):
     result = support.result_of("exec", "--", "cat", "/proc/self/mountinfo", caller=caller)
     assert " - cgroup" not in result["stdout"]

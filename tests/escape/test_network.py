@@ -30,6 +30,7 @@ def udp_receiver():
 
 
 @callers
+@pytest.mark.core
 def test_no_datagram_reaches_the_host(scene, caller):
     with udp_receiver() as receiver:
         answer = run_attack(scene, "udp", "127.0.0.1", receiver.getsockname()[1], "hello",

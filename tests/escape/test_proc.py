@@ -72,6 +72,7 @@ ATTACKS = [
 
 
 @callers
+@pytest.mark.core
 def test_no_process_of_the_host_is_visible(scene, caller):
     assert run_attack(scene, "processes", caller=caller).error == "EMPTY"
 
@@ -90,6 +91,7 @@ def test_the_strict_policy_shows_processes_and_nothing_else(scene, caller):
 
 
 @callers
+@pytest.mark.core
 def test_no_file_under_proc_sys_is_writable(scene, caller):
     """All of them at once, by an open that changes nothing."""
     walk = ("import os\n"

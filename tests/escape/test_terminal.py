@@ -71,6 +71,7 @@ def test_the_same_attack_types_into_a_terminal_that_it_has(scene):
 
 
 @callers
+@pytest.mark.core
 def test_the_program_has_no_controlling_terminal(caller):
     with Terminal() as terminal:
         said = terminal.run(support.command(

@@ -17,8 +17,9 @@ static size_t walk(const struct plan *plan)
     }
     for (size_t i = 0; i < plan->n_rules; i++)
         sum += strlen(plan->rules[i].path);
-    for (size_t i = 0; i < plan->filter.len; i++)
-        sum += plan->filter.insns[i].k;
+    for (size_t i = 0; i < plan->n_filters; i++)
+        for (size_t k = 0; k < plan->filters[i].len; k++)
+            sum += plan->filters[i].insns[k].k;
     for (const char **word = plan->argv; *word; word++)
         sum += strlen(*word);
     for (const char **pair = plan->env; *pair; pair++)

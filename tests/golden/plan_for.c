@@ -30,6 +30,16 @@ static int index_of(const char *name, const char *const *names, size_t n)
     return -1;
 }
 
+static int read_barrier(const char *name, enum userns_barrier *ret, sbr_error *err)
+{
+    for (int i = 0; i < N_BARRIERS; i++) {
+        *ret = (enum userns_barrier)i;
+        if (!strcmp(name, barrier_name(*ret)))
+            return 0;
+    }
+    return bad_host("an unknown barrier", err);
+}
+
 static int read_cgroup(const json_t *host, struct cgroup_features *cgroup, sbr_error *err)
 {
     const json_t *object = json_object_get(host, "cgroup"), *name;
@@ -70,18 +80,24 @@ static int read_root(const json_t *host, struct root_entry *root, sbr_error *err
 static int read_host(const char *text, size_t len, struct features *features, sbr_error *err)
 {
     json_t *host = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    int namespaces = 0, seccomp = 0, r;
+    int namespaces = 0, seccomp = 0, privileged = 0, host_root = 0, proc = 0, r;
     json_int_t memory = 0, cpus = 0, uid = 0;
     json_t *cgroup, *root;
-    const char *about;
+    const char *about, *barrier = "";
 
     *features = (struct features){ 0 };
-    r = json_unpack(host, "{s:s, s:I, s:b, s:b, s:i, s:o, s:o, s:I, s:I !}", "about", &about, "uid",
-                    &uid, "user_namespaces", &namespaces, "seccomp", &seccomp, "landlock_abi",
-                    &features->landlock_abi, "cgroup", &cgroup, "root", &root, "memory_bytes",
-                    &memory, "cpus", &cpus);
+    r = json_unpack(host, "{s:s, s:I, s:b, s:b, s:b, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:I !}",
+                    "about", &about, "uid", &uid, "privileged", &privileged, "is_host_root",
+                    &host_root, "user_namespaces", &namespaces, "barrier", &barrier, "proc", &proc,
+                    "seccomp", &seccomp, "landlock_abi", &features->landlock_abi, "cgroup", &cgroup,
+                    "root", &root, "memory_bytes", &memory, "cpus", &cpus);
     if (r != 0)
         r = bad_host("a field too many, too few or of another type", err);
+    else
+        r = read_barrier(barrier, &features->barrier, err);
+    features->privileged = privileged;
+    features->is_host_root = host_root;
+    features->proc = proc;
     features->uid = features->gid = (uint32_t)uid;
     features->user_namespaces = namespaces;
     features->seccomp = seccomp;
@@ -108,6 +124,7 @@ static int print_plan(const sbr_request *req, const struct features *features, s
 {
     struct plan_input in = { .request = req,
                              .policy = policy_find(req->policy),
+                             .place = "/tmp/sandbox-run-ID",
                              .features = features };
     struct plan *plan = NULL;
     scoped_free char *json = NULL;

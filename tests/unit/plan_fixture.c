@@ -5,6 +5,8 @@
 
 const struct features complete_machine = {
     .user_namespaces = true,
+    .privileged = true,
+    .proc = true,
     .seccomp = true,
     .landlock_abi = 3,
     .cgroup = { .kind = CGROUP_V2, .usable = ALL_CONTROLLERS, .parent = { "/sys/fs/cgroup" } },

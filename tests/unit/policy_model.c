@@ -49,6 +49,17 @@ static const struct wordlist lists[] = {
       " shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
       " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
       " inotify_init inotify_init1 inotify_add_watch inotify_rm_watch " },
+    { "process", MODEL_REFUSE(EAFNOSUPPORT), " socket " },
+    { "process", MODEL_REFUSE(EPERM),
+      " bind connect listen accept accept4 chmod fchmodat fchmodat2 chown lchown fchownat utime"
+      " utimes futimesat truncate " },
+    { "process", MODEL_REFUSE(ENOSYS),
+      " shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
+      " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
+      " inotify_init inotify_init1 inotify_add_watch inotify_rm_watch pidfd_open"
+      " pidfd_send_signal " },
+    { "nosignals", MODEL_REFUSE(EPERM),
+      " tkill tgkill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo " },
     /* what nine language runtimes were seen to use on aarch64 */
     { NULL, ALLOW,
       " bind brk capget chdir clock_getres clock_gettime clock_nanosleep clone close close_range"
@@ -212,20 +223,75 @@ static uint32_t answer_fcntl(const uint64_t *args)
     return locks || command == 1024 || command == 1026 ? MODEL_REFUSE(EPERM) : ALLOW;
 }
 
+static uint32_t answer_owner(const uint64_t *args)
+{
+    switch ((int)args[1]) {
+    case 8:    /* F_SETOWN    */
+    case 10:   /* F_SETSIG    */
+    case 15:   /* F_SETOWN_EX */
+    case 1024: /* F_SETLEASE  */
+    case 1026: /* F_NOTIFY    */
+        return MODEL_REFUSE(EPERM);
+    default:
+        return ALLOW;
+    }
+}
+
+static uint32_t answer_ioctl_owner(const uint64_t *args)
+{
+    uint32_t command = (uint32_t)args[1];
+
+    return command == 0x8901 || command == 0x8902 ? MODEL_REFUSE(EPERM) : answer_ioctl(args);
+}
+
+static uint32_t answer_stream_pair(const uint64_t *args)
+{
+    int type = (int)args[1] & 0xf;
+
+    return (int)args[0] == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET)
+               ? ALLOW
+               : MODEL_REFUSE(EAFNOSUPPORT);
+}
+
+static uint32_t answer_open_file(const uint64_t *args)
+{
+    return args[1] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
+}
+
+static uint32_t answer_self(const uint64_t *args)
+{
+    return (int)args[0] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
+}
+
+static uint32_t answer_own_priority(const uint64_t *args)
+{
+    return (int)args[0] == 0 && (int)args[1] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
+}
+
 /* clang-format off */
 static const struct model_call calls[] = {
-    { "clone",       answer_clone,       MODEL_REFUSE(EPERM),        1 << 0 },
-    { "socket",      answer_socket,      MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
-    { "socketpair",  answer_socketpair,  MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 },
-    { "ioctl",       answer_ioctl,       ALLOW,                      1 << 1 },
-    { "prctl",       answer_prctl,       ALLOW,                      1 << 0 | 1 << 1 | 1 << 2 },
-    { "seccomp",     answer_seccomp,     ALLOW,                      1 << 1 },
-    { "personality", answer_personality, MODEL_REFUSE(EPERM),        1 << 0 },
-    { "prlimit64",   answer_prlimit64,   MODEL_REFUSE(EPERM),        1 << 0 | 1 << 1 | 1 << 2 },
-    { "setrlimit",   answer_setrlimit,   ALLOW,                      1 << 0 },
-    { "mknod",       answer_mknod,       MODEL_REFUSE(EPERM),        1 << 1 },
-    { "mknodat",     answer_mknodat,     MODEL_REFUSE(EPERM),        1 << 2 },
-    { "fcntl",       answer_fcntl,       ALLOW,                      1 << 1 },
+    { NULL, "clone",       answer_clone,       MODEL_REFUSE(EPERM),        1 << 0 },
+    { NULL, "socket",      answer_socket,      MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
+    { NULL, "socketpair",  answer_socketpair,  MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 },
+    { NULL, "ioctl",       answer_ioctl,       ALLOW,                      1 << 1 },
+    { NULL, "prctl",       answer_prctl,       ALLOW,                      1 << 0 | 1 << 1 | 1 << 2 },
+    { NULL, "seccomp",     answer_seccomp,     ALLOW,                      1 << 1 },
+    { NULL, "personality", answer_personality, MODEL_REFUSE(EPERM),        1 << 0 },
+    { NULL, "prlimit64",   answer_prlimit64,   MODEL_REFUSE(EPERM),        1 << 0 | 1 << 1 | 1 << 2 },
+    { NULL, "setrlimit",   answer_setrlimit,   ALLOW,                      1 << 0 },
+    { NULL, "mknod",       answer_mknod,       MODEL_REFUSE(EPERM),        1 << 1 },
+    { NULL, "mknodat",     answer_mknodat,     MODEL_REFUSE(EPERM),        1 << 2 },
+    { "strict", "fcntl",    answer_fcntl,       ALLOW,                      1 << 1 },
+    { "process", "fcntl",      answer_owner,       ALLOW,                      1 << 1 },
+    { "process", "ioctl",      answer_ioctl_owner, ALLOW,                      1 << 1 },
+    { "process", "socketpair", answer_stream_pair, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 },
+    { "process", "utimensat",  answer_open_file,   MODEL_REFUSE(EPERM),        1 << 1 },
+    { "process", "sched_setaffinity",  answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
+    { "process", "sched_setparam",     answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
+    { "process", "sched_setscheduler", answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
+    { "process", "sched_setattr",      answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
+    { "process", "setpriority", answer_own_priority, MODEL_REFUSE(EPERM),      1 << 0 | 1 << 1 },
+    { "nosignals", "kill",     answer_self,        MODEL_REFUSE(EPERM),        1 << 0 },
 };
 
 #define EPERM_ SCMP_ACT_ERRNO(EPERM)
@@ -235,79 +301,111 @@ static const struct model_call calls[] = {
 #define ALL(arg, value) SCMP_CMP64(arg, SCMP_CMP_EQ, value, 0)
 
 const struct model_rule model_rules[] = {
-    { "clone",       ALLOW_, 1, { BITS(0, 0x7e020080, 0) } },
-    { "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
-    { "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_DGRAM) } },
-    { "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
-    { "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_RAW), LOW(2, 0) } },
-    { "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
-    { "socketpair",  ALLOW_, 1, { LOW(0, AF_UNIX) } },
-    { "ioctl",       EPERM_, 1, { LOW(1, TIOCSTI) } },
-    { "ioctl",       EPERM_, 1, { LOW(1, TIOCLINUX) } },
-    { "ioctl",       EPERM_, 1, { LOW(1, TIOCSETD) } },
-    { "ioctl",       EPERM_, 1, { LOW(1, FS_IOC_SETFLAGS) } },
-    { "ioctl",       EPERM_, 1, { LOW(1, FS_IOC32_SETFLAGS) } },
-    { "ioctl",       EPERM_, 1, { LOW(1, FS_IOC_FSSETXATTR) } },
-    { "prctl",       EPERM_, 1, { LOW(0, PR_SET_MM) } },
-    { "prctl",       EPERM_, 1, { LOW(0, PR_SET_PTRACER) } },
-    { "prctl",       EPERM_, 1, { LOW(0, PR_SET_SECUREBITS) } },
-    { "prctl",       EPERM_, 2, { LOW(0, PR_CAP_AMBIENT), ALL(1, PR_CAP_AMBIENT_RAISE) } },
-    { "prctl",       EPERM_, 2, { LOW(0, PR_SET_SPECULATION_CTRL), ALL(2, PR_SPEC_ENABLE) } },
-    { "seccomp",     EPERM_, 1, { BITS(1, 8, 8) } },
-    { "personality", ALLOW_, 1, { LOW(0, 0) } },
-    { "personality", ALLOW_, 1, { LOW(0, 0xffffffffU) } },
+    { NULL, "clone",       ALLOW_, 1, { BITS(0, 0x7e020080, 0) } },
+    { NULL, "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
+    { NULL, "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_DGRAM) } },
+    { NULL, "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_RAW), LOW(2, 0) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
+    { NULL, "socketpair",  ALLOW_, 1, { LOW(0, AF_UNIX) } },
+    { NULL, "ioctl",       EPERM_, 1, { LOW(1, TIOCSTI) } },
+    { NULL, "ioctl",       EPERM_, 1, { LOW(1, TIOCLINUX) } },
+    { NULL, "ioctl",       EPERM_, 1, { LOW(1, TIOCSETD) } },
+    { NULL, "ioctl",       EPERM_, 1, { LOW(1, FS_IOC_SETFLAGS) } },
+    { NULL, "ioctl",       EPERM_, 1, { LOW(1, FS_IOC32_SETFLAGS) } },
+    { NULL, "ioctl",       EPERM_, 1, { LOW(1, FS_IOC_FSSETXATTR) } },
+    { NULL, "prctl",       EPERM_, 1, { LOW(0, PR_SET_MM) } },
+    { NULL, "prctl",       EPERM_, 1, { LOW(0, PR_SET_PTRACER) } },
+    { NULL, "prctl",       EPERM_, 1, { LOW(0, PR_SET_SECUREBITS) } },
+    { NULL, "prctl",       EPERM_, 2, { LOW(0, PR_CAP_AMBIENT), ALL(1, PR_CAP_AMBIENT_RAISE) } },
+    { NULL, "prctl",       EPERM_, 2, { LOW(0, PR_SET_SPECULATION_CTRL), ALL(2, PR_SPEC_ENABLE) } },
+    { NULL, "seccomp",     EPERM_, 1, { BITS(1, 8, 8) } },
+    { NULL, "personality", ALLOW_, 1, { LOW(0, 0) } },
+    { NULL, "personality", ALLOW_, 1, { LOW(0, 0xffffffffU) } },
     /* libseccomp has no "low half differs from": resources are below 16, so four bits tell. */
-    { "prlimit64",   ALLOW_, 3, { LOW(0, 0), LOW(1, RLIMIT_CORE), ALL(2, 0) } },
-    { "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 1, 1) } },
-    { "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 2, 2) } },
-    { "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 4, 0) } },
-    { "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 8, 8) } },
-    { "setrlimit",   EPERM_, 1, { LOW(0, RLIMIT_CORE) } },
-    { "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, 0) } },
-    { "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFREG) } },
-    { "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFIFO) } },
-    { "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFSOCK) } },
-    { "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, 0) } },
-    { "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, S_IFREG) } },
-    { "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, S_IFIFO) } },
-    { "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, S_IFSOCK) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_GETLK) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_SETLK) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_SETLKW) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_OFD_GETLK) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_OFD_SETLK) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_OFD_SETLKW) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_SETLEASE) } },
-    { "fcntl",       EPERM_, 1, { LOW(1, F_NOTIFY) } },
+    { NULL, "prlimit64",   ALLOW_, 3, { LOW(0, 0), LOW(1, RLIMIT_CORE), ALL(2, 0) } },
+    { NULL, "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 1, 1) } },
+    { NULL, "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 2, 2) } },
+    { NULL, "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 4, 0) } },
+    { NULL, "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 8, 8) } },
+    { NULL, "setrlimit",   EPERM_, 1, { LOW(0, RLIMIT_CORE) } },
+    { NULL, "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, 0) } },
+    { NULL, "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFREG) } },
+    { NULL, "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFIFO) } },
+    { NULL, "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFSOCK) } },
+    { NULL, "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, 0) } },
+    { NULL, "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, S_IFREG) } },
+    { NULL, "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, S_IFIFO) } },
+    { NULL, "mknodat",     ALLOW_, 1, { BITS(2, S_IFMT, S_IFSOCK) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_GETLK) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_SETLK) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_SETLKW) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_OFD_GETLK) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_OFD_SETLK) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_OFD_SETLKW) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_SETLEASE) } },
+    { "strict", "fcntl",       EPERM_, 1, { LOW(1, F_NOTIFY) } },
+    { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETOWN) } },
+    { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETSIG) } },
+    { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETOWN_EX) } },
+    { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETLEASE) } },
+    { "process", "fcntl",      EPERM_, 1, { LOW(1, F_NOTIFY) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, TIOCSTI) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, TIOCLINUX) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, TIOCSETD) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, FS_IOC_SETFLAGS) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, FS_IOC32_SETFLAGS) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, FS_IOC_FSSETXATTR) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, 0x8901) } },
+    { "process", "ioctl",      EPERM_, 1, { LOW(1, 0x8902) } },
+    { "process", "socketpair", ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
+    { "process", "socketpair", ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
+    { "process", "utimensat",  ALLOW_, 1, { ALL(1, 0) } },
+    { "process", "sched_setaffinity",  ALLOW_, 1, { LOW(0, 0) } },
+    { "process", "sched_setparam",     ALLOW_, 1, { LOW(0, 0) } },
+    { "process", "sched_setscheduler", ALLOW_, 1, { LOW(0, 0) } },
+    { "process", "sched_setattr",      ALLOW_, 1, { LOW(0, 0) } },
+    { "process", "setpriority", ALLOW_, 2, { LOW(0, 0), LOW(1, 0) } },
+    { "nosignals", "kill",     ALLOW_, 1, { LOW(0, 0) } },
 };
 /* clang-format on */
 
 const size_t model_rules_len = COUNT(model_rules);
 
-static bool is_strict(const char *policy)
+static bool list_has(const struct wordlist *list, const char *name)
 {
-    return strcmp(policy, "strict") == 0;
+    char word[80];
+
+    snprintf(word, sizeof(word), " %s ", name);
+    return strstr(list->words, word) != NULL;
 }
 
-const struct model_call *model_find_call(const char *policy, const char *name)
+/* What a policy says of its own comes before what it has from the default. */
+static const struct model_call *find_call_of(const char *policy, const char *name)
 {
-    if (strcmp(name, is_strict(policy) ? "socket" : "fcntl") == 0)
-        return NULL; /* has one answer there */
     for (size_t i = 0; i < COUNT(calls); i++) {
-        if (strcmp(calls[i].name, name) == 0)
+        bool of_policy = policy && calls[i].policy && strcmp(calls[i].policy, policy) == 0;
+
+        if (strcmp(calls[i].name, name) == 0 && (of_policy || (!policy && !calls[i].policy)))
             return &calls[i];
     }
     return NULL;
 }
 
+const struct model_call *model_find_call(const char *policy, const char *name)
+{
+    const struct model_call *own = find_call_of(policy, name);
+
+    for (size_t i = 0; i < COUNT(lists); i++)
+        if (lists[i].policy && strcmp(lists[i].policy, policy) == 0 && list_has(&lists[i], name))
+            return NULL; /* has one answer there */
+    return own ? own : find_call_of(NULL, name);
+}
+
 uint32_t model_answer(const char *policy, const char *name)
 {
-    char word[80];
-
-    snprintf(word, sizeof(word), " %s ", name);
     for (size_t i = 0; i < COUNT(lists); i++) {
-        if ((!lists[i].policy || strcmp(lists[i].policy, policy) == 0) &&
-            strstr(lists[i].words, word))
+        if ((!lists[i].policy || strcmp(lists[i].policy, policy) == 0) && list_has(&lists[i], name))
             return lists[i].answer;
     }
     return MODEL_REFUSE(ENOSYS);

@@ -23,6 +23,7 @@ extern const struct model_arch model_archs[MODEL_ARCHS];
 
 /* A call whose arguments decide. */
 struct model_call {
+    const char *policy; /* that says it otherwise than the default; NULL: the default */
     const char *name;
     uint32_t (*answer)(const uint64_t *args);
     uint32_t otherwise; /* the answer when no rule of libseccomp's form below applies */
@@ -31,6 +32,7 @@ struct model_call {
 
 /* The same rules for libseccomp, whose filter the tests compare with ours. */
 struct model_rule {
+    const char *policy; /* as above */
     const char *call;
     uint32_t action; /* SCMP_ACT_* */
     unsigned n;

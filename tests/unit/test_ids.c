@@ -5,7 +5,7 @@
 
 #include "unit.h"
 
-static const struct features as_root = { .uid = 0 };
+static const struct features as_root = { .privileged = true, .uid = 0 };
 
 static int no_variable(void **state)
 {

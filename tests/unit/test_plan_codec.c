@@ -29,7 +29,7 @@ static int encode_sample(void **state)
 
     (void)state;
     /* Every byte is tried below: a filter of three instructions is as good as one of hundreds. */
-    plan->filter.len = 3;
+    plan->filters[0].len = 3;
     buf_init(&encoded, 1 << 20);
     assert_int_equal(plan_encode(plan, &encoded, &err), 0);
     plan_free(plan);
@@ -90,12 +90,15 @@ static void assert_same_confinement(const struct plan *a, const struct plan *b)
     for (size_t i = 0; i < a->n_rules; i++) {
         assert_string_equal(a->rules[i].path, b->rules[i].path);
         assert_int_equal(a->rules[i].access, b->rules[i].access);
+        assert_int_equal(a->rules[i].optional, b->rules[i].optional);
     }
     assert_int_equal(a->landlock_abi, b->landlock_abi);
-    assert_int_equal(a->filter.len, b->filter.len);
-    if (a->filter.len)
-        assert_memory_equal(a->filter.insns, b->filter.insns,
-                            a->filter.len * sizeof(*a->filter.insns));
+    assert_int_equal(a->n_filters, b->n_filters);
+    for (size_t i = 0; i < a->n_filters; i++) {
+        assert_int_equal(a->filters[i].len, b->filters[i].len);
+        assert_memory_equal(a->filters[i].insns, b->filters[i].insns,
+                            a->filters[i].len * sizeof(*a->filters[i].insns));
+    }
 }
 
 static void assert_round_trip(const struct plan *plan)
@@ -111,6 +114,7 @@ static void assert_round_trip(const struct plan *plan)
     assert_int_equal(plan->inside_uid, back->inside_uid);
     assert_int_equal(plan->inside_gid, back->inside_gid);
     assert_same_text(plan->hostname, back->hostname);
+    assert_same_text(plan->place, back->place);
     assert_same_text(plan->workdir, back->workdir);
     assert_true(plan->scratch_bytes == back->scratch_bytes);
     assert_true(plan->scratch_inodes == back->scratch_inodes);
@@ -121,6 +125,7 @@ static void assert_round_trip(const struct plan *plan)
     assert_int_equal(plan->supervise, back->supervise);
     assert_true(plan->memory_bytes == back->memory_bytes);
     assert_true(plan->cpu_ms == back->cpu_ms);
+    assert_true(plan->max_processes == back->max_processes);
     assert_same_text(plan->test_without, back->test_without);
     assert_same_text(plan->test_fail, back->test_fail);
     plan_free(back);
@@ -141,8 +146,20 @@ static void what_is_encoded_is_decoded_the_same(void **state)
     c.features.cgroup.usable = 0;
     c.request->require = TIER_PROCESS;
     plan = plan_case_make(&c);
-    assert_int_equal(plan->filter.len, 0);
+    assert_int_equal(plan->n_filters, 0);
     assert_true(plan->supervise);
+    assert_round_trip(plan);
+    plan_free(plan);
+
+    plan_case_done(&c);
+    plan_case_init(&c);
+    c.request->require = TIER_PROCESS;
+    c.in.place = "/tmp/place";
+    c.features.user_namespaces = false;
+    c.features.landlock_abi = 1;
+    plan = plan_case_make(&c);
+    assert_int_equal(plan->n_filters, PLAN_MAX_FILTERS);
+    assert_string_equal(plan->place, "/tmp/place");
     assert_round_trip(plan);
     plan_free(plan);
     plan_case_done(&c);
@@ -164,8 +181,10 @@ static size_t walk(const struct plan *plan)
         sum += plan->rlimits[i].resource;
     for (size_t i = 0; i < plan->n_rules; i++)
         sum += strlen(plan->rules[i].path) + plan->rules[i].access;
-    for (size_t i = 0; i < plan->filter.len; i++)
-        sum += plan->filter.insns[i].k;
+    for (size_t i = 0; i < plan->n_filters; i++)
+        for (size_t k = 0; k < plan->filters[i].len; k++)
+            sum += plan->filters[i].insns[k].k;
+    sum += plan->place ? strlen(plan->place) : 0;
     for (const char **word = plan->argv; *word; word++)
         sum += strlen(*word);
     for (const char **pair = plan->env; *pair; pair++)
@@ -302,7 +321,8 @@ static void values_that_no_table_has_are_refused(void **state)
     assert_false(bare_decodes(plan));
     plan = bare_plan(NULL, argv, none);
     plan->n_rules = 1;
-    plan->rules[0] = (struct plan_rule){ "/", (enum access_kind)(ACCESS_WRITE + 1) };
+    plan->rules[0] =
+        (struct plan_rule){ .path = "/", .access = (enum access_kind)(ACCESS_WRITE + 1) };
     assert_false(bare_decodes(plan));
 }
 

@@ -49,9 +49,10 @@ static void a_plan_never_grants_more_than_its_policy(void **state)
 
         c.in.policy = *policy;
         plan = plan_case_make(&c);
-        assert_ptr_equal(plan->filter.insns, (*policy)->filter.insns);
-        assert_int_equal(plan->filter.len, (*policy)->filter.len);
-        assert_true(plan->filter.len > 0);
+        assert_int_equal(plan->n_filters, 1);
+        assert_ptr_equal(plan->filters[0].insns, (*policy)->filter.insns);
+        assert_int_equal(plan->filters[0].len, (*policy)->filter.len);
+        assert_true(plan->filters[0].len > 0);
         assert_true(plan->namespaces == ALL_NAMESPACES);
         assert_int_equal(plan->inside_uid, INSIDE_UID);
         assert_int_equal(plan->inside_gid, INSIDE_GID);
@@ -106,6 +107,8 @@ static void the_tier_follows_from_what_the_machine_has(void **state)
         { true, ALL_CONTROLLERS & ~(1u << CG_PIDS), 3, 0, TIER_REDUCED, true },
         { true, ALL_CONTROLLERS & ~(1u << CG_CPUACCT), 3, 0, TIER_REDUCED, true },
         { true, 0, 3, 0, TIER_REDUCED, true },
+        { false, 0, 3, 0, TIER_PROCESS, true },
+        { false, ALL_CONTROLLERS, 7, 0, TIER_PROCESS, true },
     };
     sbr_error err;
 
@@ -115,6 +118,7 @@ static void the_tier_follows_from_what_the_machine_has(void **state)
 
         plan_case_done(&c);
         plan_case_init(&c);
+        c.in.place = "/tmp/place";
         c.features.user_namespaces = rows[i].user_namespaces;
         c.features.cgroup.usable = rows[i].usable;
         c.features.landlock_abi = rows[i].landlock;
@@ -153,9 +157,9 @@ static void a_refusal_ends_with_the_way_on_however_much_is_missing(void **state)
     sbr_error err;
 
     (void)state;
-    c.features = (struct features){ .user_namespaces = true,
-                                    .seccomp = true,
-                                    .machine = complete_machine.machine };
+    c.features = (struct features){
+        .user_namespaces = true, .proc = true, .seccomp = true, .machine = complete_machine.machine
+    };
     assert_int_equal(limits_set(&c.request->limits, SBR_CPU_MILLIS, 1000, &err), 0);
     assert_refused(refused(&err), &err, SBR_E_UNSUPPORTED, "--allow-degraded runs without");
 }
@@ -168,16 +172,47 @@ static void no_mount_is_planned_without_a_mount_namespace(void **state)
     sbr_error err;
 
     (void)state;
+    c.in.place = "/tmp/place";
     c.features.user_namespaces = false;
     c.request->require = TIER_PROCESS;
-    if (planner_make(&c.in, &plan, &err) != 0)
-        return;
+    assert_int_equal(planner_make(&c.in, &plan, &err), 0);
     assert_int_equal(plan->isolation.tier, TIER_PROCESS);
     assert_true(isolation_lacks(&plan->isolation, "mount-namespace"));
     assert_false(isolation_has(&plan->isolation, "private-root"));
     for (size_t i = 0; i < plan->n_ops; i++)
-        assert_int_equal(plan->ops[i].kind, OP_PROGRAM);
+        assert_true(plan->ops[i].kind == OP_PROGRAM || plan->ops[i].kind == OP_SCRATCH);
+    for (size_t i = 0; i < plan->n_rules; i++)
+        if (plan->rules[i].access == ACCESS_WRITE)
+            assert_memory_equal(plan->rules[i].path, "/tmp/place/", strlen("/tmp/place/"));
     plan_free(plan);
+}
+
+static void nothing_runs_where_nothing_guards_the_files(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    c.in.place = "/tmp/place";
+    c.features.user_namespaces = false;
+    c.features.landlock_abi = 0;
+    c.request->require = TIER_PROCESS;
+    assert_refused(refused(&err), &err, SBR_E_UNSUPPORTED, "nor Landlock");
+}
+
+static void signals_are_refused_unless_landlock_keeps_them_inside(void **state)
+{
+    (void)state;
+    c.in.place = "/tmp/place";
+    c.features.user_namespaces = false;
+    c.request->require = TIER_PROCESS;
+    for (int abi = 1; abi <= 7; abi++) {
+        struct plan *plan;
+
+        c.features.landlock_abi = abi;
+        plan = plan_case_make(&c);
+        assert_int_equal(plan->n_filters, abi < 6 ? 3 : 2);
+        plan_free(plan);
+    }
 }
 
 static void a_filter_that_the_kernel_cannot_take_is_not_claimed(void **state)
@@ -242,8 +277,8 @@ static void limits_of_each_process_follow_from_those_of_the_run(void **state)
     assert_int_equal(rlimit_of(plan, RLIMIT_NOFILE), 99);
     assert_int_equal(rlimit_of(plan, RLIMIT_FSIZE), MIB);
     assert_int_equal(plan->cpu_ms, 1500);
-    for (size_t i = 0; i < plan->n_rlimits; i++)
-        assert_int_not_equal(plan->rlimits[i].resource, RLIMIT_DATA);
+    assert_true(rlimit_of(plan, RLIMIT_DATA) == RLIM_INFINITY);
+    assert_true(rlimit_of(plan, RLIMIT_AS) == RLIM_INFINITY);
     plan_free(plan);
 }
 
@@ -256,7 +291,7 @@ static void without_a_memory_group_each_process_is_limited(void **state)
     c.request->require = TIER_REDUCED;
     plan = plan_case_make(&c);
     /* Init looks at the whole tree; this bounds what happens between two looks. */
-    assert_in_range(rlimit_of(plan, RLIMIT_DATA), plan->memory_bytes, 2 * plan->memory_bytes);
+    assert_in_range(rlimit_of(plan, RLIMIT_DATA), plan->memory_bytes, 8 * plan->memory_bytes);
     assert_true(plan->memory_bytes == plan->limits.value[SBR_MEMORY_BYTES]);
     assert_true(rlimit_of(plan, RLIMIT_CPU) == RLIM_INFINITY);
     plan_free(plan);
@@ -321,6 +356,8 @@ int main(void)
         PLANNER_TEST(a_refusal_says_what_is_missing_and_the_two_ways_on),
         PLANNER_TEST(a_refusal_ends_with_the_way_on_however_much_is_missing),
         PLANNER_TEST(no_mount_is_planned_without_a_mount_namespace),
+        PLANNER_TEST(nothing_runs_where_nothing_guards_the_files),
+        PLANNER_TEST(signals_are_refused_unless_landlock_keeps_them_inside),
         PLANNER_TEST(a_filter_that_the_kernel_cannot_take_is_not_claimed),
         PLANNER_TEST(controllers_are_used_only_when_they_are_wanted),
         PLANNER_TEST(limits_of_each_process_follow_from_those_of_the_run),

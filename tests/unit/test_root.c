@@ -200,7 +200,7 @@ static void trees_are_passed_in_only_where_root_opens_them(void **state)
     plan = plan_case_make(&c);
     assert_true(plan_find_op(plan, "data")->flags & OP_PASSED);
     plan_free(plan);
-    c.features.uid = 1000;
+    c.features.privileged = false;
     plan = plan_case_make(&c);
     assert_false(plan_find_op(plan, "data")->flags & OP_PASSED);
     plan_free(plan);

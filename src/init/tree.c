@@ -1,0 +1,105 @@
+#include "init/tree.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+
+#define MOST 8192 /* processes that one walk holds; the next walk finds the rest */
+
+struct queue {
+    pid_t pids[MOST];
+    size_t len;
+};
+
+/* The children of one thread, as blank-separated numbers. */
+static void add_children(struct queue *queue, int task_fd, const char *thread)
+{
+    char path[64], text[16384];
+    char *p = text, *end;
+
+    snprintf(path, sizeof(path), "%.16s/children", thread);
+    if (fd_read_small(task_fd, path, text, sizeof(text)) <= 0)
+        return;
+    for (long pid; queue->len < MOST && (pid = strtol(p, &end, 10)) > 0; p = end)
+        queue->pids[queue->len++] = (pid_t)pid;
+}
+
+static void add_children_of(struct queue *queue, int proc_fd, pid_t pid)
+{
+    char path[32];
+    scoped_dir DIR *dir = NULL;
+    const struct dirent *entry;
+    int fd;
+
+    snprintf(path, sizeof(path), "%d/task", (int)pid);
+    fd = openat(proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir && fd >= 0)
+        close(fd);
+    while (dir && (entry = readdir(dir)))
+        if (entry->d_name[0] != '.')
+            add_children(queue, dirfd(dir), entry->d_name);
+}
+
+size_t tree_walk(int proc_fd, tree_visit *visit, void *context)
+{
+    static struct queue queue;
+
+    queue.len = 0;
+    add_children_of(&queue, proc_fd, getpid());
+    for (size_t i = 0; i < queue.len; i++) {
+        add_children_of(&queue, proc_fd, queue.pids[i]);
+        visit(context, queue.pids[i]);
+    }
+    return queue.len;
+}
+
+static void send(void *context, pid_t pid)
+{
+    kill(pid, *(const int *)context);
+}
+
+size_t tree_signal(int proc_fd, int number)
+{
+    return tree_walk(proc_fd, send, &number);
+}
+
+/* What is stopped makes no more children, so first everything is, until no more are found: otherwise
+ * a program that forks faster than we kill would outlive us. */
+static void stop_all(int proc_fd)
+{
+    size_t before = 0;
+
+    for (int round = 0; round < 100; round++) {
+        size_t now = tree_signal(proc_fd, SIGSTOP);
+
+        if (now == before)
+            return;
+        before = now;
+    }
+}
+
+void tree_end(int proc_fd)
+{
+    stop_all(proc_fd);
+    for (;;) {
+        pid_t pid;
+
+        tree_signal(proc_fd, SIGKILL);
+        do
+            pid = waitpid(-1, NULL, WNOHANG);
+        while (pid > 0 || (pid < 0 && errno == EINTR));
+        if (pid < 0)
+            return;
+        poll(NULL, 0, 1);
+    }
+}

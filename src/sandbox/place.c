@@ -1,0 +1,144 @@
+#include "sandbox/place.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "sandbox/mounts.h"
+
+#define MAX_DEPTH 64
+
+int place_enter(struct inside *in, sbr_error *err)
+{
+    const struct plan *plan = in->plan;
+
+    umask(0); /* modes of the plan are meant as they are written */
+    if (mkdir(plan->place, 0700) < 0 || chdir(plan->place) < 0)
+        return err_set_errno(err, "place",
+                             "cannot make the directory '%s' for the program; TMPDIR names another",
+                             plan->place);
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].kind == OP_SCRATCH && mkdir(plan->ops[i].to, plan->ops[i].mode) < 0)
+            return err_set_errno(err, "place", "cannot make '%s/%s'", plan->place, plan->ops[i].to);
+    in->root_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    in->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    in->io_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
+    if (in->root_fd < 0 || in->proc_fd < 0)
+        return err_set_errno(err, "place", "cannot watch over the program");
+    return 0;
+}
+
+static bool is_dots(const char *name)
+{
+    return !strcmp(name, ".") || !strcmp(name, "..");
+}
+
+/* Takes the descriptor over. */
+static DIR *dir_of(int fd)
+{
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+static DIR *open_dir(int at, const char *name)
+{
+    return dir_of(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+static void measure_level(DIR *dir, struct place_use *use, int depth)
+{
+    const struct dirent *entry;
+
+    while ((entry = readdir(dir))) {
+        struct stat st;
+
+        if (is_dots(entry->d_name) ||
+            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        use->files++;
+        use->bytes += (uint64_t)st.st_blocks * 512;
+        if (S_ISDIR(st.st_mode)) {
+            scoped_dir DIR *below = depth > 0 ? open_dir(dirfd(dir), entry->d_name) : NULL;
+
+            use->too_deep |= depth == 0;
+            if (below)
+                measure_level(below, use, depth - 1);
+        }
+    }
+}
+
+void place_measure(int dir_fd, struct place_use *use)
+{
+    scoped_dir DIR *dir = open_dir(dir_fd, ".");
+
+    *use = (struct place_use){ 0 };
+    if (dir)
+        measure_level(dir, use, MAX_DEPTH);
+}
+
+/* The program may have locked its own directories; root is not held up by that, and must not change
+ * modes through names that the program chose. */
+static void unlock(int at, const char *name)
+{
+    int ignored = geteuid() != 0 ? fchmodat(at, name, 0700, 0) : 0;
+
+    (void)ignored; /* then it cannot be removed either, which shows */
+}
+
+/* Removes the files of a directory of the top and moves its directories up to the top: no path gets
+ * long, and no recursion deep, whatever the program built. */
+static size_t flatten(int top, const char *name)
+{
+    static unsigned int moved;
+    scoped_dir DIR *dir = NULL;
+    const struct dirent *entry;
+    size_t done = 0;
+
+    unlock(top, name);
+    dir = open_dir(top, name);
+    while (dir && (entry = readdir(dir))) {
+        char up[24];
+
+        if (is_dots(entry->d_name))
+            continue;
+        if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 &&
+            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) < 0) {
+            unlock(dirfd(dir), entry->d_name);
+            snprintf(up, sizeof(up), "moved-%u", moved++);
+            if (renameat(dirfd(dir), entry->d_name, top, up) < 0)
+                continue;
+        }
+        done++;
+    }
+    return done + (unlinkat(top, name, AT_REMOVEDIR) == 0);
+}
+
+/* One pass over the top; the number of things that were achieved. */
+static size_t flatten_all(int top)
+{
+    scoped_dir DIR *dir = open_dir(top, ".");
+    const struct dirent *entry;
+    size_t done = 0;
+
+    while (dir && (entry = readdir(dir)))
+        if (!is_dots(entry->d_name))
+            done += unlinkat(top, entry->d_name, 0) == 0 ? 1 : flatten(top, entry->d_name);
+    return done;
+}
+
+void place_remove(const char *path)
+{
+    scoped_fd int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    while (top >= 0 && flatten_all(top) > 0)
+        continue;
+    (void)rmdir(path);
+}

@@ -1,0 +1,25 @@
+/* The directory of a run without a private root: made inside, on the host's file system, by the
+ * user of the run, and removed by whoever sees the run's end first. */
+#ifndef SANDBOX_PLACE_H
+#define SANDBOX_PLACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sandbox/confiner.h"
+
+/* Inside: makes it with its scratch directories; it becomes the current directory. */
+int place_enter(struct inside *in, sbr_error *err) must_check;
+
+struct place_use {
+    uint64_t bytes, files;
+    bool too_deep; /* more levels than are looked at */
+};
+
+/* What is in it now. */
+void place_measure(int dir_fd, struct place_use *use);
+
+/* With all that is in it, however deep; nothing happens when it is not there. */
+void place_remove(const char *path);
+
+#endif

@@ -1,0 +1,236 @@
+#!/usr/bin/python3
+"""Runs the tests on hosts, at most two at a time, and writes the table of docs/hosts.md.
+
+Usage: check.py [--all] [--record] [--no-table] [-k EXPR] [HOST]...
+"""
+import argparse
+import concurrent.futures
+import dataclasses
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+sys.dont_write_bytecode = True
+
+import boot  # noqa: E402
+import machine  # noqa: E402
+import table  # noqa: E402
+from guest import Dead, Guest  # noqa: E402
+from packages import Failed  # noqa: E402
+from paths import HERE, LOGS, REPO, TESTS, WORK  # noqa: E402
+from programs import programs  # noqa: E402
+
+sys.path.insert(0, str(TESTS))
+import run as runner  # noqa: E402
+
+AT_A_TIME = 2
+SILENCE_S = 300
+SUITES = {
+    "host": HERE / "suite/test_host.py",
+    "blackbox": TESTS / "blackbox",
+    "escape": TESTS / "escape",
+    "remedies": HERE / "suite/test_remedies.py",  # last: it changes the host
+}
+HELLO = ["run", "--json", "--allow-degraded", "--lang", "sh", "--code", "echo hello"]
+
+
+@dataclasses.dataclass
+class Outcome:
+    """What became of one host."""
+    host: machine.Host
+    results: runner.Results
+    doctor: dict = dataclasses.field(default_factory=dict)
+    run: dict = dataclasses.field(default_factory=dict)
+    seconds: float = 0.0
+    doing: str = ""
+
+    def count(self, status):
+        return self.results.count(status)
+
+    def add(self, name, status, detail=""):
+        """A skip that the host's file does not expect is a failure."""
+        if status == runner.SKIPPED and not self.expected(name, detail):
+            status, detail = runner.FAILED, f"skipped, and {self.host.name}.yaml says no word: {detail}"
+        self.results.add(self.host.name, name, status, detail)
+
+    def expected(self, name, reason):
+        told = [absent["why"] for absent in self.host.expect.absent]
+        return reason in told or any(re.search(skip, f"{name}: {reason}")
+                                     for skip in self.host.expect.skips)
+
+
+class Matrix:
+    """All hosts of a call."""
+
+    def __init__(self, options):
+        self.options = options
+        self.live = set()
+        self.lock = threading.Lock()
+        self.fields = fields_here(options.build)
+
+    def run(self, names):
+        """Outcomes as they come."""
+        with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
+            hosts = [pool.submit(self.one, name) for name in names]
+            try:
+                for host in concurrent.futures.as_completed(hosts):
+                    yield host.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                with self.lock:
+                    for guest in self.live:
+                        guest.qemu.kill()  # its thread sees it, and clears up
+                raise
+
+    def one(self, name):
+        outcome = Outcome(machine.load(name), runner.Results(False))
+        begin = time.monotonic()
+        try:
+            self.follow(outcome)
+        except Failed as problem:
+            outcome.add(outcome.doing or "start", runner.FAILED, str(problem))
+        outcome.seconds = time.monotonic() - begin
+        return outcome
+
+    def follow(self, outcome):
+        host = outcome.host
+        with Guest(host, self.script(host), host.name) as guest, \
+                open(LOGS / f"{host.name}.out", "wb", buffering=0) as output:
+            with self.lock:
+                self.live.add(guest)
+            try:
+                for kind, what in guest.events(SILENCE_S):
+                    if kind == "output":
+                        output.write(what)
+                    else:
+                        take(outcome, what)
+            finally:
+                with self.lock:
+                    self.live.discard(guest)
+
+    def script(self, host):
+        """The lines that run in the guest, as the host's user."""
+        expect = {**dataclasses.asdict(host.expect), "fields": self.fields, "arch": host.arch,
+                  "user": host.user}
+        build = self.options.build if host.arch == "x86_64" else None
+        test_build = self.options.test_build if host.arch == "x86_64" else None
+        variables = {
+            "SBR_REPORT_FD": "9", "PYTHONPATH": str(TESTS), "SBR_PROGRAMS": str(programs(host.arch)),
+            "SBR_EXPECT": json.dumps(expect), "SBR_ABSENT": json.dumps(host.expect.absent),
+        }
+        choice = [] if self.options.all else ["-m", "core"]
+        choice += ["-k", self.options.k] if self.options.k else []
+        lines = [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
+        lines += ["""say() { printf '{"%s": %s}\\n' "$1" "$(tr -d '\\n')" >&9; }""",
+                  "sandbox-run doctor --json | say doctor",
+                  f"sandbox-run {shlex.join(HELLO)} | say run"]
+        for name in self.options.suite or host.tests:
+            words = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
+                     "--rootdir", str(REPO), *choice, str(SUITES[name])]
+            lines.append(f"{shlex.join(words)}; echo '{{\"pytest\": \"{name}\", \"status\": '$?'}}' >&9")
+        return boot.script(host, build, test_build, "\n".join(lines))
+
+
+def fields_here(build):
+    """Names of the fields of a result on this machine: every host must have the same."""
+    program = build or REPO / "build"
+    done = subprocess.run([f"{program}/sandbox-run", *HELLO], stdout=subprocess.PIPE, check=False)
+    try:
+        return sorted(names_of(json.loads(done.stdout)))
+    except ValueError as problem:
+        raise Failed(f"{program}/sandbox-run does not run on this machine") from problem
+
+
+def names_of(value, path=""):
+    """Paths of the fields of an object, with those of objects in it; lists are taken as one."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield f"{path}.{key}"
+            yield from names_of(inner, f"{path}.{key}")
+    elif isinstance(value, list):
+        for inner in value:
+            yield from names_of(inner, f"{path}[]")
+
+
+def take(outcome, report):
+    """One report of a guest."""
+    if "doctor" in report:
+        outcome.doctor = report["doctor"]
+    elif "run" in report:
+        outcome.run = report["run"]
+    elif report.get("host") == "failed":
+        outcome.add("set-up", runner.FAILED, report["detail"])
+    elif "pytest" in report:
+        if report["status"] not in (0, 1, 5):  # passed, some failed (told already), none selected
+            about = f"pytest ended with {report['status']}; see build-hosts/logs/{outcome.host.name}.out"
+            outcome.add(f"{report['pytest']}: {outcome.doing or 'pytest'}", runner.FAILED, about)
+        outcome.doing = ""
+    elif "name" in report:
+        name = re.sub(r"^tests/(hosts/suite/)?", "", report["name"])
+        if report["status"] == "started":
+            outcome.doing = name
+        elif report["status"] != "finished":
+            outcome.add(name, report["status"], report.get("detail", ""))
+
+
+def record(outcome):
+    """Saves what the probe found, for the golden tests of the planner."""
+    features = outcome.doctor.get("features")
+    if not features:
+        raise Failed(f"{outcome.host.name}: doctor --json tells no features")
+    path = TESTS / f"golden/hosts/{outcome.host.name}.json"
+    text = json.dumps({"about": outcome.host.about, **features}, indent=2)
+    path.write_text(text + "\n", encoding="utf-8")
+
+
+def arguments():
+    parser = argparse.ArgumentParser(description="Runs the tests on emulated hosts.")
+    parser.add_argument("host", nargs="*", help="all of tests/hosts/machines unless named")
+    parser.add_argument("--all", action="store_true", help="every test, not only the core")
+    parser.add_argument("--suite", action="append", choices=SUITES, help="may be repeated")
+    parser.add_argument("--record", action="store_true", help="save features for the golden tests")
+    parser.add_argument("--no-table", action="store_true", help="leave docs/hosts.md alone")
+    parser.add_argument("--build", metavar="DIR", help="programs for x86_64 instead of build/")
+    parser.add_argument("--test-build", metavar="DIR")
+    parser.add_argument("-k", metavar="EXPR", help="as for pytest")
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    outcomes = []
+    try:
+        names = options.host or machine.names()
+        for name in names:
+            machine.load(name)  # a mistake in a file shows before anything is started
+        for outcome in Matrix(options).run(names):
+            outcomes.append(outcome)
+            print(f"{outcome.host.name:<24} {outcome.results.line()} ({outcome.seconds:.0f} s)", flush=True)
+            if options.record:
+                record(outcome)
+    except KeyboardInterrupt:
+        print("\ninterrupted")
+        return 130
+    except Failed as problem:
+        print(f"check.py: {problem}", file=sys.stderr)
+        return 1
+    whole = runner.Results(False)
+    for outcome in outcomes:
+        whole.tests.update(outcome.results.tests)
+    runner.print_end(whole)
+    print()
+    print("\n".join(table.lines(outcomes)))
+    if not options.no_table and not options.k and not options.suite:
+        table.write(outcomes)
+    return int(bool(whole.count(runner.FAILED)) or not whole.tests)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
