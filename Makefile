@@ -3,9 +3,12 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
-# Further arguments for tests/run.py and tests/bench/bench.py.
+# Further arguments for tests/run.py, tests/hosts/check.py and tests/bench/bench.py.
 CHECK_ARGS ?=
+HOSTS_ARGS ?=
 BENCH_ARGS ?=
+# Which of tests/hosts/machines; all, unless named.
+HOSTS ?=
 
 comma := ,
 
@@ -16,7 +19,8 @@ NINJA := /usr/bin/ninja
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all hello check asan coverage fuzz lint format bench install clean help test-build
+.PHONY: all hello check check-hosts asan coverage fuzz lint format bench install clean help
+.PHONY: test-build cross-build
 
 # Call as $(call configure,FOLDER,OPTIONS).  Speaks only when there is something to say.
 define configure
@@ -54,6 +58,22 @@ check: ## build and run every test
 test-build:
 	$(call configure,build-test,--buildtype=release -Dtest_hooks=true)
 	$(call compile,build-test)
+
+check-hosts: ## boot real kernels, run the core tests on each, write the table of docs/hosts.md
+	@tools/packages.sh hosts
+	@$(MAKE) --no-print-directory all test-build
+	@case '$(HOSTS)' in '' | *aarch64*) $(MAKE) --no-print-directory cross-build ;; esac
+	@$(PYTHON) tests/hosts/check.py $(HOSTS_ARGS) $(HOSTS)
+
+# For the hosts of the other architecture; their root file system is the compiler's as well.
+CROSS := $(CURDIR)/build-hosts/cross
+cross-build:
+	@tools/cross.sh aarch64 "$$($(PYTHON) tests/hosts/rootfs.py arm64 aarch64)" $(CROSS)
+	$(call configure,build-aarch64,--buildtype=release --cross-file $(CROSS)/cross.ini -Dinit_libc=musl)
+	$(call compile,build-aarch64)
+	$(call configure,build-aarch64-test,--buildtype=release --cross-file $(CROSS)/cross.ini \
+		-Dinit_libc=musl -Dtest_hooks=true)
+	$(call compile,build-aarch64-test)
 
 asan: ## unit tests and saved fuzz inputs under AddressSanitizer and UBSan
 	@tools/packages.sh check
@@ -110,7 +130,7 @@ install: all ## install below DESTDIR and PREFIX (/usr/local)
 	@DESTDIR=$(DESTDIR) $(MESON) install -C build --no-rebuild --quiet
 
 clean: ## remove every build folder
-	@rm -rf build build-test build-asan build-coverage build-fuzz
+	@rm -rf build build-test build-asan build-coverage build-fuzz build-aarch64 build-aarch64-test build-hosts
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12

@@ -25,7 +25,8 @@ TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 PYTHON = "/usr/bin/python3"
 MESON = "/usr/bin/meson"
-SUITES = ("lint", "unit", "golden", "blackbox", "escape", "fuzz")
+SUITES = ("lint", "unit", "golden", "blackbox", "escape", "fuzz", "hosts")
+HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 SILENCE_S = 300
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -179,6 +180,8 @@ class Runner:
         self.progress.begin(suite)
         if suite == "lint":
             self.run_lint()
+        elif suite == "hosts":
+            self.run_hosts()
         else:
             if suite == "unit":
                 self.run_meson(suite)
@@ -202,6 +205,24 @@ class Runner:
                 self.results.add("lint", name, SKIPPED, str(reason))
                 continue
             self.results.add("lint", name, FAILED if problems else PASSED, "\n".join(problems))
+
+    def run_hosts(self):
+        """The core tests on emulated machines; they have only cgroup v2, which this one may not."""
+        if os.geteuid() != 0:
+            self.results.add("hosts", "hosts", SKIPPED, "only root can share directories with a guest")
+            return
+        sys.path.insert(0, str(TESTS / "hosts"))
+        import check  # pylint: disable=import-outside-toplevel,import-error
+
+        words = ["--build", str(self.build), "--test-build", str(self.test_build), "--quick"]
+        options = check.arguments([*words, *(["-k", self.select] if self.select else []), *HOSTS])
+
+        def say(outcome, _):
+            self.progress.show(f"{outcome.host.name}: {outcome.doing}")
+
+        for outcome in check.Matrix(options, say).run(HOSTS):
+            for (host, name), (status, detail) in outcome.results.tests.items():
+                self.results.add("hosts", f"{host}: {name}", status, detail)
 
     def run_meson(self, suite):
         """Runs the cmocka programs; each of their tests counts, by its line of TAP."""

@@ -1,15 +1,17 @@
 #!/bin/bash
 # Installs the Debian packages that a task needs and that are missing.
 #
-#   tools/packages.sh build|check|bench
+#   tools/packages.sh build|check|hosts|bench
 #
 # Says nothing when all are there.  Without the right to install it prints the command to run.
 set -euo pipefail
 
 build=(gcc libc6-dev linux-libc-dev make meson musl-tools ninja-build pkg-config python3
     libcyaml-dev libjansson-dev libseccomp-dev libyaml-dev)
-check=("${build[@]}" bash clang clang-format clang-tidy cppcheck g++ gcovr iproute2 libclang-rt-14-dev
-    libcmocka-dev procps python3-pytest python3-yaml shellcheck strace util-linux)
+check=("${build[@]}" bash clang clang-format clang-tidy cpio cppcheck g++ gcovr iproute2
+    libclang-rt-14-dev libcmocka-dev procps python3-pytest python3-yaml qemu-system-x86 shellcheck strace
+    util-linux)
+hosts=("${check[@]}" gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap qemu-system-arm)
 bench=("${build[@]}" bubblewrap crun runc)
 
 die() {
@@ -22,8 +24,9 @@ die() {
 case "${1-}" in
 build) wanted=("${build[@]}") ;;
 check) wanted=("${check[@]}") ;;
+hosts) wanted=("${hosts[@]}") ;;
 bench) wanted=("${bench[@]}") ;;
-*) die 'usage: tools/packages.sh build|check|bench' ;;
+*) die 'usage: tools/packages.sh build|check|hosts|bench' ;;
 esac
 
 # Elsewhere the names differ; the build itself then says what it lacks.

@@ -37,6 +37,12 @@ static void __attribute__((format(printf, 2, 3))) fix(struct finding *finding, c
     }
 }
 
+/* How a container has to be started; seen with podman 4.3 and docker 20.10. */
+#define PODMAN_OPTIONS "podman run --security-opt unmask=ALL --security-opt apparmor=unconfined ..."
+#define DOCKER_OPTIONS                                                                             \
+    "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined "          \
+    "--security-opt apparmor=unconfined ..."
+
 /* clang-format off */
 static const struct {
     const char *found;
@@ -52,15 +58,11 @@ static const struct {
         { "printf 'abi <abi/4.0>,\\nprofile sandbox-run %s flags=(unconfined) {\\n  userns,\\n}\\n' "
           "\"$(command -v sandbox-run)\" | sudo tee /etc/apparmor.d/sandbox-run",
           "sudo apparmor_parser -r /etc/apparmor.d/sandbox-run" } },
-    [BARRIER_REFUSED] = { "refused by a container's filter, or because this is a chroot",
-        { "podman run --security-opt seccomp=unconfined --security-opt unmask=ALL ...",
-          "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined "
-          "--security-opt apparmor=unconfined ..." } },
+    [BARRIER_REFUSED] = { "refused: by a container's filter or profile, or because this is a chroot",
+        { PODMAN_OPTIONS, DOCKER_OPTIONS } },
     [BARRIER_COVERED_PROC] = {
         "of no use here: a container covers parts of /proc, so that no new one may be mounted",
-        { "podman run --security-opt unmask=ALL ...",
-          "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined "
-          "--security-opt apparmor=unconfined ..." } },
+        { PODMAN_OPTIONS, DOCKER_OPTIONS } },
 };
 /* clang-format on */
 
@@ -109,13 +111,14 @@ static void fix_v2_user(const struct features *f, struct finding *finding)
 static void fix_v2_root(struct finding *finding)
 {
     if (access(V2_ROOT, W_OK) < 0) {
-        fix(finding, "podman run -v /sys/fs/cgroup:/sys/fs/cgroup:rw ...   # or docker run "
-                     "--cgroupns=private --privileged");
+        fix(finding, PODMAN_OPTIONS);
+        fix(finding, "docker run -v /sys/fs/cgroup:/sys/fs/cgroup:rw ...");
         return;
     }
-    fix(finding, "mkdir -p " V2_ROOT "/all && for p in $(cat " V2_ROOT
-                 "/cgroup.procs); do echo $p >" V2_ROOT "/all/cgroup.procs; done; for c in memory "
-                 "pids cpu; do echo +$c >" V2_ROOT "/cgroup.subtree_control; done");
+    fix(finding,
+        "mkdir -p " V2_ROOT "/all && for p in $(cat " V2_ROOT "/cgroup.procs); do echo $p >" V2_ROOT
+        "/all/cgroup.procs; done 2>/dev/null; for c in memory "
+        "pids cpu; do echo +$c >" V2_ROOT "/cgroup.subtree_control; done");
 }
 
 static void fix_v1(const struct features *f, struct finding *finding)

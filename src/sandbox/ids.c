@@ -39,6 +39,22 @@ static bool is_mapped(const char *map, const struct id_range *range)
     return false;
 }
 
+/* What an id is one user namespace further out.  An ordinary user may call itself root in one of its
+ * own, and root may call itself anything. */
+static unsigned long outside_of(const char *map, uint32_t id)
+{
+    for (const char *line = map; line && *line;) {
+        char *end;
+        unsigned long first = strtoul(line, &end, 10), outside = strtoul(end, &end, 10);
+
+        if (id >= first && id - first < strtoul(end, &end, 10))
+            return outside + (id - first);
+        line = strchr(end, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return id;
+}
+
 /* Ours, or, in a container that maps few ids, those that systemd keeps for dynamic users. */
 static bool choose_range(const char *map, struct id_range *range)
 {
@@ -71,14 +87,12 @@ static bool may_change_ids(void)
 void ids_probe(struct features *features)
 {
     struct id_range range;
-    char map[4096], *outside;
+    char map[4096];
 
-    if (features->uid != 0 || read_own_map(map, sizeof(map)) < 0)
+    if (read_own_map(map, sizeof(map)) < 0)
         return;
-    features->privileged = may_change_ids() && choose_range(map, &range);
-    /* An ordinary user may call itself root in a user namespace of its own: "0 1000 1". */
-    features->is_host_root =
-        !features->privileged && strtoul(map, &outside, 10) == 0 && strtoul(outside, NULL, 10) == 0;
+    features->privileged = features->uid == 0 && may_change_ids() && choose_range(map, &range);
+    features->is_host_root = !features->privileged && outside_of(map, features->uid) == 0;
 }
 
 /* FIRST:COUNT, all of it above the system's and people's ids, none of it the overflow id. */

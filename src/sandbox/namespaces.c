@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -25,13 +24,22 @@
 #include "sandbox/protocol.h"
 
 #define PROC_MAGIC 0x9fa0
+#define ATTRIBUTE_MOUNT_ROOT 0x2000 /* of statx, Linux 5.8 */
 
-/* 0 when a sysctl is there and says "none"; a missing one means that nothing forbids it. */
-static bool sysctl_allows(const char *path)
+/* A sysctl that is not there says nothing. */
+static bool sysctl_is(const char *path, const char *value)
 {
     char text[32];
 
-    return fd_read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || strcmp(text, "0\n") != 0;
+    return fd_read_small(AT_FDCWD, path, text, sizeof(text)) > 0 && !strcmp(text, value);
+}
+
+/* Waits for a process that was made for one answer. */
+static bool answered_yes(pid_t pid)
+{
+    int status = 0;
+
+    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
 /* With nonsense for arguments: the kernel says so, a filter says that it is not permitted or not
@@ -41,63 +49,92 @@ static bool is_filtered(long number)
     return syscall(number, -1, NULL, -1, NULL, -1, 0) < 0 && (errno == EPERM || errno == ENOSYS);
 }
 
-/* In a process of its own, whose end is its answer. */
+/* In the new pid namespace, of which only children are. */
+static bool procfs_works(void)
+{
+    static const char *const no_options[] = { NULL };
+    pid_t pid = fork();
+
+    if (pid == 0)
+        _exit(mount_new("proc", no_options, 0) < 0); /* lint-ok: _exit: the answer */
+    return answered_yes(pid);
+}
+
 bool namespaces_work(void)
 {
-    static const long needed[] = { SYS_pivot_root, SYS_fsopen,        SYS_fsconfig,  SYS_fsmount,
-                                   SYS_open_tree,  SYS_mount_setattr, SYS_move_mount };
+    static const long needed[] = { SYS_pivot_root, SYS_open_tree, SYS_mount_setattr,
+                                   SYS_move_mount };
     pid_t pid = fork();
-    int status = 0;
 
     if (pid == 0) {
-        bool works = unshare(CLONE_NEWUSER) == 0 && unshare(CLONE_NEWNS) == 0;
+        bool works = unshare(CLONE_NEWUSER) == 0 && unshare(CLONE_NEWNS | CLONE_NEWPID) == 0;
 
         for (size_t i = 0; works && i < ARRAY_LEN(needed); i++)
             works = !is_filtered(needed[i]);
-        _exit(works ? 0 : 1); /* lint-ok: _exit: a process that was made for this answer */
+        _exit(works && procfs_works() ? 0 : 1); /* lint-ok: _exit: the answer */
     }
-    return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+    return answered_yes(pid);
 }
 
-/* A container runtime covers what it thinks is telling; the kernel then refuses a new procfs, which
- * would show it.  What covers is of another file system, or a device's. */
+/* A container runtime covers what it thinks is telling, or binds it read-only; the kernel may then
+ * refuse a new procfs, which would show it.  Whatever is covered is the root of a mount. */
 static bool is_proc_covered(void)
 {
-    static const char *const often[] = { "/proc/kcore", "/proc/keys", "/proc/timer_list",
-                                         "/proc/acpi", "/proc/scsi" };
-    struct stat proc, st;
+    static const char *const often[] = {
+        "/proc/sys",  "/proc/bus",  "/proc/fs",         "/proc/irq",           "/proc/acpi",
+        "/proc/scsi", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger", "/proc/kcore",
+    };
+    uint64_t attributes[32]; /* struct statx, which musl lacks: they are its second word */
 
-    if (stat("/proc", &proc) < 0)
-        return false;
     for (size_t i = 0; i < ARRAY_LEN(often); i++)
-        if (stat(often[i], &st) == 0 && st.st_dev != proc.st_dev)
+        if (syscall(SYS_statx, AT_FDCWD, often[i], AT_SYMLINK_NOFOLLOW, 0, attributes) == 0 &&
+            attributes[1] & ATTRIBUTE_MOUNT_ROOT)
             return true;
     return false;
 }
 
-/* What a chroot and the like refuse is only seen when it is tried: see executor.c.  The trials here
- * are for places where a refusal would come too late for that. */
-static enum userns_barrier find_barrier(void)
+/* By AppArmor, as docker does it with every container. */
+static bool has_profile(void)
 {
-    static const char apparmor[] = "/proc/sys/kernel/apparmor_restrict_unprivileged_userns";
-    char text[32];
+    char text[128];
 
-    if (!sysctl_allows("/proc/sys/user/max_user_namespaces"))
-        return BARRIER_MAX_SYSCTL;
+    return fd_read_small(AT_FDCWD, "/proc/self/attr/current", text, sizeof(text)) > 0 &&
+           strncmp(text, "unconfined", strlen("unconfined")) != 0 && strchr(text, '(');
+}
+
+/* Ubuntu lets everybody make one, in which nothing can be done then, unless a profile says so. */
+static bool is_restricted(void)
+{
+    return geteuid() != 0 &&
+           sysctl_is("/proc/sys/kernel/apparmor_restrict_unprivileged_userns", "1\n");
+}
+
+static bool is_under_filter(void)
+{
+    return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
+}
+
+/* What a chroot and the like refuse is only seen when it is tried: see executor.c.  These are the
+ * places where a refusal would come too late for that, so that a trial has to tell. */
+static enum userns_barrier suspect(void)
+{
     if (is_proc_covered())
         return BARRIER_COVERED_PROC;
-    if (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER && !namespaces_work())
-        return BARRIER_REFUSED;
-    if (geteuid() == 0)
-        return BARRIER_NONE;
-    if (!sysctl_allows("/proc/sys/kernel/unprivileged_userns_clone"))
-        return BARRIER_CLONE_SYSCTL;
-    /* Ubuntu lets everybody make one, in which nothing can be done then; only a trial tells whether
-     * a profile makes an exception for us. */
-    if (fd_read_small(AT_FDCWD, apparmor, text, sizeof(text)) > 0 && text[0] == '1' &&
-        !namespaces_work())
+    if (is_restricted())
         return BARRIER_APPARMOR;
-    return BARRIER_NONE;
+    return is_under_filter() || has_profile() ? BARRIER_REFUSED : BARRIER_NONE;
+}
+
+static enum userns_barrier find_barrier(void)
+{
+    enum userns_barrier suspected;
+
+    if (sysctl_is("/proc/sys/user/max_user_namespaces", "0\n"))
+        return BARRIER_MAX_SYSCTL;
+    if (geteuid() != 0 && sysctl_is("/proc/sys/kernel/unprivileged_userns_clone", "0\n"))
+        return BARRIER_CLONE_SYSCTL;
+    suspected = suspect();
+    return suspected == BARRIER_NONE || namespaces_work() ? BARRIER_NONE : suspected;
 }
 
 static void namespaces_probe(struct features *features)

@@ -26,7 +26,7 @@ def script(host, build, test_build, line):
     """What runs in the guest; programs are found under the names that the tests use."""
     return (f"export SBR_BUILD={shlex.quote(str(build or host.build))}\n"
             f"export SBR_TEST_BUILD={shlex.quote(str(test_build or host.test_build))}\n"
-            f"export SBR_HOST={host.name} PYTHONDONTWRITEBYTECODE=1\n"
+            f"export SBR_HOST={host.name} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1\n"
             f"export PATH=\"$SBR_BUILD:{HERE}/guest/bin:$PATH\"\n"
             f"cd {REPO}\n{line}\n")
 

@@ -7,6 +7,7 @@ import contextlib
 import fcntl
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 
@@ -89,7 +90,8 @@ def _fetch(arch, target):
         run(["dpkg-deb", "-x", deb, target])
     shutil.rmtree(debs)
     version = next((target / "lib/modules").iterdir()).name
-    run(["busybox", "depmod", "-b", target, version])
+    ours = target if arch == platform.machine() else kernel(platform.machine())
+    run([ours / "bin/busybox", "depmod", "-b", target, version])
 
 
 def kernel(arch):

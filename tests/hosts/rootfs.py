@@ -3,9 +3,12 @@
 roots/NAME.yaml says of the latter: packages, variant (mmdebstrap's; `extract` unpacks only), files
 (contents by path; @GUEST@ is tests/hosts/guest), after (lines for a shell: in the new root, or beside
 it where its programs cannot run here).
+
+Usage: rootfs.py NAME ARCH     makes it, and prints where it is
 """
 import os
 import re
+import sys
 from pathlib import Path
 
 import yaml
@@ -58,3 +61,11 @@ def directory(name, arch):
     recipe = yaml.safe_load(text)
     return made(WORK / "roots" / f"{name}-{arch}", (text, str(HERE), 2),
                 lambda target: _make(recipe, arch, target))
+
+
+if __name__ == "__main__":
+    sys.dont_write_bytecode = True
+    try:
+        print(directory(*sys.argv[1:]))
+    except Failed as problem:
+        sys.exit(f"rootfs.py: {problem}")
