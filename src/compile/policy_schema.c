@@ -5,7 +5,6 @@
 #include "compile/policy_file.h"
 
 #include <asm/ioctls.h>
-#include <asm/sockios.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -36,6 +35,7 @@
 static const cyaml_strval_t answers[] = {
     { "ALLOW", ANSWER_ALLOW },
     ROW(EPERM), ROW(ENOSYS), ROW(EACCES), ROW(EINVAL), ROW(EOPNOTSUPP), ROW(EAFNOSUPPORT),
+    ROW(ENOTTY),
 };
 
 /* A group that is refused, and a call that nobody named, cannot answer with the first of them. */
@@ -51,7 +51,10 @@ static const cyaml_strval_t constants[] = {
     ROW(TIOCSTI), ROW(TIOCLINUX), ROW(TIOCSETD),
     ROW(FS_IOC_SETFLAGS), ROW(FS_IOC32_SETFLAGS), ROW(FS_IOC_FSSETXATTR),
 
-    ROW(PR_SET_MM), ROW(PR_SET_PTRACER), ROW(PR_SET_SECUREBITS),
+    ROW(TCGETS), ROW(TIOCGWINSZ), ROW(TIOCGPGRP), ROW(FIONREAD), ROW(FIONBIO), ROW(FIOCLEX),
+    ROW(FIONCLEX), ROW(FICLONE), ROW(FICLONERANGE), ROW(FS_IOC_GETFLAGS),
+
+    ROW(PR_SET_DUMPABLE), ROW(PR_SET_MM), ROW(PR_SET_PTRACER), ROW(PR_SET_SECUREBITS),
     ROW(PR_CAP_AMBIENT), ROW(PR_CAP_AMBIENT_RAISE),
     ROW(PR_SET_SPECULATION_CTRL), ROW(PR_SPEC_ENABLE),
 
@@ -65,7 +68,7 @@ static const cyaml_strval_t constants[] = {
     ROW(F_OFD_GETLK), ROW(F_OFD_SETLK), ROW(F_OFD_SETLKW),
     ROW(F_GETLEASE), ROW(F_SETLEASE), ROW(F_NOTIFY),
     ROW(F_SETOWN), ROW(F_SETOWN_EX), ROW(F_SETSIG),
-    ROW(FIOSETOWN), ROW(SIOCSPGRP),
+    ROW(O_ACCMODE), ROW(O_TRUNC),
 };
 
 static const cyaml_strval_t procs[] = {

@@ -20,15 +20,22 @@ struct queue {
     size_t len;
 };
 
+#define MAX_TEXT (1u << 20)
+
 /* The children of one thread, as blank-separated numbers. */
 static void add_children(struct queue *queue, int task_fd, const char *thread)
 {
-    char path[64], text[16384];
-    char *p = text, *end;
+    scoped_free char *text = NULL;
+    scoped_fd int fd = -1;
+    char path[64], *p, *end;
+    sbr_error ignored;
+    size_t len;
 
     snprintf(path, sizeof(path), "%.16s/children", thread);
-    if (fd_read_small(task_fd, path, text, sizeof(text)) <= 0)
+    fd = openat(task_fd, path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0 || fd_read_text(fd, MAX_TEXT, &text, &len, &ignored) < 0)
         return;
+    p = text;
     for (long pid; queue->len < MOST && (pid = strtol(p, &end, 10)) > 0; p = end)
         queue->pids[queue->len++] = (pid_t)pid;
 }

@@ -1,11 +1,13 @@
 #include "init/watch.h"
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/statfs.h>
 #include <unistd.h>
 
@@ -114,13 +116,68 @@ bool watch_is_due(struct watch *watch)
     return true;
 }
 
+/* Files that are open and have no name any more.  Each is counted once, whoever has it open. */
+struct unnamed {
+    const struct watch *watch;
+    struct place_use *use;
+    dev_t device;
+    ino_t seen[1024];
+    size_t n_seen;
+};
+
+static void add_open_file(struct unnamed *unnamed, const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode) || st->st_nlink > 0 || st->st_dev != unnamed->device)
+        return;
+    for (size_t i = 0; i < unnamed->n_seen; i++)
+        if (unnamed->seen[i] == st->st_ino)
+            return;
+    if (unnamed->n_seen < ARRAY_LEN(unnamed->seen))
+        unnamed->seen[unnamed->n_seen++] = st->st_ino;
+    unnamed->use->bytes += (uint64_t)st->st_blocks * 512;
+}
+
+/* A process whose descriptors cannot be looked at counts as one that hides something. */
+static void add_open_files(void *context, pid_t pid)
+{
+    struct unnamed *unnamed = context;
+    scoped_dir DIR *dir = NULL;
+    const struct dirent *entry;
+    char path[32];
+    int fd;
+
+    snprintf(path, sizeof(path), "%d/fd", (int)pid);
+    fd = openat(unnamed->watch->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES)
+        unnamed->use->unseen = true;
+    dir = fd >= 0 ? fdopendir(fd) : NULL;
+    while (dir && (entry = readdir(dir))) {
+        struct stat st;
+
+        if (entry->d_name[0] != '.' && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+            add_open_file(unnamed, &st);
+    }
+}
+
+static void add_unnamed(const struct watch *watch, struct place_use *use)
+{
+    struct unnamed unnamed = { .watch = watch, .use = use };
+    struct stat st;
+
+    if (fstat(watch->scratch_fd, &st) < 0)
+        return;
+    unnamed.device = st.st_dev;
+    tree_walk(watch->proc_fd, add_open_files, &unnamed);
+}
+
 /* Zero, or what is used up of the program's share of the host's file system. */
 static uint32_t measure_place(const struct watch *watch)
 {
     struct place_use use;
 
     place_measure(watch->scratch_fd, &use);
-    if (use.bytes >= watch->plan->scratch_bytes || use.too_deep)
+    add_unnamed(watch, &use);
+    if (use.bytes >= watch->plan->scratch_bytes || use.unseen)
         return DISK_BYTES_FULL;
     return use.files > watch->plan->scratch_inodes + 2 ? DISK_INODES_FULL : 0; /* work and tmp */
 }

@@ -151,7 +151,7 @@ static size_t length_of_ours(const struct cgroup_view *view, const char *own)
         return 0;
     len = unit_length(own, strlen(view->mount));
     snprintf(unit, sizeof(unit), "%.*s", (int)len, own);
-    return len && is_delegated(unit) ? len : SIZE_MAX;
+    return len && (view->delegated || is_delegated(unit)) ? len : SIZE_MAX;
 }
 
 enum { FOREIGN = 1, BY_SCOPE, OURS_BUT_CROWDED, OURS };
@@ -342,20 +342,54 @@ static int ask_systemd(sbr_error *err)
     return r;
 }
 
+/* A user's manager marks nothing on its groups: whether the unit that we are in is ours, only the
+ * manager itself can tell.  It is asked when that would help. */
+static bool find_delegated(struct cgroup_features *features)
+{
+    struct cgroup_view view = {
+        .mount = V2_MOUNT, .managed = true, .delegated = true, .may_prepare = true
+    };
+    struct systemd_socket sockets[SYSTEMD_MAX_SOCKETS];
+    struct cgroup_features found;
+    char manager[64], *unit;
+
+    snprintf(manager, sizeof(manager), "/user@%u.service/", (unsigned int)geteuid());
+    if (!own_group(view.own) || !strstr(view.own, manager) || systemd_sockets(sockets) == 0)
+        return false;
+    cgroup_v2_find(&view, &found);
+    if (found.kind != CGROUP_V2 || found.need == CGROUP_SCOPE)
+        return false;
+    view.own[unit_length(view.own, 0)] = '\0';
+    unit = strrchr(view.own, '/');
+    if (!unit || !systemd_is_delegated(&sockets[0], unit + 1, SCOPE_TIMEOUT_US))
+        return false;
+    *features = found;
+    return true;
+}
+
+static int enter_scope(struct cgroup_features *features, sbr_error *err)
+{
+    char own[CGROUP_PATH_MAX];
+
+    if (ask_systemd(err) < 0)
+        return err->code;
+    if (!own_group(own) || strlen(own) + sizeof(V2_MOUNT) > sizeof(features->parent[0]))
+        return err_set(err, SBR_E_SYSTEM, "cgroup", "our control group cannot be told");
+    snprintf(features->parent[0], sizeof(features->parent[0]), V2_MOUNT "%.490s", own);
+    features->need = CGROUP_LEAVE;
+    return 0;
+}
+
 static int do_prepare(struct cgroup_features *features, sbr_error *err)
 {
-    char own[CGROUP_PATH_MAX], *parent = features->parent[0];
+    const char *parent = features->parent[0];
 
-    if (features->need == CGROUP_SCOPE) {
-        if (ask_systemd(err) < 0)
-            return err->code;
-        if (!own_group(own) || strlen(own) + sizeof(V2_MOUNT) > sizeof(features->parent[0]))
-            return err_set(err, SBR_E_SYSTEM, "cgroup", "our control group cannot be told");
-        snprintf(parent, sizeof(features->parent[0]), V2_MOUNT "%.400s", own);
-    }
-    if (features->need != CGROUP_ENABLE && go_below(parent, err) < 0)
+    if (features->need == CGROUP_SCOPE && !find_delegated(features) &&
+        enter_scope(features, err) < 0)
         return err->code;
-    if (enable_controllers(parent, err) < 0)
+    if (features->need == CGROUP_LEAVE && go_below(parent, err) < 0)
+        return err->code;
+    if (features->need != CGROUP_READY && enable_controllers(parent, err) < 0)
         return err->code;
     features->need = CGROUP_READY;
     features->usable = listed_controllers(parent, "cgroup.subtree_control") | 1u << CG_CPUACCT;

@@ -10,6 +10,7 @@ struct cgroup_view {
     const char *mount;
     char own[CGROUP_PATH_MAX]; /* our group, from the mount: "/user.slice/..." */
     bool managed;              /* by systemd */
+    bool delegated;            /* the unit that we are in, although nothing on it says so */
     bool may_prepare;          /* also what cgroup_prepare would have to do something for */
 };
 

@@ -53,10 +53,11 @@ static int take_step(struct inside *in, const struct confiner *step, struct step
 }
 
 /* Without a pid namespace init has to reach what it ends, and without a root of its own it has to
- * remove what it made: there the last steps are the program's own. */
+ * measure and remove what the program made: there the last steps are the program's own. */
 static bool is_left_to_program(const struct plan *plan, const struct confiner *step)
 {
-    return plan->place && (step == &landlock_confiner || step == &seccomp_confiner);
+    return plan->place &&
+           (step == &rlimits_confiner || step == &landlock_confiner || step == &seccomp_confiner);
 }
 
 static int take_steps(struct inside *in, bool as_program, sbr_error *err)

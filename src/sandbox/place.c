@@ -60,17 +60,22 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
     while ((entry = readdir(dir))) {
         struct stat st;
 
-        if (is_dots(entry->d_name) ||
-            fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        if (is_dots(entry->d_name))
             continue;
+        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            use->unseen |= errno != ENOENT;
+            continue;
+        }
         use->files++;
         use->bytes += (uint64_t)st.st_blocks * 512;
         if (S_ISDIR(st.st_mode)) {
             scoped_dir DIR *below = depth > 0 ? open_dir(dirfd(dir), entry->d_name) : NULL;
 
-            use->too_deep |= depth == 0;
             if (below)
                 measure_level(below, use, depth - 1);
+            else /* it may have gone, or become something else, since */
+                use->unseen |=
+                    depth == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
         }
     }
 }

@@ -13,7 +13,7 @@ int place_enter(struct inside *in, sbr_error *err) must_check;
 
 struct place_use {
     uint64_t bytes, files;
-    bool too_deep; /* more levels than are looked at */
+    bool unseen; /* too many levels, or what could not be looked into */
 };
 
 /* What is in it now. */

@@ -141,7 +141,7 @@ static int receive_some(const struct link *link, char *data, size_t len, size_t 
 
 static int receive_all(const struct link *link, char *data, size_t len, sbr_error *err)
 {
-    for (size_t done = 0, n; done < len; done += n)
+    for (size_t done = 0, n = 0; done < len; done += n)
         if (receive_some(link, data + done, len - done, &n, err) < 0)
             return err->code;
     return 0;
@@ -331,7 +331,7 @@ static int refused(const struct dbus_message *m, sbr_error *err)
     struct reader body = { .data = m->body, .len = m->body_len };
     const char *text = m->signature && m->signature[0] == 's' ? dbus_get_string(&body) : NULL;
 
-    err_set(err, SBR_E_DENIED, "systemd", "systemd gives us no scope: %.80s: %.90s", m->error,
+    err_set(err, SBR_E_DENIED, "systemd", "systemd refuses: %.80s: %.100s", m->error,
             text ? text : "");
     for (char *c = err->message; *c; c++)
         if ((unsigned char)*c < ' ' || (unsigned char)*c >= 127)
@@ -386,21 +386,103 @@ static int await_scope(struct link *link, const struct systemd_scope *scope, sbr
     return 0;
 }
 
+static int open_link(struct link *link, const struct systemd_socket *to, sbr_error *err)
+{
+    int r = connect_to(link, to->path, err);
+
+    if (r == 0)
+        r = authenticate(link, err);
+    if (r == 0 && to->is_bus)
+        r = enter_bus(link, err);
+    return r;
+}
+
+static void close_link(struct link *link)
+{
+    scope_close_fd(&link->fd);
+    buf_done(&link->in);
+}
+
 int systemd_start_scope(const struct systemd_socket *to, const struct systemd_scope *scope,
                         sbr_error *err)
 {
     struct link link = { .fd = -1, .deadline_us = clock_now_us() + scope->timeout_us };
-    int r = connect_to(&link, to->path, err);
+    int r = open_link(&link, to, err);
 
-    if (r == 0)
-        r = authenticate(&link, err);
-    if (r == 0 && to->is_bus)
-        r = enter_bus(&link, err);
     if (r == 0)
         r = ask_for_scope(&link, scope->unit, err);
     if (r == 0)
         r = await_scope(&link, scope, err);
-    scope_close_fd(&link.fd);
-    buf_done(&link.in);
+    close_link(&link);
     return r;
+}
+
+/* The object of a unit: in its name all but letters and digits is written as hexadecimal digits. */
+static void put_unit_path(struct buf *path, const char *unit)
+{
+    (void)buf_add_text(path, MANAGER_PATH "/unit/");
+    for (const char *c = unit; *c; c++)
+        if ((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
+            (*c >= '0' && *c <= '9' && c > unit))
+            (void)buf_add(path, c, 1);
+        else
+            (void)buf_printf(path, "_%02x", (unsigned int)(unsigned char)*c);
+}
+
+static int ask_for_delegate(struct link *link, const char *unit, sbr_error *err)
+{
+    const char *dot = strrchr(unit, '.');
+    struct dbus_message call = { .interface = "org.freedesktop.DBus.Properties",
+                                 .member = "Get",
+                                 .destination = MANAGER,
+                                 .signature = "ss" };
+    struct buf path, body;
+    int r;
+
+    buf_init(&path, 2048);
+    buf_init(&body, 256);
+    put_unit_path(&path, unit);
+    dbus_put_string(&body, dot && !strcmp(dot, ".scope") ? MANAGER ".Scope" : MANAGER ".Service");
+    dbus_put_string(&body, "Delegate");
+    call.path = path.data;
+    call.body = body.data;
+    call.body_len = body.len;
+    r = path.failed || body.failed ? err_set_oom(err, "systemd") : send_call(link, &call, err);
+    buf_done(&path);
+    buf_done(&body);
+    return r;
+}
+
+/* The reply to the last call: a variant that holds a boolean. */
+static int read_delegate(struct link *link, sbr_error *err)
+{
+    static const char boolean[] = { 1, 'b', '\0', '\0' };
+    struct dbus_message m;
+
+    do {
+        if (read_message(link, &m, err) < 0)
+            return err->code;
+        if (m.type == DBUS_ERROR)
+            return refused(&m, err);
+    } while (m.type != DBUS_REPLY || m.reply_to != link->serial);
+    if (!m.signature || strcmp(m.signature, "v") != 0 || m.body_len != 8 ||
+        memcmp(m.body, boolean, sizeof(boolean)) != 0)
+        return not_understood(err);
+    return m.body[4] == 1;
+}
+
+bool systemd_is_delegated(const struct systemd_socket *to, const char *unit, uint64_t timeout_us)
+{
+    struct link link = { .fd = -1, .deadline_us = clock_now_us() + timeout_us };
+    sbr_error err;
+    int r = open_link(&link, to, &err);
+
+    if (r == 0)
+        r = ask_for_delegate(&link, unit, &err);
+    if (r == 0)
+        r = read_delegate(&link, &err);
+    if (r < 0)
+        log_debug("systemd", "%s: %s", unit, err.message);
+    close_link(&link);
+    return r > 0;
 }

@@ -39,4 +39,7 @@ struct systemd_scope {
 int systemd_start_scope(const struct systemd_socket *to, const struct systemd_scope *scope,
                         sbr_error *err) must_check;
 
+/* True when the manager says that it leaves what is below this service or scope to us. */
+bool systemd_is_delegated(const struct systemd_socket *to, const char *unit, uint64_t timeout_us);
+
 #endif

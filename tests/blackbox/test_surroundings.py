@@ -1,8 +1,9 @@
 """Odd surroundings: the same result as anywhere, or one sentence that says what to do.
 
 Most surroundings are lines of shell that change a private mount namespace, so they need root; the
-run itself is then made by root and by an ordinary user.  `SHOWN` prints what a program could notice.
+run itself is then made by root and by an ordinary user.  `SHOWN` prints what a program can notice.
 """
+import contextlib
 import json
 import os
 import pathlib
@@ -26,6 +27,8 @@ cp /bin/true /tmp/program && /tmp/program && echo programs run in /tmp
 cat; echo problem >&2; exit 7
 """
 
+HOG = "x=$(head -c 200000000 /dev/zero | tr '\\0' x)"
+
 # Read-only for everything but what the kernel makes: /proc and the control groups.
 READ_ONLY = """
 for m in $(cut -d ' ' -f 5 /proc/self/mountinfo | grep -v -e ^/proc -e ^/sys); do
@@ -48,7 +51,6 @@ n zero 1 5; n full 1 7; n random 1 8; n urandom 1 9; n tty 5 0
 NO_CGROUPS = "umount -R -l /sys/fs/cgroup; test ! -e /sys/fs/cgroup/memory"
 NO_PROC = "umount -R -l /proc; test ! -e /proc/self"
 
-# clang-format of Python: one line each.
 AS_USUAL = {
     "hidepid=2": "mount -t proc -o hidepid=2 proc /proc",
     "hidepid=ptraceable": "mount -t proc -o hidepid=ptraceable proc /proc",
@@ -71,8 +73,8 @@ AS_USUAL = {
     "directory that we may not read": "mkdir -m 700 /mnt/closed; cd /mnt/closed",
     "soft limit of 16 descriptors": "ulimit -Sn 16",
     "small stack, no core, nothing locked": "ulimit -Ss 200; ulimit -Sc 0; ulimit -Sl 0",
-    "ignored signals": "trap '' HUP INT QUIT PIPE CHLD USR1 USR2 TERM ALRM XFSZ XCPU CONT TSTP TTOU",
-    "hundreds of open descriptors": "exec bash -c 'for i in {100..400}; do eval \"exec $i</dev/null\"; "
+    "ignored signals": "trap '' HUP INT QUIT PIPE CHLD USR1 USR2 TERM ALRM XFSZ XCPU TTOU",
+    "hundreds of open descriptors": "exec bash -c 'for i in {100..400}; do eval \"exec $i<&0\"; "
                                     "done; exec \"$@\"' bash \"$@\"",
     "a large environment": "for i in 1 2 3 4 5 6 7 8; do export V$i=$(printf %0100000d 1); done",
     "hostile environment": "export LD_LIBRARY_PATH=/no IFS=/ GCONV_PATH=. "
@@ -164,8 +166,7 @@ def test_limits_are_named_as_usual_with(caller, usual, name):
     """The causes of an end come from counters, files below /proc and timers."""
     del usual
     for options, code, outcome in ((["--timeout", "200ms"], "sleep 1000", "timeout"),
-                                   (["--memory", "32m"], "x=$(head -c 200000000 /dev/zero | tr '\\0' x)",
-                                    "memory_limit"),
+                                   (["--memory", "32m"], HOG, "memory_limit"),
                                    (["--cpu-time", "200ms"], "while :; do :; done", "cpu_limit")):
         words = support.command("run", "--json", *options, "--lang", "bash", "--code", code,
                                 caller=caller)
@@ -193,7 +194,7 @@ def test_the_surroundings_are_what_they_say():
     assert "0000000000000001" != seen("ignored signals", "grep SigIgn /proc/self/status")[-16:]
 
 
-# ---- what cannot be as usual -----------------------------------------------------------------------
+# ---- what cannot be as usual
 
 
 @pytest.mark.parametrize("setup", [NO_PROC, "mount -t tmpfs none /proc"], ids=["none", "a tmpfs"])
@@ -212,7 +213,8 @@ def test_with_a_read_only_proc_there_is_one_sentence(caller, usual):
 
 @pytest.mark.parametrize("setup", [
     NO_CGROUPS, "umount -R -l /sys; test ! -e /sys/fs",
-    "for m in $(grep -o '/sys/fs/cgroup[^ ]*' /proc/self/mountinfo); do mount -o remount,bind,ro $m; done",
+    "for m in $(grep -o '/sys/fs/cgroup[^ ]*' /proc/self/mountinfo); do "
+    "mount -o remount,bind,ro $m; done",
 ], ids=["no cgroup mount", "no /sys", "read-only cgroups"])
 def test_without_control_groups_the_tier_is_named(caller, usual, setup):
     words = support.command("exec", "--", "echo", "ran", caller=caller)
@@ -223,7 +225,8 @@ def test_without_control_groups_the_tier_is_named(caller, usual, setup):
     assert any("memory" in what for what in reduced["isolation"]["missing"])
     assert reduced["status"] == 7 and "programs run in /tmp" in reduced["stdout"]
     assert reduced["isolation"] == shown(Callers.USER)["isolation"]
-    assert usual[caller]["isolation"]["tier"] == ("container" if caller == Callers.ROOT else "reduced")
+    tier = "container" if caller == Callers.ROOT else "reduced"
+    assert usual[caller]["isolation"]["tier"] == tier
 
 
 @pytest.mark.parametrize("setup, word", [
@@ -277,17 +280,17 @@ def test_a_low_but_sufficient_hard_limit_is_kept_and_does_no_harm(caller, limit)
     assert result["stdout"] == ("64\nran\n" if "nofile" in limit else "1024\nran\n")
 
 
-# ---- output that cannot be written -----------------------------------------------------------------
+# ---- output that cannot be written
 
 
 def full_disk(words, caller, redirect):
     """Runs with stdout (or stderr) on a full disk; what the other stream got."""
     words = full_path(support.command(*words, caller=caller))
-    stderr = subprocess.PIPE
-    script = f"{FULL}\nset +e; \"$@\" {redirect}/mnt/out; s=$?; test ! -s /mnt/out && exit $s; exit 99"
+    script = (f"{FULL}\nset +e; \"$@\" {redirect}/mnt/out; s=$?; "
+              "test ! -s /mnt/out && exit $s; exit 99")
     return subprocess.run(["/usr/bin/unshare", "--mount", "--propagation", "private", "/bin/bash",
                            "-e", "-c", script, "full", *words], stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=stderr, timeout=support.DEADLINE,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=support.DEADLINE,
                           check=False, env=support.environment())
 
 
@@ -355,7 +358,7 @@ def test_a_reader_that_left_is_no_failure_of_ours(caller):
         assert done.stderr == b"", words
 
 
-# ---- names and arguments ---------------------------------------------------------------------------
+# ---- names and arguments
 
 
 @pytest.mark.parametrize("locale", ["C", "de_DE.ISO-8859-1", "C.UTF-8"])
@@ -387,8 +390,9 @@ def test_a_name_that_is_no_text_is_quoted_in_valid_json(caller):
 
 
 def test_arguments_of_two_megabytes_arrive(caller):
-    done = sandbox_run("exec", "--", "sh", "-c", "echo $# ${#1} ${#19}", "sh", *["y" * 100_000] * 19,
-                       caller=caller)
+    words = ["y" * 100_000] * 19
+    code = "echo $# ${#1} ${#19}"
+    done = sandbox_run("exec", "--", "sh", "-c", code, "sh", *words, caller=caller)
     assert (done.returncode, done.stdout) == (0, b"19 100000 100000\n"), done.stderr
 
 
@@ -413,7 +417,7 @@ def test_an_empty_environment_and_argument_list_do_no_harm(caller):
     assert done.returncode == 125 and b"--lang" in done.stderr
 
 
-# ---- descriptors, signals, groups ------------------------------------------------------------------
+# ---- descriptors, signals, groups
 
 
 @pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&-", "<&- >&- 2>&-"])
@@ -435,8 +439,8 @@ def test_a_descriptor_of_the_wrong_kind_is_no_riddle(caller):
                           timeout=support.DEADLINE, check=False)
     assert done.stdout == b"" and done.returncode in (0, 125), done
     words = support.command("exec", "--", "echo", "lost", caller=caller)
-    done = subprocess.run(["sh", "-c", 'exec "$@" 1</etc/hostname', "sh", *words], capture_output=True,
-                          timeout=support.DEADLINE, check=False)
+    done = subprocess.run(["sh", "-c", 'exec "$@" 1</etc/os-release', "sh", *words],
+                          capture_output=True, timeout=support.DEADLINE, check=False)
     is_one_sentence(done, "stdout")
 
 
@@ -457,35 +461,42 @@ def test_signals_that_the_caller_blocks_or_ignores_change_no_outcome(caller):
         assert done.returncode == status, (code, done)
 
 
-@pytest.mark.parametrize("name", ["with blanks", "a:b,c=d", "ü \\040 %s", "x" * 200])
-def test_the_name_of_our_group_does_not_matter(root, name):
-    """Runs in a group of each hierarchy with an odd name, in which the leaves are then made."""
-    parents = [pathlib.Path("/sys/fs/cgroup") / part for part in ("memory", "pids", "cpuacct", "cpu")]
-    if not all(map(pathlib.Path.is_dir, parents)):
-        parents = [pathlib.Path("/sys/fs/cgroup")]
-    groups = [parent / f"sbr-test {os.getpid()} {name}" for parent in parents]
+@contextlib.contextmanager
+def own_groups(name):
+    """Groups with this name, one in each hierarchy; yields them and where a process has to go."""
+    top = pathlib.Path("/sys/fs/cgroup")
+    tops = [top / part for part in ("memory", "pids", "cpuacct", "cpu")]
+    is_v2 = not tops[0].is_dir()
+    groups = [each / f"sbr-test {os.getpid()} {name}" for each in ([top] if is_v2 else tops)]
+    places = [group / "place" for group in groups] if is_v2 else groups
     made = []
     try:
-        for group in groups:
+        for group in dict.fromkeys(groups + places):
             group.mkdir()
-            made.append(group)
-        move = "".join(f"echo 0 >'{group}/cgroup.procs'; " for group in groups)
-        if len(groups) == 1:
-            pytest.skip("on cgroup v2 a group with processes hands no controllers down")
-        done = subprocess.run(["sh", "-ec", move + 'exec "$@"', "sh", *support.command(
-            "run", "--json", "--memory", "32m", "--lang", "bash", "--code",
-            "x=$(head -c 200000000 /dev/zero | tr '\\0' x)", caller=root)],
-            capture_output=True, timeout=support.DEADLINE, check=False)
-        result = json.loads(done.stdout)
-        assert result["outcome"] == "memory_limit", (result, done.stderr)
-        assert result["isolation"]["tier"] == "container"
-        assert not any(list(group.glob("sandbox-run.*")) for group in groups)
+            made.insert(0, group)
+            if group not in places:
+                (group / "cgroup.subtree_control").write_text("+memory +pids +cpu")
+        yield groups, places
     finally:
         for group in made:
             group.rmdir()
 
 
-# ---- many mounts -----------------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["with blanks", "a:b,c=d", "\u00fc \\040 %s", "x" * 200])
+def test_the_name_of_our_group_does_not_matter(root, name):
+    words = support.command("run", "--json", "--memory", "32m", "--lang", "bash", "--code",
+                            HOG, caller=root)
+    with own_groups(name) as (groups, places):
+        move = "".join(f"echo 0 >'{place}/cgroup.procs'; " for place in places)
+        done = subprocess.run(["sh", "-ec", move + 'exec "$@"', "sh", *words], capture_output=True,
+                              timeout=support.DEADLINE, check=False)
+        result = json.loads(done.stdout)
+        assert result.get("outcome") == "memory_limit", (result, done.stderr)
+        assert result["isolation"]["tier"] == "container"
+        assert not any(list(group.glob("sandbox-run.*")) for group in groups)
+
+
+# ---- many mounts
 
 TIMER = """
 import subprocess, sys, time

@@ -51,13 +51,13 @@ static const struct wordlist lists[] = {
       " inotify_init inotify_init1 inotify_add_watch inotify_rm_watch " },
     { "process", MODEL_REFUSE(EAFNOSUPPORT), " socket " },
     { "process", MODEL_REFUSE(EPERM),
-      " bind connect listen accept accept4 chmod fchmodat fchmodat2 chown lchown fchownat utime"
-      " utimes futimesat truncate " },
+      " bind connect listen accept accept4 chmod fchmod fchmodat fchmodat2 chown lchown fchown"
+      " fchownat utime utimes futimesat utimensat truncate " },
     { "process", MODEL_REFUSE(ENOSYS),
       " shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
       " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
       " inotify_init inotify_init1 inotify_add_watch inotify_rm_watch pidfd_open"
-      " pidfd_send_signal " },
+      " pidfd_send_signal openat2 " },
     { "nosignals", MODEL_REFUSE(EPERM),
       " tkill tgkill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo " },
     /* what nine language runtimes were seen to use on aarch64 */
@@ -237,11 +237,46 @@ static uint32_t answer_owner(const uint64_t *args)
     }
 }
 
-static uint32_t answer_ioctl_owner(const uint64_t *args)
+static uint32_t answer_ioctl_question(const uint64_t *args)
 {
-    uint32_t command = (uint32_t)args[1];
+    switch ((unsigned)args[1]) {
+    case 0x5401:     /* TCGETS          */
+    case 0x5413:     /* TIOCGWINSZ      */
+    case 0x540f:     /* TIOCGPGRP       */
+    case 0x541b:     /* FIONREAD        */
+    case 0x5421:     /* FIONBIO         */
+    case 0x5450:     /* FIONCLEX        */
+    case 0x5451:     /* FIOCLEX         */
+    case 0x40049409: /* FICLONE         */
+    case 0x4020940d: /* FICLONERANGE    */
+    case 0x80086601: /* FS_IOC_GETFLAGS */
+        return ALLOW;
+    default:
+        return MODEL_REFUSE(ENOTTY);
+    }
+}
 
-    return command == 0x8901 || command == 0x8902 ? MODEL_REFUSE(EPERM) : answer_ioctl(args);
+static uint32_t answer_prctl_dumpable(const uint64_t *args)
+{
+    return (int)args[0] == PR_SET_DUMPABLE && args[1] == 0 ? MODEL_REFUSE(EPERM)
+                                                           : answer_prctl(args);
+}
+
+static uint32_t answer_open_flags(int flags)
+{
+    if ((flags & 3) == 3)
+        return MODEL_REFUSE(EINVAL);
+    return (flags & 3) == O_RDONLY && flags & O_TRUNC ? MODEL_REFUSE(EACCES) : ALLOW;
+}
+
+static uint32_t answer_open(const uint64_t *args)
+{
+    return answer_open_flags((int)args[1]);
+}
+
+static uint32_t answer_openat(const uint64_t *args)
+{
+    return answer_open_flags((int)args[2]);
 }
 
 static uint32_t answer_stream_pair(const uint64_t *args)
@@ -251,11 +286,6 @@ static uint32_t answer_stream_pair(const uint64_t *args)
     return (int)args[0] == AF_UNIX && (type == SOCK_STREAM || type == SOCK_SEQPACKET)
                ? ALLOW
                : MODEL_REFUSE(EAFNOSUPPORT);
-}
-
-static uint32_t answer_open_file(const uint64_t *args)
-{
-    return args[1] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
 }
 
 static uint32_t answer_self(const uint64_t *args)
@@ -283,9 +313,11 @@ static const struct model_call calls[] = {
     { NULL, "mknodat",     answer_mknodat,     MODEL_REFUSE(EPERM),        1 << 2 },
     { "strict", "fcntl",    answer_fcntl,       ALLOW,                      1 << 1 },
     { "process", "fcntl",      answer_owner,       ALLOW,                      1 << 1 },
-    { "process", "ioctl",      answer_ioctl_owner, ALLOW,                      1 << 1 },
+    { "process", "ioctl",      answer_ioctl_question, MODEL_REFUSE(ENOTTY),    1 << 1 },
+    { "process", "prctl",      answer_prctl_dumpable, ALLOW,                   1 << 0 | 1 << 1 | 1 << 2 },
+    { "process", "open",       answer_open,        ALLOW,                      1 << 1 },
+    { "process", "openat",     answer_openat,      ALLOW,                      1 << 2 },
     { "process", "socketpair", answer_stream_pair, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 },
-    { "process", "utimensat",  answer_open_file,   MODEL_REFUSE(EPERM),        1 << 1 },
     { "process", "sched_setaffinity",  answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "sched_setparam",     answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "sched_setscheduler", answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
@@ -295,6 +327,8 @@ static const struct model_call calls[] = {
 };
 
 #define EPERM_ SCMP_ACT_ERRNO(EPERM)
+#define EINVAL_ SCMP_ACT_ERRNO(EINVAL)
+#define EACCES_ SCMP_ACT_ERRNO(EACCES)
 #define ALLOW_ SCMP_ACT_ALLOW
 #define BITS(arg, mask, value) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, mask, value)
 #define LOW(arg, value) BITS(arg, 0xffffffffU, value)
@@ -350,17 +384,28 @@ const struct model_rule model_rules[] = {
     { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETOWN_EX) } },
     { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETLEASE) } },
     { "process", "fcntl",      EPERM_, 1, { LOW(1, F_NOTIFY) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, TIOCSTI) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, TIOCLINUX) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, TIOCSETD) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, FS_IOC_SETFLAGS) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, FS_IOC32_SETFLAGS) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, FS_IOC_FSSETXATTR) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, 0x8901) } },
-    { "process", "ioctl",      EPERM_, 1, { LOW(1, 0x8902) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCGETS) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCGWINSZ) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCGPGRP) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, FIONREAD) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, FIONBIO) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, FIOCLEX) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, FIONCLEX) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, FICLONE) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, FICLONERANGE) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, FS_IOC_GETFLAGS) } },
+    { "process", "prctl",      EPERM_, 1, { LOW(0, PR_SET_MM) } },
+    { "process", "prctl",      EPERM_, 1, { LOW(0, PR_SET_PTRACER) } },
+    { "process", "prctl",      EPERM_, 1, { LOW(0, PR_SET_SECUREBITS) } },
+    { "process", "prctl",      EPERM_, 2, { LOW(0, PR_SET_DUMPABLE), ALL(1, 0) } },
+    { "process", "prctl",      EPERM_, 2, { LOW(0, PR_CAP_AMBIENT), ALL(1, PR_CAP_AMBIENT_RAISE) } },
+    { "process", "prctl",      EPERM_, 2, { LOW(0, PR_SET_SPECULATION_CTRL), ALL(2, PR_SPEC_ENABLE) } },
+    { "process", "open",       EINVAL_, 1, { BITS(1, 3, 3) } },
+    { "process", "open",       EACCES_, 1, { BITS(1, 3 | O_TRUNC, O_TRUNC) } },
+    { "process", "openat",     EINVAL_, 1, { BITS(2, 3, 3) } },
+    { "process", "openat",     EACCES_, 1, { BITS(2, 3 | O_TRUNC, O_TRUNC) } },
     { "process", "socketpair", ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
     { "process", "socketpair", ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
-    { "process", "utimensat",  ALLOW_, 1, { ALL(1, 0) } },
     { "process", "sched_setaffinity",  ALLOW_, 1, { LOW(0, 0) } },
     { "process", "sched_setparam",     ALLOW_, 1, { LOW(0, 0) } },
     { "process", "sched_setscheduler", ALLOW_, 1, { LOW(0, 0) } },

@@ -310,6 +310,62 @@ static void sockets_are_found_where_they_belong_to_the_user(void **state)
     assert_true(systemd_sockets(sockets) < n);
 }
 
+static bool ask_whether_delegated(const char *unit)
+{
+    bool answer_was_yes;
+
+    assert_int_equal(pthread_create(&thread, NULL, answer, NULL), 0);
+    answer_was_yes = systemd_is_delegated(&place, unit, 500000);
+    pthread_join(thread, NULL);
+    return answer_was_yes;
+}
+
+static void say_delegate(struct buf *bytes, const char *value, size_t len)
+{
+    struct dbus_message m = { .type = DBUS_REPLY, .reply_to = 1, .signature = "v" };
+    struct buf body;
+
+    buf_init(bytes, 4096);
+    buf_init(&body, 4096);
+    (void)buf_add(&body, value, len);
+    say(bytes, &m, &body);
+}
+
+static void a_unit_is_delegated_when_its_manager_says_so(void **state)
+{
+    struct dbus_message call;
+    struct buf bytes;
+
+    (void)state;
+    say_delegate(&bytes, "\1b\0\0\1\0\0\0", 8);
+    assert_true(ask_whether_delegated("7a-b@c.service"));
+    assert_int_equal(dbus_decode(peer.call + 7, peer.call_len - 7, &call), 0);
+    assert_string_equal(call.path, "/org/freedesktop/systemd1/unit/_37a_2db_40c_2eservice");
+    assert_string_equal(call.body + 4, "org.freedesktop.systemd1.Service");
+    buf_done(&bytes);
+    say_delegate(&bytes, "\1b\0\0\0\0\0\0", 8);
+    assert_false(ask_whether_delegated("a.scope"));
+    buf_done(&bytes);
+}
+
+static void other_answers_are_a_no(void **state)
+{
+    struct buf bytes;
+
+    (void)state;
+    say_delegate(&bytes, "\1u\0\0\1\0\0\0", 8);
+    assert_false(ask_whether_delegated("a.scope"));
+    buf_done(&bytes);
+    say_delegate(&bytes, "\1b\0", 3);
+    assert_false(ask_whether_delegated("a.scope"));
+    buf_done(&bytes);
+    say_error(&bytes, "who?");
+    assert_false(ask_whether_delegated("a.scope"));
+    buf_done(&bytes);
+    peer.answer = NULL;
+    assert_false(ask_whether_delegated("a.scope"));
+}
+
 static int make_dir(void **state)
 {
     (void)state;
@@ -336,6 +392,8 @@ int main(void)
         SYSTEMD_TEST(a_peer_that_is_silent_is_not_waited_for),
         SYSTEMD_TEST(answers_that_are_none_are_refused),
         SYSTEMD_TEST(where_nobody_listens_there_is_no_scope),
+        SYSTEMD_TEST(a_unit_is_delegated_when_its_manager_says_so),
+        SYSTEMD_TEST(other_answers_are_a_no),
         SYSTEMD_TEST(sockets_are_found_where_they_belong_to_the_user),
     };
 
