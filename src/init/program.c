@@ -68,6 +68,14 @@ struct launch {
     char stack[5 * PATH_SIZE] __attribute__((aligned(16)));
 };
 
+/* Where init is not pid 1, its end would not be everybody's: should the machine run out of memory, the
+ * kernel is to choose any of us before init. */
+static void tie_to_init(const struct inside *in)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)fd_write_small(in->proc_fd, "self/oom_score_adj", "1000");
+}
+
 /* Shares init's memory until it executes; init waits for that. */
 static int launch_main(void *context)
 {
@@ -81,9 +89,8 @@ static int launch_main(void *context)
         setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
     if (!plan_leaves_out(plan, "close-descriptors"))
         syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
-    /* Where init is not pid 1, its end would not be ours. */
-    if (plan->place && prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
-        _exit(127);
+    if (plan->place)
+        tie_to_init(launch->in);
     launch->refused = confine_program(launch->in, &launch->err);
     if (!launch->refused) {
         execute(plan, plan->argv[0]);

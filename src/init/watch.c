@@ -137,6 +137,15 @@ static void add_open_file(struct unnamed *unnamed, const struct stat *st)
     unnamed->use->bytes += (uint64_t)st->st_blocks * 512;
 }
 
+/* The files of one that is dead but not yet waited for belong to root. */
+static bool has_memory(int proc_fd, pid_t pid)
+{
+    char path[32], text[4096];
+
+    snprintf(path, sizeof(path), "%d/status", (int)pid);
+    return fd_read_small(proc_fd, path, text, sizeof(text)) > 0 && strstr(text, "\nVmSize:");
+}
+
 /* A process whose descriptors cannot be looked at counts as one that hides something. */
 static void add_open_files(void *context, pid_t pid)
 {
@@ -148,7 +157,7 @@ static void add_open_files(void *context, pid_t pid)
 
     snprintf(path, sizeof(path), "%d/fd", (int)pid);
     fd = openat(unnamed->watch->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES)
+    if (fd < 0 && errno == EACCES && has_memory(unnamed->watch->proc_fd, pid))
         unnamed->use->unseen = true;
     dir = fd >= 0 ? fdopendir(fd) : NULL;
     while (dir && (entry = readdir(dir))) {
@@ -175,7 +184,7 @@ static uint32_t measure_place(const struct watch *watch)
 {
     struct place_use use;
 
-    place_measure(watch->scratch_fd, &use);
+    place_measure(watch->scratch_fd, watch->plan->scratch_inodes + 2, &use);
     add_unnamed(watch, &use);
     if (use.bytes >= watch->plan->scratch_bytes || use.unseen)
         return DISK_BYTES_FULL;

@@ -53,38 +53,45 @@ static DIR *open_dir(int at, const char *name)
     return dir_of(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
+/* What the program made unreadable is not what it just removed or replaced. */
+static bool is_hidden(int sys_errno)
+{
+    return sys_errno != ENOENT && sys_errno != ENOTDIR && sys_errno != ELOOP;
+}
+
 static void measure_level(DIR *dir, struct place_use *use, int depth)
 {
     const struct dirent *entry;
 
-    while ((entry = readdir(dir))) {
+    /* Not to the end of a directory that grows as fast as it is read. */
+    while (use->files <= use->most_files && (entry = readdir(dir))) {
         struct stat st;
 
         if (is_dots(entry->d_name))
             continue;
         if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
-            use->unseen |= errno != ENOENT;
+            use->unseen |= is_hidden(errno);
             continue;
         }
         use->files++;
-        use->bytes += (uint64_t)st.st_blocks * 512;
+        /* All names of a file are here: none can be linked to from elsewhere. */
+        use->bytes +=
+            (uint64_t)st.st_blocks * 512 / (S_ISREG(st.st_mode) && st.st_nlink ? st.st_nlink : 1);
         if (S_ISDIR(st.st_mode)) {
             scoped_dir DIR *below = depth > 0 ? open_dir(dirfd(dir), entry->d_name) : NULL;
 
+            use->unseen |= !below && (depth == 0 || is_hidden(errno));
             if (below)
                 measure_level(below, use, depth - 1);
-            else /* it may have gone, or become something else, since */
-                use->unseen |=
-                    depth == 0 || (errno != ENOENT && errno != ENOTDIR && errno != ELOOP);
         }
     }
 }
 
-void place_measure(int dir_fd, struct place_use *use)
+void place_measure(int dir_fd, uint64_t most_files, struct place_use *use)
 {
     scoped_dir DIR *dir = open_dir(dir_fd, ".");
 
-    *use = (struct place_use){ 0 };
+    *use = (struct place_use){ .most_files = most_files };
     if (dir)
         measure_level(dir, use, MAX_DEPTH);
 }
@@ -93,9 +100,13 @@ void place_measure(int dir_fd, struct place_use *use)
  * modes through names that the program chose. */
 static void unlock(int at, const char *name)
 {
-    int ignored = geteuid() != 0 ? fchmodat(at, name, 0700, 0) : 0;
+    scoped_fd int fd =
+        geteuid() != 0 ? openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
+    char path[32];
 
-    (void)ignored; /* then it cannot be removed either, which shows */
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    if (fd >= 0 && chmod(path, 0700) < 0)
+        return; /* then it cannot be removed either, which shows */
 }
 
 /* Removes the files of a directory of the top and moves its directories up to the top: no path gets

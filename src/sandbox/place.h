@@ -13,11 +13,12 @@ int place_enter(struct inside *in, sbr_error *err) must_check;
 
 struct place_use {
     uint64_t bytes, files;
-    bool unseen; /* too many levels, or what could not be looked into */
+    bool unseen;         /* too many levels, or what could not be looked into */
+    uint64_t most_files; /* looking ends there */
 };
 
-/* What is in it now. */
-void place_measure(int dir_fd, struct place_use *use);
+/* What is in it now, as far as `most_files`. */
+void place_measure(int dir_fd, uint64_t most_files, struct place_use *use);
 
 /* With all that is in it, however deep; nothing happens when it is not there. */
 void place_remove(const char *path);

@@ -33,7 +33,9 @@ static uint64_t tasks_of_user(int proc_fd)
 
 static int rlimits_apply(struct inside *in, sbr_error *err)
 {
-    uint64_t others = in->plan->place ? tasks_of_user(in->proc_fd) : 0;
+    /* Init and this process are in the plan's number already. */
+    uint64_t found = in->plan->place ? tasks_of_user(in->proc_fd) : 0;
+    uint64_t others = found > 2 ? found - 2 : 0;
 
     for (size_t i = 0; i < in->plan->n_rlimits; i++) {
         const struct plan_rlimit *want = &in->plan->rlimits[i];

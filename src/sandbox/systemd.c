@@ -183,7 +183,7 @@ static int connect_to(struct link *link, const char *path, sbr_error *err)
 static int authenticate(const struct link *link, sbr_error *err)
 {
     char uid[16], hex[2 * sizeof(uid) + 1], line[256];
-    size_t len = (size_t)snprintf(uid, sizeof(uid), "%u", (unsigned int)geteuid()), n;
+    size_t len = (size_t)snprintf(uid, sizeof(uid), "%u", (unsigned int)geteuid()), n = 0;
 
     for (size_t i = 0; i < len; i++)
         snprintf(hex + 2 * i, 3, "%02x", (unsigned int)uid[i]);
@@ -457,7 +457,7 @@ static int ask_for_delegate(struct link *link, const char *unit, sbr_error *err)
 static int read_delegate(struct link *link, sbr_error *err)
 {
     static const char boolean[] = { 1, 'b', '\0', '\0' };
-    struct dbus_message m;
+    struct dbus_message m = { 0 };
 
     do {
         if (read_message(link, &m, err) < 0)

@@ -58,6 +58,7 @@ static const struct wordlist lists[] = {
       " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
       " inotify_init inotify_init1 inotify_add_watch inotify_rm_watch pidfd_open"
       " pidfd_send_signal openat2 " },
+    { "process", MODEL_REFUSE(EOPNOTSUPP), " getxattr lgetxattr listxattr llistxattr " },
     { "nosignals", MODEL_REFUSE(EPERM),
       " tkill tgkill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo " },
     /* what nine language runtimes were seen to use on aarch64 */
