@@ -159,8 +159,11 @@ static void check_controller(const struct features *f, enum cgroup_controller wh
     const struct cgroup_features *cg = &f->cgroup;
 
     if (cg->usable & 1u << which) {
-        say(finding, "cgroup %s at %.150s", cgroup_kind_name(cg->kind),
-            cg->parent[cg->kind == CGROUP_V2 ? 0 : which]);
+        if (cg->need == CGROUP_SCOPE)
+            say(finding, "cgroup v2, in a scope that systemd gives on request");
+        else
+            say(finding, "cgroup %s at %.150s", cgroup_kind_name(cg->kind),
+                cg->parent[cg->kind == CGROUP_V2 ? 0 : which]);
         return;
     }
     finding->state = MISSING;

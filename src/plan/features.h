@@ -24,6 +24,8 @@ enum cgroup_need {
     CGROUP_SCOPE   /* ask systemd for a group of our own, which becomes `parent`; then so */
 };
 
+const char *cgroup_need_name(enum cgroup_need need); /* "nothing", "scope", ... */
+
 #define CGROUP_PATH_MAX 512
 
 struct cgroup_features {

@@ -23,6 +23,7 @@ static void put_cgroup(struct jsonw *j, const struct cgroup_features *cgroup)
         if (cgroup->usable & 1u << i)
             jsonw_text(j, NULL, controller_name((enum cgroup_controller)i));
     jsonw_close(j, ']');
+    jsonw_text(j, "need", cgroup_need_name(cgroup->need));
     jsonw_close(j, '}');
 }
 

@@ -33,6 +33,18 @@ const char *cgroup_kind_name(enum cgroup_kind kind)
     return names[kind];
 }
 
+const char *cgroup_need_name(enum cgroup_need need)
+{
+    static const char *const names[] = {
+        [CGROUP_READY] = "nothing",
+        [CGROUP_ENABLE] = "controllers",
+        [CGROUP_LEAVE] = "leaving",
+        [CGROUP_SCOPE] = "scope",
+    };
+
+    return names[need];
+}
+
 const char *barrier_name(enum userns_barrier barrier)
 {
     static const char *const names[N_BARRIERS] = {

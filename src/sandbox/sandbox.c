@@ -211,10 +211,12 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
     return r;
 }
 
-/* Init's death ends everything in its pid namespace; where it has none, it has to live a little
- * longer and do that itself. */
+/* By the whole group where that is possible (cgroup v2).  Otherwise init's death ends everything in
+ * its pid namespace; where it has none, it has to live a little longer and do that itself. */
 void sandbox_kill(const struct sandbox *box)
 {
+    if (cgroup_kill(&box->cgroup) == 0)
+        return;
     if (box->place)
         (void)give_order(box, ORDER_KILL, NULL, 0);
     else if (box->init.pidfd >= 0)
@@ -249,9 +251,10 @@ void sandbox_end(struct sandbox *box)
     if (box->init.pidfd >= 0) {
         siginfo_t info;
 
-        sandbox_kill(box);
         if (box->place)
-            scope_close_fd(&box->control); /* also heard where no order is awaited */
+            scope_close_fd(&box->control); /* heard also where no order is awaited */
+        else
+            sandbox_kill(box);
         /* Somebody else's wait for any child may have taken the status; we do not need it. */
         waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }

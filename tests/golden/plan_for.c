@@ -50,6 +50,8 @@ static int read_cgroup(const json_t *host, struct cgroup_features *cgroup, sbr_e
     if (found < 0)
         return bad_host("no kind of cgroup", err);
     cgroup->kind = (enum cgroup_kind)found;
+    if (!json_is_string(json_object_get(object, "need")))
+        return bad_host("no word on what its cgroup needs", err);
     json_array_foreach(json_object_get(object, "controllers"), i, name) {
         found = index_of(json_string_value(name), controllers, N_CG);
         if (found < 0)
