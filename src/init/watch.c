@@ -121,7 +121,7 @@ struct unnamed {
     const struct watch *watch;
     struct place_use *use;
     dev_t device;
-    ino_t seen[1024];
+    ino_t seen[1024]; /* beyond them a file counts for each who has it open */
     size_t n_seen;
 };
 
@@ -160,6 +160,8 @@ static void add_open_files(void *context, pid_t pid)
     if (fd < 0 && errno == EACCES && has_memory(unnamed->watch->proc_fd, pid))
         unnamed->use->unseen = true;
     dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir && fd >= 0)
+        close(fd);
     while (dir && (entry = readdir(dir))) {
         struct stat st;
 

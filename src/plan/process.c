@@ -52,10 +52,12 @@ static int add_volumes(struct plan *plan, const struct plan_input *in, sbr_error
         const struct request_volume *volume = &req->volumes[i];
 
         if (strcmp(volume->source, volume->target) != 0)
-            return err_set(err, SBR_E_UNSUPPORTED, "plan",
-                           "without namespaces '%s' cannot be brought in as '%s'; give it its own "
-                           "name: --volume %s:%s:ro",
-                           volume->source, volume->target, volume->source, volume->source);
+            return err_set(
+                err, SBR_E_UNSUPPORTED, "plan",
+                "without namespaces '%s' cannot be brought in as '%s': a volume keeps its "
+                "name, as in --volume /data:/data:ro, and lies outside /tmp, /usr and the "
+                "like",
+                volume->source, volume->target);
         if (add_rule(plan, volume->source, ACCESS_READ, err) < 0)
             return err->code;
     }

@@ -246,13 +246,19 @@ int sandbox_failure(const struct sandbox *box, sbr_error *err)
     return err_set(err, SBR_E_BUG, "init", "the sandbox ended without a report");
 }
 
+static void close_control(struct sandbox *box)
+{
+    scope_close_fd(&box->control);
+    box->control = -1; /* it is closed again with the rest */
+}
+
 void sandbox_end(struct sandbox *box)
 {
     if (box->init.pidfd >= 0) {
         siginfo_t info;
 
         if (box->place)
-            scope_close_fd(&box->control); /* heard also where no order is awaited */
+            close_control(box); /* heard also where no order is awaited */
         else
             sandbox_kill(box);
         /* Somebody else's wait for any child may have taken the status; we do not need it. */

@@ -93,7 +93,6 @@ def test_context_switches_are_counted(caller):
     assert few > 0 and 200 <= many < 2000
 
 
-@pytest.mark.core
 def test_a_killed_run_is_measured_too(caller):
     code = ("import os, time\nx = b'1' * 50000000\nsaid = 0\nwhile True:\n"
             "  if time.process_time() > said + 0.01:\n"

@@ -27,7 +27,7 @@ cp /bin/true /tmp/program && /tmp/program && echo programs run in /tmp
 cat; echo problem >&2; exit 7
 """
 
-HOG = "x=$(head -c 200000000 /dev/zero | tr '\\0' x)"
+HOG = "head -c 200000000 /dev/zero | tail"
 
 # Read-only for everything but what the kernel makes: /proc and the control groups.
 READ_ONLY = """

@@ -35,7 +35,7 @@ class Host:
     cgroup: str = ""
     setup: str = ""
     expect: Expected = Expected()
-    tests: tuple = ("host", "blackbox", "escape", "remedies")
+    tests: tuple = ("host", "limits", "blackbox", "escape", "remedies")
     memory: int = MEMORY_MIB
     deadline: int = DEADLINE_S
 
@@ -56,14 +56,24 @@ def _only(kind, words, where):
     return {key: tuple(value) if isinstance(value, list) else value for key, value in words.items()}
 
 
-def load(name):
+def _words(name):
+    """The file of a host, over that of the host that it is like; `also` adds lines to the set-up."""
     path = MACHINES / f"{name}.yaml"
     if not path.exists():
         raise Failed(f"there is no host '{name}'; there are: {', '.join(names())}")
-    words = _only(Host, yaml.safe_load(path.read_text(encoding="utf-8")), path.name)
-    expect = Expected(**_only(Expected, words.pop("expect", {}), path.name))
+    words = yaml.safe_load(path.read_text(encoding="utf-8"))
+    base = _words(words.pop("like")) if "like" in words else {}
+    words["expect"] = {**base.pop("expect", {}), **words.get("expect", {})}
+    words = {**base, **words}
+    words["setup"] = words.get("setup", "") + words.pop("also", "")
+    return words
+
+
+def load(name):
+    words = _only(Host, _words(name), name)
+    expect = Expected(**_only(Expected, words.pop("expect"), name))
     if expect.tier not in TIERS:
-        raise Failed(f"{path.name}: there is no tier '{expect.tier}'")
+        raise Failed(f"{name}: there is no tier '{expect.tier}'")
     words["user"] = str(words.get("user", "root"))
     return Host(name=name, expect=expect, **words)
 
