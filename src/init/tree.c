@@ -70,6 +70,22 @@ size_t tree_walk(int proc_fd, tree_visit *visit, void *context)
     return queue.len;
 }
 
+void tree_all_but_init(int proc_fd, tree_visit *visit, void *context)
+{
+    int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
+    const struct dirent *entry;
+
+    if (!dir && copy >= 0)
+        close(copy);
+    while (dir && (entry = readdir(dir))) {
+        long pid = strtol(entry->d_name, NULL, 10);
+
+        if (pid > 1)
+            visit(context, (pid_t)pid);
+    }
+}
+
 static void send(void *context, pid_t pid)
 {
     kill(pid, *(const int *)context);

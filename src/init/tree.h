@@ -11,6 +11,9 @@ typedef void tree_visit(void *context, pid_t pid);
 /* Calls `visit` for every descendant; how many there were. */
 size_t tree_walk(int proc_fd, tree_visit *visit, void *context);
 
+/* The same in a pid namespace, where nobody else is. */
+void tree_all_but_init(int proc_fd, tree_visit *visit, void *context);
+
 /* A signal to every descendant; how many there were. */
 size_t tree_signal(int proc_fd, int number);
 

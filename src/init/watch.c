@@ -1,8 +1,5 @@
 #include "init/watch.h"
 
-#include <dirent.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +10,12 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
-#include "base/scope.h"
+#include "init/open_files.h"
 #include "init/tree.h"
 #include "sandbox/place.h"
 
-#define LOOK_EVERY_MS 10
-#define MEASURE_EVERY_US 100000
+#define LOOK_EVERY_US 10000
+#define FILES_EVERY_US 100000
 
 void watch_init(struct watch *watch, const struct inside *in)
 {
@@ -32,11 +29,12 @@ void watch_init(struct watch *watch, const struct inside *in)
 
 int watch_interval(const struct watch *watch)
 {
-    return watch->active ? LOOK_EVERY_MS : -1;
+    return watch->active ? LOOK_EVERY_US / 1000 : -1;
 }
 
 struct totals {
-    uint64_t memory, cpu_us, processes;
+    int proc_fd;
+    uint64_t private, shared, memory, cpu_us, processes;
 };
 
 /* From the 14th field of /proc/PID/stat on, counted after the name, which may hold anything: ticks
@@ -68,157 +66,98 @@ static uint64_t status_field(const char *status, const char *name)
 }
 
 /* Anonymous and shared memory; not pages of files, which libraries share many times over. */
-static void add_process(struct totals *totals, int proc_fd, const char *pid)
+static void add_process(void *context, pid_t pid)
 {
+    struct totals *totals = context;
     char path[64], text[4096];
 
-    snprintf(path, sizeof(path), "%.16s/status", pid);
-    if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
-        totals->memory += status_field(text, "\nRssAnon:") + status_field(text, "\nRssShmem:");
-    snprintf(path, sizeof(path), "%.16s/stat", pid);
-    if (fd_read_small(proc_fd, path, text, sizeof(text)) > 0)
+    snprintf(path, sizeof(path), "%d/status", (int)pid);
+    if (fd_read_small(totals->proc_fd, path, text, sizeof(text)) > 0) {
+        totals->private += status_field(text, "\nRssAnon:");
+        totals->shared += status_field(text, "\nRssShmem:");
+    }
+    snprintf(path, sizeof(path), "%d/stat", (int)pid);
+    if (fd_read_small(totals->proc_fd, path, text, sizeof(text)) > 0)
         add_stat(totals, text);
 }
 
-struct addition {
-    struct totals *totals;
-    int proc_fd;
-};
-
-static void add_descendant(void *context, pid_t pid)
+static void visit_everybody(const struct watch *watch, tree_visit *visit, void *context)
 {
-    const struct addition *addition = context;
-    char name[16];
-
-    snprintf(name, sizeof(name), "%d", (int)pid);
-    add_process(addition->totals, addition->proc_fd, name);
+    if (watch->plan->place)
+        tree_walk(watch->proc_fd, visit, context);
+    else
+        tree_all_but_init(watch->proc_fd, visit, context);
 }
 
-/* In a pid namespace, everybody but init. */
-static void add_all(struct totals *totals, int proc_fd)
+/* Looking takes its time, and how much is up to the program: it may not take most of it. */
+static uint64_t next_look(uint64_t began_us, uint64_t interval_us)
 {
-    int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
-    const struct dirent *entry;
+    uint64_t now = clock_now_us(), pause = 4 * (now - began_us);
 
-    while (dir && (entry = readdir(dir)))
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' && strcmp(entry->d_name, "1") != 0)
-            add_process(totals, proc_fd, entry->d_name);
+    return now + (pause > interval_us ? pause : interval_us);
 }
 
-bool watch_is_due(struct watch *watch)
+bool watch_is_due(const struct watch *watch)
 {
-    uint64_t now = clock_now_us();
-
-    if (!watch->active || now < watch->next_us)
-        return false;
-    watch->next_us = now + LOOK_EVERY_MS * 1000;
-    return true;
+    return watch->active && clock_now_us() >= watch->next_us;
 }
 
-/* Files that are open and have no name any more.  Each is counted once, whoever has it open. */
-struct unnamed {
-    const struct watch *watch;
-    struct place_use *use;
-    dev_t device;
-    ino_t seen[1024]; /* beyond them a file counts for each who has it open */
-    size_t n_seen;
-};
-
-static void add_open_file(struct unnamed *unnamed, const struct stat *st)
+/* Files: how much of the program's share of the host's file system is used up where it has none of
+ * its own, and how much memory is in files that nobody has mapped. */
+static void look_at_files(struct watch *watch)
 {
-    if (!S_ISREG(st->st_mode) || st->st_nlink > 0 || st->st_dev != unnamed->device)
-        return;
-    for (size_t i = 0; i < unnamed->n_seen; i++)
-        if (unnamed->seen[i] == st->st_ino)
-            return;
-    if (unnamed->n_seen < ARRAY_LEN(unnamed->seen))
-        unnamed->seen[unnamed->n_seen++] = st->st_ino;
-    unnamed->use->bytes += (uint64_t)st->st_blocks * 512;
-}
-
-/* The files of one that is dead but not yet waited for belong to root. */
-static bool has_memory(int proc_fd, pid_t pid)
-{
-    char path[32], text[4096];
-
-    snprintf(path, sizeof(path), "%d/status", (int)pid);
-    return fd_read_small(proc_fd, path, text, sizeof(text)) > 0 && strstr(text, "\nVmSize:");
-}
-
-/* A process whose descriptors cannot be looked at counts as one that hides something. */
-static void add_open_files(void *context, pid_t pid)
-{
-    struct unnamed *unnamed = context;
-    scoped_dir DIR *dir = NULL;
-    const struct dirent *entry;
-    char path[32];
-    int fd;
-
-    snprintf(path, sizeof(path), "%d/fd", (int)pid);
-    fd = openat(unnamed->watch->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES && has_memory(unnamed->watch->proc_fd, pid))
-        unnamed->use->unseen = true;
-    dir = fd >= 0 ? fdopendir(fd) : NULL;
-    if (!dir && fd >= 0)
-        close(fd);
-    while (dir && (entry = readdir(dir))) {
-        struct stat st;
-
-        if (entry->d_name[0] != '.' && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
-            add_open_file(unnamed, &st);
-    }
-}
-
-static void add_unnamed(const struct watch *watch, struct place_use *use)
-{
-    struct unnamed unnamed = { .watch = watch, .use = use };
+    struct open_files open = { .proc_fd = watch->proc_fd };
+    uint64_t most_files = watch->plan->scratch_inodes + 2; /* work and tmp */
+    struct place_use use = { 0 };
     struct stat st;
 
-    if (fstat(watch->scratch_fd, &st) < 0)
+    if (fstat(watch->scratch_fd, &st) == 0)
+        open.scratch = st.st_dev;
+    visit_everybody(watch, open_files_add, &open);
+    watch->file_memory = open.memory_bytes;
+    if (!watch->plan->place)
         return;
-    unnamed.device = st.st_dev;
-    tree_walk(watch->proc_fd, add_open_files, &unnamed);
+    place_measure(watch->scratch_fd, most_files, &use);
+    if (use.bytes + open.disk_bytes >= watch->plan->scratch_bytes || use.unseen || open.unseen)
+        watch->disk_full = DISK_BYTES_FULL;
+    else if (use.files > most_files)
+        watch->disk_full = DISK_INODES_FULL;
 }
 
-/* Zero, or what is used up of the program's share of the host's file system. */
-static uint32_t measure_place(const struct watch *watch)
+static uint64_t scratch_memory(const struct watch *watch)
 {
-    struct place_use use;
+    struct statfs fs;
 
-    place_measure(watch->scratch_fd, watch->plan->scratch_inodes + 2, &use);
-    add_unnamed(watch, &use);
-    if (use.bytes >= watch->plan->scratch_bytes || use.unseen)
-        return DISK_BYTES_FULL;
-    return use.files > watch->plan->scratch_inodes + 2 ? DISK_INODES_FULL : 0; /* work and tmp */
+    if (watch->plan->place || watch->scratch_fd < 0 || fstatfs(watch->scratch_fd, &fs) < 0)
+        return 0;
+    return (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 }
 
-/* Looking at all files takes its time, so it is done less often. */
-static bool place_is_full(struct watch *watch)
+static void look_at_processes(struct watch *watch, struct totals *totals)
 {
-    if (!watch->plan->place || clock_now_us() < watch->next_place_us)
-        return false;
-    watch->disk_full = measure_place(watch);
-    watch->next_place_us = clock_now_us() + MEASURE_EVERY_US;
-    return watch->disk_full != 0;
+    uint64_t files = scratch_memory(watch) + watch->file_memory;
+    struct rusage reaped;
+
+    visit_everybody(watch, add_process, totals);
+    if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
+        totals->cpu_us += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000000 +
+                          (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
+    /* Files may be mapped as well, and must not count twice. */
+    totals->memory = totals->private + (files > totals->shared ? files : totals->shared);
 }
 
 enum init_limit watch_look(struct watch *watch)
 {
-    struct totals totals = { 0 };
-    struct addition addition = { &totals, watch->proc_fd };
-    struct rusage reaped;
-    struct statfs fs;
+    struct totals totals = { .proc_fd = watch->proc_fd };
+    uint64_t now = clock_now_us();
 
-    if (watch->plan->place)
-        tree_walk(watch->proc_fd, add_descendant, &addition);
-    else
-        add_all(&totals, watch->proc_fd);
-    if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
-        totals.cpu_us += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000000 +
-                         (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
-    if (!watch->plan->place && watch->scratch_fd >= 0 && fstatfs(watch->scratch_fd, &fs) == 0)
-        totals.memory += (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+    if (now >= watch->next_files_us) {
+        look_at_files(watch);
+        watch->next_files_us = next_look(now, FILES_EVERY_US);
+        now = clock_now_us();
+    }
+    look_at_processes(watch, &totals);
+    watch->next_us = next_look(now, LOOK_EVERY_US);
     watch->cpu_used_us = totals.cpu_us;
     if (totals.memory > watch->peak_memory)
         watch->peak_memory = totals.memory;
@@ -228,12 +167,12 @@ enum init_limit watch_look(struct watch *watch)
         return INIT_LIMIT_MEMORY;
     if (totals.cpu_us > watch->cpu_us)
         return INIT_LIMIT_CPU;
-    return place_is_full(watch) ? INIT_LIMIT_DISK : 0;
+    return watch->disk_full ? INIT_LIMIT_DISK : 0;
 }
 
 void watch_last(struct watch *watch)
 {
-    watch->next_place_us = 0;
+    watch->next_files_us = 0;
     if (watch->active)
         (void)watch_look(watch);
 }

@@ -18,15 +18,16 @@ struct watch {
     uint64_t cpu_us; /* limit; LIMIT_NONE when there is none */
     uint64_t peak_memory, peak_processes;
     uint64_t cpu_used_us;   /* at the last look */
-    uint64_t next_place_us; /* files are looked at less often */
+    uint64_t file_memory;   /* in memory files, at the last look at files */
+    uint64_t next_files_us; /* they are looked at less often */
     uint32_t disk_full;     /* enum disk_full */
 };
 
 void watch_init(struct watch *watch, const struct inside *in);
 /* Milliseconds until the next look, for poll; -1 when nothing is watched. */
 int watch_interval(const struct watch *watch);
-/* True when it is time to look; moves the time on. */
-bool watch_is_due(struct watch *watch);
+/* True when it is time to look. */
+bool watch_is_due(const struct watch *watch);
 /* Sums up; the limit that was passed, or 0: init then ends the run. */
 enum init_limit watch_look(struct watch *watch);
 /* Once more at the end, when nothing can be done about it any more. */

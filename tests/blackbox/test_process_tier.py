@@ -284,7 +284,8 @@ def test_a_volume_under_another_name_is_refused_with_the_way_on(machine, caller,
                        caller=caller)
     said = done.stderr.decode()
     assert (done.returncode, done.stdout, said.count("\n")) == (125, b"", 1)
-    assert said.endswith(f"--volume {source}:{source}:ro\n")
+    assert f"'{source}' cannot be brought in as '/data'" in said
+    assert "a volume keeps its name, as in --volume " in said
 
 
 @pytest.mark.parametrize("given, seen", [("/work", "work"), ("/tmp", "tmp")])

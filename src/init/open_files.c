@@ -1,0 +1,58 @@
+#include "init/open_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+
+static void add_file(struct open_files *files, const struct stat *st)
+{
+    uint64_t bytes = (uint64_t)st->st_blocks * 512;
+
+    if (!S_ISREG(st->st_mode) || st->st_nlink > 0)
+        return;
+    for (size_t i = 0; i < files->n_seen; i++)
+        if (files->seen[i] == st->st_ino)
+            return;
+    if (files->n_seen < ARRAY_LEN(files->seen))
+        files->seen[files->n_seen++] = st->st_ino;
+    *(st->st_dev == files->scratch ? &files->disk_bytes : &files->memory_bytes) += bytes;
+}
+
+/* The files of one that is dead but not yet waited for belong to root. */
+static bool has_memory(int proc_fd, pid_t pid)
+{
+    char path[32], text[4096];
+
+    snprintf(path, sizeof(path), "%d/status", (int)pid);
+    return fd_read_small(proc_fd, path, text, sizeof(text)) > 0 && strstr(text, "\nVmSize:");
+}
+
+void open_files_add(void *context, pid_t pid)
+{
+    struct open_files *files = context;
+    scoped_dir DIR *dir = NULL;
+    const struct dirent *entry;
+    char path[32];
+    int fd;
+
+    snprintf(path, sizeof(path), "%d/fd", (int)pid);
+    fd = openat(files->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0 && errno == EACCES && has_memory(files->proc_fd, pid))
+        files->unseen = true;
+    dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir && fd >= 0)
+        close(fd);
+    while (dir && (entry = readdir(dir))) {
+        struct stat st;
+
+        if (entry->d_name[0] != '.' && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0)
+            add_file(files, &st);
+    }
+}
