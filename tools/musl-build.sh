@@ -4,7 +4,7 @@
 # faster than one with glibc: Meson knows one C compiler per machine, so this is a script.
 # Writes the headers that were read as a depfile.  SYSROOT is empty but for a cross build.
 set -eu
-export compiler=$1
+export compiler="$1"
 sysroot=$2 output=$3 depfile=$4 src=$5
 shift 5
 options=

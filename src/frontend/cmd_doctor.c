@@ -57,15 +57,17 @@ static void try_run(sbr_runtime *runtime, struct finding *finding)
 static const char *const state_names[] = { "ok", "weaker", "missing" };
 
 /* What one line mends need not be said twice. */
-static void print_finding(const struct finding *finding, bool is_repeated, const struct options *o)
+static void print_finding(const struct finding *finding, const struct finding *before,
+                          const struct options *o)
 {
     static const char *const colors[] = { "\x1b[32m", "\x1b[33m", "\x1b[31m" };
     bool color = present_uses_color(STDOUT_FILENO, o);
 
     printf("%s%-8s%s %-16s %s\n", color ? colors[finding->state] : "", state_names[finding->state],
            color ? "\x1b[0m" : "", finding->name, finding->found);
-    for (size_t i = 0; i < FIX_LINES && finding->fix[i][0] && !is_repeated; i++)
-        printf("           %s\n", finding->fix[i]);
+    for (size_t i = 0; i < FIX_LINES && finding->fix[i][0]; i++)
+        if (!before || strcmp(finding->fix[i], before->fix[i]) != 0)
+            printf("           %s\n", finding->fix[i]);
     if (finding->boot[0])
         printf("           boot the kernel %s `%s`\n", finding->boot[0] == '+' ? "with" : "without",
                finding->boot + 1);
@@ -145,9 +147,7 @@ static int doctor_run(struct options *o)
         return report.works ? 0 : EXIT_OURS;
     }
     for (size_t i = 0; i < report.n_findings; i++)
-        print_finding(&report.findings[i],
-                      i > 0 && !strcmp(report.findings[i].fix[0], report.findings[i - 1].fix[0]),
-                      o);
+        print_finding(&report.findings[i], i > 0 ? &report.findings[i - 1] : NULL, o);
     print_languages();
     return report.works ? 0 : EXIT_OURS;
 }

@@ -148,6 +148,8 @@ static void fix_controller(const struct features *f, enum cgroup_controller whic
             fix_v2_root(finding);
     } else if (f->uid == 0) {
         fix_v2_root(finding);
+    } else if (access(V2_ROOT "/cgroup.type", F_OK) == 0) { /* not the root: a container's */
+        say(finding, "the groups of this container are for its root alone");
     } else {
         fix_v2_user(f, finding);
     }

@@ -68,7 +68,7 @@ struct plan_rule {
 
 #define PLAN_MAX_RLIMITS 12
 #define PLAN_MAX_RULES 32
-#define PLAN_MAX_FILTERS 3
+#define PLAN_MAX_FILTERS 4
 
 struct plan {
     /* For the supervisor. */

@@ -182,7 +182,7 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
         return;
     plan->filters[plan->n_filters++] = in->policy->filter;
     if (plan->place)
-        plan_process_filters(plan);
+        plan_process_filters(plan, in);
     isolation_add_mechanism(&plan->isolation, "seccomp");
 }
 

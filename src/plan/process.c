@@ -92,9 +92,11 @@ int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error 
     return plan->landlock_abi ? add_rules(plan, in, err) : 0;
 }
 
-void plan_process_filters(struct plan *plan)
+void plan_process_filters(struct plan *plan, const struct plan_input *in)
 {
     plan->filters[plan->n_filters++] = policy_find("process")->filter;
     if (plan->landlock_abi < ABI_WITH_SCOPES)
         plan->filters[plan->n_filters++] = policy_find("nosignals")->filter;
+    if (in->request->n_volumes)
+        plan->filters[plan->n_filters++] = policy_find("keeptimes")->filter;
 }

@@ -11,7 +11,7 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err) mu
 /* The same where there are no namespaces to build one in: a directory, and what Landlock leaves of
  * the host's tree.  `plan->place` is set. */
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
-void plan_process_filters(struct plan *plan);
+void plan_process_filters(struct plan *plan, const struct plan_input *in);
 
 /* How the program names an absolute path of the private root; NULL without memory. */
 const char *plan_inside(struct plan *plan, const char *path);

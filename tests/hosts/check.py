@@ -22,6 +22,7 @@ import boot  # noqa: E402
 import machine  # noqa: E402
 import table  # noqa: E402
 from guest import Guest  # noqa: E402
+from here import Here  # noqa: E402
 from packages import Failed  # noqa: E402
 from paths import HERE, LOGS, REPO, TESTS  # noqa: E402
 from programs import programs  # noqa: E402
@@ -34,10 +35,12 @@ SILENCE_S = 300
 SUITES = {
     "host": [HERE / "suite/test_host.py"],
     "limits": [HERE / "suite/test_limits.py"],
-    "blackbox": [TESTS / "blackbox"],
-    # The tier without namespaces has its own: most of the others have no premise there.
+    "blackbox": [TESTS / "blackbox", f"--ignore-glob={TESTS}/blackbox/test_process_tier*"],
     "escape": [TESTS / "escape", f"--ignore-glob={TESTS}/escape/test_process_tier*"],
-    "process": sorted((TESTS / "escape").glob("test_process_tier*.py")),
+    # The tier without namespaces has its own: most of the others have no premise there.
+    "process": sorted((TESTS / "blackbox").glob("test_process_tier*.py")),
+    "process-escape": sorted((TESTS / "escape").glob("test_process_tier*.py")),
+    "systemd": [HERE / "suite/test_systemd.py"],
     "remedies": [HERE / "suite/test_remedies.py"],  # last: it changes the host
 }
 QUICK = ("host", "limits", "blackbox", "escape")
@@ -104,6 +107,8 @@ class Matrix:
         begin = time.monotonic()
         try:
             self.follow(outcome)
+            if outcome.host.expect.reboot:
+                self.follow_again(outcome)
         except Failed as problem:
             outcome.add(outcome.doing or "start", runner.FAILED, str(problem))
         outcome.seconds = time.monotonic() - begin
@@ -111,7 +116,8 @@ class Matrix:
 
     def follow(self, outcome):
         host = outcome.host
-        with Guest(host, self.script(host), host.name) as guest, \
+        place = Here if host.machine == "here" else Guest
+        with place(host, self.script(host), host.name) as guest, \
                 open(LOGS / f"{host.name}.out", "wb", buffering=0) as output:
             with self.lock:
                 self.live.add(guest)
@@ -126,10 +132,17 @@ class Matrix:
                 with self.lock:
                     self.live.discard(guest)
 
+    def follow_again(self, outcome):
+        """A second boot, with the kernel arguments that doctor named in the first."""
+        outcome.doing = "another boot"
+        second = Outcome(machine.rebooted(outcome.host, outcome.doctor), runner.Results(False))
+        self.follow(second)
+        for (_, name), (status, detail) in second.results.tests.items():
+            outcome.add(f"another boot: {name}", status, detail)
+
     def script(self, host):
         """The lines that run in the guest, as the host's user."""
-        expect = {**dataclasses.asdict(host.expect), "fields": self.fields, "arch": host.arch,
-                  "user": host.user}
+        expect = {**dataclasses.asdict(host.expect), "fields": self.fields, "arch": host.arch}
         build = self.options.build if host.arch == "x86_64" else None
         test_build = self.options.test_build if host.arch == "x86_64" else None
         variables = {

@@ -97,8 +97,20 @@ class Guest:
         (job / "settings").write_text("".join(lines), encoding="utf-8")
         (job / "setup").write_text(f"source {HERE}/guest/functions\n{self.host.setup}\n",
                                    encoding="utf-8")
-        (job / "command").write_text(self.command, encoding="utf-8")
+        (job / "command").write_text(self._wrapped(job), encoding="utf-8")
         return job
+
+    def _wrapped(self, job):
+        """The command itself, or what runs it inside of something: there it has no descriptors of
+        ours, so that its reports are its stderr."""
+        if not self.host.inside:
+            return self.command
+        (job / "inside").write_text(f"exec 9>&2 2>&1\n{self.command}", encoding="utf-8")
+        lines = [line for line in self.command.splitlines()
+                 if line.startswith(("export SBR_BUILD=", "export PATH="))]
+        lines += [f"export SBR_INSIDE={shlex.quote(self.host.inside)}",
+                  f"exec {HERE}/guest/inside bash {job}/inside\n"]
+        return "\n".join(lines)
 
     def _qemu(self, job):
         arch, memory = self.host.arch, self.host.memory

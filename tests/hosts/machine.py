@@ -20,6 +20,8 @@ class Expected:
     absent: tuple = ()  # tests: a pattern of names, why: a sentence; they have no premise there
     skips: tuple = ()  # patterns of "name: reason" of skips that are right there
     remedies: str = ""  # the tier that the printed remedies promise; empty where there are none
+    reboot: str = ""  # the tier after a boot with the arguments that doctor names
+    user: str = ""  # who runs the tests, where that is not the host's user
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,9 +33,11 @@ class Host:
     modules: tuple = NETFILTER
     root: str = "this-machine"
     init: str = "ours"
+    machine: str = "emulated"
     user: str = "root"
     cgroup: str = ""
     setup: str = ""
+    inside: str = ""
     expect: Expected = Expected()
     tests: tuple = ("host", "limits", "blackbox", "escape", "remedies")
     memory: int = MEMORY_MIB
@@ -75,7 +79,26 @@ def load(name):
     if expect.tier not in TIERS:
         raise Failed(f"{name}: there is no tier '{expect.tier}'")
     words["user"] = str(words.get("user", "root"))
+    expect = dataclasses.replace(expect, user=str(expect.user or words["user"]))
     return Host(name=name, expect=expect, **words)
+
+
+def rebooted(host, said):
+    """The host after the change of its kernel arguments that doctor's checks name: `-cgroup_disable=memory`,
+    `+lsm=landlock,yama`.  Nothing may be missing then."""
+    changes = [check["boot"] for check in said.get("checks", ()) if check.get("boot")]
+    if not changes:
+        raise Failed(f"{host.name}: doctor names no kernel argument")
+    more = [change[1:] for change in changes if change.startswith("+")]
+    gone = [change[1:] for change in changes if change.startswith("-")]
+    gone += [argument for argument in host.kernel
+             if any(argument.split("=")[0] == other.split("=")[0] for other in more)]
+    kernel = (*(argument for argument in host.kernel if argument not in gone), *more)
+    if set(kernel) == set(host.kernel):
+        raise Failed(f"{host.name}: what doctor names changes nothing: {changes}")
+    expect = Expected(tier=host.expect.reboot, user=host.expect.user)
+    return dataclasses.replace(host, name=f"{host.name}-again", kernel=kernel, expect=expect,
+                               tests=("host", "limits"))
 
 
 def names():

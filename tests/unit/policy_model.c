@@ -52,13 +52,14 @@ static const struct wordlist lists[] = {
     { "process", MODEL_REFUSE(EAFNOSUPPORT), " socket " },
     { "process", MODEL_REFUSE(EPERM),
       " bind connect listen accept accept4 chmod fchmod fchmodat fchmodat2 chown lchown fchown"
-      " fchownat utime utimes futimesat utimensat truncate " },
+      " fchownat utime utimes futimesat truncate " },
     { "process", MODEL_REFUSE(ENOSYS),
       " shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
       " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
       " inotify_init inotify_init1 inotify_add_watch inotify_rm_watch pidfd_open"
       " pidfd_send_signal openat2 " },
     { "process", MODEL_REFUSE(EOPNOTSUPP), " getxattr lgetxattr listxattr llistxattr " },
+    { "keeptimes", MODEL_REFUSE(EPERM), " utimensat " },
     { "nosignals", MODEL_REFUSE(EPERM),
       " tkill tgkill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo " },
     /* what nine language runtimes were seen to use on aarch64 */
@@ -289,6 +290,11 @@ static uint32_t answer_stream_pair(const uint64_t *args)
                : MODEL_REFUSE(EAFNOSUPPORT);
 }
 
+static uint32_t answer_open_file(const uint64_t *args)
+{
+    return args[1] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
+}
+
 static uint32_t answer_self(const uint64_t *args)
 {
     return (int)args[0] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
@@ -319,6 +325,7 @@ static const struct model_call calls[] = {
     { "process", "open",       answer_open,        ALLOW,                      1 << 1 },
     { "process", "openat",     answer_openat,      ALLOW,                      1 << 2 },
     { "process", "socketpair", answer_stream_pair, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 },
+    { "process", "utimensat",  answer_open_file,   MODEL_REFUSE(EPERM),        1 << 1 },
     { "process", "sched_setaffinity",  answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "sched_setparam",     answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "sched_setscheduler", answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
@@ -407,6 +414,7 @@ const struct model_rule model_rules[] = {
     { "process", "openat",     EACCES_, 1, { BITS(2, 3 | O_TRUNC, O_TRUNC) } },
     { "process", "socketpair", ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
     { "process", "socketpair", ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
+    { "process", "utimensat",  ALLOW_, 1, { ALL(1, 0) } },
     { "process", "sched_setaffinity",  ALLOW_, 1, { LOW(0, 0) } },
     { "process", "sched_setparam",     ALLOW_, 1, { LOW(0, 0) } },
     { "process", "sched_setscheduler", ALLOW_, 1, { LOW(0, 0) } },

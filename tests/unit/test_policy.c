@@ -414,11 +414,12 @@ static void the_default_policy_is_first_and_strict_shows_less_of_proc(void **sta
     for (size_t a = 0; a < MODEL_ARCHS; a++) {
         assert_string_equal(tables[a][0]->name, "default");
         assert_int_equal(tables[a][0]->proc, POLICY_PROC_MASKED);
-        assert_string_equal(tables[a][1]->name, "nosignals");
-        assert_string_equal(tables[a][2]->name, "process");
-        assert_string_equal(tables[a][3]->name, "strict");
-        assert_int_equal(tables[a][3]->proc, POLICY_PROC_PID);
-        assert_null(tables[a][4]);
+        assert_string_equal(tables[a][1]->name, "keeptimes");
+        assert_string_equal(tables[a][2]->name, "nosignals");
+        assert_string_equal(tables[a][3]->name, "process");
+        assert_string_equal(tables[a][4]->name, "strict");
+        assert_int_equal(tables[a][4]->proc, POLICY_PROC_PID);
+        assert_null(tables[a][5]);
     }
 }
 
