@@ -24,7 +24,7 @@ import table  # noqa: E402
 from guest import Guest  # noqa: E402
 from here import Here  # noqa: E402
 from packages import Failed  # noqa: E402
-from paths import HERE, LOGS, REPO, TESTS  # noqa: E402
+from paths import HERE, LOGS, REPO, TESTS, WORK  # noqa: E402
 from programs import programs  # noqa: E402
 
 sys.path.insert(0, str(TESTS))
@@ -33,8 +33,7 @@ import run as runner  # noqa: E402
 AT_A_TIME = 2
 SILENCE_S = 300
 SUITES = {
-    "host": [HERE / "suite/test_host.py"],
-    "limits": [HERE / "suite/test_limits.py"],
+    "host": [HERE / "suite/test_host.py", HERE / "suite/test_limits.py"],
     "blackbox": [TESTS / "blackbox", f"--ignore-glob={TESTS}/blackbox/test_process_tier*"],
     "escape": [TESTS / "escape", f"--ignore-glob={TESTS}/escape/test_process_tier*"],
     # The tier without namespaces has its own: most of the others have no premise there.
@@ -43,7 +42,12 @@ SUITES = {
     "systemd": [HERE / "suite/test_systemd.py"],
     "remedies": [HERE / "suite/test_remedies.py"],  # last: it changes the host
 }
-QUICK = ("host", "limits", "blackbox", "escape")
+QUICK = ("host", "blackbox", "escape")
+QUICK_WITHOUT = ["--ignore-glob=*/test_filter_table.py"]  # the same on every x86_64, and slow
+PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
+          "--rootdir", str(REPO)]
+COMPILED = WORK / "pycache"
+EXAMPLE = json.dumps({"tier": "container", "missing": []})
 HELLO = ["run", "--json", "--allow-degraded", "--lang", "sh", "--code", "echo hello"]
 
 
@@ -87,6 +91,7 @@ class Matrix:
         self.live = set()
         self.lock = threading.Lock()
         self.fields = fields_here(options.build)
+        compile_tests()
 
     def run(self, names):
         """Outcomes as they come."""
@@ -146,22 +151,33 @@ class Matrix:
         build = self.options.build if host.arch == "x86_64" else None
         test_build = self.options.test_build if host.arch == "x86_64" else None
         variables = {
-            "SBR_REPORT_FD": "9", "PYTHONPATH": str(TESTS), "SBR_PROGRAMS": str(programs(host.arch)),
+            "SBR_REPORT_FD": "9", "PYTHONPATH": str(TESTS), "PYTHONPYCACHEPREFIX": str(COMPILED),
+            "SBR_PROGRAMS": str(programs(host.arch)),
             "SBR_EXPECT": json.dumps(expect), "SBR_ABSENT": json.dumps(host.expect.absent),
         }
         if self.options.quick:  # an ordinary user has a host of his own
             variables["SBR_CALLER"] = "root" if host.user == "root" else "user"
         choice = [] if self.options.all else ["-m", "core"]
         choice += ["-k", self.options.k] if self.options.k else []
+        choice += QUICK_WITHOUT if self.options.quick else []
         lines = [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
         lines += ["""say() { printf '{"%s": %s}\\n' "$1" "$(tr -d '\\n')" >&9; }""",
                   "sandbox-run doctor --json | say doctor",
                   f"sandbox-run {shlex.join(HELLO)} | say run"]
         for name in self.options.suite or (QUICK if self.options.quick else host.tests):
-            words = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
-                     "--rootdir", str(REPO), *choice, *map(str, SUITES[name])]
+            words = [*PYTEST, *choice, *map(str, SUITES[name])]
             lines.append(f"{shlex.join(words)}; echo '{{\"pytest\": \"{name}\", \"status\": '$?'}}' >&9")
         return boot.script(host, build, test_build, "\n".join(lines))
+
+
+def compile_tests():
+    """Compiles the tests here, which takes a guest half a minute."""
+    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(COMPILED), "PYTHONPATH": str(TESTS),
+           "SBR_REPORT_FD": "1", "SBR_PROGRAMS": "/nonexistent", "SBR_EXPECT": EXAMPLE}
+    env.pop("PYTHONDONTWRITEBYTECODE", None)
+    for paths in SUITES.values():
+        subprocess.run([*PYTEST, "--collect-only", *map(str, paths)], env=env, check=False,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
 def fields_here(build):
