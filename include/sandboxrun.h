@@ -102,7 +102,8 @@ typedef struct sbr_report {
 /* (major << 16) | (minor << 8) | patch of the library that is loaded. */
 uint32_t sbr_version(void);
 
-/* Looks at the machine once.  `data_dir` is reserved and must be NULL. */
+/* Looks at the machine once.  Where limits need a control group that only systemd can give, this process
+ * is moved into a scope of its own, once.  `data_dir` is reserved and must be NULL. */
 int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err);
 /* JSON text with languages, policies and features; the caller frees it.  NULL without memory. */
 char *sbr_runtime_describe(const sbr_runtime *rt);
