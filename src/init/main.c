@@ -226,7 +226,7 @@ int main(void)
     start_program(&init);
     state = supervise(&init);
     init.report->ended_us = clock_now_us();
-    watch_last(&init.watch);
+    watch_last(&init.watch, state == REPORT_EXITED);
     end_rest(&init);
     report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);

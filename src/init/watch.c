@@ -157,6 +157,7 @@ enum init_limit watch_look(struct watch *watch)
         now = clock_now_us();
     }
     look_at_processes(watch, &totals);
+    totals.processes += watch->one_just_ended;
     watch->next_us = next_look(now, LOOK_EVERY_US);
     watch->cpu_used_us = totals.cpu_us;
     if (totals.memory > watch->peak_memory)
@@ -170,8 +171,10 @@ enum init_limit watch_look(struct watch *watch)
     return watch->disk_full ? INIT_LIMIT_DISK : 0;
 }
 
-void watch_last(struct watch *watch)
+/* Whom the program leaves behind when it ends was there beside it: one more than are seen now. */
+void watch_last(struct watch *watch, bool program_ended)
 {
+    watch->one_just_ended = program_ended;
     watch->next_files_us = 0;
     if (watch->active)
         (void)watch_look(watch);

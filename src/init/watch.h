@@ -21,6 +21,7 @@ struct watch {
     uint64_t file_memory;   /* in memory files, at the last look at files */
     uint64_t next_files_us; /* they are looked at less often */
     uint32_t disk_full;     /* enum disk_full */
+    bool one_just_ended;    /* see watch_last */
 };
 
 void watch_init(struct watch *watch, const struct inside *in);
@@ -31,7 +32,7 @@ bool watch_is_due(const struct watch *watch);
 /* Sums up; the limit that was passed, or 0: init then ends the run. */
 enum init_limit watch_look(struct watch *watch);
 /* Once more at the end, when nothing can be done about it any more. */
-void watch_last(struct watch *watch);
+void watch_last(struct watch *watch, bool program_ended);
 /* Puts what was seen into the final report. */
 void watch_report(const struct watch *watch, struct init_report *report);
 

@@ -65,6 +65,7 @@ struct features {
     uint32_t uid, gid;
     bool privileged;   /* root that may take another user's identity      */
     bool is_host_root; /* root that may not: the program would be root too */
+    bool mounts;       /* may copy trees of the host's mounts            */
     bool user_namespaces;
     enum userns_barrier barrier; /* what stands in the way, when there are none */
     bool proc;                   /* procfs is where it belongs */

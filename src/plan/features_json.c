@@ -46,6 +46,7 @@ void features_put_json(struct jsonw *j, const char *key, const struct features *
     jsonw_number(j, "uid", f->uid);
     jsonw_bool(j, "privileged", f->privileged);
     jsonw_bool(j, "is_host_root", f->is_host_root);
+    jsonw_bool(j, "mounts", f->mounts);
     jsonw_bool(j, "user_namespaces", f->user_namespaces);
     jsonw_text(j, "barrier", barrier_name(f->barrier));
     jsonw_bool(j, "proc", f->proc);

@@ -75,9 +75,8 @@ static int read_own_map(char *map, size_t size)
 }
 
 /* Root in a container may have been left without the rights that make it root. */
-static bool may_change_ids(void)
+static bool has_rights(uint32_t needed)
 {
-    const uint32_t needed = 1u << CAP_SETUID | 1u << CAP_SETGID;
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct sets[2] = { { 0 } };
 
@@ -91,7 +90,9 @@ void ids_probe(struct features *features)
 
     if (read_own_map(map, sizeof(map)) < 0)
         return;
-    features->privileged = features->uid == 0 && may_change_ids() && choose_range(map, &range);
+    features->privileged = features->uid == 0 && has_rights(1u << CAP_SETUID | 1u << CAP_SETGID) &&
+                           choose_range(map, &range);
+    features->mounts = has_rights(1u << CAP_SYS_ADMIN);
     features->is_host_root = !features->privileged && outside_of(map, features->uid) == 0;
 }
 

@@ -36,6 +36,9 @@ def test_everything_is_installed_in_its_place(installed):
         (support.REPO / "include" / "sandboxrun.h").read_bytes()
     for name in ("libsandboxrun.so", "libsandboxrun.so.0", "libsandboxrun.a", "sandboxrun.pc"):
         assert find(installed, name), name
+    unit = find(installed, "systemd/user/sandbox-run@.service").read_text(encoding="utf-8")
+    assert "ExecStart=/usr/bin/sandbox-run " in unit and "Delegate=yes" in unit
+    assert "@" not in unit.replace("sandbox-run@", ""), "something was not filled in"
 
 
 def test_the_installed_program_runs_from_there(caller, installed, folder):

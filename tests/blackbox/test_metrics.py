@@ -34,7 +34,6 @@ def test_processor_time_in_the_kernel_is_counted_too(caller):
 
 
 @pytest.mark.parametrize("mib, n", [(100, 1), (25, 4)])
-@pytest.mark.core
 def test_peak_memory_agrees_with_what_was_touched(caller, load, mib, n):
     result = result_of("run", load, "--", "touch", mib, n, caller=caller)
     assert result["success"], result
@@ -54,7 +53,6 @@ def test_files_in_memory_count(caller):
 
 
 @pytest.mark.parametrize("n", [1, 7])
-@pytest.mark.core
 def test_the_most_processes_at_a_time_are_counted(caller, load, n):
     result = result_of("run", load, "--", "touch", "1", n, caller=caller)
     assert result["metrics"]["peak_processes"] == n + 1

@@ -159,8 +159,9 @@ WATCHED = [(caller, how) for caller in available_callers() for how in EATERS
            if (caller, how) != (USER, "memfd")]
 
 
-@pytest.mark.parametrize("caller, how", WATCHED)
-@pytest.mark.core
+@pytest.mark.parametrize("caller, how", [
+    pytest.param(caller, how, marks=[] if "children" in how else [pytest.mark.core])
+    for caller, how in WATCHED])
 def test_memory_is_limited_for_all_together(caller, how):
     result = python(EATERS[how], "--memory", "64m", "--disk", "1g", "--timeout", "20s",
                     caller=caller)
@@ -217,7 +218,6 @@ def test_disk_below_the_limit_is_no_offence(caller):
 BOMB = "import os\nwhile True: os.fork()"
 
 
-@pytest.mark.core
 def test_a_fork_bomb_is_contained(caller):
     result = python(BOMB, "--pids", "20", "--timeout", "5s", caller=caller)
     assert not result["success"]

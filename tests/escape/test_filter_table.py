@@ -37,8 +37,12 @@ def numbers():
     """Names to numbers, from the headers of this machine."""
     text = subprocess.run(["gcc", "-dM", "-E", "-include", "asm/unistd.h", "-x", "c", "/dev/null"],
                           check=True, stdout=subprocess.PIPE, text=True).stdout
-    found = {name: int(number) for name, number in
-             re.findall(r"^#define __NR_(\w+) (\d+)$", text, re.MULTILINE)}
+    defined = dict(re.findall(r"^#define (__NR\w+) (\w+)$", text, re.MULTILINE))
+    found = {}
+    for name, value in defined.items():
+        value = defined.get(value, value)  # some names stand for another one of the same number
+        if name.startswith("__NR_") and value.isdigit():
+            found[name.removeprefix("__NR_")] = int(value)
     return {**LATE, **found}
 
 

@@ -129,7 +129,6 @@ def test_there_is_no_other_place_to_fill(scene, path, caller):
 
 
 @callers
-@pytest.mark.core
 def test_processor_time_of_many_processes_ends_at_the_limit(scene, caller):
     """Each of the four burns less than the limit; together they burn twice as much."""
     answer = run_attack(scene, "burn", 4, 400, options=("--cpu-time", "800ms"), caller=caller)

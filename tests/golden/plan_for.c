@@ -82,23 +82,26 @@ static int read_root(const json_t *host, struct root_entry *root, sbr_error *err
 static int read_host(const char *text, size_t len, struct features *features, sbr_error *err)
 {
     json_t *host = json_loadb(text, len, JSON_REJECT_DUPLICATES, NULL);
-    int namespaces = 0, seccomp = 0, privileged = 0, host_root = 0, proc = 0, r;
+    int namespaces = 0, seccomp = 0, privileged = 0, host_root = 0, mounts = 0, proc = 0, r;
     json_int_t memory = 0, cpus = 0, uid = 0;
     json_t *cgroup, *root;
     const char *about, *barrier = "";
 
     *features = (struct features){ 0 };
-    r = json_unpack(host, "{s:s, s:I, s:b, s:b, s:b, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:I !}",
+    r = json_unpack(host,
+                    "{s:s, s:I, s:b, s:b, s:b, s:b, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:I !}",
                     "about", &about, "uid", &uid, "privileged", &privileged, "is_host_root",
-                    &host_root, "user_namespaces", &namespaces, "barrier", &barrier, "proc", &proc,
-                    "seccomp", &seccomp, "landlock_abi", &features->landlock_abi, "cgroup", &cgroup,
-                    "root", &root, "memory_bytes", &memory, "cpus", &cpus);
+                    &host_root, "mounts", &mounts, "user_namespaces", &namespaces, "barrier",
+                    &barrier, "proc", &proc, "seccomp", &seccomp, "landlock_abi",
+                    &features->landlock_abi, "cgroup", &cgroup, "root", &root, "memory_bytes",
+                    &memory, "cpus", &cpus);
     if (r != 0)
         r = bad_host("a field too many, too few or of another type", err);
     else
         r = read_barrier(barrier, &features->barrier, err);
     features->privileged = privileged;
     features->is_host_root = host_root;
+    features->mounts = mounts;
     features->proc = proc;
     features->uid = features->gid = (uint32_t)uid;
     features->user_namespaces = namespaces;

@@ -12,13 +12,14 @@ import os
 import selectors
 import subprocess
 import tempfile
+import threading
 import time
 from pathlib import Path
 
 from packages import Failed
 from paths import LOGS
 
-GROUPS = "/sys/fs/cgroup/*/sandbox-run-*"
+ONE_AT_A_TIME = threading.Lock()  # the tests look for what others leave behind
 # Root's part: what is mounted here is gone with the namespace.
 ENTER = """
 user=$1 folder=$2
@@ -46,11 +47,20 @@ class Here:
         self.stack = contextlib.ExitStack()
 
     def __enter__(self):
+        try:
+            self._start()
+        except BaseException:
+            self.stack.close()
+            raise
+        return self
+
+    def _start(self):
+        self.stack.enter_context(ONE_AT_A_TIME)
         LOGS.mkdir(parents=True, exist_ok=True)
         folder = Path(self.stack.enter_context(tempfile.TemporaryDirectory(prefix="sbr-here-")))
         folder.chmod(0o755)
         (folder / "command").write_text(self.command, encoding="utf-8")
-        self.stack.callback(_remove_groups, set(glob.glob(GROUPS)))
+        self.stack.callback(_remove_groups, self.host.user, _groups(self.host.user))
         reports, ends = os.pipe()
         words = ["bash", "-c", f"exec 9>&{ends}; exec {' '.join(UNSHARE)} bash -c \"$0\" bash \"$@\"",
                  ENTER, self.host.user, folder]
@@ -62,7 +72,6 @@ class Here:
             os.close(ends)
         self.stack.callback(self._end)
         self.reports = self.stack.enter_context(open(reports, "rb", buffering=0))
-        return self
 
     def __exit__(self, *about):
         self.stack.close()
@@ -97,8 +106,13 @@ class Here:
         yield "report", {"host": "end", "status": self.qemu.wait(20)}
 
 
-def _remove_groups(before):
+def _groups(user):
+    """The groups that doctor's lines for an ordinary user make."""
+    return set(glob.glob(f"/sys/fs/cgroup/*/sandbox-run-{user}"))
+
+
+def _remove_groups(user, before):
     """Removes the groups that a remedy made: all who were in them have ended."""
-    for path in set(glob.glob(GROUPS)) - before:
+    for path in _groups(user) - before:
         for group, _, _ in os.walk(path, topdown=False):
             os.rmdir(group)

@@ -39,7 +39,7 @@ class Host:
     setup: str = ""
     inside: str = ""
     expect: Expected = Expected()
-    tests: tuple = ("host", "blackbox", "escape", "remedies")
+    tests: tuple = ("host", "limits", "blackbox", "escape", "remedies")
     memory: int = MEMORY_MIB
     deadline: int = DEADLINE_S
 
@@ -61,14 +61,16 @@ def _only(kind, words, where):
 
 
 def _words(name):
-    """The file of a host, over that of the host that it is like; `also` adds lines to the set-up."""
+    """The file of a host, over that of the host that it is like: `also` adds lines to the set-up,
+    `absent` and `skips` add to what is expected there."""
     path = MACHINES / f"{name}.yaml"
     if not path.exists():
         raise Failed(f"there is no host '{name}'; there are: {', '.join(names())}")
     words = yaml.safe_load(path.read_text(encoding="utf-8"))
     base = _words(words.pop("like")) if "like" in words else {}
-    words["expect"] = {**base.pop("expect", {}), **words.get("expect", {})}
-    words = {**base, **words}
+    known, own = base.pop("expect", {}), words.get("expect", {})
+    added = {key: known.get(key, []) + own.get(key, []) for key in ("absent", "skips")}
+    words = {**base, **words, "expect": {**known, **own, **added}}
     words["setup"] = words.get("setup", "") + words.pop("also", "")
     return words
 

@@ -6,6 +6,7 @@
 const struct features complete_machine = {
     .user_namespaces = true,
     .privileged = true,
+    .mounts = true,
     .proc = true,
     .seccomp = true,
     .landlock_abi = 3,

@@ -35,15 +35,15 @@ def run(*words):
     return support.result_of("exec", "--allow-degraded", *words)
 
 
-def take(tools, kind):
+def take(tools, kind, amount=96, *words):
     return run("--memory", "48m", *ROOMY, "--volume", f"{tools}:{tools}:ro", "--", f"{tools}/attack",
-               "take", kind, "96", "wait")
+               "take", kind, amount, *words)
 
 
 @pytest.mark.parametrize("kind", ["anonymous", "children", "file"] +
                          (["memory-files", "shared", "sysv", "pipes", "sockets"] if GROUP else []))
 def test_memory_ends_at_the_limit(tools, kind):
-    result = take(tools, kind)
+    result = take(tools, kind, 96, "wait")
     refused = re.search(r"NOT (ENOMEM|ENOBUFS)", result.get("stdout", ""))
     assert result["outcome"] == "memory_limit" or refused, result
     assert not GROUP or result["memory_used"] <= 48 * MIB
@@ -79,6 +79,16 @@ def test_output_ends_at_the_limit():
     assert result["stdout"] == "y\n" * 512 and result["stdout_truncated"]
 
 
+if GROUP:
+
+    def test_the_most_memory_and_processes_are_counted(tools):
+        result = take(tools, "children", 24)
+        assert result["stdout"].startswith("GOT "), result
+        assert 24 * MIB <= result["memory_used"] <= 48 * MIB
+        result = run("--", "sh", "-c", "for i in 1 2 3 4 5; do sleep 60 & done; exit 0")
+        assert result["metrics"]["peak_processes"] == 6 or EXPECT["tier"] == "process", result
+
+
 def test_what_is_below_every_limit_just_ends():
     result = run("--memory", "64m", "--pids", "20", "--cpu-time", "30s", "--", "sh", "-c", "echo fine")
     assert (result["outcome"], result["stdout"], result["explanation"]) == ("exited", "fine\n", None)
@@ -91,7 +101,7 @@ def groups():
 
 def test_no_control_group_of_a_run_is_left(tools):
     before = groups()
-    take(tools, "anonymous")
+    take(tools, "anonymous", 96, "wait")
     run("--", "true")
     assert groups() <= before
     assert not [entry for entry in pathlib.Path("/tmp").iterdir() if "sandbox-run" in entry.name]
