@@ -293,6 +293,8 @@ def main():
                   flush=True)
             if options.record:
                 record(outcome)
+            if not options.no_table and not options.k and not options.suite:
+                table.write([outcome])
     except KeyboardInterrupt:
         print("\ninterrupted")
         return 130
@@ -306,8 +308,6 @@ def main():
     runner.print_end(whole)
     print()
     print("\n".join(table.lines(outcomes)))
-    if not options.no_table and not options.k and not options.suite:
-        table.write(outcomes)
     return int(bool(whole.count(runner.FAILED)) or not whole.tests)
 
 
