@@ -213,7 +213,8 @@ class Ground:
             return support.leftovers()
         found = set()
         for own in self.groups:
-            for directory in [own, *(path for path in own.rglob("*") if path.is_dir())]:
+            # os.walk passes over what vanishes meanwhile, and begins with the group itself.
+            for directory in (pathlib.Path(path) for path, _, _ in os.walk(own)):
                 found.add(str(directory))
                 with contextlib.suppress(OSError):
                     found.update(f"process {pid}"

@@ -13,6 +13,7 @@ import shlex
 import signal
 import sys
 import time
+from pathlib import Path
 
 sys.dont_write_bytecode = True
 
@@ -24,6 +25,9 @@ from paths import HERE, LOGS, REPO  # noqa: E402
 
 def script(host, build, test_build, line):
     """What runs in the guest; programs are found under the names that the tests use."""
+    for folder in (build, test_build):
+        if folder and host.root != "this-machine" and REPO not in Path(folder).resolve().parents:
+            raise Failed(f"{host.name} sees no programs outside of {REPO}")
     return (f"export SBR_BUILD={shlex.quote(str(build or host.build))}\n"
             f"export SBR_TEST_BUILD={shlex.quote(str(test_build or host.test_build))}\n"
             f"export SBR_HOST={host.name} PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1\n"

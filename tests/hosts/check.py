@@ -162,7 +162,7 @@ class Matrix:
         choice += ["-k", self.options.k] if self.options.k else []
         choice += QUICK_WITHOUT if self.options.quick else []
         lines = [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
-        lines += ["""say() { printf '{"%s": %s}\\n' "$1" "$(tr -d '\\n')" >&9; }""",
+        lines += ["""say() { local text; text=$(tr -d '\\n'); printf '{"%s": %s}\\n' "$1" "${text:-{\\}}" >&9; }""",
                   "sandbox-run doctor --json | say doctor",
                   f"sandbox-run {shlex.join(HELLO)} | say run"]
         for name, paths in calls(self.options.suite or (QUICK if self.options.quick else host.tests)):

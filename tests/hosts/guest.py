@@ -181,12 +181,18 @@ class Guest:
                         yield "output", data
                         continue
                     *lines, pending = (pending + data).split(b"\n")
-                    for report in map(json.loads, lines):
+                    for report in map(self._parse, lines):
                         limit = silence_s
                         yield "report", report
                         if report.get("host") in ("end", "failed"):
                             yield "output", self._rest()
                             return
+
+    def _parse(self, line):
+        try:
+            return json.loads(line)
+        except ValueError as problem:
+            raise Dead(f"{self.host.name} sent what is no report: {line[:200]}") from problem
 
     def _read(self, connection):
         data = connection.recv(1 << 16)

@@ -19,7 +19,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define PATIENCE_US 150000
+#define PATIENCE_US 700000
 
 struct slot {
     long result;
