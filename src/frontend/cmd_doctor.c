@@ -134,12 +134,14 @@ static int doctor_run(struct options *o)
 {
     struct report report = { 0 };
     sbr_runtime runtime;
+    sbr_error ignored; /* the trial then says what is missing */
 
     probe_features(&runtime.features);
     cgroup_sweep(&runtime.features.cgroup);
     report.features = runtime.features;
     probe_by_trial(&report.features);
     report.n_findings = doctor_examine(&report.features, report.findings);
+    (void)cgroup_prepare(&runtime.features.cgroup, &ignored); /* as a run does */
     try_run(&runtime, &report.findings[report.n_findings]);
     report.works = report.findings[report.n_findings++].state == FOUND;
     if (o->json) {
