@@ -2,15 +2,25 @@
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/scope.h"
 #include "sandbox/confiner.h"
 
+/* A number after a name of /proc/PID/status. */
+static uint64_t status_number(const char *status, const char *name)
+{
+    const char *at = strstr(status, name);
+
+    return at ? strtoull(at + strlen(name), NULL, 10) : 0;
+}
+
 /* Tasks that the user of the run has already.  Only where there is no user namespace, in which the
- * count would start from nothing: RLIMIT_NPROC is about all of a user's. */
+ * count would start from nothing: RLIMIT_NPROC is about all of a user's.  Not by the owner of the
+ * directory: those of processes that cannot be dumped are root's. */
 static uint64_t tasks_of_user(int proc_fd)
 {
     int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -19,14 +29,13 @@ static uint64_t tasks_of_user(int proc_fd)
     uint64_t n = 0;
 
     while (dir && (entry = readdir(dir))) {
-        char path[32];
-        struct stat st;
+        char path[32], status[4096];
 
-        snprintf(path, sizeof(path), "%.16s/task", entry->d_name);
-        /* A directory's links: itself, its parent, and each task's. */
+        snprintf(path, sizeof(path), "%.16s/status", entry->d_name);
         if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
-            fstatat(proc_fd, path, &st, 0) == 0 && st.st_uid == getuid() && st.st_nlink > 2)
-            n += st.st_nlink - 2;
+            fd_read_small(proc_fd, path, status, sizeof(status)) > 0 &&
+            status_number(status, "\nUid:") == getuid())
+            n += status_number(status, "\nThreads:");
     }
     return n;
 }
