@@ -135,7 +135,9 @@ static int plan_volumes(struct plan *plan, const struct plan_input *in, sbr_erro
 
     for (size_t i = 0; i < req->n_volumes; i++) {
         struct plan_op bind = { .kind = OP_BIND,
-                                .flags = in->features->privileged && in->features->mounts ? OP_PASSED : 0,
+                                .flags = in->features->privileged && in->features->mounts
+                                             ? OP_PASSED
+                                             : 0,
                                 .from = req->volumes[i].source,
                                 .to = req->volumes[i].target + 1 };
 
