@@ -162,10 +162,11 @@ uint64_t cgroup_cpu_us(const struct cgroup *cg)
     return cg->controllers ? driver_of(cg)->cpu_us(cg) : 0;
 }
 
-/* The last task may still be on its way out when its parent is told; a moment later it is gone. */
+/* The last task may still be on its way out when its parent is told; a moment later it is gone.  Where
+ * there is no pid namespace, init's end waits for nobody, and it may take a slow machine longer. */
 static void remove_leaf(const struct cgroup *cg, unsigned int slot)
 {
-    for (int attempt = 0; attempt < 100; attempt++) {
+    for (int attempt = 0; attempt < 5000; attempt++) {
         struct timespec moment = { .tv_nsec = 200000 };
 
         if (unlinkat(cg->parent_fd[slot], cg->name, AT_REMOVEDIR) == 0 || errno != EBUSY)
