@@ -108,6 +108,9 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err);
 /* JSON text with languages, policies and features; the caller frees it.  NULL without memory. */
 char *sbr_runtime_describe(const sbr_runtime *rt);
 void sbr_runtime_close(sbr_runtime *rt);
+/* Reads a language of your own (docs/languages.md).  It hides one of the same name, for every runtime of the
+ * process and as long as it lives.  Before any run, and not from two threads at once. */
+int sbr_language_add_file(const char *path, sbr_error *err);
 
 /* `language` is a name or an alias, or NULL for a plain command (sbr_request_set_argv).
  * `policy` is the name of a shipped policy, or NULL for "default". */
@@ -121,6 +124,10 @@ int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len);
 int sbr_request_set_argv(sbr_request *req, const char *const *argv);
 int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
+/* A package that the program needs, NAME or NAME@VERSION: installed in a sandbox of its own, once. */
+int sbr_request_add_dependency(sbr_request *req, const char *name);
+/* Compile or check the program, but do not run it. */
+int sbr_request_set_check(sbr_request *req, int check);
 /* Run even when some isolation cannot be set up; the result then says what was missing. */
 int sbr_request_allow_degraded(sbr_request *req, int allow);
 void sbr_request_free(sbr_request *req);

@@ -91,6 +91,16 @@ int buf_printf(struct buf *b, const char *fmt, ...)
     return 0;
 }
 
+void buf_drop(struct buf *b, size_t len)
+{
+    if (len > b->len)
+        len = b->len;
+    if (len == 0)
+        return;
+    b->len -= len;
+    memmove(b->data, b->data + len, b->len + 1);
+}
+
 char *buf_take(struct buf *b, size_t *ret_len)
 {
     char *data;

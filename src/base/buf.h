@@ -22,6 +22,8 @@ int buf_add(struct buf *b, const void *data, size_t len);
 char *buf_extend(struct buf *b, size_t len);
 int buf_add_text(struct buf *b, const char *text);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* Takes the first `len` bytes away. */
+void buf_drop(struct buf *b, size_t len);
 /* The caller owns the bytes afterwards; the buffer is empty again.  Never NULL unless failed. */
 char *buf_take(struct buf *b, size_t *ret_len);
 

@@ -11,4 +11,7 @@ int command_policies(FILE *out, const char *arch, char *const *paths, sbr_error 
 /* language_table[] from languages/; the same for every architecture, so `arch` is NULL. */
 int command_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
+/* template_table[] from templates/; `arch` is NULL. */
+int command_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+
 #endif

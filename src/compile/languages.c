@@ -1,9 +1,10 @@
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "compile/c_text.h"
 #include "compile/commands.h"
-#include "compile/language_file.h"
+#include "plan/language_file.h"
 
 #define LANGUAGES_MAX 256
 #define WORDS_MAX 8192
@@ -16,7 +17,7 @@ struct word {
 };
 
 struct entry {
-    struct language_file *file;
+    struct language *file;
 };
 
 struct languages {
@@ -44,24 +45,23 @@ static int languages_claim(struct languages *all, struct word word, sbr_error *e
     return 0;
 }
 
-static int languages_claim_all(struct languages *all, const struct language_file *l,
-                               const char *path, sbr_error *err)
+static int languages_claim_all(struct languages *all, const struct language *l, const char *path,
+                               sbr_error *err)
 {
     static const char name[] = "name", extension[] = "extension", interpreter[] = "interpreter";
     const struct {
         const char *kind;
-        char *const *entries;
-        unsigned n;
+        struct words words;
     } lists[] = {
-        { name, &l->name, 1 },
-        { name, l->aliases, l->aliases_count },
-        { extension, l->extensions, l->extensions_count },
-        { interpreter, l->shebangs, l->shebangs_count },
+        { name, { (const char **)&l->name, 1 } },
+        { name, l->aliases },
+        { extension, l->extensions },
+        { interpreter, l->shebangs },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(lists); i++) {
-        for (unsigned j = 0; j < lists[i].n; j++) {
-            struct word word = { lists[i].kind, lists[i].entries[j], path };
+        for (unsigned int j = 0; j < lists[i].words.n; j++) {
+            struct word word = { lists[i].kind, lists[i].words.at[j], path };
             int r = languages_claim(all, word, err);
 
             if (r < 0)
@@ -74,7 +74,7 @@ static int languages_claim_all(struct languages *all, const struct language_file
 static int languages_load(struct languages *all, char *const *paths, sbr_error *err)
 {
     for (; *paths; paths++) {
-        struct language_file *file;
+        struct language *file;
         int r;
 
         if (all->len == LANGUAGES_MAX)
@@ -98,44 +98,107 @@ static int by_name(const void *a, const void *b)
     return strcmp(left->file->name, right->file->name);
 }
 
-static void write_list(FILE *out, const char *field, char *const *entries, unsigned n)
+/* Where the name of a member is not that of the field, and what a list of mappings is made of. */
+static const struct {
+    const char *field, *member, *type;
+} odd_fields[] = {
+    { "stdin", "stdin_text", NULL },
+    { "stdout", "stdout_text", NULL },
+    { "exit", "exit_code", NULL },
+    { "manifests", "manifests", "struct manifest" },
+    { "frames", "frames", "struct frame_rule" },
+    { "errors", "errors", "struct error_rule" },
+};
+
+static const char *member_of(const char *field, const char **ret_type)
 {
-    fprintf(out, "    .%s = (const char *const[]){ ", field);
-    for (unsigned i = 0; i < n; i++) {
-        c_text_string(out, entries[i]);
+    *ret_type = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(odd_fields); i++) {
+        if (strcmp(odd_fields[i].field, field) == 0) {
+            *ret_type = odd_fields[i].type;
+            return odd_fields[i].member;
+        }
+    }
+    return field;
+}
+
+static void write_words(FILE *out, const struct words *words)
+{
+    fputs("{ (const char *[]){ ", out);
+    for (unsigned int i = 0; i < words->n; i++) {
+        c_text_string(out, words->at[i]);
         fputs(", ", out);
     }
-    fputs("NULL },\n", out);
+    fprintf(out, "NULL }, %u },\n", words->n);
 }
 
-static void write_text(FILE *out, const char *field, const char *text)
+static void write_fields(FILE *out, const cyaml_schema_field_t *fields, const char *data);
+
+/* A list of mappings and, behind it, their number. */
+static void write_rules(FILE *out, const char *member, const char *type,
+                        const cyaml_schema_field_t *field, const char *data)
 {
-    fprintf(out, "    .%s = ", field);
-    c_text_string(out, text);
-    fputs(",\n", out);
+    const char *entries = *(const char *const *)(data + field->data_offset);
+    unsigned int n = *(const unsigned int *)(data + field->count_offset);
+    const cyaml_schema_value_t *entry = field->value.sequence.entry;
+
+    fprintf(out, ".n_%s = %u,\n", member, n);
+    if (n == 0)
+        return;
+    fprintf(out, ".%s = (%s[]){\n", member, type);
+    for (unsigned int i = 0; i < n; i++) {
+        fputs("{\n", out);
+        write_fields(out, entry->mapping.fields, entries + (size_t)i * entry->data_size);
+        fputs("},\n", out);
+    }
+    fputs("},\n", out);
 }
 
-static void write_language(FILE *out, size_t index, const struct language_file *l)
+static void write_field(FILE *out, const cyaml_schema_field_t *field, const char *data)
 {
-    const struct selftest_part *test = &l->selftest;
+    const char *at = data + field->data_offset, *type;
+    const char *member = member_of(field->key, &type);
 
+    if (field->value.type == CYAML_SEQUENCE && type) {
+        write_rules(out, member, type, field, data);
+        return;
+    }
+    fprintf(out, ".%s = ", member);
+    switch (field->value.type) {
+    case CYAML_STRING:
+        c_text_string(out, *(const char *const *)at);
+        fputs(",\n", out);
+        break;
+    case CYAML_SEQUENCE:
+        write_words(out, (const struct words *)at);
+        break;
+    case CYAML_MAPPING:
+        fputs("{\n", out);
+        write_fields(out, field->value.mapping.fields, at);
+        fputs("},\n", out);
+        break;
+    case CYAML_BOOL:
+        fprintf(out, "%s,\n", *(const bool *)at ? "true" : "false");
+        break;
+    default:
+        fprintf(out, "%d,\n", *(const int *)at);
+    }
+}
+
+static void write_fields(FILE *out, const cyaml_schema_field_t *fields, const char *data)
+{
+    for (; fields->key; fields++)
+        write_field(out, fields, data);
+}
+
+static void write_language(FILE *out, size_t index, const struct language *l)
+{
     /* The number keeps identifiers apart whatever characters the names have. */
     fprintf(out, "\nstatic const struct language language_%zu = {\n", index);
-    write_text(out, "name", l->name);
-    write_text(out, "about", l->about);
-    write_list(out, "aliases", l->aliases, l->aliases_count);
-    write_list(out, "extensions", l->extensions, l->extensions_count);
-    write_list(out, "shebangs", l->shebangs, l->shebangs_count);
-    write_list(out, "mains", l->mains, l->mains_count);
-    write_list(out, "binaries", l->binaries, l->binaries_count);
-    write_text(out, "package", l->package);
-    write_text(out, "source", l->source);
-    write_list(out, "run", l->run, l->run_count);
-    write_list(out, "env", l->env, l->env_count);
-    write_text(out, "selftest.code", test->code);
-    write_text(out, "selftest.stdin_text", test->stdin_text);
-    write_text(out, "selftest.stdout_text", test->stdout_text);
-    fprintf(out, "    .selftest.exit_code = %d,\n};\n", test->exit_code);
+    write_fields(out, language_schema.mapping.fields, (const char *)l);
+    fputs(".driver_texts = ", out);
+    write_words(out, &l->driver_texts);
+    fputs("};\n", out);
 }
 
 static void languages_write(const struct languages *all, FILE *out)

@@ -1,4 +1,5 @@
-/* sandbox-run-compile: turns policies/ and languages/ into C tables while the project is built.
+/* sandbox-run-compile: turns policies/, languages/ and templates/ into C tables while the project is
+ * built.
  *
  *   Should:  refuse everything it does not fully understand, in one sentence with file and line.
  *   Mustn't: leave an output behind when it fails; run on the machines that use the result. */
@@ -21,6 +22,7 @@ struct command {
 static const struct command commands[] = {
     { "policies", "ARCH OUT.c FILE.yaml...", true, command_policies },
     { "languages", "OUT.c FILE.yaml...", false, command_languages },
+    { "templates", "OUT.c LANGUAGE/NAME.EXTENSION.in...", false, command_templates },
 };
 
 static int usage(void)

@@ -3,9 +3,9 @@
 #define COMPILE_POLICY_FILE_H
 #include <stdint.h>
 
+#include "base/document.h"
 #include "base/err.h"
 #include "compile/calls.h"
-#include "compile/document.h"
 #include "plan/policy.h"
 
 /* How a system call is answered: an errno, or one of these.  Zero is neither, so that a field that

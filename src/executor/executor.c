@@ -1,169 +1,302 @@
 #include "executor/executor.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/text.h"
+#include "base/scope.h"
+#include "executor/stages.h"
+#include "plan/diagnose.h"
 
-/* Paths are real programs, written down in the language's file: a version manager's shim on PATH
- * would cost ten times the start-up and is not visible inside. */
-const char *executor_locate(const struct language *language)
+/* The slot of the loop that the monitor leaves free, and how often a layer that somebody else makes is looked
+ * for. */
+#define TIMER_RETRY 5
+#define RETRY_US 50000
+
+static void job_go_on(sbr_job *job);
+
+static bool job_is_over(const sbr_job *job)
 {
-    for (const char *const *path = language->binaries; *path; path++)
-        if (access(*path, X_OK) == 0)
-            return *path;
-    return NULL;
+    return job->result || job->failure.code;
 }
 
-static int unknown_language(const char *name, sbr_error *err)
+static void job_fail(sbr_job *job, const sbr_error *err)
 {
-    const char *names[64];
-    const char *near;
-    size_t n = 0;
+    stages_drop(&job->now);
+    if (!job->failure.code)
+        job->failure = *err;
+}
 
-    while (n < ARRAY_LEN(names) && language_table[n]) {
-        names[n] = language_table[n]->name;
-        n++;
+static void retry_due(void *context, uint32_t events)
+{
+    (void)events;
+    if (!job_is_over(context))
+        job_go_on(context);
+}
+
+static void wake(void *context, uint32_t events)
+{
+    (void)context;
+    (void)events;
+}
+
+static void cancel_wanted(void *context, uint32_t events)
+{
+    sbr_job *job = context;
+    uint64_t count;
+
+    (void)events;
+    if (read(job->cancel_fd, &count, sizeof(count)) != (ssize_t)sizeof(count))
+        return;
+    job->cancelled = true;
+    if (job->now.watching)
+        monitor_cancel(&job->now.monitor);
+    else if (!job_is_over(job))
+        job_go_on(job);
+}
+
+/* What went before belongs to the result. */
+static void adopt_stages(sbr_job *job, sbr_result *result)
+{
+    memcpy(result->before, job->done, sizeof(result->before));
+    result->n_before = job->n_done;
+    result->cached = job->cached;
+    job->n_done = 0;
+    job->result = result;
+}
+
+/* The result of a job whose program did not run, because of what the last stage says. */
+static void end_without_run(sbr_job *job, enum sbr_verdict verdict)
+{
+    const sbr_result *last = job->n_done ? job->done[job->n_done - 1] : NULL;
+    sbr_result *result = calloc(1, sizeof(*result));
+    sbr_error err;
+
+    if (!result || encode_random_id(result->id) < 0) {
+        free(result);
+        err_set_oom(&err, "result");
+        job_fail(job, &err);
+        return;
     }
-    near = text_nearest(name, names, n);
-    return err_set(err, SBR_E_NOT_FOUND, "language",
-                   "there is no language '%.60s'%s%s%s; `sandbox-run doctor` lists them", name,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+    result->verdict = verdict;
+    result->exit_code = -1;
+    result->startup = "cold";
+    result->stage = "run";
+    result->limits = job->req->limits;
+    if (last) {
+        result->exit_code = last->exit_code;
+        result->signal = last->signal;
+        result->limits = last->limits;
+        result->isolation = last->isolation;
+        if (verdict == SBR_COMPILE_FAILED && last->explanation[0])
+            snprintf(result->explanation, sizeof(result->explanation), "stage %s: %.200s",
+                     last->stage, last->explanation);
+        else if (verdict == SBR_COMPILE_FAILED)
+            snprintf(result->explanation, sizeof(result->explanation),
+                     "stage %s ended with exit code %d", last->stage, last->exit_code);
+    }
+    adopt_stages(job, result);
+    result_complete(result);
 }
 
-static int resolve_language(const sbr_request *req, struct plan_input *in, sbr_error *err)
+static const char *main_file(const sbr_job *job)
 {
-    if (!req->language)
-        return 0;
-    in->language = language_find(req->language);
-    if (!in->language)
-        return unknown_language(req->language, err);
-    in->binary = executor_locate(in->language);
-    if (!in->binary)
-        return err_set(err, SBR_E_NOT_FOUND, "language",
-                       "%s is not installed; `apt-get install %s` brings it", in->language->name,
-                       in->language->package);
-    return 0;
+    if (job->req->code)
+        return job->language->source;
+    return job->req->n_files ? job->req->files[0].path : NULL;
 }
 
-static int resolve_policy(const sbr_request *req, struct plan_input *in, sbr_error *err)
+static struct diagnosis *diagnose_text(const sbr_job *job, const char *text, size_t len)
 {
-    char names[200] = "";
-    size_t used = 0;
+    struct diagnose_input in = { .language = job->language,
+                                 .text = text,
+                                 .len = len,
+                                 .request = job->req,
+                                 .work = INSIDE_WORK,
+                                 .main_file = main_file(job),
+                                 .code_line = job->req->code_line,
+                                 .code_lines = job->req->code_lines };
 
-    in->policy = policy_find(req->policy);
-    if (in->policy)
-        return 0;
-    for (size_t i = 0; policy_table[i] && used < sizeof(names); i++)
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
-                                 policy_table[i]->name);
-    return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no policy '%.60s'; choose one of: %s",
-                   req->policy, names);
+    return text && len ? diagnose(&in) : NULL;
 }
 
-/* A build with test hooks can be told to leave a mechanism out or to fail in a step. */
-static void read_test_hooks(struct plan_input *in)
+/* Compilers speak on either stream, programs on stderr. */
+static void add_diagnosis(const sbr_job *job, sbr_result *result)
 {
-#ifdef SBR_TEST_HOOKS
-    in->test_without = getenv("SANDBOX_RUN_TEST_WITHOUT");
-    in->test_fail = getenv("SANDBOX_RUN_TEST_FAIL");
-    in->test_writable = getenv("SANDBOX_RUN_TEST_WRITABLE");
-#else
-    (void)in;
-#endif
+    const sbr_result *said = result;
+
+    if (!job->language || result_success(result) || result->verdict == SBR_CANCELLED)
+        return;
+    if (!result->ran)
+        said = result->n_before ? result->before[result->n_before - 1] : NULL;
+    if (!said)
+        return;
+    result->diagnosis = said->err.data ? diagnose_text(job, said->err.data, said->err.len)
+                                       : diagnose_text(job, said->err.tail, said->err.tail_len);
+    if (!result->diagnosis && !result->ran)
+        result->diagnosis = diagnose_text(job, said->out.data, said->out.len);
 }
 
-#define PLACE_PREFIX "sandbox-run-"
-
-/* A name that nothing has: only a run without a private root makes the directory. */
-static int name_place(char *place, size_t size, sbr_error *err)
+/* A language that cannot be made ready is no fault of the program's. */
+static void fail_prepare(sbr_job *job, const sbr_result *result)
 {
-    const char *dir = getenv("TMPDIR");
-    char id[ENCODE_ID_SIZE];
-    int n;
+    size_t len = result->err.len < 160 ? result->err.len : 160;
+    sbr_error err;
 
-    if (encode_random_id(id) < 0)
-        return err_set_errno(err, "plan", "cannot choose a name");
-    n = snprintf(place, size, "%s/" PLACE_PREFIX "%s", dir && dir[0] == '/' ? dir : "/tmp", id);
-    if (n < 0 || (size_t)n >= size)
-        return err_set(err, SBR_E_INVALID, "plan", "the path in TMPDIR is too long; shorten it");
-    return 0;
+    while (len > 0 && result->err.data[result->err.len - 1] == '\n' && len == result->err.len)
+        len--;
+    err_set(&err, SBR_E_UNSUPPORTED, "prepare", "cannot make %s ready: %s%.*s", job->language->name,
+            result->explanation[0] ? result->explanation : "", (int)len,
+            result->err.data && len ? result->err.data + (result->err.len - len) : "");
+    err.message[strcspn(err.message, "\n")] = '\0';
+    job_fail(job, &err);
 }
 
-static int plan_for(const struct features *features, const sbr_request *req, struct plan **ret,
-                    sbr_error *err)
+/* A stage is over: the next one, or the end. */
+static void stage_ended(sbr_job *job)
 {
-    char place[REQUEST_MAX_PATH];
-    struct plan_input in = { .request = req, .features = features, .place = place };
+    enum stage stage = job->now.stage;
+    sbr_result *result = NULL;
+    sbr_error err;
 
-    read_test_hooks(&in);
-    if (resolve_language(req, &in, err) < 0 || resolve_policy(req, &in, err) < 0)
-        return err->code;
-    if (!features->user_namespaces && name_place(place, sizeof(place), err) < 0)
-        return err->code;
-    return planner_make(&in, ret, err);
+    if (stages_end(job, &result, &err) < 0) {
+        job_fail(job, &err);
+        return;
+    }
+    if (stage == STAGE_RUN) {
+        adopt_stages(job, result);
+        return;
+    }
+    if (stage == STAGE_PREPARE && !result_success(result) && !job->cancelled) {
+        fail_prepare(job, result);
+        result_free(result);
+        return;
+    }
+    job->done[job->n_done++] = result;
+    if (!result_success(result) && !job->cancelled)
+        end_without_run(job, SBR_COMPILE_FAILED);
+    else
+        job_go_on(job);
+}
+
+static void job_go_on(sbr_job *job)
+{
+    sbr_error err;
+    int r;
+
+    if (job->cancelled) {
+        end_without_run(job, SBR_CANCELLED);
+        return;
+    }
+    if (job->at == job->n_todo) {
+        end_without_run(job, SBR_EXITED);
+        return;
+    }
+    r = stages_next(job, &err);
+    if (r < 0)
+        job_fail(job, &err);
+    else if (r == 0)
+        loop_set_timer(&job->loop, TIMER_RETRY, clock_now_us() + RETRY_US, retry_due, job);
+}
+
+static void job_init(sbr_job *job, const sbr_runtime *rt, const sbr_request *req)
+{
+    job->rt = rt;
+    job->req = req;
+    job->cancel_fd = job->loop.epoll_fd = job->loop.timer_fd = -1;
+    job->now.lock_fd = job->now.box.init.pidfd = -1;
 }
 
 int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
 {
-    return plan_for(&rt->features, req, ret, err);
+    sbr_job *job = calloc(1, sizeof(*job));
+    int r;
+
+    if (!job)
+        return err_set_oom(err, "executor");
+    job_init(job, rt, req);
+    job->now.limits = req->limits;
+    r = stages_resolve(job, err);
+    if (r == 0 && job->language)
+        r = needs_expand(&job->language->needs, &job->now.needs, err);
+    /* Named, not made: a plan starts nothing. */
+    if (r == 0 && job->language && job->language->compile.run.n)
+        snprintf(job->layers[LAYER_BUILD].path, sizeof(job->layers[0].path), "%s",
+                 "/made-by-the-compile-stage");
+    if (r == 0 && job->language && job->language->prepare.run.n)
+        snprintf(job->layers[LAYER_PREPARED].path, sizeof(job->layers[0].path), "%s",
+                 "/made-by-the-prepare-stage");
+    if (r == 0)
+        r = stages_plan(job, STAGE_RUN, &rt->features, ret, err);
+    executor_free(job);
+    return r;
 }
 
-static int start_planned(sbr_job *job, const struct features *features, const sbr_request *req,
-                         sbr_error *err)
+int executor_new(const sbr_runtime *rt, const sbr_request *req,
+                 const struct monitor_options *options, sbr_job **ret, sbr_error *err)
 {
-    plan_free(job->plan);
-    job->plan = NULL;
-    if (plan_for(features, req, &job->plan, err) < 0 || !job->plan)
+    sbr_job *job = calloc(1, sizeof(*job));
+
+    if (!job)
+        return err_set_oom(err, "executor");
+    job_init(job, rt, req);
+    job->options =
+        options ? *options
+                : (struct monitor_options){ .keep_output = true,
+                                            .stdin_data = req->stdin_data,
+                                            .stdin_len = req->stdin_data ? req->stdin_len : 0,
+                                            .stdin_fd = -1,
+                                            .started_us = clock_now_us() };
+    job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (job->cancel_fd < 0 || loop_init(&job->loop, err) < 0 ||
+        loop_add(&job->loop, job->cancel_fd, EPOLLIN, cancel_wanted, job) < 0) {
+        executor_free(job);
+        return err_set_errno(err, "executor", "cannot make an event loop");
+    }
+    *ret = job;
+    return 0;
+}
+
+static int begin(sbr_job *job, sbr_error *err)
+{
+    job_go_on(job);
+    if (job->failure.code) {
+        *err = job->failure;
         return err->code;
-    log_debug("plan", "isolation %s, %zu mount operations, %zu filter instructions",
-              tier_name(job->plan->isolation.tier), job->plan->n_ops, plan_filter_len(job->plan));
-    return sandbox_start(&job->box, job->plan, features, err);
+    }
+    if (job->result) /* nothing had to be done: whoever waits for the loop is to see that */
+        loop_set_timer(&job->loop, TIMER_RETRY, 1, wake, job);
+    return 0;
 }
 
-/* Whether a new user namespace is refused by a container's filter, a chroot or the like is known
- * only when it happens; then the run is planned again for a machine without. */
-static int start_anyhow(sbr_job *job, const sbr_runtime *rt, const sbr_request *req, sbr_error *err)
+int executor_begin(sbr_job *job, sbr_error *err)
 {
-    struct features without = rt->features;
-    int r = start_planned(job, &rt->features, req, err);
-
-    if (r != SBR_E_UNSUPPORTED || strcmp(err->stage, "namespaces") != 0 || !without.user_namespaces)
-        return r;
-    log_info("sandbox", "%s", err->message);
-    without.user_namespaces = false;
-    without.barrier = BARRIER_REFUSED;
-    return start_planned(job, &without, req, err);
+    return stages_decide(job, err) < 0 ? err->code : begin(job, err);
 }
 
-static int job_bring_up(sbr_job *job, const sbr_runtime *rt, const sbr_request *req,
-                        const struct monitor_options *options, sbr_error *err)
+int executor_begin_with(sbr_job *job, const struct language *language,
+                        const struct toolchain *toolchain, sbr_error *err)
 {
-    if (start_anyhow(job, rt, req, err) < 0)
-        return err->code;
-    log_debug("sandbox", "set-up goes on inside");
-    job->watching = true;
-    return monitor_start(&job->monitor, &job->box, job->plan, options, err);
+    job->language = language;
+    job->toolchain = *toolchain;
+    job->todo[job->n_todo++] = STAGE_RUN;
+    return begin(job, err);
 }
 
 int executor_start(const sbr_runtime *rt, const sbr_request *req,
                    const struct monitor_options *options, sbr_job **ret, sbr_error *err)
 {
-    struct monitor_options plain = { .keep_output = true,
-                                     .stdin_data = req->stdin_data,
-                                     .stdin_len = req->stdin_data ? req->stdin_len : 0,
-                                     .stdin_fd = -1,
-                                     .started_us = clock_now_us() };
-    sbr_job *job = calloc(1, sizeof(*job));
+    sbr_job *job;
 
-    if (!job)
-        return err_set_oom(err, "executor");
-    job->box.init.pidfd = -1;
-    if (job_bring_up(job, rt, req, options ? options : &plain, err) < 0) {
+    if (executor_new(rt, req, options, &job, err) < 0)
+        return err->code;
+    if (executor_begin(job, err) < 0) {
         executor_free(job);
         return err->code;
     }
@@ -171,23 +304,74 @@ int executor_start(const sbr_runtime *rt, const sbr_request *req,
     return 0;
 }
 
+/* At most one wait for each call, so that the caller can act when a stage is over. */
+int executor_turn(sbr_job *job, bool wait, sbr_error *err)
+{
+    if (job_is_over(job))
+        return 1;
+    if (loop_turn(&job->loop, wait) < 0)
+        return err_set_errno(err, "monitor", "cannot wait for events");
+    if (job->now.watching && monitor_is_over(&job->now.monitor))
+        stage_ended(job);
+    return job_is_over(job);
+}
+
+void executor_cancel(sbr_job *job)
+{
+    uint64_t one = 1;
+    ssize_t ignored = write(job->cancel_fd, &one, sizeof(one));
+
+    (void)ignored;
+}
+
+int executor_take_result(sbr_job *job, sbr_result **ret, sbr_error *err)
+{
+    if (!job->result) {
+        *err = job->failure;
+        return err->code;
+    }
+    add_diagnosis(job, job->result);
+    *ret = take_ptr(job->result);
+    return 0;
+}
+
+int executor_finish(sbr_job *job, sbr_result **ret, sbr_error *err)
+{
+    int r;
+
+    do
+        r = executor_turn(job, true, err);
+    while (r == 0);
+    return r < 0 ? r : executor_take_result(job, ret, err);
+}
+
 void executor_free(sbr_job *job)
 {
     if (!job)
         return;
-    if (job->watching) {
-        monitor_done(&job->monitor);
-        sandbox_end(&job->box);
-        sandbox_done(&job->box);
-    }
-    plan_free(job->plan);
+    stages_drop(&job->now);
+    for (size_t i = 0; i < job->n_done; i++)
+        result_free(job->done[i]);
+    result_free(job->result);
+    loop_done(&job->loop);
+    scope_close_fd(&job->cancel_fd);
     free(job);
 }
 
 void executor_leave(sbr_job *job)
 {
-    if (!job || !job->watching)
+    if (!job || !job->now.watching)
         return;
-    sandbox_end(&job->box);
-    janitor_free(job->box.janitor);
+    sandbox_end(&job->now.box);
+    janitor_free(job->now.box.janitor);
+    if (job->now.staged)
+        store_discard(&job->now.staging);
+}
+
+const char *executor_locate(const struct language *language)
+{
+    static __thread struct toolchain found;
+    sbr_error ignored;
+
+    return toolchain_find(language, NULL, &found, &ignored) == 0 ? found.binary : NULL;
 }

@@ -15,11 +15,13 @@
 #include "base/text.h"
 #include "frontend/help.h"
 #include "frontend/present.h"
+#include "frontend/user_languages.h"
 
 #define DESCRIPTORS_WANTED 256
 
-const struct command *const commands[] = { &cmd_run,        &cmd_exec, &cmd_plan, &cmd_doctor,
-                                           &cmd_completion, &cmd_help, NULL };
+const struct command *const commands[] = { &cmd_run,        &cmd_exec,  &cmd_plan,
+                                           &cmd_languages,  &cmd_cache, &cmd_doctor,
+                                           &cmd_completion, &cmd_help,  NULL };
 
 const struct command *command_find(const char *name)
 {
@@ -110,7 +112,7 @@ static int run_command(const struct command *command, char **whole, char **argv)
         status = 0;
     } else {
         open_log(&o);
-        status = command->run(&o);
+        status = user_languages(&o, &err) < 0 ? cli_fail(&o, &err) : command->run(&o);
     }
     status = check_stdout(&o, status);
     options_done(&o);

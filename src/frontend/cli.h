@@ -27,6 +27,8 @@ extern const struct command cmd_run;
 extern const struct command cmd_exec;
 extern const struct command cmd_plan;
 extern const struct command cmd_doctor;
+extern const struct command cmd_languages;
+extern const struct command cmd_cache;
 extern const struct command cmd_completion;
 extern const struct command cmd_help;
 

@@ -25,8 +25,8 @@ static void print_word(const struct command *command, const struct option_def *d
 
 static void print_language_words(void)
 {
-    for (size_t i = 0; language_table[i]; i++)
-        printf(" %s", language_table[i]->name);
+    for (size_t i = 0; language_at(i); i++)
+        printf(" %s", language_at(i)->name);
 }
 
 static void print_bash(void)

@@ -36,10 +36,8 @@ static void try_run(sbr_runtime *runtime, struct finding *finding)
         r = request_add_arg(req, "true", &err);
     if (r == 0)
         r = executor_start(runtime, req, NULL, &job, &err);
-    while (r == 0)
-        r = monitor_turn(&job->monitor, true, &err);
-    if (r > 0)
-        r = monitor_take_result(&job->monitor, &result, &err);
+    if (r == 0)
+        r = executor_finish(job, &result, &err);
     if (r < 0 || !result) {
         finding->state = MISSING;
         snprintf(finding->found, sizeof(finding->found), "%s", err.message);
@@ -75,11 +73,13 @@ static void print_finding(const struct finding *finding, const struct finding *b
 
 static void print_languages(void)
 {
-    for (size_t i = 0; language_table[i]; i++) {
-        const char *binary = executor_locate(language_table[i]);
+    const struct language *language;
 
-        printf("%-8s %-16s %s%s\n", binary ? "ok" : "missing", language_table[i]->name,
-               binary ? binary : "apt-get install ", binary ? "" : language_table[i]->package);
+    for (size_t i = 0; (language = language_at(i)); i++) {
+        const char *binary = executor_locate(language);
+
+        printf("%-8s %-16s %s%s\n", binary ? "ok" : "missing", language->name,
+               binary ? binary : "apt-get install ", binary ? "" : language->package);
     }
 }
 
@@ -104,11 +104,13 @@ static void put_findings(struct jsonw *j, const struct finding *findings, size_t
 static void put_languages(struct jsonw *j)
 {
     jsonw_open(j, "languages", '[');
-    for (size_t i = 0; language_table[i]; i++) {
+    const struct language *language;
+
+    for (size_t i = 0; (language = language_at(i)); i++) {
         jsonw_open(j, NULL, '{');
-        jsonw_text(j, "name", language_table[i]->name);
-        jsonw_text(j, "binary", executor_locate(language_table[i]));
-        jsonw_text(j, "package", language_table[i]->package);
+        jsonw_text(j, "name", language->name);
+        jsonw_text(j, "binary", executor_locate(language));
+        jsonw_text(j, "package", language->package);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');

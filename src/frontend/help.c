@@ -15,8 +15,8 @@ void help_version(void)
 static void print_languages(void)
 {
     printf("\nLanguages:");
-    for (size_t i = 0; language_table[i]; i++)
-        printf(" %s", language_table[i]->name);
+    for (size_t i = 0; language_at(i); i++)
+        printf(" %s", language_at(i)->name);
     printf("\n");
 }
 

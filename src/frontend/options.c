@@ -7,7 +7,8 @@
 #include "base/text.h"
 
 #define FOR_RUNS (FOR_RUN | FOR_EXEC | FOR_PLAN)
-#define FOR_ALL (FOR_RUNS | FOR_DOCTOR | FOR_OTHERS)
+#define FOR_REPORTS (FOR_DOCTOR | FOR_LANGUAGES | FOR_CACHE)
+#define FOR_ALL (FOR_RUNS | FOR_REPORTS | FOR_OTHERS)
 
 /* clang-format off */
 const struct option_def option_defs[N_PLAIN_OPTIONS] = {
@@ -15,6 +16,13 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_CODE,     'c', "code",     "TEXT",    "the program itself",                                   FOR_RUN | FOR_PLAN },
     { OPT_FILE,     'f', "file",     "FILE",    "a file of the program; the first is its main file",     FOR_RUN | FOR_PLAN },
     { OPT_REQUEST,  0,   "request",  "FILE",    "a whole request as JSON; - is stdin",                   FOR_RUN | FOR_PLAN },
+    { OPT_DEP,      'd', "dep",      "NAME[@VERSION]", "a package that the program needs; installed once, then kept", FOR_RUN | FOR_PLAN },
+    { OPT_CHECK,    0,   "check",    NULL,      "compile or check the program, but do not run it",       FOR_RUN },
+    { OPT_TEMPLATE, 0,   "template", "FILE",    "a harness around the program: a file, or a shipped one such as call", FOR_RUN },
+    { OPT_SET,      0,   "set",      "K=V",     "a value for the template",                              FOR_RUN },
+    { OPT_COMPILE_ARG, 0, "compile-arg", "ARG", "a further argument for the compiler",                   FOR_RUN },
+    { OPT_COMPILE_LIMIT, 0, "compile-limit", "K=V", "a limit of the compile stage, as in memory=4g",     FOR_RUN },
+    { OPT_LANGUAGE_FILE, 0, "language-file", "FILE", "a language of your own, or another form of one",   FOR_RUN | FOR_PLAN | FOR_LANGUAGES },
     { OPT_STDIN,    'i', "stdin",    "FILE",    "the program's stdin; - is ours (default)",              FOR_RUN | FOR_EXEC },
     { OPT_ENV,      'e', "env",      "K=V",     "a variable of the program's environment",               FOR_RUNS },
     { OPT_WORKDIR,  'w', "workdir",  "DIR",     "where the program starts, inside (default: /work)",     FOR_RUNS },
@@ -22,12 +30,16 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_POLICY,   0,   "policy",   "NAME",    "what the program may ask of the kernel: default, strict", FOR_RUNS },
     { OPT_REQUIRE,  0,   "require",  "TIER",    "least isolation: container (default), reduced, process", FOR_RUNS },
     { OPT_ALLOW_DEGRADED, 0, "allow-degraded", NULL, "run even when some isolation cannot be had",       FOR_RUNS },
-    { OPT_JSON,     'j', "json",     NULL,      "print one JSON object instead of the program's output", FOR_RUNS | FOR_DOCTOR },
+    { OPT_JSON,     'j', "json",     NULL,      "print one JSON object instead of the program's output", FOR_RUNS | FOR_REPORTS },
     { OPT_TEXT,     't', "text",     NULL,      "header and metrics around the output, as on a terminal", FOR_RUN | FOR_EXEC },
     { OPT_QUIET,    'q', "quiet",    NULL,      "the program's output and nothing of ours",              FOR_RUN | FOR_EXEC },
     { OPT_RAW,      0,   "raw",      NULL,      "let terminal control sequences through",                FOR_RUN | FOR_EXEC },
-    { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_RUNS | FOR_DOCTOR },
-    { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_RUNS | FOR_DOCTOR },
+    { OPT_NO_SELFTEST, 0, "no-selftest", NULL,  "run no selftests; show what earlier ones said",         FOR_LANGUAGES },
+    { OPT_FRESH,    0,   "fresh",    NULL,      "run the selftests again, whatever earlier ones said",   FOR_LANGUAGES },
+    { OPT_OLDER,    0,   "older",    "TIME",    "prune: what was not used for so long, as in 30d",       FOR_CACHE },
+    { OPT_MAX_SIZE, 0,   "max-size", "SIZE",    "prune: least recently used, until the rest is no more", FOR_CACHE },
+    { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_RUNS | FOR_REPORTS },
+    { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_RUNS | FOR_REPORTS },
     { OPT_HELP,     'h', "help",     NULL,      "this help",                                             FOR_ALL },
     { OPT_VERSION,  'V', "version",  NULL,      "the version",                                           FOR_ALL },
 };
@@ -83,14 +95,14 @@ static int unknown_option(const char *word, unsigned int command, sbr_error *err
                    near ? "; did you mean --" : "; see --help", near ? near : "", near ? "?" : "");
 }
 
-static int add_file(struct options *o, const char *path, sbr_error *err)
+static int add_to(const char ***list, size_t *n, const char *text, sbr_error *err)
 {
-    const char **grown = realloc(o->files, (o->n_files + 1) * sizeof(*grown));
+    const char **grown = realloc(*list, (*n + 1) * sizeof(*grown));
 
     if (!grown)
         return err_set_oom(err, "options");
-    o->files = grown;
-    grown[o->n_files++] = path;
+    *list = grown;
+    grown[(*n)++] = text;
     return 0;
 }
 
@@ -106,9 +118,28 @@ static int apply_value(struct options *o, int id, const char *value, sbr_error *
         o->code = value;
         return 0;
     case OPT_FILE:
-        return add_file(o, value, err);
+        return add_to(&o->files, &o->n_files, value, err);
     case OPT_REQUEST:
         o->request_path = value;
+        return 0;
+    case OPT_DEP:
+        return request_add_dep(o->request, value, err);
+    case OPT_TEMPLATE:
+        o->template = value;
+        return 0;
+    case OPT_SET:
+        return add_to(&o->sets, &o->n_sets, value, err);
+    case OPT_COMPILE_ARG:
+        return request_add_compile_arg(o->request, value, err);
+    case OPT_COMPILE_LIMIT:
+        return limits_set_pair(&o->request->compile_limits, value, err);
+    case OPT_LANGUAGE_FILE:
+        return add_to(&o->language_files, &o->n_language_files, value, err);
+    case OPT_OLDER:
+        o->older = value;
+        return 0;
+    case OPT_MAX_SIZE:
+        o->max_size = value;
         return 0;
     case OPT_STDIN:
         o->stdin_path = value;
@@ -132,9 +163,11 @@ static int apply_value(struct options *o, int id, const char *value, sbr_error *
 static void apply_switch(struct options *o, int id)
 {
     bool *const switches[N_PLAIN_OPTIONS] = {
-        [OPT_JSON] = &o->json,       [OPT_TEXT] = &o->text, [OPT_QUIET] = &o->quiet,
-        [OPT_RAW] = &o->raw,         [OPT_HELP] = &o->help, [OPT_NO_COLOR] = &o->no_color,
-        [OPT_VERSION] = &o->version,
+        [OPT_JSON] = &o->json,       [OPT_TEXT] = &o->text,
+        [OPT_QUIET] = &o->quiet,     [OPT_RAW] = &o->raw,
+        [OPT_HELP] = &o->help,       [OPT_NO_COLOR] = &o->no_color,
+        [OPT_VERSION] = &o->version, [OPT_NO_SELFTEST] = &o->no_selftest,
+        [OPT_FRESH] = &o->fresh,     [OPT_CHECK] = &o->request->check,
     };
 
     if (switches[id])
@@ -229,5 +262,7 @@ void options_done(struct options *o)
 {
     request_free(o->request);
     free(o->files);
+    free(o->sets);
+    free(o->language_files);
     free(o->positional);
 }

@@ -12,6 +12,13 @@ enum option_id {
     OPT_CODE,
     OPT_FILE,
     OPT_REQUEST,
+    OPT_DEP,
+    OPT_CHECK,
+    OPT_TEMPLATE,
+    OPT_SET,
+    OPT_COMPILE_ARG,
+    OPT_COMPILE_LIMIT,
+    OPT_LANGUAGE_FILE,
     OPT_STDIN,
     OPT_ENV,
     OPT_WORKDIR,
@@ -23,6 +30,10 @@ enum option_id {
     OPT_TEXT,
     OPT_QUIET,
     OPT_RAW,
+    OPT_NO_SELFTEST,
+    OPT_FRESH,
+    OPT_OLDER,
+    OPT_MAX_SIZE,
     OPT_NO_COLOR,
     OPT_VERBOSE,
     OPT_HELP,
@@ -39,7 +50,15 @@ struct option_def {
     unsigned int commands; /* bit per command that takes it */
 };
 
-enum command_bit { FOR_RUN = 1, FOR_EXEC = 2, FOR_PLAN = 4, FOR_DOCTOR = 8, FOR_OTHERS = 16 };
+enum command_bit {
+    FOR_RUN = 1,
+    FOR_EXEC = 2,
+    FOR_PLAN = 4,
+    FOR_DOCTOR = 8,
+    FOR_OTHERS = 16,
+    FOR_LANGUAGES = 32,
+    FOR_CACHE = 64
+};
 
 #define N_PLAIN_OPTIONS OPT_LIMIT
 extern const struct option_def option_defs[N_PLAIN_OPTIONS];
@@ -55,8 +74,15 @@ struct options {
     const char **files; /* --file, in order */
     size_t n_files;
     const char *request_path;
+    const char *template; /* a file, or the name of a shipped one */
+    const char **sets;    /* NAME=VALUE, in order                 */
+    size_t n_sets;
+    const char **language_files;
+    size_t n_language_files;
     const char *stdin_path;
     bool json, text, quiet, raw, no_color, help, version;
+    bool no_selftest, fresh;
+    const char *older, *max_size; /* of `cache prune` */
     int verbose;
     char **argv;       /* the whole command line */
     char **positional; /* before "--"  */

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frontend/terminal.h"
+
 #define RULE "\xe2\x94\x80\xe2\x94\x80" /* two box-drawing dashes */
 #define DOT " \xc2\xb7 "                /* a middle dot */
 
@@ -82,11 +84,83 @@ static void print_dropped(const char *name, const struct output *out, const sbr_
                 (unsigned long long)r->limits.value[SBR_OUTPUT_BYTES]);
 }
 
+void present_error(const sbr_error *err, const struct options *o)
+{
+    fprintf(stderr, "%ssandbox-run:%s %s: %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
+            err->stage, err->message);
+}
+
+/* What a stranger wrote, to stderr: without control sequences when that is a terminal. */
+static void write_foreign(const char *data, size_t len, const struct options *o)
+{
+    struct terminal_filter filter = { 0 };
+    struct buf clean;
+
+    if (len == 0)
+        return;
+    if (o->raw || !isatty(STDERR_FILENO)) {
+        fwrite(data, 1, len, stderr);
+    } else {
+        buf_init(&clean, 4 * len + 1024);
+        terminal_clean(&filter, data, len, &clean);
+        fwrite(clean.data ? clean.data : "", 1, clean.len, stderr);
+        buf_done(&clean);
+    }
+    if (data[len - 1] != '\n')
+        fputc('\n', stderr);
+}
+
+static void write_line(const char *title, const char *text, const struct options *o)
+{
+    if (!text)
+        return;
+    fprintf(stderr, "%s%s%s", paint(o, "\x1b[36m"), title, paint(o, "\x1b[0m"));
+    write_foreign(text, strlen(text), o);
+}
+
+/* The message itself was printed by whoever had it to say. */
+static void print_diagnosis(const struct diagnosis *d, const struct options *o)
+{
+    if (!d || (!d->context && !d->suggestion))
+        return;
+    if (d->file && d->line)
+        fprintf(stderr, "%sat%s %.200s:%u\n", paint(o, "\x1b[36m"), paint(o, "\x1b[0m"), d->file,
+                d->line);
+    if (d->context)
+        write_foreign(d->context, strlen(d->context), o);
+    write_line("hint ", d->suggestion, o);
+    write_line("see  ", d->suggestion ? d->link : NULL, o);
+}
+
+void present_stages(const sbr_result *result, const struct options *o)
+{
+    for (size_t i = 0; i < result->n_before; i++) {
+        const sbr_result *stage = result->before[i];
+
+        if (result_success(stage) && !o->verbose)
+            continue;
+        write_foreign(stage->out.data, stage->out.len, o);
+        write_foreign(stage->err.data, stage->err.len, o);
+    }
+}
+
+void present_stage(const char *name)
+{
+    static bool shown;
+
+    if (name)
+        fprintf(stderr, "\r\033[K%s ...", name);
+    else if (shown)
+        fputs("\r\033[K", stderr);
+    shown = name != NULL;
+}
+
 void present_result(const sbr_result *result, const struct options *o, bool full)
 {
     if (result->explanation[0])
         fprintf(stderr, "%ssandbox-run:%s %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
                 result->explanation);
+    print_diagnosis(result->diagnosis, o);
     print_dropped("stdout", &result->out, result, o);
     print_dropped("stderr", &result->err, result, o);
     for (size_t i = 0; full && i < result->isolation.n_missing; i++)
@@ -94,10 +168,4 @@ void present_result(const sbr_result *result, const struct options *o, bool full
                 result->isolation.missing[i]);
     if (full)
         print_metrics(result, o);
-}
-
-void present_error(const sbr_error *err, const struct options *o)
-{
-    fprintf(stderr, "%ssandbox-run:%s %s: %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
-            err->stage, err->message);
 }

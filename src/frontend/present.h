@@ -13,4 +13,9 @@ void present_header(const char *title, const struct options *o);
 void present_result(const sbr_result *result, const struct options *o, bool full);
 void present_error(const sbr_error *err, const struct options *o);
 
+/* What the stages before the program's own said: of the one that failed, or of all when asked for. */
+void present_stages(const sbr_result *result, const struct options *o);
+/* A line on the terminal that is wiped again; NULL wipes it. */
+void present_stage(const char *name);
+
 #endif

@@ -190,7 +190,7 @@ int source_load(struct options *o, struct source *source, sbr_error *err)
                        "give the program once: a file, --code or --request");
     if (load_program(o, source, word, err) < 0 ||
         load_extra_files(o, !word && !o->code && !o->request_path, err) < 0 ||
-        add_args(o, o->rest, err) < 0)
+        add_args(o, o->rest, err) < 0 || source_put_in_template(o, err) < 0)
         return err->code;
     make_title(o, source, word);
     return 0;

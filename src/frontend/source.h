@@ -22,4 +22,7 @@ int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *e
 /* A directory with a main file; used by source_load. */
 int source_load_directory(struct options *o, const char *path, sbr_error *err) must_check;
 
+/* Puts the program into the harness that was asked for, if any. */
+int source_put_in_template(struct options *o, sbr_error *err) must_check;
+
 #endif

@@ -2,6 +2,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,30 +92,66 @@ static int add_tree(sbr_request *req, const struct place *place, sbr_error *err)
     return 0;
 }
 
-static size_t find_file(const sbr_request *req, const char *path)
+/* The first in the order of names, whatever order the directory has. */
+static size_t find_file(const sbr_request *req, const char *pattern)
 {
-    size_t i = 0;
+    size_t best = req->n_files;
 
-    while (i < req->n_files && strcmp(req->files[i].path, path) != 0)
-        i++;
-    return i;
+    for (size_t i = 0; i < req->n_files; i++)
+        if (fnmatch(pattern, req->files[i].path, FNM_PATHNAME) == 0 &&
+            (best == req->n_files || strcmp(req->files[i].path, req->files[best].path) < 0))
+            best = i;
+    return best;
+}
+
+/* The only file in the language, when none has a name that says more. */
+static size_t find_only(const sbr_request *req, const struct language *language)
+{
+    size_t found = req->n_files;
+
+    for (size_t i = 0; i < req->n_files; i++) {
+        if (language_for_extension(req->files[i].path) != language)
+            continue;
+        if (found < req->n_files)
+            return req->n_files;
+        found = i;
+    }
+    return found;
 }
 
 /* The main file comes first: that is what makes it the program. */
+static bool put_first(sbr_request *req, size_t at)
+{
+    struct request_file main_file;
+
+    if (at >= req->n_files)
+        return false;
+    main_file = req->files[at];
+    req->files[at] = req->files[0];
+    req->files[0] = main_file;
+    return true;
+}
+
 static bool put_main_first(sbr_request *req, const struct language *language)
 {
-    for (const char *const *name = language->mains; *name; name++) {
-        size_t at = find_file(req, *name);
-
-        if (at < req->n_files) {
-            struct request_file main_file = req->files[at];
-
-            req->files[at] = req->files[0];
-            req->files[0] = main_file;
+    for (unsigned int i = 0; i < language->mains.n; i++)
+        if (put_first(req, find_file(req, language->mains.at[i])))
             return true;
-        }
-    }
     return false;
+}
+
+/* By a telling name in any language, else the only program that is there. */
+static const struct language *detect(sbr_request *req)
+{
+    const struct language *language;
+
+    for (size_t i = 0; (language = language_at(i)); i++)
+        if (put_main_first(req, language))
+            return language;
+    for (size_t i = 0; (language = language_at(i)); i++)
+        if (put_first(req, find_only(req, language)))
+            return language;
+    return NULL;
 }
 
 int source_load_directory(struct options *o, const char *path, sbr_error *err)
@@ -127,14 +164,14 @@ int source_load_directory(struct options *o, const char *path, sbr_error *err)
         return err_set_errno(err, "program", "cannot read the directory '%.200s'", path);
     if (add_tree(o->request, &top, err) < 0)
         return err->code;
-    if (language && put_main_first(o->request, language))
+    if (language && (put_main_first(o->request, language) ||
+                     put_first(o->request, find_only(o->request, language))))
         return request_set_text(&o->request->language, o->lang, err);
-    for (size_t i = 0; !o->lang && language_table[i]; i++)
-        if (put_main_first(o->request, language_table[i]))
-            return request_set_text(&o->request->language, language_table[i]->name, err);
+    if (!o->lang && (language = detect(o->request)))
+        return request_set_text(&o->request->language, language->name, err);
     if (o->lang && !language) /* the planner says what is wrong with the name */
         return request_set_text(&o->request->language, o->lang, err);
     return err_set(err, SBR_E_INVALID, "program",
                    "'%.200s' has no main file such as %s; name it with --file", path,
-                   language ? language->mains[0] : "main.py");
+                   language && language->mains.n ? language->mains.at[0] : "main.py");
 }

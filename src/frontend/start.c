@@ -46,7 +46,7 @@ static void signal_came(void *context, uint32_t events)
         return;
     if (!front->signal)
         front->signal = number;
-    monitor_cancel(&front->job->monitor);
+    executor_cancel(front->job);
 }
 
 /* Signals become events: no handler ever runs. */
@@ -146,6 +146,7 @@ static int present(const struct front *front, const sbr_result *result, sbr_erro
 
     if (o->json)
         return print_json(result, err);
+    present_stages(result, o);
     if (!o->quiet && (front->decorated || isatty(STDERR_FILENO)))
         present_result(result, o, front->decorated);
     return 0;
@@ -162,22 +163,31 @@ static void forget_readers(void *context, uint32_t events)
 
 static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
 {
-    struct monitor *m = front->job ? &front->job->monitor : NULL;
+    sbr_job *job = front->job;
     uint64_t grace_us = front->o->request->limits.value[SBR_GRACE_MS] * 1000 + 1;
     bool waiting = false;
     int r;
 
-    if (!m || loop_add(&m->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
-        return err_set_errno(err, "signals", "cannot watch for signals");
     do {
-        r = monitor_turn(m, true, err);
+        r = executor_turn(job, true, err);
         /* Told to end, only readers are waited for: as long as the program would have had. */
-        if (r == 0 && m->state == DONE && front->signal && !waiting) {
+        if (r == 0 && job->now.watching && job->now.monitor.state == DONE && front->signal &&
+            !waiting) {
             waiting = true;
-            loop_set_timer(&m->loop, 0, clock_now_us() + grace_us, forget_readers, front);
+            loop_set_timer(&job->loop, 0, clock_now_us() + grace_us, forget_readers, front);
         }
     } while (r == 0);
-    return r < 0 ? r : monitor_take_result(m, ret, err);
+    present_stage(NULL);
+    return r < 0 ? r : executor_take_result(job, ret, err);
+}
+
+/* Stages before the program's own may take long: a line on a terminal says which. */
+static void stage_begins(void *context, enum stage stage)
+{
+    const struct front *front = context;
+
+    if (!front->o->quiet && !front->o->json && isatty(STDERR_FILENO))
+        present_stage(stage == STAGE_RUN ? NULL : stage_name(stage));
 }
 
 static int start_front(struct front *front, struct monitor_options *options, sbr_error *err)
@@ -200,7 +210,13 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
         options->stdin_data = o->request->stdin_data;
         options->stdin_len = o->request->stdin_len;
     }
-    return executor_start(&front->runtime, o->request, options, &front->job, err);
+    if (executor_new(&front->runtime, o->request, options, &front->job, err) < 0)
+        return err->code;
+    if (loop_add(&front->job->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
+        return err_set_errno(err, "signals", "cannot watch for signals");
+    front->job->on_stage = stage_begins;
+    front->job->on_stage_context = front;
+    return executor_begin(front->job, err);
 }
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)

@@ -22,6 +22,7 @@
 
 #include "base/clock.h"
 #include "base/fd.h"
+#include "init/collect.h"
 #include "init/program.h"
 #include "init/report.h"
 #include "init/tree.h"
@@ -230,6 +231,10 @@ int main(void)
     end_rest(&init);
     report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);
+    if (init.in.plan->collect && state == REPORT_EXITED && init.report->wait_status == 0) {
+        init.report->state = REPORT_COLLECTING;
+        collect_tree(&init.in);
+    }
     if (init.in.plan->place)
         place_remove(init.in.plan->place);
     init.report->state = state;

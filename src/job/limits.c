@@ -121,6 +121,25 @@ int limits_set_text(struct limits *limits, enum sbr_limit which, const char *tex
     return set_checked(limits, which, value, text, err);
 }
 
+int limits_set_pair(struct limits *limits, const char *pair, sbr_error *err)
+{
+    size_t len = strcspn(pair, "=");
+
+    for (unsigned int i = 0; i < N_LIMITS && pair[len]; i++)
+        if (strlen(limit_defs[i].option) == len && !strncmp(limit_defs[i].option, pair, len))
+            return limits_set_text(limits, (enum sbr_limit)i, pair + len + 1, err);
+    return err_set(err, SBR_E_INVALID, "limits",
+                   "'%.60s' should be a limit and its value, as in timeout=60s or memory=2g", pair);
+}
+
+void limits_override(struct limits *limits, const struct limits *over)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (over->given & 1u << i)
+            limits->value[i] = over->value[i];
+    limits->given |= over->given;
+}
+
 int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *err)
 {
     const struct {

@@ -42,6 +42,10 @@ void limits_init(struct limits *limits);
 /* Both check the range of the table and say which option, which value and which range. */
 int limits_set(struct limits *limits, enum sbr_limit which, uint64_t value, sbr_error *err);
 int limits_set_text(struct limits *limits, enum sbr_limit which, const char *text, sbr_error *err);
+/* `pair` is OPTION=VALUE, as in timeout=60s. */
+int limits_set_pair(struct limits *limits, const char *pair, sbr_error *err);
+/* Puts what was given in `over` on top. */
+void limits_override(struct limits *limits, const struct limits *over);
 
 /* Refuses what was asked for beyond the machine, and lowers presets to fit. */
 int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *err) must_check;

@@ -1,5 +1,6 @@
 #include "job/request.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ int request_new(const char *language, const char *policy, sbr_request **ret, sbr
     if (!req)
         return err_set_oom(err, "request");
     limits_init(&req->limits);
+    limits_init(&req->compile_limits);
     req->require = TIER_CONTAINER;
     if (request_set_text(&req->language, language, err) < 0 ||
         request_set_text(&req->policy, policy, err) < 0) {
@@ -71,6 +73,8 @@ void request_free(sbr_request *req)
     free(req->volumes);
     string_list_done(&req->args);
     string_list_done(&req->env);
+    string_list_done(&req->deps);
+    string_list_done(&req->compile_args);
     free(req->language);
     free(req->policy);
     free(req->workdir);
@@ -174,6 +178,18 @@ static int set_bytes(char **field, const void *data, size_t len, const char *wha
     return 0;
 }
 
+int request_replace_file(sbr_request *req, size_t index, const void *data, size_t len,
+                         sbr_error *err)
+{
+    struct request_file *file = &req->files[index];
+
+    if (set_bytes(&file->data, data, len, "a file", err) < 0)
+        return err->code;
+    req->file_bytes += len - file->len;
+    file->len = len;
+    return 0;
+}
+
 int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err)
 {
     if (set_bytes(&req->code, code, len, "the program", err) < 0)
@@ -210,6 +226,32 @@ int request_add_arg(sbr_request *req, const char *arg, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "request", "a program takes at most %d arguments",
                        REQUEST_MAX_ARGS);
     return string_list_add(&req->args, arg, err);
+}
+
+/* What an installer is given as a word: never an option of its own, never a path. */
+int request_add_dep(sbr_request *req, const char *dep, sbr_error *err)
+{
+    size_t len = strlen(dep);
+
+    if (len == 0 || len > REQUEST_MAX_DEP || dep[0] == '-' || dep[0] == '.' || dep[0] == '/')
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the dependency '%.100s' is not NAME or NAME@VERSION", dep);
+    for (const char *p = dep; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("@/._-+:[],=<>~!^*", *p))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the dependency '%.100s' has a character that no package name has", dep);
+    if (req->deps.n >= REQUEST_MAX_DEPS)
+        return err_set(err, SBR_E_INVALID, "request", "a request has at most %d dependencies",
+                       REQUEST_MAX_DEPS);
+    return string_list_add(&req->deps, dep, err);
+}
+
+int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err)
+{
+    if (req->compile_args.n >= REQUEST_MAX_ARGS)
+        return err_set(err, SBR_E_INVALID, "request", "a compiler takes at most %d arguments",
+                       REQUEST_MAX_ARGS);
+    return string_list_add(&req->compile_args, arg, err);
 }
 
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err)
@@ -251,6 +293,12 @@ static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *
     for (size_t i = 0; i < over->env.n; i++)
         if (request_add_env(req, over->env.items[i], err) < 0)
             return err->code;
+    for (size_t i = 0; i < over->deps.n; i++)
+        if (request_add_dep(req, over->deps.items[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < over->compile_args.n; i++)
+        if (request_add_compile_arg(req, over->compile_args.items[i], err) < 0)
+            return err->code;
     for (size_t i = 0; i < over->n_volumes; i++) {
         scoped_free char *spec = NULL;
 
@@ -264,10 +312,9 @@ static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *
 
 int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
-    for (unsigned int i = 0; i < N_LIMITS; i++)
-        if (over->limits.given & 1u << i)
-            req->limits.value[i] = over->limits.value[i];
-    req->limits.given |= over->limits.given;
+    limits_override(&req->limits, &over->limits);
+    limits_override(&req->compile_limits, &over->compile_limits);
+    req->check |= over->check;
     if (over->require_given)
         request_set_require(req, over->require);
     if ((over->policy && request_set_text(&req->policy, over->policy, err) < 0) ||

@@ -20,6 +20,8 @@ int tier_from_name(const char *name, enum tier *ret, sbr_error *err) must_check;
 #define REQUEST_MAX_ARGS 4096
 #define REQUEST_MAX_ENV 1024
 #define REQUEST_MAX_VOLUMES 16
+#define REQUEST_MAX_DEPS 256
+#define REQUEST_MAX_DEP 200
 
 struct request_file {
     char *path; /* relative to the work directory, checked */
@@ -48,6 +50,12 @@ struct sbr_request {
     char *code; /* the program when it has no file of its own */
     size_t code_len;
     struct string_list args;
+    struct string_list deps;         /* NAME or NAME@VERSION                      */
+    struct string_list compile_args; /* further words for the compiler            */
+    struct limits compile_limits;    /* only what was given counts                */
+    bool check;                      /* compile or check, but do not run          */
+    unsigned int code_line,
+        code_lines;         /* where the user's code stands in a harness; 0: it is all */
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
@@ -64,10 +72,15 @@ void request_free(sbr_request *req);
 
 int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
                      sbr_error *err);
+/* Other content for a file that is there already. */
+int request_replace_file(sbr_request *req, size_t index, const void *data, size_t len,
+                         sbr_error *err);
 /* The program as text; the planner names the file as its language does. */
 int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err);
 int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err);
 int request_add_arg(sbr_request *req, const char *arg, sbr_error *err);
+int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
+int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
 /* `spec` is SRC:DST or SRC:DST:ro. */

@@ -166,73 +166,118 @@ static int read_files(sbr_request *req, const json_t *value, sbr_error *err)
     return 0;
 }
 
-static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
+typedef int add_text(sbr_request *req, const char *text, sbr_error *err);
+
+/* `field` is its name, then what it should be. */
+static int read_texts(sbr_request *req, const json_t *value, const char *const field[2],
+                      add_text *add, sbr_error *err)
 {
     const json_t *item;
     size_t i;
 
     if (!json_is_array(value))
-        return wrong_type("volumes", "an array of SRC:DST strings", err);
+        return wrong_type(field[0], field[1], err);
     json_array_foreach(value, i, item) {
         if (!plain_text(item))
-            return wrong_type("volumes", "an array of SRC:DST strings", err);
-        if (request_add_volume(req, plain_text(item), err) < 0)
+            return wrong_type(field[0], field[1], err);
+        if (add(req, plain_text(item), err) < 0)
             return err->code;
     }
     return 0;
 }
 
+static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "volumes", "an array of SRC:DST strings" };
+
+    return read_texts(req, value, field, request_add_volume, err);
+}
+
+static int read_deps(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "deps", "an array of NAME or NAME@VERSION strings" };
+
+    return read_texts(req, value, field, request_add_dep, err);
+}
+
+static int read_compile_args(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "compile_args", "an array of strings" };
+
+    return read_texts(req, value, field, request_add_compile_arg, err);
+}
+
 /* A limit by its option's name takes what the option takes: "30s", "512m", 1.5. */
-static int set_option_limit(sbr_request *req, enum sbr_limit which, const json_t *item,
+static int set_option_limit(struct limits *limits, enum sbr_limit which, const json_t *item,
                             sbr_error *err)
 {
     char text[48];
 
     if (plain_text(item))
-        return limits_set_text(&req->limits, which, plain_text(item), err);
+        return limits_set_text(limits, which, plain_text(item), err);
     if (!json_is_number(item))
         return wrong_type(limit_defs[which].option,
                           "a number or a text such as \"30s\" or \"512m\"", err);
     snprintf(text, sizeof(text), "%.15g", json_number_value(item));
-    return limits_set_text(&req->limits, which, text, err);
+    return limits_set_text(limits, which, text, err);
 }
 
 /* By its exact name it takes a whole number in the unit that the name says. */
-static int set_exact_limit(sbr_request *req, enum sbr_limit which, const json_t *item,
+static int set_exact_limit(struct limits *limits, enum sbr_limit which, const json_t *item,
                            sbr_error *err)
 {
     double value = json_number_value(item);
 
     if (json_is_integer(item) && json_integer_value(item) >= 0)
-        return limits_set(&req->limits, which, (uint64_t)json_integer_value(item), err);
+        return limits_set(limits, which, (uint64_t)json_integer_value(item), err);
     /* Some serialisers write every number with a point. */
     if (json_is_real(item) && value >= 0 && value < 0x1p63 && value == (double)(uint64_t)value)
-        return limits_set(&req->limits, which, (uint64_t)value, err);
+        return limits_set(limits, which, (uint64_t)value, err);
     return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
 }
 
-static int set_json_limit(sbr_request *req, const char *key, const json_t *item, sbr_error *err)
+static int set_json_limit(struct limits *limits, const char *key, const json_t *item,
+                          sbr_error *err)
 {
     for (unsigned int i = 0; i < N_LIMITS; i++) {
         if (!strcmp(key, limit_defs[i].option))
-            return set_option_limit(req, (enum sbr_limit)i, item, err);
+            return set_option_limit(limits, (enum sbr_limit)i, item, err);
         if (!strcmp(key, limit_defs[i].name))
-            return set_exact_limit(req, (enum sbr_limit)i, item, err);
+            return set_exact_limit(limits, (enum sbr_limit)i, item, err);
     }
     return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'", key);
 }
 
-static int read_limits(sbr_request *req, const json_t *value, sbr_error *err)
+static int read_limits_into(struct limits *limits, const char *field, const json_t *value,
+                            sbr_error *err)
 {
     const char *key;
     json_t *item;
 
     if (!json_is_object(value))
-        return wrong_type("limits", "an object", err);
+        return wrong_type(field, "an object", err);
     json_object_foreach((json_t *)value, key, item) {
-        if (set_json_limit(req, key, item, err) < 0)
+        if (set_json_limit(limits, key, item, err) < 0)
             return err->code;
     }
+    return 0;
+}
+
+static int read_limits(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_limits_into(&req->limits, "limits", value, err);
+}
+
+static int read_compile_limits(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_limits_into(&req->compile_limits, "compile_limits", value, err);
+}
+
+static int read_check(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_boolean(value))
+        return wrong_type("check", "true or false", err);
+    req->check = json_is_true(value);
     return 0;
 }
 
@@ -256,7 +301,11 @@ static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error 
 static const struct field fields[] = {
     { "allow_degraded", read_allow_degraded },
     { "args",           read_args           },
+    { "check",          read_check          },
     { "code",           read_code           },
+    { "compile_args",   read_compile_args   },
+    { "compile_limits", read_compile_limits },
+    { "deps",           read_deps           },
     { "env",            read_env            },
     { "files",          read_files          },
     { "language",       read_language       },

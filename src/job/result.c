@@ -87,5 +87,10 @@ void result_free(sbr_result *result)
         return;
     free(result->out.data);
     free(result->err.data);
+    free(result->out.tail);
+    free(result->err.tail);
+    for (size_t i = 0; i < result->n_before; i++)
+        result_free(result->before[i]);
+    diagnosis_free(result->diagnosis);
     free(result);
 }

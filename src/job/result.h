@@ -8,6 +8,7 @@
 
 #include "base/encode.h"
 #include "base/jsonw.h"
+#include "job/diagnosis.h"
 #include "job/limits.h"
 #include "job/request.h"
 
@@ -17,6 +18,8 @@ struct output {
     size_t len;
     uint64_t total; /* what the program wrote */
     bool truncated; /* total is more than what was kept or passed on */
+    char *tail;     /* the end of what was only passed on; may be NULL */
+    size_t tail_len;
 };
 
 struct usage {
@@ -46,6 +49,8 @@ struct isolation {
 void isolation_add_mechanism(struct isolation *isolation, const char *name);
 void isolation_add_missing(struct isolation *isolation, const char *name);
 
+#define RESULT_MAX_STAGES 5
+
 struct sbr_result {
     char id[ENCODE_ID_SIZE];
     enum sbr_verdict verdict;
@@ -56,9 +61,15 @@ struct sbr_result {
     struct usage usage;
     struct limits limits;
     struct isolation isolation;
-    const char *startup;      /* "cold"                                           */
-    char explanation[240];    /* one sentence when a limit or a rule ended the run */
-    struct sbr_report report; /* filled when the result is complete               */
+    const char *startup;   /* "cold"                                           */
+    char explanation[240]; /* one sentence when a limit or a rule ended the run */
+    const char *stage;     /* "run", "compile", ...                            */
+    struct sbr_result *before[RESULT_MAX_STAGES]; /* earlier stages, owned, in order */
+    size_t n_before;
+    bool ran;                    /* false: an earlier stage failed, or there was nothing to run */
+    bool cached;                 /* the compiled program was taken from the store             */
+    struct diagnosis *diagnosis; /* NULL: none */
+    struct sbr_report report;    /* filled when the result is complete               */
 };
 
 const char *verdict_name(enum sbr_verdict verdict);

@@ -104,6 +104,31 @@ static void put_verdict(struct jsonw *j, const sbr_result *r)
     put_usage(j, &r->usage);
 }
 
+/* The streams of the last stage are the result's own and are not repeated. */
+static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "name", r->stage);
+    put_verdict(j, r);
+    if (!last) {
+        jsonw_text(j, "explanation", r->explanation[0] ? r->explanation : NULL);
+        put_output(j, "stdout", &r->out);
+        put_output(j, "stderr", &r->err);
+    }
+    limits_put_json(j, "limits", &r->limits);
+    jsonw_close(j, '}');
+}
+
+static void put_stages(struct jsonw *j, const sbr_result *r)
+{
+    jsonw_open(j, "stages", '[');
+    for (size_t i = 0; i < r->n_before; i++)
+        put_stage(j, r->before[i], false);
+    if (r->ran)
+        put_stage(j, r, true);
+    jsonw_close(j, ']');
+}
+
 char *result_to_json(const sbr_result *r)
 {
     struct jsonw j;
@@ -117,14 +142,10 @@ char *result_to_json(const sbr_result *r)
     put_output(&j, "stdout", &r->out);
     put_output(&j, "stderr", &r->err);
     limits_put_json(&j, "limits", &r->limits);
-    /* One stage so far.  Its streams are the result's own and are not repeated. */
-    jsonw_open(&j, "stages", '[');
-    jsonw_open(&j, NULL, '{');
-    jsonw_text(&j, "name", "run");
-    put_verdict(&j, r);
-    jsonw_close(&j, '}');
-    jsonw_close(&j, ']');
+    put_stages(&j, r);
     isolation_put_json(&j, "isolation", &r->isolation);
+    diagnosis_put_json(&j, "diagnosis", r->diagnosis);
+    jsonw_bool(&j, "cached", r->cached);
     jsonw_text(&j, "startup", r->startup);
     jsonw_close(&j, '}');
     return jsonw_take(&j);

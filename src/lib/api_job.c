@@ -13,16 +13,16 @@ int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_er
 
 int sbr_job_fd(const sbr_job *job)
 {
-    return job ? loop_fd(&job->monitor.loop) : -1;
+    return job ? loop_fd(&job->loop) : -1;
 }
 
 static int dispatch(sbr_job *job, bool wait, sbr_result **ret, sbr_error *err)
 {
-    int r = monitor_turn(&job->monitor, wait, err);
+    int r = executor_turn(job, wait, err);
 
     if (r <= 0)
         return r;
-    r = monitor_take_result(&job->monitor, ret, err);
+    r = executor_take_result(job, ret, err);
     return r < 0 ? r : 1;
 }
 
@@ -36,7 +36,7 @@ int sbr_job_dispatch(sbr_job *job, sbr_result **ret, sbr_error *err)
 void sbr_job_cancel(sbr_job *job)
 {
     if (job)
-        monitor_cancel(&job->monitor);
+        executor_cancel(job);
 }
 
 void sbr_job_free(sbr_job *job)

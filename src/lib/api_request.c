@@ -69,6 +69,21 @@ int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value
     return limits_set(&req->limits, which, value, &err);
 }
 
+int sbr_request_add_dependency(sbr_request *req, const char *name)
+{
+    sbr_error err;
+
+    return req && name ? request_add_dep(req, name, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_set_check(sbr_request *req, int check)
+{
+    if (!req)
+        return SBR_E_INVALID;
+    req->check = check != 0;
+    return 0;
+}
+
 int sbr_request_allow_degraded(sbr_request *req, int allow)
 {
     if (!req)

@@ -3,6 +3,7 @@
 
 #include "base/jsonw.h"
 #include "executor/executor.h"
+#include "plan/language_file.h"
 #include "sandbox/probe.h"
 
 uint32_t sbr_version(void)
@@ -29,14 +30,21 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
     return 0;
 }
 
+int sbr_language_add_file(const char *path, sbr_error *err)
+{
+    sbr_error unused, *e = err ? err : &unused;
+
+    return path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
+}
+
 static void put_languages(struct jsonw *j)
 {
     jsonw_open(j, "languages", '[');
-    for (size_t i = 0; language_table[i]; i++) {
+    for (size_t i = 0; language_at(i); i++) {
         jsonw_open(j, NULL, '{');
-        jsonw_text(j, "name", language_table[i]->name);
-        jsonw_text(j, "about", language_table[i]->about);
-        jsonw_text(j, "binary", executor_locate(language_table[i]));
+        jsonw_text(j, "name", language_at(i)->name);
+        jsonw_text(j, "about", language_at(i)->about);
+        jsonw_text(j, "binary", executor_locate(language_at(i)));
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');

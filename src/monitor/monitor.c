@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -55,8 +54,15 @@ static void deadline_due(void *context, uint32_t events)
     uint64_t deadline = m->box->report->ready_us + m->plan->limits.value[SBR_WALL_MS] * 1000;
 
     (void)events;
-    if (program_runs(m) && clock_now_us() < deadline)
-        loop_set_timer(&m->loop, TIMER_DEADLINE, deadline, deadline_due, m);
+    /* The program is over; handing out what it left has the same time once more. */
+    if (m->box->report->state == REPORT_COLLECTING && !m->collecting) {
+        m->collecting = true;
+        loop_set_timer(m->loop, TIMER_DEADLINE,
+                       clock_now_us() + m->plan->limits.value[SBR_WALL_MS] * 1000, deadline_due, m);
+        return;
+    }
+    if (program_runs(m) && !m->collecting && clock_now_us() < deadline)
+        loop_set_timer(m->loop, TIMER_DEADLINE, deadline, deadline_due, m);
     else
         handle(m, EV_DEADLINE);
 }
@@ -92,7 +98,7 @@ static enum monitor_state kill_all(struct monitor *m, enum monitor_event event)
         return kill_init(m, event);
     /* Init counts what it ends; should it be held up itself, it is ended without a count. */
     sandbox_order_kill(m->box);
-    loop_set_timer(&m->loop, TIMER_GRACE, clock_now_us() + KILL_PATIENCE_US, grace_due, m);
+    loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + KILL_PATIENCE_US, grace_due, m);
     return ENDING;
 }
 
@@ -105,7 +111,7 @@ static enum monitor_state ask(struct monitor *m, enum monitor_event event)
     note_stop(m, event);
     log_info("run", "asking the program to end");
     sandbox_terminate(m->box);
-    loop_set_timer(&m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
+    loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
     return STOPPING;
 }
 
@@ -148,7 +154,7 @@ static void cpu_timer_due(void *context, uint32_t events)
         return;
     }
     wait = (limit - used) / (cpus ? cpus : 1);
-    loop_set_timer(&m->loop, TIMER_CPU, clock_now_us() + (wait > 1000 ? wait : 1000), cpu_timer_due,
+    loop_set_timer(m->loop, TIMER_CPU, clock_now_us() + (wait > 1000 ? wait : 1000), cpu_timer_due,
                    m);
 }
 
@@ -162,18 +168,8 @@ static void oom_happened(void *context, uint32_t events)
     struct monitor *m = context;
 
     (void)events;
-    loop_remove(&m->loop, m->box->cgroup.oom_fd);
+    loop_remove(m->loop, m->box->cgroup.oom_fd);
     excess(m, STOP_MEMORY);
-}
-
-static void cancel_wanted(void *context, uint32_t events)
-{
-    struct monitor *m = context;
-    uint64_t count;
-
-    (void)events;
-    if (read(m->cancel_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
-        handle(m, EV_CANCEL);
 }
 
 static const enum stop_reason limit_stops[] = {
@@ -186,7 +182,7 @@ static void init_died(void *context, uint32_t events)
     const struct init_report *report = m->box->report;
 
     (void)events;
-    loop_remove(&m->loop, m->box->init.pidfd);
+    loop_remove(m->loop, m->box->init.pidfd);
     if (report->state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
         report->limit < ARRAY_LEN(limit_stops))
         m->seen.stop = limit_stops[report->limit];
@@ -238,15 +234,20 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
 
     (void)event;
     for (unsigned int timer = 0; timer <= TIMER_CPU; timer++)
-        loop_set_timer(&m->loop, timer, 0, NULL, NULL);
+        loop_set_timer(m->loop, timer, 0, NULL, NULL);
     feed_done(&m->feed);
     capture_finish(&m->out, &result->out);
     capture_finish(&m->err, &result->err);
+    if (m->intake)
+        intake_finish(m->intake);
+    loop_remove(m->loop, m->box->cgroup.oom_fd); /* closed by the end of the sandbox */
     result->limits = m->plan->limits;
     result->isolation = m->plan->isolation;
     if (m->box->report->keeps_host_name)
         isolation_add_missing(&result->isolation, "a host name of its own");
     result->startup = "cold";
+    result->ran = true;
+    result->stage = "run";
     fill_usage(m, result);
     verdict_decide(&m->seen, result);
     result_complete(result);
@@ -267,16 +268,18 @@ static int watch_all(struct monitor *m, sbr_error *err)
     } watches[] = {
         { m->box->init.pidfd, init_died },
         { m->box->cgroup.oom_fd, oom_happened },
-        { m->cancel_fd, cancel_wanted },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(watches); i++)
         if (watches[i].fd >= 0 &&
-            loop_add(&m->loop, watches[i].fd, EPOLLIN, watches[i].callback, m) < 0)
+            loop_add(m->loop, watches[i].fd, EPOLLIN, watches[i].callback, m) < 0)
             return err_set_errno(err, "monitor", "cannot watch the sandbox");
-    if (capture_start(&m->out, &m->loop, err) < 0 || capture_start(&m->err, &m->loop, err) < 0)
+    if (capture_start(&m->out, m->loop, err) < 0 || capture_start(&m->err, m->loop, err) < 0)
         return err->code;
-    return feed_start(&m->feed, &m->loop, err);
+    if (m->intake && m->box->collected >= 0 &&
+        intake_start(m->intake, take_fd(m->box->collected), m->loop, err) < 0)
+        return err->code;
+    return feed_start(&m->feed, m->loop, err);
 }
 
 int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
@@ -290,9 +293,8 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     *m = (struct monitor){ .state = RUNNING,
                            .box = box,
                            .plan = plan,
-                           .cancel_fd = -1,
+                           .loop = options->loop,
                            .started_us = options->started_us };
-    m->loop.epoll_fd = m->loop.timer_fd = -1;
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);
     m->out.sink = options->out_sink;
@@ -300,39 +302,33 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     m->out.timer = TIMER_STDOUT;
     m->err.timer = TIMER_STDERR;
     m->err.sink = options->err_sink;
+    m->err.keep_tail = options->keep_tail && !options->keep_output;
+    m->out.loop = m->err.loop = options->loop;
+    m->intake = options->intake;
     m->feed = (struct feed){ .to = take_fd(box->in),
                              .from = options->stdin_fd,
                              .data = options->stdin_data,
                              .len = options->stdin_len };
     m->result = calloc(1, sizeof(*m->result));
-    m->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (!m->result || encode_random_id(m->result->id) < 0 || m->cancel_fd < 0)
+    if (!m->result || encode_random_id(m->result->id) < 0)
         return err_set_errno(err, "monitor", "cannot prepare the result");
-    if (loop_init(&m->loop, err) < 0)
-        return err->code;
     /* Should set-up hang, it has the program's time to do so. */
-    loop_set_timer(&m->loop, TIMER_DEADLINE,
-                   clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000, deadline_due, m);
+    loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000,
+                   deadline_due, m);
     if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE && box->cgroup.controllers)
         cpu_timer_due(m, 0);
     return watch_all(m, err);
 }
 
-/* At most one wait for each call, so that the caller can act when the run is over. */
-int monitor_turn(struct monitor *m, bool wait, sbr_error *err)
+bool monitor_is_over(const struct monitor *m)
 {
-    if (loop_turn(&m->loop, wait) < 0)
-        return err_set_errno(err, "monitor", "cannot wait for events");
     return m->state == DONE && (!m->out.sink || sink_is_idle(m->out.sink)) &&
            (!m->err.sink || sink_is_idle(m->err.sink));
 }
 
 void monitor_cancel(struct monitor *m)
 {
-    uint64_t one = 1;
-    ssize_t ignored = write(m->cancel_fd, &one, sizeof(one));
-
-    (void)ignored;
+    handle(m, EV_CANCEL);
 }
 
 int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
@@ -352,9 +348,12 @@ void monitor_done(struct monitor *m)
     feed_done(&m->feed);
     capture_done(&m->out);
     capture_done(&m->err);
-    loop_done(&m->loop);
-    scope_close_fd(&m->cancel_fd);
-    m->cancel_fd = -1;
+    if (m->loop) {
+        loop_remove(m->loop, m->box->init.pidfd);
+        loop_remove(m->loop, m->box->cgroup.oom_fd);
+        for (unsigned int timer = 0; timer <= TIMER_STDERR; timer++)
+            loop_set_timer(m->loop, timer, 0, NULL, NULL);
+    }
     result_free(m->result);
     m->result = NULL;
 }

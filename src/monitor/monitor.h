@@ -6,6 +6,7 @@
 
 #include "base/loop.h"
 #include "monitor/feed.h"
+#include "monitor/intake.h"
 #include "monitor/output.h"
 #include "monitor/verdict.h"
 #include "sandbox/protocol.h"
@@ -15,12 +16,13 @@ enum monitor_state { RUNNING, STOPPING, ENDING, DONE, N_STATES };
 
 struct monitor {
     enum monitor_state state;
-    struct loop loop;
+    struct loop *loop; /* borrowed */
     struct sandbox *box;
     const struct plan *plan;
     struct capture out, err;
     struct feed feed;
-    int cancel_fd; /* eventfd: cancelled from another thread */
+    struct intake *intake; /* borrowed; NULL: nothing is collected */
+    bool collecting;       /* the deadline of the program has passed while it was handed out */
 
     uint64_t started_us; /* when the request came */
     struct observation seen;
@@ -29,20 +31,23 @@ struct monitor {
 };
 
 struct monitor_options {
+    struct loop *loop;
     bool keep_output;
+    bool keep_tail;                   /* of stderr, when it is not kept as a whole */
     struct sink *out_sink, *err_sink; /* NULL: not passed on */
     const char *stdin_data;           /* first this,         */
     size_t stdin_len;
     int stdin_fd; /* then this; -1: end-of-file follows */
     uint64_t started_us;
+    struct intake *intake; /* for what the plan collects; must outlive the monitor */
 };
 
-/* Takes the program's streams over from the sandbox, which it borrows. */
+/* Takes the program's streams over from the sandbox, which it borrows, as it does the loop. */
 int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
                   const struct monitor_options *options, sbr_error *err) must_check;
-/* Handles what is ready.  1: the run is over; 0: more to come; negative: the loop is broken. */
-int monitor_turn(struct monitor *m, bool wait, sbr_error *err) must_check;
-/* From any thread, and more than once: the second time ends the run at once. */
+/* True once the run is over and all of its output was passed on. */
+bool monitor_is_over(const struct monitor *m);
+/* May be called more than once: the second time ends the run at once. */
 void monitor_cancel(struct monitor *m);
 /* The caller owns the result; or the reason why there is none. */
 int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err) must_check;

@@ -67,8 +67,10 @@ static void capture_take(struct capture *capture, char *data, size_t len)
     size_t part = len < room ? len : (size_t)room;
 
     capture->total += len;
-    if (part && capture->keep)
+    if (part && (capture->keep || capture->keep_tail))
         buf_add(&capture->kept, data, part);
+    if (capture->keep_tail && capture->kept.len > 2 * OUTPUT_TAIL)
+        buf_drop(&capture->kept, capture->kept.len - OUTPUT_TAIL);
     /* A reader that left: closing our end tells the program, as a pipe without us would. */
     if (part && capture->sink && sink_write(capture->sink, data, part) < 0 && !capture->keep)
         capture_close(capture);
@@ -82,7 +84,7 @@ static ssize_t capture_splice(struct capture *capture)
     uint64_t room = capture->total < capture->max ? capture->max - capture->total : 0;
     ssize_t n;
 
-    if (capture->keep || !capture->sink || room == 0)
+    if (capture->keep || capture->keep_tail || !capture->sink || room == 0)
         return 0;
     n = sink_splice(capture->sink, capture->fd, room < CHUNK ? (size_t)room : CHUNK);
     if (n > 0)
@@ -131,7 +133,9 @@ int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
     if (!chunk_buffer)
         return err_set_oom(err, "output");
     capture->loop = loop;
-    buf_init(&capture->kept, capture->max < SIZE_MAX / 2 ? (size_t)capture->max : SIZE_MAX / 2);
+    buf_init(&capture->kept, capture->keep_tail            ? 4 * OUTPUT_TAIL + CHUNK
+                             : capture->max < SIZE_MAX / 2 ? (size_t)capture->max
+                                                           : SIZE_MAX / 2);
     if (capture->sink)
         sink_attach(capture->sink, loop);
     if (loop_add(loop, capture->fd, EPOLLIN, capture_ready, capture) < 0)
@@ -149,6 +153,8 @@ void capture_finish(struct capture *capture, struct output *ret)
     capture_close(capture);
     ret->total = capture->total;
     ret->truncated = capture->total > capture->max || capture->kept.failed;
+    if (capture->keep_tail)
+        ret->tail = buf_take(&capture->kept, &ret->tail_len);
     ret->data = capture->keep ? buf_take(&capture->kept, &ret->len) : NULL;
     if (!ret->data)
         ret->len = 0;

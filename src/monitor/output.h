@@ -12,6 +12,8 @@
 /* A program that writes this many times its limit is ended; until then the excess is only dropped.
  */
 #define OUTPUT_PATIENCE 4
+/* What is kept of the end of a stream for its diagnosis. */
+#define OUTPUT_TAIL (64 * 1024)
 
 typedef void output_excess(void *context);
 
@@ -26,6 +28,7 @@ struct capture {
     uint64_t max;
     uint64_t total;
     bool keep;
+    bool keep_tail; /* only the end of it */
     struct buf kept;
     struct sink *sink;  /* NULL: none */
     unsigned int timer; /* slot of the loop for the end of patience         */

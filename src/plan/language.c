@@ -10,20 +10,65 @@ struct word {
     size_t len;
 };
 
-static bool list_has(const char *const *list, const char *text)
+#define MAX_ADDED 128
+
+/* The user's own, in the order in which they were added. */
+static const struct language *added[MAX_ADDED];
+static size_t n_added;
+
+static bool list_has(const struct words *list, struct word w)
 {
-    for (; *list; list++) {
-        if (strcmp(*list, text) == 0)
+    for (unsigned int i = 0; i < list->n; i++) {
+        if (strlen(list->at[i]) == w.len && memcmp(list->at[i], w.at, w.len) == 0)
             return true;
     }
     return false;
 }
 
+int language_add(const struct language *language)
+{
+    if (n_added == MAX_ADDED)
+        return -1;
+    added[n_added++] = language;
+    return 0;
+}
+
+/* A later file, or any file of the user's over a built-in one. */
+static bool is_hidden(const struct language *language, size_t from)
+{
+    for (size_t i = from; i < n_added; i++)
+        if (added[i] != language && strcmp(added[i]->name, language->name) == 0)
+            return true;
+    return false;
+}
+
+const struct language *language_at(size_t index)
+{
+    for (size_t i = 0; i < n_added; i++)
+        if (!is_hidden(added[i], i) && index-- == 0)
+            return added[i];
+    for (const struct language *const *l = language_table; *l; l++)
+        if (!is_hidden(*l, 0) && index-- == 0)
+            return *l;
+    return NULL;
+}
+
+const char *language_version_of(const char *name)
+{
+    const char *at = strchr(name, '@');
+
+    return at && at[1] ? at + 1 : NULL;
+}
+
 const struct language *language_find(const char *name_or_alias)
 {
-    for (const struct language *const *l = language_table; *l; l++) {
-        if (strcmp((*l)->name, name_or_alias) == 0 || list_has((*l)->aliases, name_or_alias))
-            return *l;
+    struct word w = { name_or_alias, strcspn(name_or_alias, "@") };
+    const struct language *l;
+
+    for (size_t i = 0; (l = language_at(i)); i++) {
+        if ((strlen(l->name) == w.len && memcmp(l->name, w.at, w.len) == 0) ||
+            list_has(&l->aliases, w))
+            return l;
     }
     return NULL;
 }
@@ -33,12 +78,13 @@ const struct language *language_for_extension(const char *file_name)
     const char *slash = strrchr(file_name, '/');
     const char *base = slash ? slash + 1 : file_name;
     const char *dot = strrchr(base, '.');
+    const struct language *l;
 
     if (!dot || dot == base) /* ".py" alone is a hidden file without an extension */
         return NULL;
-    for (const struct language *const *l = language_table; *l; l++) {
-        if (list_has((*l)->extensions, dot))
-            return *l;
+    for (size_t i = 0; (l = language_at(i)); i++) {
+        if (list_has(&l->extensions, (struct word){ dot, strlen(dot) }))
+            return l;
     }
     return NULL;
 }
@@ -125,6 +171,7 @@ static struct word env_command(struct word *line)
 const struct language *language_for_shebang(const char *line, size_t len)
 {
     struct word rest = { line, len }, interpreter;
+    const struct language *l;
     const char *newline = len > 0 ? memchr(line, '\n', len) : NULL;
 
     if (newline)
@@ -135,10 +182,10 @@ const struct language *language_for_shebang(const char *line, size_t len)
     interpreter = word_base(word_next(&rest));
     if (word_is(interpreter, "env"))
         interpreter = word_base(env_command(&rest));
-    for (const struct language *const *l = language_table; *l; l++) {
-        for (const char *const *name = (*l)->shebangs; *name; name++) {
-            if (interpreter_matches(*name, interpreter))
-                return *l;
+    for (size_t i = 0; (l = language_at(i)); i++) {
+        for (unsigned int j = 0; j < l->shebangs.n; j++) {
+            if (interpreter_matches(l->shebangs.at[j], interpreter))
+                return l;
         }
     }
     return NULL;

@@ -87,6 +87,7 @@ struct plan {
      * made for this run and removed after it.  NULL otherwise. */
     const char *place;
     const char *workdir;
+    const char *collect; /* a directory that is handed out when the program succeeded; or NULL */
     uint64_t scratch_bytes,
         scratch_inodes; /* of all directories that can be written to, together */
     struct plan_op *ops;
@@ -100,6 +101,7 @@ struct plan {
     size_t n_filters;
     const char **argv; /* NULL-terminated */
     const char **env;
+    bool network;   /* the host's: for installers */
     bool supervise; /* what no cgroup limits, init itself watches */
     uint64_t memory_bytes, cpu_ms, max_processes;
     /* Only a build with test hooks obeys these: a step to leave out, so that an attack can be shown

@@ -143,6 +143,8 @@ char *plan_to_json(const struct plan *plan)
     if (plan->place)
         jsonw_text(&j, "place", plan->place);
     jsonw_text(&j, "workdir", plan->workdir);
+    if (plan->collect)
+        jsonw_text(&j, "collect", plan->collect);
     limits_put_json(&j, "limits", &plan->limits);
     isolation_put_json(&j, "isolation", &plan->isolation);
     jsonw_close(&j, '}');

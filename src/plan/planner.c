@@ -40,7 +40,8 @@ static void plan_namespaces(struct plan *plan, const struct plan_input *in)
             isolation_add_missing(&plan->isolation, namespace_defs[i].name);
             continue;
         }
-        if (plan_list_has(in->test_without, namespace_defs[i].name))
+        if (plan_list_has(in->test_without, namespace_defs[i].name) ||
+            (namespace_defs[i].flag == CLONE_NEWNET && plan_has_network(in)))
             continue;
         plan->namespaces |= namespace_defs[i].flag;
         isolation_add_mechanism(&plan->isolation, namespace_defs[i].name);
@@ -102,6 +103,10 @@ static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_
             err, SBR_E_UNSUPPORTED, "plan",
             "this machine gives neither user namespaces nor Landlock, so nothing would keep the "
             "program from your files; `sandbox-run doctor` says how to get them");
+    if (plan->isolation.tier == TIER_PROCESS && plan_has_network(in))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces nothing is installed: the installer would stand beside "
+                       "your own programs; `sandbox-run doctor` says how to get them");
     if (!in->features->seccomp)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "this kernel has no system call filters (CONFIG_SECCOMP_FILTER)");
@@ -191,6 +196,7 @@ static void plan_confinement(struct plan *plan, const struct plan_input *in)
     plan->inside_uid = INSIDE_UID;
     plan->inside_gid = INSIDE_GID;
     plan->hostname = "sandbox";
+    plan->network = plan_has_network(in);
     plan_rlimits(plan);
     if (!plan->place)
         isolation_add_mechanism(&plan->isolation, "private-root");
@@ -204,7 +210,7 @@ static void plan_confinement(struct plan *plan, const struct plan_input *in)
 
 static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    plan->limits = in->request->limits;
+    plan->limits = in->limits ? *in->limits : in->request->limits;
     if (limits_fit(&plan->limits, &in->features->machine, err) < 0)
         return err->code;
     plan_namespaces(plan, in);
@@ -215,7 +221,8 @@ static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *
     if (plan->isolation.tier == TIER_PROCESS && !(plan->place = plan_printf(plan, "%s", in->place)))
         return err_set_oom(err, "plan");
     plan_confinement(plan, in);
-    if ((plan->place ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0)
+    if ((plan->place ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0 ||
+        plan_stage(plan, in, err) < 0)
         return err->code;
     return plan_program(plan, in, err);
 }

@@ -7,6 +7,8 @@
 #include "plan/language.h"
 #include "plan/plan.h"
 #include "plan/policy.h"
+#include "plan/stage.h"
+#include "plan/toolchain.h"
 
 #define INSIDE_UID 1000
 #define INSIDE_GID 1000
@@ -14,8 +16,13 @@
 
 struct plan_input {
     const sbr_request *request;
-    const struct language *language; /* NULL: the request's arguments are the command */
-    const char *binary;              /* the language's real interpreter, inside      */
+    const struct language *language;   /* NULL: the request's arguments are the command */
+    const struct toolchain *toolchain; /* of the language                               */
+    enum stage stage;
+    const struct limits *limits;       /* of the stage; NULL: the request's            */
+    const char *layers[N_LAYERS];      /* trees on the host; NULL: there is none       */
+    struct words needs;                /* further paths of the host's                  */
+    const struct stage_config *config; /* of an installer; may be NULL                 */
     const struct policy *policy;
     const struct features *features;
     const char *place;        /* a directory that can be made, for a run without a private root */
@@ -24,6 +31,9 @@ struct plan_input {
     const char
         *test_writable; /* a host directory that the inside may write to: coverage counters */
 };
+
+/* True when the stage may talk to the outside. */
+bool plan_has_network(const struct plan_input *in);
 
 /* Everything in the input must outlive the plan. */
 int planner_make(const struct plan_input *in, struct plan **ret, sbr_error *err) must_check;

@@ -76,7 +76,7 @@ static int add_rules(struct plan *plan, const struct plan_input *in, sbr_error *
         return err->code;
     if (in->test_writable && add_rule(plan, in->test_writable, ACCESS_WRITE, err) < 0)
         return err->code;
-    return add_volumes(plan, in, err);
+    return in->stage == STAGE_RUN ? add_volumes(plan, in, err) : 0;
 }
 
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -92,11 +92,21 @@ int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error 
     return plan->landlock_abi ? add_rules(plan, in, err) : 0;
 }
 
+/* Trees outside /usr belong to the user, who may change their times. */
+static bool shows_own_trees(const struct plan_input *in)
+{
+    bool shown = in->request->n_volumes > 0 || (in->toolchain && in->toolchain->tree[0]);
+
+    for (unsigned int i = 0; i < N_LAYERS; i++)
+        shown |= in->layers[i] != NULL;
+    return shown;
+}
+
 void plan_process_filters(struct plan *plan, const struct plan_input *in)
 {
     plan->filters[plan->n_filters++] = policy_find("process")->filter;
     if (plan->landlock_abi < ABI_WITH_SCOPES)
         plan->filters[plan->n_filters++] = policy_find("nosignals")->filter;
-    if (in->request->n_volumes)
+    if (shows_own_trees(in))
         plan->filters[plan->n_filters++] = policy_find("keeptimes")->filter;
 }

@@ -12,18 +12,13 @@ static bool is_below(const char *path, const char *top)
 
 const char *plan_inside(struct plan *plan, const char *path)
 {
-    if (!plan->place || !(is_below(path, INSIDE_WORK) || is_below(path, "/tmp")))
-        return path;
-    return plan_printf(plan, "%s%s", plan->place, path);
-}
+    static const char *const own[] = { INSIDE_WORK, "/tmp",      "/build",
+                                       "/deps",     "/prepared", "/driver" };
 
-static size_t list_len(const char *const *list)
-{
-    size_t n = 0;
-
-    while (list && list[n])
-        n++;
-    return n;
+    for (size_t i = 0; plan->place && i < ARRAY_LEN(own); i++)
+        if (is_below(path, own[i]))
+            return plan_printf(plan, "%s%s", plan->place, path);
+    return path;
 }
 
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
@@ -40,10 +35,37 @@ static void env_set(const char **env, size_t *n, const char *pair)
     env[(*n)++] = pair;
 }
 
-static int plan_env(struct plan *plan, const struct plan_input *in, sbr_error *err)
+static void *alloc_in_plan(void *context, size_t size)
 {
-    const char *const *language_env = in->language ? in->language->env : NULL;
-    const struct string_list *given = &in->request->env;
+    return plan_alloc(context, size);
+}
+
+/* The language's variables and its stage's; what they stand for differs from run to run. */
+static int language_env(struct plan *plan, const struct plan_input *in,
+                        const struct word_values *values, struct word_output *ret, sbr_error *err)
+{
+    const struct stage_def *stage = stage_def(in->language, in->stage);
+    static const struct words none;
+    const struct words *const lists[] = { in->language ? &in->language->env : &none,
+                                          stage ? &stage->env : &none,
+                                          in->config ? &in->config->env : &none };
+    size_t room = 1;
+
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        room += words_room(lists[i], values);
+    *ret = (struct word_output){ .alloc = alloc_in_plan, .context = plan };
+    ret->at = plan_alloc(plan, room * sizeof(*ret->at));
+    for (size_t i = 0; ret->at && i < ARRAY_LEN(lists); i++)
+        if (words_expand(lists[i], values, ret) < 0)
+            ret->at = NULL;
+    return ret->at ? 0 : err_set_oom(err, "plan");
+}
+
+static int plan_env(struct plan *plan, const struct plan_input *in,
+                    const struct word_values *values, sbr_error *err)
+{
+    static const struct string_list none;
+    const struct string_list *given = in->stage == STAGE_RUN ? &in->request->env : &none;
     const char *const base_env[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         plan_printf(plan, "HOME=%s" INSIDE_WORK, plan->place ? plan->place : ""),
@@ -53,15 +75,17 @@ static int plan_env(struct plan *plan, const struct plan_input *in, sbr_error *e
         plan_printf(plan, "TMPDIR=%s/tmp", plan->place ? plan->place : ""),
     };
     size_t n_base = ARRAY_LEN(base_env) - (plan->place ? 0 : 1), n = 0;
+    struct word_output own;
 
-    plan->env =
-        plan_alloc(plan, (n_base + list_len(language_env) + given->n + 1) * sizeof(*plan->env));
+    if (language_env(plan, in, values, &own, err) < 0)
+        return err->code;
+    plan->env = plan_alloc(plan, (n_base + own.n + given->n + 1) * sizeof(*plan->env));
     if (!plan->env || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);
-    for (size_t i = 0; language_env && language_env[i]; i++)
-        env_set(plan->env, &n, language_env[i]);
+    for (size_t i = 0; i < own.n; i++)
+        env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
         env_set(plan->env, &n, given->items[i]);
     return 0;
@@ -79,6 +103,19 @@ static int add_file(struct plan *plan, const struct request_file *file, const ch
     return op.to ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
+/* Whether a stage sees this file of the program: an installer has the manifests alone. */
+static bool is_for_stage(const struct plan_input *in, const char *path)
+{
+    const struct stage_def *def = stage_def(in->language, in->stage);
+    bool found = in->stage != STAGE_INSTALL && in->stage != STAGE_PREPARE;
+
+    for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->n_manifests; i++)
+        found = !strcmp(def->manifests[i].file, path);
+    for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->locks.n; i++)
+        found = !strcmp(def->locks.at[i], path);
+    return found;
+}
+
 /* Where the program is, inside: its own file's name, or the language's name for one. */
 static int plan_files(struct plan *plan, const struct plan_input *in, const char **ret_source,
                       sbr_error *err)
@@ -93,7 +130,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         struct request_file program = { .data = req->code, .len = req->code_len };
 
         source = in->language->source;
-        if (add_file(plan, &program, source, err) < 0)
+        if (is_for_stage(in, source) && add_file(plan, &program, source, err) < 0)
             return err->code;
     } else if (req->n_files) {
         source = req->files[0].path;
@@ -105,55 +142,60 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         if (req->code && !strncmp(path, source, len) && (path[len] == '\0' || path[len] == '/'))
             return err_set(err, SBR_E_INVALID, "plan",
                            "the file '%s' has the name that the code itself takes", path);
-        if (add_file(plan, &req->files[i], req->files[i].path, err) < 0)
+        if (is_for_stage(in, path) && add_file(plan, &req->files[i], path, err) < 0)
             return err->code;
     }
     *ret_source = source;
     return 0;
 }
 
-/* ${binary} and ${source} are whole words of a language's command line. */
-static const char *expand(const struct plan_input *in, const char *word, const char *source)
+/* What follows the command of a stage: the program's arguments, or what is to be installed. */
+static const struct string_list *trailing_args(const struct plan_input *in)
 {
-    if (!strcmp(word, "${binary}"))
-        return in->binary;
-    return !strcmp(word, "${source}") ? source : word;
+    static const struct string_list none;
+
+    if (in->stage == STAGE_RUN)
+        return &in->request->args;
+    return in->stage == STAGE_INSTALL ? &in->request->deps : &none;
 }
 
-static int plan_argv(struct plan *plan, const struct plan_input *in, const char *source,
-                     sbr_error *err)
+static int plan_argv(struct plan *plan, const struct plan_input *in,
+                     const struct word_values *values, sbr_error *err)
 {
-    const char *const *words = in->language ? in->language->run : NULL;
-    const struct string_list *args = &in->request->args;
-    size_t n = 0;
+    static const struct words none;
+    const struct stage_def *def = stage_def(in->language, in->stage);
+    const struct words *words = in->language ? def ? &def->run : &in->language->run : &none;
+    const struct string_list *args = trailing_args(in);
+    struct word_output out = { .alloc = alloc_in_plan, .context = plan };
 
-    plan->argv = plan_alloc(plan, (list_len(words) + args->n + 1) * sizeof(*plan->argv));
-    if (!plan->argv)
+    out.at = plan_alloc(plan, (words_room(words, values) + args->n + 1) * sizeof(*out.at));
+    if (!out.at || words_expand(words, values, &out) < 0)
         return err_set_oom(err, "plan");
-    for (size_t i = 0; words && words[i]; i++)
-        plan->argv[n++] = expand(in, words[i], source);
     for (size_t i = 0; i < args->n; i++)
-        plan->argv[n++] = args->items[i];
-    if (n == 0 || !plan->argv[0][0])
+        out.at[out.n++] = args->items[i];
+    if (out.n == 0 || !out.at[0][0])
         return err_set(err, SBR_E_INVALID, "plan", "there is no command to run");
+    plan->argv = out.at;
     return 0;
 }
 
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    const char *source = NULL, *path = NULL;
+    const char *source = NULL, *path = NULL, *workdir = in->request->workdir;
+    struct word_values values;
 
     if (plan_files(plan, in, &source, err) < 0)
         return err->code;
-    if (in->language && !source)
+    if (in->language && !source && in->stage != STAGE_PREPARE)
         return err_set(err, SBR_E_INVALID, "plan",
                        "there is no program; give a file, --code TEXT or the program on stdin");
-    plan->workdir = plan_inside(plan, in->request->workdir ? in->request->workdir : INSIDE_WORK);
+    plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
     if (source)
         path = plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->place ? plan->place : "", source);
     if (!plan->workdir || (source && !path))
         return err_set_oom(err, "plan");
-    if (plan_argv(plan, in, path, err) < 0)
+    if (plan_stage_values(plan, in, path, &values, err) < 0 ||
+        plan_argv(plan, in, &values, err) < 0)
         return err->code;
-    return plan_env(plan, in, err);
+    return plan_env(plan, in, &values, err);
 }

@@ -16,12 +16,18 @@ static const struct plan_op etc_ops[] = {
         "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n") },
     { .kind = OP_FILE, .to = "etc/hosts", .mode = 0444, TEXT_FILE(
         "127.0.0.1 localhost sandbox\n::1 localhost\n") },
-    { .kind = OP_FILE, .to = "etc/nsswitch.conf", .mode = 0444, TEXT_FILE(
-        "passwd: files\ngroup: files\nhosts: files\n") },
     /* Where the loader finds libraries outside its default directories. */
     { .kind = OP_BIND, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .flags = OP_OPTIONAL },
     /* Debian's links from /usr/bin to the chosen awk, cc, java and the like lead through here. */
     { .kind = OP_BIND, .from = "/etc/alternatives", .to = "etc/alternatives", .flags = OP_OPTIONAL },
+};
+
+/* Names are looked up outside only by a stage that may talk to the outside. */
+static const struct plan_op names_ops[] = {
+    { .kind = OP_FILE, .to = "etc/nsswitch.conf", .mode = 0444, TEXT_FILE(
+        "passwd: files\ngroup: files\nhosts: files\n") },
+    { .kind = OP_FILE, .to = "etc/nsswitch.conf", .mode = 0444, TEXT_FILE(
+        "passwd: files\ngroup: files\nhosts: files dns\n") },
 };
 
 static const struct plan_op dev_ops[] = {
@@ -162,10 +168,11 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];
     if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
+        plan_add_op(plan, names_ops[plan_has_network(in)], err) < 0 ||
         add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_proc(plan, in, err) < 0 ||
         add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
         return err->code;
     if (in->test_writable && plan_test_tree(plan, in->test_writable, err) < 0)
         return err->code;
-    return plan_volumes(plan, in, err);
+    return in->stage == STAGE_RUN ? plan_volumes(plan, in, err) : 0;
 }

@@ -51,13 +51,13 @@ static void landlock_probe(struct features *features)
 }
 
 /* Rights that each ABI added, and how much of the attribute it knows. */
-static size_t handled_rights(int abi, struct ruleset_attr *attr)
+static size_t handled_rights(int abi, bool network, struct ruleset_attr *attr)
 {
     *attr = (struct ruleset_attr){ .handled_access_fs = FS_ALL_ABI1 };
     attr->handled_access_fs |= abi >= 2 ? FS_REFER : 0;
     attr->handled_access_fs |= abi >= 3 ? FS_TRUNCATE : 0;
     attr->handled_access_fs |= abi >= 5 ? FS_IOCTL_DEV : 0;
-    attr->handled_access_net = abi >= 4 ? NET_ALL_ABI4 : 0;
+    attr->handled_access_net = !network && abi >= 4 ? NET_ALL_ABI4 : 0;
     attr->scoped = abi >= 6 ? SCOPE_ALL_ABI6 : 0;
     if (abi >= 6)
         return sizeof(*attr);
@@ -101,7 +101,7 @@ static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled,
 static int landlock_apply(struct inside *in, sbr_error *err)
 {
     struct ruleset_attr attr;
-    size_t size = handled_rights(in->plan->landlock_abi, &attr);
+    size_t size = handled_rights(in->plan->landlock_abi, in->plan->network, &attr);
     scoped_fd int ruleset = -1;
 
     if (in->plan->landlock_abi == 0)

@@ -22,9 +22,13 @@ int place_enter(struct inside *in, sbr_error *err)
         return err_set_errno(err, "place",
                              "cannot make the directory '%s' for the program; TMPDIR names another",
                              plan->place);
-    for (size_t i = 0; i < plan->n_ops; i++)
-        if (plan->ops[i].kind == OP_SCRATCH && mkdir(plan->ops[i].to, plan->ops[i].mode) < 0)
-            return err_set_errno(err, "place", "cannot make '%s/%s'", plan->place, plan->ops[i].to);
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        if ((op->kind == OP_SCRATCH && mkdir(op->to, op->mode) < 0) ||
+            (op->kind == OP_SYMLINK && symlink(op->from, op->to) < 0))
+            return err_set_errno(err, "place", "cannot make '%s/%s'", plan->place, op->to);
+    }
     in->root_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     in->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     in->io_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);

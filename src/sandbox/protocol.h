@@ -22,6 +22,7 @@ enum init_fd {
     INIT_CONTROL,
     INIT_PLAN,
     INIT_REPORT,
+    INIT_COLLECT, /* to write to; the report again when the plan collects nothing */
     N_INIT_FDS
 };
 
@@ -41,11 +42,12 @@ struct init_message {
 /* How far init came. */
 enum report_state {
     REPORT_STARTING = 0,
-    REPORT_FAILED,  /* `error` says which step; nothing was run                 */
-    REPORT_RUNNING, /* since ready_us                                           */
-    REPORT_KILLED,  /* as ordered; everything but wait_status is filled          */
-    REPORT_LIMIT,   /* supervision without cgroups found too much of `limit`     */
-    REPORT_EXITED   /* the program ended; everything is filled                   */
+    REPORT_FAILED,     /* `error` says which step; nothing was run                 */
+    REPORT_RUNNING,    /* since ready_us                                           */
+    REPORT_COLLECTING, /* the program ended well; what it left is handed out     */
+    REPORT_KILLED,     /* as ordered; everything but wait_status is filled          */
+    REPORT_LIMIT,      /* supervision without cgroups found too much of `limit`     */
+    REPORT_EXITED      /* the program ended; everything is filled                   */
 };
 
 enum disk_full { DISK_BYTES_FULL = 1, DISK_INODES_FULL };

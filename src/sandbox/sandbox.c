@@ -46,7 +46,7 @@ static void far_ends_close(struct far_ends *far)
 
 static void sandbox_reset(struct sandbox *box)
 {
-    *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1 };
+    *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1, .collected = -1 };
     box->init.pidfd = box->ids.lock_fd = -1;
 }
 
@@ -64,13 +64,15 @@ static int make_stream(int *near, int *far, bool program_reads)
     return fcntl(*near, F_SETFL, O_NONBLOCK);
 }
 
-static int make_streams(struct sandbox *box, struct far_ends *far, sbr_error *err)
+static int make_streams(struct sandbox *box, const struct plan *plan, struct far_ends *far,
+                        sbr_error *err)
 {
     int pair[2];
 
     if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
         make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
-        make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0)
+        make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0 ||
+        (plan->collect && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
         return err_set_errno(err, "streams", "cannot make a pipe");
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "streams", "cannot make a socket pair");
@@ -120,6 +122,8 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
     box->spawn->cgroup_fd = cgroup_birth_fd(&box->cgroup);
     box->spawn->keep_capabilities = plan->namespaces & CLONE_NEWUSER;
     memcpy(box->spawn->fds, far->fds, sizeof(far->fds));
+    if (!plan->collect) /* every number has to be taken */
+        box->spawn->fds[INIT_COLLECT] = far->fds[INIT_REPORT];
     if (spawn_start(box->spawn, &box->init, err) < 0)
         return err->code;
     log_debug("spawn", "init is process %d", (int)box->init.pid);
@@ -176,7 +180,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 {
     bool born_inside = box->cgroup.kind == CGROUP_V2;
 
-    if (make_streams(box, far, err) < 0 || store_plan(plan, far, err) < 0 ||
+    if (make_streams(box, plan, far, err) < 0 || store_plan(plan, far, err) < 0 ||
         share_report(box, far, err) < 0)
         return err->code;
     if (born_inside && make_group(box, plan, err) < 0)
@@ -193,7 +197,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
                   sbr_error *err)
 {
-    struct far_ends far = { { -1, -1, -1, -1, -1, -1 } };
+    struct far_ends far = { { -1, -1, -1, -1, -1, -1, -1 } };
     int r;
 
     sandbox_reset(box);
@@ -282,5 +286,6 @@ void sandbox_done(struct sandbox *box)
     scope_close_fd(&box->in);
     scope_close_fd(&box->out);
     scope_close_fd(&box->err);
+    scope_close_fd(&box->collected);
     sandbox_reset(box);
 }

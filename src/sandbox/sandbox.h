@@ -17,6 +17,7 @@ struct sandbox {
     int in;      /* the program's stdin, to write to      */
     int out;     /* its stdout and stderr, to read from   */
     int err;
+    int collected;              /* what the plan collects, to read from; -1: nothing */
     struct init_report *report; /* a page shared with init        */
     struct spawn *spawn;
     struct cgroup cgroup;

@@ -1,19 +1,21 @@
 """Measures sandbox-run next to the bare program, bubblewrap, crun and runc.
 
-Prints the tables, writes them to docs/performance.md (between markers; a --quick run writes to
-build/bench/performance.md) and keeps the raw samples in build/bench/.  On a busy machine the
-figures are shown, but no verdict is given.
+Prints the tables, writes them to docs/performance.md (between markers; a --quick run, or one of a
+part, writes to build/bench/performance.md) and keeps the raw samples in build/bench/.  On a busy
+machine the figures are shown, but no verdict is given.
 
-Usage: bench.py [--quick] [--output FILE] [--build DIR]
+Usage: bench.py [--quick] [--only NAME] [--language NAME] [--rounds N] [--output FILE] [--build DIR]
 """
 
 import argparse
+import dataclasses
 import pathlib
 import subprocess
 import sys
 import tempfile
 import time
 
+import languages
 import machine
 import peers
 import report
@@ -32,6 +34,7 @@ FULL = tables.Effort(
     loop_runs=11,
     rate_slices=3,
     rate_slice_ms=800,
+    language_rounds=40,
 )
 QUICK = tables.Effort(
     rounds={"static": 60, "dynamic": 60, "python": 20},
@@ -43,7 +46,9 @@ QUICK = tables.Effort(
     loop_runs=3,
     rate_slices=1,
     rate_slice_ms=500,
+    language_rounds=5,
 )
+MEASUREMENTS = {m.__name__.replace("_", "-"): m for m in (*tables.MEASUREMENTS, languages.languages)}
 
 
 def compile_c(source, target, *options):
@@ -75,10 +80,12 @@ def measured_or_reason(measurement, bench, name):
         return report.Table(name, note, ["NOT MEASURED"], [[str(problem)]])
 
 
-def measure_all(bench, quiet):
+def measure_all(bench, quiet, only):
     found = []
-    for measurement in tables.MEASUREMENTS:
-        name = measurement.__name__.replace("_", " ")
+    for name, measurement in MEASUREMENTS.items():
+        if only and name not in only:
+            continue
+        name = name.replace("-", " ")
         quiet.probe(name)
         start = time.monotonic()
         print(f"measuring: {name} ...", end=" ", file=sys.stderr, flush=True)
@@ -99,7 +106,7 @@ def run(options, effort, scratch):
     tools = peers.Peers(folder, scratch, sandbox_run, ROOT / "policies/default.yaml")
     try:
         bench = tables.Bench(tools, effort, rbench, folder / "workload", raw)
-        found = measure_all(bench, quiet)
+        found = measure_all(bench, quiet, options.only)
     finally:
         tools.close()
     busy = quiet.finish()
@@ -115,14 +122,26 @@ def run(options, effort, scratch):
 def parse_options():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="about a minute, for a first look")
+    parser.add_argument("--only", action="append", choices=MEASUREMENTS, help="may be repeated")
+    parser.add_argument(
+        "--language", action="append", choices=languages.PROGRAMS, help="of the languages; may be repeated"
+    )
+    parser.add_argument("--rounds", type=int, metavar="N", help="of the languages")
     parser.add_argument("--output", type=pathlib.Path, help="the page to write the tables into")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build", help="where sandbox-run is")
     options = parser.parse_args()
     options.build = options.build.resolve()
     if not options.output:
-        folder = options.build / "bench" if options.quick else ROOT / "docs"
+        part = options.quick or options.only or options.language
+        folder = options.build / "bench" if part else ROOT / "docs"
         options.output = folder / "performance.md"
     return options
+
+
+def effort_of(options):
+    effort = QUICK if options.quick else FULL
+    rounds = options.rounds or effort.language_rounds
+    return dataclasses.replace(effort, language_rounds=rounds, languages=options.language or ())
 
 
 def main():
@@ -130,7 +149,7 @@ def main():
     with tempfile.TemporaryDirectory(prefix="sandbox-run-bench.") as scratch:
         scratch = pathlib.Path(scratch)
         scratch.chmod(0o755)
-        run(options, QUICK if options.quick else FULL, scratch)
+        run(options, effort_of(options), scratch)
 
 
 if __name__ == "__main__":

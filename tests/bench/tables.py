@@ -47,6 +47,8 @@ class Effort:
     loop_runs: int
     rate_slices: int
     rate_slice_ms: int
+    language_rounds: int
+    languages: tuple = ()  # those to measure; none: all
 
 
 @dataclasses.dataclass

@@ -131,6 +131,7 @@ static int print_plan(const sbr_request *req, const struct features *features, s
                              .policy = policy_find(req->policy),
                              .place = "/tmp/sandbox-run-ID",
                              .features = features };
+    struct toolchain tools = { .home = "/usr" };
     struct plan *plan = NULL;
     scoped_free char *json = NULL;
 
@@ -138,7 +139,12 @@ static int print_plan(const sbr_request *req, const struct features *features, s
         in.language = language_find(req->language);
         if (!in.language)
             return err_set(err, SBR_E_NOT_FOUND, "language", "there is no '%s'", req->language);
-        in.binary = in.language->binaries[0];
+        snprintf(tools.binary, sizeof(tools.binary), "%s", in.language->binaries.at[0]);
+        in.toolchain = &tools;
+        if (in.language->compile.run.n)
+            in.layers[LAYER_BUILD] = "/store/artifacts/KEY/tree";
+        if (in.language->prepare.run.n)
+            in.layers[LAYER_PREPARED] = "/store/prepared/KEY/tree";
     }
     if (!in.policy)
         return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no '%s'", req->policy);

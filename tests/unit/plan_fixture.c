@@ -18,6 +18,8 @@ const struct features complete_machine = {
     .machine = { .memory_bytes = 16 * GIB, .cpus = 8 },
 };
 
+static const struct toolchain system_python = { .binary = "/usr/bin/python3", .home = "/usr" };
+
 void plan_case_init(struct plan_case *c)
 {
     static const char code[] = "print(1)";
@@ -28,7 +30,7 @@ void plan_case_init(struct plan_case *c)
     assert_int_equal(request_set_code(c->request, code, strlen(code), &err), 0);
     c->in = (struct plan_input){ .request = c->request,
                                  .language = language_find("python"),
-                                 .binary = "/usr/bin/python3",
+                                 .toolchain = &system_python,
                                  .policy = policy_find("default"),
                                  .features = &c->features };
 }

@@ -136,6 +136,15 @@ static uint32_t answer_socket(const uint64_t *args)
     return MODEL_REFUSE(EAFNOSUPPORT);
 }
 
+static uint32_t answer_network_socket(const uint64_t *args)
+{
+    int family = (int)args[0], type = (int)args[1] & 0xf;
+
+    if ((family == AF_INET || family == AF_INET6) && (type == SOCK_STREAM || type == SOCK_DGRAM))
+        return ALLOW;
+    return answer_socket(args);
+}
+
 static uint32_t answer_socketpair(const uint64_t *args)
 {
     return (int)args[0] == AF_UNIX ? ALLOW : MODEL_REFUSE(EAFNOSUPPORT);
@@ -332,6 +341,7 @@ static const struct model_call calls[] = {
     { "process", "sched_setattr",      answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "setpriority", answer_own_priority, MODEL_REFUSE(EPERM),      1 << 0 | 1 << 1 },
     { "nosignals", "kill",     answer_self,        MODEL_REFUSE(EPERM),        1 << 0 },
+    { "network", "socket",     answer_network_socket, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
 };
 
 #define EPERM_ SCMP_ACT_ERRNO(EPERM)
@@ -421,6 +431,15 @@ const struct model_rule model_rules[] = {
     { "process", "sched_setattr",      ALLOW_, 1, { LOW(0, 0) } },
     { "process", "setpriority", ALLOW_, 2, { LOW(0, 0), LOW(1, 0) } },
     { "nosignals", "kill",     ALLOW_, 1, { LOW(0, 0) } },
+    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
+    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_DGRAM) } },
+    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
+    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_STREAM) } },
+    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM) } },
+    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM) } },
+    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM) } },
+    { "network", "socket",     ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_RAW), LOW(2, 0) } },
+    { "network", "socket",     ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
 };
 /* clang-format on */
 

@@ -254,7 +254,7 @@ def test_languages_are_sorted_and_their_texts_survive(tmp_path):
     text = make(tmp_path, ["languages"], LANGUAGE, other)
     assert text.index('.name = "a-lang"') < text.index('.name = "python"')
     assert r'"tab\011 quote\" back\\ what\077\077/ \303\274"' in text
-    assert ".selftest.stdin_text = NULL" in text
+    assert ".stdin_text = NULL" in text
 
 
 @pytest.mark.parametrize(("old", "new", "place", "words"), [
@@ -264,8 +264,6 @@ def test_languages_are_sorted_and_their_texts_survive(tmp_path):
     ("shebangs: [python3]", "shebangs: [/usr/bin/python3]", ":5:", "without a path"),
     ("binaries: [/usr/bin/python3]", "binaries: [python3]", ":7:", "an absolute path"),
     ("source: main.py", "source: a/main.py", ":9:", "without a path"),
-    ('run: ["${binary}", "${source}"]', 'run: ["${binary}"]', ":10:", "contain ${source}"),
-    ('run: ["${binary}", "${source}"]', 'run: [python3, "${source}"]', ":10:", "start with"),
     ('run: ["${binary}", "${source}"]', 'run: ["${binary}", "${src}", "${source}"]', ":10:",
      "free of ${...}"),
     ("package: python3\n", "package: python3\nenv: [LANG]\n", ":9:", "NAME=VALUE"),
@@ -309,5 +307,6 @@ def test_the_files_of_the_project_compile_for_every_architecture(tmp_path):
     for arch in ("x86_64", "aarch64"):
         policies = [p.read_text(encoding="utf-8") for p in sorted(ROOT.glob("policies/*.yaml"))]
         assert set(filters(make(tmp_path, ["policies", arch], *policies))) >= {"default", "strict"}
+    (tmp_path / "drivers").symlink_to(ROOT / "languages/drivers")
     languages = [p.read_text(encoding="utf-8") for p in sorted(ROOT.glob("languages/*.yaml"))]
     assert '.name = "python"' in make(tmp_path, ["languages"], *languages)

@@ -415,11 +415,12 @@ static void the_default_policy_is_first_and_strict_shows_less_of_proc(void **sta
         assert_string_equal(tables[a][0]->name, "default");
         assert_int_equal(tables[a][0]->proc, POLICY_PROC_MASKED);
         assert_string_equal(tables[a][1]->name, "keeptimes");
-        assert_string_equal(tables[a][2]->name, "nosignals");
-        assert_string_equal(tables[a][3]->name, "process");
-        assert_string_equal(tables[a][4]->name, "strict");
-        assert_int_equal(tables[a][4]->proc, POLICY_PROC_PID);
-        assert_null(tables[a][5]);
+        assert_string_equal(tables[a][2]->name, "network");
+        assert_string_equal(tables[a][3]->name, "nosignals");
+        assert_string_equal(tables[a][4]->name, "process");
+        assert_string_equal(tables[a][5]->name, "strict");
+        assert_int_equal(tables[a][5]->proc, POLICY_PROC_PID);
+        assert_null(tables[a][6]);
     }
 }
 

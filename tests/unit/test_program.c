@@ -161,12 +161,12 @@ static void the_environment_is_small_and_known(void **state)
 
 static void later_variables_replace_earlier_ones(void **state)
 {
-    static const char *const language_env[] = { "HOME=/lang", "LANGUAGE_ONLY=1", NULL };
+    static const char *language_env[] = { "HOME=/lang", "LANGUAGE_ONLY=1", "GONE=${deps}" };
     struct language language = *language_find("python");
     struct plan *plan;
 
     (void)state;
-    language.env = language_env;
+    language.env = (struct words){ language_env, ARRAY_LEN(language_env) };
     c.in.language = &language;
     assert_int_equal(request_add_env(c.request, "PATH=/mine", &err), 0);
     assert_int_equal(request_add_env(c.request, "NEW=1", &err), 0);

@@ -22,7 +22,9 @@ static sbr_result sample(void)
                                      .io_write_bytes = 11,
                                      .context_switches = 12,
                                      .startup_us = 2500 },
-                          .startup = "cold" };
+                          .startup = "cold",
+                          .stage = "run",
+                          .ran = true };
 
     limits_init(&result.limits);
     result.isolation.tier = TIER_CONTAINER;
@@ -65,7 +67,8 @@ static void the_fields_are_these_and_no_others(void **state)
         "stderr_bytes",    "stderr_truncated",
         "stderr_encoding", "limits",
         "stages",          "isolation",
-        "startup",
+        "startup",         "diagnosis",
+        "cached",
     };
     json_t *root = sample_json();
 

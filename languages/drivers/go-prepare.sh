@@ -1,0 +1,30 @@
+#!/bin/sh
+# go-prepare.sh GO DIRECTORY: the standard library, compiled.
+#
+# DIRECTORY/cache is a build cache for the go command; DIRECTORY/std/PATH.a leads to the archive of each package in
+# it, for compiler and linker when they are called without that command.  An older Go has archives of its own below
+# GOROOT, where both find them by themselves: only those that had to be made anew are linked.
+set -e
+. "${0%/*}/go-env.sh"
+go=$1
+directory=$2
+GOCACHE=$directory/cache
+export GOCACHE
+
+mkdir -p "$directory/std"
+cd "$directory/std"
+"$go" build std
+"$go" list -export -f '{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}' std |
+    sed -n "s,^\([^ ]*\) $directory/,\1 ,p" > "$directory/list"
+sed -n 's,^\([^ ]*\)/[^/ ]* .*,\1,p' "$directory/list" | sort -u | xargs -r mkdir -p
+# A line "net/http cache/ab/cd" becomes "ln -s ../../cache/ab/cd net/http.a".
+while read -r path archive; do
+    up=..
+    rest=$path
+    while [ "${rest#*/}" != "$rest" ]; do
+        up=$up/..
+        rest=${rest#*/}
+    done
+    ln -s "$up/$archive" "$path.a"
+done < "$directory/list"
+rm -f "$directory/list" "$GOCACHE/README" "$GOCACHE"/*.txt

@@ -1,0 +1,60 @@
+#!/bin/sh
+# java-install.sh JDK DIRECTORY [GROUP:ARTIFACT[:VERSION] | GROUP:ARTIFACT@VERSION]...
+#
+# The jars of pom.xml in the current directory, if there is one, and of the words, with all that they need.
+set -e
+JAVA_HOME=$1
+directory=$2
+shift 2
+export JAVA_HOME
+scratch=${TMPDIR:-/tmp}/maven
+
+if ! command -v mvn > /dev/null; then
+    echo "dependencies of Java need Maven: install the package maven" >&2
+    exit 1
+fi
+
+# FILE: a project of its own would write into the program's directory.
+copy_jars() {
+    mvn -q -B -ntp -Dstyle.color=never -Dmaven.artifact.threads=10 -f "$1" "-Dmaven.repo.local=$scratch/repository" dependency:copy-dependencies \
+        "-DoutputDirectory=$directory" -Dmdep.useBaseVersion=true >&2
+}
+
+# Without a version: the newest release.
+dependency() {
+    version=RELEASE
+    word=$1
+    case $word in
+    *@*) version=${word##*@} word=${word%@*} ;;
+    *:*:*) version=${word##*:} word=${word%:*} ;;
+    esac
+    case $word in
+    *[!A-Za-z0-9._:-]* | *:*:* | :* | *:) valid=false ;;
+    *:*) valid=true ;;
+    *) valid=false ;;
+    esac
+    case $version in
+    "" | *[!A-Za-z0-9._+-]*) valid=false ;;
+    esac
+    if [ "$valid" = false ]; then
+        echo "$1: a dependency of Java is GROUP:ARTIFACT or GROUP:ARTIFACT:VERSION" >&2
+        return 1
+    fi
+    echo "<dependency><groupId>${word%%:*}</groupId><artifactId>${word#*:}</artifactId><version>$version</version></dependency>"
+}
+
+mkdir -p "$scratch/words"
+if [ -f pom.xml ]; then
+    copy_jars "$PWD/pom.xml"
+fi
+if [ $# -gt 0 ]; then
+    {
+        echo '<project><modelVersion>4.0.0</modelVersion><groupId>words</groupId><artifactId>words</artifactId>'
+        echo '<version>1</version><packaging>pom</packaging><dependencies>'
+        for word; do
+            dependency "$word"
+        done
+        echo '</dependencies></project>'
+    } > "$scratch/words/pom.xml"
+    copy_jars "$scratch/words/pom.xml"
+fi

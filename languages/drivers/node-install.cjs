@@ -1,0 +1,103 @@
+// Installs packages with the npm that belongs to this Node into TARGET/node_modules.
+//
+// node-install.cjs TARGET [NAME[@VERSION]]...
+//
+// Besides the words of the command line it installs what a package.json in the current directory asks for.
+// Silent on success; on failure npm's own words.
+'use strict';
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const path = require('node:path');
+
+const [target, ...words] = process.argv.slice(2);
+const lockFiles = ['package-lock.json', 'npm-shrinkwrap.json'];
+
+function fail(text) {
+    console.error(text);
+    process.exit(1);
+}
+
+function findNpm() {
+    const home = path.dirname(path.dirname(fs.realpathSync(process.execPath)));
+    const places = [
+        path.join(home, 'lib/node_modules/npm'),
+        path.join(home, 'node_modules/npm'),
+        '/usr/lib/node_modules/npm',
+        '/usr/local/lib/node_modules/npm',
+        '/usr/share/nodejs/npm', // Debian's package npm
+    ];
+    const cli = places.map((place) => path.join(place, 'bin/npm-cli.js')).find((file) => fs.existsSync(file));
+    return cli || fail(`${process.execPath} has no npm: install the package npm`);
+}
+
+function npm(command, options, env) {
+    const quiet = ['--loglevel=error', '--no-fund', '--no-audit', '--no-update-notifier', '--no-progress', '--no-color', '--logs-max=0'];
+    const result = spawnSync(process.execPath, [findNpm(), command, ...quiet, ...options], {
+        cwd: target,
+        env,
+        encoding: 'utf8',
+        maxBuffer: 64 << 20,
+    });
+    return { ok: result.status === 0, text: `${result.stderr || ''}${result.stdout || ''}` || String(result.error || '') };
+}
+
+/* The project's manifest without what concerns the project itself, whose files are not here. */
+function bringManifest() {
+    let manifest = {};
+    if (fs.existsSync('package.json')) {
+        try {
+            manifest = JSON.parse(fs.readFileSync('package.json', 'utf8').replace(/^\uFEFF/, ''));
+        } catch (error) {
+            fail(`package.json: ${error.message}`);
+        }
+        lockFiles.filter((file) => fs.existsSync(file)).forEach((file) => fs.copyFileSync(file, path.join(target, file)));
+    }
+    for (const part of ['scripts', 'workspaces', 'bin', 'files', 'man', 'directories'])
+        delete manifest[part];
+    fs.writeFileSync(path.join(target, 'package.json'), JSON.stringify(manifest));
+}
+
+const hasLock = () => lockFiles.some((file) => fs.existsSync(path.join(target, file)));
+
+/* A lock that does not fit its manifest is no reason to refuse. */
+function fetchPackages() {
+    if (words.length === 0 && hasLock() && npm('ci', ['--ignore-scripts'], process.env).ok)
+        return;
+    const result = npm('install', ['--ignore-scripts', '--no-package-lock', '--no-save', ...words], process.env);
+    if (!result.ok)
+        fail(result.text);
+}
+
+function needsScripts() {
+    try {
+        const lock = JSON.parse(fs.readFileSync(path.join(target, 'node_modules/.package-lock.json'), 'utf8'));
+        return Object.values(lock.packages).some((entry) => entry.hasInstallScript);
+    } catch {
+        return true;
+    }
+}
+
+/* Scripts of packages are run after everything is fetched, when the user's settings, which may hold
+ * passwords of a registry, are not needed any more. */
+function runScripts() {
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_config_|token|auth/i.test(name)));
+    try {
+        fs.rmSync(path.join(process.env.HOME || '/nonexistent', '.npmrc'), { force: true });
+    } catch {
+        // Not ours to remove: then nobody put it here for this installation alone.
+    }
+    const result = npm('rebuild', ['--userconfig=/dev/null'], env);
+    if (!result.ok)
+        fail(result.text);
+}
+
+for (const word of words) {
+    if (/^[-./~]|\s/.test(word))
+        fail(`'${word}' is no package: write NAME or NAME@VERSION`);
+}
+bringManifest();
+fetchPackages();
+const modules = path.join(target, 'node_modules');
+if (fs.existsSync(modules) && needsScripts())
+    runScripts();
+['package.json', ...lockFiles].forEach((file) => fs.rmSync(path.join(target, file), { force: true }));

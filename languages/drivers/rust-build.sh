@@ -1,0 +1,78 @@
+#!/bin/sh
+# rust-build.sh build RUSTC MAIN OUTPUT ARGUMENT...
+# rust-build.sh check RUSTC MAIN ARGUMENT...
+#
+# A Cargo project is built by cargo, everything else by rustc alone.  $DEPS is what rust-install.sh made, if anything.
+set -e
+mode=$1
+rustc=$2
+main=$3
+shift 3
+scratch=${TMPDIR:-/tmp}
+if [ "$mode" = build ]; then
+    output=$1
+    shift
+fi
+
+# The standard library as a shared one: linking it in takes a quarter of the time for a small program.  Its place
+# goes into the program, since nobody would set LD_LIBRARY_PATH; where it lies beside the C library it needs none.
+# Some arguments rule it out.
+shared_std() {
+    case "$*" in
+    *panic* | *lto* | *crt-static* | *--target* | *--crate-type*) return ;;
+    esac
+    for library in "${rustc%/bin/rustc}"/lib/rustlib/*-linux-*/lib/libstd-*.so; do
+        [ ! -e "$library" ] || echo "-Cprefer-dynamic -Clink-arg=-Wl,-rpath,${library%/*}"
+    done
+}
+
+by_rustc() {
+    [ -z "$DEPS" ] || sed "s,@DEPS@,$DEPS,g" "$DEPS/externs" > "$scratch/externs"
+    # shellcheck disable=SC2046 # words, each without a blank
+    set -- --crate-name main -Cdebuginfo=0 $(shared_std "$@") "$@"
+    case " $* " in
+    *" --edition"*) ;;
+    *) set -- --edition 2021 "$@" ;;
+    esac
+    [ -z "$DEPS" ] || set -- "$@" "@$scratch/externs"
+    if [ "$mode" = check ]; then
+        exec "$rustc" --emit=metadata -o "$scratch/main.rmeta" "$@" "$main"
+    fi
+    exec "$rustc" -o "$output" "$@" "$main"
+}
+
+# cargo wants to write into its home and into its target directory: those are made anew, of links to what is there.
+by_cargo() {
+    command=build
+    if [ -n "$DEPS" ]; then
+        cp -rs "$DEPS/target" "$scratch/target"
+        sed "s,@DEPS@,$DEPS,g" "$DEPS/config.toml" > "$scratch/cargo/config.toml"
+        cp "$DEPS/Cargo.toml" "$DEPS/Cargo.lock" .
+    elif [ "$mode" = check ]; then
+        command=check
+    fi
+    "${rustc%rustc}cargo" $command -q --offline --target-dir "$scratch/target" \
+        --message-format=json-render-diagnostics "$@" > "$scratch/messages" || exit 1
+    [ "$mode" = build ] || exit 0
+    cp "$(program)" "$output"
+}
+
+# Of the programs that cargo made: the one of the main file, else the last.
+program() {
+    grep '"executable":"' "$scratch/messages" > "$scratch/programs" || {
+        echo "$main: error: the package has no program: src/main.rs is missing" >&2
+        exit 1
+    }
+    { grep -F "\"src_path\":\"$main\"" "$scratch/programs" || cat "$scratch/programs"; } |
+        sed -n '$s/.*"executable":"\([^"]*\)".*/\1/p'
+}
+
+if [ -f Cargo.toml ]; then
+    . "${0%/*}/rust-env.sh"
+    CARGO_HOME=$scratch/cargo
+    export CARGO_HOME
+    mkdir -p "$CARGO_HOME"
+    by_cargo "$@"
+else
+    by_rustc "$@"
+fi

@@ -1,0 +1,94 @@
+#!/bin/sh
+# rust-install.sh RUSTC DIRECTORY [CRATE[FEATURE,...][@VERSION]]...
+#
+# For a single file: DIRECTORY/lib holds the crates of the words, compiled, and DIRECTORY/externs the arguments that bring
+# them to rustc.  For a Cargo project: sources in vendor, compiled crates in target, and the files that cargo needs.
+set -e
+rustc=$1
+directory=$2
+shift 2
+cargo=${rustc%rustc}cargo
+scratch=${TMPDIR:-/tmp}/install
+manifests=$PWD
+. "${0%/*}/rust-env.sh"
+CARGO_HOME=$scratch/cargo
+export CARGO_HOME
+
+quietly() {
+    if ! "$@" > "$scratch/messages" 2>&1; then
+        grep -v '^ *\(Updating\|Downloading\|Downloaded\|Compiling\|Locking\|Adding\|Running\|Fresh\) ' "$scratch/messages" >&2
+        exit 1
+    fi
+}
+
+# A version of three numbers is meant exactly; a shorter one as cargo does.
+add() {
+    name=$(echo "$1" | sed 's/\[.*\]//; s/@.*//')
+    version=$(echo "$1" | sed -n 's/\[.*\]//; s/.*@//p')
+    features=$(echo "$1" | sed -n 's/.*\[\(.*\)\].*/\1/p')
+    case $version in
+    [0-9]*.*.*) version="=$version" ;;
+    esac
+    quietly "$cargo" add "$name${version:+@$version}" ${features:+--features "$features"}
+}
+
+# rustc's own command line for the program says what it needs of its dependencies.
+for_one_file() {
+    printf '[package]\nname = "program"\nversion = "0.0.0"\nedition = "2021"\n' > Cargo.toml
+    for word; do
+        add "$word"
+    done
+    quietly "$cargo" build -v --target-dir "$scratch/target"
+    mkdir -p "$directory/lib" "$directory/native"
+    find "$scratch/target/debug/deps" \( -name '*.rlib' -o -name '*.so' \) -exec cp {} "$directory/lib" \;
+    grep -- '--crate-name program ' "$scratch/messages" | tr ' ' '\n' | tr -d '`' > "$scratch/words"
+    {
+        echo "-Ldependency=@DEPS@/lib"
+        sed -n "s,^\([A-Za-z0-9_]*\)=$scratch/target/debug/deps/,--extern=\1=@DEPS@/lib/,p" "$scratch/words"
+        sed -n "s,^native=$scratch/target/,,p" "$scratch/words" | while read -r place; do
+            mkdir -p "$directory/native/$place"
+            cp -r "$scratch/target/$place/." "$directory/native/$place"
+            echo "-Lnative=@DEPS@/native/$place"
+        done
+        sed -n 's,^native=/usr/.*,-L&,p' "$scratch/words"
+    } > "$directory/externs"
+}
+
+# The program's own sources are not here: empty ones stand in for them, and what became of them is taken out again.
+for_project() {
+    cp "$manifests"/Cargo.* .
+    for file in src/lib.rs $(sed -n 's/^ *\(path\|build\) *= *"\(.*\.rs\)".*/\2/p' Cargo.toml) build.rs; do
+        mkdir -p "$(dirname "$file")"
+        echo 'fn main() {}' > "$file"
+    done
+    for word; do
+        add "$word"
+    done
+    "$cargo" -q vendor "$directory/vendor" > "$CARGO_HOME/vendor.toml" 2> "$scratch/messages" || {
+        cat "$scratch/messages" >&2
+        exit 1
+    }
+    sed "s,$directory,@DEPS@,g" "$CARGO_HOME/vendor.toml" > "$directory/config.toml"
+    # Nothing of them is compiled here, and they are the largest.
+    find "$directory"/vendor/win* -name '*.rs' -exec truncate -s 0 {} + 2> /dev/null || true
+    find "$directory"/vendor/win* \( -name '*.a' -o -name '*.lib' \) -exec rm -f {} + 2> /dev/null || true
+    rm -f "$CARGO_HOME/config" "$CARGO_HOME/config.toml"
+    mv "$CARGO_HOME/vendor.toml" "$CARGO_HOME/config.toml"
+    quietly "$cargo" build --offline --target-dir "$directory/target"
+    name=$("$cargo" pkgid --offline | sed 's/.*[/#]\([A-Za-z0-9_-]*\)[#@:][^#]*$/\1/')
+    quietly "$cargo" clean --offline --target-dir "$directory/target" -p "$name"
+    rm -rf "$directory/target/debug/incremental" "$directory/target/debug/.cargo-lock"
+    cp Cargo.toml Cargo.lock "$directory"
+}
+
+mkdir -p "$scratch/program/src" "$CARGO_HOME"
+for file in config config.toml credentials credentials.toml; do
+    [ ! -f "$HOME/.cargo/$file" ] || cp "$HOME/.cargo/$file" "$CARGO_HOME/$file"
+done
+cd "$scratch/program"
+echo 'fn main() {}' > src/main.rs
+if [ -f "$manifests/Cargo.toml" ]; then
+    for_project "$@"
+else
+    for_one_file "$@"
+fi

@@ -1,0 +1,165 @@
+#include "base/document.h"
+
+#include <ctype.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DOCUMENT_LINE_MAX 4096
+
+/* What libcyaml said: the fault comes first, then its place from the inside to the outside. */
+struct complaint {
+    char fault[160];
+    char field[64];
+    unsigned long line, column;
+};
+
+const cyaml_schema_value_t document_text = {
+    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 65536),
+};
+
+/* clang-format off */
+static const struct {
+    const char *fault;
+    const char *advice;
+} advices[] = {
+    { "Invalid INT value",        "use a number or a name from src/compile/policy_schema.c" },
+    { "Invalid ENUM value",       "use one of the words that this field knows" },
+    { "Invalid",                  "correct the value" },
+    { "Missing required mapping", "add the field" },
+    { "Unexpected key",           "correct its spelling or remove it" },
+    { "Mapping field already",    "keep one of the two" },
+    { "Insufficient entries",     "name at least one" },
+    { "Expecting",                "give a value of that kind" },
+    { "Ignoring documents",       "keep one document per file" },
+    { "libyaml",                  "mend the YAML there" },
+};
+/* clang-format on */
+
+static const char *advice_for(const char *fault)
+{
+    for (size_t i = 0; i < ARRAY_LEN(advices); i++) {
+        if (strncmp(fault, advices[i].fault, strlen(advices[i].fault)) == 0)
+            return advices[i].advice;
+    }
+    return "correct the file";
+}
+
+static void complaint_add_place(struct complaint *c, const char *text)
+{
+    const char *quoted = strstr(text, "in mapping field '");
+    const char *place = strstr(text, "(line: ");
+
+    if (place && c->line == 0) {
+        char *end;
+
+        c->line = strtoul(place + strlen("(line: "), &end, 10);
+        if (strncmp(end, ", column: ", 10) == 0)
+            c->column = strtoul(end + 10, NULL, 10);
+    }
+    if (quoted && c->field[0] == '\0')
+        sscanf(quoted, "in mapping field '%63[^']", c->field);
+}
+
+static void complaint_add(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+{
+    struct complaint *c = ctx;
+    char text[256];
+    const char *start = text;
+
+    (void)level;
+    vsnprintf(text, sizeof(text), fmt, args);
+    text[strcspn(text, "\n")] = '\0';
+    if (strncmp(start, "Load: ", 6) == 0)
+        start += 6;
+    if (c->fault[0] == '\0')
+        snprintf(c->fault, sizeof(c->fault), "%.*s", (int)sizeof(c->fault) - 1, start);
+    else
+        complaint_add_place(c, start);
+}
+
+static int complaint_report(const struct complaint *c, const char *path, sbr_error *err)
+{
+    char where[96] = "";
+
+    if (c->line > 0)
+        snprintf(where, sizeof(where), "%lu:%lu:", c->line, c->column);
+    if (c->field[0] != '\0')
+        snprintf(where + strlen(where), sizeof(where) - strlen(where), " in '%.40s':", c->field);
+    return err_set(err, SBR_E_INVALID, "compile", "%s:%s %s; %s", path, where, c->fault,
+                   advice_for(c->fault));
+}
+
+int document_load(const char *path, const cyaml_schema_value_t *schema, void **ret_data,
+                  sbr_error *err)
+{
+    struct complaint complaint = { .fault = "" };
+    const cyaml_config_t config = {
+        .log_fn = complaint_add,
+        .log_ctx = &complaint,
+        .mem_fn = cyaml_mem,
+        .log_level = CYAML_LOG_WARNING,
+    };
+    cyaml_data_t *data = NULL;
+    cyaml_err_t fault = cyaml_load_file(path, &config, schema, &data, NULL);
+
+    /* A warning means that a part of the file was not read: for a policy that is a fault. */
+    if (fault == CYAML_OK && data && complaint.fault[0] == '\0') {
+        *ret_data = data;
+        return 0;
+    }
+    document_free(schema, data);
+    if (fault == CYAML_ERR_FILE_OPEN)
+        return err_set_errno(err, "compile", "%s: cannot be opened", path);
+    if (complaint.fault[0] == '\0')
+        snprintf(complaint.fault, sizeof(complaint.fault), "%s",
+                 fault == CYAML_OK ? "the file says nothing" : cyaml_strerror(fault));
+    return complaint_report(&complaint, path, err);
+}
+
+void document_free(const cyaml_schema_value_t *schema, void *data)
+{
+    const cyaml_config_t config = { .mem_fn = cyaml_mem };
+
+    if (data)
+        cyaml_free(&config, schema, data, 0);
+}
+
+static bool is_word_char(char c)
+{
+    return isalnum((unsigned char)c) || c == '_';
+}
+
+static bool line_has_word(const char *line, const char *word)
+{
+    size_t len = strlen(word);
+
+    for (const char *at = strstr(line, word); at; at = strstr(at + 1, word)) {
+        bool starts = at == line || !is_word_char(at[-1]);
+
+        if (starts && !is_word_char(at[len]))
+            return true;
+    }
+    return false;
+}
+
+unsigned document_line_of(const char *path, const char *word)
+{
+    char line[DOCUMENT_LINE_MAX];
+    unsigned number = 0;
+    FILE *file = fopen(path, "re");
+
+    if (!file)
+        return 0;
+    while (fgets(line, sizeof(line), file)) {
+        number++;
+        line[strcspn(line, "#")] = '\0';
+        if (line_has_word(line, word)) {
+            fclose(file);
+            return number;
+        }
+    }
+    fclose(file);
+    return 0;
+}

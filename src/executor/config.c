@@ -1,0 +1,171 @@
+/* The configuration of package managers: registries, proxies and certificates are the user's own affair,
+ * so what the clients read outside is what they read inside.  Read here, with the caller's rights. */
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "executor/stages.h"
+
+#define CONFIG_MAX (1 << 20)
+
+/* What every client may need. */
+static const char *const common_env[] = {
+    "http_proxy",  "https_proxy", "no_proxy",  "all_proxy",     "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+};
+
+static const char *const common_files[] = { "/etc/resolv.conf" };
+
+static int words_add(struct words *words, const char *text, sbr_error *err)
+{
+    const char **grown = realloc(words->at, (words->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return err_set_oom(err, "config");
+    words->at = grown;
+    grown[words->n] = strdup(text);
+    if (!grown[words->n])
+        return err_set_oom(err, "config");
+    words->n++;
+    return 0;
+}
+
+void words_done(struct words *words)
+{
+    for (unsigned int i = 0; i < words->n; i++)
+        free((char *)words->at[i]);
+    free(words->at);
+    *words = (struct words){ 0 };
+}
+
+/* There inside without our doing. */
+static bool is_visible(const char *path)
+{
+    static const char *const visible[] = { "/usr/", "/etc/ssl/", "/etc/ca-certificates/" };
+
+    for (size_t i = 0; i < ARRAY_LEN(visible); i++)
+        if (!strncmp(path, visible[i], strlen(visible[i])))
+            return true;
+    return false;
+}
+
+static int add_file(struct stage_config *config, const char *from, const char *inside,
+                    sbr_error *err)
+{
+    scoped_fd int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    struct config_file file = { 0 }, *grown;
+    struct stat st;
+
+    for (size_t i = 0; i < config->n_files; i++)
+        if (!strcmp(config->files[i].path, inside))
+            return 0; /* two variables may name the same one */
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0; /* not configured */
+    if (fd_read_text(fd, CONFIG_MAX, &file.data, &file.len, err) < 0)
+        return err->code;
+    file.path = strdup(inside);
+    grown = realloc(config->files, (config->n_files + 1) * sizeof(*grown));
+    if (!file.path || !grown) {
+        free(file.path);
+        free(file.data);
+        if (grown)
+            config->files = grown;
+        return err_set_oom(err, "config");
+    }
+    config->files = grown;
+    config->files[config->n_files++] = file;
+    return 0;
+}
+
+/* ~/x is in the home directory inside, too. */
+static int add_pattern(struct stage_config *config, const char *path, sbr_error *err)
+{
+    const char *home = getenv("HOME");
+    char from[4096], inside[4096];
+
+    if (strncmp(path, "~/", 2) != 0)
+        return is_visible(path) ? 0 : add_file(config, path, path, err);
+    if (!home)
+        return 0;
+    snprintf(from, sizeof(from), "%s/%s", home, path + 2);
+    snprintf(inside, sizeof(inside), INSIDE_WORK "/%s", path + 2);
+    return add_file(config, from, inside, err);
+}
+
+/* A value that names a file or a directory is worth nothing without it. */
+static int add_env(struct stage_config *config, const char *name, struct words *needs,
+                   sbr_error *err)
+{
+    const char *value = getenv(name);
+    scoped_free char *pair = NULL;
+    struct stat st;
+
+    if (!value)
+        return 0;
+    if (asprintf(&pair, "%s=%s", name, value) < 0)
+        return err_set_oom(err, "config");
+    if (words_add(&config->env, pair, err) < 0)
+        return err->code;
+    if (value[0] != '/' || is_visible(value) || stat(value, &st) < 0)
+        return 0;
+    return S_ISDIR(st.st_mode) ? words_add(needs, value, err) : add_file(config, value, value, err);
+}
+
+static int gather(const struct stage_def *def, struct stage_config *ret, struct words *needs,
+                  sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
+        if (add_env(ret, common_env[i], needs, err) < 0)
+            return err->code;
+    for (unsigned int i = 0; i < def->config_env.n; i++)
+        if (add_env(ret, def->config_env.at[i], needs, err) < 0)
+            return err->code;
+    for (size_t i = 0; i < ARRAY_LEN(common_files); i++)
+        if (add_pattern(ret, common_files[i], err) < 0)
+            return err->code;
+    for (unsigned int i = 0; i < def->config_files.n; i++)
+        if (add_pattern(ret, def->config_files.at[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+int config_gather(const struct stage_def *def, struct stage_config *ret, struct words *needs,
+                  sbr_error *err)
+{
+    return def && def->network ? gather(def, ret, needs, err) : 0;
+}
+
+void config_done(struct stage_config *config)
+{
+    for (size_t i = 0; i < config->n_files; i++) {
+        free(config->files[i].path);
+        free(config->files[i].data);
+    }
+    free(config->files);
+    words_done(&config->env);
+    *config = (struct stage_config){ 0 };
+}
+
+int needs_expand(const struct words *patterns, struct words *ret, sbr_error *err)
+{
+    for (unsigned int i = 0; i < patterns->n; i++) {
+        glob_t found;
+
+        if (glob(patterns->at[i], GLOB_NOSORT, NULL, &found) != 0)
+            continue;
+        for (size_t k = 0; k < found.gl_pathc; k++) {
+            if (words_add(ret, found.gl_pathv[k], err) < 0) {
+                globfree(&found);
+                return err->code;
+            }
+        }
+        globfree(&found);
+    }
+    return 0;
+}

@@ -1,0 +1,128 @@
+/* Keys of the store.  Everything that can change what a stage leaves is a part of its key. */
+#include <regex.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "executor/stages.h"
+
+#define KEY_REVISION "1"
+
+static void add_words(struct sha256 *s, const struct words *words)
+{
+    sha256_add_u64(s, words->n);
+    for (unsigned int i = 0; i < words->n; i++)
+        sha256_add_text(s, words->at[i]);
+}
+
+static void add_list(struct sha256 *s, const struct string_list *list)
+{
+    sha256_add_u64(s, list->n);
+    for (size_t i = 0; i < list->n; i++)
+        sha256_add_text(s, list->items[i]);
+}
+
+/* Tools, machine, the stage's command and our own drivers. */
+static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *def)
+{
+    char identity[TOOLCHAIN_IDENTITY];
+    struct utsname machine;
+
+    sha256_init(s);
+    sha256_add_text(s, KEY_REVISION);
+    sha256_add_text(s, job->language->name);
+    toolchain_identity(&job->toolchain, identity, sizeof(identity));
+    sha256_add_text(s, identity);
+    sha256_add_text(s, uname(&machine) == 0 ? machine.machine : "");
+    add_words(s, &job->language->env);
+    add_words(s, &job->language->driver_texts);
+    add_words(s, &def->run);
+    add_words(s, &def->env);
+}
+
+void key_prepared(sbr_job *job)
+{
+    struct sha256 s;
+
+    begin(&s, job, &job->language->prepare);
+    sha256_finish_hex(&s, job->keys[LAYER_PREPARED]);
+}
+
+/* A manifest that is there and asks for something. */
+static bool asks(const struct manifest *manifest, const struct request_file *file)
+{
+    regex_t when;
+    bool found;
+
+    if (strcmp(manifest->file, file->path) != 0)
+        return false;
+    if (!manifest->when)
+        return true;
+    if (regcomp(&when, manifest->when, REG_EXTENDED | REG_NEWLINE | REG_NOSUB) != 0)
+        return false;
+    found = regexec(&when, file->data, 0, NULL, 0) == 0;
+    regfree(&when);
+    return found;
+}
+
+static bool is_lock(const struct stage_def *def, const char *path)
+{
+    for (unsigned int i = 0; i < def->locks.n; i++)
+        if (!strcmp(def->locks.at[i], path))
+            return true;
+    return false;
+}
+
+static bool is_manifest(const struct stage_def *def, const char *path)
+{
+    for (unsigned int i = 0; i < def->n_manifests; i++)
+        if (!strcmp(def->manifests[i].file, path))
+            return true;
+    return is_lock(def, path);
+}
+
+static void add_file(struct sha256 *s, const struct request_file *file)
+{
+    sha256_add_text(s, file->path);
+    sha256_add_u64(s, file->executable);
+    sha256_add_u64(s, file->len);
+    sha256_add(s, file->data, file->len);
+}
+
+bool key_dependencies(sbr_job *job)
+{
+    const struct stage_def *def = &job->language->install;
+    const sbr_request *req = job->req;
+    bool wanted = req->deps.n > 0;
+    struct sha256 s;
+
+    for (size_t i = 0; i < req->n_files; i++)
+        for (unsigned int k = 0; k < def->n_manifests; k++)
+            wanted |= asks(&def->manifests[k], &req->files[i]);
+    if (!wanted)
+        return false;
+    begin(&s, job, def);
+    add_list(&s, &req->deps);
+    for (size_t i = 0; i < req->n_files; i++)
+        if (is_manifest(def, req->files[i].path))
+            add_file(&s, &req->files[i]);
+    sha256_finish_hex(&s, job->keys[LAYER_DEPS]);
+    return true;
+}
+
+void key_artifact(sbr_job *job)
+{
+    const sbr_request *req = job->req;
+    struct sha256 s;
+
+    begin(&s, job, &job->language->compile);
+    sha256_add_text(&s, job->keys[LAYER_PREPARED]);
+    sha256_add_text(&s, job->keys[LAYER_DEPS]);
+    add_list(&s, &req->compile_args);
+    sha256_add_u64(&s, req->code != NULL);
+    sha256_add_u64(&s, req->code_len);
+    sha256_add(&s, req->code ? req->code : "", req->code_len);
+    sha256_add_u64(&s, req->n_files);
+    for (size_t i = 0; i < req->n_files; i++)
+        add_file(&s, &req->files[i]);
+    sha256_finish_hex(&s, job->keys[LAYER_BUILD]);
+}

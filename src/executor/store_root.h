@@ -1,0 +1,38 @@
+/* The directory of the store and the names in it.  Private to the store. */
+#ifndef EXECUTOR_STORE_ROOT_H
+#define EXECUTOR_STORE_ROOT_H
+
+#include "base/encode.h"
+#include "executor/store.h"
+
+#define STORE_ROOT_SIZE (STORE_PATH_SIZE - 160) /* room for "/KIND/KEY/tree" */
+#define STORE_NAME_SIZE 96                      /* "KIND/KEY" and the like, below the root */
+
+/* Beside the kinds, which are called as store_kind_name says. */
+#define STORE_STAGING "staging" /* what is being made or removed; names of ENCODE_ID_SIZE */
+#define STORE_LOCKS "lock"      /* KIND-KEY */
+#define STORE_NOTES "note"      /* digest of the name */
+#define STORE_TOTAL "total"     /* about how much the artifacts take */
+
+struct store_root {
+    int fd; /* -1 when not open */
+    char path[STORE_ROOT_SIZE];
+};
+
+#define scoped_root __attribute__((cleanup(store_root_done)))
+
+/* 1: open; 0: there is none at `path`, and it was not to be made; negative: it cannot be used. */
+int store_root_open(bool make, struct store_root *ret, sbr_error *err) must_check;
+void store_root_done(struct store_root *root);
+
+/* Names that only we give: nothing else is ever removed, wherever the store was put. */
+bool store_is_hex(const char *name, size_t len);
+void store_entry_name(enum store_kind kind, const char *key, char name[STORE_NAME_SIZE]);
+int store_check_key(const char *key, sbr_error *err) must_check;
+/* A new name in STORE_STAGING; 0, or -1 with errno. */
+int store_staging_name(char name[STORE_NAME_SIZE]);
+
+/* The current errno, with what a user can do about it. */
+int store_fail(const char *what, const char *path, sbr_error *err);
+
+#endif

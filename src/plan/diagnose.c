@@ -1,0 +1,167 @@
+#include "plan/diagnose.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "plan/diagnose_parts.h"
+
+#define ENDING "ended by "
+
+const struct error_rule *state_error_at(const struct diagnose_state *s, size_t line,
+                                        struct hit *ret)
+{
+    enum window window = s->from_end ? WINDOW_ENDS : WINDOW_STARTS;
+
+    for (unsigned int i = 0; i < s->rules->n_errors; i++)
+        if (pattern_matches(&s->errors[i], &s->lines, line, window, ret))
+            return &s->rules->errors[i];
+    return NULL;
+}
+
+static const struct error_rule *find_error(const struct diagnose_state *s, struct hit *ret)
+{
+    const struct error_rule *rule = NULL;
+
+    for (size_t i = 0; i < s->lines.n && !rule; i++)
+        rule = state_error_at(s, s->from_end ? s->lines.n - 1 - i : i, ret);
+    return rule;
+}
+
+/* What the rule says, or the line itself when it says nothing. */
+static char *describe_message(const struct diagnose_state *s, const struct error_rule *rule,
+                              const struct hit *hit)
+{
+    scoped_free char *message = wording_expand(s->in, hit, rule->message);
+
+    if (!message || message[0] == '\0') {
+        free(message);
+        message = strdup(s->lines.at[hit->first]);
+        if (message)
+            wording_clean(message, DIAGNOSE_MAX_LINE);
+    }
+    return take_ptr(message);
+}
+
+static struct diagnosis *describe(const struct diagnose_state *s, const struct error_rule *rule,
+                                  const struct hit *hit)
+{
+    const char *link = rule->link ? rule->link : s->rules->link;
+    struct diagnosis *d = calloc(1, sizeof(*d));
+
+    if (!d)
+        return NULL;
+    d->type = wording_expand(s->in, hit, rule->type);
+    d->message = describe_message(s, rule, hit);
+    d->suggestion = wording_expand_first(s->in, hit, rule->suggestion);
+    d->link = link ? strdup(link) : NULL;
+    frames_fill(s, rule, hit, d);
+    if (d->file && d->line && !d->column)
+        d->column = source_marked_column(s, hit, d);
+    d->context = source_context(s->in, d->file, d->line);
+    return d;
+}
+
+static struct diagnosis *diagnose_lines(struct diagnose_state *s, struct source text, bool tail)
+{
+    scoped_free struct hit *hit = malloc(sizeof(*hit));
+    const struct error_rule *rule;
+    struct diagnosis *d;
+
+    if (!hit || lines_split(&s->lines, text.text, text.len, tail) < 0)
+        return NULL;
+    s->cut = text.len > DIAGNOSE_MAX_TEXT || s->lines.n == DIAGNOSE_MAX_LINES;
+    rule = find_error(s, hit);
+    d = rule ? describe(s, rule, hit) : NULL;
+    lines_done(&s->lines);
+    return d;
+}
+
+/* Looks at the end that counts, then at the other one: the top of a very long trace may tell the
+ * error.  At last, at how it ended. */
+static struct diagnosis *diagnose_ends(struct diagnose_state *s)
+{
+    struct source text = { s->in->text, s->in->len };
+    struct diagnosis *d = diagnose_lines(s, text, s->from_end);
+    char ending[64];
+
+    if (!d && s->cut)
+        d = diagnose_lines(s, text, !s->from_end);
+    if (!d && s->in->ending) {
+        snprintf(ending, sizeof(ending), ENDING "%s", s->in->ending);
+        d = diagnose_lines(s, (struct source){ ending, strlen(ending) }, false);
+    }
+    return d;
+}
+
+static void patterns_free(struct pattern *patterns, unsigned int n)
+{
+    for (unsigned int i = 0; patterns && i < n; i++)
+        pattern_done(&patterns[i]);
+    free(patterns);
+}
+
+struct diagnosis *diagnose(const struct diagnose_input *in)
+{
+    const struct diagnosis_rules *rules = &in->language->diagnosis;
+    struct diagnose_state s = {
+        .in = in,
+        .rules = rules,
+        .errors = calloc(rules->n_errors + 1UL, sizeof(struct pattern)),
+        .frames = calloc(rules->n_frames + 1UL, sizeof(struct pattern)),
+        .ours = calloc(rules->ours.n + 1UL, sizeof(struct pattern)),
+        .from_end = !in->compile,
+    };
+    struct diagnosis *d = NULL;
+
+    if (s.errors && s.frames && s.ours) {
+        for (unsigned int i = 0; i < rules->n_errors; i++)
+            pattern_init(&s.errors[i], rules->errors[i].match);
+        for (unsigned int i = 0; i < rules->n_frames; i++)
+            pattern_init(&s.frames[i], rules->frames[i].match);
+        for (unsigned int i = 0; i < rules->ours.n; i++)
+            pattern_init(&s.ours[i], rules->ours.at[i]);
+        d = diagnose_ends(&s);
+    }
+    patterns_free(s.errors, rules->n_errors);
+    patterns_free(s.frames, rules->n_frames);
+    patterns_free(s.ours, rules->ours.n);
+    return d;
+}
+
+static int check_pattern(const char *match, const int *groups, size_t n, sbr_error *err)
+{
+    struct pattern pattern;
+    int r = pattern_init(&pattern, match);
+
+    if (r < 0)
+        return err_set(err, r, "language", "'%s' is no pattern that can be used", match);
+    for (size_t i = 0; i < n && r == 0; i++)
+        if (groups[i] < 0 || groups[i] >= DIAGNOSE_MAX_GROUPS ||
+            (size_t)groups[i] > pattern.regex.re_nsub)
+            r = err_set(err, SBR_E_INVALID, "language", "'%s' has no group %d", match, groups[i]);
+    pattern_done(&pattern);
+    return r;
+}
+
+int diagnose_check_rules(const struct diagnosis_rules *rules, sbr_error *err)
+{
+    int r = 0;
+
+    for (unsigned int i = 0; i < rules->ours.n && r == 0; i++)
+        r = check_pattern(rules->ours.at[i], NULL, 0, err);
+    for (unsigned int i = 0; i < rules->n_frames && r == 0; i++) {
+        const struct frame_rule *f = &rules->frames[i];
+        const int groups[] = { f->file, f->line, f->column, f->function };
+
+        r = check_pattern(f->match, groups, 4, err);
+    }
+    for (unsigned int i = 0; i < rules->n_errors && r == 0; i++) {
+        const struct error_rule *e = &rules->errors[i];
+        const int groups[] = { e->file, e->line, e->column };
+
+        r = check_pattern(e->match, groups, 3, err);
+    }
+    return r;
+}

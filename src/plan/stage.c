@@ -1,0 +1,319 @@
+#include "plan/stage.h"
+
+#include <string.h>
+
+#include "plan/root.h"
+
+#define INSIDE_DRIVER "/driver"
+
+/* clang-format off */
+static const char *const stage_names[N_STAGES] = {
+    [STAGE_RUN] = "run", [STAGE_PREPARE] = "prepare", [STAGE_INSTALL] = "dependencies",
+    [STAGE_COMPILE] = "compile", [STAGE_CHECK] = "check",
+};
+
+static const struct {
+    const char *inside;
+    enum stage maker;
+    enum word_name word;
+} layer_defs[N_LAYERS] = {
+    [LAYER_PREPARED] = { "/prepared", STAGE_PREPARE, WORD_PREPARED },
+    [LAYER_DEPS]     = { "/deps",     STAGE_INSTALL, WORD_DEPS     },
+    [LAYER_BUILD]    = { "/build",    STAGE_COMPILE, WORD_BUILD    },
+};
+
+/* What a client needs to verify whom it talks to. */
+static const struct plan_op network_ops[] = {
+    { .kind = OP_BIND, .from = "/etc/ssl/certs",       .to = "etc/ssl/certs",       .flags = OP_OPTIONAL },
+    { .kind = OP_BIND, .from = "/etc/ssl/openssl.cnf", .to = "etc/ssl/openssl.cnf", .flags = OP_OPTIONAL },
+    { .kind = OP_BIND, .from = "/etc/pki/tls/certs",   .to = "etc/pki/tls/certs",   .flags = OP_OPTIONAL },
+    { .kind = OP_BIND, .from = "/etc/ca-certificates", .to = "etc/ca-certificates", .flags = OP_OPTIONAL },
+};
+/* clang-format on */
+
+const char *stage_name(enum stage stage)
+{
+    return stage_names[stage];
+}
+
+const struct stage_def *stage_def(const struct language *language, enum stage stage)
+{
+    if (!language)
+        return NULL;
+    switch (stage) {
+    case STAGE_PREPARE:
+        return &language->prepare;
+    case STAGE_INSTALL:
+        return &language->install;
+    case STAGE_COMPILE:
+        return &language->compile;
+    case STAGE_CHECK:
+        return &language->check;
+    case STAGE_RUN:
+    case N_STAGES:
+        break;
+    }
+    return NULL;
+}
+
+static int add_rule(struct plan *plan, const char *path, enum access_kind access, sbr_error *err)
+{
+    if (!plan->landlock_abi)
+        return 0;
+    if (!path)
+        return err_set_oom(err, "plan");
+    if (plan->n_rules == PLAN_MAX_RULES)
+        return err_set(err, SBR_E_INVALID, "plan", "there are more trees than rules for them");
+    plan->rules[plan->n_rules++] =
+        (struct plan_rule){ .path = path, .access = access, .optional = access == ACCESS_READ };
+    return 0;
+}
+
+/* A tree of the host's.  Where nothing can be mounted it stays where it is. */
+static int bring(struct plan *plan, const struct plan_input *in, const char *from, const char *to,
+                 sbr_error *err)
+{
+    struct plan_op op = { .kind = OP_BIND, .from = from, .to = to + 1 };
+
+    if (plan->place)
+        return add_rule(plan, from, ACCESS_READ, err);
+    if (in->features->privileged && in->features->mounts)
+        op.flags |= OP_PASSED;
+    return plan_add_op(plan, op, err);
+}
+
+/* The toolchain as one tree under a neutral name, or its binary alone. */
+static const char *toolchain_target(struct plan *plan, const struct plan_input *in)
+{
+    const struct toolchain *tools = in->toolchain;
+
+    if (!strcmp(tools->tree, tools->binary))
+        return plan_printf(plan, "/toolchain/%s/bin%s", in->language->name,
+                           strrchr(tools->binary, '/'));
+    return plan_printf(plan, "/toolchain/%s", in->language->name);
+}
+
+static int bring_tools(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const char *target;
+
+    if (in->toolchain && in->toolchain->tree[0]) {
+        target = toolchain_target(plan, in);
+        if (!target)
+            return err_set_oom(err, "plan");
+        if (bring(plan, in, in->toolchain->tree, target, err) < 0)
+            return err->code;
+    }
+    for (unsigned int i = 0; i < in->needs.n; i++)
+        if (bring(plan, in, in->needs.at[i], in->needs.at[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* True when the stage writes there: what it leaves becomes the layer. */
+static bool makes(const struct plan_input *in, enum layer layer)
+{
+    return in->stage == layer_defs[layer].maker ||
+           (in->stage == STAGE_CHECK && layer == LAYER_BUILD);
+}
+
+static int open_layer(struct plan *plan, const struct plan_input *in, enum layer layer,
+                      sbr_error *err)
+{
+    const char *inside = layer_defs[layer].inside;
+    struct plan_op op = { .kind = OP_SCRATCH, .to = inside + 1, .mode = 0755 };
+
+    if (in->stage != STAGE_CHECK)
+        plan->collect = inside + 1;
+    if (plan_add_op(plan, op, err) < 0)
+        return err->code;
+    return add_rule(plan, plan_inside(plan, inside), ACCESS_WRITE, err);
+}
+
+static int bring_layers(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_LAYERS; i++) {
+        int r = 0;
+
+        if (makes(in, (enum layer)i))
+            r = open_layer(plan, in, (enum layer)i, err);
+        else if (in->layers[i])
+            r = bring(plan, in, in->layers[i], layer_defs[i].inside, err);
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+/* A name in the root that leads into the dependencies, for tools that look in parent directories. */
+static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const char *name = in->language ? in->language->deps_link : NULL;
+    struct plan_op op = { .kind = OP_SYMLINK, .to = name };
+
+    if (!name || !in->layers[LAYER_DEPS] || makes(in, LAYER_DEPS))
+        return 0;
+    op.from =
+        plan_printf(plan, "%s/%s",
+                    plan->place ? in->layers[LAYER_DEPS] : layer_defs[LAYER_DEPS].inside, name);
+    return op.from ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
+}
+
+/* Small files of ours, outside the program's own directory.  Without a private root nothing keeps the
+ * program from changing its copy, which is its own. */
+static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const struct language *language = in->language;
+    struct plan_op dir = { .kind = plan->place ? OP_SCRATCH : OP_DIR,
+                           .to = "driver",
+                           .mode = 0755 };
+
+    if (!language || !language->drivers.n)
+        return 0;
+    if (plan_add_op(plan, dir, err) < 0 ||
+        (plan->place && add_rule(plan, plan_inside(plan, INSIDE_DRIVER), ACCESS_READ, err) < 0))
+        return err->code;
+    for (unsigned int i = 0; i < language->drivers.n; i++) {
+        struct plan_op op = { .kind = plan->place ? OP_PROGRAM : OP_FILE,
+                              .to = plan_printf(plan, "driver/%s", language->drivers.at[i]),
+                              .mode = 0555,
+                              .data = language->driver_texts.at[i],
+                              .len = strlen(language->driver_texts.at[i]) };
+
+        if (!op.to)
+            return err_set_oom(err, "plan");
+        if (plan_add_op(plan, op, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int bring_config(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const struct stage_config *config = in->config;
+
+    for (size_t i = 0; config && i < config->n_files; i++) {
+        const struct config_file *file = &config->files[i];
+        bool at_home = !strncmp(file->path, INSIDE_WORK "/", sizeof(INSIDE_WORK));
+        struct plan_op op = { .kind = at_home ? OP_PROGRAM : OP_FILE,
+                              .to = file->path + 1,
+                              .mode = at_home ? 0600 : 0444,
+                              .data = file->data,
+                              .len = file->len };
+        int r = plan->place && !at_home ? add_rule(plan, file->path, ACCESS_READ, err)
+                                        : plan_add_op(plan, op, err);
+
+        if (r < 0)
+            return r;
+    }
+    return 0;
+}
+
+static int bring_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    if (!plan_has_network(in))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(network_ops); i++) {
+        int r = plan->place ? add_rule(plan, network_ops[i].from, ACCESS_READ, err)
+                            : plan_add_op(plan, network_ops[i], err);
+
+        if (r < 0)
+            return r;
+    }
+    return bring_config(plan, in, err);
+}
+
+bool plan_has_network(const struct plan_input *in)
+{
+    const struct stage_def *def = stage_def(in->language, in->stage);
+
+    return def && def->network;
+}
+
+int plan_stage(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    if (bring_tools(plan, in, err) < 0 || bring_layers(plan, in, err) < 0 ||
+        link_dependencies(plan, in, err) < 0 || bring_drivers(plan, in, err) < 0)
+        return err->code;
+    return bring_network(plan, in, err);
+}
+
+/* A path of the toolchain as it is named inside. */
+static const char *tool_inside(struct plan *plan, const struct plan_input *in, const char *path)
+{
+    const struct toolchain *tools = in->toolchain;
+    size_t len = strlen(tools->tree);
+
+    if (plan->place || !len)
+        return plan_printf(plan, "%s", path);
+    if (!strcmp(tools->tree, tools->binary))
+        return strcmp(path, tools->binary) ? NULL : toolchain_target(plan, in);
+    return plan_printf(plan, "/toolchain/%s%s", in->language->name,
+                       strncmp(path, tools->tree, len) ? "" : path + len);
+}
+
+static bool has_extension(const struct language *language, const char *path)
+{
+    const char *dot = strrchr(path, '.');
+
+    for (unsigned int i = 0; dot && i < language->extensions.n; i++)
+        if (!strcmp(language->extensions.at[i], dot))
+            return true;
+    return false;
+}
+
+/* Every file of the program that is in its language, the main one first. */
+static int list_sources(struct plan *plan, const struct plan_input *in, const char *source,
+                        struct words *ret, sbr_error *err)
+{
+    const sbr_request *req = in->request;
+    const char *work = plan_inside(plan, INSIDE_WORK);
+
+    ret->at = plan_alloc(plan, (req->n_files + 1) * sizeof(*ret->at));
+    if (!ret->at || !work)
+        return err_set_oom(err, "plan");
+    if (source)
+        ret->at[ret->n++] = source;
+    for (size_t i = 0; i < req->n_files; i++) {
+        const char *path = plan_printf(plan, "%s/%s", work, req->files[i].path);
+
+        if (!path)
+            return err_set_oom(err, "plan");
+        if (has_extension(in->language, path) && (!source || strcmp(path, source) != 0))
+            ret->at[ret->n++] = path;
+    }
+    return 0;
+}
+
+int plan_stage_values(struct plan *plan, const struct plan_input *in, const char *source,
+                      struct word_values *ret, sbr_error *err)
+{
+    const struct string_list *args = &in->request->compile_args;
+    const char **text = ret->text;
+
+    *ret = (struct word_values){ .compile_args = { (const char **)args->items,
+                                                   (unsigned int)args->n } };
+    if (in->toolchain) {
+        text[WORD_BINARY] = tool_inside(plan, in, in->toolchain->binary);
+        text[WORD_HOME] =
+            in->toolchain->home[0] ? tool_inside(plan, in, in->toolchain->home) : NULL;
+    }
+    if (in->toolchain && in->toolchain->tree[0] && in->toolchain->home[0])
+        text[WORD_TOOLCHAIN] = text[WORD_HOME];
+    text[WORD_SOURCE] = source;
+    text[WORD_WORK] = plan_inside(plan, INSIDE_WORK);
+    text[WORD_DRIVER] = plan_inside(plan, INSIDE_DRIVER);
+    text[WORD_MEMORY_MB] =
+        plan_printf(plan, "%llu", (unsigned long long)(plan->limits.value[SBR_MEMORY_BYTES] >> 20));
+    for (unsigned int i = 0; i < N_LAYERS; i++) {
+        const char *inside = layer_defs[i].inside;
+
+        if (makes(in, (enum layer)i))
+            text[layer_defs[i].word] = plan_inside(plan, inside);
+        else if (in->layers[i])
+            text[layer_defs[i].word] = plan->place ? in->layers[i] : inside;
+    }
+    if (!text[WORD_WORK] || !text[WORD_DRIVER] || !text[WORD_MEMORY_MB])
+        return err_set_oom(err, "plan");
+    return in->language ? list_sources(plan, in, source, &ret->sources, err) : 0;
+}

@@ -1,0 +1,26 @@
+/* A text as a string literal of a language, by the style that its file names in `literal`: c, go, java,
+ * json, lua, perl, php, postgres, python, r, ruby, rust, shell, sql.
+ *
+ * Invariants: (1) The language reads the literal back as the same bytes, or the value is refused.
+ * (2) Nothing in a value can end the literal or be taken for an expression inside it.  (3) Where the
+ * language has escapes for it, the literal is ASCII, so that the encoding of the file does not matter. */
+#ifndef PLAN_TEMPLATE_LITERAL_H
+#define PLAN_TEMPLATE_LITERAL_H
+
+#include <stddef.h>
+
+#include "base/buf.h"
+
+struct literal_style;
+
+/* NULL when there is no such style. */
+const struct literal_style *literal_style_find(const char *name);
+
+/* What no literal of this style can hold. */
+enum literal_fault { LITERAL_OK = 0, LITERAL_NUL, LITERAL_NOT_UTF8 };
+
+enum literal_fault literal_check(const struct literal_style *style, const void *data, size_t len);
+/* Of a value that was checked. */
+void literal_put(struct buf *out, const struct literal_style *style, const void *data, size_t len);
+
+#endif

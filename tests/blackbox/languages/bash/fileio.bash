@@ -1,0 +1,18 @@
+# Writes, appends, reads, renames, lists and removes in the work directory.
+set -euo pipefail
+shopt -s nullglob
+mkdir notes
+printf 'alpha\nbeta\n' >notes/one.txt
+echo gamma >>notes/one.txt
+mapfile -t lines <notes/one.txt
+(IFS=,; echo "${#lines[@]} ${lines[*]}")
+for ((i = 0; i < 256; i++)); do printf -v byte '\\x%02x' "$i"; printf '%b' "$byte"; done >raw.bin
+echo "$(stat -c %s raw.bin) $(od -An -v -tu1 raw.bin | awk '{ for (i = 1; i <= NF; i++) n += $i } END { print n }')"
+mv notes/one.txt notes/two.txt
+(cd notes && echo *)
+rm notes/two.txt
+left=(notes/*)
+echo "${#left[@]}"
+scratch=$(mktemp)
+echo scratch >"$scratch"
+cat "$scratch"

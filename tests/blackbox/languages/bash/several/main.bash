@@ -1,0 +1,3 @@
+source ./part.bash
+read -r -a words <words.txt
+join "${words[@]}"

@@ -1,0 +1,6 @@
+#include "shapes.hpp"
+
+int shapes::area(int width, int height)
+{
+    return width * height;
+}

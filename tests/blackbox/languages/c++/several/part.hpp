@@ -1,0 +1,6 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+std::string join(const std::vector<std::string> &words);

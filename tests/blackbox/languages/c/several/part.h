@@ -1,0 +1,6 @@
+#ifndef PART_H
+#define PART_H
+
+void print_joined(int n, char words[][20]);
+
+#endif

@@ -1,0 +1,4 @@
+package shapes
+
+// Name of the one shape.
+const Name = "circle"

@@ -1,0 +1,3 @@
+module example.com/testing
+
+go 1.18

@@ -1,0 +1,5 @@
+class Part {
+    static String join(String... words) {
+        return String.join("+", words);
+    }
+}

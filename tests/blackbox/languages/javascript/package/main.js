@@ -1,0 +1,3 @@
+const isNumber = require("is-number");
+
+console.log(isNumber("5e3"), isNumber("five"));

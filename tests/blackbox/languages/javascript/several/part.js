@@ -1,0 +1,1 @@
+exports.join = (words) => words.join("+");

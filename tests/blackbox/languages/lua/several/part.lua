@@ -1,0 +1,5 @@
+return {
+    join = function(words)
+        return table.concat(words, "+")
+    end,
+}

@@ -1,0 +1,7 @@
+package Part;
+use strict;
+use warnings;
+
+sub joined { return join "+", @_ }
+
+1;

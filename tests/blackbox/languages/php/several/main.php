@@ -1,0 +1,4 @@
+<?php
+require __DIR__ . "/part.php";
+
+echo join_words(explode(" ", trim(file_get_contents("words.txt")))), "\n";

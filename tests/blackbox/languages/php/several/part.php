@@ -1,0 +1,5 @@
+<?php
+function join_words(array $words): string
+{
+    return implode("+", $words);
+}

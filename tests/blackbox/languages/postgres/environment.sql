@@ -1,0 +1,3 @@
+\set greeting unset
+\getenv greeting GREETING
+\echo GREETING: :greeting

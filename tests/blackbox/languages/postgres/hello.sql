@@ -1,0 +1,1 @@
+SELECT 'Hello, world' AS greeting;

@@ -1,0 +1,1 @@
+DO $$ BEGIN LOOP END LOOP; END $$;

@@ -1,0 +1,3 @@
+from shapes import area, circle
+
+print(circle.name, area(2, 3), open("data/words.txt").read().strip())

@@ -1,0 +1,4 @@
+import part
+
+with open("words.txt") as words:
+    print(part.join(words.read().split()))

@@ -1,0 +1,2 @@
+name <- "circle"
+area <- function(width, height) width * height

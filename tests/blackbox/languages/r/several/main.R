@@ -1,0 +1,2 @@
+source("part.R")
+cat(joined(scan("words.txt", "", quiet = TRUE)), "\n", sep = "")

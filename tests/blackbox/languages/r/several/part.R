@@ -1,0 +1,1 @@
+joined <- function(words) paste(words, collapse = "+")

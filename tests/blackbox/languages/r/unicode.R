@@ -1,0 +1,5 @@
+say <- function(...) writeLines(paste(c(...), collapse = " "))
+grüße <- c("日本" = "Nihon", "🦀" = "Krebs", "e\u0301" = "combining")
+for (wort in names(grüße)) say(wort, nchar(wort, "chars"), grüße[[wort]])
+zeile <- readLines(file("stdin"), n = 1)
+say(paste(rev(strsplit(zeile, "")[[1]]), collapse = ""), toupper("ö"))

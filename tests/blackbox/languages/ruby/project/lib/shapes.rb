@@ -1,0 +1,7 @@
+module Shapes
+  NAME = "circle"
+
+  def self.area(width, height)
+    width * height
+  end
+end

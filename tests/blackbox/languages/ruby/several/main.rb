@@ -1,0 +1,3 @@
+require_relative "part"
+
+puts Part.join(File.read("words.txt").split)

@@ -1,0 +1,3 @@
+module Part
+  def self.join(words) = words.join("+")
+end

@@ -1,0 +1,3 @@
+fn main() {
+    println!("{}", itoa::Buffer::new().format(u64::MAX));
+}

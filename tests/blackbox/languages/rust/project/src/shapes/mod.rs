@@ -1,0 +1,5 @@
+pub mod circle;
+
+pub fn area(width: u32, height: u32) -> u32 {
+    width * height
+}

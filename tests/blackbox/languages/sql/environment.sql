@@ -1,0 +1,1 @@
+.shell echo "GREETING: ${GREETING-unset}"

@@ -1,0 +1,2 @@
+SELECT 'leaving';
+.exit 7

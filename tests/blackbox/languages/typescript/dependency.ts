@@ -1,0 +1,3 @@
+import isNumber from "is-number";
+
+console.log(isNumber("5e3"), isNumber("five"));

@@ -1,0 +1,2 @@
+const greeting: string = "Hello, world";
+console.log(greeting);

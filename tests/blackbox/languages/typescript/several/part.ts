@@ -1,0 +1,3 @@
+export type Words = string[];
+
+export const join = (words: Words): string => words.join("+");
