@@ -15,6 +15,30 @@ hosts=("${check[@]}" crun docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross 
     qemu-system-arm)
 bench=("${build[@]}" bubblewrap crun runc)
 
+# Toolchains: a package, then where its tool may be from elsewhere.  A vendor's Node brings npm along and
+# conflicts with Debian's.  What lies in a home directory does not count: tests are also run by a
+# user who cannot see it.
+toolchains=(
+    'cargo /usr/bin/cargo /usr/local/bin/cargo'
+    'default-jdk-headless /usr/lib/jvm/default-java/bin/javac /usr/lib/jvm/*-1[7-9]-*/bin/javac
+        /usr/lib/jvm/*-[2-9][0-9]-*/bin/javac'
+    'g++ /usr/bin/g++'
+    'golang-go /usr/local/go/bin/go /usr/lib/go*/bin/go'
+    'lua5.4 /usr/bin/lua5.4'
+    'maven /usr/bin/mvn /usr/share/maven*/bin/mvn'
+    'nodejs /usr/bin/node /usr/local/bin/node'
+    'npm /usr/bin/npm /usr/local/bin/npm'
+    'perl /usr/bin/perl'
+    'php-cli /usr/bin/php /usr/bin/php[0-9]*'
+    'postgresql /usr/lib/postgresql/*/bin/postgres'
+    'python3-pip /usr/lib/python3/dist-packages/pip'
+    'r-base-core /usr/bin/Rscript'
+    'ruby /usr/bin/ruby'
+    'rustc /usr/bin/rustc /usr/local/bin/rustc'
+    'sqlite3 /usr/bin/sqlite3'
+    'tcl /usr/bin/tclsh /usr/bin/tclsh[0-9]*'
+)
+
 die() {
     printf 'packages.sh: %s\n' "$1" >&2
     shift
@@ -22,11 +46,29 @@ die() {
     exit 1
 }
 
+any_exists() {
+    local path
+    for path; do
+        [[ ! -e $path ]] || return 0
+    done
+    return 1
+}
+
+# Adds what is not there to `wanted`.
+want_toolchains() {
+    local row package places
+    for row in "${toolchains[@]}"; do
+        read -r -d '' package places <<<"$row" || true
+        # shellcheck disable=SC2086 # patterns, to be split and expanded
+        any_exists $places || wanted+=("$package")
+    done
+}
+
 case "${1-}" in
 build) wanted=("${build[@]}") ;;
-check) wanted=("${check[@]}") ;;
-hosts) wanted=("${hosts[@]}") ;;
-bench) wanted=("${bench[@]}") ;;
+check) wanted=("${check[@]}") && want_toolchains ;;
+hosts) wanted=("${hosts[@]}") && want_toolchains ;;
+bench) wanted=("${bench[@]}") && want_toolchains ;;
 *) die 'usage: tools/packages.sh build|check|hosts|bench' ;;
 esac
 
@@ -67,10 +109,26 @@ install_missing() {
     apt install --no-install-recommends "${missing[@]}"
 }
 
+# The tests start servers of their own; the package would make one for the machine, and start it.
+no_cluster=/etc/postgresql-common/createcluster.d/sandbox-run.conf
+without_cluster() {
+    if [[ " ${missing[*]} " != *' postgresql '* ]]; then
+        "$@"
+        return
+    fi
+    "${as_root[@]}" mkdir -p "${no_cluster%/*}"
+    "${as_root[@]}" tee "$no_cluster" <<<'create_main_cluster = false' >/dev/null
+    local status=0
+    "$@" || status=$?
+    "${as_root[@]}" rm -f "$no_cluster"
+    "${as_root[@]}" rmdir --ignore-fail-on-non-empty "${no_cluster%/*}"
+    return "$status"
+}
+
 printf 'installing %s\n' "${missing[*]}" >&2
 ((EUID == 0)) || "${as_root[@]}" -v || die 'sudo was refused; run as root:' "$by_hand"
 # Package lists may be absent or name versions that are gone: fetch them only when that shows.
-if ! install_missing && ! { apt update && install_missing; }; then
+if ! without_cluster install_missing && ! { apt update && without_cluster install_missing; }; then
     cat "$log" >&2
     die 'could not install the packages; to try by hand:' "$by_hand"
 fi

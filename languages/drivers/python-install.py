@@ -75,7 +75,7 @@ def compile_all(target):
     """Bytecode that is valid whatever the times of the files are: a layer does not keep them.  Packages'
     own tests, half of the files of some, are left as they are."""
     compileall.compile_dir(target, quiet=2, workers=min(os.cpu_count() or 1, 8),
-                           rx=re.compile(r"[/\\\\]tests?[/\\\\]"),
+                           rx=re.compile("/tests?/"),
                            invalidation_mode=py_compile.PycInvalidationMode.UNCHECKED_HASH)
 
 

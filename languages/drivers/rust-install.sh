@@ -64,7 +64,7 @@ for_project() {
     for word; do
         add "$word"
     done
-    "$cargo" -q vendor "$directory/vendor" > "$CARGO_HOME/vendor.toml" 2> "$scratch/messages" || {
+    "$cargo" vendor "$directory/vendor" > "$CARGO_HOME/vendor.toml" 2> "$scratch/messages" || {
         cat "$scratch/messages" >&2
         exit 1
     }

@@ -39,7 +39,7 @@ static void expand(uint32_t w[64], const unsigned char *block)
 }
 
 /* One round.  The names are those of the standard; instead of moving eight variables one place on,
- * the caller names them one place on, which is three times as fast. */
+ * the caller names them one place on, so that they stay in registers. */
 #define ROUND(a, b, c, d, e, f, g, h, n)                                                           \
     do {                                                                                           \
         uint32_t sum1 = rotate((e), 6) ^ rotate((e), 11) ^ rotate((e), 25);                        \

@@ -1,7 +1,6 @@
 /* The configuration of package managers: registries, proxies and certificates are the user's own affair,
  * so what the clients read outside is what they read inside.  Read here, with the caller's rights. */
 #include <fcntl.h>
-#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "executor/stages.h"
+#include "executor/toolchain_paths.h"
 
 #define CONFIG_MAX (1 << 20)
 
@@ -155,17 +155,15 @@ void config_done(struct stage_config *config)
 int needs_expand(const struct words *patterns, struct words *ret, sbr_error *err)
 {
     for (unsigned int i = 0; i < patterns->n; i++) {
-        glob_t found;
+        struct toolchain_paths found;
+        int r = 0;
 
-        if (glob(patterns->at[i], GLOB_NOSORT, NULL, &found) != 0)
-            continue;
-        for (size_t k = 0; k < found.gl_pathc; k++) {
-            if (words_add(ret, found.gl_pathv[k], err) < 0) {
-                globfree(&found);
-                return err->code;
-            }
-        }
-        globfree(&found);
+        toolchain_paths_expand(patterns->at[i], &found);
+        for (size_t k = 0; r == 0 && k < found.n; k++)
+            r = words_add(ret, found.at[k], err);
+        toolchain_paths_done(&found);
+        if (r < 0)
+            return r;
     }
     return 0;
 }

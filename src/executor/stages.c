@@ -321,8 +321,8 @@ static int open_staging(sbr_job *job, sbr_error *err)
     if (store_stage(layer_makers[layer].kind, &now->staging, err) < 0)
         return err->code;
     now->staged = true;
-    intake_init(&now->intake, now->staging.tree_fd, now->plan->limits.value[SBR_DISK_BYTES],
-                now->plan->limits.value[SBR_INODES]);
+    intake_init(&now->intake, now->staging.tree_fd, now->limits.value[SBR_DISK_BYTES],
+                now->limits.value[SBR_INODES]);
     return 0;
 }
 
@@ -344,7 +344,7 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
         options.started_us = clock_now_us();
     options.loop = &job->loop;
     options.keep_tail = job->language && job->language->diagnosis.n_errors;
-    if (start_anyhow(job, err) < 0 || open_staging(job, err) < 0)
+    if (open_staging(job, err) < 0 || start_anyhow(job, err) < 0)
         return err->code;
     log_debug("sandbox", "set-up goes on inside");
     options.intake = now->staged ? &now->intake : NULL;

@@ -1,29 +1,24 @@
 /* The whole program reads YAML itself. */
 #include "frontend/user_languages.h"
 
-#include <errno.h>
-#include <glob.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "executor/toolchain_paths.h"
 #include "plan/language_file.h"
 
 static int add_directory(sbr_error *err)
 {
-    char pattern[4096];
-    glob_t found;
+    struct toolchain_paths found;
+    char dir[3000], pattern[3100];
     int r = 0;
 
-    if (!user_languages_dir(pattern, sizeof(pattern) - sizeof("/*.yaml")) ||
-        access(pattern, F_OK) < 0)
+    if (!user_languages_dir(dir, sizeof(dir)))
         return 0;
-    strcat(pattern, "/*.yaml");
-    if (glob(pattern, 0, NULL, &found) != 0)
-        return 0;
-    for (size_t i = 0; r == 0 && i < found.gl_pathc; i++)
-        r = language_file_add(found.gl_pathv[i], err);
-    globfree(&found);
+    snprintf(pattern, sizeof(pattern), "%s/*.yaml", dir);
+    toolchain_paths_expand(pattern, &found);
+    for (size_t i = 0; r == 0 && i < found.n; i++)
+        r = language_file_add(found.at[i], err);
+    toolchain_paths_done(&found);
     return r;
 }
 

@@ -119,7 +119,7 @@ static int begin(struct intake *intake, const struct collect_entry *entry)
     name[entry->name_len] = '\0';
     if (named && (strlen(name) != entry->name_len || !is_component(name)))
         return refuse(intake, "has a name that is none");
-    if (++intake->entries > intake->max_entries)
+    if (named && ++intake->entries > intake->max_entries)
         return refuse(intake, "has too many files; raise its limit 'inodes'");
     if (entry->kind == COLLECT_FILE &&
         (entry->size > intake->max_bytes || (intake->bytes += entry->size) > intake->max_bytes))

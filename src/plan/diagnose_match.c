@@ -73,15 +73,112 @@ void lines_done(struct lines *lines)
     *lines = (struct lines){ 0 };
 }
 
+/* The end of a bracket expression, which starts at `p`: where its "]" is. */
+static const char *bracket_end(const char *p)
+{
+    p += p[1] == '^' ? 2 : 1;
+    if (*p == ']')
+        p++;
+    while (*p && *p != ']') {
+        const char *class_end = p[0] == '[' && p[1] == ':' ? strstr(p + 2, ":]") : NULL;
+
+        p = class_end ? class_end + 2 : p + 1;
+    }
+    return p;
+}
+
+/* The end of a group, which starts at `p`: where its ")" is.  Whether it has alternatives. */
+static const char *group_end(const char *p, bool *ret_alternatives)
+{
+    int depth = 0;
+
+    *ret_alternatives = false;
+    for (; *p; p++) {
+        if (*p == '\\' && p[1])
+            p++;
+        else if (*p == '[')
+            p = bracket_end(p);
+        else if (*p == '(')
+            depth++;
+        else if (*p == '|' && depth <= 1)
+            *ret_alternatives = true;
+        else if (*p == ')' && --depth == 0)
+            break;
+        if (!*p)
+            break;
+    }
+    return p;
+}
+
+static bool is_quantifier(char c)
+{
+    return c == '*' || c == '?' || c == '{';
+}
+
+/* The next character that stands for itself, with *ret_at behind it; 0: something else, which was
+ * passed over. */
+static char literal_next(const char *p, const char **ret_at)
+{
+    bool alternatives;
+    const char *end = p;
+    char c = *p;
+
+    if (c == '(') {
+        end = group_end(p, &alternatives);
+        if (*end && !alternatives && !is_quantifier(end[1]))
+            end = p; /* all that is in the group has to be there */
+        c = '\0';
+    } else if (c == '[') {
+        end = bracket_end(p);
+        c = '\0';
+    } else if (c == '\\' && p[1]) {
+        c = *++end;
+    } else if (c == '{') {
+        end = strchr(p, '}');
+        c = '\0';
+    } else if (strchr("^$.*?+)", c)) {
+        c = '\0';
+    }
+    *ret_at = end && *end ? end + 1 : p + strlen(p);
+    return is_quantifier(**ret_at) ? '\0' : c;
+}
+
+/* The longest text that is a part of everything that the pattern matches; may be empty. */
+static char *literal_find(const char *pattern)
+{
+    size_t len = 0, best = 0, size = strlen(pattern) + 1;
+    char *run = malloc(size), *longest = calloc(1, size);
+    bool alternatives;
+
+    group_end(pattern, &alternatives);
+    if (!run || !longest || (pattern[0] != '(' && alternatives)) {
+        free(run);
+        return longest;
+    }
+    while (*pattern) {
+        char c = literal_next(pattern, &pattern);
+
+        if (c)
+            run[len++] = c;
+        else
+            len = 0;
+        if (len > best) {
+            best = len;
+            memcpy(longest, run, len);
+            longest[len] = '\0';
+        }
+    }
+    free(run);
+    return longest;
+}
+
 /* POSIX has no escapes for a line end and a tab: \n and \t become them here. */
-static char *pattern_text(const char *match, size_t *ret_lines)
+static char *pattern_text(const char *match)
 {
     char *text = malloc(strlen(match) + 1), *out = text;
 
-    *ret_lines = 1;
     while (text && *match) {
         if (match[0] == '\\' && (match[1] == 'n' || match[1] == 't')) {
-            *ret_lines += match[1] == 'n';
             *out++ = match[1] == 'n' ? '\n' : '\t';
             match += 2;
             continue;
@@ -97,19 +194,33 @@ static char *pattern_text(const char *match, size_t *ret_lines)
 
 int pattern_init(struct pattern *pattern, const char *match)
 {
-    char *text = pattern_text(match, &pattern->lines);
+    *pattern = (struct pattern){ .text = pattern_text(match) };
+    if (!pattern->text)
+        return SBR_E_NO_MEMORY;
+    for (const char *p = pattern->text; *p; p++)
+        pattern->lines += *p == '\n';
+    pattern->lines++;
+    pattern->literal = literal_find(pattern->text);
+    return pattern->literal ? 0 : SBR_E_NO_MEMORY;
+}
 
-    pattern->works = text && pattern->lines <= DIAGNOSE_MAX_WINDOW &&
-                     regcomp(&pattern->regex, text, REG_EXTENDED) == 0;
-    free(text);
-    return pattern->works ? 0 : SBR_E_INVALID;
+bool pattern_compile(struct pattern *pattern)
+{
+    if (!pattern->compiled && !pattern->broken) {
+        pattern->broken = !pattern->text || pattern->lines > DIAGNOSE_MAX_WINDOW ||
+                          regcomp(&pattern->regex, pattern->text, REG_EXTENDED) != 0;
+        pattern->compiled = !pattern->broken;
+    }
+    return pattern->compiled;
 }
 
 void pattern_done(struct pattern *pattern)
 {
-    if (pattern->works)
+    if (pattern->compiled)
         regfree(&pattern->regex);
-    pattern->works = false;
+    free(pattern->text);
+    free(pattern->literal);
+    *pattern = (struct pattern){ 0 };
 }
 
 /* The lines as one text, in the hit. */
@@ -126,23 +237,26 @@ static void window_join(const struct lines *lines, struct hit *hit)
     }
 }
 
-bool pattern_matches(const struct pattern *pattern, const struct lines *lines, size_t line,
+bool pattern_matches(struct pattern *pattern, const struct lines *lines, size_t line,
                      enum window window, struct hit *ret)
 {
     size_t first = line, more = pattern->lines - 1;
     const char *subject = lines->at[line];
 
-    if (!pattern->works || (window == WINDOW_STARTS ? lines->n - line <= more : line < more))
+    if (window == WINDOW_STARTS ? lines->n - line <= more : line < more)
         return false;
     if (window == WINDOW_ENDS)
         first -= more;
     ret->first = first;
     ret->last = first + more;
     if (more > 0) {
+        if (more >= DIAGNOSE_MAX_WINDOW)
+            return false;
         window_join(lines, ret);
         subject = ret->subject;
     }
-    if (regexec(&pattern->regex, subject, DIAGNOSE_MAX_GROUPS, ret->group, 0) != 0)
+    if (!strstr(subject, pattern->literal) || !pattern_compile(pattern) ||
+        regexec(&pattern->regex, subject, DIAGNOSE_MAX_GROUPS, ret->group, 0) != 0)
         return false;
     if (more == 0)
         window_join(lines, ret);

@@ -25,14 +25,19 @@ struct lines {
 int lines_split(struct lines *lines, const char *text, size_t len, bool from_end) must_check;
 void lines_done(struct lines *lines);
 
+/* Most lines meet most patterns in vain.  So each knows a text that is a part of all that it matches,
+ * and is compiled when a line with that text turns up. */
 struct pattern {
+    char *text;
+    char *literal;
     regex_t regex;
     size_t lines;
-    bool works;
+    bool compiled, broken;
 };
 
+int pattern_init(struct pattern *pattern, const char *match) must_check;
 /* A pattern that is none never matches. */
-int pattern_init(struct pattern *pattern, const char *match);
+bool pattern_compile(struct pattern *pattern);
 void pattern_done(struct pattern *pattern);
 
 /* Where a pattern matched: lines `first` to `last`, and its groups in a copy of them. */
@@ -45,7 +50,7 @@ struct hit {
 enum window { WINDOW_STARTS, WINDOW_ENDS };
 
 /* Whether the pattern matches the lines that start, or end, with this one. */
-bool pattern_matches(const struct pattern *pattern, const struct lines *lines, size_t line,
+bool pattern_matches(struct pattern *pattern, const struct lines *lines, size_t line,
                      enum window window, struct hit *ret);
 /* An empty text for a group that took no part; the caller frees it. */
 char *hit_group(const struct hit *hit, int group);

@@ -25,8 +25,6 @@ void wording_clean(char *text, size_t max)
         for (char *p = text; *p; p++)
             if ((unsigned char)*p >= 0x80)
                 *p = '?';
-    while (len > 0 && text[len - 1] == ' ')
-        text[--len] = '\0';
     for (char *p = text; *p; p++)
         if (((unsigned char)*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f)
             *p = '?';
@@ -90,6 +88,8 @@ static char *expand(const struct diagnose_input *in, const struct hit *hit, stru
         buf_done(&out);
         return NULL;
     }
+    while (out.len > 0 && out.data[out.len - 1] == ' ') /* before a group that took no part */
+        out.data[--out.len] = '\0';
     return buf_take(&out, NULL);
 }
 

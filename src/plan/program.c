@@ -47,9 +47,9 @@ static int language_env(struct plan *plan, const struct plan_input *in,
     const struct stage_def *stage = stage_def(in->language, in->stage);
     static const struct words none;
     const struct words *const lists[] = { in->language ? &in->language->env : &none,
-                                          stage ? &stage->env : &none,
-                                          in->config ? &in->config->env : &none };
-    size_t room = 1;
+                                          stage ? &stage->env : &none };
+    const struct words *config = in->config ? &in->config->env : &none;
+    size_t room = config->n + 1;
 
     for (size_t i = 0; i < ARRAY_LEN(lists); i++)
         room += words_room(lists[i], values);
@@ -58,7 +58,11 @@ static int language_env(struct plan *plan, const struct plan_input *in,
     for (size_t i = 0; ret->at && i < ARRAY_LEN(lists); i++)
         if (words_expand(lists[i], values, ret) < 0)
             ret->at = NULL;
-    return ret->at ? 0 : err_set_oom(err, "plan");
+    if (!ret->at)
+        return err_set_oom(err, "plan");
+    for (unsigned int i = 0; i < config->n; i++) /* the user's words, not ours */
+        ret->at[ret->n++] = config->at[i];
+    return 0;
 }
 
 static int plan_env(struct plan *plan, const struct plan_input *in,

@@ -142,7 +142,7 @@ static uint32_t answer_network_socket(const uint64_t *args)
 
     if ((family == AF_INET || family == AF_INET6) && (type == SOCK_STREAM || type == SOCK_DGRAM))
         return ALLOW;
-    return answer_socket(args);
+    return family == AF_NETLINK ? answer_socket(args) : MODEL_REFUSE(EAFNOSUPPORT);
 }
 
 static uint32_t answer_socketpair(const uint64_t *args)
@@ -431,9 +431,6 @@ const struct model_rule model_rules[] = {
     { "process", "sched_setattr",      ALLOW_, 1, { LOW(0, 0) } },
     { "process", "setpriority", ALLOW_, 2, { LOW(0, 0), LOW(1, 0) } },
     { "nosignals", "kill",     ALLOW_, 1, { LOW(0, 0) } },
-    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
-    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_DGRAM) } },
-    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
     { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_STREAM) } },
     { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM) } },
     { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM) } },
