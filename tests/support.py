@@ -1,9 +1,12 @@
 """What the black-box and escape tests share: running the tool, as root and as an ordinary user."""
+import atexit
+import functools
 import json
 import os
 import pathlib
 import shutil
 import subprocess
+import tempfile
 
 REPO = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("SBR_BUILD", REPO / "build")).resolve()
@@ -45,11 +48,22 @@ def environment(extra=None):
     return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **kept, **(extra or {})}
 
 
+@functools.cache
+def cache_of(caller):
+    """Where the runs of a caller keep what they compile, for as long as the tests run."""
+    folder = tempfile.mkdtemp(prefix="sbr-cache-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if caller == Callers.USER and os.geteuid() == 0:
+        os.chown(folder, ORDINARY_UID, ORDINARY_UID)
+    return folder
+
+
 def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, **kwargs):
     """Runs to the end; returns the CompletedProcess with bytes."""
     return subprocess.run(command(*args, caller=caller, hooks=hooks), input=stdin,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
-                          env=environment(env), **kwargs)
+                          env=environment({"SANDBOX_RUN_CACHE": cache_of(caller), **(env or {})}),
+                          **kwargs)
 
 
 def result_of(*args, **kwargs):

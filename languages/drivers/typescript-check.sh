@@ -4,12 +4,14 @@ set -eu
 tsc=$1/tsc/lib/tsc roots=$1/node_modules/@types
 shift
 [ -z "${DEPS:-}" ] || roots=$DEPS/node_modules/@types,$roots
-common="--noEmit --pretty false --skipLibCheck --typeRoots $roots"
 
-if [ -e tsconfig.json ]; then
+if [ ! -e tsconfig.json ]; then
+    set -- --types node --target es2023 --lib esnext --module preserve --jsx react-jsx \
+        --allowImportingTsExtensions "$@"
+elif grep -q '"types"' tsconfig.json; then
+    set -- -p .
+else
     # Node's types, unless the project says which it wants.
-    grep -q '"types"' tsconfig.json || common="$common --types node"
-    exec "$tsc" -p . $common
+    set -- -p . --types node
 fi
-exec "$tsc" $common --types node --target es2023 --lib esnext --module preserve --jsx react-jsx \
-    --allowImportingTsExtensions "$@"
+exec "$tsc" --noEmit --pretty false --skipLibCheck --typeRoots "$roots" "$@"

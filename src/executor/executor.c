@@ -143,18 +143,29 @@ static void add_diagnosis(const sbr_job *job, sbr_result *result)
         result->diagnosis = diagnose_text(job, said->out.data, said->out.len);
 }
 
+/* The last line that holds anything, without its newline. */
+static void last_line(const struct output *said, char *line, size_t size)
+{
+    const char *end = said->data + said->len, *start;
+
+    line[0] = '\0';
+    while (said->len && end > said->data && (end[-1] == '\n' || end[-1] == ' '))
+        end--;
+    for (start = end; said->len && start > said->data && start[-1] != '\n'; start--)
+        continue;
+    if (said->len)
+        snprintf(line, size, "%.*s", (int)(end - start), start);
+}
+
 /* A language that cannot be made ready is no fault of the program's. */
 static void fail_prepare(sbr_job *job, const sbr_result *result)
 {
-    size_t len = result->err.len < 160 ? result->err.len : 160;
+    char line[160];
     sbr_error err;
 
-    while (len > 0 && result->err.data[result->err.len - 1] == '\n' && len == result->err.len)
-        len--;
-    err_set(&err, SBR_E_UNSUPPORTED, "prepare", "cannot make %s ready: %s%.*s", job->language->name,
-            result->explanation[0] ? result->explanation : "", (int)len,
-            result->err.data && len ? result->err.data + (result->err.len - len) : "");
-    err.message[strcspn(err.message, "\n")] = '\0';
+    last_line(&result->err, line, sizeof(line));
+    err_set(&err, SBR_E_UNSUPPORTED, "prepare", "cannot make %s ready: %s", job->language->name,
+            result->explanation[0] ? result->explanation : line);
     job_fail(job, &err);
 }
 

@@ -74,8 +74,10 @@ static void print_zsh(void)
         each_option(commands[i], print_zsh_option);
         printf(" '*:file:_files' ;;\n");
     }
-    printf("    *) compadd run exec plan doctor help completion; _files ;;\n    esac\n}\n"
-           "_sandbox_run \"$@\"\n");
+    printf("    *) compadd");
+    for (size_t i = 0; commands[i]; i++)
+        printf(" %s", commands[i]->name);
+    printf("; _files ;;\n    esac\n}\n_sandbox_run \"$@\"\n");
 }
 
 static void print_fish_option(const struct command *command, const struct option_def *def)

@@ -104,7 +104,8 @@ static size_t find_file(const sbr_request *req, const char *pattern)
     return best;
 }
 
-/* The only file in the language, when none has a name that says more. */
+/* The only file in the language, when none has a name that says more.  A compiler finds the place to start by
+ * itself: for it the first in the order of names will do. */
 static size_t find_only(const sbr_request *req, const struct language *language)
 {
     size_t found = req->n_files;
@@ -112,9 +113,10 @@ static size_t find_only(const sbr_request *req, const struct language *language)
     for (size_t i = 0; i < req->n_files; i++) {
         if (language_for_extension(req->files[i].path) != language)
             continue;
-        if (found < req->n_files)
+        if (found < req->n_files && !language->compile.run.n)
             return req->n_files;
-        found = i;
+        if (found == req->n_files || strcmp(req->files[i].path, req->files[found].path) < 0)
+            found = i;
     }
     return found;
 }
@@ -146,7 +148,8 @@ static const struct language *detect(sbr_request *req)
     const struct language *language;
 
     for (size_t i = 0; (language = language_at(i)); i++)
-        if (put_main_first(req, language))
+        if (put_main_first(req, language) &&
+            language_for_extension(req->files[0].path) == language)
             return language;
     for (size_t i = 0; (language = language_at(i)); i++)
         if (put_first(req, find_only(req, language)))

@@ -228,12 +228,19 @@ int request_add_arg(sbr_request *req, const char *arg, sbr_error *err)
     return string_list_add(&req->args, arg, err);
 }
 
-/* What an installer is given as a word: never an option of its own, never a path. */
-int request_add_dep(sbr_request *req, const char *dep, sbr_error *err)
+/* Installers take these for something else than a name in a registry: an option, a path, an address. */
+static bool is_no_dependency(const char *dep)
 {
     size_t len = strlen(dep);
 
-    if (len == 0 || len > REQUEST_MAX_DEP || dep[0] == '-' || dep[0] == '.' || dep[0] == '/')
+    return len == 0 || len > REQUEST_MAX_DEP || strchr("-./~", dep[0]) || strstr(dep, "..") ||
+           strstr(dep, ":/") || strstr(dep, "file:") || dep[strspn(dep, "@")] == '\0' ||
+           (dep[0] == '@' && !strchr(dep, '/'));
+}
+
+int request_add_dep(sbr_request *req, const char *dep, sbr_error *err)
+{
+    if (is_no_dependency(dep))
         return err_set(err, SBR_E_INVALID, "request",
                        "the dependency '%.100s' is not NAME or NAME@VERSION", dep);
     for (const char *p = dep; *p; p++)

@@ -102,28 +102,31 @@ static void patterns_free(struct pattern *patterns, unsigned int n)
     free(patterns);
 }
 
+static int patterns_init(struct diagnose_state *s)
+{
+    const struct diagnosis_rules *rules = s->rules;
+    int r = 0;
+
+    s->errors = calloc(rules->n_errors + 1UL, sizeof(*s->errors));
+    s->frames = calloc(rules->n_frames + 1UL, sizeof(*s->frames));
+    s->ours = calloc(rules->ours.n + 1UL, sizeof(*s->ours));
+    if (!s->errors || !s->frames || !s->ours)
+        return SBR_E_NO_MEMORY;
+    for (unsigned int i = 0; i < rules->n_errors && r == 0; i++)
+        r = pattern_init(&s->errors[i], rules->errors[i].match);
+    for (unsigned int i = 0; i < rules->n_frames && r == 0; i++)
+        r = pattern_init(&s->frames[i], rules->frames[i].match);
+    for (unsigned int i = 0; i < rules->ours.n && r == 0; i++)
+        r = pattern_init(&s->ours[i], rules->ours.at[i]);
+    return r;
+}
+
 struct diagnosis *diagnose(const struct diagnose_input *in)
 {
     const struct diagnosis_rules *rules = &in->language->diagnosis;
-    struct diagnose_state s = {
-        .in = in,
-        .rules = rules,
-        .errors = calloc(rules->n_errors + 1UL, sizeof(struct pattern)),
-        .frames = calloc(rules->n_frames + 1UL, sizeof(struct pattern)),
-        .ours = calloc(rules->ours.n + 1UL, sizeof(struct pattern)),
-        .from_end = !in->compile,
-    };
-    struct diagnosis *d = NULL;
+    struct diagnose_state s = { .in = in, .rules = rules, .from_end = !in->compile };
+    struct diagnosis *d = patterns_init(&s) == 0 ? diagnose_ends(&s) : NULL;
 
-    if (s.errors && s.frames && s.ours) {
-        for (unsigned int i = 0; i < rules->n_errors; i++)
-            pattern_init(&s.errors[i], rules->errors[i].match);
-        for (unsigned int i = 0; i < rules->n_frames; i++)
-            pattern_init(&s.frames[i], rules->frames[i].match);
-        for (unsigned int i = 0; i < rules->ours.n; i++)
-            pattern_init(&s.ours[i], rules->ours.at[i]);
-        d = diagnose_ends(&s);
-    }
     patterns_free(s.errors, rules->n_errors);
     patterns_free(s.frames, rules->n_frames);
     patterns_free(s.ours, rules->ours.n);
@@ -135,8 +138,8 @@ static int check_pattern(const char *match, const int *groups, size_t n, sbr_err
     struct pattern pattern;
     int r = pattern_init(&pattern, match);
 
-    if (r < 0)
-        return err_set(err, r, "language", "'%s' is no pattern that can be used", match);
+    if (r == 0 && !pattern_compile(&pattern))
+        r = err_set(err, SBR_E_INVALID, "language", "'%s' is no pattern that can be used", match);
     for (size_t i = 0; i < n && r == 0; i++)
         if (groups[i] < 0 || groups[i] >= DIAGNOSE_MAX_GROUPS ||
             (size_t)groups[i] > pattern.regex.re_nsub)

@@ -30,7 +30,7 @@ static bool is_ours(const struct diagnose_state *s, const char *path)
     if (path_below(path, driver))
         return true;
     for (unsigned int i = 0; i < s->rules->ours.n; i++)
-        if (s->ours[i].works && regexec(&s->ours[i].regex, path, 0, NULL, 0) == 0)
+        if (pattern_compile(&s->ours[i]) && regexec(&s->ours[i].regex, path, 0, NULL, 0) == 0)
             return true;
     return false;
 }

@@ -87,12 +87,12 @@ static const char *bracket_end(const char *p)
     return p;
 }
 
-/* The end of a group, which starts at `p`: where its ")" is.  Whether it has alternatives. */
-static const char *group_end(const char *p, bool *ret_alternatives)
+/* Whether a pattern, or the group that starts at `p`, has alternatives; and where the group's ")" is. */
+static const char *alternatives_find(const char *p, bool is_group, bool *ret_found)
 {
-    int depth = 0;
+    int depth = 0, inside = is_group ? 1 : 0;
 
-    *ret_alternatives = false;
+    *ret_found = false;
     for (; *p; p++) {
         if (*p == '\\' && p[1])
             p++;
@@ -100,11 +100,11 @@ static const char *group_end(const char *p, bool *ret_alternatives)
             p = bracket_end(p);
         else if (*p == '(')
             depth++;
-        else if (*p == '|' && depth <= 1)
-            *ret_alternatives = true;
-        else if (*p == ')' && --depth == 0)
-            break;
-        if (!*p)
+        else if (*p == ')')
+            depth--;
+        else if (*p == '|' && depth == inside)
+            *ret_found = true;
+        if (!*p || (is_group && depth == 0))
             break;
     }
     return p;
@@ -124,7 +124,7 @@ static char literal_next(const char *p, const char **ret_at)
     char c = *p;
 
     if (c == '(') {
-        end = group_end(p, &alternatives);
+        end = alternatives_find(p, true, &alternatives);
         if (*end && !alternatives && !is_quantifier(end[1]))
             end = p; /* all that is in the group has to be there */
         c = '\0';
@@ -150,8 +150,8 @@ static char *literal_find(const char *pattern)
     char *run = malloc(size), *longest = calloc(1, size);
     bool alternatives;
 
-    group_end(pattern, &alternatives);
-    if (!run || !longest || (pattern[0] != '(' && alternatives)) {
+    alternatives_find(pattern, false, &alternatives);
+    if (!run || !longest || alternatives) {
         free(run);
         return longest;
     }

@@ -64,6 +64,17 @@ static int make_stream(int *near, int *far, bool program_reads)
     return fcntl(*near, F_SETFL, O_NONBLOCK);
 }
 
+/* /dev/stdout and its kin are opened anew by name: that takes an owner's right.  Where it is refused the streams work
+ * all the same. */
+static void own_streams(const struct sandbox *box, const struct far_ends *far)
+{
+    if (geteuid() != 0)
+        return;
+    for (int i = INIT_STDIN; i <= INIT_STDERR; i++)
+        if (fchown(far->fds[i], box->ids.host_uid, box->ids.host_gid) < 0)
+            return;
+}
+
 static int make_streams(struct sandbox *box, const struct plan *plan, struct far_ends *far,
                         sbr_error *err)
 {
@@ -74,6 +85,7 @@ static int make_streams(struct sandbox *box, const struct plan *plan, struct far
         make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0 ||
         (plan->collect && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
         return err_set_errno(err, "streams", "cannot make a pipe");
+    own_streams(box, far);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "streams", "cannot make a socket pair");
     box->control = pair[0];
