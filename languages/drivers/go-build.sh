@@ -6,6 +6,7 @@
 # needs nothing but the standard library goes straight to those two.  Everything else (modules, tests, embedded files,
 # constraints, arguments of the user's own) is left to the go command, with caches that are ready.
 # $PREPARED is what go-prepare.sh made, $DEPS what go-install.sh made, if anything.
+# shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"
 mode=$1
 go=$2

@@ -4,6 +4,7 @@
 # DIRECTORY/mod is the cache of modules, DIRECTORY/cache holds what compiling their packages added to the cache in
 # $PREPARED, DIRECTORY/go.mod and go.sum are what the program is compiled with.
 set -e
+# shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"
 go=$1
 directory=$2

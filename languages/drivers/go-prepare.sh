@@ -5,6 +5,7 @@
 # it, for compiler and linker when they are called without that command.  An older Go has archives of its own below
 # GOROOT, where both find them by themselves: only those that had to be made anew are linked.
 set -e
+# shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"
 go=$1
 directory=$2

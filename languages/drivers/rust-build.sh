@@ -2,7 +2,8 @@
 # rust-build.sh build RUSTC MAIN OUTPUT ARGUMENT...
 # rust-build.sh check RUSTC MAIN ARGUMENT...
 #
-# A Cargo project is built by cargo, everything else by rustc alone.  $DEPS is what rust-install.sh made, if anything.
+# A Cargo project is built by cargo, everything else by rustc alone.  $PREPARED is what
+# rust-prepare.sh made, $DEPS what rust-install.sh made, if anything.
 set -e
 mode=$1
 rustc=$2
@@ -16,20 +17,31 @@ fi
 
 # The standard library as a shared one: linking it in takes a quarter of the time for a small program.  Its place
 # goes into the program, since nobody would set LD_LIBRARY_PATH; where it lies beside the C library it needs none.
-# Some arguments rule it out.
-shared_std() {
+# The linker is called without the C compiler where that was found to work ($PREPARED/link).
+# Some arguments rule the one or the other out.
+link_arguments() {
     case "$*" in
     *panic* | *lto* | *crt-static* | *--target* | *--crate-type*) return ;;
     esac
+    rpath=-Clink-arg=-Wl,-rpath,
+    case "$*" in
+    *link* | *sanitizer* | *instrument* | *profile*) ;;
+    *)
+        if [ -z "$DEPS" ] && [ -e "$PREPARED/link" ]; then
+            rpath=-Clink-arg=-rpath=
+            echo "@$PREPARED/link"
+        fi
+        ;;
+    esac
     for library in "${rustc%/bin/rustc}"/lib/rustlib/*-linux-*/lib/libstd-*.so; do
-        [ ! -e "$library" ] || echo "-Cprefer-dynamic -Clink-arg=-Wl,-rpath,${library%/*}"
+        [ ! -e "$library" ] || echo "-Cprefer-dynamic $rpath${library%/*}"
     done
 }
 
 by_rustc() {
     [ -z "$DEPS" ] || sed "s,@DEPS@,$DEPS,g" "$DEPS/externs" > "$scratch/externs"
     # shellcheck disable=SC2046 # words, each without a blank
-    set -- --crate-name main -Cdebuginfo=0 $(shared_std "$@") "$@"
+    set -- --crate-name main -Cdebuginfo=0 $(link_arguments "$@") "$@"
     case " $* " in
     *" --edition"*) ;;
     *) set -- --edition 2021 "$@" ;;
@@ -68,6 +80,7 @@ program() {
 }
 
 if [ -f Cargo.toml ]; then
+    # shellcheck source-path=SCRIPTDIR source=rust-env.sh
     . "${0%/*}/rust-env.sh"
     CARGO_HOME=$scratch/cargo
     export CARGO_HOME

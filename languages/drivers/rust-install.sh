@@ -10,6 +10,7 @@ shift 2
 cargo=${rustc%rustc}cargo
 scratch=${TMPDIR:-/tmp}/install
 manifests=$PWD
+# shellcheck source-path=SCRIPTDIR source=rust-env.sh
 . "${0%/*}/rust-env.sh"
 CARGO_HOME=$scratch/cargo
 export CARGO_HOME

@@ -148,8 +148,7 @@ static const struct language *detect(sbr_request *req)
     const struct language *language;
 
     for (size_t i = 0; (language = language_at(i)); i++)
-        if (put_main_first(req, language) &&
-            language_for_extension(req->files[0].path) == language)
+        if (put_main_first(req, language) && language_for_extension(req->files[0].path) == language)
             return language;
     for (size_t i = 0; (language = language_at(i)); i++)
         if (put_first(req, find_only(req, language)))

@@ -13,6 +13,7 @@
 #define CHUNK (256 * 1024)
 #define CHUNKS_PER_TURN 16
 #define LINK_MAX_TEXT 4096
+#define PATH_MOST 2600 /* with what stands before it, a path that can be opened by name */
 
 void intake_init(struct intake *intake, int tree_fd, uint64_t max_bytes, uint64_t max_entries)
 {
@@ -46,11 +47,14 @@ static int enter(struct intake *intake, const char *name)
 
     if (intake->depth == COLLECT_MAX_DEPTH)
         return refuse(intake, "has too many directories in one another");
+    if (intake->path_len[intake->depth] + strlen(name) + 1 > PATH_MOST)
+        return refuse(intake, "has a path that is too long");
     if (mkdirat(at, name, 0755) < 0)
         return cannot_write(intake, name);
     fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return cannot_write(intake, name);
+    intake->path_len[intake->depth + 1] = intake->path_len[intake->depth] + strlen(name) + 1;
     intake->dirs[++intake->depth] = fd;
     return 0;
 }

@@ -18,8 +18,9 @@ struct intake {
     struct loop *loop;
     int dirs[COLLECT_MAX_DEPTH + 1]; /* dirs[0] is borrowed from the caller */
     int depth;
-    int file;      /* being written; -1: none */
-    uint64_t left; /* bytes of it that are still to come */
+    size_t path_len[COLLECT_MAX_DEPTH + 1]; /* of the path to each of them */
+    int file;                               /* being written; -1: none */
+    uint64_t left;                          /* bytes of it that are still to come */
     unsigned char head[sizeof(struct collect_entry) + COLLECT_MAX_NAME];
     size_t head_len;
     char *link; /* text of a link, while it arrives */

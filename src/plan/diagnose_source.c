@@ -8,25 +8,12 @@
 #include "base/text.h"
 #include "plan/diagnose_parts.h"
 
+#define SOURCE_MAX (16 * MIB) /* a line beyond is not looked for */
 #define CONTEXT_LINE_MAX 200
 #define NEAREST_MAX_SOURCE (128 * KIB) /* of all sources together */
 #define NEAREST_MAX_WORDS 8192
 #define NEAREST_MAX_WORD 40
 #define MARKER_DISTANCE 8 /* lines between an error and a marked copy of its source */
-
-struct source source_find(const struct diagnose_input *in, const char *file)
-{
-    const sbr_request *req = in->request;
-
-    if (!req || !file)
-        return (struct source){ 0 };
-    if (req->code && in->main_file && strcmp(in->main_file, file) == 0)
-        return (struct source){ req->code, req->code_len };
-    for (size_t i = 0; i < req->n_files; i++)
-        if (strcmp(req->files[i].path, file) == 0)
-            return (struct source){ req->files[i].data, req->files[i].len };
-    return (struct source){ 0 };
-}
 
 struct source source_line(struct source source, unsigned int number)
 {
@@ -47,6 +34,35 @@ struct source source_line(struct source source, unsigned int number)
         at = newline + 1;
     }
     return (struct source){ 0 };
+}
+
+/* The request holds the program with its harness; the user wrote some lines of it. */
+static struct source without_harness(const struct diagnose_input *in, struct source source)
+{
+    struct source first = source_line(source, in->code_line);
+    struct source last = source_line(source, in->code_line + in->code_lines - 1);
+
+    if (in->code_lines == 0 || !first.text || !last.text)
+        return (struct source){ 0 };
+    return (struct source){ first.text, (size_t)(last.text + last.len - first.text) };
+}
+
+struct source source_find(const struct diagnose_input *in, const char *file)
+{
+    const sbr_request *req = in->request;
+    bool is_main = file && in->main_file && strcmp(in->main_file, file) == 0;
+    struct source found = { 0 };
+
+    if (!req || !file)
+        return found;
+    if (req->code && is_main)
+        found = (struct source){ req->code, req->code_len };
+    for (size_t i = 0; i < req->n_files && !found.text; i++)
+        if (strcmp(req->files[i].path, file) == 0)
+            found = (struct source){ req->files[i].data, req->files[i].len };
+    if (found.len > SOURCE_MAX)
+        found.len = SOURCE_MAX;
+    return found.text && is_main && in->code_line ? without_harness(in, found) : found;
 }
 
 char *source_context(const struct diagnose_input *in, const char *file, unsigned int line)
@@ -124,17 +140,21 @@ static void candidates_add(struct candidates *c, const char *from, size_t len)
     }
 }
 
-static void candidates_add_request(struct candidates *c, const sbr_request *req)
+static void candidates_add_request(struct candidates *c, const struct diagnose_input *in)
 {
+    struct source source = source_find(in, in->main_file);
     size_t left = NEAREST_MAX_SOURCE;
 
-    if (req->code)
-        candidates_add(c, req->code, req->code_len < left ? req->code_len : left);
-    for (size_t i = 0; i < req->n_files && left > 0; i++) {
-        size_t len = req->files[i].len < left ? req->files[i].len : left;
+    for (size_t i = 0;; i++) {
+        size_t len = source.len < left ? source.len : left;
 
-        candidates_add(c, req->files[i].data, len);
+        candidates_add(c, source.text, len);
         left -= len;
+        if (i == in->request->n_files || left == 0)
+            break;
+        source = (struct source){ in->request->files[i].data, in->request->files[i].len };
+        if (in->main_file && strcmp(in->request->files[i].path, in->main_file) == 0)
+            source.len = 0; /* was the first */
     }
 }
 
@@ -151,7 +171,7 @@ char *source_nearest(const struct diagnose_input *in, const char *words)
         return NULL;
     candidates_add(&c, words + len, strlen(words + len));
     if (in->request)
-        candidates_add_request(&c, in->request);
+        candidates_add_request(&c, in);
     nearest = text_nearest(word, at, c.n);
     return nearest ? strdup(nearest) : NULL;
 }

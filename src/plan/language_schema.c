@@ -41,12 +41,9 @@ static const cyaml_schema_field_t stage_fields[] = {
 };
 
 static const cyaml_schema_field_t frame_fields[] = {
-    TEXT(struct frame_rule, match, 0),
-    GROUP(struct frame_rule, file),
-    GROUP(struct frame_rule, line),
-    GROUP(struct frame_rule, column),
-    GROUP(struct frame_rule, function),
-    CYAML_FIELD_END,
+    TEXT(struct frame_rule, match, 0),  GROUP(struct frame_rule, file),
+    GROUP(struct frame_rule, line),     GROUP(struct frame_rule, column),
+    GROUP(struct frame_rule, function), CYAML_FIELD_END,
 };
 
 static const cyaml_schema_value_t frame_entry = {

@@ -95,7 +95,8 @@ int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error 
 /* Trees outside /usr belong to the user, who may change their times. */
 static bool shows_own_trees(const struct plan_input *in)
 {
-    bool shown = in->request->n_volumes > 0 || in->needs.n > 0 || (in->toolchain && in->toolchain->tree[0]);
+    bool shown =
+        in->request->n_volumes > 0 || in->needs.n > 0 || (in->toolchain && in->toolchain->tree[0]);
 
     for (unsigned int i = 0; i < N_LAYERS; i++)
         shown |= in->layers[i] != NULL;

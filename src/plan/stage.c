@@ -75,6 +75,12 @@ static int bring(struct plan *plan, const struct plan_input *in, const char *fro
 {
     struct plan_op op = { .kind = OP_BIND, .from = from, .to = to + 1 };
 
+    /* The program is another user then, and what root keeps is closed to others. */
+    if (plan->place && in->features->uid == 0)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces root cannot give the program '%s'; call as an ordinary "
+                       "user, or see `sandbox-run doctor`",
+                       from);
     if (plan->place)
         return add_rule(plan, from, ACCESS_READ, err);
     if (in->features->privileged && in->features->mounts)

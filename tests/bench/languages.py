@@ -97,6 +97,13 @@ def built_program(place):
     return [[place.artifact / "program"]]
 
 
+def built_with_shared_library(place):
+    """The run path in the program is the toolchain's place inside."""
+    libraries = sorted((place.tool.parents[1] / "lib/rustlib").glob("*-linux-*/lib/libstd-*.so"))
+    where = [f"LD_LIBRARY_PATH={libraries[0].parent}"] if libraries else []
+    return [[*where, place.artifact / "program"]]
+
+
 def built_classes(place):
     return [[place.tool.parent / "java", "-cp", place.artifact / "classes", "Main"]]
 
@@ -139,7 +146,7 @@ PROGRAMS = {
         "main.rs",
         f'fn main() {{\n    println!("hello {{}}", {NUMBER});\n}}\n// {NUMBER}\n',
         native_compiler,
-        built_program,
+        built_with_shared_library,
         "`rustc` and run",
         0.8,
     ),
@@ -266,8 +273,8 @@ class Lane:
             for step in command:
                 done = run_step(step, output)
                 if done.returncode:
-                    said_why = done.stderr.decode(errors="replace").strip()
-                    raise Unusable(f"bare: {step[0]}: exit status {done.returncode}: {said_why}")
+                    why = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+                    raise Unusable(f"bare: exit status {done.returncode}: {why[-80:]}")
             output.seek(0)
             printed = output.read().decode()
         if printed != said:
@@ -392,7 +399,7 @@ def languages(bench):
     if not bench.peers.named("sandbox-run"):
         raise RuntimeError("sandbox-run does not run here")
     for name in bench.effort.languages or PROGRAMS:
-        with tempfile.TemporaryDirectory(prefix="sandbox-run-bench.") as scratch:
+        with tempfile.TemporaryDirectory(prefix="sandbox-run-bench.", ignore_cleanup_errors=True) as scratch:
             pathlib.Path(scratch).chmod(0o755)
             try:
                 found = measured_language(bench, name, pathlib.Path(scratch))

@@ -275,7 +275,11 @@ def test_program(caller, surroundings, host, table, name):
     need(table, caller)
     case = for_caller(table.cases[name], caller)
     words, stdin = words_of(table, case, host)
-    check(table, case, result_of("run", *words, stdin=stdin, **surroundings))
+    for timeout in case.get("timeouts", ["30s"]):
+        result = result_of("run", "--timeout", timeout, *words, stdin=stdin, **surroundings)
+        if result.get("outcome") != "timeout" or result["stdout"] == case["stdout"]:
+            break
+    check(table, case, result)
 
 
 @LANGUAGES

@@ -1,0 +1,163 @@
+#include "intake_fixture.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "executor/store_tree.h"
+#include "unit.h"
+
+struct intake_fixture f;
+
+int intake_set_up(void **state)
+{
+    char tree[64];
+    int fd;
+
+    (void)state;
+    snprintf(f.room, sizeof(f.room), "/tmp/test_intake.XXXXXX");
+    assert_non_null(mkdtemp(f.room));
+    snprintf(tree, sizeof(tree), "%s/tree", f.room);
+    snprintf(f.beside, sizeof(f.beside), "%s/beside", f.room);
+    assert_int_equal(mkdir(tree, 0755), 0);
+    fd = open(f.beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    assert_int_equal(write(fd, "mine", 4), 4);
+    close(fd);
+    f.tree_fd = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(f.tree_fd >= 0);
+    buf_init(&f.stream, 16 << 20);
+    intake_init(&f.intake, f.tree_fd, MAX_BYTES, MAX_ENTRIES);
+    return 0;
+}
+
+int intake_tear_down(void **state)
+{
+    struct stat st;
+    char tree[64];
+
+    (void)state;
+    intake_done(&f.intake);
+    buf_done(&f.stream);
+    assert_int_equal(fstat(f.tree_fd, &st), 0); /* borrowed, and given back */
+    close(f.tree_fd);
+    assert_int_equal(lstat(f.beside, &st), 0);
+    assert_int_equal(st.st_size, 4);
+    assert_int_equal(unlink(f.beside), 0);
+    snprintf(tree, sizeof(tree), "%s/tree", f.room);
+    assert_int_equal(tree_remove(AT_FDCWD, tree), 0);
+    assert_int_equal(rmdir(f.room), 0); /* there was nothing else */
+    return 0;
+}
+
+void intake_again(void)
+{
+    intake_tear_down(NULL);
+    intake_set_up(NULL);
+}
+
+struct collect_entry entry_of(enum collect_kind kind, uint64_t size)
+{
+    return (struct collect_entry){ .kind = kind, .size = size, .mtime_s = 1000000000 };
+}
+
+void put_entry(struct collect_entry entry, const char *name)
+{
+    if (name)
+        entry.name_len = (uint32_t)strlen(name);
+    buf_add(&f.stream, &entry, sizeof(entry));
+    if (name)
+        buf_add(&f.stream, name, strlen(name));
+}
+
+void put(enum collect_kind kind, const char *name, const char *content)
+{
+    size_t len = content ? strlen(content) : 0;
+
+    put_entry(entry_of(kind, len), name);
+    if (len)
+        buf_add(&f.stream, content, len);
+}
+
+/* All that was put, in pieces of this size. */
+void arrive(size_t piece)
+{
+    for (size_t at = 0; at < f.stream.len; at += piece)
+        intake_take(&f.intake, (unsigned char *)f.stream.data + at,
+                    f.stream.len - at < piece ? f.stream.len - at : piece);
+    f.stream.len = 0;
+}
+
+void assert_arrived(void)
+{
+    arrive(AT_ONCE);
+    intake_finish(&f.intake);
+    if (f.intake.failure.code)
+        fail_msg("refused: %s", f.intake.failure.message);
+    assert_true(f.intake.complete);
+}
+
+void assert_not_taken(enum sbr_code code, const char *part)
+{
+    arrive(AT_ONCE);
+    intake_finish(&f.intake);
+    assert_refused(f.intake.failure.code, &f.intake.failure, code, part);
+}
+
+struct stat stat_of(const char *name)
+{
+    struct stat st;
+
+    if (fstatat(f.tree_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        fail_msg("there is no '%s'", name);
+    return st;
+}
+
+bool exists(const char *name)
+{
+    struct stat st;
+
+    return fstatat(f.tree_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
+}
+
+void assert_content(const char *name, const char *expected)
+{
+    int fd = openat(f.tree_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    char text[MAX_BYTES + 1];
+    ssize_t n = read(fd, text, MAX_BYTES);
+
+    assert_true(n >= 0);
+    text[n] = '\0';
+    close(fd);
+    assert_string_equal(text, expected);
+}
+
+void put_zeros(size_t len)
+{
+    assert_non_null(memset(buf_extend(&f.stream, len), 0, len));
+}
+
+void put_a_tree(void)
+{
+    put(COLLECT_FILE, "program", "text");
+    put(COLLECT_ENTER, "lib", NULL);
+    put(COLLECT_FILE, "empty", NULL);
+    put(COLLECT_ENTER, "deep", NULL);
+    put(COLLECT_LINK, "up", "../../program");
+    put(COLLECT_LEAVE, NULL, NULL);
+    put(COLLECT_LEAVE, NULL, NULL);
+    put(COLLECT_FILE, "last", "!");
+    put(COLLECT_END, NULL, NULL);
+}
+
+void assert_the_tree(void)
+{
+    char target[64] = "";
+
+    assert_content("program", "text");
+    assert_content("lib/empty", "");
+    assert_content("last", "!");
+    assert_true(S_ISLNK(stat_of("lib/deep/up").st_mode));
+    assert_int_equal(readlinkat(f.tree_fd, "lib/deep/up", target, sizeof(target)), 13);
+    assert_string_equal(target, "../../program");
+}

@@ -1,0 +1,53 @@
+/* A stream as init would send it, and the directory that it is taken into. */
+#ifndef INTAKE_FIXTURE_H
+#define INTAKE_FIXTURE_H
+
+#include <sys/stat.h>
+
+#include "base/buf.h"
+#include "monitor/intake.h"
+
+#define MAX_BYTES 1000
+#define MAX_ENTRIES 300
+#define AT_ONCE (SIZE_MAX / 2)
+
+/* What takes the stream in, what is to be sent next, the directory that is filled, and a file
+ * beside it that must stay as it is. */
+struct intake_fixture {
+    struct intake intake;
+    struct buf stream;
+    int tree_fd;
+    char room[32], beside[64];
+};
+
+extern struct intake_fixture f;
+
+int intake_set_up(void **state);
+/* Also asserts that nothing outside the directory was touched. */
+int intake_tear_down(void **state);
+/* Both: for tests of many streams. */
+void intake_again(void);
+
+struct collect_entry entry_of(enum collect_kind kind, uint64_t size);
+/* `name` may be NULL. */
+void put_entry(struct collect_entry entry, const char *name);
+void put(enum collect_kind kind, const char *name, const char *content);
+void put_zeros(size_t len);
+/* All that was put, in pieces of this size. */
+void arrive(size_t piece);
+
+/* The rest arrives, and the writer is gone. */
+void assert_arrived(void);
+void assert_not_taken(enum sbr_code code, const char *part);
+
+struct stat stat_of(const char *name);
+bool exists(const char *name);
+void assert_content(const char *name, const char *expected);
+
+/* Some of everything, and the proof of it. */
+void put_a_tree(void);
+void assert_the_tree(void);
+
+#define INTAKE_TEST(test) cmocka_unit_test_setup_teardown(test, intake_set_up, intake_tear_down)
+
+#endif
