@@ -138,11 +138,12 @@ static int decide_compile(sbr_job *job, sbr_error *err)
                        job->language->name);
     if (stage == N_STAGES)
         return 0;
-    if (stage == STAGE_CHECK) {
+    if (stage == STAGE_COMPILE)
+        key_artifact(job);
+    if (job->req->check) { /* a check is asked for, so a check is made */
         todo_add(job, stage);
         return 0;
     }
-    key_artifact(job);
     r = look_up(job, LAYER_BUILD, err);
     if (r < 0)
         return r;

@@ -184,10 +184,16 @@ static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
 /* Stages before the program's own may take long: a line on a terminal says which. */
 static void stage_begins(void *context, enum stage stage)
 {
+    static const char *const doings[N_STAGES] = {
+        [STAGE_PREPARE] = "making the language ready, once",
+        [STAGE_INSTALL] = "installing packages",
+        [STAGE_COMPILE] = "compiling",
+        [STAGE_CHECK] = "checking",
+    };
     const struct front *front = context;
 
     if (!front->o->quiet && !front->o->json && isatty(STDERR_FILENO))
-        present_stage(stage == STAGE_RUN ? NULL : stage_name(stage));
+        present_stage(doings[stage]);
 }
 
 static int start_front(struct front *front, struct monitor_options *options, sbr_error *err)
