@@ -98,12 +98,23 @@ static int add_pattern(struct stage_config *config, const char *path, sbr_error 
     return add_file(config, from, inside, err);
 }
 
+/* Holds more than a client's certificates or packages: the root, a home, what is above a home. */
+static bool is_too_much(const char *dir)
+{
+    const char *home = getenv("HOME");
+    size_t len = strlen(dir);
+
+    return strchr(dir + 1, '/') == NULL || !strncmp(dir, "/proc/", 6) ||
+           (!strncmp(dir, "/home/", 6) && !strchr(dir + 6, '/')) ||
+           (home && !strncmp(home, dir, len) && (home[len] == '\0' || home[len] == '/'));
+}
+
 /* A value that names a file or a directory is worth nothing without it. */
 static int add_env(struct stage_config *config, const char *name, struct words *needs,
                    sbr_error *err)
 {
     const char *value = getenv(name);
-    scoped_free char *pair = NULL;
+    scoped_free char *pair = NULL, *real = NULL;
     struct stat st;
 
     if (!value)
@@ -114,7 +125,10 @@ static int add_env(struct stage_config *config, const char *name, struct words *
         return err->code;
     if (value[0] != '/' || is_visible(value) || stat(value, &st) < 0)
         return 0;
-    return S_ISDIR(st.st_mode) ? words_add(needs, value, err) : add_file(config, value, value, err);
+    if (!S_ISDIR(st.st_mode))
+        return add_file(config, value, value, err);
+    real = realpath(value, NULL);
+    return real && !strcmp(real, value) && !is_too_much(real) ? words_add(needs, value, err) : 0;
 }
 
 static int gather(const struct stage_def *def, struct stage_config *ret, struct words *needs,

@@ -1,6 +1,7 @@
 /* Keys of the store.  Everything that can change what a stage leaves is a part of its key. */
 #include <regex.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 
 #include "executor/stages.h"
@@ -21,6 +22,22 @@ static void add_list(struct sha256 *s, const struct string_list *list)
         sha256_add_text(s, list->items[i]);
 }
 
+/* A toolchain below /usr is more than its binary: headers, libraries and the linker come in packages of their own. When
+ * any of them changed, the record of the package manager did. */
+static void add_packages(struct sha256 *s)
+{
+    static const char *const records[] = { "/var/lib/dpkg/status", "/var/lib/rpm",
+                                           "/usr/lib/sysimage/rpm", "/etc/ld.so.cache" };
+
+    for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+        struct stat st;
+        bool there = stat(records[i], &st) == 0;
+
+        sha256_add_u64(s, there ? (uint64_t)st.st_mtim.tv_sec : 0);
+        sha256_add_u64(s, there ? (uint64_t)st.st_mtim.tv_nsec : 0);
+    }
+}
+
 /* Tools, machine, the stage's command and our own drivers. */
 static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *def)
 {
@@ -33,6 +50,12 @@ static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *
     toolchain_identity(&job->toolchain, identity, sizeof(identity));
     sha256_add_text(s, identity);
     sha256_add_text(s, uname(&machine) == 0 ? machine.machine : "");
+    if (!job->toolchain.tree[0])
+        add_packages(s);
+    sha256_add_text(s, job->language->source);
+    sha256_add_text(s, job->language->deps_link);
+    add_words(s, &job->language->extensions);
+    add_words(s, &job->language->needs);
     add_words(s, &job->language->env);
     add_words(s, &job->language->driver_texts);
     add_words(s, &def->run);
