@@ -22,8 +22,8 @@ static void add_list(struct sha256 *s, const struct string_list *list)
         sha256_add_text(s, list->items[i]);
 }
 
-/* A toolchain below /usr is more than its binary: headers, libraries and the linker come in packages of their own. When
- * any of them changed, the record of the package manager did. */
+/* Headers, libraries and the linker come in packages of their own.  When any of them changed, the record of the package
+ * manager did. */
 static void add_packages(struct sha256 *s)
 {
     static const char *const records[] = { "/var/lib/dpkg/status", "/var/lib/rpm",
@@ -50,7 +50,7 @@ static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *
     toolchain_identity(&job->toolchain, identity, sizeof(identity));
     sha256_add_text(s, identity);
     sha256_add_text(s, uname(&machine) == 0 ? machine.machine : "");
-    if (!job->toolchain.tree[0])
+    if (def->system)
         add_packages(s);
     sha256_add_text(s, job->language->source);
     sha256_add_text(s, job->language->deps_link);

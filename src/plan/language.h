@@ -31,6 +31,7 @@ struct stage_def {
     struct words env;    /* NAME=VALUE, besides the language's             */
     struct words limits; /* OPTION=VALUE, as in timeout=60s                */
     bool network;
+    bool system; /* what it leaves depends on further packages of the system, such as headers */
     /* With a network: the client's own configuration, brought in from outside. */
     struct words config_env;
     struct words config_files; /* ~/ is the home directory */
