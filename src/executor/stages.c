@@ -413,6 +413,22 @@ static int keep_layer(sbr_job *job, sbr_error *err)
     return store_commit(&now->staging, job->keys[layer], about, &job->layers[layer], err);
 }
 
+/* The sentence of a limit names the option that sets it; other stages than the program's have others. */
+static void name_the_limit(enum stage stage, sbr_result *result)
+{
+    char *option = strstr(result->explanation, "; --"), name[24] = "";
+    size_t room;
+
+    if (!option || stage == STAGE_RUN)
+        return;
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(option + 4, " "), option + 4);
+    room = sizeof(result->explanation) - (size_t)(option - result->explanation);
+    if (stage == STAGE_COMPILE || stage == STAGE_CHECK)
+        snprintf(option, room, "; --compile-limit %s=... sets this limit", name);
+    else
+        snprintf(option, room, "; `%s` in the language's file sets this limit", name);
+}
+
 /* What a stage left is the stage's affair: it failed, and its result says why. */
 static void refuse_layer(const struct stage_run *now, sbr_result *result)
 {
@@ -427,8 +443,10 @@ int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err)
     sbr_result *result = NULL;
     int r = monitor_take_result(&now->monitor, &result, err);
 
-    if (r == 0)
+    if (r == 0) {
         result->stage = stage_name(now->stage);
+        name_the_limit(now->stage, result);
+    }
     if (r == 0 && now->staged && result_success(result)) {
         if (now->intake.failure.code == SBR_E_DENIED)
             refuse_layer(now, result);

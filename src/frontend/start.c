@@ -99,6 +99,10 @@ static int open_stdin(const struct options *o, bool stdin_is_program, int *ret, 
 
 static int exit_status(const struct front *front, const sbr_result *r)
 {
+    /* A stage that failed speaks for the program that did not run. */
+    if (r->verdict == SBR_COMPILE_FAILED && r->n_before &&
+        r->before[r->n_before - 1]->verdict != SBR_COMPILE_FAILED)
+        return exit_status(front, r->before[r->n_before - 1]);
     switch (r->verdict) {
     case SBR_TIMEOUT:
     case SBR_CPU_LIMIT:

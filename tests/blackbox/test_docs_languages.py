@@ -57,15 +57,14 @@ def pattern(expected):
 
 @pytest.fixture(scope="module")
 def surroundings(session_folder):
-    """Of a reader: the tool on the path, the clients' own settings, and nothing kept from before."""
+    """Of a reader: the tool on the path, the clients' own settings, and what other tests have prepared."""
     tools = session_folder / "tools"
     tools.mkdir()
     options = "" if os.geteuid() == 0 else "--allow-degraded"
     wrapper = tools / "sandbox-run"
     wrapper.write_text(WRAPPER.format(program=support.SANDBOX_RUN, options=options))
     wrapper.chmod(0o755)
-    cache = session_folder / "cache-of-documents"
-    cache.mkdir(mode=0o700)
+    cache = support.cache_of(support.available_callers()[0])
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SANDBOX_RUN_", "XDG_"))}
     return {**kept, "PATH": f"{tools}:/usr/bin:/bin", "SANDBOX_RUN_CACHE": str(cache), "LC_ALL": "C.UTF-8"}
 

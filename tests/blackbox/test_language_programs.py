@@ -98,22 +98,11 @@ def clients_own_settings():
     return {name: os.environ[name] for name in wanted if name in os.environ}
 
 
-@pytest.fixture(scope="session")
-def caches(session_folder):
-    """One for each caller, for as long as the tests run: toolchains are prepared once."""
-    made = {}
-    for caller in support.available_callers():
-        made[caller] = session_folder / f"cache-{caller}"
-        made[caller].mkdir(mode=0o700)
-        os.chown(made[caller], uid_of(caller), -1)
-    return made
-
-
 @pytest.fixture
-def surroundings(caller, caches):
+def surroundings(caller):
     """Options of result_of and sandbox_run that say who calls, and where things are kept."""
     home = pwd.getpwuid(uid_of(caller)).pw_dir
-    env = {"HOME": home, "SANDBOX_RUN_CACHE": str(caches[caller]), **clients_own_settings()}
+    env = {"HOME": home, **clients_own_settings()}
     return {"caller": caller, "env": env, "timeout": DEADLINE}
 
 
