@@ -62,7 +62,8 @@ static void complaint_add_place(struct complaint *c, const char *text)
         sscanf(quoted, "in mapping field '%63[^']", c->field);
 }
 
-static void complaint_add(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
+static void __attribute__((format(printf, 3, 0)))
+complaint_add(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
 {
     struct complaint *c = ctx;
     char text[256];

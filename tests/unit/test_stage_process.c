@@ -9,6 +9,7 @@ static int set_up(void **state)
 {
     stage_set_up(state);
     c.features.user_namespaces = false;
+    c.features.uid = 1000;
     request_set_require(c.request, TIER_PROCESS);
     return 0;
 }
@@ -27,6 +28,19 @@ static void nothing_is_installed_there(void **state)
     stage_case_enter(STAGE_INSTALL);
     assert_refused(planner_make(&c.in, &plan, &err), &err, SBR_E_UNSUPPORTED,
                    "without namespaces nothing is installed");
+    assert_null(plan);
+}
+
+/* Its programs run as somebody to whom its store is closed. */
+static void root_is_told_to_be_somebody_else(void **state)
+{
+    struct plan *plan = NULL;
+    sbr_error err;
+
+    (void)state;
+    c.features.uid = 0;
+    assert_refused(planner_make(&c.in, &plan, &err), &err, SBR_E_UNSUPPORTED,
+                   "call as an ordinary user");
     assert_null(plan);
 }
 
@@ -155,6 +169,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         PROCESS_TEST(nothing_is_installed_there),
+        PROCESS_TEST(root_is_told_to_be_somebody_else),
         PROCESS_TEST(nothing_is_mounted),
         PROCESS_TEST(layers_can_be_read_where_they_are),
         PROCESS_TEST(a_layer_is_made_in_the_runs_own_place),

@@ -55,16 +55,14 @@ static void assert_expanded(const char *const *words, const char *expected)
     struct word_output out = { .at = at, .alloc = alloc };
     struct words list = { .at = (const char **)words };
     char joined[500] = "";
+    size_t used = 0;
 
     while (words[list.n])
         list.n++;
     assert_int_equal(words_expand(&list, &values, &out), 0);
     assert_true(out.n < words_room(&list, &values));
-    for (size_t i = 0; i < out.n; i++) {
-        strcat(joined, "[");
-        strcat(joined, out.at[i]);
-        strcat(joined, "]");
-    }
+    for (size_t i = 0; i < out.n; i++)
+        used += (size_t)snprintf(joined + used, sizeof(joined) - used, "[%s]", out.at[i]);
     assert_string_equal(joined, expected);
 }
 
