@@ -369,9 +369,12 @@ def main():
     sys.dont_write_bytecode = True
     runner = Runner(options)
     try:
-        for suite in SUITES:
-            if not options.suite or suite in options.suite:
-                runner.run(suite)
+        with tempfile.TemporaryDirectory(prefix="sbr-cache-") as caches:
+            os.chmod(caches, 0o711)
+            runner.env["SBR_TEST_CACHE"] = caches
+            for suite in SUITES:
+                if not options.suite or suite in options.suite:
+                    runner.run(suite)
     except KeyboardInterrupt:
         print("\ninterrupted")
         return 130

@@ -49,12 +49,24 @@ def environment(extra=None):
 
 
 @functools.cache
+def _caches():
+    """The runner has one place for all suites, since some languages take long to be made ready."""
+    if "SBR_TEST_CACHE" in os.environ:
+        return os.environ["SBR_TEST_CACHE"]
+    folder = tempfile.mkdtemp(prefix="sbr-cache-")
+    os.chmod(folder, 0o711)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
 def cache_of(caller):
     """Where the runs of a caller keep what they compile, for as long as the tests run."""
-    folder = tempfile.mkdtemp(prefix="sbr-cache-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    if caller == Callers.USER and os.geteuid() == 0:
-        os.chown(folder, ORDINARY_UID, ORDINARY_UID)
+    caller = caller or available_callers()[0]
+    folder = os.path.join(_caches(), caller)
+    if not os.path.isdir(folder):
+        os.mkdir(folder, 0o700)
+        if caller == Callers.USER and os.geteuid() == 0:
+            os.chown(folder, ORDINARY_UID, ORDINARY_UID)
     return folder
 
 

@@ -203,7 +203,7 @@ unsigned int source_marked_column(const struct diagnose_state *s, const struct h
     size_t indent = indent_of(source.text, source.len), len = source.len - indent;
     size_t from = hit->first > MARKER_DISTANCE ? hit->first - MARKER_DISTANCE : 0;
 
-    if (len == 0 || source.len > CONTEXT_LINE_MAX)
+    if (!source.text || len == 0 || source.len > CONTEXT_LINE_MAX)
         return 0;
     for (size_t i = from; i + 1 < s->lines.n && i <= hit->last + MARKER_DISTANCE; i++) {
         const char *line = s->lines.at[i];

@@ -32,12 +32,12 @@ def give(path, caller):
 class Store:
     """A store of its own for one caller, with a room beside it for his files."""
 
-    def __init__(self, folder, caller):
+    def __init__(self, folder, caller, path=None):
         self.caller = caller
         self.folder = folder
-        self.path = folder / "cache"
+        self.path = path or folder / "cache"
         for directory in (folder, self.path):
-            directory.mkdir(mode=0o755)
+            directory.mkdir(mode=0o755, exist_ok=directory == path)
             give(directory, caller)
         self.path.chmod(0o700)
 

@@ -6,6 +6,7 @@ the host, where it works, and to the tool inside, where the file is not there.
 import itertools
 import json
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -24,7 +25,8 @@ TOUCH = "int main(void) { return 0; }\n"
 @pytest.fixture(scope="module")
 def stores(room):
     """One for each caller: some languages take long to be made ready."""
-    return {caller: Store(room / f"compilers-{caller}", caller) for caller in support.available_callers()}
+    return {caller: Store(room / f"compilers-{caller}", caller, pathlib.Path(support.cache_of(caller)))
+            for caller in support.available_callers()}
 
 
 @pytest.fixture
