@@ -10,7 +10,7 @@ import support
 from support import result_of
 
 CASES = pathlib.Path(__file__).resolve().parent / "diagnosis"
-COMPILE_SLOWLY = 120  # seconds: the first run of a language prepares its toolchain
+COMPILE_SLOWLY = 600  # seconds: the first run of a language prepares its toolchain
 
 
 def cases():
