@@ -112,18 +112,28 @@ static const char *main_file(const sbr_job *job)
     return job->req->n_files ? job->req->files[0].path : NULL;
 }
 
-static struct diagnosis *diagnose_text(const sbr_job *job, const char *text, size_t len)
+static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *said, const char *text,
+                                       size_t len)
 {
+    char signal[SIGNAL_NAME_SIZE], work[sizeof(job->place) + 16], driver[sizeof(job->place) + 16];
     struct diagnose_input in = { .language = job->language,
                                  .text = text,
                                  .len = len,
+                                 .compile = said != job->result,
                                  .request = job->req,
-                                 .work = INSIDE_WORK,
+                                 .work = work,
+                                 .driver = driver,
                                  .main_file = main_file(job),
                                  .code_line = job->req->code_line,
                                  .code_lines = job->req->code_lines };
 
-    return text && len ? diagnose(&in) : NULL;
+    snprintf(work, sizeof(work), "%s" INSIDE_WORK, job->place);
+    snprintf(driver, sizeof(driver), "%s/driver", job->place);
+    if (said->verdict == SBR_SIGNALED)
+        in.ending = signal_name(said->signal, signal);
+    else if (said->verdict != SBR_EXITED)
+        in.ending = verdict_name(said->verdict);
+    return diagnose(&in);
 }
 
 /* Compilers speak on either stream, programs on stderr. */
@@ -137,10 +147,11 @@ static void add_diagnosis(const sbr_job *job, sbr_result *result)
         said = result->n_before ? result->before[result->n_before - 1] : NULL;
     if (!said)
         return;
-    result->diagnosis = said->err.data ? diagnose_text(job, said->err.data, said->err.len)
-                                       : diagnose_text(job, said->err.tail, said->err.tail_len);
+    result->diagnosis = said->err.data
+                            ? diagnose_text(job, said, said->err.data, said->err.len)
+                            : diagnose_text(job, said, said->err.tail, said->err.tail_len);
     if (!result->diagnosis && !result->ran)
-        result->diagnosis = diagnose_text(job, said->out.data, said->out.len);
+        result->diagnosis = diagnose_text(job, said, said->out.data, said->out.len);
 }
 
 /* The last line that holds anything, without its newline. */

@@ -52,6 +52,7 @@ struct sbr_job {
     enum stage todo[N_STAGES];
     size_t n_todo, at;
     bool cached;
+    char place[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
     struct stage_run now;
     sbr_result *done[RESULT_MAX_STAGES];

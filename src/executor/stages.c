@@ -290,6 +290,7 @@ static int start_planned(sbr_job *job, const struct features *features, sbr_erro
     now->plan = NULL;
     if (stages_plan(job, now->stage, features, &now->plan, err) < 0 || !now->plan)
         return err->code;
+    snprintf(job->place, sizeof(job->place), "%s", now->plan->place ? now->plan->place : "");
     log_debug("plan", "stage %s, isolation %s, %zu mount operations, %zu filter instructions",
               stage_name(now->stage), tier_name(now->plan->isolation.tier), now->plan->n_ops,
               plan_filter_len(now->plan));

@@ -10,6 +10,7 @@
 
 #include "base/scope.h"
 #include "job/limits.h"
+#include "plan/diagnose.h"
 #include "plan/template_literal.h"
 #include "plan/words.h"
 
@@ -128,16 +129,12 @@ static int check_stage(const char *path, const char *name, const struct stage_de
 
 static int check_diagnosis(const char *path, const struct diagnosis_rules *rules, sbr_error *err)
 {
-    const struct list_check ours = { "ours", &rules->ours, is_expression,
-                                     "an extended regular expression" };
+    sbr_error fault;
 
-    for (unsigned int i = 0; i < rules->n_frames; i++)
-        if (check_expression(path, rules->frames[i].match, err) < 0)
-            return err->code;
-    for (unsigned int i = 0; i < rules->n_errors; i++)
-        if (check_expression(path, rules->errors[i].match, err) < 0)
-            return err->code;
-    return check_lists(path, &ours, 1, err);
+    if (diagnose_check_rules(rules, &fault) == 0)
+        return 0;
+    return err_set(err, SBR_E_INVALID, "language", "%s: in 'diagnosis': %.160s; mend it", path,
+                   fault.message);
 }
 
 static bool is_literal(const char *text)
