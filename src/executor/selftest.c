@@ -70,7 +70,7 @@ int executor_selftest(const sbr_runtime *rt, const struct language *language, co
         r = run_request(rt, req, &result, &err);
         request_free(req);
     }
-    if (r < 0) {
+    if (r < 0 || !result) {
         snprintf(why, size, "%s", err.message);
         return r;
     }

@@ -167,11 +167,13 @@ static void forget_readers(void *context, uint32_t events)
 
 static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
 {
-    sbr_job *job = front->job;
+    sbr_job *const job = front->job;
     uint64_t grace_us = front->o->request->limits.value[SBR_GRACE_MS] * 1000 + 1;
     bool waiting = false;
     int r;
 
+    if (!job)
+        return SBR_E_BUG;
     do {
         r = executor_turn(job, true, err);
         /* Told to end, only readers are waited for: as long as the program would have had. */

@@ -103,8 +103,10 @@ static int put_entries(int at, int depth)
     int copy = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     const struct dirent *entry;
-    int r = dir ? 0 : errno;
+    int r = 0;
 
+    if (!dir)
+        return errno;
     while (r == 0 && (entry = readdir(dir))) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
@@ -140,7 +142,8 @@ void collect_tree(const struct inside *in)
         openat(in->root_fd, in->plan->collect, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r = top >= 0 ? 0 : errno;
 
-    sigaction(SIGPIPE, &ignore, NULL); /* a reader that had enough is no reason not to report */
+    (void)sigaction(SIGPIPE, &ignore,
+                    NULL); /* a reader that had enough is no reason not to report */
     if (r == 0)
         r = put_entries(top, 0);
     if (r == 0)

@@ -32,7 +32,7 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
 
 int sbr_language_add_file(const char *path, sbr_error *err)
 {
-    sbr_error unused, *e = err ? err : &unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
 
     return path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
 }

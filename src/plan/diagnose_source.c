@@ -21,7 +21,9 @@ struct source source_line(struct source source, unsigned int number)
     size_t left = at ? source.len : 0;
 
     /* Also the empty line behind the last: there some tools find the end too early. */
-    while (at && number > 0) {
+    if (!at)
+        return (struct source){ 0 };
+    while (number > 0) {
         newline = left > 0 ? memchr(at, '\n', left) : NULL;
         if (--number == 0) {
             size_t len = newline ? (size_t)(newline - at) : left;

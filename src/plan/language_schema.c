@@ -8,9 +8,11 @@
 
 #define TEXT(type, field, flags)                                                                   \
     CYAML_FIELD_STRING_PTR(#field, OWNED | (flags), type, field, 1, TEXT_MAX)
+/* NOLINTBEGIN(bugprone-macro-parentheses): `field` names a member */
 #define WORDS(type, field, flags)                                                                  \
     CYAML_FIELD_SEQUENCE_COUNT(#field, OWNED | (flags), type, field.at, field.n, &document_text,   \
                                0, CYAML_UNLIMITED)
+/* NOLINTEND(bugprone-macro-parentheses) */
 #define RULES(type, field, entry)                                                                  \
     CYAML_FIELD_SEQUENCE_COUNT(#field, OWNED | MAYBE, type, field, n_##field, entry, 0,            \
                                CYAML_UNLIMITED)
