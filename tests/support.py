@@ -45,7 +45,8 @@ def command(*args, caller=None, hooks=False):
 def environment(extra=None):
     """An empty environment but for the path, and for where a coverage build keeps its counters."""
     kept = {name: os.environ[name] for name in ("SANDBOX_RUN_TEST_WRITABLE",) if name in os.environ}
-    return {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **kept, **(extra or {})}
+    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **kept, **(extra or {})}
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @functools.cache

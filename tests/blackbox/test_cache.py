@@ -76,7 +76,7 @@ def test_an_empty_cache_is_no_mistake(cache):
 
 def test_the_path_is_told(cache):
     assert cache.command("path").stdout == f"{cache.path}\n".encode()
-    done = sandbox_run("cache", "path", env={"HOME": "/nonexistent"})
+    done = sandbox_run("cache", "path", env={"HOME": "/nonexistent", "SANDBOX_RUN_CACHE": None})
     assert done.stdout == f"/var/tmp/sandbox-run-{os.geteuid()}\n".encode()
 
 

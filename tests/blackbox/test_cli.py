@@ -6,6 +6,7 @@ import re
 import subprocess
 
 import pytest
+import yaml
 
 import support
 from support import sandbox_run
@@ -164,7 +165,8 @@ def test_doctor_gives_the_lines_that_mend_what_is_missing(caller):
         assert check["state"] in ("ok", "weaker", "missing") and check["found"]
         if check["name"] in ("memory limit", "process limit", "processor time"):
             assert bool(check["fix"]) == (check["state"] == "missing"), check
-    names = {path.stem for path in pathlib.Path(support.REPO, "languages").glob("*.yaml")}
+    names = {yaml.safe_load(path.read_text())["name"]
+             for path in pathlib.Path(support.REPO, "languages").glob("*.yaml")}
     assert {language["name"] for language in report["languages"]} == names
 
 

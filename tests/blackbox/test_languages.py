@@ -20,7 +20,9 @@ def installed(language):
 def check(language, result):
     test = language["selftest"]
     assert (result["outcome"], result["exit_code"]) == ("exited", test.get("exit", 0)), result
-    assert (result["stdout"], result["stderr"]) == (test["stdout"], "")
+    assert result["stdout"] == test["stdout"]
+    if language["literal"] not in ("sql", "postgres"):  # they end by an error, and say so
+        assert result["stderr"] == ""
 
 
 @pytest.fixture(params=LANGUAGES, ids=lambda language: language["name"])
@@ -41,23 +43,25 @@ def test_a_language_is_known_by_its_extension_and_its_first_line(caller, languag
     test = language["selftest"]
     stdin = test.get("stdin", "").encode()
     source = pathlib.Path(language["source"])
-    for extension in language["extensions"]:
+    for extension in language.get("extensions", []):
         path = folder / f"{source.stem}{extension}"
         path.write_text(test["code"])
         check(language, result_of("run", path, stdin=stdin, caller=caller))
     for shebang in language.get("shebangs", []):
         for line in (f"#!/usr/bin/env {shebang}", f"#! /bin/{shebang} "):
-            result = result_of("run", "-", stdin=f"{line}\nexit 0\n".encode()
-                               if language["name"] != "python" else f"{line}\n".encode(),
-                               caller=caller)
-            assert result["success"], (line, result)
+            path = folder / "program"
+            path.write_text(f"{line}\n{test['code']}")
+            result = result_of("run", path, stdin=stdin, caller=caller)
+            assert result["exit_code"] == test.get("exit", 0), (line, result)
 
 
 def test_a_language_is_known_by_the_main_file_of_a_directory(caller, language, folder):
     test = language["selftest"]
-    for main in language["mains"]:
-        project = folder / main.replace(".", "-")
-        project.mkdir()
+    if not language.get("extensions"):
+        return  # its files are another's by their names: this one is asked for
+    for number, main in enumerate(name for name in language["mains"] if "*" not in name):
+        project = folder / f"project-{number}"
+        (project / main).parent.mkdir(parents=True)
         (project / main).write_text(test["code"])
         result = result_of("run", project, stdin=test.get("stdin", "").encode(), caller=caller)
         assert result["exit_code"] == test.get("exit", 0), result

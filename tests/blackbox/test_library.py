@@ -82,6 +82,7 @@ def test_the_library_exports_what_the_header_declares_and_nothing_else():
 def test_the_static_library_works_too(root, session_folder):
     target = session_folder / "static-example"
     subprocess.run(["gcc", f"-I{HEADER.parent}", support.REPO / "docs/example/example.c",
-                    LIBRARY.with_suffix(".a"), "-ljansson", "-pthread", "-o", target], check=True)
+                    LIBRARY.with_suffix(".a"), "-ljansson", "-lcyaml", "-lyaml",
+                    "-pthread", "-o", target], check=True)
     done = run(target)
     assert (done.returncode, done.stderr) == (0, b"") and b"hello, world" in done.stdout
