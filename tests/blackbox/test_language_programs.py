@@ -309,7 +309,6 @@ def test_a_program_is_compiled_when_it_is_new_and_only_then(caller, surroundings
         assert ("compile" in stages) != cached, shown(result)
 
 
-@pytest.mark.parametrize("table, name", every("dependencies"))
 def forget_packages(surroundings):
     """What another test installed would hide this one's installer."""
     kept = json.loads(sandbox_run("cache", "list", "--json", **surroundings).stdout)
@@ -318,13 +317,14 @@ def forget_packages(surroundings):
             assert sandbox_run("cache", "rm", entry["key"], **surroundings).returncode == 0
 
 
+@pytest.mark.parametrize("table, name", every("dependencies"))
 def test_dependency(caller, surroundings, table, name):
     """From the registry, once; the second run starts no installer."""
     need(table, caller)
-    forget_packages(surroundings)
     case = for_caller(table.dependencies[name], caller)
     if case.get("once", caller) != caller and len(support.available_callers()) > 1:
         return  # slow; the other caller shows it
+    forget_packages(surroundings)
     words, stdin = words_of(table, case, {})
     result = result_of("run", *words, stdin=stdin, **surroundings)
     check(table, case, result)

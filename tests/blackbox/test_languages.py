@@ -1,4 +1,6 @@
 """Every language proves itself with the selftest of its own file, on the real interpreter."""
+import glob
+import os
 import pathlib
 
 import pytest
@@ -13,8 +15,8 @@ assert LANGUAGES
 
 
 def installed(language):
-    if not any(pathlib.Path(binary).exists() for binary in language["binaries"]):
-        pytest.skip(f"{language['name']} is not installed")
+    if not any(glob.glob(os.path.expanduser(pattern)) for pattern in language["binaries"]):
+        pytest.skip(f"{language['name']} is not installed: apt-get install {language['package']}")
 
 
 def check(language, result):
@@ -46,7 +48,8 @@ def test_a_language_is_known_by_its_extension_and_its_first_line(caller, languag
     for extension in language.get("extensions", []):
         path = folder / f"{source.stem}{extension}"
         path.write_text(test["code"])
-        check(language, result_of("run", path, stdin=stdin, caller=caller))
+        result = result_of("run", path, stdin=stdin, caller=caller)
+        assert (result["outcome"], result["exit_code"]) == ("exited", test.get("exit", 0)), result
     for shebang in language.get("shebangs", []):
         for line in (f"#!/usr/bin/env {shebang}", f"#! /bin/{shebang} "):
             path = folder / "program"
@@ -59,7 +62,9 @@ def test_a_language_is_known_by_the_main_file_of_a_directory(caller, language, f
     test = language["selftest"]
     if not language.get("extensions"):
         return  # its files are another's by their names: this one is asked for
-    for number, main in enumerate(name for name in language["mains"] if "*" not in name):
+    suffix = pathlib.Path(language["source"]).suffix  # what the selftest is written for
+    for number, main in enumerate(name for name in language["mains"]
+                                  if "*" not in name and name.endswith(suffix)):
         project = folder / f"project-{number}"
         (project / main).parent.mkdir(parents=True)
         (project / main).write_text(test["code"])
