@@ -69,14 +69,16 @@ def test_the_json_form_says_what_the_files_say(languages):
             assert re.fullmatch(r"\d+(\.\d+)*", toolchain["version"] or "0")
 
 
-def test_a_language_that_is_not_installed_shows_its_package(languages):
-    missing = [language for language in languages("--no-selftest", "--json")
-               if not language["installed"]]
-    if not missing:
-        pytest.skip("every language is installed")
-    for language in missing:
-        text, _ = languages(language["name"])
-        assert f"not installed: apt-get install {language['package']}\n" in text
+def test_a_language_that_is_not_installed_shows_its_package(languages, folder):
+    path = folder / "absent.yaml"
+    path.write_text("name: absent\nabout: not here\nmains: [m]\nbinaries: [/usr/bin/no-such-tool]\n"
+                    "package: absent-tools\nsource: m\nrun: [\"${binary}\"]\n"
+                    "selftest: {code: x, stdout: x, exit: 0}\n")
+    found = [language for language in languages("--language-file", path, "--no-selftest", "--json")
+             if language["name"] == "absent"]
+    assert [(language["installed"], language["package"]) for language in found] == [(False, "absent-tools")]
+    text, _ = languages("--language-file", path, "absent")
+    assert "not installed: apt-get install absent-tools\n" in text
 
 
 def test_one_language_is_found_by_its_name_and_its_alias(languages):

@@ -241,13 +241,15 @@ def test_the_shared_place_is_not_taken_by_a_link(room, store):
     try:
         place.symlink_to(target)
         result = support.result_of("run", "--language-file", path, "--lang", "attack", "--code", "x",
-                                   caller=Callers.USER, env={"HOME": "/nonexistent"})
+                                   caller=Callers.USER,
+                                   env={"HOME": "/nonexistent", "SANDBOX_RUN_CACHE": None})
         assert "error" in result and not list(target.iterdir()), said(result)[:400]
         place.unlink()
         place.mkdir(mode=0o777)
         os.chown(place, OTHER_UID, OTHER_UID)
         result = support.result_of("run", "--language-file", path, "--lang", "attack", "--code", "x",
-                                   caller=Callers.USER, env={"HOME": "/nonexistent"})
+                                   caller=Callers.USER,
+                                   env={"HOME": "/nonexistent", "SANDBOX_RUN_CACHE": None})
         assert "error" in result and not list(place.iterdir()), said(result)[:400]
     finally:
         with contextlib.suppress(OSError):
