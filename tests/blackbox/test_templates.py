@@ -129,6 +129,10 @@ def call(name, code, function, inputs, expected, **kwargs):
                      "--code", code, **kwargs)
 
 
+def surroundings():
+    return support.environment({"SANDBOX_RUN_CACHE": support.cache_of(None)})
+
+
 @pytest.mark.parametrize("name", sorted(READERS))
 def test_a_literal_is_read_back_as_the_same_bytes(root, name, folder):
     need(name)
@@ -140,7 +144,7 @@ def test_a_literal_is_read_back_as_the_same_bytes(root, name, folder):
     words = [word for i, text in enumerate(texts) for word in ("--set", b"v%d=" % i + text)]
     command = support.command("run", "--lang", name, "--template", template, caller=root)
     done = subprocess.run([*command, *words, "--code", PROLOGUES.get(name, "")],
-                          stdout=-1, stderr=-1, timeout=support.DEADLINE, env=support.environment())
+                          stdout=-1, stderr=-1, timeout=support.DEADLINE, env=surroundings())
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.decode().splitlines() == [text.hex() for text in texts]
 
@@ -154,7 +158,7 @@ def test_a_value_that_no_literal_can_hold_is_refused(root, name, folder):
     for text in BYTES:
         command = support.command("run", "--lang", name, "--template", template, caller=root)
         done = subprocess.run([*command, "--set", b"v=" + text, "--code", "x"], stdout=-1, stderr=-1,
-                              timeout=support.DEADLINE, env=support.environment())
+                              timeout=support.DEADLINE, env=surroundings())
         assert done.returncode == 125
         assert b"template:2: the value of 'v' is not UTF-8" in done.stderr
 
