@@ -55,8 +55,6 @@ void store_discard(struct store_staging *staging);
 /* One maker at a time: 1 and a descriptor to close when done (the death of the process does it too);
  * 0: somebody else is at it; negative: error. */
 int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err) must_check;
-/* Waits until whoever has the lock is done, and takes it: 1; negative: error. */
-int store_lock_wait(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err) must_check;
 
 /* Small texts that can be made again (versions of toolchains, results of selftests): whole or not at
  * all.  Any text is a name.  Length of the text, which ends in NUL; -1 when there is none or it is

@@ -14,7 +14,7 @@
 #define ATTEMPTS 8
 
 /* 1: locked, and still the file of that name; 0: somebody has it; -1: errno; 2: swept meanwhile. */
-static int try_lock(int root_fd, const char *name, int operation, int *ret_fd)
+static int try_lock(int root_fd, const char *name, int *ret_fd)
 {
     scoped_fd int fd =
         openat(root_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
@@ -24,7 +24,7 @@ static int try_lock(int root_fd, const char *name, int operation, int *ret_fd)
     if (fd < 0)
         return -1;
     do
-        r = flock(fd, operation);
+        r = flock(fd, LOCK_EX | LOCK_NB);
     while (r < 0 && errno == EINTR);
     if (r < 0)
         return errno == EWOULDBLOCK ? 0 : -1;
@@ -36,7 +36,7 @@ static int try_lock(int root_fd, const char *name, int operation, int *ret_fd)
     return 1;
 }
 
-static int lock(enum store_kind kind, const char *key, int operation, int *ret_fd, sbr_error *err)
+int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err)
 {
     scoped_root struct store_root root = { .fd = -1 };
     char name[STORE_NAME_SIZE];
@@ -49,7 +49,7 @@ static int lock(enum store_kind kind, const char *key, int operation, int *ret_f
         /* Who sweeps holds it for an instant. */
         const struct timespec instant = { .tv_nsec = 200000 };
 
-        r = try_lock(root.fd, name, operation, ret_fd);
+        r = try_lock(root.fd, name, ret_fd);
         if (r == 1 || r < 0)
             break;
         if (r == 0)
@@ -58,21 +58,6 @@ static int lock(enum store_kind kind, const char *key, int operation, int *ret_f
     if (r < 0)
         return store_fail("lock an entry of", root.path, err);
     return r == 1;
-}
-
-int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err)
-{
-    return lock(kind, key, LOCK_EX | LOCK_NB, ret_fd, err);
-}
-
-int store_lock_wait(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err)
-{
-    int r;
-
-    do
-        r = lock(kind, key, LOCK_EX, ret_fd, err);
-    while (r == 0);
-    return r;
 }
 
 static DIR *open_dir(int dir_fd, const char *name)

@@ -173,7 +173,7 @@ static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
     int r;
 
     if (!job)
-        return SBR_E_BUG;
+        return err_set(err, SBR_E_BUG, "run", "there is no job to wait for");
     do {
         r = executor_turn(job, true, err);
         /* Told to end, only readers are waited for: as long as the program would have had. */
