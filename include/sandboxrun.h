@@ -81,7 +81,10 @@ enum sbr_limit {
     SBR_INODES,
     SBR_OPEN_FILES,
     SBR_OUTPUT_BYTES,
-    SBR_GRACE_MS /* between SIGTERM and SIGKILL */
+    SBR_GRACE_MS,    /* between SIGTERM and SIGKILL */
+    SBR_CONNECTIONS, /* TCP connections and UDP flows to the outside, in all */
+    SBR_NETWORK_IN,  /* bytes that come in from the outside */
+    SBR_NETWORK_OUT
 };
 
 /* A digest of the result; sbr_result_to_json has every field. */
@@ -126,6 +129,13 @@ int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
 /* A package that the program needs, NAME or NAME@VERSION: installed in a sandbox of its own, once. */
 int sbr_request_add_dependency(sbr_request *req, const char *name);
+/* What the program can reach: "none" (as it is when nothing is said), "localhost", "allow" or "full". */
+int sbr_request_set_network(sbr_request *req, const char *mode);
+/* One host more, as `--allow-host` takes it: NAME, *.NAME, ADDRESS or ADDRESS/BITS, each also with :PORT.  Without a
+ * mode it means "allow"; with "none" or "localhost" the run is refused. */
+int sbr_request_allow_host(sbr_request *req, const char *rule);
+/* Every name can be looked up, not only those of the hosts above.  Only with "allow" and "full". */
+int sbr_request_allow_dns(sbr_request *req, int allow);
 /* Compile or check the program, but do not run it. */
 int sbr_request_set_check(sbr_request *req, int check);
 /* Run even when some isolation cannot be set up; the result then says what was missing. */

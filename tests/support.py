@@ -71,9 +71,11 @@ def cache_of(caller):
     return folder
 
 
-def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, **kwargs):
-    """Runs to the end; returns the CompletedProcess with bytes."""
-    return subprocess.run(command(*args, caller=caller, hooks=hooks), input=stdin,
+def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, prefix=(),
+                **kwargs):
+    """Runs to the end; returns the CompletedProcess with bytes.  `prefix` are the words of a program
+    that runs the tool elsewhere."""
+    return subprocess.run([*prefix, *command(*args, caller=caller, hooks=hooks)], input=stdin,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
                           env=environment({"SANDBOX_RUN_CACHE": cache_of(caller), **(env or {})}),
                           **kwargs)

@@ -7,13 +7,13 @@
 set -euo pipefail
 
 build=(gcc libc6-dev linux-libc-dev make meson musl-tools ninja-build pkg-config python3
-    libcyaml-dev libjansson-dev libseccomp-dev libyaml-dev)
+    libcyaml-dev libjansson-dev libmnl-dev libnftnl-dev libseccomp-dev libyaml-dev)
 check=("${build[@]}" bash bubblewrap clang clang-format clang-tidy cpio cppcheck g++ gcovr
     iproute2 libclang-rt-14-dev libcmocka-dev procps python3-pytest python3-yaml qemu-system-x86 runc
     shellcheck strace util-linux)
 hosts=("${check[@]}" crun docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap podman
     qemu-system-arm)
-bench=("${build[@]}" bubblewrap crun runc)
+bench=("${build[@]}" bubblewrap crun iproute2 runc)
 
 # Toolchains: a package, then where its tool may be from elsewhere.  A vendor's Node brings npm along and
 # conflicts with Debian's.  What lies in a home directory does not count: tests are also run by a

@@ -30,9 +30,17 @@ function findNpm() {
     return cli || fail(`${process.execPath} has no npm: install the package npm`);
 }
 
+/* A host that is closed to installers is refused at once, and npm would ask it again after 10 s and after a minute more. */
+function patience(env) {
+    const files = ['/etc/npmrc', path.join(env.HOME || '/nonexistent', '.npmrc'), env.NPM_CONFIG_USERCONFIG, env.npm_config_userconfig];
+    const texts = files.filter((file) => file && fs.existsSync(file)).map((file) => fs.readFileSync(file, 'utf8'));
+    const isSet = texts.some((text) => /^\s*fetch-retr/m.test(text)) || Object.keys(env).some((name) => /^npm_config_fetch_retr/i.test(name));
+    return isSet ? [] : ['--fetch-retry-mintimeout=1000', '--fetch-retry-maxtimeout=4000'];
+}
+
 function npm(command, options, env) {
     const quiet = ['--loglevel=error', '--no-fund', '--no-audit', '--no-update-notifier', '--no-progress', '--no-color', '--logs-max=0'];
-    const result = spawnSync(process.execPath, [findNpm(), command, ...quiet, ...options], {
+    const result = spawnSync(process.execPath, [findNpm(), command, ...quiet, ...patience(env), ...options], {
         cwd: target,
         env,
         encoding: 'utf8',

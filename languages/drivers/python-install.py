@@ -71,6 +71,18 @@ def manifest_words(pip):
     return words
 
 
+def patience():
+    """A host that is closed to installers is refused at once, and pip would ask it five times, for longer each."""
+    places = [os.environ.get("PIP_CONFIG_FILE", ""), "/etc/pip.conf", "/etc/xdg/pip/pip.conf",
+              os.path.expanduser("~/.config/pip/pip.conf"), os.path.expanduser("~/.pip/pip.conf"),
+              os.path.join(sys.prefix, "pip.conf")]
+    for place in filter(os.path.isfile, places):
+        with open(place, errors="replace") as file:
+            if re.search(r"^\s*retries\s*[=:]", file.read(), re.M):
+                return []
+    return [] if "PIP_RETRIES" in os.environ else ["--retries=3"]
+
+
 def compile_all(target):
     """Bytecode that is valid whatever the times of the files are: a layer does not keep them.  Packages'
     own tests, half of the files of some, are left as they are."""
@@ -97,7 +109,7 @@ def main():
         "install", "--quiet", "--no-input", "--no-color", "--disable-pip-version-check",
         "--no-warn-script-location", "--no-cache-dir", "--progress-bar=off",
         "--no-compile", "--prefer-binary", "--upgrade", "--target", target]
-    status = subprocess.call(command + wanted)
+    status = subprocess.call(command + patience() + wanted)
     if status != 0:
         sys.exit(status)
     enable_path_files(target)

@@ -86,6 +86,11 @@ mkdir -p "$scratch/program/src" "$CARGO_HOME"
 for file in config config.toml credentials credentials.toml; do
     [ ! -f "$HOME/.cargo/$file" ] || cp "$HOME/.cargo/$file" "$CARGO_HOME/$file"
 done
+# A host that is closed to installers is refused at once: no need to ask it for long.
+if ! cat "$CARGO_HOME"/config* 2> /dev/null | grep -q '^ *\(net\.\)\?retry *='; then
+    CARGO_NET_RETRY=${CARGO_NET_RETRY:-2}
+    export CARGO_NET_RETRY
+fi
 cd "$scratch/program"
 echo 'fn main() {}' > src/main.rs
 if [ -f "$manifests/Cargo.toml" ]; then

@@ -7,7 +7,7 @@
 
 #include "base/err.h"
 
-#define LOOP_MAX_WATCHES 12
+#define LOOP_MAX_WATCHES 16
 #define LOOP_MAX_TIMERS 6
 
 typedef void loop_callback(void *context, uint32_t events);

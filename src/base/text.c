@@ -301,3 +301,52 @@ bool text_is_safe_relative_path(const char *path, size_t max)
     }
     return true;
 }
+
+#define ELLIPSIS "..."
+
+/* Bytes of the character at `text`; 0 when it is no UTF-8. */
+static size_t character_len(const unsigned char *text, size_t left)
+{
+    size_t len = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
+
+    return len <= left && text_is_utf8(text, len) ? len : 0;
+}
+
+/* Characters that a terminal obeys, or that turn the order of what is read around. */
+static bool is_treacherous(const unsigned char *c, size_t len)
+{
+    if (len == 1)
+        return c[0] < 0x20 || c[0] == 0x7f;
+    if (len == 2)
+        return c[0] == 0xc2 && c[1] < 0xa0; /* U+0080 to U+009F */
+    if (len != 3 || c[0] != 0xe2)
+        return false;
+    return (c[1] == 0x80 && ((c[2] >= 0x8e && c[2] <= 0x8f) || (c[2] >= 0xa8 && c[2] <= 0xae))) ||
+           (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
+}
+
+void text_copy_visibly(char *to, size_t size, const char *from, size_t len)
+{
+    size_t used = 0, fits = 0; /* `fits`: where dots would still have room */
+    const unsigned char *in = (const unsigned char *)from;
+
+    for (size_t i = 0; i < len;) {
+        size_t n = character_len(in + i, len - i), step = n ? n : 1;
+        bool hide = n == 0 || is_treacherous(in + i, n);
+        size_t need = hide ? 4 * step : step;
+
+        if (used + need >= size) {
+            memcpy(to + fits, ELLIPSIS, sizeof(ELLIPSIS));
+            return;
+        }
+        for (size_t k = 0; hide && k < step; k++)
+            snprintf(to + used + 4 * k, 5, "\\x%02x", in[i + k]);
+        if (!hide)
+            memcpy(to + used, in + i, step);
+        used += need;
+        i += step;
+        if (used + sizeof(ELLIPSIS) <= size)
+            fits = used;
+    }
+    to[used] = '\0';
+}

@@ -43,6 +43,10 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 
 bool text_is_utf8(const void *data, size_t len);
 
+/* Copies what a stranger wrote: control characters, those that turn the direction of reading, and what is no UTF-8
+ * become \x1b and the like.  What does not fit ends in dots.  Its own output it leaves as it is. */
+void text_copy_visibly(char *to, size_t size, const char *from, size_t len);
+
 /* Relative, no empty, "." or ".." component, no control character, at most `max` bytes. */
 bool text_is_safe_relative_path(const char *path, size_t max);
 

@@ -14,4 +14,7 @@ int command_languages(FILE *out, const char *arch, char *const *paths, sbr_error
 /* template_table[] from templates/; `arch` is NULL. */
 int command_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
+/* netlink_scripts[]: no files, and `arch` is NULL. */
+int command_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+
 #endif

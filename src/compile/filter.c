@@ -33,6 +33,8 @@ struct filter {
 
 static uint32_t answer_action(int answer)
 {
+    if (answer == ANSWER_NOTICE)
+        return SECCOMP_RET_USER_NOTIF;
     return answer == ANSWER_ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)answer;
 }
 
@@ -44,19 +46,22 @@ static void filter_say(struct filter *f, const char *call, struct verdict verdic
         f->calls[number] = verdict;
 }
 
+static void filter_say_all(struct filter *f, const struct call_group *groups, unsigned n,
+                           uint32_t action)
+{
+    for (unsigned i = 0; i < n; i++) {
+        for (unsigned j = 0; j < groups[i].calls_count; j++)
+            filter_say(f, groups[i].calls[j], (struct verdict){ action, NULL });
+    }
+}
+
 /* Writes over what an earlier file said. */
 static void filter_apply(struct filter *f, const struct policy_calls *calls)
 {
-    for (unsigned i = 0; i < calls->allow_count; i++) {
-        for (unsigned j = 0; j < calls->allow[i].calls_count; j++)
-            filter_say(f, calls->allow[i].calls[j], (struct verdict){ SECCOMP_RET_ALLOW, NULL });
-    }
-    for (unsigned i = 0; i < calls->refuse_count; i++) {
-        const struct call_group *group = &calls->refuse[i];
-
-        for (unsigned j = 0; j < group->calls_count; j++)
-            filter_say(f, group->calls[j], (struct verdict){ answer_action(group->answer), NULL });
-    }
+    filter_say_all(f, calls->allow, calls->allow_count, SECCOMP_RET_ALLOW);
+    filter_say_all(f, calls->notice, calls->notice_count, SECCOMP_RET_USER_NOTIF);
+    for (unsigned i = 0; i < calls->refuse_count; i++)
+        filter_say_all(f, &calls->refuse[i], 1, answer_action(calls->refuse[i].answer));
     for (unsigned i = 0; i < calls->arguments_count; i++)
         filter_say(f, calls->arguments[i].call, (struct verdict){ 0, &calls->arguments[i] });
 }

@@ -106,6 +106,7 @@ static const struct {
     { "stdout", "stdout_text", NULL },
     { "exit", "exit_code", NULL },
     { "manifests", "manifests", "struct manifest" },
+    { "registries", "registries", "struct registry" },
     { "frames", "frames", "struct frame_rule" },
     { "errors", "errors", "struct error_rule" },
 };

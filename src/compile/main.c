@@ -16,13 +16,15 @@ struct command {
     const char *name;
     const char *usage;
     bool has_arch;
+    bool has_files;
     int (*run)(FILE *out, const char *arch, char *const *paths, sbr_error *err);
 };
 
 static const struct command commands[] = {
-    { "policies", "ARCH OUT.c FILE.yaml...", true, command_policies },
-    { "languages", "OUT.c FILE.yaml...", false, command_languages },
-    { "templates", "OUT.c LANGUAGE/NAME.EXTENSION.in...", false, command_templates },
+    { "policies", "ARCH OUT.c FILE.yaml...", true, true, command_policies },
+    { "languages", "OUT.c FILE.yaml...", false, true, command_languages },
+    { "netlink", "OUT.c", false, false, command_netlink },
+    { "templates", "OUT.c LANGUAGE/NAME.EXTENSION.in...", false, true, command_templates },
 };
 
 static int usage(void)
@@ -58,7 +60,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; argc > 1 && i < ARRAY_LEN(commands); i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
             continue;
-        if (argc < (commands[i].has_arch ? 5 : 4))
+        if (argc < 3 + commands[i].has_arch + commands[i].has_files)
             return usage();
         if (command_run(&commands[i], argv + 2, &err) == 0)
             return 0;

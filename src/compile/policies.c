@@ -4,6 +4,7 @@
 #include "compile/c_text.h"
 #include "compile/commands.h"
 #include "compile/filter.h"
+#include "compile/rules.h"
 
 #define POLICIES_MAX 32
 
@@ -89,8 +90,46 @@ static int policies_find_base(const struct policies *all, const struct entry *en
     return 0;
 }
 
-static void write_policy(FILE *out, const struct policy_file *file, const struct bpf *program)
+static void write_hosts(FILE *out, const struct policy_file *file)
 {
+    const struct policy_network *network = &file->network;
+
+    if (!network->allow_hosts_count)
+        return;
+    fprintf(out, "\nstatic const char *const hosts_%s[] = {\n", file->name);
+    for (unsigned i = 0; i < network->allow_hosts_count; i++) {
+        fputs("    ", out);
+        c_text_string(out, network->allow_hosts[i]);
+        fputs(",\n", out);
+    }
+    fputs("};\n", out);
+}
+
+/* Nothing when the file says nothing: zero is `none`. */
+static void write_network(FILE *out, const struct policy_file *file)
+{
+    static const char *const modes[N_NETWORK_MODES] = {
+        [NETWORK_NONE] = "NETWORK_NONE",
+        [NETWORK_LOCALHOST] = "NETWORK_LOCALHOST",
+        [NETWORK_ALLOW] = "NETWORK_ALLOW",
+        [NETWORK_FULL] = "NETWORK_FULL",
+    };
+    const struct policy_network *network = &file->network;
+
+    if (network->mode != NETWORK_NONE)
+        fprintf(out, "    .network = %s,\n", modes[network->mode]);
+    if (network->allow_hosts_count)
+        fprintf(out, "    .allow_hosts = hosts_%s,\n    .n_allow_hosts = %u,\n", file->name,
+                network->allow_hosts_count);
+    if (network->allow_dns)
+        fputs("    .allow_dns = true,\n", out);
+}
+
+static void write_policy(FILE *out, const struct policy_file *file, const struct bpf *program,
+                         const struct rules *rules)
+{
+    write_hosts(out, file);
+    rules_write(out, rules, file->name);
     fprintf(out, "\nstatic const struct policy_insn insns_%s[] = {\n", file->name);
     for (size_t i = 0; i < program->len; i++) {
         const struct policy_insn *insn = &program->code[i];
@@ -102,15 +141,20 @@ static void write_policy(FILE *out, const struct policy_file *file, const struct
     c_text_string(out, file->name);
     fputs(",\n    .about = ", out);
     c_text_string(out, file->about);
-    fprintf(out, ",\n    .proc = %s,\n    .filter = { insns_%s, %zu },\n};\n",
+    fprintf(out, ",\n    .proc = %s,\n    .filter = { insns_%s, %zu },\n",
             file->proc == POLICY_PROC_PID ? "POLICY_PROC_PID" : "POLICY_PROC_MASKED", file->name,
             program->len);
+    if (rules->len)
+        fprintf(out, "    .rules = rules_%s,\n    .n_rules = %zu,\n", file->name, rules->len);
+    write_network(out, file);
+    fputs("};\n", out);
 }
 
 static int policies_write(const struct policies *all, const struct arch *arch, FILE *out,
                           sbr_error *err)
 {
     static struct bpf program;
+    static struct rules rules;
 
     fprintf(out,
             "/* Made by sandbox-run-compile from policies/ for %s: edit those files instead. */\n"
@@ -124,7 +168,8 @@ static int policies_write(const struct policies *all, const struct arch *arch, F
             r = filter_build(arch, base, file, &program, err);
         if (r < 0)
             return r;
-        write_policy(out, file, &program);
+        rules_find(&rules, arch, base, file);
+        write_policy(out, file, &program, &rules);
     }
     fputs("\nconst struct policy *const policy_table[] = {\n", out);
     for (size_t i = 0; i < all->len; i++)

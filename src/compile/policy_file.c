@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/network.h"
+
 /* Enough for every call there is, so that a list of names needs no growing. */
 #define NAMES_MAX CALLS_MAX
 
@@ -110,6 +112,61 @@ static int check_names(const struct check *check, const struct policy_file *file
     return 0;
 }
 
+static bool lets_through(const struct policy_calls *calls, const char *name)
+{
+    for (unsigned i = 0; i < calls->allow_count; i++) {
+        for (unsigned j = 0; j < calls->allow[i].calls_count; j++) {
+            if (strcmp(calls->allow[i].calls[j], name) == 0)
+                return true;
+        }
+    }
+    for (unsigned i = 0; i < calls->arguments_count; i++) {
+        if (strcmp(calls->arguments[i].call, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A mode alone opens nothing: the default policy has these answered by the supervisor, with an error. */
+static int check_network_calls(const struct check *check, const struct policy_calls *calls)
+{
+    static const char *const needed[] = { "connect", "sendto", "sendmmsg" };
+    char fault[200];
+
+    for (size_t i = 0; i < ARRAY_LEN(needed); i++) {
+        if (lets_through(calls, needed[i]))
+            continue;
+        snprintf(
+            fault, sizeof(fault),
+            "a policy with a network has to allow '%s' itself; policies/network.yaml shows how",
+            needed[i]);
+        return check_fault(check, "network", fault);
+    }
+    return 0;
+}
+
+/* The rules are read as those of a request are, so that none is found wrong when somebody runs. */
+static int check_network(const struct check *check, const struct policy_file *file)
+{
+    const struct policy_network *network = &file->network;
+    bool outside = network->mode == NETWORK_ALLOW || network->mode == NETWORK_FULL;
+
+    if (!outside && network->allow_hosts_count)
+        return check_fault(check, "allow_hosts",
+                           "hosts are listed, but the mode reaches none; make it allow or full");
+    if (!outside && network->allow_dns)
+        return check_fault(check, "allow_dns",
+                           "names are looked up in the modes allow and full only; change the mode");
+    for (unsigned i = 0; i < network->allow_hosts_count; i++) {
+        struct host_rule rule;
+        sbr_error reason;
+
+        if (host_rule_parse(network->allow_hosts[i], &rule, &reason) < 0)
+            return check_fault(check, network->allow_hosts[i], reason.message);
+    }
+    return network->mode == NETWORK_NONE ? 0 : check_network_calls(check, &file->syscalls);
+}
+
 int policy_file_load(const char *path, struct policy_file **ret, sbr_error *err)
 {
     struct check check = { .path = path, .err = err };
@@ -124,7 +181,11 @@ int policy_file_load(const char *path, struct policy_file **ret, sbr_error *err)
     calls = &file->syscalls;
     r = check_names(&check, file);
     if (r == 0)
+        r = check_network(&check, file);
+    if (r == 0)
         r = check_groups(&check, calls->allow, calls->allow_count);
+    if (r == 0)
+        r = check_groups(&check, calls->notice, calls->notice_count);
     if (r == 0)
         r = check_groups(&check, calls->refuse, calls->refuse_count);
     for (unsigned i = 0; r == 0 && i < calls->arguments_count; i++)

@@ -1,6 +1,7 @@
 /* policies/NAME.yaml as it is written: names of system calls, not yet numbers. */
 #ifndef COMPILE_POLICY_FILE_H
 #define COMPILE_POLICY_FILE_H
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/document.h"
@@ -13,6 +14,8 @@
 enum answer {
     ANSWER_NONE = 0,
     ANSWER_ALLOW = -1,
+    ANSWER_NOTICE =
+        -2, /* the supervisor is asked; where there is none to ask, see sandbox/seccomp.c */
 };
 
 /* True when the argument, cut to `bits` and to the mask, is one of the values. */
@@ -35,6 +38,7 @@ struct rule {
 /* One system call whose arguments decide: the first rule that applies answers. */
 struct call_rules {
     char *call;
+    char *about; /* as a group's text; NULL: the name of the call says it all */
     struct rule *rules;
     unsigned rules_count;
     int otherwise; /* enum answer, or an errno */
@@ -51,10 +55,19 @@ struct policy_calls {
     int unknown; /* the errno of every number that is not named; ANSWER_NONE: as the base says */
     struct call_group *allow;
     unsigned allow_count;
+    struct call_group *notice;
+    unsigned notice_count;
     struct call_group *refuse;
     unsigned refuse_count;
     struct call_rules *arguments;
     unsigned arguments_count;
+};
+
+/* What a run can reach when its request says nothing of it. */
+struct policy_network {
+    enum network_mode mode;
+    DOCUMENT_LIST(allow_hosts);
+    bool allow_dns;
 };
 
 struct policy_file {
@@ -62,6 +75,7 @@ struct policy_file {
     char *about;
     char *extends; /* the policy that answers for all calls that this one does not name; or NULL */
     enum policy_proc proc;
+    struct policy_network network; /* of this file alone: `extends` is about calls */
     struct policy_calls syscalls;
 };
 

@@ -12,6 +12,7 @@
 #include <linux/prctl.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <netinet/in.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -34,12 +35,13 @@
 /* clang-format off */
 static const cyaml_strval_t answers[] = {
     { "ALLOW", ANSWER_ALLOW },
+    { "NOTICE", ANSWER_NOTICE },
     ROW(EPERM), ROW(ENOSYS), ROW(EACCES), ROW(EINVAL), ROW(EOPNOTSUPP), ROW(EAFNOSUPPORT),
     ROW(ENOTTY),
 };
 
-/* A group that is refused, and a call that nobody named, cannot answer with the first of them. */
-#define ERRNOS (answers + 1), (ARRAY_LEN(answers) - 1)
+/* A group that is refused, and a call that nobody named, cannot answer with the first two of them. */
+#define ERRNOS (answers + 2), (ARRAY_LEN(answers) - 2)
 
 static const cyaml_strval_t constants[] = {
     ROW(CLONE_NEWCGROUP), ROW(CLONE_NEWIPC), ROW(CLONE_NEWNET), ROW(CLONE_NEWNS),
@@ -47,6 +49,7 @@ static const cyaml_strval_t constants[] = {
 
     ROW(AF_UNIX), ROW(AF_INET), ROW(AF_INET6), ROW(AF_NETLINK), ROW(NETLINK_ROUTE),
     ROW(SOCK_TYPE_MASK), ROW(SOCK_STREAM), ROW(SOCK_DGRAM), ROW(SOCK_SEQPACKET), ROW(SOCK_RAW),
+    ROW(MSG_NOSIGNAL), ROW(IPPROTO_IP), ROW(IPPROTO_TCP), ROW(IPPROTO_UDP),
 
     ROW(TIOCSTI), ROW(TIOCLINUX), ROW(TIOCSETD),
     ROW(FS_IOC_SETFLAGS), ROW(FS_IOC32_SETFLAGS), ROW(FS_IOC_FSSETXATTR),
@@ -74,6 +77,11 @@ static const cyaml_strval_t constants[] = {
 static const cyaml_strval_t procs[] = {
     { "masked", POLICY_PROC_MASKED },
     { "pid",    POLICY_PROC_PID    },
+};
+
+static const cyaml_strval_t modes[] = {
+    { "none",  NETWORK_NONE  }, { "localhost", NETWORK_LOCALHOST },
+    { "allow", NETWORK_ALLOW }, { "full",      NETWORK_FULL      },
 };
 /* clang-format on */
 
@@ -111,6 +119,7 @@ static const cyaml_schema_value_t rule = {
 
 static const cyaml_schema_field_t call_rules_fields[] = {
     CYAML_FIELD_STRING_PTR("call", OWNED, struct call_rules, call, 1, 64),
+    CYAML_FIELD_STRING_PTR("about", OWNED | MAYBE, struct call_rules, about, 1, 100),
     CYAML_FIELD_SEQUENCE("rules", OWNED, struct call_rules, rules, &rule, 1, MANY),
     FIELD_WORD("otherwise", STRICT, struct call_rules, otherwise, WORDS(answers)),
     CYAML_FIELD_END,
@@ -144,9 +153,18 @@ static const cyaml_schema_value_t refused = {
 static const cyaml_schema_field_t calls_fields[] = {
     FIELD_WORD("unknown", STRICT | MAYBE, struct policy_calls, unknown, ERRNOS),
     CYAML_FIELD_SEQUENCE("allow", OWNED | MAYBE, struct policy_calls, allow, &allowed, 1, MANY),
+    CYAML_FIELD_SEQUENCE("notice", OWNED | MAYBE, struct policy_calls, notice, &allowed, 1, MANY),
     CYAML_FIELD_SEQUENCE("refuse", OWNED | MAYBE, struct policy_calls, refuse, &refused, 1, MANY),
     CYAML_FIELD_SEQUENCE("arguments", OWNED | MAYBE, struct policy_calls, arguments, &call_rules, 1,
                          MANY),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t network_fields[] = {
+    FIELD_WORD("mode", STRICT, struct policy_network, mode, WORDS(modes)),
+    CYAML_FIELD_SEQUENCE("allow_hosts", OWNED | MAYBE, struct policy_network, allow_hosts,
+                         &document_text, 1, NETWORK_MAX_RULES),
+    CYAML_FIELD_BOOL("allow_dns", MAYBE, struct policy_network, allow_dns),
     CYAML_FIELD_END,
 };
 
@@ -155,6 +173,7 @@ static const cyaml_schema_field_t policy_fields[] = {
     CYAML_FIELD_STRING_PTR("about", OWNED, struct policy_file, about, 1, 200),
     CYAML_FIELD_STRING_PTR("extends", OWNED | MAYBE, struct policy_file, extends, 1, 32),
     FIELD_WORD("proc", STRICT, struct policy_file, proc, WORDS(procs)),
+    CYAML_FIELD_MAPPING("network", MAYBE, struct policy_file, network, network_fields),
     CYAML_FIELD_MAPPING("syscalls", CYAML_FLAG_DEFAULT, struct policy_file, syscalls, calls_fields),
     CYAML_FIELD_END,
 };

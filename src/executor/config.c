@@ -9,18 +9,19 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "executor/registries.h"
 #include "executor/stages.h"
 #include "executor/toolchain_paths.h"
 
 #define CONFIG_MAX (1 << 20)
+#define CONFIG_TEXT_MAX (16 << 20) /* all of it together */
+#define HOME_WORD "${home}/"
 
 /* What every client may need. */
 static const char *const common_env[] = {
     "http_proxy",  "https_proxy", "no_proxy",  "all_proxy",     "HTTP_PROXY",
     "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
 };
-
-static const char *const common_files[] = { "/etc/resolv.conf" };
 
 static int words_add(struct words *words, const char *text, sbr_error *err)
 {
@@ -140,19 +141,74 @@ static int gather(const struct stage_def *def, struct stage_config *ret, struct 
     for (unsigned int i = 0; i < def->config_env.n; i++)
         if (add_env(ret, def->config_env.at[i], needs, err) < 0)
             return err->code;
-    for (size_t i = 0; i < ARRAY_LEN(common_files); i++)
-        if (add_pattern(ret, common_files[i], err) < 0)
-            return err->code;
     for (unsigned int i = 0; i < def->config_files.n; i++)
         if (add_pattern(ret, def->config_files.at[i], err) < 0)
             return err->code;
     return 0;
 }
 
-int config_gather(const struct stage_def *def, struct stage_config *ret, struct words *needs,
-                  sbr_error *err)
+/* A file that is there inside without our doing, as one of the toolchain's is: only its addresses matter. */
+static int read_shown(const char *path, const char *home, struct buf *text, sbr_error *err)
 {
-    return def && def->network ? gather(def, ret, needs, err) : 0;
+    bool of_home = !strncmp(path, HOME_WORD, strlen(HOME_WORD));
+    scoped_free char *from = NULL, *data = NULL;
+    scoped_fd int fd = -1;
+    struct stat st;
+    size_t len;
+
+    if (of_home && !home[0])
+        return 0;
+    if (asprintf(&from, "%s%s", of_home ? home : "",
+                 of_home ? path + strlen(HOME_WORD) - 1 : path) < 0)
+        return err_set_oom(err, "config");
+    fd = open(from, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
+        return 0;
+    if (fd_read_text(fd, CONFIG_MAX, &data, &len, err) < 0)
+        return err->code;
+    registries_add_text(text, data, len);
+    return 0;
+}
+
+/* Everything that may name a registry. */
+static int read_config(const struct stage_def *def, const char *home,
+                       const struct stage_config *config, struct buf *text, sbr_error *err)
+{
+    const char *more = getenv(REGISTRIES_ENV);
+
+    if (more)
+        buf_printf(text, REGISTRIES_ENV "=%s\n", more);
+    for (unsigned int i = 0; i < config->env.n; i++)
+        registries_add_text(text, config->env.at[i], strlen(config->env.at[i]));
+    for (size_t i = 0; i < config->n_files; i++)
+        registries_add_text(text, config->files[i].data, config->files[i].len);
+    for (unsigned int i = 0; i < def->config_shown.n; i++)
+        if (read_shown(def->config_shown.at[i], home, text, err) < 0)
+            return err->code;
+    if (text->failed)
+        return err_set(err, SBR_E_INVALID, "config",
+                       "the configuration of the package managers is longer than %d bytes",
+                       CONFIG_TEXT_MAX);
+    return 0;
+}
+
+int config_gather(const struct stage_def *def, const char *home, struct stage_config *ret,
+                  struct words *needs, sbr_error *err)
+{
+    struct buf text;
+    int r;
+
+    if (!def || !def->network)
+        return 0;
+    ret->network.mode = NETWORK_ALLOW;
+    buf_init(&text, CONFIG_TEXT_MAX);
+    r = gather(def, ret, needs, err);
+    if (r == 0)
+        r = read_config(def, home, ret, &text, err);
+    if (r == 0)
+        r = registries_find(def, text.data ? text.data : "", &ret->network, err);
+    buf_done(&text);
+    return r;
 }
 
 void config_done(struct stage_config *config)
@@ -163,6 +219,7 @@ void config_done(struct stage_config *config)
     }
     free(config->files);
     words_done(&config->env);
+    network_done(&config->network);
     *config = (struct stage_config){ 0 };
 }
 

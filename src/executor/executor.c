@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "executor/stages.h"
+#include "plan/denial_text.h"
 #include "plan/diagnose.h"
 
 /* The slot of the loop that the monitor leaves free, and how often a layer that somebody else makes is looked
@@ -71,6 +72,14 @@ static void adopt_stages(sbr_job *job, sbr_result *result)
     job->result = result;
 }
 
+/* Its refusals are the result's own too: they are why there was no run. */
+static void copy_denials(const sbr_result *from, sbr_result *to)
+{
+    for (size_t i = 0; i < from->denials.n; i++)
+        denials_add(&to->denials, &from->denials.items[i]);
+    to->denials.dropped = from->denials.dropped;
+}
+
 /* The result of a job whose program did not run, because of what the last stage says. */
 static void end_without_run(sbr_job *job, enum sbr_verdict verdict)
 {
@@ -101,6 +110,8 @@ static void end_without_run(sbr_job *job, enum sbr_verdict verdict)
             snprintf(result->explanation, sizeof(result->explanation),
                      "stage %s ended with exit code %d", last->stage, last->exit_code);
     }
+    if (last && verdict == SBR_COMPILE_FAILED)
+        copy_denials(last, result);
     adopt_stages(job, result);
     result_complete(result);
 }
@@ -154,6 +165,47 @@ static void add_diagnosis(const sbr_job *job, sbr_result *result)
         result->diagnosis = diagnose_text(job, said, said->out.data, said->out.len);
 }
 
+/* While the plan is still there: what it allowed, and the files that the program's last words name. */
+static void note_plan(const sbr_job *job)
+{
+    const struct plan *plan = job->now.plan;
+    sbr_result *result = job->now.monitor.result;
+    sbr_error ignored; /* a list without its end is better than no result */
+
+    if (job->now.stage != STAGE_RUN || !result)
+        return;
+    result->policy = plan->policy ? plan->policy->name : NULL;
+    result->network.mode = plan->network;
+    result->network.allow_dns = plan->egress.allow_dns;
+    for (size_t i = 0; i < plan->egress.n_rules; i++)
+        if (network_add_rule(&result->network, &plan->egress.rules[i], &ignored) < 0)
+            break;
+    if (result_success(result) || job->cancelled)
+        return;
+    if (result->err.data)
+        denial_text(plan, result->err.data, result->err.len, &result->denials);
+    else
+        denial_text(plan, result->err.tail, result->err.tail_len, &result->denials);
+}
+
+/* Limits of other stages than the program's are set by other means than its options. */
+static void name_remedies(enum stage stage, sbr_result *result)
+{
+    bool compile = stage == STAGE_COMPILE || stage == STAGE_CHECK;
+
+    for (size_t i = 0; stage != STAGE_RUN && i < result->denials.n; i++) {
+        struct denial *d = &result->denials.items[i];
+        char option[32], value[32];
+
+        if (strncmp(d->rule, "limits: ", 8) != 0 ||
+            sscanf(d->remedy, "--%31s %31s", option, value) != 2)
+            continue;
+        snprintf(d->remedy, sizeof(d->remedy),
+                 compile ? "--compile-limit %s=%s" : "`%s=%s` in the language's file", option,
+                 value);
+    }
+}
+
 /* The last line that holds anything, without its newline. */
 static void last_line(const struct output *said, char *line, size_t size)
 {
@@ -187,10 +239,12 @@ static void stage_ended(sbr_job *job)
     sbr_result *result = NULL;
     sbr_error err;
 
+    note_plan(job);
     if (stages_end(job, &result, &err) < 0) {
         job_fail(job, &err);
         return;
     }
+    name_remedies(stage, result);
     if (stage == STAGE_RUN) {
         adopt_stages(job, result);
         return;

@@ -59,6 +59,8 @@ int stages_resolve(sbr_job *job, sbr_error *err)
     const char *name = job->req->language;
     struct toolchain_query query = { .ask = ask_version, .context = (void *)job->rt };
 
+    if (request_check(job->req, err) < 0)
+        return err->code;
     if (!name)
         return 0;
     job->language = language_find(name);
@@ -201,7 +203,7 @@ static int resolve_policy(const sbr_job *job, struct plan_input *in, sbr_error *
     size_t used = 0;
 
     if (in->stage != STAGE_RUN)
-        name = plan_has_network(in) ? "network" : NULL;
+        name = NULL;
     in->policy = policy_find(name);
     if (in->policy)
         return 0;
@@ -337,7 +339,8 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
     if (job->on_stage)
         job->on_stage(job->on_stage_context, stage);
     if (stage_limits(job, stage, &now->limits, err) < 0 ||
-        config_gather(stage_def(job->language, stage), &now->config, &now->needs, err) < 0 ||
+        config_gather(stage_def(job->language, stage), job->toolchain.home, &now->config,
+                      &now->needs, err) < 0 ||
         (job->language && needs_expand(&job->language->needs, &now->needs, err) < 0))
         return err->code;
     if (stage == STAGE_RUN)
@@ -345,7 +348,8 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
     if (!options.started_us || job->n_done)
         options.started_us = clock_now_us();
     options.loop = &job->loop;
-    options.keep_tail = job->language && job->language->diagnosis.n_errors;
+    /* What the program says of its own failure is looked at when it has failed. */
+    options.keep_tail = now->stage == STAGE_RUN || (job->language && job->language->diagnosis.n_errors);
     if (open_staging(job, err) < 0 || start_anyhow(job, err) < 0)
         return err->code;
     log_debug("sandbox", "set-up goes on inside");

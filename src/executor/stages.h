@@ -30,9 +30,9 @@ void key_prepared(sbr_job *job);
 bool key_dependencies(sbr_job *job);
 void key_artifact(sbr_job *job);
 
-/* What configures the clients of a stage with a network. */
-int config_gather(const struct stage_def *def, struct stage_config *ret, struct words *needs,
-                  sbr_error *err) must_check;
+/* What configures the clients of a stage with a network, and which hosts that opens; `home` is the toolchain's, or "". */
+int config_gather(const struct stage_def *def, const char *home, struct stage_config *ret,
+                  struct words *needs, sbr_error *err) must_check;
 void config_done(struct stage_config *config);
 /* Paths of the host that match the patterns; the caller frees with words_done. */
 int needs_expand(const struct words *patterns, struct words *ret, sbr_error *err) must_check;

@@ -19,9 +19,9 @@
 
 #define DESCRIPTORS_WANTED 256
 
-const struct command *const commands[] = { &cmd_run,        &cmd_exec,  &cmd_plan,
-                                           &cmd_languages,  &cmd_cache, &cmd_doctor,
-                                           &cmd_completion, &cmd_help,  NULL };
+const struct command *const commands[] = { &cmd_run,       &cmd_exec,  &cmd_plan,   &cmd_explain,
+                                           &cmd_languages, &cmd_cache, &cmd_doctor, &cmd_completion,
+                                           &cmd_help,      NULL };
 
 const struct command *command_find(const char *name)
 {

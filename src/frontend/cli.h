@@ -26,6 +26,7 @@ struct command {
 extern const struct command cmd_run;
 extern const struct command cmd_exec;
 extern const struct command cmd_plan;
+extern const struct command cmd_explain;
 extern const struct command cmd_doctor;
 extern const struct command cmd_languages;
 extern const struct command cmd_cache;

@@ -5,6 +5,52 @@
 
 #include "frontend/cli.h"
 #include "plan/language.h"
+#include "plan/policy.h"
+
+static const char *language_word(size_t i)
+{
+    return language_at(i) ? language_at(i)->name : NULL;
+}
+
+static const char *network_word(size_t i)
+{
+    return i < N_NETWORK_MODES ? network_mode_name((enum network_mode)i) : NULL;
+}
+
+static const char *policy_word(size_t i)
+{
+    return policy_table[i] ? policy_table[i]->name : NULL;
+}
+
+static const char *tier_word(size_t i)
+{
+    return i < N_TIERS ? tier_name((enum tier)i) : NULL;
+}
+
+/* Options whose values are words that we know; NULL past the last one. */
+static const struct values {
+    int id;
+    const char *(*at)(size_t i);
+} known_values[] = {
+    { OPT_LANG, language_word },
+    { OPT_NETWORK, network_word },
+    { OPT_POLICY, policy_word },
+    { OPT_REQUIRE, tier_word },
+};
+
+static const struct values *values_of(int id)
+{
+    for (size_t i = 0; i < ARRAY_LEN(known_values); i++)
+        if (known_values[i].id == id)
+            return &known_values[i];
+    return NULL;
+}
+
+static void print_values(const struct values *values)
+{
+    for (size_t i = 0; values->at(i); i++)
+        printf("%s%s", i ? " " : "", values->at(i));
+}
 
 /* Calls `print` for each option of a command. */
 static void each_option(const struct command *command,
@@ -23,20 +69,27 @@ static void print_word(const struct command *command, const struct option_def *d
     printf(" --%s", def->name);
 }
 
-static void print_language_words(void)
+static void print_bash_values(const struct option_def *def)
 {
-    for (size_t i = 0; language_at(i); i++)
-        printf(" %s", language_at(i)->name);
+    printf("    --%s", def->name);
+    if (def->letter)
+        printf("|-%c", def->letter);
+    printf(") COMPREPLY=($(compgen -W \"");
+    print_values(values_of(def->id));
+    printf("\" -- \"$word\")); return ;;\n");
 }
 
 static void print_bash(void)
 {
+    struct option_def def;
+
     printf("_sandbox_run() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options\n"
-           "    case $before in\n"
-           "    --lang|-l) COMPREPLY=($(compgen -W \"");
-    print_language_words();
-    printf("\" -- \"$word\")); return ;;\n    esac\n    case ${COMP_WORDS[1]} in\n");
+           "    case $before in\n");
+    for (size_t i = 0; option_at(i, &def); i++)
+        if (values_of(def.id))
+            print_bash_values(&def);
+    printf("    esac\n    case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; commands[i]; i++) {
         printf("    %s) options=\"", commands[i]->name);
         each_option(commands[i], print_word);
@@ -60,10 +113,22 @@ static void print_plain(const char *text, const char *without)
 
 static void print_zsh_option(const struct command *command, const struct option_def *def)
 {
+    const struct values *values = values_of(def->id);
+
     (void)command;
     printf(" \\\n            '--%s[", def->name);
     print_plain(def->help, "[]:'");
-    printf("]%s%s'", def->metavar ? ":" : "", def->metavar ? def->metavar : "");
+    printf("]");
+    if (def->metavar) {
+        printf(":");
+        print_plain(def->metavar, "[]:'");
+    }
+    if (values) {
+        printf(":(");
+        print_values(values);
+        printf(")");
+    }
+    printf("'");
 }
 
 static void print_zsh(void)
@@ -82,10 +147,18 @@ static void print_zsh(void)
 
 static void print_fish_option(const struct command *command, const struct option_def *def)
 {
+    const struct values *values = values_of(def->id);
+
     printf("complete -c sandbox-run -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
            command->name, def->name, def->metavar ? " -r" : "");
     print_plain(def->help, "'");
-    printf("'\n");
+    printf("'");
+    if (values) {
+        printf(" -f -a '");
+        print_values(values);
+        printf("'");
+    }
+    printf("\n");
 }
 
 static void print_fish(void)

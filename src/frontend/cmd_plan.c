@@ -7,6 +7,16 @@
 #include "frontend/source.h"
 #include "sandbox/probe.h"
 
+static void print_network(const struct plan *plan)
+{
+    const struct network *network = &plan->egress;
+
+    printf("network    %s%s\n", network_mode_name(plan->network),
+           network->allow_dns ? ", every name is looked up" : "");
+    for (size_t i = 0; i < network->n_rules; i++)
+        printf("host       %s\n", network->rules[i].text);
+}
+
 /* The same facts as the JSON form, one line each. */
 static void print_text(const struct plan *plan)
 {
@@ -20,6 +30,7 @@ static void print_text(const struct plan *plan)
     for (size_t i = 0; i < plan->n_ops; i++)
         printf("%-10s /%s%s%s\n", op_name(plan->ops[i].kind), plan->ops[i].to,
                plan->ops[i].from ? " <- " : "", plan->ops[i].from ? plan->ops[i].from : "");
+    print_network(plan);
     for (unsigned int i = 0; i < N_LIMITS; i++) {
         limits_format((enum sbr_limit)i, plan->limits.value[i], value, sizeof(value));
         printf("limit      %s %s\n", limit_defs[i].option, value);

@@ -22,6 +22,7 @@ const struct command cmd_run = {
                 "  sandbox-run --json --timeout 2s --memory 128m job.py\n"
                 "  sandbox-run project/                 a directory with a main file\n"
                 "  sandbox-run --dep requests job.py    with a package; installed once\n"
+                "  sandbox-run --allow-host example.org:443 --allow-host '*.example.net' fetch.py\n"
                 "  sandbox-run --check app.ts           the type checker, nothing is run\n"
                 "  #!/usr/bin/env -S sandbox-run --lang python --\n",
     .bit = FOR_RUN,

@@ -28,9 +28,10 @@ void help_overview(void)
            "  generate | sandbox-run --lang bash --json  from stdin, result as JSON\n"
            "  sandbox-run --timeout 5s --memory 256m job.py -- --fast input.txt\n"
            "  sandbox-run exec -- ls -la /               any command\n"
+           "  sandbox-run --allow-host example.org:443 fetch.py\n"
            "  sandbox-run doctor                         what this machine offers\n\n"
-           "The program sees a read-only /usr, an empty /work and /tmp, no network, no other\n"
-           "process, and none of your files but those you name.\n\n"
+           "The program sees a read-only /usr, an empty /work and /tmp, no network but the\n"
+           "hosts that you list, no other process, and none of your files but those you name.\n\n"
            "Commands:\n");
     for (size_t i = 0; commands[i]; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->help);

@@ -27,6 +27,9 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_ENV,      'e', "env",      "K=V",     "a variable of the program's environment",               FOR_RUNS },
     { OPT_WORKDIR,  'w', "workdir",  "DIR",     "where the program starts, inside (default: /work)",     FOR_RUNS },
     { OPT_VOLUME,   'v', "volume",   "SRC:DST[:ro]", "a host file or directory, read-only at DST",       FOR_RUNS },
+    { OPT_NETWORK,  0,   "network",  "MODE",    "what can be reached: none (default), localhost, allow, full", FOR_RUNS },
+    { OPT_ALLOW_HOST, 0, "allow-host", "HOST",  "a name, *.name, address or range to reach, also with :PORT; repeatable", FOR_RUNS },
+    { OPT_ALLOW_DNS, 0,  "allow-dns", NULL,     "look up every name, not only those of --allow-host",    FOR_RUNS },
     { OPT_POLICY,   0,   "policy",   "NAME",    "what the program may ask of the kernel: default, strict", FOR_RUNS },
     { OPT_REQUIRE,  0,   "require",  "TIER",    "least isolation: container (default), reduced, process", FOR_RUNS },
     { OPT_ALLOW_DEGRADED, 0, "allow-degraded", NULL, "run even when some isolation cannot be had",       FOR_RUNS },
@@ -150,6 +153,10 @@ static int apply_value(struct options *o, int id, const char *value, sbr_error *
         return request_set_workdir(o->request, value, err);
     case OPT_VOLUME:
         return request_add_volume(o->request, value, err);
+    case OPT_NETWORK:
+        return request_set_network(o->request, value, err);
+    case OPT_ALLOW_HOST:
+        return request_allow_host(o->request, value, err);
     case OPT_POLICY:
         return request_set_text(&o->request->policy, value, err);
     case OPT_REQUIRE:
@@ -163,11 +170,17 @@ static int apply_value(struct options *o, int id, const char *value, sbr_error *
 static void apply_switch(struct options *o, int id)
 {
     bool *const switches[N_PLAIN_OPTIONS] = {
-        [OPT_JSON] = &o->json,       [OPT_TEXT] = &o->text,
-        [OPT_QUIET] = &o->quiet,     [OPT_RAW] = &o->raw,
-        [OPT_HELP] = &o->help,       [OPT_NO_COLOR] = &o->no_color,
-        [OPT_VERSION] = &o->version, [OPT_NO_SELFTEST] = &o->no_selftest,
-        [OPT_FRESH] = &o->fresh,     [OPT_CHECK] = &o->request->check,
+        [OPT_JSON] = &o->json,
+        [OPT_TEXT] = &o->text,
+        [OPT_QUIET] = &o->quiet,
+        [OPT_RAW] = &o->raw,
+        [OPT_HELP] = &o->help,
+        [OPT_NO_COLOR] = &o->no_color,
+        [OPT_VERSION] = &o->version,
+        [OPT_NO_SELFTEST] = &o->no_selftest,
+        [OPT_FRESH] = &o->fresh,
+        [OPT_CHECK] = &o->request->check,
+        [OPT_ALLOW_DNS] = &o->request->network.allow_dns,
     };
 
     if (switches[id])

@@ -10,6 +10,8 @@
 
 #define RULE "\xe2\x94\x80\xe2\x94\x80" /* two box-drawing dashes */
 #define DOT " \xc2\xb7 "                /* a middle dot */
+#define TIMES " \xc3\x97"               /* the multiplication sign */
+#define DENIALS_SHOWN 10
 
 bool present_uses_color(int fd, const struct options *o)
 {
@@ -132,6 +134,42 @@ static void print_diagnosis(const struct diagnosis *d, const struct options *o)
     write_line("see  ", d->suggestion ? d->link : NULL, o);
 }
 
+/* What stands before a target. */
+static const char *const refused_words[N_DENIAL_KINDS] = {
+    [DENIAL_CONNECT] = "connect to ",  [DENIAL_NAME] = "look up ", [DENIAL_FILE] = "",
+    [DENIAL_SYSCALL] = "system call ", [DENIAL_PROCESS] = "",      [DENIAL_MEMORY] = "more ",
+    [DENIAL_DISK] = "more ",
+};
+
+/* Its texts are harmless: denials_add made them so. */
+static void print_denial(const struct denial *d, const struct options *o)
+{
+    fprintf(stderr, "%ssandbox-run: refused:%s %s%s", paint(o, "\x1b[33m"), paint(o, "\x1b[0m"),
+            refused_words[d->kind], d->target);
+    if (d->count > 1)
+        fprintf(stderr, TIMES "%llu", (unsigned long long)d->count);
+    fprintf(stderr, " (%s)", d->rule);
+    if (d->remedy[0])
+        fprintf(stderr, "; %s%s%s%s", paint(o, "\x1b[36m"), d->remedy, paint(o, "\x1b[0m"),
+                d->remedy[0] != '-'                ? ""
+                : !strncmp(d->rule, "limits: ", 8) ? " would allow more"
+                                                   : " would allow it");
+    fputc('\n', stderr);
+}
+
+void present_denials(const struct denials *denials, const struct options *o)
+{
+    size_t shown = denials->n < DENIALS_SHOWN ? denials->n : DENIALS_SHOWN;
+    uint64_t more = denials->n - shown + denials->dropped;
+
+    for (size_t i = 0; i < shown; i++)
+        print_denial(&denials->items[i], o);
+    if (more)
+        fprintf(stderr, "%ssandbox-run: refused:%s and %llu more; --json has %s\n",
+                paint(o, "\x1b[33m"), paint(o, "\x1b[0m"), (unsigned long long)more,
+                denials->dropped ? "most of them" : "them all");
+}
+
 void present_stages(const sbr_result *result, const struct options *o)
 {
     for (size_t i = 0; i < result->n_before; i++) {
@@ -160,6 +198,7 @@ void present_result(const sbr_result *result, const struct options *o, bool full
     if (result->explanation[0])
         fprintf(stderr, "%ssandbox-run:%s %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
                 result->explanation);
+    present_denials(&result->denials, o);
     print_diagnosis(result->diagnosis, o);
     print_dropped("stdout", &result->out, result, o);
     print_dropped("stderr", &result->err, result, o);

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "frontend/cli.h"
+#include "frontend/explain.h"
 #include "frontend/source.h"
 #include "frontend/user_languages.h"
 
@@ -33,6 +35,14 @@ int source_load_request(struct options *o, struct source *source, sbr_error *err
 {
     (void)source;
     return become_whole(o, err);
+}
+
+int explain_run(struct options *o)
+{
+    sbr_error err;
+
+    (void)become_whole(o, &err); /* or never comes back */
+    return cli_fail(o, &err);
 }
 
 int user_languages(struct options *o, sbr_error *err)

@@ -153,6 +153,8 @@ static int present(const struct front *front, const sbr_result *result, sbr_erro
     present_stages(result, o);
     if (!o->quiet && (front->decorated || isatty(STDERR_FILENO)))
         present_result(result, o, front->decorated);
+    else if (!o->quiet && !result_success(result))
+        present_denials(&result->denials, o); /* whoever reads a log of it wants to know too */
     return 0;
 }
 

@@ -1,14 +1,14 @@
 #!/bin/sh
-# embed.sh PROGRAM OUTPUT.S: an assembler file that holds the bytes of a program.
+# embed.sh NAME PROGRAM OUTPUT.S: an assembler file that holds the bytes of a program.
 set -eu
-cat >"$2" <<EOF
-/* $(sha256sum <"$1") */
+cat >"$3" <<EOF
+/* $(sha256sum <"$2") */
     .section .rodata
-    .global init_image_start
-    .global init_image_end
+    .global $1_image_start
+    .global $1_image_end
     .balign 64
-init_image_start:
-    .incbin "$(realpath "$1")"
-init_image_end:
+$1_image_start:
+    .incbin "$(realpath "$2")"
+$1_image_end:
     .section .note.GNU-stack,"",%progbits
 EOF

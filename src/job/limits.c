@@ -32,6 +32,12 @@ const struct limit_def limit_defs[N_LIMITS] = {
                            "bytes kept of stdout and of stderr; the rest is counted" },
     [SBR_GRACE_MS]     = { "grace_ms",     "grace",      "TIME",  LIMIT_DURATION, 0,         60 * SECOND, SECOND / 2,
                            "time between SIGTERM and SIGKILL" },
+    [SBR_CONNECTIONS]  = { "connections",  "max-connections", "N", LIMIT_COUNT,   0,         1000000,    10000,
+                           "connections to the outside, in all" },
+    [SBR_NETWORK_IN]   = { "network_in_bytes", "max-network-in", "SIZE", LIMIT_SIZE, 0,      1024 * TIB, 4096 * MIB,
+                           "bytes that come in from the outside" },
+    [SBR_NETWORK_OUT]  = { "network_out_bytes", "max-network-out", "SIZE", LIMIT_SIZE, 0,    1024 * TIB, 4096 * MIB,
+                           "bytes that go to the outside" },
 };
 /* clang-format on */
 

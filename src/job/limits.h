@@ -8,7 +8,7 @@
 
 #include "base/err.h"
 
-#define N_LIMITS (SBR_GRACE_MS + 1)
+#define N_LIMITS (SBR_NETWORK_OUT + 1)
 #define LIMIT_NONE UINT64_MAX /* this limit is not set */
 
 enum limit_unit { LIMIT_COUNT, LIMIT_SIZE, LIMIT_DURATION, LIMIT_MILLIS };

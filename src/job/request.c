@@ -69,6 +69,7 @@ void request_free(sbr_request *req)
         free(req->volumes[i].source);
         free(req->volumes[i].target);
     }
+    network_done(&req->network);
     free(req->files);
     free(req->volumes);
     string_list_done(&req->args);
@@ -279,6 +280,51 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err)
     return string_list_add(&req->env, pair, err);
 }
 
+int request_set_network(sbr_request *req, const char *mode, sbr_error *err)
+{
+    if (network_mode_from_name(mode, &req->network.mode, err) < 0)
+        return err->code;
+    req->network_given = true;
+    return 0;
+}
+
+int request_allow_host(sbr_request *req, const char *rule, sbr_error *err)
+{
+    struct host_rule parsed;
+
+    if (host_rule_parse(rule, &parsed, err) < 0)
+        return err->code;
+    if (!req->network_given)
+        req->network.mode = NETWORK_ALLOW;
+    return network_add_rule(&req->network, &parsed, err);
+}
+
+bool request_has_network(const sbr_request *req)
+{
+    return req->network_given || req->network.n_rules;
+}
+
+static bool goes_outside(enum network_mode mode)
+{
+    return mode == NETWORK_ALLOW || mode == NETWORK_FULL;
+}
+
+int request_check(const sbr_request *req, sbr_error *err)
+{
+    const struct network *network = &req->network;
+    const char *option = network->n_rules ? "--allow-host" : "--allow-dns";
+
+    if (goes_outside(network->mode) || (!network->n_rules && !network->allow_dns))
+        return 0;
+    if (!req->network_given)
+        return err_set(err, SBR_E_INVALID, "network",
+                       "--allow-dns alone opens nothing; add --network allow or --network full");
+    return err_set(err, SBR_E_INVALID, "network",
+                   "%s does not go together with --network %s; choose --network allow or "
+                   "--network full, or leave %s out",
+                   option, network_mode_name(network->mode), option);
+}
+
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err)
 {
     if (dir[0] != '/' || (dir[1] && !text_is_safe_relative_path(dir + 1, REQUEST_MAX_PATH)))
@@ -317,6 +363,26 @@ static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *
     return 0;
 }
 
+/* Rules add up, except where the mode that is laid over leaves nothing for them to open. */
+static int override_network(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    if (over->network_given) {
+        req->network.mode = over->network.mode;
+        req->network_given = true;
+        if (!goes_outside(req->network.mode)) {
+            network_done(&req->network);
+            req->network = (struct network){ .mode = over->network.mode };
+        }
+    } else if (over->network.n_rules && !req->network_given) {
+        req->network.mode = NETWORK_ALLOW;
+    }
+    req->network.allow_dns |= over->network.allow_dns;
+    for (size_t i = 0; i < over->network.n_rules; i++)
+        if (network_add_rule(&req->network, &over->network.rules[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
 int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
     limits_override(&req->limits, &over->limits);
@@ -326,6 +392,8 @@ int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
         request_set_require(req, over->require);
     if ((over->policy && request_set_text(&req->policy, over->policy, err) < 0) ||
         (over->workdir && request_set_text(&req->workdir, over->workdir, err) < 0))
+        return err->code;
+    if (override_network(req, over, err) < 0)
         return err->code;
     return override_lists(req, over, err);
 }

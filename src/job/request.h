@@ -7,6 +7,7 @@
 
 #include "base/err.h"
 #include "job/limits.h"
+#include "job/network.h"
 
 /* Isolation that a run reaches, weakest first. */
 enum tier { TIER_PROCESS, TIER_REDUCED, TIER_CONTAINER, N_TIERS };
@@ -62,6 +63,8 @@ struct sbr_request {
     char *stdin_data; /* NULL: none was given, the program reads end-of-file */
     size_t stdin_len;
     struct limits limits;
+    struct network network; /* rules without a mode have made it NETWORK_ALLOW   */
+    bool network_given;     /* a mode was named                                  */
     enum tier require;
     bool require_given;
 };
@@ -85,6 +88,10 @@ int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
 /* `spec` is SRC:DST or SRC:DST:ro. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
+/* A mode by its name; see job/network.h. */
+int request_set_network(sbr_request *req, const char *mode, sbr_error *err);
+/* One rule more; without a mode it means `allow`. */
+int request_allow_host(sbr_request *req, const char *rule, sbr_error *err);
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err);
 void request_set_require(sbr_request *req, enum tier tier);
 int request_set_text(char **field, const char *text, sbr_error *err);
@@ -92,6 +99,12 @@ int request_set_text(char **field, const char *text, sbr_error *err);
 /* Puts what was set in `over` on top of the request: limits, variables, volumes, policy and the
  * like. */
 int request_override(sbr_request *req, const sbr_request *over, sbr_error *err) must_check;
+
+/* False: nothing was said about what can be reached, and the policy may say it. */
+bool request_has_network(const sbr_request *req);
+
+/* What no single setting shows: that they fit together.  Asked before anything is planned. */
+int request_check(const sbr_request *req, sbr_error *err) must_check;
 
 /* The JSON form; see docs/request.md. */
 int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err);

@@ -193,6 +193,41 @@ static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
     return read_texts(req, value, field, request_add_volume, err);
 }
 
+static int read_network(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("network", "a string: none, localhost, allow or full", err);
+    return request_set_network(req, plain_text(value), err);
+}
+
+/* A list can be long: the sentence says which entry it is about. */
+static int read_allow_hosts(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    sbr_error reason;
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type("allow_hosts", "an array of HOST or HOST:PORT strings", err);
+    json_array_foreach(value, i, item) {
+        if (!plain_text(item))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "allow_hosts[%zu] must be a string, HOST or HOST:PORT, without NUL", i);
+        if (request_allow_host(req, plain_text(item), &reason) < 0)
+            return err_set(err, (enum sbr_code)reason.code, reason.stage,
+                           "allow_hosts[%zu]: %.440s", i, reason.message);
+    }
+    return 0;
+}
+
+static int read_allow_dns(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_boolean(value))
+        return wrong_type("allow_dns", "true or false", err);
+    req->network.allow_dns = json_is_true(value);
+    return 0;
+}
+
 static int read_deps(sbr_request *req, const json_t *value, sbr_error *err)
 {
     static const char *const field[] = { "deps", "an array of NAME or NAME@VERSION strings" };
@@ -300,6 +335,8 @@ static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error 
 /* clang-format off */
 static const struct field fields[] = {
     { "allow_degraded", read_allow_degraded },
+    { "allow_dns",      read_allow_dns      },
+    { "allow_hosts",    read_allow_hosts    },
     { "args",           read_args           },
     { "check",          read_check          },
     { "code",           read_code           },
@@ -310,6 +347,7 @@ static const struct field fields[] = {
     { "files",          read_files          },
     { "language",       read_language       },
     { "limits",         read_limits         },
+    { "network",        read_network        },
     { "policy",         read_policy         },
     { "require",        read_require        },
     { "stdin",          read_stdin          },

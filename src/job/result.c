@@ -92,5 +92,7 @@ void result_free(sbr_result *result)
     for (size_t i = 0; i < result->n_before; i++)
         result_free(result->before[i]);
     diagnosis_free(result->diagnosis);
+    denials_done(&result->denials);
+    network_done(&result->network);
     free(result);
 }

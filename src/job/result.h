@@ -8,8 +8,10 @@
 
 #include "base/encode.h"
 #include "base/jsonw.h"
+#include "job/denial.h"
 #include "job/diagnosis.h"
 #include "job/limits.h"
+#include "job/network.h"
 #include "job/request.h"
 
 /* One captured stream. */
@@ -33,6 +35,8 @@ struct usage {
     uint64_t context_switches;
     uint64_t startup_us; /* from the request to the program's first instruction */
     uint64_t queue_us;
+    uint64_t connections; /* to the outside */
+    uint64_t network_in_bytes, network_out_bytes;
 };
 
 #define ISOLATION_MAX 24
@@ -68,6 +72,9 @@ struct sbr_result {
     size_t n_before;
     bool ran;                    /* false: an earlier stage failed, or there was nothing to run */
     bool cached;                 /* the compiled program was taken from the store             */
+    const char *policy;          /* NULL: nothing ran */
+    struct network network;      /* what could be reached */
+    struct denials denials;
     struct diagnosis *diagnosis; /* NULL: none */
     struct sbr_report report;    /* filled when the result is complete               */
 };
@@ -86,6 +93,7 @@ void result_free(sbr_result *result);
 /* Parts that a plan shows too. */
 void limits_put_json(struct jsonw *j, const char *key, const struct limits *limits);
 void isolation_put_json(struct jsonw *j, const char *key, const struct isolation *isolation);
+void network_put_json(struct jsonw *j, const char *key, const struct network *network);
 
 /* One JSON object; the caller frees it; NULL without memory. */
 char *result_to_json(const sbr_result *result);

@@ -53,6 +53,9 @@ static void put_usage(struct jsonw *j, const struct usage *u)
     jsonw_number(j, "context_switches", u->context_switches);
     jsonw_fixed(j, "startup_ms", u->startup_us, 3);
     jsonw_fixed(j, "queue_ms", u->queue_us, 3);
+    jsonw_number(j, "network_connections", u->connections);
+    jsonw_number(j, "network_bytes_in", u->network_in_bytes);
+    jsonw_number(j, "network_bytes_out", u->network_out_bytes);
     jsonw_close(j, '}');
 }
 
@@ -75,6 +78,18 @@ void isolation_put_json(struct jsonw *j, const char *key, const struct isolation
     jsonw_text(j, "tier", tier_name(isolation->tier));
     jsonw_names(j, "mechanisms", isolation->mechanisms, isolation->n_mechanisms);
     jsonw_names(j, "missing", isolation->missing, isolation->n_missing);
+    jsonw_close(j, '}');
+}
+
+void network_put_json(struct jsonw *j, const char *key, const struct network *network)
+{
+    jsonw_open(j, key, '{');
+    jsonw_text(j, "mode", network_mode_name(network->mode));
+    jsonw_open(j, "allow_hosts", '[');
+    for (size_t i = 0; i < network->n_rules; i++)
+        jsonw_text(j, NULL, network->rules[i].text);
+    jsonw_close(j, ']');
+    jsonw_bool(j, "allow_dns", network->allow_dns);
     jsonw_close(j, '}');
 }
 
@@ -104,7 +119,7 @@ static void put_verdict(struct jsonw *j, const sbr_result *r)
     put_usage(j, &r->usage);
 }
 
-/* The streams of the last stage are the result's own and are not repeated. */
+/* The streams and refusals of the last stage are the result's own and are not repeated. */
 static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
 {
     jsonw_open(j, NULL, '{');
@@ -114,6 +129,7 @@ static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
         jsonw_text(j, "explanation", r->explanation[0] ? r->explanation : NULL);
         put_output(j, "stdout", &r->out);
         put_output(j, "stderr", &r->err);
+        denials_put_json(j, &r->denials);
     }
     limits_put_json(j, "limits", &r->limits);
     jsonw_close(j, '}');
@@ -144,6 +160,9 @@ char *result_to_json(const sbr_result *r)
     limits_put_json(&j, "limits", &r->limits);
     put_stages(&j, r);
     isolation_put_json(&j, "isolation", &r->isolation);
+    jsonw_text(&j, "policy", r->policy);
+    network_put_json(&j, "network", &r->network);
+    denials_put_json(&j, &r->denials);
     diagnosis_put_json(&j, "diagnosis", r->diagnosis);
     jsonw_bool(&j, "cached", r->cached);
     jsonw_text(&j, "startup", r->startup);

@@ -76,6 +76,28 @@ int sbr_request_add_dependency(sbr_request *req, const char *name)
     return req && name ? request_add_dep(req, name, &err) : SBR_E_INVALID;
 }
 
+int sbr_request_set_network(sbr_request *req, const char *mode)
+{
+    sbr_error err;
+
+    return req && mode ? request_set_network(req, mode, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_allow_host(sbr_request *req, const char *rule)
+{
+    sbr_error err;
+
+    return req && rule ? request_allow_host(req, rule, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_allow_dns(sbr_request *req, int allow)
+{
+    if (!req)
+        return SBR_E_INVALID;
+    req->network.allow_dns = allow != 0;
+    return 0;
+}
+
 int sbr_request_set_check(sbr_request *req, int check)
 {
     if (!req)

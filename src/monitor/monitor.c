@@ -17,6 +17,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "monitor/way_out.h"
 
 #define KILL_PATIENCE_US 200000
 
@@ -193,6 +194,19 @@ static void init_died(void *context, uint32_t events)
     handle(m, EV_DEAD);
 }
 
+/* Nothing can be reached any more, so the program cannot be said to have had what was asked for. */
+static void egress_died(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+
+    (void)events;
+    loop_remove(m->loop, m->box->egress.process.pidfd);
+    if (!program_runs(m))
+        return; /* init says why, and in better words */
+    way_out_failure(&m->box->egress, &m->failure);
+    handle(m, EV_EXCESS);
+}
+
 static void fill_usage(struct monitor *m, sbr_result *result)
 {
     const struct init_report *report = m->box->report;
@@ -204,8 +218,10 @@ static void fill_usage(struct monitor *m, sbr_result *result)
     m->seen.oom_kills = group.oom_kills;
     m->seen.refused_forks = group.refused_forks;
     /* Nobody counts refusals where only a resource limit refuses; that it was reached can be seen. */
-    if (!(m->box->cgroup.controllers & 1u << CG_PIDS))
+    if (!(m->box->cgroup.controllers & 1u << CG_PIDS)) {
         m->seen.refused_forks = report->peak_processes >= m->plan->max_processes;
+        m->seen.forks_guessed = true;
+    }
     if (report->ready_us) {
         usage->startup_us = report->ready_us - m->started_us;
         usage->wall_us = (report->ended_us ? report->ended_us : clock_now_us()) - report->ready_us;
@@ -236,6 +252,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     for (unsigned int timer = 0; timer <= TIMER_CPU; timer++)
         loop_set_timer(m->loop, timer, 0, NULL, NULL);
     feed_done(&m->feed);
+    notices_finish(&m->notices);
     capture_finish(&m->out, &result->out);
     capture_finish(&m->err, &result->err);
     if (m->intake)
@@ -256,7 +273,9 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     log_steps(m->box->report);
     log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
              verdict_name(result->verdict));
+    loop_remove(m->loop, m->box->egress.process.pidfd);
     sandbox_end(m->box);
+    way_out_read(&m->box->egress, result);
     return DONE;
 }
 
@@ -268,6 +287,7 @@ static int watch_all(struct monitor *m, sbr_error *err)
     } watches[] = {
         { m->box->init.pidfd, init_died },
         { m->box->cgroup.oom_fd, oom_happened },
+        { m->box->egress.process.pidfd, egress_died },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(watches); i++)
@@ -278,6 +298,8 @@ static int watch_all(struct monitor *m, sbr_error *err)
         return err->code;
     if (m->intake && m->box->collected >= 0 &&
         intake_start(m->intake, take_fd(m->box->collected), m->loop, err) < 0)
+        return err->code;
+    if (notices_start(&m->notices, m->box->control, err) < 0)
         return err->code;
     return feed_start(&m->feed, m->loop, err);
 }
@@ -312,6 +334,12 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     m->result = calloc(1, sizeof(*m->result));
     if (!m->result || encode_random_id(m->result->id) < 0)
         return err_set_errno(err, "monitor", "cannot prepare the result");
+    m->notices = (struct notices){ .loop = m->loop,
+                                   .plan = plan,
+                                   .init = box->init.pid,
+                                   .denials = &m->result->denials,
+                                   .listener = -1,
+                                   .control = -1 };
     /* Should set-up hang, it has the program's time to do so. */
     loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000,
                    deadline_due, m);
@@ -346,11 +374,13 @@ int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
 void monitor_done(struct monitor *m)
 {
     feed_done(&m->feed);
+    notices_finish(&m->notices);
     capture_done(&m->out);
     capture_done(&m->err);
     if (m->loop) {
         loop_remove(m->loop, m->box->init.pidfd);
         loop_remove(m->loop, m->box->cgroup.oom_fd);
+        loop_remove(m->loop, m->box->egress.process.pidfd);
         for (unsigned int timer = 0; timer <= TIMER_STDERR; timer++)
             loop_set_timer(m->loop, timer, 0, NULL, NULL);
     }

@@ -7,6 +7,7 @@
 #include "base/loop.h"
 #include "monitor/feed.h"
 #include "monitor/intake.h"
+#include "monitor/notices.h"
 #include "monitor/output.h"
 #include "monitor/verdict.h"
 #include "sandbox/protocol.h"
@@ -21,6 +22,7 @@ struct monitor {
     const struct plan *plan;
     struct capture out, err;
     struct feed feed;
+    struct notices notices;
     struct intake *intake; /* borrowed; NULL: nothing is collected */
     bool collecting;       /* the deadline of the program has passed while it was handed out */
 

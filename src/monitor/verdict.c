@@ -75,6 +75,57 @@ static void explain(const struct observation *seen, sbr_result *result)
     }
 }
 
+/* The double of what was not enough, or "" when there is no more to be had. */
+static void format_remedy(enum sbr_limit which, uint64_t value, char *remedy, size_t size)
+{
+    const struct limit_def *def = &limit_defs[which];
+    uint64_t more = value > def->max / 2 ? def->max : 2 * value;
+    char text[32];
+
+    remedy[0] = '\0';
+    if (more <= value)
+        return;
+    limits_format(which, more, text, sizeof(text));
+    snprintf(remedy, size, "--%s %s", def->option, text);
+}
+
+static void note_limit(sbr_result *result, enum sbr_limit which, const struct denial *what)
+{
+    uint64_t value = result->limits.value[which];
+    struct denial one = *what;
+    char text[32];
+
+    if (!one.count || value == LIMIT_NONE)
+        return;
+    limits_format(which, value, text, sizeof(text));
+    snprintf(one.rule, sizeof(one.rule), "limits: %s %s", limit_defs[which].option, text);
+    format_remedy(which, value, one.remedy, sizeof(one.remedy));
+    denials_add(&result->denials, &one);
+}
+
+/* What limits refused, whether the program made something of it or not.  Time and output are no refusals: their
+ * limits end the run, and that is the verdict. */
+static void note_limits(const struct observation *seen, sbr_result *result)
+{
+    bool memory = seen->oom_kills || seen->stop == STOP_MEMORY;
+    bool disk = seen->disk_full || seen->stop == STOP_DISK || result->signal == SIGXFSZ;
+    /* A limit that was only reached has perhaps refused nothing: then the failure tells. */
+    uint64_t forks = seen->forks_guessed && result_success(result) ? 0 : seen->refused_forks;
+    const struct {
+        enum sbr_limit limit;
+        struct denial what;
+    } notes[] = {
+        { SBR_PIDS, { DENIAL_PROCESS, "a new process or thread", "", "", forks } },
+        { SBR_MEMORY_BYTES,
+          { DENIAL_MEMORY, "memory", "", "", memory && !seen->oom_kills ? 1 : seen->oom_kills } },
+        { SBR_DISK_BYTES, { DENIAL_DISK, "disk space", "", "", disk && !seen->inodes_full } },
+        { SBR_INODES, { DENIAL_DISK, "files", "", "", disk && seen->inodes_full } },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(notes); i++)
+        note_limit(result, notes[i].limit, &notes[i].what);
+}
+
 void verdict_decide(const struct observation *seen, sbr_result *result)
 {
     bool exited = seen->reported && WIFEXITED(seen->wait_status);
@@ -92,4 +143,5 @@ void verdict_decide(const struct observation *seen, sbr_result *result)
     if (!seen->reported && result->verdict != SBR_INTERNAL_ERROR)
         result->signal = SIGKILL; /* it ended with everything else inside */
     explain(seen, result);
+    note_limits(seen, result);
 }

@@ -24,11 +24,13 @@ struct observation {
     int wait_status; /* of the program, when it was reported     */
     uint64_t oom_kills;
     uint64_t refused_forks;
+    bool forks_guessed; /* nobody counts: that the limit was reached is all that is known */
     bool disk_full;
     bool inodes_full; /* rather than bytes */
 };
 
-/* Fills verdict, exit_code, signal and explanation of the result; its limits are set already. */
+/* Fills verdict, exit_code, signal and explanation of the result, and adds the refusals that limits stand for; its
+ * limits are set already. */
 void verdict_decide(const struct observation *seen, sbr_result *result);
 
 #endif

@@ -25,6 +25,14 @@ struct manifest {
     const char *when; /* extended regular expression: it names something to install; NULL: always */
 };
 
+/* A host that the client asks when nothing else is configured.  The patterns are extended regular expressions for a line
+ * of its configuration, or NAME=VALUE; case does not matter. */
+struct registry {
+    const char *host;   /* HOST[:PORT]                                          */
+    const char *unless; /* the configuration replaces it; NULL: it never does   */
+    const char *when;   /* it counts all the same; without `unless`, only then  */
+};
+
 /* A stage before the program's own, in a sandbox of its own. */
 struct stage_def {
     struct words run;    /* command; none: the language has no such stage  */
@@ -35,6 +43,10 @@ struct stage_def {
     /* With a network: the client's own configuration, brought in from outside. */
     struct words config_env;
     struct words config_files; /* ~/ is the home directory */
+    struct words config_shown; /* visible inside anyway; ${home}/ is the toolchain's */
+    /* Together with the hosts that all this names: what the stage can reach. */
+    struct registry *registries;
+    unsigned int n_registries;
     struct manifest *manifests;
     unsigned int n_manifests;
     struct words locks; /* files that go along with a manifest */

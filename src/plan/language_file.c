@@ -10,6 +10,7 @@
 
 #include "base/scope.h"
 #include "job/limits.h"
+#include "job/network.h"
 #include "plan/diagnose.h"
 #include "plan/template_literal.h"
 #include "plan/words.h"
@@ -60,6 +61,12 @@ static bool is_pattern(const char *text)
     return is_absolute(strncmp(text, "~/", 2) == 0 ? text + 1 : text);
 }
 
+/* There inside: the host's path, or one of the toolchain's. */
+static bool is_shown(const char *text)
+{
+    return is_absolute(strncmp(text, "${home}/", 8) == 0 ? text + 7 : text);
+}
+
 static bool is_setting(const char *text)
 {
     return strchr(text, '=') > text && words_are_known(text);
@@ -108,6 +115,19 @@ static int check_expression(const char *path, const char *text, sbr_error *err)
                    "%s: '%.100s' is not an extended regular expression; mend it", path, text);
 }
 
+static int check_registry(const char *path, const struct registry *registry, sbr_error *err)
+{
+    struct host_rule rule;
+    sbr_error fault;
+
+    if (host_rule_parse(registry->host, &rule, &fault) < 0)
+        return err_set(err, SBR_E_INVALID, "language", "%s: in 'registries': %.160s", path,
+                       fault.message);
+    if (check_expression(path, registry->unless, err) < 0)
+        return err->code;
+    return check_expression(path, registry->when, err);
+}
+
 static int check_stage(const char *path, const char *name, const struct stage_def *stage,
                        sbr_error *err)
 {
@@ -117,12 +137,16 @@ static int check_stage(const char *path, const char *name, const struct stage_de
         { name,           &stage->env,          is_setting,      "NAME=VALUE" },
         { "limits",       &stage->limits,       is_limit,        "OPTION=VALUE with a limit's option" },
         { "config_files", &stage->config_files, is_pattern,      "an absolute path or ~/..." },
+        { "config_shown", &stage->config_shown, is_shown,        "an absolute path or ${home}/..." },
         { "locks",        &stage->locks,        is_relative,     "a path below the program's directory" },
     };
     /* clang-format on */
 
     for (unsigned int i = 0; i < stage->n_manifests; i++)
         if (check_expression(path, stage->manifests[i].when, err) < 0)
+            return err->code;
+    for (unsigned int i = 0; i < stage->n_registries; i++)
+        if (check_registry(path, &stage->registries[i], err) < 0)
             return err->code;
     return check_lists(path, checks, ARRAY_LEN(checks), err);
 }

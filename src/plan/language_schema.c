@@ -30,6 +30,17 @@ static const cyaml_schema_value_t manifest_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct manifest, manifest_fields),
 };
 
+static const cyaml_schema_field_t registry_fields[] = {
+    TEXT(struct registry, host, 0),
+    TEXT(struct registry, unless, MAYBE),
+    TEXT(struct registry, when, MAYBE),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t registry_entry = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct registry, registry_fields),
+};
+
 static const cyaml_schema_field_t stage_fields[] = {
     WORDS(struct stage_def, run, 0),
     WORDS(struct stage_def, env, MAYBE),
@@ -38,6 +49,8 @@ static const cyaml_schema_field_t stage_fields[] = {
     FLAG(struct stage_def, system),
     WORDS(struct stage_def, config_env, MAYBE),
     WORDS(struct stage_def, config_files, MAYBE),
+    WORDS(struct stage_def, config_shown, MAYBE),
+    RULES(struct stage_def, registries, &registry_entry),
     RULES(struct stage_def, manifests, &manifest_entry),
     WORDS(struct stage_def, locks, MAYBE),
     CYAML_FIELD_END,

@@ -69,6 +69,8 @@ struct plan_rule {
 #define PLAN_MAX_RLIMITS 12
 #define PLAN_MAX_RULES 32
 #define PLAN_MAX_FILTERS 4
+#define PLAN_MAX_FORWARDS 16
+#define PLAN_MAX_PORTS 64
 
 struct plan {
     /* For the supervisor. */
@@ -76,6 +78,8 @@ struct plan {
     uint32_t cgroup_controllers; /* bit per controller that limits or measures this run */
     struct limits limits;
     struct isolation isolation;
+    struct network egress;       /* for sandbox-run-egress; the rules are borrowed */
+    const struct policy *policy; /* whose filter is the first one                   */
 
     /* For both sides. */
     uint64_t namespaces; /* CLONE_NEW* */
@@ -101,7 +105,14 @@ struct plan {
     size_t n_filters;
     const char **argv; /* NULL-terminated */
     const char **env;
-    bool network;   /* the host's: for installers */
+    enum network_mode network;
+    /* With NETWORK_ALLOW and NETWORK_FULL: ports of the host's loopback that are there inside too, and those that
+     * listeners are needed for where netfilter cannot be had. */
+    uint16_t forward_ports[PLAN_MAX_FORWARDS];
+    size_t n_forward_ports;
+    uint16_t ports[PLAN_MAX_PORTS];
+    size_t n_ports;
+    bool report; /* refused system calls and connections are told to the supervisor */
     bool supervise; /* what no cgroup limits, init itself watches */
     uint64_t memory_bytes, cpu_ms, max_processes;
     /* Only a build with test hooks obeys these: a step to leave out, so that an attack can be shown

@@ -56,6 +56,21 @@ static void put_confinement(struct buf *out, const struct plan *plan)
                       plan->filters[i].len * sizeof(*plan->filters[i].insns));
 }
 
+static void put_ports(struct buf *out, const uint16_t *ports, size_t n)
+{
+    buf_put_u32(out, (uint32_t)n);
+    for (size_t i = 0; i < n; i++)
+        buf_put_u32(out, ports[i]);
+}
+
+static void put_network(struct buf *out, const struct plan *plan)
+{
+    buf_put_u32(out, plan->network);
+    put_ports(out, plan->forward_ports, plan->n_forward_ports);
+    put_ports(out, plan->ports, plan->n_ports);
+    buf_put_u32(out, plan->report);
+}
+
 int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
 {
     buf_put_u32(out, PLAN_MAGIC);
@@ -72,7 +87,7 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     put_confinement(out, plan);
     put_list(out, (const char *const *)plan->argv);
     put_list(out, (const char *const *)plan->env);
-    buf_put_u32(out, plan->network);
+    put_network(out, plan);
     buf_put_u32(out, plan->supervise);
     buf_put_u64(out, plan->memory_bytes);
     buf_put_u64(out, plan->cpu_ms);
@@ -80,6 +95,30 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     buf_put_string(out, plan->test_without);
     buf_put_string(out, plan->test_fail);
     return out->failed ? err_set_oom(err, "plan") : 0;
+}
+
+static size_t get_ports(struct reader *in, uint16_t *ports, size_t max)
+{
+    uint32_t n = reader_u32(in);
+
+    if (n > max)
+        in->failed = true;
+    for (uint32_t i = 0; !in->failed && i < n; i++)
+        ports[i] = (uint16_t)reader_u32(in);
+    return in->failed ? 0 : n;
+}
+
+static void get_network(struct plan *plan, struct reader *in)
+{
+    uint32_t mode = reader_u32(in);
+
+    if (mode >= N_NETWORK_MODES)
+        in->failed = true;
+    else
+        plan->network = (enum network_mode)mode;
+    plan->n_forward_ports = get_ports(in, plan->forward_ports, PLAN_MAX_FORWARDS);
+    plan->n_ports = get_ports(in, plan->ports, PLAN_MAX_PORTS);
+    plan->report = reader_u32(in) != 0;
 }
 
 static const char **get_list(struct plan *plan, struct reader *in)
@@ -200,7 +239,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     get_confinement(plan, &in);
     plan->argv = get_list(plan, &in);
     plan->env = get_list(plan, &in);
-    plan->network = reader_u32(&in) != 0;
+    get_network(plan, &in);
     plan->supervise = reader_u32(&in) != 0;
     plan->memory_bytes = reader_u64(&in);
     plan->cpu_ms = reader_u64(&in);

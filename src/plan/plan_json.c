@@ -121,6 +121,18 @@ static void put_namespaces(struct jsonw *j, const struct plan *plan)
     jsonw_close(j, ']');
 }
 
+static void put_network(struct jsonw *j, const struct plan *plan)
+{
+    jsonw_open(j, "network", '{');
+    jsonw_text(j, "mode", network_mode_name(plan->network));
+    jsonw_open(j, "allow_hosts", '[');
+    for (size_t i = 0; i < plan->egress.n_rules; i++)
+        jsonw_text(j, NULL, plan->egress.rules[i].text);
+    jsonw_close(j, ']');
+    jsonw_bool(j, "allow_dns", plan->egress.allow_dns);
+    jsonw_close(j, '}');
+}
+
 char *plan_to_json(const struct plan *plan)
 {
     struct jsonw j;
@@ -134,9 +146,11 @@ char *plan_to_json(const struct plan *plan)
     jsonw_bool(&j, "supervise", plan->supervise);
     jsonw_number(&j, "scratch_bytes", plan->scratch_bytes);
     jsonw_number(&j, "scratch_inodes", plan->scratch_inodes);
+    put_network(&j, plan);
     put_ops(&j, plan);
     put_rlimits(&j, plan);
     put_landlock(&j, plan);
+    jsonw_text(&j, "policy", plan->policy->name);
     jsonw_number(&j, "seccomp_instructions", plan_filter_len(plan));
     put_list(&j, "argv", plan->argv);
     put_list(&j, "env", plan->env);

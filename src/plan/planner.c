@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "plan/network.h"
 #include "plan/root.h"
 
 /* clang-format off */
@@ -40,8 +41,7 @@ static void plan_namespaces(struct plan *plan, const struct plan_input *in)
             isolation_add_missing(&plan->isolation, namespace_defs[i].name);
             continue;
         }
-        if (plan_list_has(in->test_without, namespace_defs[i].name) ||
-            (namespace_defs[i].flag == CLONE_NEWNET && plan_has_network(in)))
+        if (plan_list_has(in->test_without, namespace_defs[i].name))
             continue;
         plan->namespaces |= namespace_defs[i].flag;
         isolation_add_mechanism(&plan->isolation, namespace_defs[i].name);
@@ -103,7 +103,7 @@ static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_
             err, SBR_E_UNSUPPORTED, "plan",
             "this machine gives neither user namespaces nor Landlock, so nothing would keep the "
             "program from your files; `sandbox-run doctor` says how to get them");
-    if (plan->isolation.tier == TIER_PROCESS && plan_has_network(in))
+    if (plan->isolation.tier == TIER_PROCESS && in->stage == STAGE_INSTALL)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "without namespaces nothing is installed: the installer would stand beside "
                        "your own programs; `sandbox-run doctor` says how to get them");
@@ -185,7 +185,7 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
 {
     if (plan_list_has(in->test_without, "seccomp"))
         return;
-    plan->filters[plan->n_filters++] = in->policy->filter;
+    plan->filters[plan->n_filters++] = plan->policy->filter;
     if (plan->place)
         plan_process_filters(plan, in);
     isolation_add_mechanism(&plan->isolation, "seccomp");
@@ -196,7 +196,6 @@ static void plan_confinement(struct plan *plan, const struct plan_input *in)
     plan->inside_uid = INSIDE_UID;
     plan->inside_gid = INSIDE_GID;
     plan->hostname = "sandbox";
-    plan->network = plan_has_network(in);
     plan_rlimits(plan);
     if (!plan->place)
         isolation_add_mechanism(&plan->isolation, "private-root");
@@ -204,6 +203,7 @@ static void plan_confinement(struct plan *plan, const struct plan_input *in)
     isolation_add_mechanism(&plan->isolation, "no-new-privileges");
     plan_landlock(plan, in);
     plan_filters(plan, in);
+    plan->report = !plan->place && plan->n_filters > 0;
     plan->test_without = in->test_without;
     plan->test_fail = in->test_fail;
 }
@@ -220,6 +220,8 @@ static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *
         return err->code;
     if (plan->isolation.tier == TIER_PROCESS && !(plan->place = plan_printf(plan, "%s", in->place)))
         return err_set_oom(err, "plan");
+    if (plan_network(plan, in, err) < 0)
+        return err->code;
     plan_confinement(plan, in);
     if ((plan->place ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0 ||
         plan_stage(plan, in, err) < 0)

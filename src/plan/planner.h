@@ -32,9 +32,6 @@ struct plan_input {
         *test_writable; /* a host directory that the inside may write to: coverage counters */
 };
 
-/* True when the stage may talk to the outside. */
-bool plan_has_network(const struct plan_input *in);
-
 /* Everything in the input must outlive the plan. */
 int planner_make(const struct plan_input *in, struct plan **ret, sbr_error *err) must_check;
 

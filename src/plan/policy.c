@@ -1,5 +1,6 @@
 #include "plan/policy.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const struct policy *policy_find(const char *name)
@@ -11,4 +12,25 @@ const struct policy *policy_find(const char *name)
             return *p;
     }
     return NULL;
+}
+
+const struct policy *policy_of(const struct policy_filter *filter)
+{
+    for (const struct policy *const *p = policy_table; *p; p++) {
+        if ((*p)->filter.insns == filter->insns)
+            return *p;
+    }
+    return NULL;
+}
+
+static int compare_number(const void *key, const void *element)
+{
+    return *(const int *)key - ((const struct policy_rule *)element)->number;
+}
+
+const struct policy_rule *policy_rule_find(const struct policy *policy, int number)
+{
+    if (policy->n_rules == 0)
+        return NULL;
+    return bsearch(&number, policy->rules, policy->n_rules, sizeof(*policy->rules), compare_number);
 }

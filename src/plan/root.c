@@ -2,8 +2,9 @@
 
 #include <string.h>
 
+#include "plan/network.h"
+
 #define DEVICE_NUMBER(major, minor) ((uint64_t)(major) << 32 | (minor))
-#define TEXT_FILE(text) .data = (text), .len = sizeof(text) - 1
 
 /* clang-format off */
 static const struct plan_op etc_ops[] = {
@@ -20,14 +21,6 @@ static const struct plan_op etc_ops[] = {
     { .kind = OP_BIND, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .flags = OP_OPTIONAL },
     /* Debian's links from /usr/bin to the chosen awk, cc, java and the like lead through here. */
     { .kind = OP_BIND, .from = "/etc/alternatives", .to = "etc/alternatives", .flags = OP_OPTIONAL },
-};
-
-/* Names are looked up outside only by a stage that may talk to the outside. */
-static const struct plan_op names_ops[] = {
-    { .kind = OP_FILE, .to = "etc/nsswitch.conf", .mode = 0444, TEXT_FILE(
-        "passwd: files\ngroup: files\nhosts: files\n") },
-    { .kind = OP_FILE, .to = "etc/nsswitch.conf", .mode = 0444, TEXT_FILE(
-        "passwd: files\ngroup: files\nhosts: files dns\n") },
 };
 
 static const struct plan_op dev_ops[] = {
@@ -168,7 +161,7 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];
     if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
-        plan_add_op(plan, names_ops[plan_has_network(in)], err) < 0 ||
+        plan_network_root(plan, err) < 0 ||
         add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_proc(plan, in, err) < 0 ||
         add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
         return err->code;

@@ -5,6 +5,8 @@
 #include "plan/plan.h"
 #include "plan/planner.h"
 
+#define TEXT_FILE(text) .data = (text), .len = sizeof(text) - 1
+
 /* The tree built from nothing: /usr, a minimal /etc, /proc, /dev, scratch space, volumes. */
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 

@@ -22,13 +22,6 @@ static const struct {
     [LAYER_BUILD]    = { "/build",    STAGE_COMPILE, WORD_BUILD    },
 };
 
-/* What a client needs to verify whom it talks to. */
-static const struct plan_op network_ops[] = {
-    { .kind = OP_BIND, .from = "/etc/ssl/certs",       .to = "etc/ssl/certs",       .flags = OP_OPTIONAL },
-    { .kind = OP_BIND, .from = "/etc/ssl/openssl.cnf", .to = "etc/ssl/openssl.cnf", .flags = OP_OPTIONAL },
-    { .kind = OP_BIND, .from = "/etc/pki/tls/certs",   .to = "etc/pki/tls/certs",   .flags = OP_OPTIONAL },
-    { .kind = OP_BIND, .from = "/etc/ca-certificates", .to = "etc/ca-certificates", .flags = OP_OPTIONAL },
-};
 /* clang-format on */
 
 const char *stage_name(enum stage stage)
@@ -215,33 +208,12 @@ static int bring_config(struct plan *plan, const struct plan_input *in, sbr_erro
     return 0;
 }
 
-static int bring_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
-{
-    if (!plan_has_network(in))
-        return 0;
-    for (size_t i = 0; i < ARRAY_LEN(network_ops); i++) {
-        int r = plan->place ? add_rule(plan, network_ops[i].from, ACCESS_READ, err)
-                            : plan_add_op(plan, network_ops[i], err);
-
-        if (r < 0)
-            return r;
-    }
-    return bring_config(plan, in, err);
-}
-
-bool plan_has_network(const struct plan_input *in)
-{
-    const struct stage_def *def = stage_def(in->language, in->stage);
-
-    return def && def->network;
-}
-
 int plan_stage(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     if (bring_tools(plan, in, err) < 0 || bring_layers(plan, in, err) < 0 ||
         link_dependencies(plan, in, err) < 0 || bring_drivers(plan, in, err) < 0)
         return err->code;
-    return bring_network(plan, in, err);
+    return bring_config(plan, in, err);
 }
 
 /* A path of the toolchain as it is named inside. */

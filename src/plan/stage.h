@@ -4,6 +4,7 @@
 #define PLAN_STAGE_H
 
 #include "base/err.h"
+#include "job/network.h"
 #include "plan/words.h"
 
 enum stage { STAGE_RUN, STAGE_PREPARE, STAGE_INSTALL, STAGE_COMPILE, STAGE_CHECK, N_STAGES };
@@ -26,7 +27,8 @@ struct config_file {
 struct stage_config {
     struct config_file *files;
     size_t n_files;
-    struct words env; /* NAME=VALUE */
+    struct words env;       /* NAME=VALUE */
+    struct network network; /* the registries that the clients are configured for, and nothing else */
 };
 
 struct plan;

@@ -101,7 +101,7 @@ static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled,
 static int landlock_apply(struct inside *in, sbr_error *err)
 {
     struct ruleset_attr attr;
-    size_t size = handled_rights(in->plan->landlock_abi, in->plan->network, &attr);
+    size_t size = handled_rights(in->plan->landlock_abi, in->plan->network != NETWORK_NONE, &attr);
     scoped_fd int ruleset = -1;
 
     if (in->plan->landlock_abi == 0)

@@ -1,4 +1,9 @@
-/* The network namespace: empty, with a loopback that is down.
+/* The network namespace: empty, with a loopback that is down, unless the plan says more.
+ *
+ *   none       nothing
+ *   localhost  loopback is up
+ *   allow,     loopback is up and every address leads to it, where listeners of sandbox-run-egress take what goes
+ *   full       outside; there is no other way out, so whatever they do not pass on stays inside
  *
  * Making one takes the kernel as long as the rest of the set-up together, so a second task of init
  * makes it while the first one builds the root; that one then enters it.  The two steps of the
@@ -15,6 +20,9 @@
 #include "base/arch.h"
 #include "base/scope.h"
 #include "sandbox/confiner.h"
+#include "sandbox/mounts.h"
+#include "sandbox/netlink.h"
+#include "sandbox/network_sockets.h"
 
 /* Shared with the second task, which uses direct system calls only: errno is the first one's. */
 static struct maker {
@@ -59,6 +67,52 @@ static int network_start(struct inside *in, sbr_error *err)
     return 0;
 }
 
+/* Without it a server inside could not have the port that it has outside. */
+static void open_low_ports(void)
+{
+    static const char *const no_options[] = { NULL };
+    scoped_fd int proc = mount_new("proc", no_options, 0);
+
+    if (proc >= 0)
+        (void)fd_write_small(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
+}
+
+/* How connections come to the listeners: the best that this kernel can do. */
+static enum egress_way choose_way(const struct plan *plan)
+{
+    if (!plan_leaves_out(plan, "tproxy") && netlink_send(NETLINK_TPROXY) == 0)
+        return WAY_TPROXY;
+    if (!plan_leaves_out(plan, "redirect") && netlink_send(NETLINK_REDIRECT) == 0)
+        return WAY_REDIRECT;
+    return WAY_PORTS;
+}
+
+static int open_ways_out(struct inside *in, sbr_error *err)
+{
+    struct network_sockets wanted = { .plan = in->plan };
+    int r;
+
+    if (netlink_send(NETLINK_ROUTES4) < 0)
+        return err_set_errno(err, "network", "cannot route every address to the sandbox's loopback");
+    wanted.v6 = netlink_send(NETLINK_ROUTES6) == 0; /* a machine may be without IPv6 */
+    wanted.way = choose_way(in->plan);
+    in->report->egress_way = wanted.way;
+    r = network_send_sockets(INIT_LINK, &wanted);
+    if (r < 0)
+        return err_set_errno(err, "network", "cannot make the sockets of the way out");
+    return 0;
+}
+
+static int set_up(struct inside *in, sbr_error *err)
+{
+    if (in->plan->network == NETWORK_NONE)
+        return 0;
+    if (netlink_send(NETLINK_LO_UP) < 0)
+        return err_set_errno(err, "network", "cannot bring the loopback of the sandbox up");
+    open_low_ports();
+    return in->plan->network == NETWORK_LOCALHOST ? 0 : open_ways_out(in, err);
+}
+
 static int network_enter(struct inside *in, sbr_error *err)
 {
     scoped_fd int fd = -1;
@@ -76,7 +130,7 @@ static int network_enter(struct inside *in, sbr_error *err)
     }
     if (setns(fd, CLONE_NEWNET) < 0)
         return err_set_errno(err, "network", "cannot enter the network namespace");
-    return 0;
+    return set_up(in, err);
 }
 
 const struct confiner network_start_confiner = { "network-start", NULL, network_start };

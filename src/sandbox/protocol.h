@@ -1,9 +1,9 @@
 /* What supervisor and init say to each other.
  *
- * Orders travel over a SEQPACKET pair.  Reports stand in a page of memory that both have mapped, so
- * that telling costs no wake-up; init's death says that the page is final.  The program holds
- * neither an end of the pair nor the page: its exec gave it a memory of its own.  Nothing here can
- * be forged from inside. */
+ * Orders travel over a SEQPACKET pair, and one piece of news comes back.  Reports stand in a page of
+ * memory that both have mapped, so that telling costs no wake-up; init's death says that the page is
+ * final.  The program holds neither an end of the pair nor the page: its exec gave it a memory of its
+ * own.  Nothing here can be forged from inside. */
 #ifndef SANDBOX_PROTOCOL_H
 #define SANDBOX_PROTOCOL_H
 
@@ -23,6 +23,7 @@ enum init_fd {
     INIT_PLAN,
     INIT_REPORT,
     INIT_COLLECT, /* to write to; the report again when the plan collects nothing */
+    INIT_LINK,    /* to sandbox-run-egress; the report again when there is none   */
     N_INIT_FDS
 };
 
@@ -37,6 +38,15 @@ enum init_order {
 struct init_message {
     uint32_t order;
     uint32_t uid, gid; /* with ORDER_MAPPED: whom to become where no user namespace maps ids */
+};
+
+/* Init to supervisor, over the same pair. */
+enum init_news_kind {
+    NEWS_LISTENER = 1 /* the filter holds; carries its listener, which init keeps no copy of */
+};
+
+struct init_news {
+    uint32_t kind;
 };
 
 /* How far init came. */
@@ -67,6 +77,7 @@ struct init_report {
     int32_t wait_status;
     uint32_t disk_full;       /* enum disk_full: what is used up of the scratch space */
     uint32_t keeps_host_name; /* a container's filter did not let it be changed */
+    uint32_t egress_way;      /* enum egress_way, where the plan has a way out  */
     uint64_t ready_us;        /* CLOCK_MONOTONIC */
     uint64_t ended_us;
     uint64_t cpu_user_us, cpu_system_us;

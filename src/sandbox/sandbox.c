@@ -1,6 +1,7 @@
 /* Order of things, with who does them:
  *
  *   supervisor                         init                        janitor
+ *   with a network: egress
  *   v2: janitor, leaf with limits
  *   clone3 ------------------------->  starts, reads its plan
  *   map ids, ORDER_MAPPED ---------->  ids, mounts
@@ -48,6 +49,7 @@ static void sandbox_reset(struct sandbox *box)
 {
     *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1, .collected = -1 };
     box->init.pidfd = box->ids.lock_fd = -1;
+    egress_reset(&box->egress);
 }
 
 /* A pipe whose near end does not block; the far end is the program's and must. */
@@ -131,11 +133,12 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
         return err_set_oom(err, "spawn");
     /* Init makes these two itself, see network.c and cgroup.c. */
     box->spawn->namespaces = plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
+    box->spawn->helper = HELPER_INIT;
     box->spawn->cgroup_fd = cgroup_birth_fd(&box->cgroup);
     box->spawn->keep_capabilities = plan->namespaces & CLONE_NEWUSER;
-    memcpy(box->spawn->fds, far->fds, sizeof(far->fds));
-    if (!plan->collect) /* every number has to be taken */
-        box->spawn->fds[INIT_COLLECT] = far->fds[INIT_REPORT];
+    box->spawn->n_fds = N_INIT_FDS;
+    for (int i = 0; i < N_INIT_FDS; i++) /* every number has to be taken */
+        box->spawn->fds[i] = far->fds[i] >= 0 ? far->fds[i] : far->fds[INIT_REPORT];
     if (spawn_start(box->spawn, &box->init, err) < 0)
         return err->code;
     log_debug("spawn", "init is process %d", (int)box->init.pid);
@@ -193,7 +196,8 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
     bool born_inside = box->cgroup.kind == CGROUP_V2;
 
     if (make_streams(box, plan, far, err) < 0 || store_plan(plan, far, err) < 0 ||
-        share_report(box, far, err) < 0)
+        share_report(box, far, err) < 0 ||
+        egress_start(&box->egress, plan, &far->fds[INIT_LINK], err) < 0)
         return err->code;
     if (born_inside && make_group(box, plan, err) < 0)
         return err->code;
@@ -209,7 +213,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
                   sbr_error *err)
 {
-    struct far_ends far = { { -1, -1, -1, -1, -1, -1, -1 } };
+    struct far_ends far = { { -1, -1, -1, -1, -1, -1, -1, -1 } };
     int r;
 
     sandbox_reset(box);
@@ -280,6 +284,7 @@ void sandbox_end(struct sandbox *box)
         /* Somebody else's wait for any child may have taken the status; we do not need it. */
         waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }
+    egress_stop(&box->egress);
     if (box->place)
         place_remove(box->place);
     cgroup_destroy(&box->cgroup);
@@ -290,6 +295,7 @@ void sandbox_end(struct sandbox *box)
 void sandbox_done(struct sandbox *box)
 {
     janitor_free(box->janitor);
+    egress_done(&box->egress);
     free(box->spawn);
     if (box->report)
         munmap(box->report, REPORT_SIZE);

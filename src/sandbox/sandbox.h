@@ -6,6 +6,7 @@
 
 #include "plan/plan.h"
 #include "sandbox/cgroup.h"
+#include "sandbox/egress.h"
 #include "sandbox/ids.h"
 #include "sandbox/janitor.h"
 #include "sandbox/protocol.h"
@@ -20,6 +21,7 @@ struct sandbox {
     int collected;              /* what the plan collects, to read from; -1: nothing */
     struct init_report *report; /* a page shared with init        */
     struct spawn *spawn;
+    struct egress egress;
     struct cgroup cgroup;
     struct janitor *janitor;
     struct ids ids;

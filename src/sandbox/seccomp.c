@@ -1,15 +1,34 @@
-/* The system call filter: bytes that were compiled when the project was built. */
+/* The system call filter: bytes that were compiled when the project was built.
+ *
+ * With a listener the supervisor is told what is refused: in the copy that is loaded, refusals that deserve a word
+ * become questions to it, which it answers with the error that stood there (monitor/notices.c).  Should it be gone,
+ * the kernel answers in its place that there is no such call.  Nobody gains by it: whatever the supervisor says, the
+ * refused call itself is never made. */
 #include <errno.h>
 #include <linux/filter.h>
+#include <linux/sched.h>
 #include <linux/seccomp.h>
+#include <stdint.h>
 #include <sys/prctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/arch.h"
+#include "base/scope.h"
+#include "plan/filter_eval.h"
 #include "sandbox/confiner.h"
 
 _Static_assert(sizeof(struct policy_insn) == sizeof(struct sock_filter),
                "same layout as the kernel");
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV /* Linux 5.19 */
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+/* Instructions before the policy's own, see seccomp_put_gate(). */
+#define GATE_LEN 5
+
+/* Not on the stack, which is a small one where the program loads its own filter. */
+static struct sock_filter copy[GATE_LEN + BPF_MAXINSNS];
 
 static void seccomp_probe(struct features *features)
 {
@@ -18,18 +37,121 @@ static void seccomp_probe(struct features *features)
     features->seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
+/* Of an error that a program expects, the supervisor hears nothing. */
+static uint32_t answer_told(uint32_t answer)
+{
+    bool plain =
+        answer == (SECCOMP_RET_ERRNO | EPERM) || answer == (SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+
+    return plain ? SECCOMP_RET_USER_NOTIF : answer;
+}
+
+/* Nobody is asked.  The network's calls may go on to the kernel where they cannot reach the host's network: in a
+ * namespace of their own, or where no socket can be made (policies/process.yaml is laid over). */
+static uint32_t answer_untold(const struct plan *plan, uint32_t answer)
+{
+    bool nowhere = plan->place || plan->namespaces & CLONE_NEWNET;
+
+    if (answer != SECCOMP_RET_USER_NOTIF)
+        return answer;
+    return nowhere ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | ENETUNREACH;
+}
+
+static struct sock_fprog seccomp_copy(const struct plan *plan, const struct policy_filter *filter,
+                                      bool told)
+{
+    struct sock_filter *to = copy + GATE_LEN;
+
+    for (size_t i = 0; i < filter->len; i++) {
+        const struct policy_insn *insn = &filter->insns[i];
+
+        to[i] = (struct sock_filter){ insn->code, insn->jt, insn->jf, insn->k };
+        if (insn->code == (BPF_RET | BPF_K))
+            to[i].k = told ? answer_told(insn->k) : answer_untold(plan, insn->k);
+    }
+    return (struct sock_fprog){ .len = (unsigned short)filter->len, .filter = to };
+}
+
+/* One answer for sendmsg, then what follows. */
+static void seccomp_put_gate(uint32_t answer)
+{
+    const struct sock_filter gate[GATE_LEN] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 0, 3),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendmsg, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, answer),
+    };
+
+    for (size_t i = 0; i < GATE_LEN; i++)
+        copy[i] = gate[i];
+}
+
+static int seccomp_load(unsigned long flags, const struct sock_fprog *program)
+{
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+}
+
+static int seccomp_listen(const struct sock_fprog *program)
+{
+    const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    int fd = seccomp_load(flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
+
+    return fd < 0 && errno == EINVAL ? seccomp_load(flags, program) : fd;
+}
+
+/* The listener has to be sent once the filter holds, so a policy that refuses sendmsg is loaded with a gate that lets
+ * it through, and a second filter closes the gate.
+ *
+ * *ret is false when the kernel has no listener for us: an old one, or there is one above us already (EBUSY). */
+static int seccomp_load_told(struct inside *in, const struct policy_filter *filter, bool *ret,
+                             sbr_error *err)
+{
+    const struct init_news news = { NEWS_LISTENER };
+    uint32_t sending = filter_eval_number(filter, SYS_sendmsg);
+    bool gated = sending != SECCOMP_RET_ALLOW;
+    struct sock_fprog program = seccomp_copy(in->plan, filter, true);
+    scoped_fd int listener = -1;
+
+    if (gated) {
+        seccomp_put_gate(SECCOMP_RET_ALLOW);
+        program.filter = copy;
+        program.len += GATE_LEN;
+    }
+    listener = seccomp_listen(&program);
+    *ret = listener >= 0;
+    if (!*ret)
+        return 0;
+    if (fd_send(in->control_fd, &news, sizeof(news), &listener, 1) < 0)
+        return err_set_errno(err, "seccomp", "cannot hand out the listener of the filter");
+    if (!gated)
+        return 0;
+    seccomp_put_gate(sending);
+    copy[GATE_LEN] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    program.len = GATE_LEN + 1;
+    if (seccomp_load(0, &program) < 0)
+        return err_set_errno(err, "seccomp", "cannot load the second system call filter");
+    return 0;
+}
+
 /* Of several filters the strictest answer counts.  All that loading the next one needs is allowed by
- * every policy. */
+ * every policy.  Only one of them can have a listener. */
 static int seccomp_apply(struct inside *in, sbr_error *err)
 {
-    if (in->plan->n_filters == 0)
-        return err_set(err, SBR_E_BUG, "seccomp", "the plan has no system call filter");
-    for (size_t i = 0; i < in->plan->n_filters; i++) {
-        const struct policy_filter *filter = &in->plan->filters[i];
-        struct sock_fprog program = { .len = (unsigned short)filter->len,
-                                      .filter = (struct sock_filter *)filter->insns };
+    const struct plan *plan = in->plan;
+    bool told = false;
 
-        if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) < 0)
+    if (plan->n_filters == 0)
+        return err_set(err, SBR_E_BUG, "seccomp", "the plan has no system call filter");
+    for (size_t i = 0; i < plan->n_filters; i++)
+        if (plan->filters[i].len > BPF_MAXINSNS)
+            return err_set(err, SBR_E_BUG, "seccomp", "a system call filter is too long");
+    if (plan->report && seccomp_load_told(in, &plan->filters[0], &told, err) < 0)
+        return err->code;
+    for (size_t i = told; i < plan->n_filters; i++) {
+        struct sock_fprog program = seccomp_copy(plan, &plan->filters[i], false);
+
+        if (seccomp_load(0, &program) < 0)
             return err_set_errno(err, "seccomp", "cannot load the system call filter");
     }
     return 0;

@@ -23,33 +23,56 @@
 
 #include "base/arch.h"
 #include "base/fd.h"
+#include "sandbox/egress_protocol.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U
 #endif
 
-/* The bytes of sandbox-run-init, put here by the build. */
+/* The bytes of the helpers, put here by the build. */
 extern const unsigned char init_image_start[], init_image_end[];
+extern const unsigned char egress_image_start[], egress_image_end[];
+
+static const struct {
+    const char *name;
+    const unsigned char *start, *end;
+} helpers[N_HELPERS] = {
+    [HELPER_INIT] = { INIT_NAME, init_image_start, init_image_end },
+    [HELPER_EGRESS] = { EGRESS_NAME, egress_image_start, egress_image_end },
+};
 
 /* Opened on first use and kept for the life of the process. */
-static int image_fd = -1;
-static int image_errno;
-static pthread_once_t image_once = PTHREAD_ONCE_INIT;
+static struct image {
+    int fd;
+    int sys_errno;
+} images[N_HELPERS];
+static pthread_once_t images_once[N_HELPERS] = { PTHREAD_ONCE_INIT, PTHREAD_ONCE_INIT };
 
-static void open_image(void)
+static void open_image(enum helper helper)
 {
-    /* cppcheck-suppress comparePointers ; both are labels of one object */
-    size_t len = (size_t)(init_image_end - init_image_start);
+    const unsigned char *start = helpers[helper].start;
+    size_t len = (size_t)(helpers[helper].end - start);
+    int fd = fd_sealed_memory(helpers[helper].name, start, len, MFD_EXEC);
 
-    image_fd = fd_sealed_memory(INIT_NAME, init_image_start, len, MFD_EXEC);
-    if (image_fd < 0 && errno == EINVAL) /* before Linux 6.3 every memory file is executable */
-        image_fd = fd_sealed_memory(INIT_NAME, init_image_start, len, 0);
-    image_errno = errno;
+    if (fd < 0 && errno == EINVAL) /* before Linux 6.3 every memory file is executable */
+        fd = fd_sealed_memory(helpers[helper].name, start, len, 0);
+    images[helper] = (struct image){ fd, errno };
+}
+
+static void open_init(void)
+{
+    open_image(HELPER_INIT);
+}
+
+static void open_egress(void)
+{
+    open_image(HELPER_EGRESS);
 }
 
 /* Capabilities of the new user namespace survive the exec only if they are ambient. */
 static const int setup_capabilities[] = {
-    CAP_SYS_ADMIN, CAP_SETUID, CAP_SETGID, CAP_SETPCAP, CAP_NET_ADMIN, CAP_SYS_RESOURCE,
+    CAP_SYS_ADMIN, CAP_SETUID,  CAP_SETGID,           CAP_SETPCAP,
+    CAP_NET_ADMIN, CAP_NET_RAW, CAP_NET_BIND_SERVICE, CAP_SYS_RESOURCE,
 };
 
 static long keep_setup_capabilities(void)
@@ -73,29 +96,30 @@ static long keep_setup_capabilities(void)
  * needed. */
 static long arrange_descriptors(const struct spawn *spawn)
 {
-    long copies[N_INIT_FDS + 1], r;
+    long copies[SPAWN_MAX_FDS + 1], r;
+    int n = spawn->n_fds;
 
-    for (int i = 0; i <= N_INIT_FDS; i++) {
-        int source = i < N_INIT_FDS ? spawn->fds[i] : spawn->image_fd;
+    for (int i = 0; i <= n; i++) {
+        int source = i < n ? spawn->fds[i] : spawn->image_fd;
 
-        copies[i] = arch_syscall(SYS_fcntl, source, F_DUPFD, N_INIT_FDS + 1);
+        copies[i] = arch_syscall(SYS_fcntl, source, F_DUPFD, n + 1);
         if (copies[i] < 0)
             return copies[i];
     }
-    for (int i = 0; i <= N_INIT_FDS; i++) {
-        r = arch_syscall(SYS_dup3, copies[i], i, i < N_INIT_FDS ? 0 : O_CLOEXEC);
+    for (int i = 0; i <= n; i++) {
+        r = arch_syscall(SYS_dup3, copies[i], i, i < n ? 0 : O_CLOEXEC);
         if (r < 0)
             return r;
     }
-    return arch_syscall(SYS_close_range, N_INIT_FDS + 1, ~0U, 0);
+    return arch_syscall(SYS_close_range, n + 1, ~0U, 0);
 }
 
 static void child_main(void *context)
 {
-    static const char *const argv[] = { INIT_NAME, NULL };
     static const char *const no_environment[] = { NULL };
     static const uint64_t no_signals = 0;
     struct spawn *spawn = context;
+    const char *const argv[] = { helpers[spawn->helper].name, NULL };
     long r = spawn->keep_capabilities ? keep_setup_capabilities() : 0;
 
     if (r >= 0)
@@ -104,7 +128,7 @@ static void child_main(void *context)
         r = arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&no_signals, 0, sizeof(no_signals),
                           0);
     if (r >= 0)
-        r = arch_syscall5(SYS_execveat, N_INIT_FDS, (long)"", (long)argv, (long)no_environment,
+        r = arch_syscall5(SYS_execveat, spawn->n_fds, (long)"", (long)argv, (long)no_environment,
                           AT_EMPTY_PATH);
     spawn->sys_errno = (int)-r;
     for (;;)
@@ -136,15 +160,17 @@ int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err)
                                .stack = (uint64_t)(uintptr_t)spawn->stack,
                                .stack_size = sizeof(spawn->stack),
                                .exit_signal = SIGCHLD };
+    const struct image *image;
     sigset_t all, before;
     long pid;
 
-    pthread_once(&image_once, open_image);
-    if (image_fd < 0) {
-        errno = image_errno;
+    pthread_once(&images_once[spawn->helper], spawn->helper == HELPER_INIT ? open_init : open_egress);
+    image = &images[spawn->helper];
+    if (image->fd < 0) {
+        errno = image->sys_errno;
         return err_set_errno(err, "spawn", "cannot prepare the helper");
     }
-    spawn->image_fd = image_fd;
+    spawn->image_fd = image->fd;
     if (spawn->cgroup_fd >= 0) {
         args.flags |= CLONE_INTO_CGROUP;
         args.cgroup = (uint64_t)spawn->cgroup_fd;

@@ -1,4 +1,4 @@
-/* Starts sandbox-run-init from a sealed memory file. */
+/* Starts our helper programs from sealed memory files. */
 #ifndef SANDBOX_SPAWN_H
 #define SANDBOX_SPAWN_H
 
@@ -10,17 +10,22 @@
 #include "sandbox/protocol.h"
 
 #define SPAWN_STACK 16384
+#define SPAWN_MAX_FDS N_INIT_FDS
+
+enum helper { HELPER_INIT, HELPER_EGRESS, N_HELPERS };
 
 struct process {
     pid_t pid;
     int pidfd;
 };
 
-/* One start.  The child reads it, so it must live until init is executing or dead. */
+/* One start.  The child reads it, so it must live until the helper is executing or dead. */
 struct spawn {
+    enum helper helper;
     uint64_t namespaces;    /* CLONE_NEW*                                            */
     int cgroup_fd;          /* v2: be born in this group; -1: in the caller's         */
-    int fds[N_INIT_FDS];    /* become 0, 1, 2, ...; every other descriptor is closed  */
+    int fds[SPAWN_MAX_FDS]; /* become 0, 1, 2, ...; every other descriptor is closed  */
+    int n_fds;
     bool keep_capabilities; /* in the new user namespace, across exec, to set up with */
     int image_fd;
     volatile int

@@ -17,6 +17,7 @@ import time
 
 import languages
 import machine
+import network
 import peers
 import report
 import tables
@@ -35,6 +36,9 @@ FULL = tables.Effort(
     rate_slices=3,
     rate_slice_ms=800,
     language_rounds=40,
+    network_bytes=1 << 30,
+    network_connections=2000,
+    network_rounds=7,
 )
 QUICK = tables.Effort(
     rounds={"static": 60, "dynamic": 60, "python": 20},
@@ -47,8 +51,11 @@ QUICK = tables.Effort(
     rate_slices=1,
     rate_slice_ms=500,
     language_rounds=5,
+    network_bytes=1 << 28,
+    network_connections=300,
+    network_rounds=3,
 )
-MEASUREMENTS = {m.__name__.replace("_", "-"): m for m in (*tables.MEASUREMENTS, languages.languages)}
+MEASUREMENTS = {m.__name__.replace("_", "-"): m for m in (*tables.MEASUREMENTS, network.network, network.network_start, languages.languages)}
 
 
 def compile_c(source, target, *options):

@@ -218,6 +218,7 @@ class Peers:
         self.hidden = None
         self.syscalls = allowed_syscalls(policy)
         self.add("bare", lambda: Bare(folder))
+        self.sandbox_run = sandbox_run
         self.add("sandbox-run", lambda: Ours(folder, sandbox_run))
         self.add("bwrap", lambda: Bubblewrap(folder))
         for name in ("crun", "runc"):

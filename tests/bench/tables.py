@@ -48,6 +48,9 @@ class Effort:
     rate_slices: int
     rate_slice_ms: int
     language_rounds: int
+    network_bytes: int
+    network_connections: int
+    network_rounds: int
     languages: tuple = ()  # those to measure; none: all
 
 

@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
 
 import support  # noqa: E402
+from network_lab import lab, network  # noqa: E402,F401
 from waiting import wait_until  # noqa: E402
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs"

@@ -36,7 +36,7 @@ def test_every_command_has_help_of_its_own(command):
 def test_the_help_names_every_limit_with_its_preset():
     text = sandbox_run("run", "--help").stdout.decode()
     for option in ("timeout", "cpu-time", "memory", "cpus", "pids", "disk", "inodes", "open-files",
-                   "max-output", "grace"):
+                   "max-output", "grace", "max-connections", "max-network-in", "max-network-out"):
         assert re.search(rf"--{option} .*\(\w+\)", text), option
 
 

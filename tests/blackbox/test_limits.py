@@ -18,6 +18,9 @@ OPTIONS = {
     "open-files": ("open_files", COUNTS, ["0", "7"], ["1048577"]),
     "max-output": ("output_bytes", SIZES, ["0"], ["2t"]),
     "grace": ("grace_ms", TIMES, [], ["61s", "2m"]),
+    "max-connections": ("connections", COUNTS, [], ["1000001"]),
+    "max-network-in": ("network_in_bytes", SIZES, [], ["1025t"]),
+    "max-network-out": ("network_out_bytes", SIZES, [], ["1025t"]),
 }
 ALWAYS_BAD = ["", " ", "-1", "-0", "NaN", "nan", "inf", "Infinity", "-inf", "1e9", "1E3", "0x10",
               "99999999999999999999", "18446744073709551616", "18446744073709551615", "+5", " 5",
@@ -81,6 +84,7 @@ def test_a_limit_beyond_the_machine_says_what_the_machine_has(option, value):
     ("cpus", "1.5", 1.5), ("cpus", "1", 1), ("cpus", "0.25", 0.25), ("cpus", "0.01", 0.01),
     ("pids", "64", 64), ("pids", "064", 64), ("inodes", "500", 500), ("open-files", "64", 64),
     ("grace", "0", 0), ("grace", "0ms", 0), ("grace", "1s", 1000),
+    ("max-connections", "0", 0), ("max-network-in", "0", 0), ("max-network-out", "1.5g", 3 << 29),
 ])
 def test_good_limits_are_understood_and_echoed(caller, option, value, expected):
     result = result_of("exec", f"--{option}", value, "--", "true", caller=caller)
@@ -92,7 +96,9 @@ def test_the_presets_are_those_of_the_help(caller):
     limits = result_of("exec", "--", "true", caller=caller)["limits"]
     assert limits == {"wall_ms": 30_000, "cpu_ms": None, "memory_bytes": 512 << 20, "cpus": None,
                       "pids": 128, "disk_bytes": 256 << 20, "inodes": 100_000, "open_files": 1024,
-                      "output_bytes": 10 << 20, "grace_ms": 500}
+                      "output_bytes": 10 << 20, "grace_ms": 500,
+                      "connections": 10_000, "network_in_bytes": 4 << 30,
+                      "network_out_bytes": 4 << 30}
 
 
 def test_the_last_of_repeated_limits_counts(caller):

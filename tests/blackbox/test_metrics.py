@@ -114,7 +114,7 @@ FIELDS = {
 }
 METRICS = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "cpu_percent", "peak_memory_bytes",
            "peak_processes", "io_read_bytes", "io_write_bytes", "context_switches", "startup_ms",
-           "queue_ms"}
+           "queue_ms", "network_connections", "network_bytes_in", "network_bytes_out"}
 
 
 def test_the_result_has_the_fields_of_the_contract(caller):
@@ -136,11 +136,12 @@ def test_every_run_has_an_id_of_its_own(root):
 def test_limits_are_echoed_as_they_hold(caller):
     words = ["--timeout", "7s", "--cpu-time", "3s", "--memory", "99m", "--cpus", "1.25", "--pids",
              "17", "--disk", "5m", "--inodes", "321", "--open-files", "99", "--max-output", "12k",
-             "--grace", "10ms"]
+             "--grace", "10ms", "--max-connections", "3", "--max-network-in", "1m",
+             "--max-network-out", "2k"]
     assert shell("true", *words, caller=caller)["limits"] == {
         "wall_ms": 7000, "cpu_ms": 3000, "memory_bytes": 99 * MIB, "cpus": 1.25, "pids": 17,
         "disk_bytes": 5 * MIB, "inodes": 321, "open_files": 99, "output_bytes": 12 << 10,
-        "grace_ms": 10}
+        "grace_ms": 10, "connections": 3, "network_in_bytes": MIB, "network_out_bytes": 2 << 10}
 
 
 COMMON = {"user-namespace", "mount-namespace", "pid-namespace", "network-namespace",

@@ -16,6 +16,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import harness  # noqa: E402
 import support  # noqa: E402
+from network_lab import lab, network  # noqa: E402,F401
 
 
 def pytest_configure(config):

@@ -27,7 +27,7 @@ PUBLIC = "sandboxrun.h"
 # project is built: they are programs beside the order, so nothing includes them.
 MAY_INCLUDE = {layer: set(ORDER[:rank]) for rank, layer in enumerate(ORDER)}
 MAY_INCLUDE["init"] = {"base", "job", "plan", "sandbox"}
-MAY_INCLUDE["compile"] = {"base", "plan"}
+MAY_INCLUDE["compile"] = {"base", "job", "plan"}
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<open>[<"])(?P<name>[^>"\n]+)', re.MULTILINE)
 

@@ -45,6 +45,7 @@ static struct config_file config_files[] = {
 static const struct stage_config config = {
     .files = config_files,
     .n_files = ARRAY_LEN(config_files),
+    .network = { .mode = NETWORK_ALLOW },
     .env = WORDS("REGISTRY=https://example.invalid", "TOKEN=a${prepared}b${source}"),
 };
 

@@ -207,6 +207,19 @@ def test_a_64_bit_mask_is_compared_in_both_halves(tmp_path):
     ("[read, write]", "read", ":8:", "Expecting SEQUENCE"),
     ("name: default", "name: De fault", ":1:", "lower case"),
     ("name: default", "name: other", "", "no file is policy 'default'"),
+    ("proc: masked\n", "proc: masked\nnetwork: {mode: host}\n", ":4:", "Invalid ENUM value: host"),
+    ("proc: masked\n", "proc: masked\nnetwork: {allow_dns: true}\n", ":4:",
+     "Missing required mapping field: mode"),
+    ("proc: masked\n", "proc: masked\nnetwork:\n  mode: none\n  allow_hosts: [a.example]\n", ":6:",
+     "make it allow or full"),
+    ("proc: masked\n", "proc: masked\nnetwork:\n  mode: localhost\n  allow_dns: true\n", ":6:",
+     "change the mode"),
+    ("proc: masked\n", "proc: masked\nnetwork:\n  mode: allow\n  allow_hosts: [a.example,\n"
+     "    b@example]\n", ":7:", "'b@example'"),
+    ("proc: masked\n", "proc: masked\nnetwork: {mode: allow, allow_hosts: []}\n", ":4:",
+     "name at least one"),
+    ("proc: masked\n", "proc: masked\nnetwork: {mode: allow, hosts: [a.example]}\n", ":",
+     "Unexpected key: hosts"),
     ("otherwise: EAFNOSUPPORT\n", "otherwise: EPERM\n---\nname: x\n", ":", "one document per file"),
 ])
 def test_a_wrong_policy_is_refused(tmp_path, old, new, place, words):
@@ -214,6 +227,29 @@ def test_a_wrong_policy_is_refused(tmp_path, old, new, place, words):
     sentence = refuse(tmp_path, ["policies", "x86_64"], POLICY.replace(old, new))
     assert words in sentence
     assert sentence.startswith("file0.yaml" + place) if place else True
+
+
+NETWORK_CALLS = "[read, write, connect, sendto, sendmmsg]"
+
+
+@pytest.mark.parametrize("missing", ["connect", "sendto", "sendmmsg"])
+def test_a_policy_with_a_network_lets_the_calls_through_that_lead_there(tmp_path, missing):
+    policy = POLICY.replace("proc: masked\n", "proc: masked\nnetwork: {mode: localhost}\n")
+    policy = policy.replace("[read, write]", NETWORK_CALLS.replace(missing, "close"))
+    sentence = refuse(tmp_path, ["policies", "x86_64"], policy)
+    assert sentence.startswith("file0.yaml:4: ") and f"'{missing}'" in sentence
+
+
+def test_a_policy_may_say_what_can_be_reached(tmp_path):
+    block = ("proc: masked\nnetwork:\n  mode: allow\n"
+             '  allow_hosts: [example.org:443, "*.example.net"]\n  allow_dns: true\n')
+    policy = POLICY.replace("proc: masked\n", block).replace("[read, write]", NETWORK_CALLS)
+    text = make(tmp_path, ["policies", "x86_64"], policy, EXTENSION)
+    first, second = re.findall(r"policy_\w+ = \{\n(.*?)\n\};", text, re.S)
+    assert 'hosts_default[] = {\n    "example.org:443",\n    "*.example.net",\n};' in text
+    for line in (".network = NETWORK_ALLOW,", ".allow_hosts = hosts_default,",
+                 ".n_allow_hosts = 2,", ".allow_dns = true,"):
+        assert line in first and line not in second
 
 
 @pytest.mark.parametrize("text", ["", "# nothing\n", "[a, b]\n", "text\n"])

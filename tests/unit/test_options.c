@@ -100,6 +100,11 @@ static void values_reach_the_request(void **state)
     assert_string_equal(o.request->volumes[0].target, "/data");
     assert_string_equal(o.request->workdir, "/tmp");
     assert_string_equal(o.request->policy, "strict");
+    parse_good("--network full --allow-host a.example --allow-host=b.example:1 --allow-dns",
+               FOR_EXEC);
+    assert_int_equal(o.request->network.mode, NETWORK_FULL);
+    assert_int_equal(o.request->network.n_rules, 2);
+    assert_true(o.request->network.allow_dns);
     parse_good("--require reduced --stdin in.txt --request r.json", FOR_RUN);
     assert_int_equal(o.request->require, TIER_REDUCED);
     assert_string_equal(o.stdin_path, "in.txt");
@@ -123,6 +128,9 @@ static void every_limit_is_an_option(void **state)
         { "--inodes 100", SBR_INODES, 100 },
         { "--open-files 64", SBR_OPEN_FILES, 64 },
         { "--max-output 1k", SBR_OUTPUT_BYTES, KIB },
+        { "--max-connections 0", SBR_CONNECTIONS, 0 },
+        { "--max-network-in 1k", SBR_NETWORK_IN, KIB },
+        { "--max-network-out 0", SBR_NETWORK_OUT, 0 },
         { "--grace 0", SBR_GRACE_MS, 0 },
     };
 

@@ -226,6 +226,103 @@ static void a_work_directory_is_an_absolute_path_inside(void **state)
     }
 }
 
+static void hosts_without_a_mode_mean_allow(void **state)
+{
+    sbr_request *req = *state;
+    sbr_error err;
+
+    assert_false(request_has_network(req));
+    assert_int_equal(req->network.mode, NETWORK_NONE);
+    assert_refused(request_allow_host(req, "a@example", &err), &err, SBR_E_INVALID, "a@example");
+    assert_false(request_has_network(req));
+    assert_int_equal(request_allow_host(req, "a.example:80", &err), 0);
+    assert_true(request_has_network(req));
+    assert_int_equal(req->network.mode, NETWORK_ALLOW);
+    assert_int_equal(request_check(req, &err), 0);
+    assert_int_equal(request_set_network(req, "full", &err), 0);
+    assert_int_equal(request_allow_host(req, "b.example", &err), 0);
+    assert_int_equal(req->network.mode, NETWORK_FULL);
+    assert_int_equal(req->network.n_rules, 2);
+    assert_refused(request_set_network(req, "host", &err), &err, SBR_E_INVALID, "'host'");
+    assert_int_equal(req->network.mode, NETWORK_FULL);
+}
+
+static void what_opens_the_outside_needs_a_mode_that_has_one(void **state)
+{
+    static const struct {
+        const char *mode, *host;
+        bool names;
+        const char *part; /* NULL: it is fine */
+    } rows[] = {
+        { NULL, NULL, false, NULL },
+        { "none", NULL, false, NULL },
+        { "localhost", NULL, false, NULL },
+        { "allow", NULL, true, NULL },
+        { "full", "a.example", true, NULL },
+        { NULL, "a.example", true, NULL },
+        { NULL, NULL, true, "add --network allow" },
+        { "none", NULL, true, "--allow-dns does not go together with --network none" },
+        { "none", "a.example", true, "--allow-host does not go together with --network none" },
+        { "localhost", "a.example", false, "with --network localhost" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        sbr_request *req;
+        sbr_error err;
+
+        assert_int_equal(request_new(NULL, NULL, &req, &err), 0);
+        if (rows[i].mode)
+            assert_int_equal(request_set_network(req, rows[i].mode, &err), 0);
+        if (rows[i].host)
+            assert_int_equal(request_allow_host(req, rows[i].host, &err), 0);
+        req->network.allow_dns = rows[i].names;
+        if (rows[i].part)
+            assert_refused(request_check(req, &err), &err, SBR_E_INVALID, rows[i].part);
+        else
+            assert_int_equal(request_check(req, &err), 0);
+        request_free(req);
+    }
+}
+
+/* "" is a request that says nothing; `hosts` are those that are left. */
+static void assert_override(const char *mode, const char *over_mode, bool over_host,
+                            enum network_mode expected, size_t hosts)
+{
+    sbr_request *req, *over;
+    sbr_error err;
+
+    assert_int_equal(request_new(NULL, NULL, &req, &err), 0);
+    assert_int_equal(request_new(NULL, NULL, &over, &err), 0);
+    if (*mode)
+        assert_int_equal(request_set_network(req, mode, &err), 0);
+    if (strcmp(mode, "none") != 0)
+        assert_int_equal(request_allow_host(req, "a.example", &err), 0);
+    if (*over_mode)
+        assert_int_equal(request_set_network(over, over_mode, &err), 0);
+    if (over_host)
+        assert_int_equal(request_allow_host(over, "b.example", &err), 0);
+    assert_int_equal(request_override(req, over, &err), 0);
+    assert_int_equal(req->network.mode, expected);
+    assert_int_equal(req->network.n_rules, hosts);
+    assert_int_equal(req->network_given, *mode || *over_mode);
+    request_free(over);
+    request_free(req);
+}
+
+static void a_network_that_is_laid_over_wins_and_hosts_add_up(void **state)
+{
+    (void)state;
+    assert_override("", "", false, NETWORK_ALLOW, 1);
+    assert_override("", "", true, NETWORK_ALLOW, 2);
+    assert_override("full", "", true, NETWORK_FULL, 2);
+    assert_override("full", "allow", true, NETWORK_ALLOW, 2);
+    assert_override("none", "allow", true, NETWORK_ALLOW, 1);
+    assert_override("none", "", true, NETWORK_NONE, 1); /* request_check refuses it */
+    assert_override("full", "none", false, NETWORK_NONE, 0);
+    assert_override("", "localhost", false, NETWORK_LOCALHOST, 0);
+}
+
 #define REQUEST_TEST(test) cmocka_unit_test_setup_teardown(test, new_request, free_request)
 
 int main(void)
@@ -244,6 +341,9 @@ int main(void)
         REQUEST_TEST(arguments_and_variables_have_a_greatest_number),
         REQUEST_TEST(a_variable_is_a_name_and_a_value),
         REQUEST_TEST(a_work_directory_is_an_absolute_path_inside),
+        REQUEST_TEST(hosts_without_a_mode_mean_allow),
+        cmocka_unit_test(what_opens_the_outside_needs_a_mode_that_has_one),
+        cmocka_unit_test(a_network_that_is_laid_over_wins_and_hosts_add_up),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

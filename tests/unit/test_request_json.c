@@ -73,6 +73,21 @@ static void every_field_is_read(void **state)
     request_free(req);
 }
 
+static void a_network_is_a_mode_and_hosts(void **state)
+{
+    sbr_request *req = read_good("{\"allow_hosts\": [\"A.example:80\", \"192.0.2.0/24\"],"
+                                 " \"allow_dns\": true, \"network\": \"full\"}");
+
+    (void)state;
+    assert_true(req->network_given && req->network.allow_dns);
+    assert_int_equal(req->network.mode, NETWORK_FULL);
+    assert_int_equal(req->network.n_rules, 2);
+    assert_string_equal(req->network.rules[0].name, "a.example");
+    assert_int_equal(req->network.rules[0].port, 80);
+    assert_string_equal(req->network.rules[1].text, "192.0.2.0/24");
+    request_free(req);
+}
+
 static void degraded_isolation_is_asked_for_in_so_many_words(void **state)
 {
     sbr_request *req = read_good("{\"allow_degraded\": true}");
@@ -183,6 +198,12 @@ static void every_field_has_one_type(void **state)
         { "{\"limits\": {\"speed\": 1}}", "there is no limit 'speed'" },
         { "{\"require\": 1}", "'require' must be a string" },
         { "{\"require\": \"vm\"}", "there is no isolation tier" },
+        { "{\"network\": 1}", "'network' must be a string" },
+        { "{\"network\": \"host\"}", "'host'" },
+        { "{\"allow_hosts\": \"a.example\"}", "'allow_hosts' must be an array" },
+        { "{\"allow_hosts\": [\"a.example\", 1]}", "allow_hosts[1] must be a string" },
+        { "{\"allow_hosts\": [\"a@b\"]}", "allow_hosts[0]: " },
+        { "{\"allow_dns\": 1}", "'allow_dns' must be true or false" },
         { "{\"allow_degraded\": 1}", "'allow_degraded' must be true or false" },
         { "{\"allow_degraded\": \"true\"}", "'allow_degraded' must be true or false" },
     };
@@ -267,6 +288,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_object_is_a_request_with_presets),
         cmocka_unit_test(every_field_is_read),
+        cmocka_unit_test(a_network_is_a_mode_and_hosts),
         cmocka_unit_test(degraded_isolation_is_asked_for_in_so_many_words),
         cmocka_unit_test(what_is_not_json_is_refused_with_its_place),
         cmocka_unit_test(json_that_is_no_object_is_no_request),

@@ -21,7 +21,10 @@ static sbr_result sample(void)
                                      .io_read_bytes = 10,
                                      .io_write_bytes = 11,
                                      .context_switches = 12,
-                                     .startup_us = 2500 },
+                                     .startup_us = 2500,
+                                     .connections = 3,
+                                     .network_in_bytes = 4000,
+                                     .network_out_bytes = 500 },
                           .startup = "cold",
                           .stage = "run",
                           .ran = true };
@@ -68,7 +71,8 @@ static void the_fields_are_these_and_no_others(void **state)
         "stderr_encoding", "limits",
         "stages",          "isolation",
         "startup",         "diagnosis",
-        "cached",
+        "cached",          "denials",
+        "policy",          "network",
     };
     json_t *root = sample_json();
 
@@ -104,6 +108,9 @@ static void values_are_those_of_the_result(void **state)
     assert_true(json_number_value(json_object_get(metrics, "cpu_percent")) > 44);
     assert_true(json_number_value(json_object_get(metrics, "cpu_percent")) < 45);
     assert_int_equal(json_integer_value(json_object_get(metrics, "context_switches")), 12);
+    assert_int_equal(json_integer_value(json_object_get(metrics, "network_connections")), 3);
+    assert_int_equal(json_integer_value(json_object_get(metrics, "network_bytes_in")), 4000);
+    assert_int_equal(json_integer_value(json_object_get(metrics, "network_bytes_out")), 500);
     assert_int_equal(json_unpack(json_object_get(root, "isolation"), "{s:s, s:[s!], s:[s!]}",
                                  "tier", &tier, "mechanisms", &first, "missing", &first),
                      0);

@@ -32,6 +32,7 @@ static void assert_rows(const struct row *rows, size_t n)
             result.signal != rows[i].signal)
             fail_msg("row %zu: %s, exit %d, signal %d", i, verdict_name(result.verdict),
                      result.exit_code, result.signal);
+        denials_done(&result.denials);
     }
 }
 
@@ -143,6 +144,7 @@ static void a_limit_is_explained_with_its_value_and_option(void **state)
         sbr_result result = decide(&rows[i].seen);
 
         assert_string_equal(result.explanation, rows[i].sentence);
+        denials_done(&result.denials);
     }
 }
 
@@ -155,6 +157,69 @@ static void a_denied_call_is_explained(void **state)
     assert_non_null(strstr(result.explanation, "system call"));
 }
 
+static void what_a_limit_refused_is_told_with_what_would_allow_it(void **state)
+{
+    /* clang-format off */
+    static const struct {
+        struct observation seen;
+        struct denial denial; /* count 0: none */
+    } rows[] = {
+        { { .reported = true, .refused_forks = 7 },
+          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128", "--pids 256", 7 } },
+        { { .reported = true, .refused_forks = 1, .forks_guessed = true }, { 0 } },
+        { { .reported = true, .refused_forks = 1, .forks_guessed = true, .wait_status = EXITED(1) },
+          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128", "--pids 256", 1 } },
+        { { .reported = true, .oom_kills = 2, .wait_status = KILLED(SIGKILL) },
+          { DENIAL_MEMORY, "memory", "limits: memory 512m", "--memory 1g", 2 } },
+        { { .stop = STOP_MEMORY }, { DENIAL_MEMORY, "memory", "limits: memory 512m", "--memory 1g", 1 } },
+        { { .reported = true, .disk_full = true },
+          { DENIAL_DISK, "disk space", "limits: disk 256m", "--disk 512m", 1 } },
+        { { .reported = true, .disk_full = true, .inodes_full = true, .wait_status = EXITED(1) },
+          { DENIAL_DISK, "files", "limits: inodes 100000", "--inodes 200000", 1 } },
+        { { .reported = true, .wait_status = KILLED(SIGXFSZ) },
+          { DENIAL_DISK, "disk space", "limits: disk 256m", "--disk 512m", 1 } },
+        { { .stop = STOP_TIMEOUT }, { 0 } },
+        { { .stop = STOP_CPU }, { 0 } },
+        { { .stop = STOP_OUTPUT }, { 0 } },
+        { { .reported = true }, { 0 } },
+    };
+    /* clang-format on */
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        sbr_result result = decide(&rows[i].seen);
+        const struct denial *want = &rows[i].denial, *got = result.denials.items;
+
+        if (result.denials.n != (want->count > 0))
+            fail_msg("row %zu has %zu refusals", i, result.denials.n);
+        if (want->count) {
+            assert_int_equal(got->kind, want->kind);
+            assert_string_equal(got->target, want->target);
+            assert_string_equal(got->rule, want->rule);
+            assert_string_equal(got->remedy, want->remedy);
+            assert_int_equal(got->count, want->count);
+        }
+        denials_done(&result.denials);
+    }
+}
+
+static void beyond_the_largest_value_there_is_no_remedy(void **state)
+{
+    const struct observation seen = { .reported = true, .refused_forks = 1 };
+    sbr_result result = { 0 };
+
+    (void)state;
+    limits_init(&result.limits);
+    result.limits.value[SBR_PIDS] = limit_defs[SBR_PIDS].max - 1;
+    verdict_decide(&seen, &result);
+    assert_string_equal(result.denials.items[0].remedy, "--pids 100000");
+    denials_done(&result.denials);
+    result.limits.value[SBR_PIDS] = limit_defs[SBR_PIDS].max;
+    verdict_decide(&seen, &result);
+    assert_string_equal(result.denials.items[0].remedy, "");
+    denials_done(&result.denials);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -165,6 +230,8 @@ int main(void)
         cmocka_unit_test(an_end_that_nobody_can_explain_is_ours),
         cmocka_unit_test(a_limit_is_explained_with_its_value_and_option),
         cmocka_unit_test(a_denied_call_is_explained),
+        cmocka_unit_test(what_a_limit_refused_is_told_with_what_would_allow_it),
+        cmocka_unit_test(beyond_the_largest_value_there_is_no_remedy),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,31 @@
+/* To whom an answer of the resolver goes: what struct dns_asker holds. */
+#ifndef EGRESS_ASKER_H
+#define EGRESS_ASKER_H
+
+#include <string.h>
+
+#include "egress/dns.h"
+#include "egress/packet.h"
+
+struct asker {
+    uint64_t stream;      /* its number; 0: a datagram came */
+    struct endpoint from; /* of the datagram                */
+};
+
+_Static_assert(sizeof(struct asker) <= sizeof(struct dns_asker), "it is kept in there");
+
+/* Askers are compared as bytes, so those between the fields count, too. */
+static inline struct dns_asker asker_keep(uint64_t stream, const struct endpoint *from)
+{
+    struct dns_asker kept = { { 0 } };
+    struct asker asker;
+
+    memset(&asker, 0, sizeof(asker));
+    asker.stream = stream;
+    if (from)
+        asker.from = *from;
+    memcpy(kept.bytes, &asker, sizeof(asker));
+    return kept;
+}
+
+#endif

@@ -1,0 +1,278 @@
+#include "egress/connection.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "egress/account.h"
+#include "egress/flow.h"
+#include "egress/pump.h"
+#include "egress/stream.h"
+#include "egress/target.h"
+
+#define DIAL_US 10000000
+#define ACCEPT_BATCH 32
+#define ORIGINAL_DST 80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST; their headers do not go with libc's */
+
+enum connection_state { FINDING, DIALLING, RELAYING };
+
+struct connection {
+    struct egress *egress;
+    struct connection *next, **at; /* where the list points to it */
+    enum connection_state state;
+    struct target target;
+    unsigned int next_address;
+    uint64_t give_up_us; /* on the address that is being dialled */
+    struct watch inside, outside;
+    struct pump out, in;
+};
+
+static void connection_free(struct connection *c)
+{
+    struct egress *egress = c->egress;
+
+    target_forget(&c->target);
+    events_close(&egress->events, &c->inside);
+    events_close(&egress->events, &c->outside);
+    pump_done(&c->out);
+    pump_done(&c->in);
+    *c->at = c->next;
+    if (c->next)
+        c->next->at = c->at;
+    free(c);
+    egress->n_open--;
+    connection_rest(egress);
+}
+
+/* Neither side takes this for an ordinary end. */
+static void connection_reset(struct connection *c)
+{
+    const struct linger at_once = { .l_onoff = 1 };
+
+    setsockopt(c->inside.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    if (c->outside.fd >= 0)
+        setsockopt(c->outside.fd, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
+    connection_free(c);
+}
+
+void connection_limit_reached(struct egress *egress, enum direction direction, const char *target)
+{
+    account_spent(egress, direction, target);
+    while (egress->connections)
+        connection_reset(egress->connections);
+    flow_close_all(egress);
+}
+
+static void no_delay(int fd)
+{
+    static const int one = 1;
+
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+}
+
+/* Either side can go on.  Both directions are tried: an event is told once. */
+static void relay(void *context, uint32_t events)
+{
+    struct connection *c = context;
+    enum pump_result out = pump_move(&c->out, c->egress);
+    enum pump_result in = out == PUMP_FULL ? PUMP_WAITS : pump_move(&c->in, c->egress);
+    char text[TARGET_TEXT];
+
+    if (out == PUMP_FULL || in == PUMP_FULL)
+        connection_limit_reached(c->egress, out == PUMP_FULL ? DIRECTION_OUT : DIRECTION_IN,
+                                 target_text(&c->target, text));
+    else if (out == PUMP_BROKEN || in == PUMP_BROKEN)
+        connection_reset(c);
+    else if (c->out.done && c->in.done)
+        connection_free(c);
+    else if (out == PUMP_MORE || in == PUMP_MORE)
+        events_again(&c->egress->events, &c->outside);
+    else if (events & EPOLLERR)
+        connection_reset(c); /* nobody was reading or writing there, so nobody else has noticed */
+}
+
+static void start_relay(struct connection *c)
+{
+    struct egress *egress = c->egress;
+
+    c->state = RELAYING;
+    no_delay(c->inside.fd);
+    no_delay(c->outside.fd);
+    pump_init(&c->out, DIRECTION_OUT, c->inside.fd, c->outside.fd);
+    pump_init(&c->in, DIRECTION_IN, c->outside.fd, c->inside.fd);
+    c->inside.ready = c->outside.ready = relay;
+    if (!events_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
+        connection_reset(c);
+    else
+        relay(c, 0);
+}
+
+static void dialled(void *context, uint32_t events);
+
+/* 1: connected, 0: under way, -1: not this one. */
+static int dial(struct connection *c, const struct address *address)
+{
+    struct sockaddr_storage to;
+    socklen_t size = address_to_socket(address, c->target.asked.port, &to);
+    int r;
+
+    c->outside.fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (c->outside.fd < 0)
+        return -1;
+    c->outside.ready = dialled;
+    r = connect(c->outside.fd, (struct sockaddr *)&to, size);
+    if ((r < 0 && errno != EINPROGRESS) ||
+        !events_add(&c->egress->events, &c->outside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
+        events_close(&c->egress->events, &c->outside);
+        return -1;
+    }
+    c->give_up_us = clock_now_us() + DIAL_US;
+    return r == 0;
+}
+
+static void dial_next(struct connection *c)
+{
+    int r = -1;
+
+    c->state = DIALLING;
+    events_close(&c->egress->events, &c->outside);
+    while (r < 0 && c->next_address < c->target.n)
+        r = dial(c, &c->target.addresses[c->next_address++]);
+    if (r < 0)
+        connection_reset(c);
+    else if (r > 0)
+        start_relay(c);
+}
+
+static void dialled(void *context, uint32_t events)
+{
+    struct connection *c = context;
+    int error = 0;
+    socklen_t size = sizeof(error);
+
+    if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
+        return;
+    if (getsockopt(c->outside.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error)
+        dial_next(c);
+    else
+        start_relay(c);
+}
+
+static void found(void *context)
+{
+    dial_next(context);
+}
+
+void connection_tick(struct egress *egress, uint64_t now_us)
+{
+    struct connection *next;
+
+    for (struct connection *c = egress->connections; c; c = next) {
+        next = c->next;
+        if (c->state == DIALLING && now_us >= c->give_up_us)
+            dial_next(c);
+    }
+}
+
+bool connection_all_sent(const struct egress *egress)
+{
+    for (const struct connection *c = egress->connections; c; c = c->next)
+        if (c->state != RELAYING || !c->out.done)
+            return false;
+    return true;
+}
+
+/* The address that the program asked for. */
+static bool asked_for(const struct listener *listener, int fd, struct endpoint *ret)
+{
+    struct sockaddr_storage name;
+    socklen_t size = sizeof(name);
+
+    if (getsockname(fd, (struct sockaddr *)&name, &size) < 0 ||
+        !address_from_socket((struct sockaddr *)&name, &ret->address, &ret->port))
+        return false;
+    if (listener->egress->way != WAY_REDIRECT || listener->kind != SOCKET_TCP)
+        return true;
+    size = sizeof(name);
+    if (getsockopt(fd, address_is_v4(&ret->address) ? IPPROTO_IP : IPPROTO_IPV6, ORIGINAL_DST, &name, &size) < 0)
+        return false;
+    return address_from_socket((struct sockaddr *)&name, &ret->address, &ret->port);
+}
+
+static void connection_start(const struct listener *listener, int fd, const struct endpoint *asked)
+{
+    struct egress *egress = listener->egress;
+    struct connection *c = calloc(1, sizeof(*c));
+
+    if (!c) {
+        close(fd);
+        return;
+    }
+    c->egress = egress;
+    c->inside = (struct watch){ .fd = fd, .context = c };
+    c->outside = (struct watch){ .fd = -1, .context = c };
+    c->out.pipe[0] = c->out.pipe[1] = c->in.pipe[0] = c->in.pipe[1] = -1;
+    c->target = (struct target){ .egress = egress,
+                                 .asked = *asked,
+                                 .host_loopback = listener->kind == SOCKET_FORWARD,
+                                 .found = found,
+                                 .context = c };
+    c->next = egress->connections;
+    c->at = &egress->connections;
+    if (c->next)
+        c->next->at = &c->next;
+    egress->connections = c;
+    egress->n_open++;
+    target_find(&c->target);
+}
+
+static void start(const struct listener *listener, int fd)
+{
+    struct endpoint asked;
+
+    if (!asked_for(listener, fd, &asked))
+        close(fd);
+    else if (listener->kind == SOCKET_TCP && stream_is_for(&asked))
+        stream_start(listener->egress, fd);
+    else
+        connection_start(listener, fd, &asked);
+}
+
+void connection_accept(void *context, uint32_t events)
+{
+    const struct listener *listener = context;
+    struct egress *egress = listener->egress;
+
+    (void)events;
+    for (int i = 0; i < ACCEPT_BATCH && egress->n_open < EGRESS_MAX_OPEN; i++) {
+        int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+        if (fd < 0)
+            break;
+        start(listener, fd);
+    }
+    connection_rest(egress);
+}
+
+void connection_rest(struct egress *egress)
+{
+    bool rest = egress->n_open >= EGRESS_MAX_OPEN;
+
+    if (rest == egress->resting)
+        return;
+    egress->resting = rest;
+    for (size_t i = 0; i < egress->n_listeners; i++) {
+        struct listener *listener = &egress->listeners[i];
+
+        if (listener->kind == SOCKET_UDP)
+            continue;
+        if (rest)
+            events_remove(&egress->events, &listener->watch);
+        else
+            events_add(&egress->events, &listener->watch, EPOLLIN);
+    }
+}

@@ -1,0 +1,280 @@
+#include "egress/dns.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "egress/decide.h"
+#include "egress/dns_upstream.h"
+#include "egress/dns_wire.h"
+
+#define MAX_PENDING 64
+#define FRESH_US (DNS_TTL * 1000000ULL) /* a name found less than this ago is not looked up again */
+
+struct pending_query {
+    bool waits;
+    struct dns_asker asker;
+    struct dns_question question;
+};
+
+struct dns_pending {
+    struct pending_query queries[MAX_PENDING];
+};
+
+/* What a type asks for. */
+enum sort {
+    SORT_ADDRESS,
+    SORT_HINT,   /* has addresses in it, real ones, which lead around the ones inside */
+    SORT_RECORD, /* has none */
+    SORT_ACTION, /* transfers of zones, keys */
+};
+
+static enum sort sort_of(uint16_t type)
+{
+    if (type == DNS_A || type == DNS_AAAA)
+        return SORT_ADDRESS;
+    if (type == DNS_SVCB || type == DNS_HTTPS || type == DNS_ANY)
+        return SORT_HINT;
+    return type == 0 || type == DNS_OPT || (type >= DNS_TKEY && type < DNS_ANY) ? SORT_ACTION
+                                                                                : SORT_RECORD;
+}
+
+void dns_init(struct dns *dns)
+{
+    dns->pending = NULL;
+    dns->forwards = NULL;
+    dns->upstream_fd = -1;
+}
+
+void dns_done(struct dns *dns)
+{
+    if (dns->pending)
+        resolver_forget(dns->resolver, dns);
+    free(dns->pending);
+    dns_forwards_free(dns);
+    dns_init(dns);
+}
+
+static void reply(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q,
+                  enum dns_rcode rcode)
+{
+    uint8_t message[DNS_MAX_OWN_ANSWER];
+
+    dns->answer(dns->context, asker, message, dns_wire_answer(q, rcode, NULL, message));
+}
+
+static void reply_address(struct dns *dns, const struct dns_asker *asker,
+                          const struct dns_question *q, const struct address *address)
+{
+    uint8_t message[DNS_MAX_OWN_ANSWER];
+
+    dns->answer(dns->context, asker, message, dns_wire_answer(q, DNS_NOERROR, address, message));
+}
+
+/* The asker is answered first: telling must not hold it up. */
+static void refuse(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q,
+                   const struct decision *why)
+{
+    char shown[DNS_SHOWN_SIZE];
+
+    dns_wire_show(q, shown);
+    reply(dns, asker, q, DNS_REFUSED);
+    dns->refused(dns->context, q->canonical ? q->name : shown, why->rule, why->remedy);
+}
+
+/* Every name with an address has one of IPv4 inside: our side dials whatever it has outside. */
+static void reply_found(struct dns *dns, const struct dns_asker *asker,
+                        const struct dns_question *q, const struct name_entry *entry,
+                        unsigned int number)
+{
+    bool has_v6 = false;
+    struct address inside;
+
+    for (unsigned int i = 0; i < entry->n_addresses; i++)
+        has_v6 |= !address_is_v4(&entry->addresses[i]);
+    if (q->type == DNS_AAAA && !has_v6) {
+        reply(dns, asker, q, DNS_NOERROR);
+        return;
+    }
+    inside = names_inside(number, q->type == DNS_AAAA);
+    reply_address(dns, asker, q, &inside);
+}
+
+/* The entry keeps what it had when this lookup found nothing: connections by it are under way. */
+static void entry_store(struct name_entry *entry, const struct resolution *resolution)
+{
+    unsigned int n = resolution->n_addresses;
+
+    if (n == 0)
+        return;
+    if (n > NAME_MAX_ADDRESSES)
+        n = NAME_MAX_ADDRESSES;
+    memcpy(entry->addresses, resolution->addresses, n * sizeof(entry->addresses[0]));
+    entry->n_addresses = n;
+    entry->resolved_us = clock_now_us();
+}
+
+/* Takes the next one out: who is answered may ask again at once. */
+static bool take_pending(struct dns_pending *pending, const char *name, struct pending_query *ret)
+{
+    for (size_t i = 0; i < MAX_PENDING; i++) {
+        struct pending_query *one = &pending->queries[i];
+
+        if (one->waits && strcmp(one->question.name, name) == 0) {
+            one->waits = false;
+            *ret = *one;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void looked_up(void *context, const struct resolution *resolution)
+{
+    struct dns *dns = context;
+    unsigned int number;
+    struct name_entry *entry = names_take(dns->names, resolution->name, &number);
+    struct pending_query one;
+
+    if (entry)
+        entry_store(entry, resolution);
+    while (take_pending(dns->pending, resolution->name, &one)) {
+        if (entry && resolution->n_addresses)
+            reply_found(dns, &one.asker, &one.question, entry, number);
+        else
+            reply(dns, &one.asker, &one.question, resolution->exists ? DNS_SERVFAIL : DNS_NXDOMAIN);
+    }
+}
+
+/* Where a query waits for its name: DNS_NOERROR when it does now, or did already. */
+static enum dns_rcode wait_for_name(struct dns *dns, const struct dns_asker *asker,
+                                    const struct dns_question *q)
+{
+    struct pending_query *room = NULL;
+    bool asked = false;
+
+    if (!dns->pending)
+        dns->pending = calloc(1, sizeof(*dns->pending));
+    if (!dns->pending)
+        return DNS_SERVFAIL;
+    for (size_t i = 0; i < MAX_PENDING; i++) {
+        struct pending_query *one = &dns->pending->queries[i];
+
+        if (!one->waits) {
+            room = room ? room : one;
+            continue;
+        }
+        if (dns_wire_same(&one->question, q) && memcmp(&one->asker, asker, sizeof(*asker)) == 0)
+            return DNS_NOERROR; /* asked again out of impatience: one answer will do */
+        asked |= strcmp(one->question.name, q->name) == 0;
+    }
+    if (!room || (!asked && !resolver_ask(dns->resolver, q->name, looked_up, dns)))
+        return DNS_SERVFAIL;
+    if (!asked)
+        dns->looked_up(dns->context);
+    *room = (struct pending_query){ .waits = true, .asker = *asker, .question = *q };
+    return DNS_NOERROR;
+}
+
+static void answer_address(struct dns *dns, const struct dns_asker *asker,
+                           const struct dns_question *q)
+{
+    unsigned int number;
+    struct name_entry *entry = names_take(dns->names, q->name, &number);
+
+    if (!entry) {
+        struct decision full = { .allowed = false };
+
+        snprintf(full.rule, sizeof(full.rule), "limits: names %d", NAMES_MAX);
+        refuse(dns, asker, q, &full);
+        return;
+    }
+    if (entry->n_addresses && clock_now_us() - entry->resolved_us < FRESH_US)
+        reply_found(dns, asker, q, entry, number);
+    else if (wait_for_name(dns, asker, q) != DNS_NOERROR)
+        reply(dns, asker, q, DNS_SERVFAIL);
+}
+
+/* Loopback is the sandbox's own, by whatever name below localhost (RFC 6761). */
+static bool answer_localhost(struct dns *dns, const struct dns_asker *asker,
+                             const struct dns_question *q)
+{
+    static const char localhost[] = ".localhost";
+    size_t len = strlen(q->name), tail = sizeof(localhost) - 1;
+    struct address address;
+
+    if (strcmp(q->name, localhost + 1) != 0 &&
+        (len < tail || strcmp(q->name + len - tail, localhost) != 0))
+        return false;
+    if (sort_of(q->type) == SORT_ADDRESS &&
+        address_parse(q->type == DNS_A ? "127.0.0.1" : "::1", &address))
+        reply_address(dns, asker, q, &address);
+    else
+        reply(dns, asker, q, DNS_NOERROR);
+    return true;
+}
+
+/* Addresses that exist inside only have no names, and nobody outside is asked for them. */
+static bool answer_reverse(struct dns *dns, const struct dns_asker *asker,
+                           const struct dns_question *q)
+{
+    struct address asked;
+
+    if (q->type != DNS_PTR || !dns_wire_reverse(q->name, &asked) ||
+        (!names_is_inside(&asked) && address_class(&asked) != ADDRESS_LOOPBACK))
+        return false;
+    reply(dns, asker, q, DNS_NXDOMAIN);
+    return true;
+}
+
+/* A name that may be asked for.  `listed`: programs inside see it by addresses that stand for it. */
+static void answer_allowed(struct dns *dns, const struct dns_asker *asker,
+                           const struct dns_question *q, bool listed)
+{
+    bool full = dns->network->mode == NETWORK_FULL;
+    enum sort sort = sort_of(q->type);
+
+    if (q->class != DNS_IN || sort == SORT_ACTION)
+        reply(dns, asker, q, DNS_NOTIMP);
+    else if (listed && sort == SORT_ADDRESS)
+        answer_address(dns, asker, q);
+    else if (listed && !full && (sort == SORT_HINT || !dns->network->allow_dns))
+        reply(dns, asker, q, DNS_NOERROR);
+    else if (dns_forward(dns, asker, q))
+        dns->looked_up(dns->context);
+    else
+        reply(dns, asker, q, DNS_SERVFAIL);
+}
+
+static void answer(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q)
+{
+    const struct network *network = dns->network;
+    struct decision decision = { .allowed = false };
+
+    if (!q->canonical) {
+        snprintf(decision.rule, sizeof(decision.rule), "network: %s (not the name of a host)",
+                 network_mode_name(network->mode));
+        refuse(dns, asker, q, &decision);
+        return;
+    }
+    if (answer_localhost(dns, asker, q) || answer_reverse(dns, asker, q))
+        return;
+    decision = decide_name(network, q->name);
+    /* --allow-dns lets names through that no rule has: real addresses, and connections stay ruled. */
+    if (decision.allowed)
+        answer_allowed(dns, asker, q, decision.by || network->mode == NETWORK_FULL);
+    else
+        refuse(dns, asker, q, &decision);
+}
+
+void dns_query(struct dns *dns, const struct dns_asker *asker, const uint8_t *message, size_t len)
+{
+    struct dns_question q;
+    int rcode = dns_wire_read(message, len, &q);
+
+    if (rcode == DNS_NOERROR)
+        answer(dns, asker, &q);
+    else if (rcode != DNS_NO_QUERY)
+        reply(dns, asker, &q, (enum dns_rcode)rcode);
+}

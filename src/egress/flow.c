@@ -1,0 +1,358 @@
+#include "egress/flow.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "egress/account.h"
+#include "egress/asker.h"
+#include "egress/connection.h"
+#include "egress/stream.h"
+#include "egress/target.h"
+
+#ifndef IPV6_ORIGDSTADDR
+#define IPV6_ORIGDSTADDR 74
+#endif
+#define IDLE_US 60000000
+#define BATCH 64
+#define MAX_PENDING 8
+#define MAX_PENDING_BYTES (1 << 20) /* of all flows */
+#define RESOLVER_PORT 53
+
+struct pending {
+    void *data;
+    size_t len;
+};
+
+struct flow {
+    struct egress *egress;
+    struct flow *next, **at;
+    struct endpoint from; /* the program's socket */
+    struct target target;
+    struct watch outside; /* no descriptor: the addresses are not known yet */
+    uint64_t used_us;
+    struct pending pending[MAX_PENDING];
+    unsigned int n_pending;
+};
+
+/* A datagram, with room for headers in front of it. */
+static uint8_t room[PACKET_HEADROOM + PACKET_MAX_PAYLOAD];
+static uint8_t *const payload = room + PACKET_HEADROOM;
+
+static void send_inside(const struct egress *egress, const struct endpoint *to, const void *packet, size_t len)
+{
+    struct sockaddr_storage name;
+    socklen_t size = address_to_socket(&to->address, 0, &name); /* the port is in the packet */
+
+    sendto(address_is_v4(&to->address) ? egress->raw4_fd : egress->raw6_fd, packet, len, MSG_DONTWAIT,
+           (struct sockaddr *)&name, size);
+}
+
+static void say_unreachable(const struct flow *flow, const void *data, size_t len)
+{
+    uint8_t packet[PACKET_UNREACHABLE_SIZE];
+    size_t size = packet_unreachable(packet, &flow->from, &flow->target.asked, data, len);
+
+    send_inside(flow->egress, &flow->from, packet, size);
+}
+
+static void unlink_flow(struct flow *flow)
+{
+    *flow->at = flow->next;
+    if (flow->next)
+        flow->next->at = flow->at;
+}
+
+static void link_first(struct flow *flow)
+{
+    struct egress *egress = flow->egress;
+
+    flow->next = egress->flows;
+    flow->at = &egress->flows;
+    if (flow->next)
+        flow->next->at = &flow->next;
+    egress->flows = flow;
+}
+
+static void drop_pending(struct flow *flow)
+{
+    for (unsigned int i = 0; i < flow->n_pending; i++) {
+        flow->egress->pending_bytes -= flow->pending[i].len;
+        free(flow->pending[i].data);
+    }
+    flow->n_pending = 0;
+}
+
+static void flow_free(struct flow *flow)
+{
+    target_forget(&flow->target);
+    events_close(&flow->egress->events, &flow->outside);
+    drop_pending(flow);
+    unlink_flow(flow);
+    flow->egress->n_flows--;
+    free(flow);
+}
+
+void flow_close_all(struct egress *egress)
+{
+    while (egress->flows)
+        flow_free(egress->flows);
+}
+
+/* False when the flow has gone: there was no room for so many bytes, and all have gone. */
+static bool count(struct flow *flow, enum direction direction, size_t len)
+{
+    char text[TARGET_TEXT];
+
+    if (account_room(flow->egress, direction) >= len) {
+        account_bytes(flow->egress, direction, len);
+        return true;
+    }
+    say_unreachable(flow, NULL, 0);
+    connection_limit_reached(flow->egress, direction, target_text(&flow->target, text));
+    return false;
+}
+
+static bool send_outside(struct flow *flow, const void *data, size_t len)
+{
+    if (!count(flow, DIRECTION_OUT, len))
+        return false;
+    /* The first attempt may report what came of an earlier datagram. */
+    if (send(flow->outside.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED) {
+        say_unreachable(flow, NULL, 0);
+        send(flow->outside.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
+    return true;
+}
+
+static void answered(void *context, uint32_t events)
+{
+    struct flow *flow = context;
+
+    (void)events;
+    flow->used_us = clock_now_us();
+    for (int i = 0; i < BATCH; i++) {
+        ssize_t n = recv(flow->outside.fd, payload, PACKET_MAX_PAYLOAD, MSG_DONTWAIT);
+        uint8_t *packet;
+        size_t len;
+
+        if (n < 0 && errno == ECONNREFUSED)
+            say_unreachable(flow, NULL, 0);
+        if (n < 0)
+            return;
+        if (!count(flow, DIRECTION_IN, (size_t)n))
+            return;
+        packet = packet_wrap(payload, (size_t)n, &flow->target.asked, &flow->from, &len);
+        if (packet)
+            send_inside(flow->egress, &flow->from, packet, len);
+    }
+}
+
+/* The first address that can be had: a datagram does not tell whether anybody is there. */
+static bool open_outside(struct flow *flow)
+{
+    for (unsigned int i = 0; i < flow->target.n; i++) {
+        struct sockaddr_storage to;
+        socklen_t size = address_to_socket(&flow->target.addresses[i], flow->target.asked.port, &to);
+
+        flow->outside.fd = socket(to.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+        if (flow->outside.fd < 0)
+            return false;
+        if (connect(flow->outside.fd, (struct sockaddr *)&to, size) == 0 &&
+            events_add(&flow->egress->events, &flow->outside, EPOLLIN))
+            return true;
+        events_close(&flow->egress->events, &flow->outside);
+    }
+    return false;
+}
+
+static void found(void *context)
+{
+    struct flow *flow = context;
+
+    if (!open_outside(flow)) {
+        for (unsigned int i = 0; i < flow->n_pending; i++)
+            say_unreachable(flow, flow->pending[i].data, flow->pending[i].len);
+        flow_free(flow);
+        return;
+    }
+    for (unsigned int i = 0; i < flow->n_pending; i++)
+        if (!send_outside(flow, flow->pending[i].data, flow->pending[i].len))
+            return;
+    drop_pending(flow);
+}
+
+/* What does not fit is lost, as datagrams are. */
+static void keep_pending(struct flow *flow, size_t len)
+{
+    struct pending *one = &flow->pending[flow->n_pending];
+
+    if (flow->n_pending == MAX_PENDING || flow->egress->pending_bytes + len > MAX_PENDING_BYTES)
+        return;
+    one->data = malloc(len + 1);
+    if (!one->data)
+        return;
+    memcpy(one->data, payload, len);
+    one->len = len;
+    flow->n_pending++;
+    flow->egress->pending_bytes += len;
+}
+
+static struct flow *flow_find(const struct egress *egress, const struct endpoint *from, const struct endpoint *asked)
+{
+    for (struct flow *flow = egress->flows; flow; flow = flow->next)
+        if (flow->from.port == from->port && flow->target.asked.port == asked->port &&
+            address_equal(&flow->target.asked.address, &asked->address) &&
+            address_equal(&flow->from.address, &from->address))
+            return flow;
+    return NULL;
+}
+
+static void free_last(struct egress *egress)
+{
+    struct flow *flow = egress->flows;
+
+    while (flow->next)
+        flow = flow->next;
+    flow_free(flow);
+}
+
+static void flow_start(struct egress *egress, const struct endpoint *from, const struct endpoint *asked, size_t len)
+{
+    struct flow *flow;
+
+    if (egress->n_flows == EGRESS_MAX_OPEN)
+        free_last(egress);
+    flow = calloc(1, sizeof(*flow));
+    if (!flow)
+        return;
+    flow->egress = egress;
+    flow->from = *from;
+    flow->target = (struct target){ .egress = egress, .asked = *asked, .found = found, .context = flow };
+    flow->outside = (struct watch){ .fd = -1, .ready = answered, .context = flow };
+    flow->used_us = clock_now_us();
+    link_first(flow);
+    egress->n_flows++;
+    keep_pending(flow, len);
+    target_find(&flow->target);
+}
+
+static void query(struct egress *egress, const struct endpoint *from, size_t len)
+{
+    const struct dns_asker asker = asker_keep(0, from);
+
+    dns_query(&egress->dns, &asker, payload, len);
+}
+
+void flow_answer(struct egress *egress, const struct endpoint *to, const uint8_t *message, size_t len)
+{
+    uint8_t answer[PACKET_HEADROOM + DNS_MAX_MESSAGE];
+    struct endpoint resolver = { .port = RESOLVER_PORT };
+    uint8_t *packet;
+
+    if (len > DNS_MAX_MESSAGE || !address_parse(EGRESS_RESOLVER4, &resolver.address))
+        return;
+    memcpy(answer + PACKET_HEADROOM, message, len);
+    packet = packet_wrap(answer + PACKET_HEADROOM, len, &resolver, to, &len);
+    if (packet)
+        send_inside(egress, to, packet, len);
+}
+
+static void pass_on(struct egress *egress, const struct endpoint *from, const struct endpoint *asked, size_t len)
+{
+    struct flow *flow;
+
+    if (stream_is_for(asked)) {
+        query(egress, from, len);
+        return;
+    }
+    flow = flow_find(egress, from, asked);
+    if (!flow) {
+        flow_start(egress, from, asked, len);
+        return;
+    }
+    unlink_flow(flow);
+    link_first(flow);
+    flow->used_us = clock_now_us();
+    if (flow->outside.fd < 0)
+        keep_pending(flow, len);
+    else
+        send_outside(flow, payload, len);
+}
+
+/* The address that the program asked for comes with the datagram. */
+static bool original_target(struct msghdr *message, struct endpoint *ret)
+{
+    for (struct cmsghdr *c = CMSG_FIRSTHDR(message); c; c = CMSG_NXTHDR(message, c)) {
+        struct sockaddr_storage name = { 0 };
+        size_t len = c->cmsg_len - CMSG_LEN(0);
+
+        if (!(c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_ORIGDSTADDR) &&
+            !(c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_ORIGDSTADDR))
+            continue;
+        memcpy(&name, CMSG_DATA(c), len < sizeof(name) ? len : sizeof(name));
+        return address_from_socket((struct sockaddr *)&name, &ret->address, &ret->port);
+    }
+    return false;
+}
+
+static ssize_t receive(int fd, struct endpoint *ret_from, struct endpoint *ret_asked)
+{
+    union {
+        struct cmsghdr align;
+        char space[256];
+    } control;
+    struct sockaddr_storage name;
+    struct iovec part = { .iov_base = payload, .iov_len = PACKET_MAX_PAYLOAD };
+    struct msghdr message = { .msg_name = &name,
+                              .msg_namelen = sizeof(name),
+                              .msg_iov = &part,
+                              .msg_iovlen = 1,
+                              .msg_control = control.space,
+                              .msg_controllen = sizeof(control.space) };
+    ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
+
+    if (n >= 0 && (!original_target(&message, ret_asked) ||
+                   !address_from_socket((struct sockaddr *)&name, &ret_from->address, &ret_from->port)))
+        ret_asked->port = 0; /* nobody is there */
+    return n;
+}
+
+void flow_receive(void *context, uint32_t events)
+{
+    const struct listener *listener = context;
+
+    (void)events;
+    for (int i = 0; i < BATCH; i++) {
+        struct endpoint from, asked;
+        ssize_t n = receive(listener->watch.fd, &from, &asked);
+
+        if (n < 0)
+            return;
+        if (asked.port != 0)
+            pass_on(listener->egress, &from, &asked, (size_t)n);
+    }
+}
+
+void flow_tick(struct egress *egress, uint64_t now_us)
+{
+    struct flow *next;
+
+    for (struct flow *flow = egress->flows; flow; flow = next) {
+        next = flow->next;
+        if (now_us - flow->used_us > IDLE_US)
+            flow_free(flow);
+    }
+}
+
+bool flow_all_sent(const struct egress *egress)
+{
+    for (const struct flow *flow = egress->flows; flow; flow = flow->next)
+        if (flow->n_pending > 0)
+            return false;
+    return true;
+}

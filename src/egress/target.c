@@ -1,0 +1,118 @@
+#include "egress/target.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "egress/account.h"
+#include "egress/decide.h"
+#include "egress/own.h"
+
+#define FRESH_US 30000000 /* how long a name's addresses are taken to be the same */
+
+const char *target_text(const struct target *target, char buf[TARGET_TEXT])
+{
+    const struct endpoint *asked = &target->asked;
+    char text[ADDRESS_TEXT_SIZE];
+
+    if (target->entry)
+        snprintf(buf, TARGET_TEXT, "%s:%u", target->entry->name, asked->port);
+    else
+        snprintf(buf, TARGET_TEXT, address_is_v4(&asked->address) ? "%s:%u" : "[%s]:%u",
+                 address_format(&asked->address, text), asked->port);
+    return buf;
+}
+
+static void deny(struct target *target, const struct decision *why)
+{
+    struct denial one = { .kind = DENIAL_CONNECT };
+
+    _Static_assert(TARGET_TEXT <= sizeof(one.target), "every target fits");
+    target_text(target, one.target);
+    snprintf(one.rule, sizeof(one.rule), "%s", why->rule);
+    snprintf(one.remedy, sizeof(one.remedy), "%s", why->remedy);
+    account_deny(target->egress, &one);
+}
+
+/* Keeps those of the addresses that may be dialled; what is kept is what is dialled. */
+static void decide(struct target *target, const struct address *addresses, unsigned int n)
+{
+    struct egress *egress = target->egress;
+    const char *name = target->entry ? target->entry->name : NULL;
+    struct decision refusal = { .allowed = true };
+    char text[TARGET_TEXT];
+
+    target->n = 0;
+    for (unsigned int i = 0; i < n; i++) {
+        struct decision decision = decide_address(&egress->network, name, &addresses[i], target->asked.port,
+                                                  own_is(egress->own_fd, &addresses[i]));
+
+        if (decision.allowed)
+            target->addresses[target->n++] = addresses[i];
+        else if (refusal.allowed)
+            refusal = decision;
+    }
+    if (target->n == 0 && !refusal.allowed)
+        deny(target, &refusal);
+    if (target->n > 0 && !account_open(egress, target_text(target, text)))
+        target->n = 0;
+    target->found(target->context);
+}
+
+static void looked_up(void *context, const struct resolution *resolution)
+{
+    struct target *target = context;
+    struct name_entry *entry = target->entry;
+
+    target->asking = false;
+    memcpy(entry->addresses, resolution->addresses, sizeof(entry->addresses));
+    entry->n_addresses = resolution->n_addresses;
+    entry->resolved_us = clock_now_us();
+    decide(target, entry->addresses, entry->n_addresses);
+}
+
+static void find_name(struct target *target)
+{
+    struct name_entry *entry = target->entry;
+
+    if (entry->n_addresses && clock_now_us() - entry->resolved_us < FRESH_US) {
+        decide(target, entry->addresses, entry->n_addresses);
+        return;
+    }
+    target->asking = true;
+    if (!resolver_ask(target->egress->resolver, entry->name, looked_up, target)) {
+        target->asking = false;
+        decide(target, NULL, 0);
+    }
+}
+
+static void find_host_loopback(struct target *target)
+{
+    static const char *const texts[] = { "127.0.0.1", "::1" };
+    struct address both[ARRAY_LEN(texts)];
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        address_parse(texts[i], &both[i]);
+    decide(target, both, ARRAY_LEN(both));
+}
+
+void target_find(struct target *target)
+{
+    const struct address *asked = &target->asked.address;
+
+    target->n = 0;
+    target->entry = names_of(&target->egress->names, asked);
+    if (target->host_loopback)
+        find_host_loopback(target);
+    else if (target->entry)
+        find_name(target);
+    else
+        decide(target, asked, 1); /* refuses addresses inside that stand for no name */
+}
+
+void target_forget(struct target *target)
+{
+    if (target->asking)
+        resolver_forget(target->egress->resolver, target);
+    target->asking = false;
+}

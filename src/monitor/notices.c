@@ -1,0 +1,178 @@
+#include "monitor/notices.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "plan/filter_eval.h"
+#include "sandbox/protocol.h"
+
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
+/* Then output, deadlines and cancelling have their turn. */
+#define NOTICES_PER_TURN 32
+
+/* A later kernel may have more to say. */
+union notif_room {
+    struct seccomp_notif notif;
+    char room[512];
+};
+
+bool notice_is_valid(const struct notices *n, const struct seccomp_notif *notif)
+{
+    return ioctl(n->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &notif->id) == 0;
+}
+
+/* Of several filters the strictest answer counts, which is the smallest; ours are all below 2^31. */
+static uint32_t answer_of_plan(const struct plan *plan, const struct seccomp_data *data)
+{
+    uint32_t strictest = SECCOMP_RET_ALLOW;
+
+    for (size_t i = 0; i < plan->n_filters; i++) {
+        uint32_t answer = filter_eval(&plan->filters[i], data);
+
+        if ((answer & SECCOMP_RET_ACTION_FULL) < (strictest & SECCOMP_RET_ACTION_FULL))
+            strictest = answer;
+    }
+    return strictest;
+}
+
+/* Another policy that would not have refused: the one that this one is stricter than. */
+static const char *remedy_for(const struct notices *n, const struct seccomp_data *data)
+{
+    const struct policy *usual = policy_find(NULL);
+
+    if (n->policy == usual || strcmp(n->policy->name, "strict") != 0)
+        return "";
+    return filter_eval(&usual->filter, data) >= SECCOMP_RET_USER_NOTIF ? "--policy default" : "";
+}
+
+static void note_call(struct notices *n, const struct seccomp_data *data)
+{
+    const struct policy_rule *rule = n->policy ? policy_rule_find(n->policy, data->nr) : NULL;
+    char text[120], where[160];
+
+    if (!rule)
+        return;
+    notice_text(rule->call, data, text, sizeof(text));
+    snprintf(where, sizeof(where), "%s: %s", rule->file, rule->about);
+    denials_note(n->denials, DENIAL_SYSCALL, where, remedy_for(n, data), "%s", text);
+}
+
+static struct notice_answer answer_to(struct notices *n, const struct seccomp_notif *notif)
+{
+    uint32_t answer = answer_of_plan(n->plan, &notif->data);
+
+    if (answer == SECCOMP_RET_USER_NOTIF)
+        return notice_network(n, notif);
+    if ((pid_t)notif->pid != n->init)
+        note_call(n, &notif->data);
+    if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && answer & SECCOMP_RET_DATA)
+        return (struct notice_answer){ .error = (int)(answer & SECCOMP_RET_DATA) };
+    return (struct notice_answer){ .error = EPERM };
+}
+
+static void give_answer(const struct notices *n, uint64_t id, struct notice_answer answer)
+{
+    struct seccomp_notif_resp resp = { .id = id,
+                                       .val = answer.error || answer.go_on ? 0 : answer.val,
+                                       .error = answer.go_on ? 0 : -answer.error,
+                                       .flags =
+                                           answer.go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0 };
+
+    /* Who asked may be dead by now. */
+    if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno != ENOENT)
+        log_debug("notices", "an answer was refused: %s", strerror(errno));
+}
+
+static void stop_listening(struct notices *n)
+{
+    loop_remove(n->loop, n->listener);
+    scope_close_fd(&n->listener);
+    n->listener = -1;
+}
+
+/* Receiving waits when there is nothing, so the descriptor is asked each time.  One who was killed meanwhile does not
+ * make it wait: the kernel counts the questions, not those that are left. */
+static bool is_asked(int listener)
+{
+    struct pollfd poll_fd = { .fd = listener, .events = POLLIN };
+
+    return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN;
+}
+
+static void questions_came(void *context, uint32_t events)
+{
+    struct notices *n = context;
+    union notif_room room;
+
+    if (!(events & EPOLLIN)) { /* nobody is left who could ask */
+        stop_listening(n);
+        return;
+    }
+    for (int i = 0; i < NOTICES_PER_TURN && is_asked(n->listener); i++) {
+        memset(&room, 0, sizeof(room)); /* the kernel insists */
+        if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
+            give_answer(n, room.notif.id, answer_to(n, &room.notif));
+    }
+}
+
+static void news_came(void *context, uint32_t events)
+{
+    struct notices *n = context;
+    struct init_news news;
+    int fds[FD_MAX_PASSED];
+    size_t n_fds;
+    ssize_t len = fd_receive(n->control, &news, sizeof(news), fds, &n_fds);
+
+    (void)events;
+    loop_remove(n->loop, n->control); /* nothing else comes, but the end of init */
+    if (len == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1)
+        n->listener = fds[--n_fds];
+    while (n_fds > 0)
+        close(fds[--n_fds]);
+    if (n->listener < 0)
+        return;
+    /* Whoever asks waits: waking us on its own processor saves a trip.  Only faster. */
+    (void)ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    if (loop_add(n->loop, n->listener, EPOLLIN, questions_came, n) < 0) {
+        log_info("notices", "refusals cannot be listened to: %s", strerror(errno));
+        scope_close_fd(&n->listener); /* refused calls do not exist then */
+        n->listener = -1;
+    }
+}
+
+int notices_start(struct notices *n, int control, sbr_error *err)
+{
+    n->listener = n->control = -1;
+    if (!n->plan->report)
+        return 0;
+    n->policy = policy_of(&n->plan->filters[0]);
+    if (loop_add(n->loop, control, EPOLLIN, news_came, n) < 0)
+        return err_set_errno(err, "monitor", "cannot watch the sandbox");
+    n->control = control;
+    return 0;
+}
+
+void notices_finish(struct notices *n)
+{
+    if (!n->loop)
+        return;
+    if (n->lookups_seen && !n->names_seen)
+        denials_note(n->denials, DENIAL_NAME, "network: none", "--network allow --allow-host NAME",
+                     "a name");
+    n->lookups_seen = 0;
+    loop_remove(n->loop, n->control);
+    n->control = -1;
+    if (n->listener >= 0)
+        stop_listening(n);
+}

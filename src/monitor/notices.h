@@ -1,0 +1,59 @@
+/* Hears what the filter refuses, notes it, and gives the answer that the filter would have given.
+ *
+ *   Should:  answer every question at once, whatever becomes of the note; read no more of the program than an address
+ *            and one packet.
+ *   Mustn't: let a call through that the policy refuses; wait for anything; keep more than a fixed number of bytes.
+ *
+ * What is read may have changed since and may change again: it is good for a note, and decides only between an error
+ * and a kernel that has no network to offer. */
+#ifndef MONITOR_NOTICES_H
+#define MONITOR_NOTICES_H
+
+#include <linux/seccomp.h>
+#include <sys/types.h>
+
+#include "base/loop.h"
+#include "job/denial.h"
+#include "plan/plan.h"
+
+/* A socket that was told it is connected to the resolver, until it asks its question. */
+struct notice_lookup {
+    pid_t task;
+    int fd;
+};
+#define NOTICE_LOOKUPS 8
+
+struct notices {
+    int control;  /* borrowed; the listener comes from there   */
+    int listener; /* -1: not yet, or none                      */
+    struct loop *loop;
+    const struct plan *plan;
+    const struct policy *policy; /* whose rules are named */
+    pid_t init;
+    struct denials *denials; /* borrowed */
+
+    struct notice_lookup lookups[NOTICE_LOOKUPS];
+    unsigned int next_lookup;
+    unsigned int lookups_seen, names_seen;
+};
+
+/* What to tell the program. */
+struct notice_answer {
+    int error;     /* as an errno; 0: success, unless `go_on` */
+    bool go_on;    /* the kernel shall do it                  */
+    long long val; /* with success                            */
+};
+
+/* `control` is the supervisor's end of the pair with init.  Does nothing when the plan has no report. */
+int notices_start(struct notices *n, int control, sbr_error *err) must_check;
+/* Nobody is left inside: the last note, and no more watching.  May be called again. */
+void notices_finish(struct notices *n);
+
+/* connect, sendto and sendmmsg without a network (notice_network.c). */
+struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif);
+/* False when the one who asks is gone: what was read since is not its memory. */
+bool notice_is_valid(const struct notices *n, const struct seccomp_notif *notif);
+/* "clone(CLONE_NEWUSER)": the call and what mattered of its arguments (notice_text.c). */
+void notice_text(const char *call, const struct seccomp_data *data, char *text, size_t size);
+
+#endif

@@ -1,0 +1,64 @@
+#include "plan/filter_eval.h"
+
+#include <linux/bpf_common.h>
+#include <linux/filter.h>
+#include <string.h>
+
+#include "base/arch.h"
+
+/* How far a jump goes beyond the next instruction. */
+static size_t jump_len(const struct policy_insn *insn, uint32_t a)
+{
+    switch (BPF_OP(insn->code)) {
+    case BPF_JA:
+        return insn->k;
+    case BPF_JEQ:
+        return a == insn->k ? insn->jt : insn->jf;
+    case BPF_JGE:
+        return a >= insn->k ? insn->jt : insn->jf;
+    case BPF_JGT:
+        return a > insn->k ? insn->jt : insn->jf;
+    case BPF_JSET:
+        return a & insn->k ? insn->jt : insn->jf;
+    default:
+        return SIZE_MAX;
+    }
+}
+
+uint32_t filter_eval(const struct policy_filter *filter, const struct seccomp_data *data)
+{
+    uint32_t a = 0;
+
+    for (size_t at = 0; at < filter->len; at++) {
+        const struct policy_insn *insn = &filter->insns[at];
+        size_t left = filter->len - at - 1, len;
+
+        switch (insn->code) {
+        case BPF_LD | BPF_W | BPF_ABS:
+            if (insn->k > sizeof(*data) - sizeof(a))
+                return SECCOMP_RET_KILL_PROCESS;
+            memcpy(&a, (const char *)data + insn->k, sizeof(a));
+            break;
+        case BPF_ALU | BPF_AND | BPF_K:
+            a &= insn->k;
+            break;
+        case BPF_RET | BPF_K:
+            return insn->k;
+        default:
+            if (BPF_CLASS(insn->code) != BPF_JMP || BPF_SRC(insn->code) != BPF_K)
+                return SECCOMP_RET_KILL_PROCESS;
+            len = jump_len(insn, a);
+            if (len >= left)
+                return SECCOMP_RET_KILL_PROCESS;
+            at += len;
+        }
+    }
+    return SECCOMP_RET_KILL_PROCESS;
+}
+
+uint32_t filter_eval_number(const struct policy_filter *filter, int number)
+{
+    const struct seccomp_data data = { .nr = number, .arch = ARCH_AUDIT };
+
+    return filter_eval(filter, &data);
+}

@@ -1,0 +1,129 @@
+#include "sandbox/egress.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/scope.h"
+
+#define NOBODY 65534
+#define DRAIN_MS 500 /* it gives itself less */
+#define CONFIG_MAX (1 << 20)
+
+void egress_reset(struct egress *egress)
+{
+    *egress = (struct egress){ .process.pidfd = -1, .alive = -1 };
+}
+
+/* What it must know, in the order in which it reads it. */
+static int store_config(const struct plan *plan, int *ret, sbr_error *err)
+{
+    const struct policy_filter *filter = &policy_find("egress")->filter;
+    uint32_t id = geteuid() == 0 ? NOBODY : 0; /* as root it would be more than it needs to be */
+    struct buf out;
+    int fd = -1;
+
+    buf_init(&out, CONFIG_MAX);
+    network_encode(&plan->egress, &out);
+    buf_put_u64(&out, plan->limits.value[SBR_CONNECTIONS]);
+    buf_put_u64(&out, plan->limits.value[SBR_NETWORK_IN]);
+    buf_put_u64(&out, plan->limits.value[SBR_NETWORK_OUT]);
+    buf_put_u32(&out, id);
+    buf_put_u32(&out, id);
+    buf_put_bytes(&out, filter->insns, filter->len * sizeof(*filter->insns));
+    buf_put_string(&out, plan->test_without);
+    if (!out.failed)
+        fd = fd_sealed_memory("egress", out.data, out.len, 0);
+    buf_done(&out);
+    if (fd < 0)
+        return err_set_errno(err, "egress", "cannot store the rules");
+    *ret = fd;
+    return 0;
+}
+
+static int share_page(struct egress *egress, int *ret, sbr_error *err)
+{
+    scoped_fd int fd = memfd_create("egress-page", MFD_CLOEXEC);
+    void *page;
+
+    if (fd < 0 || ftruncate(fd, sizeof(*egress->page)) < 0)
+        return err_set_errno(err, "egress", "cannot make a page for the counters");
+    page = mmap(NULL, sizeof(*egress->page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    if (page == MAP_FAILED)
+        return err_set_errno(err, "egress", "cannot map the counters");
+    egress->page = page;
+    *ret = take_fd(fd);
+    return 0;
+}
+
+static int spawn_egress(struct egress *egress, const int fds[N_EGRESS_FDS], sbr_error *err)
+{
+    egress->spawn = calloc(1, sizeof(*egress->spawn));
+    if (!egress->spawn)
+        return err_set_oom(err, "egress");
+    egress->spawn->helper = HELPER_EGRESS;
+    egress->spawn->cgroup_fd = -1;
+    egress->spawn->n_fds = N_EGRESS_FDS;
+    memcpy(egress->spawn->fds, fds, N_EGRESS_FDS * sizeof(*fds));
+    if (spawn_start(egress->spawn, &egress->process, err) < 0)
+        return err->code;
+    log_debug("egress", "the way out is process %d", (int)egress->process.pid);
+    return 0;
+}
+
+int egress_start(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
+{
+    scoped_fd int config = -1, page = -1, far_link = -1, far_alive = -1, link = -1;
+    int pair[2];
+
+    *ret_link = -1;
+    if (plan->network != NETWORK_ALLOW && plan->network != NETWORK_FULL)
+        return 0;
+    if (store_config(plan, &config, err) < 0 || share_page(egress, &page, err) < 0)
+        return err->code;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set_errno(err, "egress", "cannot make a link");
+    link = pair[0];
+    far_link = pair[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set_errno(err, "egress", "cannot make a link");
+    egress->alive = pair[0];
+    far_alive = pair[1];
+    if (spawn_egress(egress, (int[N_EGRESS_FDS]){ far_link, far_alive, config, page }, err) < 0)
+        return err->code;
+    *ret_link = take_fd(link);
+    return 0;
+}
+
+void egress_stop(struct egress *egress)
+{
+    struct pollfd dead = { .fd = egress->process.pidfd, .events = POLLIN };
+    siginfo_t info;
+
+    if (egress->process.pidfd < 0)
+        return;
+    shutdown(egress->alive, SHUT_WR);
+    if (poll(&dead, 1, DRAIN_MS) != 1)
+        syscall(SYS_pidfd_send_signal, egress->process.pidfd, SIGKILL, NULL, 0);
+    waitid(P_PIDFD, (id_t)egress->process.pidfd, &info, WEXITED | __WALL);
+    scope_close_fd(&egress->process.pidfd);
+    egress->process.pidfd = -1;
+}
+
+void egress_done(struct egress *egress)
+{
+    free(egress->spawn);
+    if (egress->page)
+        munmap(egress->page, sizeof(*egress->page));
+    scope_close_fd(&egress->process.pidfd);
+    scope_close_fd(&egress->alive);
+    egress_reset(egress);
+}

@@ -1,0 +1,25 @@
+/* The supervisor's side of sandbox-run-egress, the only way out of a sandbox with a network. */
+#ifndef SANDBOX_EGRESS_H
+#define SANDBOX_EGRESS_H
+
+#include "plan/plan.h"
+#include "sandbox/egress_protocol.h"
+#include "sandbox/spawn.h"
+
+struct egress {
+    struct process process; /* pidfd -1: there is none */
+    struct spawn *spawn;
+    int alive; /* our end: its end is the program's end */
+    struct egress_page *page;
+};
+
+void egress_reset(struct egress *egress);
+
+/* Starts it when the plan has a way out.  *ret_link is what init is given, -1 when there is none; the caller closes
+ * it.  On failure egress_stop and egress_done are still to be called. */
+int egress_start(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err) must_check;
+/* Lets it pass on what the program has sent already, for a moment, and ends it. */
+void egress_stop(struct egress *egress);
+void egress_done(struct egress *egress);
+
+#endif

@@ -1,0 +1,215 @@
+"""What can be reached, as it is asked for: by option, by request, by library, by policy."""
+import json
+import subprocess
+
+import pytest
+
+import support
+from conftest import PROGRAMS
+from support import sandbox_run
+
+LIBRARY = support.BUILD / "src" / "libsandboxrun.so"
+OUTSIDE = ["allow", "full"]
+INSIDE = ["none", "localhost"]
+
+GOOD_RULES = ["example.org", "Example.ORG.", "example.org:443", "*.example.org", "*.example.org:80",
+              "192.0.2.7", "192.0.2.7:53", "192.0.2.0/24", "192.0.2.0/24:8080", "2001:db8::1",
+              "[2001:db8::1]:443", "2001:db8::/32", "[2001:db8::/32]:443", "127.0.0.1:8080",
+              "localhost:8080", "xn--bcher-kva.example"]
+BAD_RULES = ["", " ", "*", "*.", "**.example.org", "a.*.org", "*example.org", "example..org",
+             ".org", "example.org:", "example.org:0", "example.org:65536", "example.org:http",
+             "example.org:-1", "example.org:+1", "example.org:80:80", "https://example.org",
+             "user@example.org", "example.org/path", "exa mple.org", "example.org\n",
+             "b\u00fccher.example",
+             "a" * 64 + ".org", "a." * 130 + "org", "0x7f000001", "2130706433", "0177.0.0.1",
+             "127.1", "1.2.3.4.5", "1.2.3.256", "192.0.2.0/33", "192.0.2.0/-1", "192.0.2.0/",
+             "192.0.2.0/24/8", "2001:db8::/129", "[2001:db8::1", "[]:80", "[::1]", "::1",
+             "[example.org]:80", "127.0.0.1", "localhost", "-example.org,other.org"]
+
+
+def plan(*options, **kwargs):
+    return sandbox_run("plan", "--json", *options, "--lang", "sh", "--code", "true", **kwargs)
+
+
+def network(*options):
+    done = plan(*options)
+    assert done.returncode == 0, done.stderr.decode()
+    return json.loads(done.stdout)["network"]
+
+
+def request(fields, *options):
+    data = json.dumps({"language": "sh", "code": "true", **fields}).encode()
+    return sandbox_run("plan", "--json", "--request", "-", *options, stdin=data)
+
+
+def refused(done, *words):
+    """One sentence, as JSON since that was asked for, and nothing else."""
+    said = json.loads(done.stdout)["error"]["message"]
+    assert (done.returncode, done.stderr) == (125, b""), done
+    assert "\n" not in said and all(word in said for word in words), said
+
+
+def test_nothing_is_reached_unless_it_is_asked_for():
+    assert network() == {"mode": "none", "allow_hosts": [], "allow_dns": False}
+
+
+@pytest.mark.parametrize("mode", [*INSIDE, *OUTSIDE])
+def test_a_mode_is_what_was_asked_for(mode):
+    assert network("--network", mode) == {"mode": mode, "allow_hosts": [], "allow_dns": False}
+    assert json.loads(request({"network": mode}).stdout)["network"]["mode"] == mode
+
+
+@pytest.mark.parametrize("mode", OUTSIDE)
+def test_rules_keep_their_order_and_their_spelling(mode):
+    rules = ["b.example:80", "*.A.example", "192.0.2.0/24"]
+    words = [word for rule in rules for word in ("--allow-host", rule)]
+    expected = {"mode": mode, "allow_hosts": rules, "allow_dns": True}
+    assert network("--network", mode, *words, "--allow-dns") == expected
+    assert network(*words, "--allow-dns", "--network", mode) == expected
+    done = request({"allow_hosts": rules, "allow_dns": True, "network": mode})
+    assert json.loads(done.stdout)["network"] == expected
+
+
+def test_a_host_alone_means_allow():
+    expected = {"mode": "allow", "allow_hosts": ["example.org:443"], "allow_dns": False}
+    assert network("--allow-host", "example.org:443") == expected
+    assert json.loads(request({"allow_hosts": ["example.org:443"]}).stdout)["network"] == expected
+
+
+@pytest.mark.parametrize("rule", GOOD_RULES)
+def test_a_good_rule_is_taken(rule):
+    assert network("--allow-host", rule)["allow_hosts"] == [rule]
+
+
+@pytest.mark.parametrize("rule", BAD_RULES)
+def test_a_bad_rule_is_refused_wherever_it_comes_from(rule):
+    refused(plan("--allow-host", rule))
+    refused(request({"allow_hosts": ["example.org", rule]}), "allow_hosts[1]")
+
+
+@pytest.mark.parametrize("mode", ["", "None", "host", "allow ", "bridge", "full,allow", "0"])
+def test_a_mode_that_there_is_not_is_refused_with_those_there_are(mode):
+    words = ["none", "localhost", "allow", "full"]
+    refused(plan("--network", mode), *words)
+    refused(request({"network": mode}), *words)
+
+
+@pytest.mark.parametrize("mode", INSIDE)
+def test_what_opens_the_outside_does_not_go_with_a_mode_that_has_none(mode):
+    for words in (["--network", mode, "--allow-host", "a.example"],
+                  ["--allow-host", "a.example", "--network", mode]):
+        refused(plan(*words), "--allow-host", f"--network {mode}")
+    refused(plan("--network", mode, "--allow-dns"), "--allow-dns", f"--network {mode}")
+    refused(request({"network": mode, "allow_hosts": ["a.example"]}), "--allow-host")
+    refused(request({"allow_dns": True, "network": mode}), "--allow-dns")
+    assert request({"allow_dns": False, "allow_hosts": [], "network": mode}).returncode == 0
+
+
+def test_names_alone_are_no_network():
+    refused(plan("--allow-dns"), "--network allow", "--network full")
+    refused(request({"allow_dns": True}), "--network allow", "--network full")
+
+
+@pytest.mark.parametrize("command", [["run", "--lang", "sh", "--code", "echo ran"],
+                                     ["exec", "--", "echo", "ran"]])
+def test_runs_check_the_same_before_anything_is_made(command):
+    done = sandbox_run(command[0], "--network", "none", "--allow-host", "a.example", *command[1:])
+    assert (done.returncode, done.stdout) == (125, b"") and b"--allow-host" in done.stderr
+
+
+@pytest.mark.parametrize("fields, words", [
+    ({"network": 1}, ["'network'", "string"]),
+    ({"network": None}, ["'network'"]),
+    ({"network": ["allow"]}, ["'network'"]),
+    ({"network": "al\0low"}, ["'network'"]),
+    ({"allow_hosts": "a.example"}, ["'allow_hosts'", "array"]),
+    ({"allow_hosts": {"a.example": 80}}, ["'allow_hosts'"]),
+    ({"allow_hosts": ["a.example", 7]}, ["allow_hosts[1]", "string"]),
+    ({"allow_hosts": ["a.example\0.b"]}, ["allow_hosts[0]"]),
+    ({"allow_hosts": ["a.example"] * 2 + [None]}, ["allow_hosts[2]"]),
+    ({"allow_hosts": [f"a{i}.example" for i in range(257)]}, ["allow_hosts[256]", "256"]),
+    ({"allow_dns": "yes"}, ["'allow_dns'", "true or false"]),
+    ({"allow_dns": 1}, ["'allow_dns'"]),
+    ({"allow_host": ["a.example"]}, ["unknown field 'allow_host'"]),
+    ({"limits": {"connections": -1}}, ["connections"]),
+    ({"limits": {"connections": "5"}}, ["connections"]),
+    ({"limits": {"max-connections": 1000001}}, ["--max-connections"]),
+    ({"limits": {"network_in_bytes": 0.5}}, ["network_in_bytes"]),
+    ({"limits": {"max-network-out": "1025t"}}, ["--max-network-out"]),
+])
+def test_a_wrong_field_is_named(fields, words):
+    refused(request(fields), *words)
+
+
+def test_as_many_rules_as_there_may_be():
+    rules = [f"a{i}.example" for i in range(256)]
+    assert json.loads(request({"allow_hosts": rules}).stdout)["network"]["allow_hosts"] == rules
+    refused(request({"allow_hosts": rules}, "--allow-host", "one.more"), "256")
+
+
+@pytest.mark.parametrize("fields, options, expected", [
+    ({"network": "full"}, ["--network", "none"], ("none", [], False)),
+    ({"allow_hosts": ["a.example"], "allow_dns": True}, ["--network", "none"], ("none", [], False)),
+    ({"allow_hosts": ["a.example"]}, ["--allow-host", "b.example"],
+     ("allow", ["a.example", "b.example"], False)),
+    ({"allow_hosts": ["a.example"]}, ["--network", "full", "--allow-dns"],
+     ("full", ["a.example"], True)),
+    ({"network": "full"}, ["--allow-host", "192.0.2.7"], ("full", ["192.0.2.7"], False)),
+    ({}, ["--allow-host", "a.example"], ("allow", ["a.example"], False)),
+    ({"network": "none"}, ["--network", "allow", "--allow-host", "a.example"],
+     ("allow", ["a.example"], False)),
+])
+def test_options_win_over_the_request(fields, options, expected):
+    mode, hosts, names = expected
+    done = request(fields, *options)
+    assert done.returncode == 0, done.stdout.decode()
+    assert json.loads(done.stdout)["network"] == {
+        "mode": mode, "allow_hosts": hosts, "allow_dns": names}
+
+
+def test_a_host_does_not_open_what_the_request_has_closed():
+    refused(request({"network": "none"}, "--allow-host", "a.example"), "--network none")
+
+
+@pytest.mark.parametrize("option, field", [("max-connections", "connections"),
+                                           ("max-network-in", "network_in_bytes"),
+                                           ("max-network-out", "network_out_bytes")])
+def test_limits_of_the_network_can_be_nothing_at_all(option, field):
+    limits = json.loads(plan(f"--{option}", "0").stdout)["limits"]
+    assert limits[field] == 0
+    limits = json.loads(request({"limits": {field: 77}}).stdout)["limits"]
+    assert limits[field] == 77
+
+
+@pytest.mark.parametrize("mode", ["localhost", *OUTSIDE])
+def test_a_policy_without_sockets_has_no_network(mode):
+    refused(plan("--policy", "strict", "--network", mode), "strict")
+    assert network("--policy", "strict", "--network", "none")["mode"] == "none"
+
+
+def test_the_plan_says_it_to_people_too():
+    text = sandbox_run("plan", "--network", "full", "--allow-host", "192.0.2.7:53", "--allow-dns",
+                       "--lang", "sh", "--code", "true").stdout.decode()
+    assert "\nnetwork    full, every name is looked up\nhost       192.0.2.7:53\n" in text
+
+
+def test_completion_knows_the_modes():
+    words = "none localhost allow full"
+    for shell, line in (("bash", f'--network) COMPREPLY=($(compgen -W "{words}"'),
+                        ("zsh", f":MODE:({words})'"), ("fish", f" -f -a '{words}'")):
+        assert line in sandbox_run("completion", shell).stdout.decode()
+    manual = sandbox_run("completion", "man").stdout.decode()
+    assert manual.count(".B \\-\\-allow\\-host HOST\n") == 3
+
+
+def test_the_library_takes_and_refuses_the_same(caller, session_folder):
+    target = session_folder / "library-network"
+    subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror",
+                    f"-I{support.REPO / 'include'}", PROGRAMS / "library_network.c", "-o", target,
+                    f"-L{LIBRARY.parent}", "-lsandboxrun"], check=True)
+    target.chmod(0o755)
+    as_user = caller == support.Callers.USER and "root" in support.available_callers()
+    done = subprocess.run([*(support.AS_ORDINARY if as_user else []), str(target)],
+                          capture_output=True, timeout=60, check=False,
+                          env={"LD_LIBRARY_PATH": str(LIBRARY.parent), "PATH": "/usr/bin:/bin"})
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
