@@ -41,7 +41,7 @@ def read_all(connection):
 
 def talk(host, port, text="hello\n", bind=None):
     """Says something and hears everything until the end."""
-    with socket.create_connection((host, port), PATIENCE, bind) as connection:
+    with socket.create_connection((host, port), PATIENCE, bind and tuple(bind)) as connection:
         connection.sendall(text.encode("latin-1"))
         connection.shutdown(socket.SHUT_WR)
         return read_all(connection).decode("latin-1")
@@ -327,6 +327,9 @@ def send_message(host, port, text="hello"):
     family, _, _, _, there = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
         sock.settimeout(PATIENCE)
+        for level, name in ((socket.IPPROTO_IP, 11), (socket.IPPROTO_IPV6, 25)):  # ..._RECVERR
+            if family == socket.AF_INET6 or level == socket.IPPROTO_IP:
+                sock.setsockopt(level, name, 1)  # else nobody tells it of a refusal
         sock.sendmsg([text.encode()], [], 0, there)
         return sock.recv(CHUNK).decode()
 

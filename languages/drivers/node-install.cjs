@@ -46,7 +46,8 @@ function npm(command, options, env) {
         encoding: 'utf8',
         maxBuffer: 64 << 20,
     });
-    return { ok: result.status === 0, text: `${result.stderr || ''}${result.stdout || ''}` || String(result.error || '') };
+    const text = `${result.stderr || ''}${result.stdout || ''}`.replace(/^npm \S+ Log files were not written.*$/gm, '').trimEnd();
+    return { ok: result.status === 0, text: text || String(result.error || '') };
 }
 
 /* The project's manifest without what concerns the project itself, whose files are not here. */

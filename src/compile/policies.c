@@ -144,6 +144,8 @@ static void write_policy(FILE *out, const struct policy_file *file, const struct
     fprintf(out, ",\n    .proc = %s,\n    .filter = { insns_%s, %zu },\n",
             file->proc == POLICY_PROC_PID ? "POLICY_PROC_PID" : "POLICY_PROC_MASKED", file->name,
             program->len);
+    if (file->internal)
+        fputs("    .internal = true,\n", out);
     if (rules->len)
         fprintf(out, "    .rules = rules_%s,\n    .n_rules = %zu,\n", file->name, rules->len);
     write_network(out, file);

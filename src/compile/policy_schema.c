@@ -173,6 +173,7 @@ static const cyaml_schema_field_t policy_fields[] = {
     CYAML_FIELD_STRING_PTR("about", OWNED, struct policy_file, about, 1, 200),
     CYAML_FIELD_STRING_PTR("extends", OWNED | MAYBE, struct policy_file, extends, 1, 32),
     FIELD_WORD("proc", STRICT, struct policy_file, proc, WORDS(procs)),
+    CYAML_FIELD_BOOL("internal", MAYBE, struct policy_file, internal),
     CYAML_FIELD_MAPPING("network", MAYBE, struct policy_file, network, network_fields),
     CYAML_FIELD_MAPPING("syscalls", CYAML_FLAG_DEFAULT, struct policy_file, syscalls, calls_fields),
     CYAML_FIELD_END,

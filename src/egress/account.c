@@ -43,7 +43,8 @@ struct cap {
     const char *option;
 };
 
-static void deny_by_limit(struct egress *egress, const struct cap *cap, uint64_t max, const char *target)
+static void deny_by_limit(struct egress *egress, const struct cap *cap, uint64_t max,
+                          const char *target)
 {
     struct denial one = { .kind = DENIAL_CONNECT };
 
@@ -79,7 +80,8 @@ bool account_open(struct egress *egress, const char *target)
         account_spent(egress, spent_direction(egress), target);
         return false;
     }
-    if (egress->max_connections != LIMIT_NONE && egress->page->connections >= egress->max_connections) {
+    if (egress->max_connections != LIMIT_NONE &&
+        egress->page->connections >= egress->max_connections) {
         deny_by_limit(egress, &cap, egress->max_connections, target);
         return false;
     }

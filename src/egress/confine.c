@@ -53,13 +53,15 @@ static size_t handled_rights(long abi, struct ruleset_attr *attr)
     attr->scoped = abi >= 6 ? SCOPE_ALL : 0;
     if (abi >= 6)
         return sizeof(*attr);
-    return abi >= 4 ? offsetof(struct ruleset_attr, scoped) : offsetof(struct ruleset_attr, handled_access_net);
+    return abi >= 4 ? offsetof(struct ruleset_attr, scoped)
+                    : offsetof(struct ruleset_attr, handled_access_net);
 }
 
 static void allow_reading(int ruleset, const char *path)
 {
     scoped_fd int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct path_beneath_attr attr = { .allowed_access = FS_READ_FILE | FS_READ_DIR, .parent_fd = fd };
+    struct path_beneath_attr attr = { .allowed_access = FS_READ_FILE | FS_READ_DIR,
+                                      .parent_fd = fd };
 
     if (fd >= 0) /* what is not there cannot be read */
         syscall(SYS_landlock_add_rule, ruleset, RULE_PATH_BENEATH, &attr, 0);
@@ -113,10 +115,10 @@ static void confine_limits(void)
     const struct rlimit none = { 0, 0 };
     struct rlimit files;
 
-    setrlimit(RLIMIT_CORE, &none);
+    (void)setrlimit(RLIMIT_CORE, &none);
     if (getrlimit(RLIMIT_NOFILE, &files) == 0) {
         files.rlim_cur = files.rlim_max < FILES ? files.rlim_max : FILES;
-        setrlimit(RLIMIT_NOFILE, &files); /* with fewer, connections wait for each other */
+        (void)setrlimit(RLIMIT_NOFILE, &files); /* with fewer, connections wait for each other */
     }
 }
 
@@ -136,12 +138,14 @@ int confine_calls(const void *filter, size_t size, sbr_error *err)
                                   .filter = (struct sock_filter *)filter };
     long r;
 
-    if (size == 0 || size % sizeof(struct sock_filter) != 0 || size / sizeof(struct sock_filter) > BPF_MAXINSNS)
+    if (size == 0 || size % sizeof(struct sock_filter) != 0 ||
+        size / sizeof(struct sock_filter) > BPF_MAXINSNS)
         return err_set(err, SBR_E_BUG, "egress", "there is no system call filter");
     r = syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, SECCOMP_FILTER_FLAG_TSYNC, &program);
     if (r < 0)
         return err_set_errno(err, "egress", "cannot load the system call filter");
     if (r > 0)
-        return err_set(err, SBR_E_SYSTEM, "egress", "a thread does not take the system call filter");
+        return err_set(err, SBR_E_SYSTEM, "egress",
+                       "a thread does not take the system call filter");
     return 0;
 }

@@ -16,7 +16,8 @@
 
 #define DIAL_US 10000000
 #define ACCEPT_BATCH 32
-#define ORIGINAL_DST 80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST; their headers do not go with libc's */
+#define ORIGINAL_DST                                                                               \
+    80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST; their headers do not go with libc's */
 
 enum connection_state { FINDING, DIALLING, RELAYING };
 
@@ -45,6 +46,7 @@ static void connection_free(struct connection *c)
         c->next->at = c->at;
     free(c);
     egress->n_open--;
+    egress->starved = false;
     connection_rest(egress);
 }
 
@@ -80,19 +82,22 @@ static void relay(void *context, uint32_t events)
     struct connection *c = context;
     enum pump_result out = pump_move(&c->out, c->egress);
     enum pump_result in = out == PUMP_FULL ? PUMP_WAITS : pump_move(&c->in, c->egress);
+    bool more = out == PUMP_MORE || in == PUMP_MORE;
+    bool done = c->out.done && c->in.done;
+    bool broken = out == PUMP_BROKEN || in == PUMP_BROKEN;
     char text[TARGET_TEXT];
 
+    /* An error that nobody met who was reading or writing. */
+    broken |= (events & EPOLLERR) && !more && !done;
     if (out == PUMP_FULL || in == PUMP_FULL)
         connection_limit_reached(c->egress, out == PUMP_FULL ? DIRECTION_OUT : DIRECTION_IN,
                                  target_text(&c->target, text));
-    else if (out == PUMP_BROKEN || in == PUMP_BROKEN)
+    else if (broken)
         connection_reset(c);
-    else if (c->out.done && c->in.done)
+    else if (done)
         connection_free(c);
-    else if (out == PUMP_MORE || in == PUMP_MORE)
+    else if (more)
         events_again(&c->egress->events, &c->outside);
-    else if (events & EPOLLERR)
-        connection_reset(c); /* nobody was reading or writing there, so nobody else has noticed */
 }
 
 static void start_relay(struct connection *c)
@@ -171,6 +176,8 @@ void connection_tick(struct egress *egress, uint64_t now_us)
 {
     struct connection *next;
 
+    egress->starved = false;
+    connection_rest(egress);
     for (struct connection *c = egress->connections; c; c = next) {
         next = c->next;
         if (c->state == DIALLING && now_us >= c->give_up_us)
@@ -198,7 +205,8 @@ static bool asked_for(const struct listener *listener, int fd, struct endpoint *
     if (listener->egress->way != WAY_REDIRECT || listener->kind != SOCKET_TCP)
         return true;
     size = sizeof(name);
-    if (getsockopt(fd, address_is_v4(&ret->address) ? IPPROTO_IP : IPPROTO_IPV6, ORIGINAL_DST, &name, &size) < 0)
+    if (getsockopt(fd, address_is_v4(&ret->address) ? IPPROTO_IP : IPPROTO_IPV6, ORIGINAL_DST,
+                   &name, &size) < 0)
         return false;
     return address_from_socket((struct sockaddr *)&name, &ret->address, &ret->port);
 }
@@ -242,6 +250,11 @@ static void start(const struct listener *listener, int fd)
         connection_start(listener, fd, &asked);
 }
 
+static bool is_shortage(void)
+{
+    return errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS;
+}
+
 void connection_accept(void *context, uint32_t events)
 {
     const struct listener *listener = context;
@@ -249,8 +262,10 @@ void connection_accept(void *context, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_BATCH && egress->n_open < EGRESS_MAX_OPEN; i++) {
+        /* cppcheck-suppress nullPointer ; nobody asks who it is */
         int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+        egress->starved = fd < 0 && is_shortage();
         if (fd < 0)
             break;
         start(listener, fd);
@@ -260,7 +275,7 @@ void connection_accept(void *context, uint32_t events)
 
 void connection_rest(struct egress *egress)
 {
-    bool rest = egress->n_open >= EGRESS_MAX_OPEN;
+    bool rest = egress->n_open >= EGRESS_MAX_OPEN || egress->starved;
 
     if (rest == egress->resting)
         return;

@@ -5,7 +5,7 @@
 
 #include "egress/names.h"
 
-/* What is asked.  An address and the one within it are two layers: each has to be fit to be reached. */
+/* What is asked.  An address and the one within it are two layers: each has to be fit for it. */
 struct question {
     const struct network *network;
     const char *name;
@@ -209,7 +209,6 @@ struct decision decide_address(const struct network *network, const char *name,
                                const struct address *address, uint16_t port, bool is_own)
 {
     struct question q = { .network = network, .name = name, .port = port, .n_layers = 1 };
-    struct decision d = { 0 };
     const struct host_rule *by = NULL, *listed;
     char target[TARGET_SIZE];
 
@@ -219,7 +218,8 @@ struct decision decide_address(const struct network *network, const char *name,
     if (network->mode != NETWORK_ALLOW && network->mode != NETWORK_FULL)
         return refuse_unlisted(network, asked_target(&q, target));
     for (size_t i = 0; i < q.n_layers; i++) {
-        d = decide_layer(&q, &q.layers[i]);
+        struct decision d = decide_layer(&q, &q.layers[i]);
+
         if (!d.allowed)
             return d;
         by = by ? by : d.by;

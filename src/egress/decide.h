@@ -6,30 +6,33 @@
 
 struct decision {
     bool allowed;
-    const struct host_rule *by; /* the rule that allows it; NULL: the mode does */
-    char rule[160];             /* refused: why, as in "network: allow (no rule for this host)"  */
-    char remedy[300];           /* refused: what would allow it, as in "--allow-host example.org:443" */
+    const struct host_rule *by; /* the rule that allows it; NULL: the mode does                */
+    char rule[160];             /* refused: why, "network: allow (no rule for example.org:443)" */
+    char remedy[300];           /* refused: what helps, "--allow-host example.org:443", or ""   */
 };
 
 /* May this (canonical) name be looked up at all? */
 struct decision decide_name(const struct network *network, const char *name);
 
-/* May a connection go to this address and port?  `name` is what the program asked for, canonical; NULL: it asked for
- * the address itself.  `is_own`: the address is one of this host's.
+/* May a connection go to this address and port?  `name` is what the program asked for, canonical;
+ * NULL: it asked for the address itself.  `is_own`: the address is one of this host's.
  *
- *   mode allow   a rule must be for the name, or hold the address, at this port
- *   mode full    nothing else is needed for a public address
- *   either       an address that is not public (job/address.h) needs a rule of its own at this port: one whose whole
- *                range is of that kind, as 10.0.0.0/8 or 169.254.169.254 is.  0.0.0.0/0 holds such addresses and does
- *                not open them; nor does the rule for a name that leads to one, except
- *                - `localhost`, which opens loopback at its port (rules for loopback always have one);
- *                - a name with `anywhere`, which opens all but link-local: metadata is nobody's registry.
- *                The host's own addresses need a rule for exactly that address, or `anywhere`.
- *   never        multicast, broadcast, and the addresses inside that stand for names
+ *   mode allow  a rule must be for the name, or hold the address, at this port
+ *   mode full   nothing else is needed for a public address
+ *   either      an address that is not public (job/address.h) needs a rule of its own at this port:
+ *               one whose whole range is of one such kind, as 10.0.0.0/8 or 169.254.169.254 is.
+ *               0.0.0.0/0 holds such addresses and does not open them; nor does the rule for a name
+ *               that leads to one, except
+ *               - `localhost`, which opens loopback at its port (rules for loopback have one);
+ *               - a name with `anywhere`, which opens all but link-local: metadata is nobody's
+ *                 registry.
+ *               The host's own addresses need a rule for exactly that address, or `anywhere`.
+ *   never       multicast, broadcast, and the addresses inside that stand for names
  *
- * An IPv4 address within an IPv6 one is looked at as well: neither may be special unless it is opened.  A rule for it
- * is a rule for the whole only where the address within is the host that is reached (NAT64), not for tunnels. */
-struct decision decide_address(const struct network *network, const char *name, const struct address *address,
-                               uint16_t port, bool is_own);
+ * An IPv4 address within an IPv6 one is looked at as well: neither may be special unless it is
+ * opened.  A rule for it is a rule for the whole only where the address within is the host that is
+ * reached (NAT64), not for tunnels. */
+struct decision decide_address(const struct network *network, const char *name,
+                               const struct address *address, uint16_t port, bool is_own);
 
 #endif

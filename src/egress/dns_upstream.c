@@ -257,9 +257,8 @@ void dns_tick(struct dns *dns, uint64_t now_us)
         struct forward *one = &dns->forwards->items[i];
         uint64_t waited = one->tries && now_us > one->asked_us ? now_us - one->asked_us : 0;
 
-        if (waited >= GIVE_UP_US)
-            forward_fail(dns, one);
-        else if (waited >= TRY_US && one->tries < MAX_TRIES && !forward_send(dns->forwards, one))
+        if (waited >= GIVE_UP_US ||
+            (waited >= TRY_US && one->tries < MAX_TRIES && !forward_send(dns->forwards, one)))
             forward_fail(dns, one);
     }
 }

@@ -50,6 +50,7 @@ struct egress {
     struct dns_stream *streams;
     unsigned int n_open; /* of both; the TCP listeners rest at EGRESS_MAX_OPEN */
     bool resting;
+    bool starved; /* no descriptor or memory for another one: the listeners rest for a while */
     uint64_t last_stream; /* number of the newest */
 
     struct flow *flows; /* most recently used first */

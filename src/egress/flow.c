@@ -43,13 +43,14 @@ struct flow {
 static uint8_t room[PACKET_HEADROOM + PACKET_MAX_PAYLOAD];
 static uint8_t *const payload = room + PACKET_HEADROOM;
 
-static void send_inside(const struct egress *egress, const struct endpoint *to, const void *packet, size_t len)
+static void send_inside(const struct egress *egress, const struct endpoint *to, const void *packet,
+                        size_t len)
 {
     struct sockaddr_storage name;
     socklen_t size = address_to_socket(&to->address, 0, &name); /* the port is in the packet */
 
-    sendto(address_is_v4(&to->address) ? egress->raw4_fd : egress->raw6_fd, packet, len, MSG_DONTWAIT,
-           (struct sockaddr *)&name, size);
+    sendto(address_is_v4(&to->address) ? egress->raw4_fd : egress->raw6_fd, packet, len,
+           MSG_DONTWAIT, (struct sockaddr *)&name, size);
 }
 
 static void say_unreachable(const struct flow *flow, const void *data, size_t len)
@@ -73,8 +74,9 @@ static void link_first(struct flow *flow)
 
     flow->next = egress->flows;
     flow->at = &egress->flows;
+    /* Not freed: whoever was first and is gone has been unlinked through `at`. */
     if (flow->next)
-        flow->next->at = &flow->next;
+        flow->next->at = &flow->next; /* NOLINT(clang-analyzer-unix.Malloc) */
     egress->flows = flow;
 }
 
@@ -99,8 +101,12 @@ static void flow_free(struct flow *flow)
 
 void flow_close_all(struct egress *egress)
 {
-    while (egress->flows)
-        flow_free(egress->flows);
+    struct flow *next;
+
+    for (struct flow *flow = egress->flows; flow; flow = next) {
+        next = flow->next;
+        flow_free(flow);
+    }
 }
 
 /* False when the flow has gone: there was no room for so many bytes, and all have gone. */
@@ -112,7 +118,7 @@ static bool count(struct flow *flow, enum direction direction, size_t len)
         account_bytes(flow->egress, direction, len);
         return true;
     }
-    say_unreachable(flow, NULL, 0);
+    say_unreachable(flow, "", 0);
     connection_limit_reached(flow->egress, direction, target_text(&flow->target, text));
     return false;
 }
@@ -122,8 +128,9 @@ static bool send_outside(struct flow *flow, const void *data, size_t len)
     if (!count(flow, DIRECTION_OUT, len))
         return false;
     /* The first attempt may report what came of an earlier datagram. */
-    if (send(flow->outside.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 && errno == ECONNREFUSED) {
-        say_unreachable(flow, NULL, 0);
+    if (send(flow->outside.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
+        errno == ECONNREFUSED) {
+        say_unreachable(flow, "", 0);
         send(flow->outside.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
     return true;
@@ -141,7 +148,7 @@ static void answered(void *context, uint32_t events)
         size_t len;
 
         if (n < 0 && errno == ECONNREFUSED)
-            say_unreachable(flow, NULL, 0);
+            say_unreachable(flow, "", 0);
         if (n < 0)
             return;
         if (!count(flow, DIRECTION_IN, (size_t)n))
@@ -157,7 +164,8 @@ static bool open_outside(struct flow *flow)
 {
     for (unsigned int i = 0; i < flow->target.n; i++) {
         struct sockaddr_storage to;
-        socklen_t size = address_to_socket(&flow->target.addresses[i], flow->target.asked.port, &to);
+        socklen_t size =
+            address_to_socket(&flow->target.addresses[i], flow->target.asked.port, &to);
 
         flow->outside.fd = socket(to.ss_family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
         if (flow->outside.fd < 0)
@@ -202,7 +210,8 @@ static void keep_pending(struct flow *flow, size_t len)
     flow->egress->pending_bytes += len;
 }
 
-static struct flow *flow_find(const struct egress *egress, const struct endpoint *from, const struct endpoint *asked)
+static struct flow *flow_find(const struct egress *egress, const struct endpoint *from,
+                              const struct endpoint *asked)
 {
     for (struct flow *flow = egress->flows; flow; flow = flow->next)
         if (flow->from.port == from->port && flow->target.asked.port == asked->port &&
@@ -221,7 +230,8 @@ static void free_last(struct egress *egress)
     flow_free(flow);
 }
 
-static void flow_start(struct egress *egress, const struct endpoint *from, const struct endpoint *asked, size_t len)
+static void flow_start(struct egress *egress, const struct endpoint *from,
+                       const struct endpoint *asked, size_t len)
 {
     struct flow *flow;
 
@@ -232,7 +242,8 @@ static void flow_start(struct egress *egress, const struct endpoint *from, const
         return;
     flow->egress = egress;
     flow->from = *from;
-    flow->target = (struct target){ .egress = egress, .asked = *asked, .found = found, .context = flow };
+    flow->target =
+        (struct target){ .egress = egress, .asked = *asked, .found = found, .context = flow };
     flow->outside = (struct watch){ .fd = -1, .ready = answered, .context = flow };
     flow->used_us = clock_now_us();
     link_first(flow);
@@ -248,7 +259,8 @@ static void query(struct egress *egress, const struct endpoint *from, size_t len
     dns_query(&egress->dns, &asker, payload, len);
 }
 
-void flow_answer(struct egress *egress, const struct endpoint *to, const uint8_t *message, size_t len)
+void flow_answer(struct egress *egress, const struct endpoint *to, const uint8_t *message,
+                 size_t len)
 {
     uint8_t answer[PACKET_HEADROOM + DNS_MAX_MESSAGE];
     struct endpoint resolver = { .port = RESOLVER_PORT };
@@ -262,7 +274,8 @@ void flow_answer(struct egress *egress, const struct endpoint *to, const uint8_t
         send_inside(egress, to, packet, len);
 }
 
-static void pass_on(struct egress *egress, const struct endpoint *from, const struct endpoint *asked, size_t len)
+static void pass_on(struct egress *egress, const struct endpoint *from,
+                    const struct endpoint *asked, size_t len)
 {
     struct flow *flow;
 
@@ -316,8 +329,9 @@ static ssize_t receive(int fd, struct endpoint *ret_from, struct endpoint *ret_a
                               .msg_controllen = sizeof(control.space) };
     ssize_t n = recvmsg(fd, &message, MSG_DONTWAIT);
 
-    if (n >= 0 && (!original_target(&message, ret_asked) ||
-                   !address_from_socket((struct sockaddr *)&name, &ret_from->address, &ret_from->port)))
+    if (n >= 0 &&
+        (!original_target(&message, ret_asked) ||
+         !address_from_socket((struct sockaddr *)&name, &ret_from->address, &ret_from->port)))
         ret_asked->port = 0; /* nobody is there */
     return n;
 }

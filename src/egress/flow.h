@@ -9,7 +9,8 @@
 /* Takes the datagrams that have come: the `ready` of a listener's watch.  `context` is the struct listener. */
 void flow_receive(void *context, uint32_t events);
 /* An answer of the resolver. */
-void flow_answer(struct egress *egress, const struct endpoint *to, const uint8_t *message, size_t len);
+void flow_answer(struct egress *egress, const struct endpoint *to, const uint8_t *message,
+                 size_t len);
 /* Ends those that have been idle for long. */
 void flow_tick(struct egress *egress, uint64_t now_us);
 void flow_close_all(struct egress *egress);

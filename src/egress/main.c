@@ -51,17 +51,21 @@ static void __attribute__((noreturn)) egress_exit(int status)
     _exit(status);
 }
 
-static void __attribute__((noreturn)) fail(struct egress *egress, const sbr_error *err)
+static void __attribute__((noreturn)) fail(struct egress_page *page, const sbr_error *err)
 {
-    egress->page->error = *err;
+    page->error = *err;
     egress_exit(1);
 }
 
-static int map_page(struct egress *egress)
+static struct egress_page *map_page(void)
 {
-    egress->page = mmap(NULL, sizeof(*egress->page), PROT_READ | PROT_WRITE, MAP_SHARED, EGRESS_PAGE, 0);
+    void *page =
+        mmap(NULL, sizeof(struct egress_page), PROT_READ | PROT_WRITE, MAP_SHARED, EGRESS_PAGE, 0);
+
     close(EGRESS_PAGE);
-    return egress->page == MAP_FAILED ? -1 : 0;
+    if (page == MAP_FAILED)
+        return NULL;
+    return page;
 }
 
 static int read_config(struct egress *egress, struct config *ret, sbr_error *err)
@@ -164,14 +168,15 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
     const struct sigaction ignore = { .sa_handler = SIG_IGN };
     bool confined = !stays_free(config);
 
-    sigaction(SIGPIPE, &ignore, NULL);
+    (void)sigaction(SIGPIPE, &ignore, NULL);
     if (confined && confine_process(config->uid, config->gid, err) < 0)
         return err->code;
     if (events_init(&egress->events, err) < 0 || own_open(&egress->own_fd, err) < 0 ||
         resolver_start(&egress->resolver, err) < 0)
         return err->code;
-    egress->resolver_watch =
-        (struct watch){ .fd = resolver_fd(egress->resolver), .ready = lookup_ready, .context = egress };
+    egress->resolver_watch = (struct watch){ .fd = resolver_fd(egress->resolver),
+                                             .ready = lookup_ready,
+                                             .context = egress };
     egress->upstream_watch = (struct watch){ .fd = -1, .ready = upstream_ready, .context = egress };
     if (!events_add(&egress->events, &egress->resolver_watch, EPOLLIN))
         return err_set_errno(err, "egress", "cannot wait for the resolver");
@@ -209,7 +214,8 @@ static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *
     *listener = (struct listener){ .kind = kind,
                                    .egress = egress,
                                    .watch = { .fd = fd,
-                                              .ready = kind == SOCKET_UDP ? flow_receive : connection_accept,
+                                              .ready = kind == SOCKET_UDP ? flow_receive
+                                                                          : connection_accept,
                                               .context = listener } };
     if (!events_add(&egress->events, &listener->watch, EPOLLIN))
         return err_set_errno(err, "egress", "cannot watch a socket");
@@ -220,7 +226,8 @@ static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *
 /* Waits for a message on the link, unless the supervisor ends the run before. */
 static bool wait_for_sockets(void)
 {
-    struct pollfd fds[] = { { .fd = EGRESS_LINK, .events = POLLIN }, { .fd = EGRESS_ALIVE, .events = POLLIN } };
+    struct pollfd fds[] = { { .fd = EGRESS_LINK, .events = POLLIN },
+                            { .fd = EGRESS_ALIVE, .events = POLLIN } };
 
     while (poll(fds, ARRAY_LEN(fds), -1) < 0)
         if (errno != EINTR)
@@ -247,8 +254,6 @@ static int receive_sockets(struct egress *egress, sbr_error *err)
     }
     close(EGRESS_LINK);
     egress->way = message.way;
-    egress->page->way = message.way;
-    egress->page->started = 1;
     return 0;
 }
 
@@ -271,10 +276,17 @@ static void tick(struct egress *egress, uint64_t now_us)
     dns_tick(&egress->dns, now_us);
 }
 
+/* Nothing is open that time would change. */
+static bool is_idle(const struct egress *egress)
+{
+    return !egress->connections && !egress->streams && !egress->flows && !egress->dns.forwards &&
+           !egress->starved;
+}
+
 /* Until the program is over. */
 static void serve(struct egress *egress)
 {
-    uint64_t next_us = clock_now_us() + TICK_US;
+    uint64_t next_us = 0;
 
     while (!egress->ending) {
         uint64_t now_us = clock_now_us();
@@ -283,7 +295,8 @@ static void serve(struct egress *egress)
             tick(egress, now_us);
             next_us = now_us + TICK_US;
         }
-        if (events_turn(&egress->events, (int)((next_us - now_us) / 1000) + 1) < 0)
+        if (events_turn(&egress->events,
+                        is_idle(egress) ? -1 : (int)((next_us - now_us) / 1000) + 1) < 0)
             return;
         watch_upstream(egress);
     }
@@ -309,18 +322,22 @@ int main(void)
 {
     static struct egress egress = { .own_fd = -1, .raw4_fd = -1, .raw6_fd = -1 };
     struct watch alive = { .fd = EGRESS_ALIVE, .ready = supervisor_says, .context = &egress };
-    struct config config;
+    struct egress_page *page = map_page();
+    struct config config = { 0 };
     sbr_error err;
 
-    if (map_page(&egress) < 0)
+    if (!page)
         egress_exit(1);
+    egress.page = page;
     if (read_config(&egress, &config, &err) < 0 || prepare(&egress, &config, &err) < 0 ||
         receive_sockets(&egress, &err) < 0)
-        fail(&egress, &err);
+        fail(page, &err);
     if (!events_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP)) {
         err_set_errno(&err, "egress", "cannot watch the supervisor");
-        fail(&egress, &err);
+        fail(page, &err);
     }
+    page->way = egress.way;
+    page->started = 1;
     serve(&egress);
     events_remove(&egress.events, &alive);
     drain(&egress);

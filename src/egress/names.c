@@ -34,7 +34,7 @@ struct name_entry *names_take(struct names *names, const char *name, unsigned in
             return names->entries[i];
         }
     }
-    /* Never given up and never taken again: the program may keep an address for as long as it runs. */
+    /* Never given up, never taken again: the program may keep an address while it runs. */
     if (names->n >= NAMES_MAX || len >= sizeof(entry->name))
         return NULL;
     entry = calloc(1, sizeof(*entry));

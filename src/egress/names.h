@@ -9,7 +9,7 @@
 #define NAME_MAX_ADDRESSES 16
 
 struct name_entry {
-    char name[HOSTNAME_SIZE]; /* canonical */
+    char name[HOSTNAME_SIZE];                     /* canonical */
     struct address addresses[NAME_MAX_ADDRESSES]; /* outside, as resolved */
     unsigned int n_addresses;
     uint64_t resolved_us; /* CLOCK_MONOTONIC; 0: not yet */

@@ -66,8 +66,8 @@ static bool read_answer(int fd, uint32_t number, struct rtmsg *ret_route, int *r
 static bool leads_here(int fd, const struct address *address)
 {
     static uint32_t number;
-    struct rtmsg route;
-    int error;
+    struct rtmsg route = { .rtm_type = RTN_LOCAL };
+    int error = 0;
 
     number++;
     if (!ask(fd, address, number) || !read_answer(fd, number, &route, &error))

@@ -53,18 +53,21 @@ static const uint8_t *raw_address(const struct address *a, size_t *ret_len)
 }
 
 /* What UDP and ICMPv6 sum besides their own bytes. */
-static uint32_t pseudo_sum(const struct address *from, const struct address *to, uint8_t protocol, size_t len)
+static uint32_t pseudo_sum(const struct address *from, const struct address *to, uint8_t protocol,
+                           size_t len)
 {
     size_t size;
     const uint8_t *raw = raw_address(from, &size);
-    uint32_t sum = packet_sum(protocol + (uint32_t)(len >> 16) + (uint32_t)(len & 0xffff), raw, size);
+    uint32_t sum =
+        packet_sum(protocol + (uint32_t)(len >> 16) + (uint32_t)(len & 0xffff), raw, size);
 
     raw = raw_address(to, &size);
     return packet_sum(sum, raw, size);
 }
 
 /* In front of `len` bytes. */
-static void put_ip(uint8_t *at, const struct address *from, const struct address *to, uint8_t protocol, size_t len)
+static void put_ip(uint8_t *at, const struct address *from, const struct address *to,
+                   uint8_t protocol, size_t len)
 {
     size_t size;
     const uint8_t *source = raw_address(from, &size);
@@ -91,8 +94,8 @@ static void put_ip(uint8_t *at, const struct address *from, const struct address
 }
 
 /* The sum covers `len` bytes of payload, which stand at `payload`.  It is never 0: that would mean "none". */
-static void put_udp(uint8_t *at, const struct endpoint *from, const struct endpoint *to, const void *payload,
-                    size_t len)
+static void put_udp(uint8_t *at, const struct endpoint *from, const struct endpoint *to,
+                    const void *payload, size_t len)
 {
     uint32_t sum = pseudo_sum(&from->address, &to->address, IPPROTO_UDP, HEADER_UDP + len);
     uint16_t checksum;
@@ -105,8 +108,8 @@ static void put_udp(uint8_t *at, const struct endpoint *from, const struct endpo
     put16(at + 6, checksum ? checksum : 0xffff);
 }
 
-uint8_t *packet_wrap(uint8_t *payload, size_t len, const struct endpoint *from, const struct endpoint *to,
-                     size_t *ret_len)
+uint8_t *packet_wrap(uint8_t *payload, size_t len, const struct endpoint *from,
+                     const struct endpoint *to, size_t *ret_len)
 {
     size_t header = address_is_v4(&to->address) ? HEADER4 : HEADER6;
     uint8_t *start = payload - HEADER_UDP - header;
@@ -134,8 +137,10 @@ size_t packet_unreachable(uint8_t ret[PACKET_UNREACHABLE_SIZE], const struct end
     put_ip(quote, &from->address, &asked->address, IPPROTO_UDP, HEADER_UDP + len);
     put_udp(quote + header, from, asked, payload, len);
     memcpy(quote + header + HEADER_UDP, payload, quoted);
-    put16(icmp + 2, packet_checksum(packet_sum(
-                        v4 ? 0 : pseudo_sum(&asked->address, &from->address, IPPROTO_ICMPV6, body), icmp, body)));
+    put16(icmp + 2,
+          packet_checksum(
+              packet_sum(v4 ? 0 : pseudo_sum(&asked->address, &from->address, IPPROTO_ICMPV6, body),
+                         icmp, body)));
     put_ip(ret, &asked->address, &from->address, v4 ? IPPROTO_ICMP : IPPROTO_ICMPV6, body);
     return header + body;
 }

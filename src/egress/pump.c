@@ -101,7 +101,8 @@ static ssize_t take_in(struct pump *pump, size_t max)
 static ssize_t give_out(struct pump *pump)
 {
     if (pump->pipe[0] >= 0)
-        return splice(pump->pipe[0], NULL, pump->to, NULL, pump->held, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+        return splice(pump->pipe[0], NULL, pump->to, NULL, pump->held,
+                      SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     return send(pump->to, pump->copy + pump->start, pump->held, MSG_NOSIGNAL);
 }
 

@@ -44,8 +44,9 @@ static void decide(struct target *target, const struct address *addresses, unsig
 
     target->n = 0;
     for (unsigned int i = 0; i < n; i++) {
-        struct decision decision = decide_address(&egress->network, name, &addresses[i], target->asked.port,
-                                                  own_is(egress->own_fd, &addresses[i]));
+        struct decision decision =
+            decide_address(&egress->network, name, &addresses[i], target->asked.port,
+                           own_is(egress->own_fd, &addresses[i]));
 
         if (decision.allowed)
             target->addresses[target->n++] = addresses[i];
@@ -65,6 +66,7 @@ static void looked_up(void *context, const struct resolution *resolution)
     struct name_entry *entry = target->entry;
 
     target->asking = false;
+    atomic_fetch_add(&target->egress->page->names, 1);
     memcpy(entry->addresses, resolution->addresses, sizeof(entry->addresses));
     entry->n_addresses = resolution->n_addresses;
     entry->resolved_us = clock_now_us();

@@ -9,9 +9,10 @@
 struct target {
     struct egress *egress;
     struct endpoint asked;
-    bool host_loopback;       /* asked for a loopback address inside that a rule opens to the host's */
+    bool host_loopback; /* asked for a loopback address inside that a rule opens to the host's */
     struct name_entry *entry; /* the name that the address stands for; NULL: for itself           */
-    struct address addresses[NAME_MAX_ADDRESSES]; /* that may be dialled; none: refused or not found */
+    struct address
+        addresses[NAME_MAX_ADDRESSES]; /* that may be dialled; none: refused or not found */
     unsigned int n;
     void (*found)(void *context);
     void *context;

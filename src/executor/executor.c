@@ -11,6 +11,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "executor/registries.h"
 #include "executor/stages.h"
 #include "plan/denial_text.h"
 #include "plan/diagnose.h"
@@ -188,21 +189,48 @@ static void note_plan(const sbr_job *job)
         denial_text(plan, result->err.tail, result->err.tail_len, &result->denials);
 }
 
-/* Limits of other stages than the program's are set by other means than its options. */
+static bool is_of_network(const struct denial *d)
+{
+    return d->kind == DENIAL_CONNECT || d->kind == DENIAL_NAME;
+}
+
+/* What opens the way out for an installer: never the options, which are the program's. */
+static void name_registry(struct denial *d)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789.:-_[]*";
+
+    if (d->target[strspn(d->target, plain)] == '\0')
+        snprintf(d->remedy, sizeof(d->remedy),
+                 "configure the client for it, or set " REGISTRIES_ENV "=%.240s", d->target);
+    else
+        snprintf(d->remedy, sizeof(d->remedy), "configure the client for it");
+}
+
+static void name_limit(struct denial *d, bool compile)
+{
+    char option[32], value[32];
+
+    if (sscanf(d->remedy, "--%31s %31s", option, value) != 2)
+        return;
+    snprintf(d->remedy, sizeof(d->remedy),
+             compile ? "--compile-limit %s=%s" : "`%s=%s` in the language's file", option, value);
+}
+
+/* Other stages than the program's are not opened by the program's options. */
 static void name_remedies(enum stage stage, sbr_result *result)
 {
     bool compile = stage == STAGE_COMPILE || stage == STAGE_CHECK;
 
     for (size_t i = 0; stage != STAGE_RUN && i < result->denials.n; i++) {
         struct denial *d = &result->denials.items[i];
-        char option[32], value[32];
 
-        if (strncmp(d->rule, "limits: ", 8) != 0 ||
-            sscanf(d->remedy, "--%31s %31s", option, value) != 2)
-            continue;
-        snprintf(d->remedy, sizeof(d->remedy),
-                 compile ? "--compile-limit %s=%s" : "`%s=%s` in the language's file", option,
-                 value);
+        if (!strncmp(d->rule, "limits: ", 8))
+            name_limit(d, compile);
+        else if (is_of_network(d) && !compile)
+            name_registry(d);
+        else
+            d->remedy[0] = '\0';
     }
 }
 

@@ -61,6 +61,16 @@ static bool same_rule(const struct host_rule *a, const struct host_rule *b)
            !strcmp(a->name, b->name) && address_equal(&a->network, &b->network);
 }
 
+/* 0.0.0.0 stands for "blocked" in the settings that Maven comes with, and to dial it would reach our own loopback. */
+static bool is_nowhere(const struct address *a)
+{
+    static const uint8_t zero[4];
+    struct address none;
+
+    return address_parse("::", &none) &&
+           (address_equal(a, &none) || (address_is_v4(a) && !memcmp(a->bytes + 12, zero, 4)));
+}
+
 /* What is no host is passed over: a client could not ask it either. */
 static int add_rule(struct network *network, const char *text, sbr_error *err)
 {
@@ -71,6 +81,8 @@ static int add_rule(struct network *network, const char *text, sbr_error *err)
         log_info("config", "not a registry: %s", why.message);
         return 0;
     }
+    if (rule.kind == HOST_NETWORK && is_nowhere(&rule.network))
+        return 0;
     rule.anywhere = true; /* the operator chose the name, and so where it leads */
     for (size_t i = 0; i < network->n_rules; i++)
         if (same_rule(&network->rules[i], &rule))

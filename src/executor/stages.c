@@ -205,11 +205,11 @@ static int resolve_policy(const sbr_job *job, struct plan_input *in, sbr_error *
     if (in->stage != STAGE_RUN)
         name = NULL;
     in->policy = policy_find(name);
-    if (in->policy)
+    if (in->policy && !in->policy->internal)
         return 0;
-    for (size_t i = 0; policy_table[i] && used < sizeof(names); i++)
+    for (size_t i = 0; policy_at(i) && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
-                                 policy_table[i]->name);
+                                 policy_at(i)->name);
     return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no policy '%.60s'; choose one of: %s",
                    name, names);
 }

@@ -19,7 +19,7 @@ static const char *network_word(size_t i)
 
 static const char *policy_word(size_t i)
 {
-    return policy_table[i] ? policy_table[i]->name : NULL;
+    return policy_at(i) ? policy_at(i)->name : NULL;
 }
 
 static const char *tier_word(size_t i)

@@ -29,22 +29,22 @@ struct range {
 
 /* clang-format off */
 static const struct range ranges4[] = {
-    V4(  0,   0,   0,   0,  8, ADDRESS_LOOPBACK),   /* "this host": connect() takes it for 127.0.0.1 */
+    V4(  0,   0,   0,   0,  8, ADDRESS_LOOPBACK),   /* connect() takes it for 127.0.0.1 */
     V4( 10,   0,   0,   0,  8, ADDRESS_PRIVATE),
-    V4(100,  64,   0,   0, 10, ADDRESS_PRIVATE),    /* behind a provider's NAT; a cloud's metadata   */
+    V4(100,  64,   0,   0, 10, ADDRESS_PRIVATE),    /* providers' NAT; a cloud's metadata */
     V4(127,   0,   0,   0,  8, ADDRESS_LOOPBACK),
-    V4(168,  63, 129,  16, 32, ADDRESS_LINK_LOCAL), /* looks public, is the host below on Azure      */
+    V4(168,  63, 129,  16, 32, ADDRESS_LINK_LOCAL), /* looks public, is the host below on Azure */
     V4(169, 254,   0,   0, 16, ADDRESS_LINK_LOCAL),
     V4(172,  16,   0,   0, 12, ADDRESS_PRIVATE),
-    V4(192,   0,   0,   0, 24, ADDRESS_RESERVED),   /* protocols; a cloud's metadata                 */
-    V4(192,   0,   2,   0, 24, ADDRESS_RESERVED),   /* documentation                                 */
-    V4(192,  88,  99,   0, 24, ADDRESS_RESERVED),   /* relays of 6to4                                */
+    V4(192,   0,   0,   0, 24, ADDRESS_RESERVED),   /* protocols; a cloud's metadata */
+    V4(192,   0,   2,   0, 24, ADDRESS_RESERVED),   /* documentation */
+    V4(192,  88,  99,   0, 24, ADDRESS_RESERVED),   /* relays of 6to4 */
     V4(192, 168,   0,   0, 16, ADDRESS_PRIVATE),
-    V4(198,  18,   0,   0, 15, ADDRESS_RESERVED),   /* benchmarks                                    */
-    V4(198,  51, 100,   0, 24, ADDRESS_RESERVED),   /* documentation                                 */
-    V4(203,   0, 113,   0, 24, ADDRESS_RESERVED),   /* documentation                                 */
+    V4(198,  18,   0,   0, 15, ADDRESS_RESERVED),   /* benchmarks */
+    V4(198,  51, 100,   0, 24, ADDRESS_RESERVED),   /* documentation */
+    V4(203,   0, 113,   0, 24, ADDRESS_RESERVED),   /* documentation */
     V4(224,   0,   0,   0,  4, ADDRESS_MULTICAST),
-    V4(255, 255, 255, 255, 32, ADDRESS_MULTICAST),  /* broadcast                                     */
+    V4(255, 255, 255, 255, 32, ADDRESS_MULTICAST),  /* broadcast */
     V4(240,   0,   0,   0,  4, ADDRESS_RESERVED),
     V4(  0,   0,   0,   0,  0, ADDRESS_PUBLIC),
 };
@@ -52,17 +52,17 @@ static const struct range ranges4[] = {
 static const struct range ranges6[] = {
     { { { [15] = 1 } }, 128, ADDRESS_LOOPBACK },
     { { { 0 } }, 128, ADDRESS_LOOPBACK },
-    V6(0x0064, 0xff9b, 0x0001, 0, 48, ADDRESS_PRIVATE),  /* NAT64 of one site                        */
-    V6(0x0064, 0xff9b, 0,      0, 96, ADDRESS_PUBLIC),   /* NAT64                                    */
-    V6(0x2001, 0x0db8, 0,      0, 32, ADDRESS_RESERVED), /* documentation                            */
-    V6(0x2001, 0,      0,      0, 23, ADDRESS_RESERVED), /* protocols: Teredo, ORCHID, benchmarks    */
-    V6(0x3fff, 0,      0,      0, 20, ADDRESS_RESERVED), /* documentation                            */
-    V6(0x2000, 0,      0,      0,  3, ADDRESS_PUBLIC),   /* all that has been handed out             */
+    V6(0x0064, 0xff9b, 0x0001, 0, 48, ADDRESS_PRIVATE),  /* NAT64 of one site */
+    V6(0x0064, 0xff9b, 0,      0, 96, ADDRESS_PUBLIC),   /* NAT64 */
+    V6(0x2001, 0x0db8, 0,      0, 32, ADDRESS_RESERVED), /* documentation */
+    V6(0x2001, 0,      0,      0, 23, ADDRESS_RESERVED), /* protocols: Teredo, ORCHID, benchmarks */
+    V6(0x3fff, 0,      0,      0, 20, ADDRESS_RESERVED), /* documentation */
+    V6(0x2000, 0,      0,      0,  3, ADDRESS_PUBLIC),   /* all that has been handed out */
     V6(0xfc00, 0,      0,      0,  7, ADDRESS_PRIVATE),
     V6(0xfe80, 0,      0,      0, 10, ADDRESS_LINK_LOCAL),
     V6(0xfec0, 0,      0,      0, 10, ADDRESS_PRIVATE),
     V6(0xff00, 0,      0,      0,  8, ADDRESS_MULTICAST),
-    V6(0,      0,      0,      0,  0, ADDRESS_RESERVED), /* what will be handed out later is a new row */
+    V6(0,      0,      0,      0,  0, ADDRESS_RESERVED), /* a row for what is handed out later */
 };
 
 /* Where IPv6 addresses carry IPv4 ones. */

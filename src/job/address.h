@@ -1,5 +1,5 @@
-/* Internet addresses.  One form for both families, so that no check can be passed by writing an address in another
- * way: IPv4 is kept as ::ffff:a.b.c.d. */
+/* Internet addresses.  One form for both families, so that no check can be passed by writing an
+ * address in another way: IPv4 is kept as ::ffff:a.b.c.d. */
 #ifndef JOB_ADDRESS_H
 #define JOB_ADDRESS_H
 
@@ -15,12 +15,12 @@ struct address {
 /* What an address leads to.  All but the first are closed unless a rule names the address. */
 enum address_class {
     ADDRESS_PUBLIC,
-    ADDRESS_LOOPBACK,   /* 127/8, ::1, and 0/8 and ::, which reach the same                       */
-    ADDRESS_LINK_LOCAL, /* 169.254/16 (the cloud's metadata among them), fe80::/10, 168.63.129.16  */
-    ADDRESS_PRIVATE,    /* RFC 1918, 100.64/10, fc00::/7 (fd00:ec2::254 among them), fec0::/10,
-                           64:ff9b:1::/48                                                         */
-    ADDRESS_MULTICAST,  /* and broadcast                                                          */
-    ADDRESS_RESERVED,   /* documentation, benchmarks, 240/4, discard, ORCHID, Teredo ...           */
+    ADDRESS_LOOPBACK,   /* 127/8, ::1, and 0/8 and ::, which reach the same                   */
+    ADDRESS_LINK_LOCAL, /* 169.254/16 and 168.63.129.16 (metadata of clouds), fe80::/10       */
+    ADDRESS_PRIVATE,    /* RFC 1918, 100.64/10, fc00::/7 (metadata again), fec0::/10,
+                           64:ff9b:1::/48                                                     */
+    ADDRESS_MULTICAST,  /* and broadcast                                                      */
+    ADDRESS_RESERVED,   /* documentation, benchmarks, 240/4, discard, ORCHID, Teredo ...      */
     N_ADDRESS_CLASSES
 };
 
@@ -36,19 +36,19 @@ bool address_equal(const struct address *a, const struct address *b);
 bool address_in(const struct address *a, const struct address *network, unsigned int prefix);
 /* The first address of the network that `a` is in. */
 struct address address_network(const struct address *a, unsigned int prefix);
-/* Looks through what wraps an IPv4 address: mapped, compatible, NAT64 (64:ff9b::/96 and 64:ff9b:1::/48), 6to4.
- * Public is only what is public outside and within. */
+/* Looks through what wraps an IPv4 address: mapped, compatible, NAT64 (64:ff9b::/96 and
+ * 64:ff9b:1::/48), 6to4.  Public is only what is public outside and within. */
 enum address_class address_class(const struct address *a);
 /* The same without looking through. */
 enum address_class address_outer_class(const struct address *a);
-/* The class that all of a range has (broadcast and multicast apart, which are closed anyway); ADDRESS_PUBLIC when
- * they differ.  Does not look through. */
+/* The class that all of a range has (broadcast and multicast apart, which are closed anyway);
+ * ADDRESS_PUBLIC when they differ.  Does not look through. */
 enum address_class address_range_class(const struct address *network, unsigned int prefix);
 
 enum address_wrap {
-    ADDRESS_PLAIN,      /* nothing is wrapped (a mapped address is an IPv4 address here)             */
-    ADDRESS_TRANSLATED, /* the address within is the very host that is reached: NAT64               */
-    ADDRESS_TUNNELLED   /* the address within is on the way: 6to4, compatible, a site's own NAT64   */
+    ADDRESS_PLAIN,      /* nothing is wrapped (a mapped address is an IPv4 address here)       */
+    ADDRESS_TRANSLATED, /* the address within is the very host that is reached: NAT64          */
+    ADDRESS_TUNNELLED   /* it is on the way: 6to4, compatible, a site's own NAT64              */
 };
 /* *ret is the IPv4 address within, unless there is none. */
 enum address_wrap address_inner(const struct address *a, struct address *ret);

@@ -37,8 +37,8 @@ static bool is_label(const char *label, size_t len)
     return true;
 }
 
-/* inet_aton() takes 127.1, 0177.0.0.1, 2130706433 and 0x7f.1 for addresses, and so does getaddrinfo().  No top
- * level domain looks like that. */
+/* inet_aton() takes 127.1, 0177.0.0.1, 2130706433 and 0x7f.1 for addresses, and so does
+ * getaddrinfo().  No top level domain looks like that. */
 static bool is_number(const char *label, size_t len)
 {
     bool hex = len >= 2 && label[0] == '0' && label[1] == 'x';

@@ -133,8 +133,8 @@ static bool is_sound(const struct host_rule *rule)
 
     if (rule->kind == HOST_NETWORK && (rule->name[0] || !host_rule_is_whole(rule)))
         return false;
-    if (rule->kind != HOST_NETWORK &&
-        (!hostname_canonical(rule->name, strlen(rule->name), name) || strcmp(name, rule->name)))
+    if (rule->kind != HOST_NETWORK && (!hostname_canonical(rule->name, strlen(rule->name), name) ||
+                                       strcmp(name, rule->name) != 0))
         return false;
     return rule->port || !host_rule_is_loopback(rule);
 }

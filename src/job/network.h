@@ -1,5 +1,5 @@
-/* What a program may reach: a mode and a list of rules.  Text in, checked data out; who decides with them is
- * egress/decide.c and nobody else. */
+/* What a program may reach: a mode and a list of rules.  Text in, checked data out; who decides
+ * with them is egress/decide.c and nobody else. */
 #ifndef JOB_NETWORK_H
 #define JOB_NETWORK_H
 
@@ -35,18 +35,19 @@ struct host_rule {
     enum host_rule_kind kind;
     char name[HOSTNAME_SIZE]; /* canonical, without "*." */
     struct address network;
-    uint8_t prefix;            /* of 128 bits                                              */
-    uint16_t port;             /* 0: every one                                             */
-    bool anywhere;             /* the name may lead to private addresses too: it was configured by the operator */
-    char text[HOST_RULE_TEXT]; /* as it was given, for explanations                        */
+    uint8_t prefix;            /* of 128 bits                                                */
+    uint16_t port;             /* 0: every one                                               */
+    bool anywhere;             /* the name, an operator's, may lead to private addresses too */
+    char text[HOST_RULE_TEXT]; /* as it was given, for explanations                          */
 };
 
 #define NETWORK_MAX_RULES 256
 
-/* NAME[:PORT], *.NAME[:PORT], ADDRESS[:PORT], CIDR[:PORT]; IPv6 with a port in brackets: [::1]:80, [fd00::/8]:443.
- * `localhost` and loopback addresses mean the host's own loopback and need a port. */
+/* NAME[:PORT], *.NAME[:PORT], ADDRESS[:PORT], CIDR[:PORT]; IPv6 with a port in brackets: [::1]:80,
+ * [fd00::/8]:443.  `localhost` and loopback addresses mean the host's own loopback and need a
+ * port. */
 int host_rule_parse(const char *text, struct host_rule *ret, sbr_error *err) must_check;
-/* No bits are set behind the prefix, and a range does not begin in the middle of IPv6 and end in IPv4. */
+/* No bits are set behind the prefix, and a range has addresses of one family. */
 bool host_rule_is_whole(const struct host_rule *rule);
 /* For the host's own loopback: `localhost`, or an address or range of it. */
 bool host_rule_is_loopback(const struct host_rule *rule);
@@ -60,7 +61,8 @@ struct network {
 
 void network_done(struct network *network);
 /* Refuses more than NETWORK_MAX_RULES. */
-int network_add_rule(struct network *network, const struct host_rule *rule, sbr_error *err) must_check;
+int network_add_rule(struct network *network, const struct host_rule *rule, sbr_error *err)
+    must_check;
 /* To and from bytes, for sandbox-run-egress.  Decoding checks everything. */
 void network_encode(const struct network *network, struct buf *out);
 int network_decode(struct reader *in, struct network *ret, sbr_error *err) must_check;

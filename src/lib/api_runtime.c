@@ -53,10 +53,10 @@ static void put_languages(struct jsonw *j)
 static void put_policies(struct jsonw *j)
 {
     jsonw_open(j, "policies", '[');
-    for (size_t i = 0; policy_table[i]; i++) {
+    for (size_t i = 0; policy_at(i); i++) {
         jsonw_open(j, NULL, '{');
-        jsonw_text(j, "name", policy_table[i]->name);
-        jsonw_text(j, "about", policy_table[i]->about);
+        jsonw_text(j, "name", policy_at(i)->name);
+        jsonw_text(j, "about", policy_at(i)->about);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');

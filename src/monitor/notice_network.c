@@ -21,7 +21,6 @@
 #include "job/inside_network.h"
 #include "monitor/notices.h"
 
-#define RULE "network: none"
 #define PORT_OF_NAMES 53
 #define DNS_HEAD 12
 #define DNS_PACKET 512
@@ -30,6 +29,12 @@
 
 static const struct notice_answer go_on = { .go_on = true }, no_way = { .error = ENETUNREACH },
                                   success = { .error = 0 };
+
+/* The mode is the rule. */
+static const char *rule_of(const struct notices *n)
+{
+    return n->plan->network == NETWORK_LOCALHOST ? "network: localhost" : "network: none";
+}
 
 /* Bytes that could be read; -1 with errno. */
 static ssize_t peek(const struct seccomp_notif *notif, uint64_t at, void *to, size_t len)
@@ -72,7 +77,7 @@ static bool read_place(struct notices *n, const struct seccomp_notif *notif, uin
         ret->family = sa.any.sa_family;
         (void)address_from_socket(&sa.any, &ret->address, &ret->port);
     } else if (got < 0 && why != EFAULT && looks_like_internet(len)) {
-        denials_note(n->denials, DENIAL_CONNECT, RULE, "--network allow --allow-host HOST",
+        denials_note(n->denials, DENIAL_CONNECT, rule_of(n), "--network allow --allow-host HOST",
                      "an internet address");
     }
     return true;
@@ -87,7 +92,7 @@ static bool is_internet(const struct place_wanted *place)
 static void note_place(struct notices *n, const struct place_wanted *place)
 {
     char text[ADDRESS_TEXT_SIZE], target[ADDRESS_TEXT_SIZE + 8], remedy[120] = "";
-    enum address_class class = address_class(&place->address);
+    enum address_class class = address_outer_class(&place->address);
 
     if (place->port == 0)
         return;
@@ -98,7 +103,7 @@ static void note_place(struct notices *n, const struct place_wanted *place)
         snprintf(remedy, sizeof(remedy), "--network localhost");
     else if (class != ADDRESS_MULTICAST)
         snprintf(remedy, sizeof(remedy), "--network allow --allow-host %s", target);
-    denials_note(n->denials, DENIAL_CONNECT, RULE, remedy, "%s", target);
+    denials_note(n->denials, DENIAL_CONNECT, rule_of(n), remedy, "%s", target);
 }
 
 /* The name of the first question, or false.  A question compresses nothing. */
@@ -135,7 +140,7 @@ static bool note_question(struct notices *n, const struct seccomp_notif *notif, 
         return false;
     if (hostname_canonical(name, strlen(name), canonical))
         snprintf(remedy, sizeof(remedy), "--network allow --allow-host %s", canonical);
-    denials_note(n->denials, DENIAL_NAME, RULE, remedy, "%s", name);
+    denials_note(n->denials, DENIAL_NAME, rule_of(n), remedy, "%s", name);
     n->names_seen++;
     return true;
 }
@@ -181,9 +186,18 @@ static struct notice_answer on_other(const struct notices *n, const struct place
     return place->family != AF_UNSPEC || n->plan->namespaces & CLONE_NEWNET ? go_on : no_way;
 }
 
+/* Loopback inside, where it is up. */
+static bool is_reachable(const struct notices *n, const struct place_wanted *place)
+{
+    return n->plan->network == NETWORK_LOCALHOST && n->plan->namespaces & CLONE_NEWNET &&
+           address_outer_class(&place->address) == ADDRESS_LOOPBACK;
+}
+
 static struct notice_answer on_connect(struct notices *n, const struct seccomp_notif *notif,
                                        const struct place_wanted *place)
 {
+    if (is_reachable(n, place))
+        return go_on;
     if (!is_resolver(place)) {
         note_place(n, place);
         return no_way;
@@ -244,6 +258,8 @@ static struct notice_answer on_packet(struct notices *n, const struct seccomp_no
         return no_way;
     if (!is_internet(&place))
         return on_other(n, &place);
+    if (is_reachable(n, &place))
+        return go_on;
     if (place.port != PORT_OF_NAMES || !note_question(n, notif, packet->data, packet->len))
         note_place(n, &place);
     return no_way;
@@ -271,10 +287,16 @@ static struct notice_answer answer_network(struct notices *n, const struct secco
     }
 }
 
-/* What goes on finds a namespace in which nothing can be reached, whatever the memory says by then. */
+/* What goes on finds a namespace without a way out, whatever the memory says by then. */
 struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif)
 {
-    if (n->plan->network != NETWORK_NONE)
+    if (n->plan->network != NETWORK_NONE && n->plan->network != NETWORK_LOCALHOST)
         return go_on;
     return answer_network(n, notif);
+}
+
+void notice_unnamed(struct notices *n)
+{
+    denials_note(n->denials, DENIAL_NAME, rule_of(n), "--network allow --allow-host NAME",
+                 "a name");
 }

@@ -168,8 +168,7 @@ void notices_finish(struct notices *n)
     if (!n->loop)
         return;
     if (n->lookups_seen && !n->names_seen)
-        denials_note(n->denials, DENIAL_NAME, "network: none", "--network allow --allow-host NAME",
-                     "a name");
+        notice_unnamed(n);
     n->lookups_seen = 0;
     loop_remove(n->loop, n->control);
     n->control = -1;

@@ -51,6 +51,8 @@ void notices_finish(struct notices *n);
 
 /* connect, sendto and sendmmsg without a network (notice_network.c). */
 struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif);
+/* A name was looked up, and nobody saw which. */
+void notice_unnamed(struct notices *n);
 /* False when the one who asks is gone: what was read since is not its memory. */
 bool notice_is_valid(const struct notices *n, const struct seccomp_notif *notif);
 /* "clone(CLONE_NEWUSER)": the call and what mattered of its arguments (notice_text.c). */

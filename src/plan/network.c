@@ -88,15 +88,15 @@ static void list_ports(struct plan *plan)
     plan->n_forward_ports = network_loopback_ports(&plan->egress, plan->forward_ports, PLAN_MAX_FORWARDS);
 }
 
-/* The policy of ordinary programs has a twin that may use the network; one of another name has its own say. */
+/* The policy of ordinary programs has twins that may use the network; one of another name has its own say. */
 static int choose_policy(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     plan->policy = in->policy;
     if (plan->network == NETWORK_NONE || in->policy->network != NETWORK_NONE)
         return 0;
     if (in->policy == policy_find(NULL))
-        plan->policy = policy_find("network");
-    else if (in->policy != policy_find("network"))
+        plan->policy = policy_find(plan->network == NETWORK_LOCALHOST ? "localhost" : "network");
+    else
         return err_set(err, SBR_E_INVALID, "plan",
                        "policy '%s' leaves the program no network, so --network %s cannot be had with it; leave one "
                        "of them out",
@@ -108,7 +108,7 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     if (in->stage == STAGE_RUN && network_of_program(plan, in, err) < 0)
         return err->code;
-    if (in->stage == STAGE_INSTALL && in->config)
+    if (in->stage != STAGE_RUN && in->config)
         plan->egress = in->config->network;
     plan->network = plan->egress.mode;
     if (plan->network != NETWORK_NONE && !in->features->user_namespaces)

@@ -103,7 +103,8 @@ static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_
             err, SBR_E_UNSUPPORTED, "plan",
             "this machine gives neither user namespaces nor Landlock, so nothing would keep the "
             "program from your files; `sandbox-run doctor` says how to get them");
-    if (plan->isolation.tier == TIER_PROCESS && in->stage == STAGE_INSTALL)
+    if (plan->isolation.tier == TIER_PROCESS && in->config &&
+        in->config->network.mode != NETWORK_NONE)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "without namespaces nothing is installed: the installer would stand beside "
                        "your own programs; `sandbox-run doctor` says how to get them");

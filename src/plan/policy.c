@@ -14,6 +14,15 @@ const struct policy *policy_find(const char *name)
     return NULL;
 }
 
+const struct policy *policy_at(size_t index)
+{
+    for (const struct policy *const *p = policy_table; *p; p++) {
+        if (!(*p)->internal && index-- == 0)
+            return *p;
+    }
+    return NULL;
+}
+
 const struct policy *policy_of(const struct policy_filter *filter)
 {
     for (const struct policy *const *p = policy_table; *p; p++) {

@@ -37,6 +37,7 @@ struct policy {
     const char *name;
     const char *about;
     enum policy_proc proc;
+    bool internal;               /* ours alone: no request can name it */
     struct policy_filter filter;     /* for the architecture that this build is for */
     const struct policy_rule *rules; /* by number */
     size_t n_rules;
@@ -51,6 +52,8 @@ struct policy {
 extern const struct policy *const policy_table[];
 
 const struct policy *policy_find(const char *name); /* NULL: "default" */
+/* Those that a request can name, in the order of the table; NULL past the last. */
+const struct policy *policy_at(size_t index);
 /* Whose filter it is; NULL: of none in the table. */
 const struct policy *policy_of(const struct policy_filter *filter);
 const struct policy_rule *policy_rule_find(const struct policy *policy, int number); /* or NULL */

@@ -49,7 +49,8 @@ static int make_transparent(int fd, int family, bool datagrams)
                        (datagrams && set_one(fd, IPPROTO_IP, IP_RECVORIGDSTADDR) < 0)
                    ? -1
                    : 0;
-    return set_one(fd, IPPROTO_IPV6, IPV6_V6ONLY) < 0 || set_one(fd, IPPROTO_IPV6, IPV6_TRANSPARENT) < 0 ||
+    return set_one(fd, IPPROTO_IPV6, IPV6_V6ONLY) < 0 ||
+                   set_one(fd, IPPROTO_IPV6, IPV6_TRANSPARENT) < 0 ||
                    (datagrams && set_one(fd, IPPROTO_IPV6, IPV6_RECVORIGDSTADDR) < 0)
                ? -1
                : 0;
@@ -79,7 +80,8 @@ static int flush(struct batch *batch, bool last)
     int r;
 
     batch->message.last = last;
-    r = fd_send(batch->link_fd, &batch->message, sizeof(batch->message), batch->fds, batch->message.n);
+    r = fd_send(batch->link_fd, &batch->message, sizeof(batch->message), batch->fds,
+                batch->message.n);
     while (batch->message.n > 0)
         close(batch->fds[--batch->message.n]);
     return r;
@@ -104,7 +106,9 @@ static int add_bound(struct batch *batch, enum egress_socket kind, int family, u
 
     if (fd < 0)
         return -1;
-    if (make_transparent(fd, family, datagrams) < 0 || bind_to(fd, family, loopback, port) < 0 ||
+    /* Where each port has a listener, a loopback port that is forwarded has one more for its own address. */
+    if ((!datagrams && set_one(fd, SOL_SOCKET, SO_REUSEPORT) < 0) ||
+        make_transparent(fd, family, datagrams) < 0 || bind_to(fd, family, loopback, port) < 0 ||
         (!datagrams && listen(fd, BACKLOG) < 0)) {
         int saved = errno;
 

@@ -206,8 +206,6 @@ def test_two_runs_at_once_have_two_lists(lab, caller):
     (("--network", "localhost", "--allow-host", "a.example"), "--allow-host"),
     (("--network", "some"), "some"),
     (("--network", ""), "network"),
-    (("--tier", "process", "--network", "full"), "process"),
-    (("--tier", "process", "--allow-host", "a.example"), "process"),
 ])
 def test_what_contradicts_itself_is_an_error(options, named, caller):
     result = support.result_of("exec", *options, "--", "true", caller=caller)

@@ -159,7 +159,7 @@ def test_as_many_bytes_as_the_limit_go(lab, option, limit, metric, action, calle
 
 HOLDS = ("import socket, sys\n"
          f"s = socket.create_connection(('{WEB4}', {PORTS['GREETER']}))\n"
-         "print(s.recv(7).decode(), flush=True)\n"
+         "print(s.recv(8).decode(), end='', flush=True)\n"
          "sys.stdin.read()\n")
 
 

@@ -95,8 +95,9 @@ class Guest:
         settings = {"user": self.host.user, "cgroup": self.host.cgroup}
         lines = [f"{key}={shlex.quote(value)}\n" for key, value in settings.items()]
         (job / "settings").write_text("".join(lines), encoding="utf-8")
-        (job / "setup").write_text(f"source {HERE}/guest/functions\n{self.host.setup}\n",
-                                   encoding="utf-8")
+        (job / "setup").write_text(
+            f"kernel={kernel(self.host.arch)}\nsource {HERE}/guest/functions\n{self.host.setup}\n",
+            encoding="utf-8")
         (job / "command").write_text(self._wrapped(job), encoding="utf-8")
         return job
 

@@ -36,7 +36,7 @@ BANNED = {
 PRINTS = {"printf", "fprintf", "vprintf", "vfprintf", "puts", "putchar", "perror"}
 EXITS = {"exit", "abort", "_exit", "_Exit", "quick_exit"}
 MAY_PRINT_AND_EXIT = ("src/frontend/", "src/compile/")
-MAY_UNDERSCORE_EXIT = ("src/init/", "src/sandbox/spawn.c")
+MAY_UNDERSCORE_EXIT = ("src/init/", "src/egress/main.c", "src/sandbox/spawn.c")
 
 # Not a member (`x.exit(`, `x->exit(`) and not part of a longer name.
 _CALL = re.compile(r"(?<![\w.])(?<!->)(?P<name>%s)\s*\(" % "|".join({*BANNED, *PRINTS, *EXITS}))

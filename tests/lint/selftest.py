@@ -16,6 +16,8 @@ CASES = (
     (layers, "src/plan/a.c", '#include "monitor/monitor.h"\n', "src/plan/a.c:1: "),
     (layers, "src/base/a.h", '/* "\n */\n#  include "job/limits.h"\n', "src/base/a.h:3: "),
     (layers, "src/base/a.c", '/* #include "job/limits.h" */\n#include "sandboxrun.h"\n', None),
+    (layers, "src/egress/a.c", '#include "sandbox/egress_protocol.h"\n', None),
+    (layers, "src/egress/a.c", '#include "sandbox/spawn.h"\n', "is not below egress/"),
     (layers, "src/base/a.c", '#include "err.h"\n', "does not name its layer"),
     (layers, "src/base/a.c", '#include "../base/err.h"\n', "does not name its layer"),
     (layers, "src/base/a.c", '#include "base/../job/limits.h"\n', "does not name its layer"),

@@ -17,6 +17,7 @@
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ALLOW SECCOMP_RET_ALLOW
+#define NOTICE SECCOMP_RET_USER_NOTIF
 
 const struct model_arch model_archs[MODEL_ARCHS] = {
     [MODEL_X86_64] = { "x86_64", AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64 },
@@ -62,10 +63,14 @@ static const struct wordlist lists[] = {
     { "keeptimes", MODEL_REFUSE(EPERM), " utimensat " },
     { "nosignals", MODEL_REFUSE(EPERM),
       " tkill tgkill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo " },
+    { "network", ALLOW, " connect sendto sendmmsg " },
+    { "localhost", ALLOW, " sendto " },
+    { "process", ALLOW, " sendto sendmmsg " },
+    { NULL, NOTICE, " connect sendmmsg " },
     /* what nine language runtimes were seen to use on aarch64 */
     { NULL, ALLOW,
       " bind brk capget chdir clock_getres clock_gettime clock_nanosleep clone close close_range"
-      " connect dup dup3 epoll_create1 epoll_ctl epoll_pwait eventfd2 execve exit exit_group"
+      " dup dup3 epoll_create1 epoll_ctl epoll_pwait eventfd2 execve exit exit_group"
       " faccessat faccessat2 fadvise64 fallocate fchdir fchmodat fcntl flock fstat ftruncate futex"
       " getcwd getdents64 getegid geteuid getgid getpeername getpgid getpid getppid getrandom"
       " getrusage getsockname gettid getuid ioctl linkat listen lseek madvise mkdirat mmap mprotect"
@@ -76,7 +81,7 @@ static const struct wordlist lists[] = {
       " wait4 waitid write " },
     /* for breadth */
     { NULL, ALLOW,
-      " accept accept4 getsockopt sendto sendmsg recvmsg sendmmsg recvmmsg pselect6 preadv pwritev"
+      " accept accept4 getsockopt sendto sendmsg recvmsg recvmmsg pselect6 preadv pwritev"
       " preadv2 pwritev2 readv writev copy_file_range sendfile splice tee vmsplice inotify_init1"
       " inotify_add_watch inotify_rm_watch timerfd_create timerfd_settime timerfd_gettime"
       " timer_create timer_settime timer_gettime timer_getoverrun timer_delete signalfd4"
@@ -131,18 +136,19 @@ static uint32_t answer_socket(const uint64_t *args)
 
     if (family == AF_UNIX && (type == SOCK_STREAM || type == SOCK_DGRAM || type == SOCK_SEQPACKET))
         return ALLOW;
+    if ((family == AF_INET || family == AF_INET6) && (type == SOCK_STREAM || type == SOCK_DGRAM) &&
+        (protocol == 0 || protocol == 6 || protocol == 17))
+        return ALLOW;
     if (family == AF_NETLINK && (type == SOCK_RAW || type == SOCK_DGRAM) && protocol == 0)
         return ALLOW;
     return MODEL_REFUSE(EAFNOSUPPORT);
 }
 
-static uint32_t answer_network_socket(const uint64_t *args)
+static uint32_t answer_sendto(const uint64_t *args)
 {
-    int family = (int)args[0], type = (int)args[1] & 0xf;
+    bool question = (int)args[3] == MSG_NOSIGNAL && args[2] < 512;
 
-    if ((family == AF_INET || family == AF_INET6) && (type == SOCK_STREAM || type == SOCK_DGRAM))
-        return ALLOW;
-    return family == AF_NETLINK ? answer_socket(args) : MODEL_REFUSE(EAFNOSUPPORT);
+    return args[4] == 0 && !question ? ALLOW : NOTICE;
 }
 
 static uint32_t answer_socketpair(const uint64_t *args)
@@ -318,6 +324,7 @@ static uint32_t answer_own_priority(const uint64_t *args)
 static const struct model_call calls[] = {
     { NULL, "clone",       answer_clone,       MODEL_REFUSE(EPERM),        1 << 0 },
     { NULL, "socket",      answer_socket,      MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
+    { NULL, "sendto",      answer_sendto,      NOTICE,                     1 << 2 | 1 << 3 | 1 << 4 },
     { NULL, "socketpair",  answer_socketpair,  MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 },
     { NULL, "ioctl",       answer_ioctl,       ALLOW,                      1 << 1 },
     { NULL, "prctl",       answer_prctl,       ALLOW,                      1 << 0 | 1 << 1 | 1 << 2 },
@@ -341,7 +348,6 @@ static const struct model_call calls[] = {
     { "process", "sched_setattr",      answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "setpriority", answer_own_priority, MODEL_REFUSE(EPERM),      1 << 0 | 1 << 1 },
     { "nosignals", "kill",     answer_self,        MODEL_REFUSE(EPERM),        1 << 0 },
-    { "network", "socket",     answer_network_socket, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
 };
 
 #define EPERM_ SCMP_ACT_ERRNO(EPERM)
@@ -357,6 +363,18 @@ const struct model_rule model_rules[] = {
     { NULL, "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_STREAM) } },
     { NULL, "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_DGRAM) } },
     { NULL, "socket",      ALLOW_, 2, { LOW(0, AF_UNIX), BITS(1, 0xf, SOCK_SEQPACKET) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_STREAM), LOW(2, 0) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_STREAM), LOW(2, 6) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_STREAM), LOW(2, 17) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 6) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 17) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM), LOW(2, 0) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM), LOW(2, 6) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM), LOW(2, 17) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 6) } },
+    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 17) } },
     { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_RAW), LOW(2, 0) } },
     { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
     { NULL, "socketpair",  ALLOW_, 1, { LOW(0, AF_UNIX) } },
@@ -431,12 +449,6 @@ const struct model_rule model_rules[] = {
     { "process", "sched_setattr",      ALLOW_, 1, { LOW(0, 0) } },
     { "process", "setpriority", ALLOW_, 2, { LOW(0, 0), LOW(1, 0) } },
     { "nosignals", "kill",     ALLOW_, 1, { LOW(0, 0) } },
-    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_STREAM) } },
-    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET), BITS(1, 0xf, SOCK_DGRAM) } },
-    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_STREAM) } },
-    { "network", "socket",     ALLOW_, 2, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM) } },
-    { "network", "socket",     ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_RAW), LOW(2, 0) } },
-    { "network", "socket",     ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
 };
 /* clang-format on */
 
@@ -500,4 +512,9 @@ void model_name(const struct model_arch *arch, int number, char *name, size_t si
         if (late[i].number == number)
             snprintf(name, size, "%s", late[i].name);
     }
+}
+
+bool model_has(const char *policy)
+{
+    return strcmp(policy, "egress") != 0;
 }

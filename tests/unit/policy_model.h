@@ -5,6 +5,7 @@
 #define TESTS_POLICY_MODEL_H
 #include <linux/seccomp.h>
 #include <seccomp.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,9 @@ struct model_rule {
     unsigned n;
     struct scmp_arg_cmp when[3];
 };
+
+/* False for the policy of one of our own programs, which extends no other. */
+bool model_has(const char *policy);
 
 /* NULL: its answer does not depend on arguments. */
 const struct model_call *model_find_call(const char *policy, const char *name);

@@ -104,6 +104,9 @@ static const struct row in_allow[] = {
     { "::/0", NULL, "8.8.8.8", 1, false, NO_RULE, NULL },
     { "::ffff:8.8.8.0/120", NULL, "8.8.8.8", 1, false, NULL, NULL },
     { "8.8.8.8", NULL, "::ffff:8.8.8.8", 1, false, NULL, NULL },
+    /* A rule for the address within is one for a translator's, not for a tunnel's. */
+    { "8.8.8.8", NULL, "64:ff9b::8.8.8.8", 1, false, NULL, NULL },
+    { "8.8.8.8", NULL, "2002:808:808::1", 1, false, NO_RULE "[2002:808:808::1]:1)", NULL },
 };
 
 /* The same in mode allow and in mode full: the rules name what is special, and nothing else opens it. */

@@ -151,6 +151,7 @@ static void what_no_client_reads_opens_nothing(void **state)
         "https://host%2eexample/",
         "https://0x7f000001/ https://2130706433/ https://0177.0.0.1/ https://127.1/",
         "https://[::1/ https://[]/ https://[::1]x/ https://[fe80::1%eth0]/",
+        "http://0.0.0.0/ http://0.0.0.0:8080/ http://[::]/ http://[::ffff:0.0.0.0]/",
         "https://-.-/ https://a..b/ https://.../",
         "://host.example",
         "http_proxy=",
@@ -280,6 +281,10 @@ static void languages_replace_theirs(void **state)
         { "java",
           "<settings><mirrorOf>*,!central</mirrorOf><url>https://own.example/</url></settings>",
           "repo.maven.apache.org:443 own.example:443" },
+        { "java",
+          "<settings><mirrorOf>external:http:*</mirrorOf><url>http://0.0.0.0/</url></settings>",
+          "repo.maven.apache.org:443" },
+        { "java", "<settings><mirrorOf>other, central</mirrorOf></settings>", "" },
         { "java", "<settings><mirrorOf>other</mirrorOf></settings>", "repo.maven.apache.org:443" },
     };
 

@@ -15,7 +15,7 @@ struct attack {
 
 extern const struct attack file_attacks[], process_attacks[], identity_attacks[], kernel_attacks[];
 extern const struct attack socket_attacks[], ipc_attacks[], resource_attacks[];
-extern const struct attack neighbour_attacks[];
+extern const struct attack neighbour_attacks[], notice_attacks[];
 
 /* Both print the line and return the exit status: 0 for GOT, 1 for NOT. */
 int got(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
