@@ -46,10 +46,9 @@ static int read_record(const struct options *o, char **ret, size_t *ret_len, sbr
     if (strcmp(path, "-") != 0) {
         fd = from = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         n = fd < 0 ? -1 : pread(fd, start, sizeof(start), 0);
-        if (n < 0 && errno == ESPIPE)
-            n = 0; /* a pipe: nobody hands programs in like that */
-        else if (n <= 0 || !looks_like_record(start, (size_t)n))
-            return 0; /* whoever reads it as a program says what is wrong with it */
+        /* A pipe is no program.  Whoever reads the rest as one says what is wrong with it. */
+        if (n < 0 ? errno != ESPIPE : !looks_like_record(start, (size_t)n))
+            return 0;
     } else if (isatty(STDIN_FILENO)) {
         return err_set(err, SBR_E_INVALID, "explain",
                        "give a result, a plan or a program: `sandbox-run explain result.json`");

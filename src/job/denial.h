@@ -26,8 +26,8 @@ const char *denial_kind_name(enum denial_kind kind); /* "connect", ... */
 struct denial {
     uint32_t kind; /* enum denial_kind */
     char target[280];
-    char rule[160];   /* "network: none", "default.yaml: namespaces, roots and mounts", "limits: pids 64" */
-    char remedy[300]; /* an option as it is typed, or a sentence; "" when nothing would allow it          */
+    char rule[160];   /* "network: none", "default.yaml: keys", "limits: pids 64"             */
+    char remedy[300]; /* an option as it is typed, or a sentence; "": nothing would allow it */
     uint64_t count;
 };
 
@@ -45,8 +45,8 @@ struct denials {
  * would obey is left out: people paste it. */
 void denials_add(struct denials *denials, const struct denial *one);
 /* The usual way: formats the target. */
-void denials_note(struct denials *denials, enum denial_kind kind, const char *rule, const char *remedy, const char *fmt,
-                  ...) __attribute__((format(printf, 5, 6)));
+void denials_note(struct denials *denials, enum denial_kind kind, const char *rule,
+                  const char *remedy, const char *fmt, ...) __attribute__((format(printf, 5, 6)));
 /* Moves everything of `from` behind what is in `to`. */
 void denials_merge(struct denials *to, struct denials *from);
 void denials_done(struct denials *denials);

@@ -70,10 +70,10 @@ struct sbr_result {
     const char *stage;     /* "run", "compile", ...                            */
     struct sbr_result *before[RESULT_MAX_STAGES]; /* earlier stages, owned, in order */
     size_t n_before;
-    bool ran;                    /* false: an earlier stage failed, or there was nothing to run */
-    bool cached;                 /* the compiled program was taken from the store             */
-    const char *policy;          /* NULL: nothing ran */
-    struct network network;      /* what could be reached */
+    bool ran;               /* false: an earlier stage failed, or there was nothing to run */
+    bool cached;            /* the compiled program was taken from the store             */
+    const char *policy;     /* NULL: nothing ran */
+    struct network network; /* what could be reached */
     struct denials denials;
     struct diagnosis *diagnosis; /* NULL: none */
     struct sbr_report report;    /* filled when the result is complete               */

@@ -121,18 +121,6 @@ static void put_namespaces(struct jsonw *j, const struct plan *plan)
     jsonw_close(j, ']');
 }
 
-static void put_network(struct jsonw *j, const struct plan *plan)
-{
-    jsonw_open(j, "network", '{');
-    jsonw_text(j, "mode", network_mode_name(plan->network));
-    jsonw_open(j, "allow_hosts", '[');
-    for (size_t i = 0; i < plan->egress.n_rules; i++)
-        jsonw_text(j, NULL, plan->egress.rules[i].text);
-    jsonw_close(j, ']');
-    jsonw_bool(j, "allow_dns", plan->egress.allow_dns);
-    jsonw_close(j, '}');
-}
-
 char *plan_to_json(const struct plan *plan)
 {
     struct jsonw j;
@@ -146,7 +134,7 @@ char *plan_to_json(const struct plan *plan)
     jsonw_bool(&j, "supervise", plan->supervise);
     jsonw_number(&j, "scratch_bytes", plan->scratch_bytes);
     jsonw_number(&j, "scratch_inodes", plan->scratch_inodes);
-    put_network(&j, plan);
+    network_put_json(&j, "network", &plan->egress);
     put_ops(&j, plan);
     put_rlimits(&j, plan);
     put_landlock(&j, plan);

@@ -281,6 +281,7 @@ def test_explain_reads_a_result(folder):
     (folder / "r.json").write_bytes(done.stdout)
     assert explained(b"", folder / "r.json") == text
     assert explained(done.stdout, "-") == text
+    assert explained(done.stdout, "/dev/stdin") == text  # as <(...) of a shell hands it in
 
 
 def test_explain_as_json_has_the_same_facts():

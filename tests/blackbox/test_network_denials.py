@@ -3,6 +3,7 @@ import shlex
 
 import pytest
 
+import support
 from network_cases import HOST4, HOST6, WEB4, WEB6, action, is_served, listed
 from network_lab import METADATA
 
@@ -44,9 +45,9 @@ REFUSALS = [
 
 
 @pytest.mark.parametrize("attempt, options, kind, target", REFUSALS)
-def test_a_refusal_is_told_and_its_remedy_works(lab, attempt, options, kind, target, caller):
+def test_a_refusal_is_told_and_its_remedy_works(lab, attempt, options, kind, target):
     """The remedy is typed as it stands.  A name that leads to a special address needs two."""
-    options, rounds = list(options), 0
+    options, rounds, caller = list(options), 0, support.available_callers()[-1]
     outcomes, result = lab.probe([action(attempt)], *options, caller=caller)
     first = result["denials"][0]
     assert (first["kind"], first["target"]) == (kind, target), result["denials"]

@@ -32,12 +32,11 @@ ATTACKS = [
            also=("user-namespace",), errors=("EAFNOSUPPORT",)),
     Attack("a raw internet socket", ("socket", AF_INET, SOCK_RAW, 1), ("seccomp", "identity"),
            also=("user-namespace",), errors=("EAFNOSUPPORT",)),
-    Attack("an internet socket", ("socket", AF_INET, SOCK_STREAM, 0), ("seccomp",),
-           errors=("EAFNOSUPPORT",)),
-    Attack("an internet socket with junk in the upper half of the family",
-           ("socket", AF_INET, SOCK_STREAM, 0, "junk"), ("seccomp",), errors=("EAFNOSUPPORT",)),
-    Attack("an internet socket of version 6", ("socket", AF_INET6, SOCK_DGRAM, 0), ("seccomp",),
-           errors=("EAFNOSUPPORT",)),
+    Attack("a raw internet socket with junk in the upper half of the family",
+           ("socket", AF_INET, SOCK_RAW, 1, "junk"), ("seccomp", "identity"),
+           also=("user-namespace",), errors=("EAFNOSUPPORT",)),
+    Attack("a raw internet socket of version 6", ("socket", AF_INET6, SOCK_RAW, 58),
+           ("seccomp", "identity"), also=("user-namespace",), errors=("EAFNOSUPPORT",)),
     Attack("a socket to the hypervisor", ("socket", AF_VSOCK, SOCK_STREAM, 0), ("seccomp",),
            errors=("EAFNOSUPPORT",)),
     Attack("netlink for kernel events", ("socket", AF_NETLINK, SOCK_RAW, NETLINK_KOBJECT_UEVENT),
@@ -72,11 +71,20 @@ def socket_families_of_this_kernel(scene):
 
 
 @callers
-@pytest.mark.parametrize("family", [n for n in range(64) if n not in (1, AF_NETLINK)])
+@pytest.mark.parametrize("family", [n for n in range(64)
+                                    if n not in (1, AF_INET, AF_INET6, AF_NETLINK)])
 def test_a_socket_family_does_not_exist_inside(scene, family, caller):
     """All of them: also those that this kernel lacks and the next has."""
     answer = run_attack(scene, "socket", family, SOCK_DGRAM, 0, caller=caller)
     assert answer.error == "EAFNOSUPPORT", answer
+
+
+@callers
+@pytest.mark.parametrize("family", [AF_INET, AF_INET6])
+def test_plain_internet_sockets_can_be_made(scene, family, caller):
+    """They lead nowhere: see test_network and test_notices."""
+    for kind, protocol in ((SOCK_STREAM, 0), (SOCK_DGRAM, 17)):
+        assert run_attack(scene, "socket", family, kind, protocol, caller=caller).got
 
 
 @callers

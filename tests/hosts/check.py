@@ -35,6 +35,7 @@ SILENCE_S = 300
 SUITES = {
     "host": [HERE / "suite/test_host.py"],
     "limits": [HERE / "suite/test_limits.py"],
+    "network": [HERE / "suite/test_network.py"],
     "blackbox": [TESTS / "blackbox", f"--ignore-glob={TESTS}/blackbox/test_process_tier*"],
     "escape": [TESTS / "escape", f"--ignore-glob={TESTS}/escape/test_process_tier*"],
     # The tier without namespaces has its own: most of the others have no premise there.
@@ -43,7 +44,8 @@ SUITES = {
     "systemd": [HERE / "suite/test_systemd.py"],
     "remedies": [HERE / "suite/test_remedies.py"],  # last: it changes the host
 }
-QUICK = ("host", "limits", "blackbox", "escape")
+QUICK = ("host", "limits", "network", "blackbox", "escape")
+TOGETHER = ("host", "limits", "network")
 QUICK_WITHOUT = ["--ignore-glob=*/test_filter_table.py"]  # the same on every x86_64, and slow
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
           "--rootdir", str(REPO)]
@@ -176,9 +178,10 @@ def calls(names):
     unknown = set(names) - set(SUITES)
     if unknown:
         raise Failed(f"there is no suite {', '.join(sorted(unknown))}; there is {', '.join(SUITES)}")
-    if tuple(names[:2]) == ("host", "limits"):
-        yield "host", SUITES["host"] + SUITES["limits"]
-        names = names[2:]
+    first = [name for name in names if name in TOGETHER]
+    if first:
+        yield first[0], [path for name in first for path in SUITES[name]]
+    names = [name for name in names if name not in TOGETHER]
     yield from ((name, SUITES[name]) for name in names)
 
 

@@ -9,6 +9,7 @@ from paths import MACHINES, REPO
 NETFILTER = ("nf_tables", "nft_tproxy", "nft_socket", "nft_ct", "nft_nat", "nft_masq", "nft_redir",
              "nft_chain_nat", "nft_fib_inet", "nft_reject_inet", "nft_log", "nft_limit")
 TIERS = ("container", "reduced", "process")
+WAYS = ("tproxy", "redirect", "ports")
 MEMORY_MIB = 2560
 DEADLINE_S = 1800
 
@@ -22,6 +23,8 @@ class Expected:
     remedies: str = ""  # the tier that the printed remedies promise; empty where there are none
     reboot: str = ""  # the tier after a boot with the arguments that doctor names
     user: str = ""  # who runs the tests, where that is not the host's user
+    network: tuple = ("tproxy",)  # how connections leave a sandbox; then those that a test build is tried with
+    ipv6: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,6 +83,8 @@ def load(name):
     expect = Expected(**_only(Expected, words.pop("expect"), name))
     if expect.tier not in TIERS:
         raise Failed(f"{name}: there is no tier '{expect.tier}'")
+    if not set(expect.network) <= set(WAYS):
+        raise Failed(f"{name}: the network's ways are {', '.join(WAYS)}")
     words["user"] = str(words.get("user", "root"))
     expect = dataclasses.replace(expect, user=str(expect.user or words["user"]))
     return Host(name=name, expect=expect, **words)

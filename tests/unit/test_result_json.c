@@ -292,10 +292,31 @@ static void an_error_with_bytes_that_are_no_text_is_still_told(void **state)
     json_decref(root);
 }
 
+static void a_stage_before_has_denials_of_its_own(void **state)
+{
+    sbr_result result = sample(), compile = sample();
+    json_t *root, *stages;
+
+    (void)state;
+    compile.stage = "compile";
+    result.before[result.n_before++] = &compile;
+    denials_note(&compile.denials, DENIAL_MEMORY, "limits: memory 4m", "", "memory");
+    denials_note(&result.denials, DENIAL_FILE, "stderr: x", "", "/x");
+    root = parsed(result_to_json(&result));
+    stages = json_object_get(root, "stages");
+    assert_int_equal(json_array_size(json_object_get(json_array_get(stages, 0), "denials")), 1);
+    assert_null(json_object_get(json_array_get(stages, 1), "denials"));
+    assert_int_equal(json_array_size(json_object_get(root, "denials")), 1);
+    json_decref(root);
+    denials_done(&compile.denials);
+    denials_done(&result.denials);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_fields_are_these_and_no_others),
+        cmocka_unit_test(a_stage_before_has_denials_of_its_own),
         cmocka_unit_test(values_are_those_of_the_result),
         cmocka_unit_test(every_limit_is_there_and_an_unset_one_is_null),
         cmocka_unit_test(processors_are_printed_as_they_were_asked_for),

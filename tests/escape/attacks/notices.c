@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -125,8 +126,9 @@ static int ask_forever(int argc, char **argv)
     (void)argv;
     printf("asking\n");
     fflush(stdout);
-    for (;;)
-        (void)refused_mounts(1000);
+    while (refused_mounts(1000) == 1000)
+        continue;
+    return got("another answer");
 }
 
 /* The listener of the filter that we live under: from whoever might hold it, or one of our own. */
@@ -166,8 +168,8 @@ static int under_listener(int argc, char **argv)
                       &program);
     if (fd < 0 || fcntl(fd, F_SETFD, 0) < 0)
         return not("listener");
-    execv(argv[0], argv);
-    return not("execv");
+    execvp(argv[0], argv);
+    return not("execvp");
 }
 
 const struct attack notice_attacks[] = {

@@ -1,0 +1,235 @@
+"""An installer reaches the registries that its client is configured for, and nothing else.
+
+The registry is one of our own on loopback.  Its package is built while it is installed, by code that it brings, and that
+code tries what else there is.
+"""
+import contextlib
+import http.server
+import io
+import json
+import os
+import tarfile
+import threading
+
+import pytest
+
+import support
+
+BACKEND = '''
+import json, socket, zipfile
+
+def attempt(call):
+    try:
+        return [True, str(call())]
+    except OSError as problem:
+        return [False, str(problem)]
+
+def ask(host, port):
+    """A connection to our side is no proof: somebody has to answer."""
+    with socket.create_connection((host, port), timeout=20) as connection:
+        connection.sendall(b"GET /nothing HTTP/1.0\\r\\n\\r\\n")
+        answer = connection.recv(9)
+        if not answer:
+            raise OSError("nobody there")
+        return answer
+
+def build_wheel(directory, config_settings=None, metadata_directory=None):
+    with open("targets.json") as file:
+        targets = json.load(file)
+    found = {f"{host}:{port}": attempt(lambda: ask(host, port)) for host, port in targets}
+    for name in ("tcp", "tcp6", "udp", "unix", "dev", "route"):
+        with open(f"/proc/net/{name}") as file:
+            found[name] = file.read()
+    with zipfile.ZipFile(f"{directory}/curious-1.0-py3-none-any.whl", "w") as wheel:
+        wheel.writestr("curious.py", f"FOUND = {found!r}")
+        wheel.writestr("curious-1.0.dist-info/METADATA", "Metadata-Version: 2.1\\nName: curious\\nVersion: 1.0\\n")
+        wheel.writestr("curious-1.0.dist-info/WHEEL",
+                       "Wheel-Version: 1.0\\nGenerator: x\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+        wheel.writestr("curious-1.0.dist-info/RECORD", "")
+    return "curious-1.0-py3-none-any.whl"
+'''
+PROJECT = '[build-system]\nrequires = []\nbuild-backend = "backend"\nbackend-path = ["."]\n' \
+          '[project]\nname = "curious"\nversion = "1.0"\n'
+SHOW = "import curious, json; print(json.dumps(curious.FOUND))"
+
+
+def source_package(targets):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in {"backend.py": BACKEND, "pyproject.toml": PROJECT, "PKG-INFO":
+                           "Metadata-Version: 2.1\nName: curious\nVersion: 1.0\n",
+                           "targets.json": json.dumps(targets)}.items():
+            entry = tarfile.TarInfo(f"curious-1.0/{name}")
+            entry.size = len(text.encode())
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+class Registry(http.server.ThreadingHTTPServer):
+    """A package index with one package, or none."""
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.asked = []
+        self.package = b""
+
+    @property
+    def port(self):
+        return self.server_address[1]
+
+    @property
+    def url(self):
+        return f"http://localhost:{self.port}/simple"
+
+
+class Answer(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.server.asked.append(self.path)
+        pages = {"/simple/curious/": b'<a href="/curious-1.0.tar.gz">curious-1.0.tar.gz</a>',
+                 "/curious-1.0.tar.gz": self.server.package}
+        body = pages.get(self.path, b"")
+        self.send_response(200 if body else 404)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *args):
+        pass
+
+
+@contextlib.contextmanager
+def serving():
+    server = Registry()
+    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture
+def registry():
+    with serving() as server:
+        yield server
+
+
+@pytest.fixture
+def other():
+    """Something else on the host's loopback that has the package too."""
+    with serving() as server:
+        server.package = source_package([])
+        yield server
+
+
+@pytest.fixture
+def install(caller, folder):
+    """Runs a program of Python with a store of its own, so that everything is installed anew."""
+    cache = folder / "cache"
+    cache.mkdir()
+    home = folder / "home"
+    home.mkdir()
+    cache.chmod(0o700)
+    if caller == support.Callers.USER and os.geteuid() == 0:
+        os.chown(cache, support.ORDINARY_UID, support.ORDINARY_UID)
+
+    def run(*options, env=None, code=SHOW):
+        settings = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(home), **(env or {})}
+        return support.result_of("run", *options, "--lang", "python", "--code", code, caller=caller,
+                                 env=settings, timeout=120)
+
+    run.home = home
+    return run
+
+
+def denied(result):
+    return {(denial["kind"], denial["target"]) for denial in result["denials"]}
+
+
+def stage(result, name="dependencies"):
+    return next(stage for stage in result["stages"] if stage["name"] == name)
+
+
+def test_code_of_a_package_reaches_its_registry_and_nothing_else(install, registry, other):
+    registry.package = source_package([
+        ["127.0.0.1", registry.port], ["localhost", registry.port], ["127.0.0.1", other.port], ["::1", registry.port],
+        ["localhost", other.port], ["127.0.0.2", registry.port], ["93.184.216.34", 80], ["169.254.169.254", 80],
+        ["elsewhere.example", 443], ["pypi.org", 443]])
+    result = install("--dep", "curious", env={"PIP_INDEX_URL": registry.url})
+    assert result["outcome"] == "exited" and result["exit_code"] == 0, result
+    found = json.loads(result["stdout"])
+    for host in ("127.0.0.1", "localhost"):
+        assert found[f"{host}:{registry.port}"][0], found
+    for target in (f"127.0.0.1:{other.port}", f"localhost:{other.port}", f"127.0.0.2:{registry.port}",
+                   "93.184.216.34:80", "169.254.169.254:80", "elsewhere.example:443", "pypi.org:443"):
+        assert not found[target][0], target
+    assert not other.asked
+    refused = denied(stage(result))
+    for one in (("connect", "93.184.216.34:80"), ("connect", "169.254.169.254:80"), ("name", "elsewhere.example"),
+                ("name", "pypi.org")):
+        assert one in refused, stage(result)["denials"]
+
+
+def test_nothing_of_the_hosts_network_is_seen_by_code_of_a_package(install, registry, other):
+    registry.package = source_package([])
+    found = json.loads(install("--dep", "curious", env={"PIP_INDEX_URL": registry.url})["stdout"])
+    assert f":{other.port:04X} " not in found["tcp"] + found["tcp6"]
+    assert [line.split(":")[0].strip() for line in found["dev"].splitlines()[2:]] == ["lo"]
+    assert "@" not in found["unix"] and "/run/" not in found["unix"]
+    assert all("lo" in line.split()[0] for line in found["route"].splitlines()[1:])
+
+
+@pytest.mark.parametrize("words", ["--index-url", "--extra-index-url", "--find-links"])
+def test_a_list_of_the_project_opens_nothing(install, registry, other, folder, words):
+    registry.package = b""  # the page is there, and the file is not
+    wanted = folder / "requirements.txt"
+    wanted.write_text(f"{words} http://127.0.0.1:{other.port}/simple\ncurious==1.0\n")
+    result = install("--file", wanted, env={"PIP_INDEX_URL": registry.url}, code="import curious")
+    assert result["outcome"] == "compile_failed", result["outcome"]
+    assert not other.asked
+
+
+def test_an_address_in_a_list_of_the_project_is_named_when_it_is_refused(install, registry, folder):
+    wanted = folder / "requirements.txt"
+    wanted.write_text("--index-url https://elsewhere.example/simple\ncurious==1.0\n")
+    result = install("--file", wanted, env={"PIP_INDEX_URL": registry.url}, code="import curious")
+    assert result["outcome"] == "compile_failed"
+    assert ("name", "elsewhere.example") in denied(result), result["denials"]
+    remedy = next(d["remedy"] for d in result["denials"] if d["target"] == "elsewhere.example")
+    assert "SANDBOX_RUN_REGISTRIES=elsewhere.example" in remedy and "--allow-host" not in remedy
+    assert stage(result)["metrics"]["wall_ms"] < 30000, "a refusal is no reason to wait"
+
+
+def test_what_the_operator_adds_is_reached(install, registry, other):
+    registry.package = source_package([["127.0.0.1", other.port]])
+    env = {"PIP_INDEX_URL": registry.url, "SANDBOX_RUN_REGISTRIES": f"127.0.0.1:{other.port}"}
+    found = json.loads(install("--dep", "curious", env=env)["stdout"])
+    assert found[f"127.0.0.1:{other.port}"][0], found
+
+
+def test_a_file_of_the_client_counts_as_well(install, registry):
+    registry.package = source_package([])
+    place = install.home / ".config" / "pip"
+    place.mkdir(parents=True)
+    (place / "pip.conf").write_text(f"# https://old.example/\n[global]\nindex-url = {registry.url}\n")
+    result = install("--dep", "curious")
+    assert result["exit_code"] == 0, result
+    assert "/curious-1.0.tar.gz" in registry.asked
+
+
+def test_options_for_the_program_open_nothing_for_its_installer(install, registry, other):
+    registry.package = source_package([["127.0.0.1", other.port]])
+    result = install("--dep", "curious", "--network", "allow", "--allow-host", f"127.0.0.1:{other.port}",
+                     env={"PIP_INDEX_URL": registry.url})
+    assert not json.loads(result["stdout"])[f"127.0.0.1:{other.port}"][0]
+
+
+def test_registries_open_nothing_for_the_program(install, registry):
+    registry.package = source_package([])
+    code = f"import curious, socket\nsocket.create_connection(('127.0.0.1', {registry.port}))"
+    result = install("--dep", "curious", env={"PIP_INDEX_URL": registry.url}, code=code)
+    assert result["exit_code"] == 1 and "socket.create_connection" in result["stderr"], result["stderr"]
