@@ -39,6 +39,10 @@ TABLE = {
     "rebind.example.org": {"A": [[WEB4], ["10.7.0.5"]]},
     "rebind-late.example.org": {"A": [["10.7.0.5"], [WEB4]]},
     "many.example.org": {"A": [f"8.8.5.{n}" for n in range(1, 40)] + [WEB4]},
+    "half-dead.example.org": {"A": ["8.8.5.1", WEB4]},
+    "old-dead.example.org": {"A": ["8.8.5.1"], "AAAA": [WEB6]},
+    "new-dead.example.org": {"A": [WEB4], "AAAA": ["2606:2800:220:2::5"]},
+    "half-closed.example.org": {"A": ["8.8.6.1", WEB4]},
     "broken.example.org": SERVFAIL,
     "silent.example.org": None,
 }

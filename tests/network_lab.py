@@ -148,7 +148,8 @@ class Lab:
         self.host.ip(
             "link set lo up", f"address add {HOST4}/24 dev cable",
             f"address add {HOST6}/64 dev cable nodad", "link set cable up",
-            f"route add default via {WEB4}", f"route add ::/0 via {WEB6}")
+            f"route add default via {WEB4}", f"route add ::/0 via {WEB6}",
+            "route add unreachable 8.8.6.0/24")
 
     def end(self):
         for holder in self.holders:
@@ -222,5 +223,5 @@ def lab(network):
 
 
 PORTS = {name: getattr(network_world, name) for name in (
-    "HTTP", "HTTPS", "DNS", "ECHO", "SINK", "SOURCE", "RESET", "SLOW", "GREETER", "SHORT",
+    "HTTP", "HTTPS", "DNS", "ECHO", "SINK", "SOURCE", "RESET", "SLOW", "GREETER", "SHORT", "STALL",
     "HOST_PORT", "HOST_PORT2")}

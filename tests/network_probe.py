@@ -370,6 +370,38 @@ def descriptors():
     return sorted(int(name) for name in os.listdir("/proc/self/fd"))
 
 
+def abort(host, port, count):
+    """Sends, and breaks off."""
+    with socket.create_connection((host, port), PATIENCE) as connection:
+        connection.sendall(b"x" * count)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    return "broke off"
+
+
+def udp_parallel(host, port, count):
+    """Many sockets to one place: each gets its own answers."""
+    socks = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(count)]
+    try:
+        for number, sock in enumerate(socks):
+            sock.settimeout(PATIENCE)
+            sock.connect((host, port))
+            sock.send(str(number).encode())
+        return sum(sock.recv(CHUNK) == str(number).encode() for number, sock in enumerate(socks))
+    finally:
+        for sock in socks:
+            sock.close()
+
+
+def udp_segments(host, port, size, count):
+    """One call, many datagrams."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
+        sock.settimeout(PATIENCE)
+        sock.setsockopt(socket.IPPROTO_UDP, 103, size)  # UDP_SEGMENT
+        sock.connect((host, port))
+        sock.send(b"x" * size * count)
+        return [len(sock.recv(CHUNK)) for _ in range(count)]
+
+
 def interfaces():
     return sorted(name for _, name in socket.if_nameindex())
 

@@ -22,7 +22,7 @@ import urllib.parse
 import network_dns
 
 HTTP, HTTPS, DNS, ECHO, SINK, SOURCE = 80, 443, 53, 7, 9, 19
-RESET, SLOW, GREETER, SHORT = 6001, 6002, 6003, 6004
+RESET, SLOW, GREETER, SHORT, STALL = 6001, 6002, 6003, 6004, 6005
 HOST_PORT, HOST_PORT2 = 8080, 8081
 SECRET = b"the host's own\n"
 ABSTRACT = "sandbox-run-lab"
@@ -156,6 +156,13 @@ async def short(reader, writer):
     writer.close()
 
 
+async def stall(reader, writer):
+    """Accepts, and then neither reads nor writes."""
+    writer.transport.pause_reading()
+    await asyncio.Event().wait()
+    del reader
+
+
 async def secret(reader, writer):
     LOG.append(["secret"])
     writer.write(SECRET)
@@ -170,7 +177,8 @@ def logged(serve, port):
                    else ["unix"])
         try:
             await serve(reader, writer)
-        except (ConnectionError, ValueError):
+        except (ConnectionError, ValueError) as problem:
+            LOG.append(["broke", port, type(problem).__name__])
             writer.close()
 
     return handle
@@ -240,7 +248,7 @@ async def be_world(directory):
     await listen_tcp(http, HTTP)
     await listen_tcp(http, HTTPS, ssl=context)
     for port, serve in ((DNS, dns), (ECHO, echo), (SINK, sink), (SOURCE, source), (RESET, reset),
-                        (SLOW, slow), (GREETER, greeter), (SHORT, short)):
+                        (SLOW, slow), (GREETER, greeter), (SHORT, short), (STALL, stall)):
         await listen_tcp(serve, port)
     listen_udp(DNS, lambda data: zone.answer(data, "udp"))
     listen_udp(ECHO, lambda data: data)

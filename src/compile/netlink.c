@@ -232,7 +232,8 @@ static void pass_marked(struct script *s)
 /* What goes to this network stays inside. */
 static void pass_network(struct script *s, int family, const char *text, unsigned int prefix)
 {
-    uint8_t protocol = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6, bytes[16], mask[16] = { 0 }, none[16] = { 0 };
+    uint8_t protocol = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6, bytes[16], mask[16] = { 0 },
+            none[16] = { 0 };
     uint32_t len = family == AF_INET ? 4 : 16;
     struct nftnl_rule *rule = new_rule();
     struct nftnl_expr *expr;
@@ -358,8 +359,8 @@ int command_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *
     }
     fputs("\nconst struct netlink_messages netlink_scripts[N_NETLINK_SCRIPTS] = {\n", out);
     for (size_t i = 0; i < ARRAY_LEN(scripts); i++)
-        fprintf(out, "    [%s] = { %s, %u, script_%zu, sizeof(script_%zu) },\n", scripts[i].name, scripts[i].family,
-                made[i].last, i, i);
+        fprintf(out, "    [%s] = { %s, %u, script_%zu, sizeof(script_%zu) },\n", scripts[i].name,
+                scripts[i].family, made[i].last, i, i);
     fputs("};\n", out);
     return 0;
 }

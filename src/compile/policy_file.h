@@ -75,7 +75,7 @@ struct policy_file {
     char *about;
     char *extends; /* the policy that answers for all calls that this one does not name; or NULL */
     enum policy_proc proc;
-    bool internal; /* ours alone: no request can name it */
+    bool internal;                 /* ours alone: no request can name it */
     struct policy_network network; /* of this file alone: `extends` is about calls */
     struct policy_calls syscalls;
 };

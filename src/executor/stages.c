@@ -349,7 +349,8 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
         options.started_us = clock_now_us();
     options.loop = &job->loop;
     /* What the program says of its own failure is looked at when it has failed. */
-    options.keep_tail = now->stage == STAGE_RUN || (job->language && job->language->diagnosis.n_errors);
+    options.keep_tail =
+        now->stage == STAGE_RUN || (job->language && job->language->diagnosis.n_errors);
     if (open_staging(job, err) < 0 || start_anyhow(job, err) < 0)
         return err->code;
     log_debug("sandbox", "set-up goes on inside");

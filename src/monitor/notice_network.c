@@ -4,18 +4,17 @@
  * Names: the resolver that /etc/resolv.conf names does not exist.  A C library that connects to it is told that it
  * did, because the question comes only then; the question is noted and fails at once.  Whoever else connects to it is
  * told the truth: their message would otherwise be about a socket without a destination. */
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <errno.h>
 #include <linux/sched.h>
+#include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 
-#include "base/log.h"
-#include "base/text.h"
 #include "job/address.h"
 #include "job/hostname.h"
 #include "job/inside_network.h"
@@ -153,14 +152,16 @@ static bool is_resolver(const struct place_wanted *place)
            address_equal(&place->address, &resolver);
 }
 
-/* True for a line of /proc/PID/maps that holds `at` and is of a C library. */
+/* True for a line of /proc/PID/maps ("FROM-TO rights ... PATH") that holds `at` and is of a C library. */
 static bool is_library_at(const char *line, uint64_t at)
 {
-    unsigned long long from, to;
     const char *base = strrchr(line, '/');
+    char *end;
+    uint64_t from = strtoull(line, &end, 16);
 
-    return sscanf(line, "%llx-%llx", &from, &to) == 2 && at >= from && at < to && base &&
-           (!strncmp(base, "/libc.so", 8) || !strncmp(base, "/libc-2", 7));
+    if (!base || *end != '-' || at < from || at >= strtoull(end + 1, NULL, 16))
+        return false;
+    return !strncmp(base, "/libc.so", 8) || !strncmp(base, "/libc-2", 7);
 }
 
 static bool asks_by_library(const struct seccomp_notif *notif)

@@ -65,15 +65,25 @@ static bool has_at(struct line line, size_t at, const char *lower_text)
     return true;
 }
 
+static const struct phrase *phrase_at(struct line line, size_t at)
+{
+    char first = lower(line.text[at]);
+
+    for (size_t i = 0; i < ARRAY_LEN(phrases); i++)
+        if (phrases[i].text[0] == first && has_at(line, at, phrases[i].text))
+            return &phrases[i];
+    return NULL;
+}
+
 static const struct phrase *find_phrase(struct line line, size_t *ret_at)
 {
-    for (size_t at = 0; at < line.len; at++)
-        for (size_t i = 0; i < ARRAY_LEN(phrases); i++)
-            if (has_at(line, at, phrases[i].text)) {
-                *ret_at = at;
-                return &phrases[i];
-            }
-    return NULL;
+    const struct phrase *found = NULL;
+
+    for (size_t at = 0; at < line.len && !found; at++) {
+        found = phrase_at(line, at);
+        *ret_at = at;
+    }
+    return found;
 }
 
 /* Where the path that begins at `at` ends: at its closing quote or bracket, or before what tools put behind one. */

@@ -7,9 +7,9 @@
 #include "plan/root.h"
 
 /* Where netfilter cannot be had and a rule names no port, these are the ports that lead outside. */
-static const uint16_t common_ports[] = { 21,   22,   25,   80,   110,  143,  443,  465,  587,  853,  993,  995,
-                                         1433, 3306, 5000, 5432, 5672, 6379, 8000, 8080, 8443, 9000, 9092, 9200,
-                                         27017 };
+static const uint16_t common_ports[] = { 21,   22,   25,   80,   110,  143,  443,  465,  587,
+                                         853,  993,  995,  1433, 3306, 5000, 5432, 5672, 6379,
+                                         8000, 8080, 8443, 9000, 9092, 9200, 27017 };
 
 /* clang-format off */
 static const struct plan_op switch_op = {
@@ -85,7 +85,8 @@ static void list_ports(struct plan *plan)
     }
     for (size_t i = 0; any && i < ARRAY_LEN(common_ports); i++)
         add_port(plan, common_ports[i]);
-    plan->n_forward_ports = network_loopback_ports(&plan->egress, plan->forward_ports, PLAN_MAX_FORWARDS);
+    plan->n_forward_ports =
+        network_loopback_ports(&plan->egress, plan->forward_ports, PLAN_MAX_FORWARDS);
 }
 
 /* The policy of ordinary programs has twins that may use the network; one of another name has its own say. */
@@ -98,7 +99,8 @@ static int choose_policy(struct plan *plan, const struct plan_input *in, sbr_err
         plan->policy = policy_find(plan->network == NETWORK_LOCALHOST ? "localhost" : "network");
     else
         return err_set(err, SBR_E_INVALID, "plan",
-                       "policy '%s' leaves the program no network, so --network %s cannot be had with it; leave one "
+                       "policy '%s' leaves the program no network, so --network %s cannot be had "
+                       "with it; leave one "
                        "of them out",
                        in->policy->name, network_mode_name(plan->network));
     return 0;
@@ -113,7 +115,8 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
     plan->network = plan->egress.mode;
     if (plan->network != NETWORK_NONE && !in->features->user_namespaces)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
-                       "without namespaces there is no network that could be limited, so --network %s is refused; "
+                       "without namespaces there is no network that could be limited, so --network "
+                       "%s is refused; "
                        "`sandbox-run doctor` says how to get them",
                        network_mode_name(plan->network));
     if (choose_policy(plan, in, err) < 0)
@@ -127,7 +130,8 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
 
 int plan_network_root(struct plan *plan, sbr_error *err)
 {
-    if (plan_add_op(plan, switch_op, err) < 0 || plan_add_op(plan, resolver_ops[has_way_out(plan)], err) < 0)
+    if (plan_add_op(plan, switch_op, err) < 0 ||
+        plan_add_op(plan, resolver_ops[has_way_out(plan)], err) < 0)
         return err->code;
     for (size_t i = 0; has_way_out(plan) && i < ARRAY_LEN(certificate_ops); i++)
         if (plan_add_op(plan, certificate_ops[i], err) < 0)

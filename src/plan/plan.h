@@ -112,7 +112,7 @@ struct plan {
     size_t n_forward_ports;
     uint16_t ports[PLAN_MAX_PORTS];
     size_t n_ports;
-    bool report; /* refused system calls and connections are told to the supervisor */
+    bool report;    /* refused system calls and connections are told to the supervisor */
     bool supervise; /* what no cgroup limits, init itself watches */
     uint64_t memory_bytes, cpu_ms, max_processes;
     /* Only a build with test hooks obeys these: a step to leave out, so that an attack can be shown

@@ -37,7 +37,7 @@ struct policy {
     const char *name;
     const char *about;
     enum policy_proc proc;
-    bool internal;               /* ours alone: no request can name it */
+    bool internal;                   /* ours alone: no request can name it */
     struct policy_filter filter;     /* for the architecture that this build is for */
     const struct policy_rule *rules; /* by number */
     size_t n_rules;

@@ -161,9 +161,8 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];
     if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
-        plan_network_root(plan, err) < 0 ||
-        add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_proc(plan, in, err) < 0 ||
-        add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
+        plan_network_root(plan, err) < 0 || add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 ||
+        plan_proc(plan, in, err) < 0 || add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
         return err->code;
     if (in->test_writable && plan_test_tree(plan, in->test_writable, err) < 0)
         return err->code;

@@ -27,8 +27,9 @@ struct config_file {
 struct stage_config {
     struct config_file *files;
     size_t n_files;
-    struct words env;       /* NAME=VALUE */
-    struct network network; /* the registries that the clients are configured for, and nothing else */
+    struct words env; /* NAME=VALUE */
+    struct network
+        network; /* the registries that the clients are configured for, and nothing else */
 };
 
 struct plan;

@@ -17,7 +17,8 @@ void egress_reset(struct egress *egress);
 
 /* Starts it when the plan has a way out.  *ret_link is what init is given, -1 when there is none; the caller closes
  * it.  On failure egress_stop and egress_done are still to be called. */
-int egress_start(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err) must_check;
+int egress_start(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
+    must_check;
 /* Lets it pass on what the program has sent already, for a moment, and ends it. */
 void egress_stop(struct egress *egress);
 void egress_done(struct egress *egress);

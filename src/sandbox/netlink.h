@@ -15,7 +15,7 @@ enum netlink_script {
 };
 
 struct netlink_messages {
-    int family; /* NETLINK_* */
+    int family;        /* NETLINK_* */
     unsigned int last; /* number of the last message that the kernel answers */
     const unsigned char *data;
     size_t len;

@@ -93,7 +93,8 @@ static int open_ways_out(struct inside *in, sbr_error *err)
     int r;
 
     if (netlink_send(NETLINK_ROUTES4) < 0)
-        return err_set_errno(err, "network", "cannot route every address to the sandbox's loopback");
+        return err_set_errno(err, "network",
+                             "cannot route every address to the sandbox's loopback");
     wanted.v6 = netlink_send(NETLINK_ROUTES6) == 0; /* a machine may be without IPv6 */
     wanted.way = choose_way(in->plan);
     in->report->egress_way = wanted.way;

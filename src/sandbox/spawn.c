@@ -164,7 +164,8 @@ int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err)
     sigset_t all, before;
     long pid;
 
-    pthread_once(&images_once[spawn->helper], spawn->helper == HELPER_INIT ? open_init : open_egress);
+    pthread_once(&images_once[spawn->helper],
+                 spawn->helper == HELPER_INIT ? open_init : open_egress);
     image = &images[spawn->helper];
     if (image->fd < 0) {
         errno = image->sys_errno;

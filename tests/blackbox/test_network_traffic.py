@@ -1,7 +1,11 @@
 """What goes through: whole, both ways, to the last byte; counted, and stopped at the limits."""
+import concurrent.futures
 import hashlib
+import json
 import os
 import signal
+import subprocess
+import time
 
 import pytest
 
@@ -86,6 +90,50 @@ def test_datagrams(lab, caller):
         *OPEN, caller=caller)
     assert outcomes == [240000, ["hello", True], ["hello", True], ["hello", True], "x" * 9000, ""]
     assert metrics(result) == [6, 240000 + 15 + 9000, 240000 + 15 + 9000]
+
+
+def test_kinds_of_datagrams(lab, caller):
+    table = [(["udp_parallel", WEB4, 7, 100], 100), (["udp_segments", WEB4, 7, 100, 10], [100] * 10),
+             (["udp", WEB4, 7, "x" * 65507], "x" * 65507)]
+    outcomes, _ = lab.probe([action for action, _ in table], *OPEN, caller=caller)
+    assert outcomes == [expected for _, expected in table]
+
+
+def test_a_program_that_breaks_off_is_not_taken_for_one_that_has_ended(lab, caller):
+    lab.probe([["abort", WEB4, PORTS["SINK"], 1000]], *OPEN, caller=caller)
+    assert wait_until(lambda: lab.log("broke")), lab.log()
+    assert not lab.log("sunk")
+
+
+DEAD = ("half-dead", "old-dead", "new-dead", "half-closed")
+
+
+def test_a_host_of_which_one_address_is_dead_is_reached(lab, caller):
+    outcomes, _ = lab.probe([["http", f"http://{name}.example.org/"] for name in DEAD],
+                            *listed("*.example.org"), caller=caller)
+    assert all(outcome.startswith("web ") for outcome in outcomes), outcomes
+
+
+def test_many_runs_at_once(lab):
+    def one(number):
+        callers = support.available_callers()
+        outcomes, _ = lab.probe([["upload", WEB4, PORTS["SINK"], MIB, number],
+                                 ["download", WEB4, PORTS["SOURCE"], MIB, number]], *OPEN,
+                                caller=callers[number % len(callers)])
+        return outcomes == [digest(number, MIB)] * 2
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(one, range(8)))
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&-", "<&- >&- 2>&-"])
+def test_it_does_not_matter_which_descriptors_the_caller_has(lab, closed, caller):
+    code = f"import socket; socket.create_connection(('{WEB4}', {PORTS['SINK']})).sendall(b'hi')"
+    words = support.command("run", *OPEN, "--lang", "python", "--code", code, caller=caller)
+    subprocess.run([*lab.host.enter(), "sh", "-c", f'"$@" {closed}', "sh", *words], check=True,
+                   timeout=support.DEADLINE, env=support.environment())
+    assert wait_until(lambda: lab.log("sunk"))
+    assert lab.log("sunk")[0][1] == 2
 
 
 def test_what_was_sent_before_the_end_arrives(lab, caller):
@@ -216,6 +264,39 @@ def test_a_program_that_is_over_takes_its_connections_along(lab, caller):
                         caller=caller)
     assert (result["outcome"], result["exit_code"]) == ("exited", 3), result
     assert result["metrics"]["wall_ms"] < 10000
+
+
+STALLS = {
+    "a host that does not answer": ("s.setblocking(False)\ns.connect_ex(('8.8.5.1', 80))\n"),
+    "a host that does not read": (f"s.connect(('{WEB4}', {PORTS['STALL']}))\ns.setblocking(False)\n"),
+}
+
+
+@pytest.mark.parametrize("stall", STALLS)
+def test_a_run_ends_with_its_program_though(lab, stall, caller):
+    """What was sent and cannot be handed over is given up after a while."""
+    code = (f"import os, socket\ns = socket.socket()\n{STALLS[stall]}"
+            "try:\n    while True: s.send(b'x' * 65536)\nexcept OSError: os._exit(3)\n")
+    began = time.monotonic()
+    result = lab.result("run", *OPEN, *listed("8.8.5.0/24"), "--lang", "python", "--code", code,
+                        caller=caller)
+    assert (result["outcome"], result["exit_code"]) == ("exited", 3), result
+    assert time.monotonic() - began < 15
+
+
+def test_a_way_out_that_ends_ends_the_run(lab, caller):
+    """Nothing goes another way instead."""
+    with lab.start("run", "--json", *OPEN, "--lang", "python", "--code", HOLDS,
+                   caller=caller) as process:
+        try:
+            assert wait_until(lambda: lab.log("tcp"))
+            os.kill(next(pid for pid, name in processes_below(process.pid) if "egress" in name),
+                    signal.SIGKILL)
+            out, _ = process.communicate(timeout=support.DEADLINE)
+        finally:
+            process.kill()
+    assert json.loads(out)["error"]["stage"] == "egress"
+    assert process.returncode == 125
 
 
 def test_a_time_limit_ends_a_run_that_waits_for_the_network(lab, caller):

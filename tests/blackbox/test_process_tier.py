@@ -348,3 +348,12 @@ def test_the_library_runs_many_at_a_time(machine, caller, program):  # noqa: F81
                           timeout=support.DEADLINE, check=False,
                           env=machine.environment({"LD_LIBRARY_PATH": str(LIBRARY.parent)}))
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+@pytest.mark.parametrize("options", [("--network", "localhost"), ("--network", "full"),
+                                     ("--allow-host", "example.org")])
+def test_there_is_no_network_to_be_had(machine, options):
+    """Without a network namespace nothing could hold the program to its list."""
+    result = shell(machine, "echo ran", *options)
+    assert result["_status"] == 125 and "network" in result["error"]["message"], result
+    assert shell(machine, "echo ran", "--network", "none")["stdout"] == "ran\n"

@@ -9,6 +9,7 @@ import support
 from harness import NO_ROOT, callers
 from stages import STAGES, Attack, assert_failed, run, run_in_stage, said, stage_of, store  # noqa: F401
 
+OFFLINE = ("prepare", "compile", "check")
 FILES = (*NO_ROOT, "landlock", "identity")
 NETWORK = ("network-namespace", "landlock", "seccomp")
 
@@ -18,9 +19,9 @@ ATTACKS = [
     Attack("see a process of the host", "cat /proc/<victim>/comm",
            ("pid-namespace", *FILES)),
     Attack("connect to a service of the host",
-           "exec 3<>/dev/tcp/127.0.0.1/<port>", NETWORK),
+           "exec 3<>/dev/tcp/127.0.0.1/<port>", NETWORK, stages=OFFLINE),
     Attack("connect to a service of the host by IPv6",
-           "exec 3<>/dev/tcp/::1/<port6>", NETWORK),
+           "exec 3<>/dev/tcp/::1/<port6>", NETWORK, stages=OFFLINE),
     Attack("write to a file of the host", "echo x >> <canary>", FILES),
 ]
 
@@ -264,6 +265,24 @@ def test_an_installer_is_not_the_hosts_neighbour(scene, store):
                   "<victim>", str(scene.victim)).replace("<room>", str(scene.room))
     text = stage_of(run_in_stage(store, "install", f"{{ {script}; }} >&2; exit 1"), "install")["stderr"]
     assert "GOT" not in text and int(text.split()[0]) < 8, text
+
+
+def knock(host, port):
+    """Bash says what came of a connection: our own side may take it, but nobody behind it answers."""
+    return f"( exec 3<>/dev/tcp/{host}/{port} && echo hello >&3 && read -t 5 -r answer <&3; echo \"{host} $? <$answer>\" )"
+
+
+@harness.callers
+def test_a_service_of_the_host_is_closed_to_an_installer_unless_it_is_its_registry(scene, store):
+    places = [("127.0.0.1", scene.port), ("::1", scene.port6), ("localhost", scene.port)]
+    script = "; ".join(knock(host, port) for host, port in places)
+    closed = run_in_stage(store, "install", f"{{ {script}; }} >&2; exit 1", env={"CONFIGURED": "http://127.0.0.1:9/"})
+    text = stage_of(closed, "install")["stderr"]
+    assert not any(f"{host} 0" in text for host, _ in places) and "localhost 1" in text, text
+    script = f"( exec 3<>/dev/tcp/127.0.0.1/{scene.port} && echo OPEN )"
+    opened = run_in_stage(store, "install", f"{{ {script}; }} >&2; exit 1",
+                          env={"CONFIGURED": f"http://127.0.0.1:{scene.port}/"})
+    assert "OPEN" in stage_of(opened, "install")["stderr"], said(opened)[:600]
 
 
 @callers

@@ -8,9 +8,8 @@
 #include "attack.h"
 
 static const struct attack *const tables[] = {
-    file_attacks,   process_attacks, identity_attacks, kernel_attacks,
-    socket_attacks, ipc_attacks,     resource_attacks, neighbour_attacks,
-    notice_attacks,
+    file_attacks, process_attacks,  identity_attacks,  kernel_attacks, socket_attacks,
+    ipc_attacks,  resource_attacks, neighbour_attacks, notice_attacks,
 };
 
 static void say(const char *word, const char *fmt, va_list args)
