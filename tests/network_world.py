@@ -29,6 +29,7 @@ ABSTRACT = "sandbox-run-lab"
 CHUNK = 1 << 16
 
 LOG = []
+NEVER = asyncio.Event()  # kept here: a task that waits for what nobody holds is destroyed
 
 
 def plain(address):
@@ -159,7 +160,7 @@ async def short(reader, writer):
 async def stall(reader, writer):
     """Accepts, and then neither reads nor writes."""
     writer.transport.pause_reading()
-    await asyncio.Event().wait()
+    await NEVER.wait()
     del reader
 
 

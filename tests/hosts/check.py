@@ -50,7 +50,7 @@ QUICK_WITHOUT = ["--ignore-glob=*/test_filter_table.py"]  # the same on every x8
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
           "--rootdir", str(REPO)]
 COMPILED = WORK / "pycache"
-EXAMPLE = json.dumps({"tier": "container", "missing": []})
+EXAMPLE = json.dumps({"tier": "container", "missing": [], "network": ["tproxy"], "ipv6": True})
 HELLO = ["run", "--json", "--allow-degraded", "--lang", "sh", "--code", "echo hello"]
 
 
