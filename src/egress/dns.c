@@ -101,13 +101,10 @@ static void reply_found(struct dns *dns, const struct dns_asker *asker,
     reply_address(dns, asker, q, &inside);
 }
 
-/* The entry keeps what it had when this lookup found nothing: connections by it are under way. */
 static void entry_store(struct name_entry *entry, const struct resolution *resolution)
 {
     unsigned int n = resolution->n_addresses;
 
-    if (n == 0)
-        return;
     if (n > NAME_MAX_ADDRESSES)
         n = NAME_MAX_ADDRESSES;
     memcpy(entry->addresses, resolution->addresses, n * sizeof(entry->addresses[0]));
@@ -130,18 +127,32 @@ static bool take_pending(struct dns_pending *pending, const char *name, struct p
     return false;
 }
 
+static void refuse_for_room(struct dns *dns, const struct dns_asker *asker,
+                            const struct dns_question *q)
+{
+    struct decision full = { .allowed = false };
+
+    snprintf(full.rule, sizeof(full.rule), "limits: names %d", NAMES_MAX);
+    refuse(dns, asker, q, &full);
+}
+
+/* Only a name that leads somewhere takes a place in the table.  One that has a place keeps what it had when this
+ * lookup found nothing: connections by it are under way. */
 static void looked_up(void *context, const struct resolution *resolution)
 {
     struct dns *dns = context;
-    unsigned int number;
-    struct name_entry *entry = names_take(dns->names, resolution->name, &number);
+    unsigned int number = 0;
+    bool found = resolution->n_addresses > 0;
+    struct name_entry *entry = found ? names_take(dns->names, resolution->name, &number) : NULL;
     struct pending_query one;
 
     if (entry)
         entry_store(entry, resolution);
     while (take_pending(dns->pending, resolution->name, &one)) {
-        if (entry && resolution->n_addresses)
+        if (entry)
             reply_found(dns, &one.asker, &one.question, entry, number);
+        else if (found)
+            refuse_for_room(dns, &one.asker, &one.question);
         else
             reply(dns, &one.asker, &one.question, resolution->exists ? DNS_SERVFAIL : DNS_NXDOMAIN);
     }
@@ -180,17 +191,10 @@ static enum dns_rcode wait_for_name(struct dns *dns, const struct dns_asker *ask
 static void answer_address(struct dns *dns, const struct dns_asker *asker,
                            const struct dns_question *q)
 {
-    unsigned int number;
-    struct name_entry *entry = names_take(dns->names, q->name, &number);
+    unsigned int number = 0;
+    const struct name_entry *entry = names_find(dns->names, q->name, &number);
 
-    if (!entry) {
-        struct decision full = { .allowed = false };
-
-        snprintf(full.rule, sizeof(full.rule), "limits: names %d", NAMES_MAX);
-        refuse(dns, asker, q, &full);
-        return;
-    }
-    if (entry->n_addresses && clock_now_us() - entry->resolved_us < FRESH_US)
+    if (entry && clock_now_us() - entry->resolved_us < FRESH_US)
         reply_found(dns, asker, q, entry, number);
     else if (wait_for_name(dns, asker, q) != DNS_NOERROR)
         reply(dns, asker, q, DNS_SERVFAIL);

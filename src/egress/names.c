@@ -23,17 +23,24 @@ void names_done(struct names *names)
     memset(names, 0, sizeof(*names));
 }
 
-struct name_entry *names_take(struct names *names, const char *name, unsigned int *ret_number)
+struct name_entry *names_find(const struct names *names, const char *name, unsigned int *ret_number)
 {
-    size_t len = strlen(name);
-    struct name_entry *entry;
-
     for (unsigned int i = 0; i < names->n; i++) {
         if (!strcmp(names->entries[i]->name, name)) {
             *ret_number = i;
             return names->entries[i];
         }
     }
+    return NULL;
+}
+
+struct name_entry *names_take(struct names *names, const char *name, unsigned int *ret_number)
+{
+    size_t len = strlen(name);
+    struct name_entry *entry = names_find(names, name, ret_number);
+
+    if (entry)
+        return entry;
     /* Never given up, never taken again: the program may keep an address while it runs. */
     if (names->n >= NAMES_MAX || len >= sizeof(entry->name))
         return NULL;

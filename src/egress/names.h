@@ -21,6 +21,9 @@ struct names {
 };
 
 void names_done(struct names *names);
+/* The entry of a name that has one; NULL: it has none. */
+struct name_entry *names_find(const struct names *names, const char *name,
+                              unsigned int *ret_number);
 /* The entry of a name, made when it is new; NULL when there is no room. */
 struct name_entry *names_take(struct names *names, const char *name, unsigned int *ret_number);
 /* The address inside that stands for a name: v4 or v6. */

@@ -384,10 +384,18 @@ static void names_have_a_greatest_number(void **state)
         assert_non_null(names_take(&names, name, &number));
     }
     ask("example.org", DNS_A);
+    found(true, (const char *const[]){ "93.184.216.34" }, 1);
     assert_answered(DNS_REFUSED, 0);
     assert_int_equal(seen.n_refused, 1);
     assert_string_equal(seen.rule, "limits: names 4096");
-    assert_int_equal(outside.n_asked, 0);
+}
+
+static void a_name_that_does_not_exist_takes_no_place(void **state)
+{
+    ask("x.below.test", DNS_A);
+    found(false, NULL, 0);
+    assert_answered(DNS_NXDOMAIN, 0);
+    assert_int_equal(names.n, 0);
 }
 
 static void what_is_no_query_gets_no_answer(void **state)
@@ -424,6 +432,7 @@ int main(void)
         DNS_TEST(only_the_internet_s_class_is_served),
         DNS_TEST(a_query_that_cannot_go_on_fails_at_once),
         DNS_TEST(names_have_a_greatest_number),
+        DNS_TEST(a_name_that_does_not_exist_takes_no_place),
         DNS_TEST(what_is_no_query_gets_no_answer),
     };
 
