@@ -73,9 +73,11 @@ static void add_port(struct plan *plan, uint16_t port)
         plan->ports[plan->n_ports++] = port;
 }
 
-static void list_ports(struct plan *plan)
+static int list_ports(struct plan *plan, sbr_error *err)
 {
     bool any = plan->network == NETWORK_FULL;
+    uint16_t forwards[PLAN_MAX_FORWARDS + 1];
+    size_t n = network_loopback_ports(&plan->egress, forwards, ARRAY_LEN(forwards));
 
     add_port(plan, 53);
     for (size_t i = 0; i < plan->egress.n_rules; i++) {
@@ -85,8 +87,15 @@ static void list_ports(struct plan *plan)
     }
     for (size_t i = 0; any && i < ARRAY_LEN(common_ports); i++)
         add_port(plan, common_ports[i]);
-    plan->n_forward_ports =
-        network_loopback_ports(&plan->egress, plan->forward_ports, PLAN_MAX_FORWARDS);
+    if (n > PLAN_MAX_FORWARDS)
+        return err_set(
+            err, SBR_E_INVALID, "network",
+            "at most %d ports of the host's loopback can be opened; leave some of the rules for "
+            "localhost out",
+            PLAN_MAX_FORWARDS);
+    memcpy(plan->forward_ports, forwards, n * sizeof(*forwards));
+    plan->n_forward_ports = n;
+    return 0;
 }
 
 /* The policy of ordinary programs has twins that may use the network; one of another name has its own say. */
@@ -122,7 +131,8 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (choose_policy(plan, in, err) < 0)
         return err->code;
     if (has_way_out(plan)) {
-        list_ports(plan);
+        if (list_ports(plan, err) < 0)
+            return err->code;
         isolation_add_mechanism(&plan->isolation, "egress");
     }
     return 0;

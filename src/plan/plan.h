@@ -69,8 +69,8 @@ struct plan_rule {
 #define PLAN_MAX_RLIMITS 12
 #define PLAN_MAX_RULES 32
 #define PLAN_MAX_FILTERS 4
-#define PLAN_MAX_FORWARDS 16
-#define PLAN_MAX_PORTS 64
+#define PLAN_MAX_FORWARDS 64
+#define PLAN_MAX_PORTS 128
 
 struct plan {
     /* For the supervisor. */

@@ -13,6 +13,7 @@ from waiting import wait_until
 
 SEED = 20240229
 AT_ONCE = 4
+NETWORKS = ("none", "allow", "none", "localhost", "none", "full")
 OURS = re.compile("sandbox|sbr[._]|cgroup|plan|init")
 
 
@@ -79,7 +80,8 @@ def world():
 def one_run(job):
     """None when it ended as it should, else what went wrong."""
     number, delay, caller = job
-    words = ["exec", "--", "true"] if delay is None else ["exec", "--", "sleep", "1000"]
+    words = ["exec", "--network", NETWORKS[number // 10 % len(NETWORKS)], "--",
+             *(["true"] if delay is None else ["sleep", "1000"])]
     process = subprocess.Popen(support.command(*words, caller=caller), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     if delay is None:
