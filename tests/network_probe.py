@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import random
+import select
 import socket
 import struct
 import sys
@@ -351,6 +352,21 @@ def tcp_flood(host, port, count):
         for sock in kept:
             sock.close()
     return [len(kept), ""]
+
+
+def stuff(host, port, count):
+    """Writes to peers that do not read until nothing is taken any more; how much was."""
+    socks = [socket.create_connection((host, port), PATIENCE) for _ in range(count)]
+    total = 0
+    for sock in socks:
+        sock.setblocking(False)
+    while ready := select.select([], socks, [], 0.5)[1]:
+        for sock in ready:
+            with contextlib.suppress(BlockingIOError):
+                total += sock.send(bytes(CHUNK))
+    for sock in socks:
+        sock.close()
+    return total
 
 
 def dns_flood(domain, count):

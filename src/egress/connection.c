@@ -16,6 +16,7 @@
 
 #define DIAL_US 10000000
 #define ACCEPT_BATCH 32
+#define UNSENT_BYTES (256 << 10)
 #define ORIGINAL_DST                                                                               \
     80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST; their headers do not go with libc's */
 
@@ -69,11 +70,13 @@ void connection_limit_reached(struct egress *egress, enum direction direction, c
     flow_close_all(egress);
 }
 
-static void no_delay(int fd)
+/* Bytes go on at once, and what a slow peer has not taken stays where it is limited, not in our buffers. */
+static void set_up_socket(int fd)
 {
-    static const int one = 1;
+    static const int one = 1, unsent = UNSENT_BYTES;
 
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+    setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 }
 
 /* Either side can go on.  Both directions are tried: an event is told once. */
@@ -105,8 +108,8 @@ static void start_relay(struct connection *c)
     struct egress *egress = c->egress;
 
     c->state = RELAYING;
-    no_delay(c->inside.fd);
-    no_delay(c->outside.fd);
+    set_up_socket(c->inside.fd);
+    set_up_socket(c->outside.fd);
     pump_init(&c->out, DIRECTION_OUT, c->inside.fd, c->outside.fd);
     pump_init(&c->in, DIRECTION_IN, c->outside.fd, c->inside.fd);
     c->inside.ready = c->outside.ready = relay;
@@ -191,6 +194,17 @@ bool connection_all_sent(const struct egress *egress)
         if (c->state != RELAYING || !c->out.done)
             return false;
     return true;
+}
+
+void connection_give_up(struct egress *egress)
+{
+    struct connection *next;
+
+    for (struct connection *c = egress->connections; c; c = next) {
+        next = c->next;
+        if (c->state != RELAYING || !c->out.done)
+            connection_reset(c);
+    }
 }
 
 /* The address that the program asked for. */

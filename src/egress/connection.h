@@ -17,5 +17,7 @@ void connection_tick(struct egress *egress, uint64_t now_us);
 void connection_limit_reached(struct egress *egress, enum direction direction, const char *target);
 /* Everything that the program has sent has been passed on. */
 bool connection_all_sent(const struct egress *egress);
+/* Resets those of which that is not true: the kernel would go on sending for them. */
+void connection_give_up(struct egress *egress);
 
 #endif

@@ -341,5 +341,6 @@ int main(void)
     serve(&egress);
     events_remove(&egress.events, &alive);
     drain(&egress);
+    connection_give_up(&egress);
     egress_exit(0);
 }

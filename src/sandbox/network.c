@@ -67,14 +67,22 @@ static int network_start(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* Without it a server inside could not have the port that it has outside. */
-static void open_low_ports(void)
+/* Settings of the namespace.  A server inside has the port that it has outside.  Buffers of TCP are the kernel's memory,
+ * which version 1 of cgroups does not count: a connection that nobody reads from may not hold megabytes. */
+static void adjust_settings(void)
 {
     static const char *const no_options[] = { NULL };
+    static const struct {
+        const char *name, *value;
+    } settings[] = {
+        { "sys/net/ipv4/ip_unprivileged_port_start", "0" },
+        { "sys/net/ipv4/tcp_wmem", "4096 16384 524288" },
+        { "sys/net/ipv4/tcp_rmem", "4096 131072 1048576" },
+    };
     scoped_fd int proc = mount_new("proc", no_options, 0);
 
-    if (proc >= 0)
-        (void)fd_write_small(proc, "sys/net/ipv4/ip_unprivileged_port_start", "0");
+    for (size_t i = 0; proc >= 0 && i < ARRAY_LEN(settings); i++)
+        (void)fd_write_small(proc, settings[i].name, settings[i].value);
 }
 
 /* How connections come to the listeners: the best that this kernel can do. */
@@ -110,7 +118,7 @@ static int set_up(struct inside *in, sbr_error *err)
         return 0;
     if (netlink_send(NETLINK_LO_UP) < 0)
         return err_set_errno(err, "network", "cannot bring the loopback of the sandbox up");
-    open_low_ports();
+    adjust_settings();
     return in->plan->network == NETWORK_LOCALHOST ? 0 : open_ways_out(in, err);
 }
 

@@ -186,6 +186,20 @@ def reached(lab):
     return {entry[1] for entry in lab.log() if entry[0] == "http"}
 
 
+def test_a_request_opens_the_same(lab, caller):
+    code = ("import urllib.request\n"
+            "for host in ('web.example.org', '10.7.0.5', 'web.example.net'):\n"
+            "    try: print(urllib.request.urlopen(f'http://{host}/', timeout=6).read().decode()[:3])\n"
+            "    except OSError: print('no')\n")
+    fields = {"language": "python", "code": code, "network": "allow", "allow_dns": False,
+              "allow_hosts": ["web.example.org:80"], "limits": {"connections": 7},
+              "allow_degraded": caller == support.Callers.USER}
+    result = lab.result("run", "--request", "-", stdin=json.dumps(fields).encode(), caller=caller)
+    assert result["stdout"] == "web\nno\nno\n", result
+    assert {denial["target"] for denial in result["denials"]} == {"10.7.0.5:80", "web.example.net"}
+    assert result["limits"]["connections"] == 7
+
+
 def test_two_runs_at_once_have_two_lists(lab, caller):
     """What one run looked up is nothing to another."""
     with lab.start("run", "--json", *listed("web.example.org"), "--lang", "python", "--code",

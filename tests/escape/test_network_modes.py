@@ -264,8 +264,8 @@ def test_another_sandbox_is_not_reached(lab, mode, caller):
 def test_exhausting_ports_and_connections(lab, caller):
     """Floods are refused or wait; the run goes on, its neighbours and the host are well."""
     open_files = ("--open-files", "4096", "--timeout", "30s", "--max-connections", "300")
-    tries = [["exhaust", WEB4, SINK, 3000], ["tcp_flood", "10.7.0.5", ECHO, 3000],
-             ["dns_flood", "example.net", 3000], ["resolve", "web.example.org"]]
+    tries = [["exhaust", WEB4, SINK, 3000], ["dns_flood", "example.net", 3000],
+             ["tcp_flood", "10.7.0.5", ECHO, 3000], ["resolve", "web.example.org"]]
     outcomes, result = lab.probe(tries, *MODES["allow"], "--allow-host", f"{WEB4}:{SINK}",
                                  *open_files, caller=caller)
     assert result["outcome"] == "exited"
@@ -285,6 +285,13 @@ def test_connections_that_are_left_do_not_stay(lab, caller):
                             "--allow-host", WEB4, "--timeout", "30s", "--pids", "100",
                             "--open-files", "2048", caller=caller)
     assert outcomes[2:] == ["hello\n", 40]
+
+
+@callers
+def test_what_nobody_reads_does_not_fill_the_host(lab, caller):
+    """Buffers of connections are the kernel's, and not every cgroup counts them: they are small."""
+    outcomes, _ = lab.probe([["stuff", WEB4, PORTS["STALL"], 50]], "--allow-host", WEB4, caller=caller)
+    assert outcomes[0] < 50 * (5 << 19), outcomes
 
 
 # ---- who does it ---------------------------------------------------------------------------------
