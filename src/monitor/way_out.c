@@ -11,7 +11,7 @@ static const char *const way_names[N_EGRESS_WAYS] = {
 /* What the program cannot reach for want of a better kernel. */
 static const char *const way_missing[N_EGRESS_WAYS] = {
     [WAY_REDIRECT] = "UDP to ports that no rule names (the kernel lacks nft_tproxy)",
-    [WAY_PORTS] = "ports that no rule names (the kernel lacks nf_tables)",
+    [WAY_PORTS] = "ports that no rule names (the kernel lacks nft_tproxy and nft_redir)",
 };
 
 /* Helpers are ours, but their memory is shared: nothing in it is taken for granted. */

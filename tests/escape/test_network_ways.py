@@ -11,7 +11,7 @@ WAYS = {"tproxy": (), "redirect": ("tproxy",), "ports": ("tproxy", "redirect")}
 MISSING = {
     "tproxy": None,
     "redirect": "UDP to ports that no rule names (the kernel lacks nft_tproxy)",
-    "ports": "ports that no rule names (the kernel lacks nf_tables)",
+    "ports": "ports that no rule names (the kernel lacks nft_tproxy and nft_redir)",
 }
 ways = pytest.mark.parametrize("way", WAYS)
 HOST, HOST2, ECHO, SINK, SOURCE = (PORTS[name] for name in (

@@ -30,7 +30,7 @@ OWN, *_ = EXPECT["network"]
 WAYS = ("tproxy", "redirect", "ports")
 ways = pytest.mark.parametrize("way", EXPECT["network"])
 MISSING = {"tproxy": [], "redirect": ["UDP to ports that no rule names (the kernel lacks nft_tproxy)"],
-           "ports": ["ports that no rule names (the kernel lacks nf_tables)"]}
+           "ports": ["ports that no rule names (the kernel lacks nft_tproxy and nft_redir)"]}
 
 
 class Server:
