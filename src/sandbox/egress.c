@@ -20,7 +20,7 @@
 
 void egress_reset(struct egress *egress)
 {
-    *egress = (struct egress){ .process.pidfd = -1, .alive = -1 };
+    *egress = (struct egress){ .process.pidfd = -1, .alive = -1, .far_link = -1, .far_alive = -1 };
 }
 
 /* What it must know, in the order in which it reads it. */
@@ -79,28 +79,49 @@ static int spawn_egress(struct egress *egress, const int fds[N_EGRESS_FDS], sbr_
     return 0;
 }
 
-int egress_start(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
+static bool is_wanted(const struct plan *plan)
 {
-    scoped_fd int config = -1, page = -1, far_link = -1, far_alive = -1, link = -1;
-    int pair[2];
+    return plan->network == NETWORK_ALLOW || plan->network == NETWORK_FULL;
+}
+
+int egress_prepare(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
+{
+    int link[2], alive[2];
 
     *ret_link = -1;
-    if (plan->network != NETWORK_ALLOW && plan->network != NETWORK_FULL)
+    if (!is_wanted(plan))
+        return 0;
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0)
+        return err_set_errno(err, "egress", "cannot make a link");
+    *ret_link = link[0];
+    egress->far_link = link[1];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, alive) < 0)
+        return err_set_errno(err, "egress", "cannot make a link");
+    egress->alive = alive[0];
+    egress->far_alive = alive[1];
+    return 0;
+}
+
+static void close_far_ends(struct egress *egress)
+{
+    scope_close_fd(&egress->far_link);
+    scope_close_fd(&egress->far_alive);
+    egress->far_link = egress->far_alive = -1;
+}
+
+int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
+{
+    scoped_fd int config = -1, page = -1;
+    int r;
+
+    if (!is_wanted(plan))
         return 0;
     if (store_config(plan, &config, err) < 0 || share_page(egress, &page, err) < 0)
         return err->code;
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_set_errno(err, "egress", "cannot make a link");
-    link = pair[0];
-    far_link = pair[1];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_set_errno(err, "egress", "cannot make a link");
-    egress->alive = pair[0];
-    far_alive = pair[1];
-    if (spawn_egress(egress, (int[N_EGRESS_FDS]){ far_link, far_alive, config, page }, err) < 0)
-        return err->code;
-    *ret_link = take_fd(link);
-    return 0;
+    r = spawn_egress(egress,
+                     (int[N_EGRESS_FDS]){ egress->far_link, egress->far_alive, config, page }, err);
+    close_far_ends(egress); /* ours would keep it from seeing the other's end */
+    return r;
 }
 
 void egress_stop(struct egress *egress)
@@ -125,5 +146,6 @@ void egress_done(struct egress *egress)
         munmap(egress->page, sizeof(*egress->page));
     scope_close_fd(&egress->process.pidfd);
     scope_close_fd(&egress->alive);
+    close_far_ends(egress);
     egress_reset(egress);
 }

@@ -9,16 +9,19 @@
 struct egress {
     struct process process; /* pidfd -1: there is none */
     struct spawn *spawn;
-    int alive; /* our end: its end is the program's end */
+    int alive;               /* our end: its end is the program's end */
+    int far_link, far_alive; /* its own ends, until it is started     */
     struct egress_page *page;
 };
 
 void egress_reset(struct egress *egress);
 
-/* Starts it when the plan has a way out.  *ret_link is what init is given, -1 when there is none; the caller closes
- * it.  On failure egress_stop and egress_done are still to be called. */
-int egress_start(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
+/* Makes what it is reached by, when the plan has a way out.  *ret_link is what init is given, -1 when there is none;
+ * the caller closes it.  On failure egress_stop and egress_done are still to be called. */
+int egress_prepare(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
     must_check;
+/* Starts it.  Init need not wait for that: what it sends is kept. */
+int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err) must_check;
 /* Lets it pass on what the program has sent already, for a moment, and ends it. */
 void egress_stop(struct egress *egress);
 void egress_done(struct egress *egress);

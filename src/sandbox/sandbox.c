@@ -1,10 +1,10 @@
 /* Order of things, with who does them:
  *
  *   supervisor                         init                        janitor
- *   with a network: egress
  *   v2: janitor, leaf with limits
  *   clone3 ------------------------->  starts, reads its plan
  *   map ids, ORDER_MAPPED ---------->  ids, mounts
+ *   with a network: egress
  *   v1: janitor, leaves, limits  ----------------------------->   waits for our end
  *   ORDER_ENTER with `tasks` ------->  enters, writes the program,
  *                                      confines itself
@@ -197,13 +197,13 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 
     if (make_streams(box, plan, far, err) < 0 || store_plan(plan, far, err) < 0 ||
         share_report(box, far, err) < 0 ||
-        egress_start(&box->egress, plan, &far->fds[INIT_LINK], err) < 0)
+        egress_prepare(&box->egress, plan, &far->fds[INIT_LINK], err) < 0)
         return err->code;
     if (born_inside && make_group(box, plan, err) < 0)
         return err->code;
     if (start_init(box, plan, far, err) < 0)
         return err->code;
-    if (order_mapped(box, plan, err) < 0)
+    if (order_mapped(box, plan, err) < 0 || egress_start(&box->egress, plan, err) < 0)
         return err->code;
     if (!born_inside && make_group(box, plan, err) < 0)
         return err->code;
