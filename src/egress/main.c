@@ -94,11 +94,11 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
     return 0;
 }
 
-/* For tests that show what confinement is good for. */
+/* For tests that show what confinement is good for, and for a coverage build, which writes down what it counted. */
 static bool stays_free(const struct config *config)
 {
 #ifdef SBR_TEST_HOOKS
-    return config->test_without && strstr(config->test_without, "egress-confine");
+    return __gcov_dump || (config->test_without && strstr(config->test_without, "egress-confine"));
 #else
     (void)config;
     return false;
