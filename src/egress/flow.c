@@ -210,15 +210,21 @@ static void keep_pending(struct flow *flow, size_t len)
     flow->egress->pending_bytes += len;
 }
 
+/* Never of one that is freed: whoever is has been unlinked through `at`, which the analyser does not follow. */
+static bool is_of(const struct flow *flow, const struct endpoint *from,
+                  const struct endpoint *asked)
+{
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
+    return flow->from.port == from->port && flow->target.asked.port == asked->port &&
+           address_equal(&flow->target.asked.address, &asked->address) &&
+           address_equal(&flow->from.address, &from->address);
+}
+
 static struct flow *flow_find(const struct egress *egress, const struct endpoint *from,
                               const struct endpoint *asked)
 {
-    /* None of them is freed: whoever is has been unlinked through `at`. */
     for (struct flow *flow = egress->flows; flow; flow = flow->next)
-        if (flow->from.port == from->port &&
-            /* NOLINT(clang-analyzer-unix.Malloc) */ flow->target.asked.port == asked->port &&
-            address_equal(&flow->target.asked.address, &asked->address) &&
-            address_equal(&flow->from.address, &from->address))
+        if (is_of(flow, from, asked))
             return flow;
     return NULL;
 }
