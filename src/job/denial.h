@@ -33,6 +33,9 @@ struct denial {
 
 #define DENIALS_MAX 64
 
+/* The target of a lookup that did not tell which name it was for. */
+#define DENIAL_SOME_NAME "a name"
+
 struct denials {
     struct denial *items; /* NULL until there is one */
     size_t n;

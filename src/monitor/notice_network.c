@@ -299,5 +299,5 @@ struct notice_answer notice_network(struct notices *n, const struct seccomp_noti
 void notice_unnamed(struct notices *n)
 {
     denials_note(n->denials, DENIAL_NAME, rule_of(n), "--network allow --allow-host NAME",
-                 "a name");
+                 DENIAL_SOME_NAME);
 }

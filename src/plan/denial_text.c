@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "job/hostname.h"
+#include "job/inside_network.h"
+
 #define MAX_LINE 2048
 #define MAX_PATH_TEXT 512
 
@@ -314,11 +317,41 @@ static void look_at_line(const struct plan *plan, struct line line, struct denia
         note_root(plan, &said, ret);
 }
 
+/* A resolver of its own, such as Go's, says which name it asked for; we only saw that it asked. */
+static bool name_lookup(struct line line, struct denial *lookup)
+{
+    static const char before[] = "lookup ", after[] = " on " EGRESS_RESOLVER4;
+    const char *end = memmem(line.text, line.len, after, sizeof(after) - 1), *start;
+    char name[HOSTNAME_SIZE];
+
+    if (!end)
+        return false;
+    for (start = end; start > line.text && start[-1] != ' '; start--)
+        continue;
+    if (start - line.text < (ptrdiff_t)sizeof(before) - 1 ||
+        memcmp(start - (sizeof(before) - 1), before, sizeof(before) - 1) != 0 ||
+        !hostname_canonical(start, (size_t)(end - start), name))
+        return false;
+    snprintf(lookup->target, sizeof(lookup->target), "%s", name);
+    snprintf(lookup->remedy, sizeof(lookup->remedy), "--network allow --allow-host %s", name);
+    return true;
+}
+
+static struct denial *find_lookup(const struct denials *denials)
+{
+    for (size_t i = 0; i < denials->n; i++)
+        if (denials->items[i].kind == DENIAL_NAME &&
+            !strcmp(denials->items[i].target, DENIAL_SOME_NAME))
+            return &denials->items[i];
+    return NULL;
+}
+
 void denial_text(const struct plan *plan, const char *text, size_t len, struct denials *ret)
 {
     struct denials found = { 0 };
     size_t skip = len > DENIAL_TEXT_BYTES ? len - DENIAL_TEXT_BYTES : 0;
     const char *end = text + len, *stop;
+    struct denial *lookup = find_lookup(ret);
 
     for (const char *start = text + skip; start < end && found.n < DENIAL_TEXT_MAX;
          start = stop + 1) {
@@ -326,6 +359,8 @@ void denial_text(const struct plan *plan, const char *text, size_t len, struct d
         if (!stop)
             stop = end;
         look_at_line(plan, (struct line){ start, (size_t)(stop - start) }, &found);
+        if (lookup && name_lookup((struct line){ start, (size_t)(stop - start) }, lookup))
+            lookup = NULL;
     }
     denials_merge(ret, &found);
 }

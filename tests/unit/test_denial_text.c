@@ -148,6 +148,32 @@ static void what_the_sandbox_did_not_refuse_is_left_alone(void **state)
     assert_rows(rows, ARRAY_LEN(rows));
 }
 
+static void a_resolver_says_which_name_it_asked_for(void **state)
+{
+    static const struct row rows[] = {
+        { "panic: Get \"https://Example.org\": dial tcp: lookup Example.org on 198.18.0.2:53: dial "
+          "udp",
+          "example.org", NULL, "--network allow --allow-host example.org" },
+        { "lookup a;reboot on 198.18.0.2:53", DENIAL_SOME_NAME, NULL, "" },
+        { "look up example.org on 198.18.0.2:53", DENIAL_SOME_NAME, NULL, "" },
+        { "lookup  on 198.18.0.2:53", DENIAL_SOME_NAME, NULL, "" },
+        { " on 198.18.0.2:53", DENIAL_SOME_NAME, NULL, "" },
+        { "lookup example.org on 8.8.8.8:53", DENIAL_SOME_NAME, NULL, "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct denials found = { 0 };
+
+        denials_note(&found, DENIAL_NAME, "network: none", "", DENIAL_SOME_NAME);
+        look(rows[i].line, strlen(rows[i].line), &found);
+        assert_int_equal(found.n, 1);
+        assert_string_equal(found.items[0].target, rows[i].target);
+        assert_string_equal(found.items[0].remedy, rows[i].remedy);
+        denials_done(&found);
+    }
+}
+
 static void text_is_bounded(void **state)
 {
     struct denials d = { 0 };
@@ -231,6 +257,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_written_is_found_in_every_language),
         cmocka_unit_test(what_is_not_in_the_tree_is_found),
         cmocka_unit_test(what_the_sandbox_did_not_refuse_is_left_alone),
+        cmocka_unit_test(a_resolver_says_which_name_it_asked_for),
         cmocka_unit_test(text_is_bounded),
         cmocka_unit_test(bytes_of_any_kind_are_survived),
         cmocka_unit_test(without_a_root_landlock_is_named),
