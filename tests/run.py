@@ -18,7 +18,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import traceback
 from pathlib import Path
 
 TESTS = Path(__file__).resolve().parent
@@ -125,7 +127,7 @@ class Results:
 
     def count(self, status, suite=None):
         return sum(
-            1 for (of, _), (is_, _) in self.tests.items() if is_ == status and suite in (None, of)
+            1 for (of, _), (is_, _) in list(self.tests.items()) if is_ == status and suite in (None, of)
         )
 
     def having(self, status):
@@ -138,9 +140,9 @@ class Results:
 class Progress:
     """One line that is written over on a terminal; one line per suite elsewhere."""
 
-    def __init__(self, results):
+    def __init__(self, results, live):
         self.results = results
-        self.live = sys.stdout.isatty()
+        self.live = live
         self.suite = ""
         self.start = 0.0
 
@@ -170,7 +172,7 @@ class Runner:
         self.test_build = Path(options.test_build).resolve()
         self.select = options.k
         self.results = Results(os.environ.get("SBR_MUST_WORK") == "1")
-        self.progress = Progress(self.results)
+        self.progress = Progress(self.results, sys.stdout.isatty())
         self.env = {
             **os.environ,
             "SBR_BUILD": str(self.build),
@@ -185,7 +187,7 @@ class Runner:
     def run(self, suite):
         self.progress.begin(suite)
         if suite == "lint":
-            self.run_lint()
+            self.run_lint(self.progress)
         elif suite == "hosts":
             self.run_hosts()
         else:
@@ -193,18 +195,40 @@ class Runner:
                 self.run_meson(suite)
             if any((TESTS / suite).rglob("test_*.py")):
                 self.run_pytest(suite)
-        if not self.select and not any(of == suite for of, _ in self.results.tests):
+        if not self.select and not any(of == suite for of, _ in list(self.results.tests)):
             self.results.add(suite, suite, SKIPPED, "the suite has no tests")
         self.progress.end()
 
-    def run_lint(self):
+    def start_lint(self):
+        """Beside the other suites: it takes minutes of whatever processor time they leave.  Returns what waits for
+        its end and says how it went."""
+        progress = Progress(self.results, live=False)
+
+        def run():
+            os.setpriority(os.PRIO_PROCESS, 0, 19)  # of this thread, and of what it starts
+            try:
+                self.run_lint(progress)
+            except Exception:  # pylint: disable=broad-exception-caught
+                self.results.add("lint", "lint", FAILED, traceback.format_exc())
+
+        thread = threading.Thread(target=run, daemon=True)
+        progress.begin("lint")
+        thread.start()
+
+        def finish():
+            thread.join()
+            progress.end()
+
+        return finish
+
+    def run_lint(self, progress):
         sys.path.insert(0, str(TESTS / "lint"))
         import run_lint  # pylint: disable=import-outside-toplevel,import-error
 
         for name, check in run_lint.CHECKS.items():
             if not self.selected(name):
                 continue
-            self.progress.show(name)
+            progress.show(name)
             try:
                 problems = check(self.build)
             except run_lint.Skip as reason:
@@ -372,9 +396,15 @@ def main():
         with tempfile.TemporaryDirectory(prefix="sbr-cache-") as caches:
             os.chmod(caches, 0o711)
             runner.env["SBR_TEST_CACHE"] = caches
-            for suite in SUITES:
-                if not options.suite or suite in options.suite:
-                    runner.run(suite)
+            suites = [suite for suite in SUITES if not options.suite or suite in options.suite]
+            finish = None
+            if len(suites) > 1 and suites[0] == "lint":
+                finish = runner.start_lint()
+                suites.pop(0)
+            for suite in suites:
+                runner.run(suite)
+            if finish:
+                finish()
     except KeyboardInterrupt:
         print("\ninterrupted")
         return 130
