@@ -10,7 +10,8 @@ from harness import Attack, callers, proofs, root_only, run_attack, running
 ATTACKS = [
     Attack("writing a host file in a run without a root of its own", ("write", "{canary}", "x"),
            ("landlock", "mounts+program")),
-    Attack("binding a port of the loopback", ("listen",), ("landlock", "seccomp")),
+    Attack("serving on a port of the loopback", ("listen",),
+           ("landlock", "seccomp", "network-namespace")),
 ]
 
 (test_the_attack_fails_inside, test_one_layer_alone_stops_the_attack,

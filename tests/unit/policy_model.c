@@ -114,7 +114,7 @@ static const struct wordlist lists[] = {
       " open_by_handle_at name_to_handle_at init_module finit_module delete_module kexec_load"
       " kexec_file_load reboot swapon swapoff acct quotactl quotactl_fd syslog sethostname"
       " setdomainname clock_settime clock_adjtime settimeofday adjtimex iopl ioperm modify_ldt"
-      " fanotify_init fanotify_mark nfsservctl lookup_dcookie move_pages migrate_pages"
+      " nfsservctl lookup_dcookie move_pages migrate_pages"
       " process_madvise process_mrelease memfd_secret vhangup listmount statmount setgroups"
       " file_setattr " },
     { NULL, MODEL_REFUSE(EOPNOTSUPP),

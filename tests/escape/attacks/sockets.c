@@ -69,9 +69,11 @@ static int udp(int argc, char **argv)
     return got("sent");
 }
 
+/* A server that can be reached. */
 static int listen_tcp(int argc, char **argv)
 {
     struct sockaddr_in here = { .sin_family = AF_INET };
+    socklen_t len = sizeof(here);
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
     (void)argc;
@@ -79,7 +81,11 @@ static int listen_tcp(int argc, char **argv)
     if (fd < 0)
         return not("socket");
     here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    return outcome(bind(fd, (struct sockaddr *)&here, sizeof(here)), "bind");
+    if (bind(fd, (struct sockaddr *)&here, len) < 0 || listen(fd, 1) < 0 ||
+        getsockname(fd, (struct sockaddr *)&here, &len) < 0)
+        return not("bind");
+    return outcome(connect(socket(AF_INET, SOCK_STREAM, 0), (struct sockaddr *)&here, len),
+                   "connect");
 }
 
 static socklen_t unix_name(struct sockaddr_un *name, const char *text, int abstract)
