@@ -149,7 +149,7 @@ static int check_network_calls(const struct check *check, const struct policy_ca
 static int check_network(const struct check *check, const struct policy_file *file)
 {
     const struct policy_network *network = &file->network;
-    bool outside = network->mode == NETWORK_ALLOW || network->mode == NETWORK_FULL;
+    bool outside = network_goes_outside(network->mode);
 
     if (!outside && network->allow_hosts_count)
         return check_fault(check, "allow_hosts",

@@ -194,7 +194,7 @@ static struct decision decide_layer(const struct question *q, const struct addre
 
 struct decision decide_name(const struct network *network, const char *name)
 {
-    if (network->mode != NETWORK_ALLOW && network->mode != NETWORK_FULL)
+    if (!network_goes_outside(network->mode))
         return refuse_unlisted(network, name);
     for (size_t i = 0; i < network->n_rules; i++) {
         if (covers_name(&network->rules[i], name))
@@ -215,7 +215,7 @@ struct decision decide_address(const struct network *network, const char *name,
     q.layers[0] = *address;
     q.wrap = address_inner(address, &q.layers[1]);
     q.n_layers += q.wrap != ADDRESS_PLAIN;
-    if (network->mode != NETWORK_ALLOW && network->mode != NETWORK_FULL)
+    if (!network_goes_outside(network->mode))
         return refuse_unlisted(network, asked_target(&q, target));
     for (size_t i = 0; i < q.n_layers; i++) {
         struct decision d = decide_layer(&q, &q.layers[i]);

@@ -19,6 +19,12 @@ enum network_mode {
     N_NETWORK_MODES
 };
 
+/* Something beyond the sandbox itself can be reached: there is a way out. */
+static inline bool network_goes_outside(enum network_mode mode)
+{
+    return mode == NETWORK_ALLOW || mode == NETWORK_FULL;
+}
+
 const char *network_mode_name(enum network_mode mode);
 int network_mode_from_name(const char *name, enum network_mode *ret, sbr_error *err) must_check;
 

@@ -304,17 +304,12 @@ bool request_has_network(const sbr_request *req)
     return req->network_given || req->network.n_rules;
 }
 
-static bool goes_outside(enum network_mode mode)
-{
-    return mode == NETWORK_ALLOW || mode == NETWORK_FULL;
-}
-
 int request_check(const sbr_request *req, sbr_error *err)
 {
     const struct network *network = &req->network;
     const char *option = network->n_rules ? "--allow-host" : "--allow-dns";
 
-    if (goes_outside(network->mode) || (!network->n_rules && !network->allow_dns))
+    if (network_goes_outside(network->mode) || (!network->n_rules && !network->allow_dns))
         return 0;
     if (!req->network_given)
         return err_set(err, SBR_E_INVALID, "network",
@@ -369,7 +364,7 @@ static int override_network(sbr_request *req, const sbr_request *over, sbr_error
     if (over->network_given) {
         req->network.mode = over->network.mode;
         req->network_given = true;
-        if (!goes_outside(req->network.mode)) {
+        if (!network_goes_outside(req->network.mode)) {
             network_done(&req->network);
             req->network = (struct network){ .mode = over->network.mode };
         }

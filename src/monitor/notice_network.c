@@ -291,7 +291,7 @@ static struct notice_answer answer_network(struct notices *n, const struct secco
 /* What goes on finds a namespace without a way out, whatever the memory says by then. */
 struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif)
 {
-    if (n->plan->network != NETWORK_NONE && n->plan->network != NETWORK_LOCALHOST)
+    if (network_goes_outside(n->plan->network))
         return go_on;
     return answer_network(n, notif);
 }

@@ -1,6 +1,8 @@
 #include "monitor/way_out.h"
 
-#include <string.h>
+#include <inttypes.h>
+
+#include "base/log.h"
 
 static const char *const way_names[N_EGRESS_WAYS] = {
     [WAY_TPROXY] = "egress-by-tproxy",
@@ -42,6 +44,8 @@ void way_out_read(const struct egress *egress, sbr_result *result)
     result->usage.network_in_bytes = page->bytes_in;
     result->usage.network_out_bytes = page->bytes_out;
     read_denials(page, &result->denials);
+    log_info("egress", "%" PRIu64 " connections, %" PRIu64 " names looked up, %" PRIu64 " refusals",
+             result->usage.connections, (uint64_t)page->names, (uint64_t)page->refused);
     way = page->way;
     if (!page->started || way >= N_EGRESS_WAYS)
         return;

@@ -34,11 +34,6 @@ static const struct plan_op certificate_ops[] = {
 };
 /* clang-format on */
 
-static bool has_way_out(const struct plan *plan)
-{
-    return plan->network == NETWORK_ALLOW || plan->network == NETWORK_FULL;
-}
-
 /* Of the program's own stage: what the request says, or else its policy. */
 static int network_of_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
@@ -130,7 +125,7 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
                        network_mode_name(plan->network));
     if (choose_policy(plan, in, err) < 0)
         return err->code;
-    if (has_way_out(plan)) {
+    if (network_goes_outside(plan->network)) {
         if (list_ports(plan, err) < 0)
             return err->code;
         isolation_add_mechanism(&plan->isolation, "egress");
@@ -141,9 +136,9 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
 int plan_network_root(struct plan *plan, sbr_error *err)
 {
     if (plan_add_op(plan, switch_op, err) < 0 ||
-        plan_add_op(plan, resolver_ops[has_way_out(plan)], err) < 0)
+        plan_add_op(plan, resolver_ops[network_goes_outside(plan->network)], err) < 0)
         return err->code;
-    for (size_t i = 0; has_way_out(plan) && i < ARRAY_LEN(certificate_ops); i++)
+    for (size_t i = 0; network_goes_outside(plan->network) && i < ARRAY_LEN(certificate_ops); i++)
         if (plan_add_op(plan, certificate_ops[i], err) < 0)
             return err->code;
     return 0;

@@ -79,17 +79,12 @@ static int spawn_egress(struct egress *egress, const int fds[N_EGRESS_FDS], sbr_
     return 0;
 }
 
-static bool is_wanted(const struct plan *plan)
-{
-    return plan->network == NETWORK_ALLOW || plan->network == NETWORK_FULL;
-}
-
 int egress_prepare(struct egress *egress, const struct plan *plan, int *ret_link, sbr_error *err)
 {
     int link[2], alive[2];
 
     *ret_link = -1;
-    if (!is_wanted(plan))
+    if (!network_goes_outside(plan->network))
         return 0;
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, link) < 0)
         return err_set_errno(err, "egress", "cannot make a link");
@@ -114,7 +109,7 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
     scoped_fd int config = -1, page = -1;
     int r;
 
-    if (!is_wanted(plan))
+    if (!network_goes_outside(plan->network))
         return 0;
     if (store_config(plan, &config, err) < 0 || share_page(egress, &page, err) < 0)
         return err->code;
