@@ -33,6 +33,6 @@ int fd_send(int socket_fd, const void *data, size_t len, const int *fds, size_t 
 /* Receives one message; *ret_n_fds descriptors (close-on-exec) are stored.  Bytes, or -1. */
 ssize_t fd_receive(int socket_fd, void *data, size_t size, int *ret_fds, size_t *ret_n_fds);
 
-#define FD_MAX_PASSED 16
+#define FD_MAX_PASSED 48
 
 #endif

@@ -30,7 +30,7 @@ static int put_entry(enum collect_kind kind, const char *name, uint64_t size, co
     int r;
 
     if (st) {
-        entry.executable = (st->st_mode & 0111) != 0;
+        entry.mode = st->st_mode;
         entry.mtime_s = st->st_mtim.tv_sec;
         entry.mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
     }
@@ -139,7 +139,7 @@ void collect_tree(const struct inside *in)
 {
     static const struct sigaction ignore = { .sa_handler = SIG_IGN };
     scoped_fd int top =
-        openat(in->root_fd, in->plan->collect, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        openat(in->root_fd, in->plan->collects[0].path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r = top >= 0 ? 0 : errno;
 
     (void)sigaction(SIGPIPE, &ignore,
@@ -149,5 +149,5 @@ void collect_tree(const struct inside *in)
     if (r == 0)
         put_entry(COLLECT_END, NULL, 0, NULL);
     else if (r != EPIPE)
-        put_entry(COLLECT_FAILED, in->plan->collect, (uint64_t)r, NULL);
+        put_entry(COLLECT_FAILED, in->plan->collects[0].path, (uint64_t)r, NULL);
 }

@@ -231,7 +231,7 @@ int main(void)
     end_rest(&init);
     report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);
-    if (init.in.plan->collect && state == REPORT_EXITED && init.report->wait_status == 0) {
+    if (init.in.plan->n_collects && state == REPORT_EXITED && init.report->wait_status == 0) {
         init.report->state = REPORT_COLLECTING;
         collect_tree(&init.in);
     }

@@ -8,6 +8,7 @@
 #include "base/err.h"
 #include "job/limits.h"
 #include "job/network.h"
+#include "job/outputs.h"
 
 /* Isolation that a run reaches, weakest first. */
 enum tier { TIER_PROCESS, TIER_REDUCED, TIER_CONTAINER, N_TIERS };
@@ -31,9 +32,16 @@ struct request_file {
     bool executable;
 };
 
+enum volume_mode {
+    VOLUME_RO,
+    VOLUME_RW, /* writes reach the host, as the owner of the source */
+    VOLUME_COW /* reads the real files; every change stays in the sandbox */
+};
+
 struct request_volume {
     char *source; /* absolute, on the host                    */
     char *target; /* absolute, inside; never one of our own  */
+    enum volume_mode mode;
 };
 
 struct string_list {
@@ -60,6 +68,13 @@ struct sbr_request {
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
+    /* What stands at /work: at most one of the two. */
+    char *project;   /* a directory of the host's, absolute, copy-on-write        */
+    char *workspace; /* the name of a work directory that is kept between runs    */
+    char *program;   /* the program's file in the project, relative to it; NULL: the request brings it */
+    bool diff;       /* report what was changed in copy-on-write trees            */
+    bool keep;       /* and store it under an id                                  */
+    struct output_rules outputs;
     char *stdin_data; /* NULL: none was given, the program reads end-of-file */
     size_t stdin_len;
     struct limits limits;
@@ -86,8 +101,15 @@ int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
 int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
-/* `spec` is SRC:DST or SRC:DST:ro. */
+/* `spec` is SRC:DST[:ro|rw|cow]. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
+/* A directory, absolute. */
+int request_set_project(sbr_request *req, const char *dir, sbr_error *err);
+/* Letters, digits, '.', '_' and '-', not first a '.' or '-', at most WORKSPACE_MAX_NAME. */
+#define WORKSPACE_MAX_NAME 64
+int request_set_workspace(sbr_request *req, const char *name, sbr_error *err);
+/* PATTERN[:DIR]; see job/outputs.h. */
+int request_add_output(sbr_request *req, const char *spec, sbr_error *err);
 /* A mode by its name; see job/network.h. */
 int request_set_network(sbr_request *req, const char *mode, sbr_error *err);
 /* One rule more; without a mode it means `allow`. */

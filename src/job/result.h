@@ -8,10 +8,12 @@
 
 #include "base/encode.h"
 #include "base/jsonw.h"
+#include "job/changes.h"
 #include "job/denial.h"
 #include "job/diagnosis.h"
 #include "job/limits.h"
 #include "job/network.h"
+#include "job/outputs.h"
 #include "job/request.h"
 
 /* One captured stream. */
@@ -76,6 +78,9 @@ struct sbr_result {
     struct network network; /* what could be reached */
     struct denials denials;
     struct diagnosis *diagnosis; /* NULL: none */
+    struct changes *changes;     /* NULL: nobody asked */
+    char changes_id[ENCODE_ID_SIZE]; /* under which they are kept; empty: they are not */
+    struct output_files files;
     struct sbr_report report;    /* filled when the result is complete               */
 };
 

@@ -81,7 +81,7 @@ static int open_file(struct intake *intake, const char *name, const struct colle
 {
     intake->file = openat(intake->dirs[intake->depth], name,
                           O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (intake->file < 0 || fchmod(intake->file, entry->executable ? 0755 : 0644) < 0)
+    if (intake->file < 0 || fchmod(intake->file, entry->mode & 0111 ? 0755 : 0644) < 0)
         return cannot_write(intake, name);
     intake->left = entry->size;
     return 0;
@@ -140,6 +140,11 @@ static int begin(struct intake *intake, const struct collect_entry *entry)
         return open_file(intake, name, entry);
     case COLLECT_LINK:
         return open_link(intake, entry);
+    case COLLECT_PART:
+    case COLLECT_GONE:
+    case COLLECT_OTHER:
+    case COLLECT_SKIPPED:
+        break;
     case COLLECT_FAILED:
         return told_failure(intake, name, entry->size);
     }

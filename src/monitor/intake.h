@@ -1,19 +1,51 @@
-/* Takes in the tree that init hands out (sandbox/collect.h) and writes it below a directory of ours.
+/* Takes in what init hands out (sandbox/collect.h) and writes it below directories of ours, one for each part.
  *
  *   (1) What arrives was made by a stranger: every name is one component, every file is new, no link is
  *       followed, bytes and entries are counted against a maximum.
- *   (2) Of modes only "executable" is kept; of owners nothing. */
+ *   (2) Of modes only "executable" is kept in the directory, and nothing of owners; a list has the rest. */
 #ifndef MONITOR_INTAKE_H
 #define MONITOR_INTAKE_H
 
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/loop.h"
 #include "sandbox/collect.h"
 
+/* Everything that arrived for a part, in the order of its walk: directories before what is in them. */
+struct intake_entry {
+    enum collect_kind kind; /* ENTER for a directory, FILE, LINK, GONE, OTHER, SKIPPED */
+    uint32_t mode;          /* st_mode, with its type */
+    uint32_t flags;         /* COLLECT_OPAQUE */
+    uint64_t size;          /* SKIPPED: enum collect_skip */
+    int64_t mtime_ns;
+    size_t path; /* offset in `text` of the path below the part's top */
+};
+
+struct intake_list {
+    struct intake_entry *items;
+    size_t n, room;
+    struct buf text;
+};
+
+const char *intake_path(const struct intake_list *list, size_t index);
+/* For whoever makes such a list without a sandbox; 0 or -1 without memory. */
+int intake_list_add(struct intake_list *list, struct intake_entry entry, const char *path);
+void intake_list_done(struct intake_list *list);
+
+/* One for each entry of plan->collects. */
+struct intake_part {
+    int dir_fd;               /* where its contents go: an empty directory of ours; borrowed */
+    struct intake_list *list; /* NULL: nobody wants it; otherwise modes are 0600 and 0700    */
+    bool complete;
+    sbr_error failure; /* code 0: none */
+};
+
 struct intake {
     uint64_t max_bytes, max_entries;
+    struct intake_part *parts; /* borrowed */
+    size_t n_parts;
     int fd; /* to read from; -1: closed */
     struct loop *loop;
     int dirs[COLLECT_MAX_DEPTH + 1]; /* dirs[0] is borrowed from the caller */

@@ -218,6 +218,7 @@ static bool is_tree(const struct plan_op *op)
     case OP_PROC:
     case OP_DEVPTS:
     case OP_SCRATCH:
+    case OP_COW:
         return true;
     case OP_SYMLINK:
         return !strchr(op->to, '/');

@@ -19,7 +19,7 @@ static const char *const op_names[N_OPS] = {
     [OP_DIR] = "directory",   [OP_FILE] = "file",     [OP_SYMLINK] = "symlink",
     [OP_BIND] = "bind",       [OP_DEVICE] = "device", [OP_PROC] = "proc",
     [OP_MASK] = "mask",       [OP_DEVPTS] = "devpts", [OP_SCRATCH] = "scratch",
-    [OP_PROGRAM] = "program", [OP_EMPTY] = "empty",
+    [OP_PROGRAM] = "program", [OP_EMPTY] = "empty",   [OP_COW] = "cow",
 };
 
 const char *cgroup_kind_name(enum cgroup_kind kind)

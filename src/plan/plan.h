@@ -31,6 +31,7 @@ enum op_kind {
     OP_DEVPTS,  /* a private devpts                                          */
     OP_SCRATCH, /* a directory that the program may write to                 */
     OP_PROGRAM, /* a file of the program, written once its limits hold       */
+    OP_COW,     /* the host's tree `from`, to write to; changes stay above it */
     N_OPS
 };
 
@@ -40,7 +41,8 @@ enum op_kind {
 /* The supervisor, being root, clones the tree and hands it over: inside, as the user of the run, a
  * path through a private directory of root's could not be walked. */
 #define OP_PASSED 8u
-#define OP_WRITABLE 16u /* only a build with test hooks plans it */
+#define OP_WRITABLE 16u /* bind: not read-only; what is written reaches the host */
+#define OP_OWN 32u      /* bind: a tree of ours, made for this run: its owners may be changed */
 
 struct plan_op {
     enum op_kind kind;
@@ -49,6 +51,8 @@ struct plan_op {
     const char *to;
     uint32_t mode;
     uint64_t device; /* major << 32 | minor */
+    /* OP_COW: a directory of ours on the host that holds `upper` and `work`; NULL: the scratch space does. */
+    const char *upper;
     const void *data;
     size_t len;
 };
@@ -66,8 +70,23 @@ struct plan_rule {
     bool optional; /* nothing is lost when it is not there */
 };
 
+/* What is handed out after the run. */
+enum collect_what {
+    COLLECTS_TREE,    /* `path` (relative to the root), when the program succeeded */
+    COLLECTS_CHANGES, /* what lies above the `cow`-th OP_COW, always                */
+    COLLECTS_OUTPUT   /* files that match the pattern `path` (absolute), always     */
+};
+
+struct plan_collect {
+    enum collect_what what;
+    const char *path;
+    uint32_t cow;
+};
+
+#define PLAN_MAX_COW 17
+#define PLAN_MAX_COLLECTS 64
 #define PLAN_MAX_RLIMITS 12
-#define PLAN_MAX_RULES 32
+#define PLAN_MAX_RULES 64
 #define PLAN_MAX_FILTERS 4
 #define PLAN_MAX_FORWARDS 64
 #define PLAN_MAX_PORTS 128
@@ -91,7 +110,8 @@ struct plan {
      * made for this run and removed after it.  NULL otherwise. */
     const char *place;
     const char *workdir;
-    const char *collect; /* a directory that is handed out when the program succeeded; or NULL */
+    struct plan_collect collects[PLAN_MAX_COLLECTS];
+    size_t n_collects;
     uint64_t scratch_bytes,
         scratch_inodes; /* of all directories that can be written to, together */
     struct plan_op *ops;

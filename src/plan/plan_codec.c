@@ -71,6 +71,16 @@ static void put_network(struct buf *out, const struct plan *plan)
     buf_put_u32(out, plan->report);
 }
 
+static void put_collects(struct buf *out, const struct plan *plan)
+{
+    buf_put_u32(out, (uint32_t)plan->n_collects);
+    for (size_t i = 0; i < plan->n_collects; i++) {
+        buf_put_u32(out, plan->collects[i].what);
+        buf_put_string(out, plan->collects[i].path);
+        buf_put_u32(out, plan->collects[i].cow);
+    }
+}
+
 int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
 {
     buf_put_u32(out, PLAN_MAGIC);
@@ -80,7 +90,7 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     buf_put_string(out, plan->hostname);
     buf_put_string(out, plan->place);
     buf_put_string(out, plan->workdir);
-    buf_put_string(out, plan->collect);
+    put_collects(out, plan);
     buf_put_u64(out, plan->scratch_bytes);
     buf_put_u64(out, plan->scratch_inodes);
     put_ops(out, plan);
@@ -217,6 +227,25 @@ static void get_confinement(struct plan *plan, struct reader *in)
     get_filters(plan, in);
 }
 
+static void get_collects(struct plan *plan, struct reader *in)
+{
+    uint32_t n = reader_u32(in);
+
+    if (n > PLAN_MAX_COLLECTS)
+        in->failed = true;
+    for (; !in->failed && plan->n_collects < n; plan->n_collects++) {
+        struct plan_collect *collect = &plan->collects[plan->n_collects];
+        uint32_t what = reader_u32(in);
+
+        collect->what = (enum collect_what)what;
+        collect->path = reader_string(in);
+        collect->cow = reader_u32(in);
+        if (what > COLLECTS_OUTPUT || collect->cow >= PLAN_MAX_COW ||
+            (what != COLLECTS_CHANGES && !collect->path))
+            in->failed = true;
+    }
+}
+
 int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
 {
     struct reader in = { .data = data, .len = len };
@@ -232,7 +261,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     plan->hostname = reader_string(&in);
     plan->place = reader_string(&in);
     plan->workdir = reader_string(&in);
-    plan->collect = reader_string(&in);
+    get_collects(plan, &in);
     plan->scratch_bytes = reader_u64(&in);
     plan->scratch_inodes = reader_u64(&in);
     get_ops(plan, &in);

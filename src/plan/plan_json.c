@@ -121,6 +121,24 @@ static void put_namespaces(struct jsonw *j, const struct plan *plan)
     jsonw_close(j, ']');
 }
 
+static void put_collects(struct jsonw *j, const struct plan *plan)
+{
+    static const char *const names[] = { "tree", "changes", "output" };
+
+    if (!plan->n_collects)
+        return;
+    jsonw_open(j, "collect", '[');
+    for (size_t i = 0; i < plan->n_collects; i++) {
+        const struct plan_collect *collect = &plan->collects[i];
+
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "what", names[collect->what]);
+        jsonw_text(j, "path", collect->path);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+}
+
 char *plan_to_json(const struct plan *plan)
 {
     struct jsonw j;
@@ -145,8 +163,7 @@ char *plan_to_json(const struct plan *plan)
     if (plan->place)
         jsonw_text(&j, "place", plan->place);
     jsonw_text(&j, "workdir", plan->workdir);
-    if (plan->collect)
-        jsonw_text(&j, "collect", plan->collect);
+    put_collects(&j, plan);
     limits_put_json(&j, "limits", &plan->limits);
     isolation_put_json(&j, "isolation", &plan->isolation);
     jsonw_close(&j, '}');

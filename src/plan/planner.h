@@ -14,6 +14,18 @@
 #define INSIDE_GID 1000
 #define INSIDE_WORK "/work"
 
+/* A tree that is brought in, as the executor resolved it. */
+struct plan_tree {
+    const char *source; /* on the host; COW_COPY: the copy */
+    const char *target; /* inside, absolute */
+    enum volume_mode mode;
+    enum cow_kind cow;  /* of VOLUME_COW */
+    const char *upper;  /* COW_DISK: see struct plan_op */
+    bool collect;       /* its changes are handed out */
+};
+
+#define PLAN_MAX_TREES 17
+
 struct plan_input {
     const sbr_request *request;
     const struct language *language;   /* NULL: the request's arguments are the command */
@@ -25,6 +37,11 @@ struct plan_input {
     const struct stage_config *config; /* of an installer; may be NULL                 */
     const struct policy *policy;
     const struct features *features;
+    const struct plan_tree *trees; /* volumes and what stands at /work */
+    size_t n_trees;
+    const char *code_name;         /* the code's file, where the language's own name is taken; NULL: that one */
+    const struct request_file *manifests; /* of the project, for the installer */
+    size_t n_manifests;
     const char *place;        /* a directory that can be made, for a run without a private root */
     const char *test_without; /* see struct plan */
     const char *test_fail;

@@ -123,7 +123,8 @@ static int open_layer(struct plan *plan, const struct plan_input *in, enum layer
     struct plan_op op = { .kind = OP_SCRATCH, .to = inside + 1, .mode = 0755 };
 
     if (in->stage != STAGE_CHECK)
-        plan->collect = inside + 1;
+        plan->collects[plan->n_collects++] =
+            (struct plan_collect){ .what = COLLECTS_TREE, .path = inside + 1 };
     if (plan_add_op(plan, op, err) < 0)
         return err->code;
     return add_rule(plan, plan_inside(plan, inside), ACCESS_WRITE, err);

@@ -1,29 +1,44 @@
-/* How a tree leaves the sandbox: init walks it when everything else inside is dead, and writes what it
- * finds to a pipe, entry by entry.  Names are single components, so there is no path to be tricked with;
- * links are passed on as text and followed by nobody. */
+/* How files leave the sandbox: init walks them when everything else inside is dead, and writes what it
+ * finds to a pipe, part by part (struct plan_collect) and entry by entry.  Names are single components, so
+ * there is no path to be tricked with; links are passed on as text and followed by nobody. */
 #ifndef SANDBOX_COLLECT_H
 #define SANDBOX_COLLECT_H
 
 #include <stdint.h>
 
 enum collect_kind {
-    COLLECT_END = 1, /* that was all                                          */
-    COLLECT_ENTER,   /* a directory; what follows is in it                    */
-    COLLECT_LEAVE,   /* back to the directory above                           */
-    COLLECT_FILE,    /* `size` bytes follow                                   */
-    COLLECT_LINK,    /* its text follows, `size` bytes                        */
-    COLLECT_FAILED   /* `name` could not be read, `size` is errno; the last   */
+    COLLECT_END = 1, /* that was all                                               */
+    COLLECT_PART,    /* `size` is the part's index in the plan: what follows is of it */
+    COLLECT_ENTER,   /* a directory; what follows is in it                         */
+    COLLECT_LEAVE,   /* back to the directory above                                */
+    COLLECT_FILE,    /* `size` is the whole length; its pieces follow              */
+    COLLECT_LINK,    /* its text follows, `size` bytes                             */
+    COLLECT_GONE,    /* changes: what is below the copy-on-write tree was deleted  */
+    COLLECT_OTHER,   /* a pipe, socket or device: named, never more                */
+    COLLECT_SKIPPED, /* outputs: not taken; `size` is enum collect_skip            */
+    COLLECT_FAILED   /* `name` could not be read, `size` is errno: the part's last */
 };
+
+#define COLLECT_OPAQUE 1u /* flag of ENTER: nothing of the directory below shows through */
+
+enum collect_skip { SKIP_LINK = 1, SKIP_OTHER, SKIP_NAME, SKIP_DEPTH, SKIP_TOO_MUCH, SKIP_UNREADABLE, N_SKIPS };
 
 /* Followed by the name, without its NUL, and by what the kind says. */
 struct collect_entry {
     uint32_t kind;
-    uint32_t executable;
+    uint32_t mode; /* st_mode, with its type */
     uint64_t size;
     /* Of files and directories: tools compare the times of what they made. */
     int64_t mtime_s;
     uint32_t mtime_ns;
+    uint32_t flags;
     uint32_t name_len;
+    uint32_t unused;
+};
+
+/* Bytes of a file that are not a hole follow; the last piece of a file has length 0. */
+struct collect_piece {
+    uint64_t offset, len;
 };
 
 #define COLLECT_MAX_DEPTH 96

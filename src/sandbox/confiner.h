@@ -22,6 +22,8 @@ struct inside {
     int proc_fd;              /* /proc, for the supervision without cgroups           */
     int trees[FD_MAX_PASSED]; /* that the supervisor cloned, in the order of the operations */
     size_t n_trees, next_tree;
+    int uppers[PLAN_MAX_COW]; /* what lies above each OP_COW, to walk when all is over */
+    size_t n_uppers;
     struct init_report *report;
 };
 

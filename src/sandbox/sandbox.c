@@ -85,7 +85,7 @@ static int make_streams(struct sandbox *box, const struct plan *plan, struct far
     if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
         make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
         make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0 ||
-        (plan->collect && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
+        (plan->n_collects && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
         return err_set_errno(err, "streams", "cannot make a pipe");
     own_streams(box, far);
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)

@@ -15,6 +15,7 @@ ORDER = (
     "plan",
     "sandbox",
     "monitor",
+    "workspace",
     "executor",
     "session",
     "lib",

@@ -50,7 +50,7 @@ static void of_modes_only_executable_is_kept(void **state)
     struct collect_entry tool = entry_of(COLLECT_FILE, 0);
 
     (void)state;
-    tool.executable = 06777; /* whatever its value says */
+    tool.mode = 06777; /* whatever its value says */
     put_entry(tool, "tool");
     put(COLLECT_FILE, "data", NULL);
     put(COLLECT_ENTER, "dir", NULL);

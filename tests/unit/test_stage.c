@@ -74,9 +74,9 @@ static void only_what_becomes_a_layer_is_collected(void **state)
         stage_case_enter(stage);
         plan = plan_case_make(&c);
         if (collected[stage])
-            assert_string_equal(plan->collect, collected[stage]);
+            assert_string_equal(plan->collects[0].path, collected[stage]);
         else
-            assert_null(plan->collect);
+            assert_int_equal(plan->n_collects, 0);
         plan_free(plan);
     }
 }

@@ -84,7 +84,7 @@ static void a_layer_is_made_in_the_runs_own_place(void **state)
     (void)state;
     stage_case_enter(STAGE_COMPILE);
     plan = plan_case_make(&c);
-    assert_string_equal(plan->collect, "build");
+    assert_string_equal(plan->collects[0].path, "build");
     assert_int_equal(plan_find_op(plan, "build")->kind, OP_SCRATCH);
     assert_true(has_path(plan, PLACE "/build", ACCESS_WRITE));
     assert_false(

@@ -1,0 +1,28 @@
+/* Copy-on-write without overlayfs: a copy of the whole tree, by reflink where the file system can, and afterwards a look
+ * at what became different.  Gives the same list as the sandbox itself would (workspace/taken.h). */
+#ifndef WORKSPACE_COPYTREE_H
+#define WORKSPACE_COPYTREE_H
+
+#include "base/buf.h"
+#include "workspace/taken.h"
+
+struct copy_progress {
+    void (*tell)(void *context, uint64_t files, uint64_t bytes); /* may be NULL; at most a few times a second */
+    void *context;
+};
+
+struct copied {
+    struct buf identities; /* of everything in the copy, to find what was touched */
+    uint64_t files, bytes;
+    bool reflinked; /* at least one file shares its blocks */
+};
+
+/* `from_fd` to the empty directory `to_fd`: files, directories, links, with modes and times.  Pipes, sockets, devices and
+ * what cannot be read are left out and remembered, so that they are not taken for deleted. */
+int copy_tree(int from_fd, int to_fd, const struct copy_progress *progress, struct copied *ret, sbr_error *err) must_check;
+/* When everything inside is dead: what differs, into ret->list and ret->content_fd (an empty directory of ours).  The
+ * copy is a stranger's now: nothing is followed, modes that lock us out are undone. */
+int copy_changes(int copy_fd, const struct copied *copied, struct taken *ret, sbr_error *err) must_check;
+void copied_done(struct copied *copied);
+
+#endif

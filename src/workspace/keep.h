@@ -1,0 +1,39 @@
+/* Changes that are kept: $STATE/changes/ID/ with `meta` (the list, who, when, what of it was applied) and `tree`
+ * (ROOT-INDEX/PATH of new contents, `files/PATH` of collected outputs).  Whole or not there at all. */
+#ifndef WORKSPACE_KEEP_H
+#define WORKSPACE_KEEP_H
+
+#include "job/changes.h"
+#include "job/outputs.h"
+#include "workspace/state.h"
+
+#define KEEP_ABOUT 200
+
+struct kept {
+    char id[ENCODE_ID_SIZE];
+    char about[KEEP_ABOUT]; /* one line: the command */
+    int64_t created;        /* seconds */
+    bool applied;           /* some of it was, and was not undone: there is an undo */
+    struct changes changes;
+    struct output_files files;
+    int dir_fd;  /* of ID/ */
+    int tree_fd; /* of ID/tree */
+    int lock_fd; /* one at a time may apply, undo or drop */
+};
+
+/* `staging` has the contents in its `tree`; it is used up, also when it fails.  The id is the staging's. */
+int keep_commit(struct staging *staging, const struct changes *changes, const struct output_files *files,
+                const char *about, sbr_error *err) must_check;
+
+/* `id` may be shortened to what is unique, at least 4 characters. */
+int kept_open(const char *id, struct kept *ret, sbr_error *err) must_check;
+void kept_close(struct kept *kept);
+/* Writes `applied` anew. */
+int kept_mark(struct kept *kept, bool applied, sbr_error *err) must_check;
+
+/* Newest first.  Not 0 ends the listing, which returns it. */
+typedef int kept_visit(void *context, const struct kept *kept);
+int kept_list(kept_visit *visit, void *context, sbr_error *err) must_check;
+int kept_drop(const char *id, sbr_error *err) must_check;
+
+#endif

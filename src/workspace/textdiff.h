@@ -1,0 +1,32 @@
+/* Unified diffs, for people. */
+#ifndef WORKSPACE_TEXTDIFF_H
+#define WORKSPACE_TEXTDIFF_H
+
+#include "base/buf.h"
+#include "job/changes.h"
+
+struct text {
+    const char *data;
+    size_t len;
+};
+
+/* Hunks with three lines around them, in the form of `diff -u` (without the two header lines); "\ No newline at end of
+ * file" where it belongs.  Time and memory are bounded: what differs too much becomes one large hunk. */
+int textdiff(struct text before, struct text after, struct buf *out);
+
+struct diff_options {
+    bool color;
+    uint64_t max_file; /* larger files are only named, with their sizes */
+    size_t max_bytes;  /* of all; then it says how many files are left out */
+};
+
+/* Header and hunks of each change; binary, huge and special files in one line each; control characters of names and
+ * contents are made visible.  `content_fd` holds ROOT-INDEX/PATH of new contents; the old are read from the roots'
+ * sources, which must still be what they were when `changes` was made (else it says so). */
+int changes_diff(const struct changes *changes, int content_fd, const struct diff_options *options, struct buf *out,
+                 sbr_error *err) must_check;
+
+/* A name for people: as it is, or with \n, \033 and the like. */
+void put_name(struct buf *out, const char *name);
+
+#endif

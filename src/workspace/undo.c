@@ -1,0 +1,1 @@
+#include "workspace/apply.h"
