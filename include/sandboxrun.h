@@ -87,6 +87,12 @@ enum sbr_limit {
     SBR_NETWORK_OUT
 };
 
+/* What becomes of changes in copy-on-write trees. */
+enum sbr_changes_flag {
+    SBR_CHANGES_DIFF = 1, /* the result lists them                    */
+    SBR_CHANGES_KEEP = 2  /* they are stored, for sbr_changes_apply   */
+};
+
 /* A digest of the result; sbr_result_to_json has every field. */
 typedef struct sbr_report {
     size_t struct_size; /* set by the library, so that the struct can grow */
@@ -136,6 +142,19 @@ int sbr_request_set_network(sbr_request *req, const char *mode);
 int sbr_request_allow_host(sbr_request *req, const char *rule);
 /* Every name can be looked up, not only those of the hosts above.  Only with "allow" and "full". */
 int sbr_request_allow_dns(sbr_request *req, int allow);
+/* A file or directory of the host's, SRC:DST or SRC:DST:MODE: "ro" (as it is when nothing is said), "rw": what is written
+ * reaches the host, or "cow": changes stay in the sandbox.  SRC and DST are absolute. */
+int sbr_request_add_volume(sbr_request *req, const char *spec);
+/* A directory of the host's as /work, copy-on-write; an absolute path. */
+int sbr_request_set_project(sbr_request *req, const char *dir);
+/* The program is this file of the project, relative to it, and runs where it stands. */
+int sbr_request_set_program(sbr_request *req, const char *path);
+/* A /work that is kept between runs, by its name; made when it is not there.  The disk and inode limits bound it. */
+int sbr_request_set_workspace(sbr_request *req, const char *name);
+/* Files that leave the sandbox after the run, PATTERN or PATTERN:DIR; DIR is absolute. */
+int sbr_request_add_output(sbr_request *req, const char *spec);
+/* `flags` of enum sbr_changes_flag, 0 for none. */
+int sbr_request_set_changes(sbr_request *req, unsigned int flags);
 /* Compile or check the program, but do not run it. */
 int sbr_request_set_check(sbr_request *req, int check);
 /* Run even when some isolation cannot be set up; the result then says what was missing. */
@@ -157,7 +176,20 @@ void sbr_job_free(sbr_job *job); /* kills and reaps when it is still running */
 
 const sbr_report *sbr_result_report(const sbr_result *r);
 char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL without memory */
+/* Under which the changes are kept; NULL: they are not.  Borrowed from the result. */
+const char *sbr_result_changes_id(const sbr_result *r);
 void sbr_result_free(sbr_result *r);
+
+/* Kept changes become real, all of them or those at and below `paths` (NULL-terminated, or NULL).  SBR_E_DENIED: something
+ * there was changed since, and nothing was touched; paths in `force` are applied all the same.  `ret_report` may be NULL;
+ * otherwise it becomes JSON with the number of changes applied and the conflicts, also with SBR_E_DENIED, or NULL; the
+ * caller frees it.  Whatever happens in between, each file is the old or the new one, and it can be called again. */
+int sbr_changes_apply(const char *id, const char *const *paths, const char *const *force,
+                      char **ret_report, sbr_error *err);
+/* Back to what was there before. */
+int sbr_changes_undo(const char *id, const char *const *force, char **ret_report, sbr_error *err);
+/* Forgets them. */
+int sbr_changes_drop(const char *id, sbr_error *err);
 
 #ifdef __GNUC__
 #pragma GCC visibility pop

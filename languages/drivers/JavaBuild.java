@@ -27,7 +27,7 @@ import javax.tools.ToolProvider;
 /**
  * Calls javac in this process, whatever the files are called, and finds the class to start.
  *
- * --main=FILE [--out=DIRECTORY] [--deps=DIRECTORY] [--check] FILE... -- OPTION...
+ * --main=FILE [--out=DIRECTORY] [--deps=DIRECTORY] [--project=DIRECTORY] [--check] FILE... -- OPTION...
  *
  * Leaves DIRECTORY/classes, and DIRECTORY/main, which `java @DIRECTORY/main` reads.
  */
@@ -107,6 +107,8 @@ public final class JavaBuild {
         /* Only libraries bring processors of annotations; looking for them takes time. */
         if (!settings.containsKey("--deps"))
             options.add("-proc:none");
+        if (settings.containsKey("--project"))
+            options.addAll(List.of("-sourcepath", sourcepath(), "-implicit:class"));
         options.addAll(Arrays.asList(args).subList(Math.min(rest + 1, args.length), args.length));
     }
 
@@ -118,6 +120,25 @@ public final class JavaBuild {
                 .map(name -> ":" + name).collect(Collectors.joining());
         } catch (IOException e) {
             return classes;
+        }
+    }
+
+    /** Where the classes of a project are: above the program's package, beside the program, and in the usual places. */
+    private String sourcepath() {
+        Path project = Path.of(settings.get("--project")), main = Path.of(settings.get("--main")), top = main.getParent();
+        String[] parts = packageOf(main).split("\\.");
+        for (int i = parts.length - 1; i >= 0 && top.endsWith(parts[i]) && !top.equals(project); i--)
+            top = top.getParent();
+        return Stream.of(top, main.getParent(), project, project.resolve("src/main/java"), project.resolve("src"))
+            .filter(Files::isDirectory).distinct().map(Path::toString).collect(Collectors.joining(":"));
+    }
+
+    private static String packageOf(Path file) {
+        try (Stream<String> lines = Files.lines(file)) {
+            return lines.map(String::trim).filter(line -> line.startsWith("package ")).findFirst()
+                .map(line -> line.substring(8).replaceFirst(";.*", "").trim()).orElse("");
+        } catch (IOException | java.io.UncheckedIOException e) {
+            return "";
         }
     }
 

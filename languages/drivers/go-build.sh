@@ -5,7 +5,8 @@
 # The go command takes as long as compiler and linker together, so a program that is one package and
 # needs nothing but the standard library goes straight to those two.  Everything else (modules, tests, embedded files,
 # constraints, arguments of the user's own) is left to the go command, with caches that are ready.
-# $PREPARED is what go-prepare.sh made, $DEPS what go-install.sh made, if anything.
+# $PREPARED is what go-prepare.sh made, $DEPS what go-install.sh made, if anything.  $PROJECT is a directory with more
+# than what is listed here: the program's package is then what lies beside it.
 # shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"
 mode=$1
@@ -22,7 +23,7 @@ fi
 
 # Names with _ may be constraints, as in file_windows.go; a go.mod sets the version of the language.
 is_simple() {
-    [ -z "$DEPS" ] && [ ! -e go.mod ] && [ ! -e "$directory/go.mod" ] || return 1
+    [ -z "$DEPS" ] && [ ! -e go.mod ] && [ ! -e "$directory/go.mod" ] && is_alone || return 1
     while [ "$1" != -- ]; do
         case ${1#"$directory/"} in
         *_test.go) ;;
@@ -31,6 +32,13 @@ is_simple() {
         shift
     done
     [ $# -eq 1 ] && [ "${main%_test.go}" = "$main" ]
+}
+
+is_alone() {
+    [ -z "$PROJECT" ] && return
+    for file in "$directory"/*.go; do
+        [ "$file" = "$main" ] || return 1
+    done
 }
 
 # Ends the script, or returns when the go command has to do it after all.
@@ -56,6 +64,12 @@ is_program() {
     grep -Eq '^package[[:space:]]+main([^[:alnum:]_]|$)' "$main"
 }
 
+# In the directory, in the root, or between them.
+has_module() {
+    [ -e go.mod ] || [ -e "$1/go.mod" ] ||
+        { [ -n "$PROJECT" ] && [ "$1" != "$PROJECT" ] && has_module "${1%/*}"; }
+}
+
 # Caches cannot be searched one after the other: with dependencies, one of links to both.
 set_up() {
     GOCACHE=$PREPARED/cache
@@ -66,10 +80,13 @@ set_up() {
         cp "$DEPS"/go.* .
         GOMODCACHE=$DEPS/mod
         export GOMODCACHE
-    elif [ ! -e go.mod ] && [ ! -e "$directory/go.mod" ]; then
-        (cd "$directory" && "$go" mod init program) 2> "$scratch/messages" || cat "$scratch/messages" >&2
+    elif ! has_module "$directory"; then
+        (cd "${PROJECT:-$directory}" && "$go" mod init program) 2> "$scratch/messages" || cat "$scratch/messages" >&2
     fi
     export GOCACHE
+    # Directories whose files have been there for a while are indexed, into the cache, which cannot be written to.
+    GODEBUG=goindex=0${GODEBUG:+,$GODEBUG}
+    export GODEBUG
 }
 
 # The test binary has to be started with arguments, in the directory of its package.
@@ -88,6 +105,29 @@ END
     chmod +x "$output"
 }
 
+# A program that was laid over a package of another name: its own directory makes that package one to import.
+has_other_package() {
+    for file in "$directory"/*.go; do
+        case $file in
+        "$main" | *_test.go) ;;
+        *) sed -n 's/^package[[:space:]]\{1,\}//p' "$file" | grep -Evq '^main([^[:alnum:]_]|$)' && return ;;
+        esac
+    done
+    return 1
+}
+
+# Programs of one file each may lie side by side: then it is not the package that is meant, but the file.
+build_in_project() {
+    if "$go" build -ldflags "-s -w" -o "$output" "$@" . 2> "$scratch/messages"; then
+        exit 0
+    fi
+    if grep -q 'main redeclared' "$scratch/messages"; then
+        exec "$go" build -ldflags "-s -w" -o "$output" "$@" "${main##*/}"
+    fi
+    cat "$scratch/messages" >&2
+    exit 1
+}
+
 if is_simple "$@"; then
     build_directly "$@"
 fi
@@ -97,8 +137,17 @@ done
 shift
 work=$PWD
 set_up
-cd "$directory" || exit 1
-if [ "${main%_test.go}" = "$main" ] && is_program; then
-    exec "$go" build -ldflags "-s -w" -o "$output" "$@" .
+if [ -n "$PROJECT" ] && is_program && has_other_package; then
+    mkdir "$directory/sandbox_run_program"
+    mv "$main" "$directory/sandbox_run_program/"
+    directory=$directory/sandbox_run_program
+    main=$directory/${main##*/}
 fi
-build_test "$@"
+cd "$directory" || exit 1
+if [ "${main%_test.go}" != "$main" ] || ! is_program; then
+    build_test "$@"
+elif [ -z "$PROJECT" ]; then
+    exec "$go" build -ldflags "-s -w" -o "$output" "$@" .
+else
+    build_in_project "$@"
+fi

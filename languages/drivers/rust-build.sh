@@ -3,7 +3,8 @@
 # rust-build.sh check RUSTC MAIN ARGUMENT...
 #
 # A Cargo project is built by cargo, everything else by rustc alone.  $PREPARED is what
-# rust-prepare.sh made, $DEPS what rust-install.sh made, if anything.
+# rust-prepare.sh made, $DEPS what rust-install.sh made, if anything.  $PROJECT is a directory with more than the program:
+# there a program that the package knows nothing of becomes one of its programs, with the package's library.
 set -e
 mode=$1
 rustc=$2
@@ -63,10 +64,22 @@ by_cargo() {
     elif [ "$mode" = check ]; then
         command=check
     fi
+    if [ -n "$PROJECT" ] && is_stranger; then
+        printf '\n[[bin]]\nname = "sandbox_run_program"\npath = "%s"\n' "$main" >> Cargo.toml
+        set -- --bin sandbox_run_program "$@"
+    fi
     "${rustc%rustc}cargo" $command -q --offline --target-dir "$scratch/target" \
         --message-format=json-render-diagnostics "$@" > "$scratch/messages" || exit 1
     [ "$mode" = build ] || exit 0
     cp "$(program)" "$output"
+}
+
+# Cargo finds programs in src and where its manifest says.  A manifest without a package has none of its own.
+is_stranger() {
+    case ${main#"$PROJECT/"} in
+    src/main.rs | src/bin/* | examples/* | tests/* | benches/*) return 1 ;;
+    esac
+    grep -q '^\[package\]' Cargo.toml && ! grep -Fq "\"${main#"$PROJECT/"}\"" Cargo.toml
 }
 
 # Of the programs that cargo made: the one of the main file, else the last.

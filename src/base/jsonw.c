@@ -1,7 +1,12 @@
 #include "base/jsonw.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
+
+#include "base/encode.h"
+#include "base/scope.h"
+#include "base/text.h"
 
 void jsonw_init(struct jsonw *j, bool pretty)
 {
@@ -158,6 +163,40 @@ void jsonw_text(struct jsonw *j, const char *key, const char *text)
         jsonw_bytes(j, key, text, strlen(text));
     else
         jsonw_null(j, key);
+}
+
+/* The length of the character at the start of a text that is not empty; 0: there is none. */
+static size_t character_len(const char *text, size_t len)
+{
+    for (size_t n = 1; n <= 4 && n <= len; n++)
+        if (text_is_utf8(text, n))
+            return n;
+    return 0;
+}
+
+void jsonw_path(struct jsonw *j, const char *key, const char *path)
+{
+    size_t len = strlen(path);
+    struct buf shown;
+    char name[64];
+
+    if (text_is_utf8(path, len)) {
+        jsonw_bytes(j, key, path, len);
+        return;
+    }
+    scoped_free char *whole = encode_base64(path, len);
+
+    buf_init(&shown, 3 * len);
+    for (size_t n; len; path += n, len -= n) {
+        n = character_len(path, len);
+        buf_add(&shown, n ? path : "\xef\xbf\xbd", n ? n : 3);
+        n = n ? n : 1;
+    }
+    snprintf(name, sizeof(name), "%s_base64", key);
+    jsonw_text(j, key, shown.data);
+    jsonw_text(j, name, whole);
+    j->out.failed |= shown.failed || !whole;
+    buf_done(&shown);
 }
 
 void jsonw_number(struct jsonw *j, const char *key, uint64_t value)

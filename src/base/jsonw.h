@@ -31,6 +31,8 @@ void jsonw_number(struct jsonw *j, const char *key, uint64_t value);
 void jsonw_fixed(struct jsonw *j, const char *key, uint64_t value, unsigned int decimals);
 void jsonw_bool(struct jsonw *j, const char *key, bool value);
 void jsonw_null(struct jsonw *j, const char *key);
+/* The name of a file, which may be any bytes: what is no UTF-8 becomes U+FFFD, and the whole follows as KEY_base64. */
+void jsonw_path(struct jsonw *j, const char *key, const char *path);
 /* How long a text becomes inside the quotes. */
 size_t jsonw_escaped_len(const char *text, size_t len);
 /* An array of strings. */

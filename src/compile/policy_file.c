@@ -109,6 +109,10 @@ static int check_names(const struct check *check, const struct policy_file *file
         return check_fault(check, "syscalls",
                            "'unknown' is missing, and there is no 'extends' to take it from; add "
                            "one of them");
+    if (file->syscalls.unknown == ANSWER_ALLOW && !file->internal)
+        return check_fault(check, "unknown",
+                           "only what is laid over another policy can let unknown calls pass; make "
+                           "it 'internal' or name an errno");
     return 0;
 }
 

@@ -52,7 +52,9 @@ struct call_group {
 };
 
 struct policy_calls {
-    int unknown; /* the errno of every number that is not named; ANSWER_NONE: as the base says */
+    /* The errno of every number that is not named; ANSWER_ALLOW: another filter answers; ANSWER_NONE: as the
+     * base says. */
+    int unknown;
     struct call_group *allow;
     unsigned allow_count;
     struct call_group *notice;

@@ -20,6 +20,9 @@
 /* The kernel keeps this mask in a header of its own (include/linux/net.h). */
 #define SOCK_TYPE_MASK 0xf
 
+/* O_TMPFILE without O_DIRECTORY, which differs between architectures. */
+#define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
+
 /* clang-format off */
 #define ROW(name) { #name, name }
 /* clang-format on */
@@ -40,8 +43,14 @@ static const cyaml_strval_t answers[] = {
     ROW(ENOTTY),
 };
 
-/* A group that is refused, and a call that nobody named, cannot answer with the first two of them. */
+/* A group that is refused cannot answer with the first two of them. */
 #define ERRNOS (answers + 2), (ARRAY_LEN(answers) - 2)
+
+/* Of a call that nobody named; the first only in what is laid over another policy. */
+static const cyaml_strval_t unknowns[] = {
+    { "PASS", ANSWER_ALLOW },
+    ROW(EPERM), ROW(ENOSYS),
+};
 
 static const cyaml_strval_t constants[] = {
     ROW(CLONE_NEWCGROUP), ROW(CLONE_NEWIPC), ROW(CLONE_NEWNET), ROW(CLONE_NEWNS),
@@ -65,13 +74,13 @@ static const cyaml_strval_t constants[] = {
 
     ROW(RLIMIT_CORE),
 
-    ROW(S_IFMT), ROW(S_IFREG), ROW(S_IFIFO), ROW(S_IFSOCK),
+    ROW(S_IFMT), ROW(S_IFREG), ROW(S_IFIFO), ROW(S_IFSOCK), ROW(S_ISUID), ROW(S_ISGID),
 
     ROW(F_GETLK), ROW(F_SETLK), ROW(F_SETLKW),
     ROW(F_OFD_GETLK), ROW(F_OFD_SETLK), ROW(F_OFD_SETLKW),
     ROW(F_GETLEASE), ROW(F_SETLEASE), ROW(F_NOTIFY),
     ROW(F_SETOWN), ROW(F_SETOWN_EX), ROW(F_SETSIG),
-    ROW(O_ACCMODE), ROW(O_TRUNC),
+    ROW(O_ACCMODE), ROW(O_TRUNC), ROW(O_CREAT), ROW(TMPFILE_BIT),
 };
 
 static const cyaml_strval_t procs[] = {
@@ -151,7 +160,7 @@ static const cyaml_schema_value_t refused = {
 };
 
 static const cyaml_schema_field_t calls_fields[] = {
-    FIELD_WORD("unknown", STRICT | MAYBE, struct policy_calls, unknown, ERRNOS),
+    FIELD_WORD("unknown", STRICT | MAYBE, struct policy_calls, unknown, WORDS(unknowns)),
     CYAML_FIELD_SEQUENCE("allow", OWNED | MAYBE, struct policy_calls, allow, &allowed, 1, MANY),
     CYAML_FIELD_SEQUENCE("notice", OWNED | MAYBE, struct policy_calls, notice, &allowed, 1, MANY),
     CYAML_FIELD_SEQUENCE("refuse", OWNED | MAYBE, struct policy_calls, refuse, &refused, 1, MANY),

@@ -13,8 +13,8 @@
 #include "base/scope.h"
 #include "executor/registries.h"
 #include "executor/stages.h"
+#include "executor/trees.h"
 #include "plan/denial_text.h"
-#include "plan/diagnose.h"
 
 /* The slot of the loop that the monitor leaves free, and how often a layer that somebody else makes is looked
  * for. */
@@ -115,55 +115,6 @@ static void end_without_run(sbr_job *job, enum sbr_verdict verdict)
         copy_denials(last, result);
     adopt_stages(job, result);
     result_complete(result);
-}
-
-static const char *main_file(const sbr_job *job)
-{
-    if (job->req->code)
-        return job->language->source;
-    return job->req->n_files ? job->req->files[0].path : NULL;
-}
-
-static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *said, const char *text,
-                                       size_t len)
-{
-    char signal[SIGNAL_NAME_SIZE], work[sizeof(job->place) + 16], driver[sizeof(job->place) + 16];
-    struct diagnose_input in = { .language = job->language,
-                                 .text = text,
-                                 .len = len,
-                                 .compile = said != job->result,
-                                 .request = job->req,
-                                 .work = work,
-                                 .driver = driver,
-                                 .main_file = main_file(job),
-                                 .code_line = job->req->code_line,
-                                 .code_lines = job->req->code_lines };
-
-    snprintf(work, sizeof(work), "%s" INSIDE_WORK, job->place);
-    snprintf(driver, sizeof(driver), "%s/driver", job->place);
-    if (said->verdict == SBR_SIGNALED)
-        in.ending = signal_name(said->signal, signal);
-    else if (said->verdict != SBR_EXITED)
-        in.ending = verdict_name(said->verdict);
-    return diagnose(&in);
-}
-
-/* Compilers speak on either stream, programs on stderr. */
-static void add_diagnosis(const sbr_job *job, sbr_result *result)
-{
-    const sbr_result *said = result;
-
-    if (!job->language || result_success(result) || result->verdict == SBR_CANCELLED)
-        return;
-    if (!result->ran)
-        said = result->n_before ? result->before[result->n_before - 1] : NULL;
-    if (!said)
-        return;
-    result->diagnosis = said->err.data
-                            ? diagnose_text(job, said, said->err.data, said->err.len)
-                            : diagnose_text(job, said, said->err.tail, said->err.tail_len);
-    if (!result->diagnosis && !result->ran)
-        result->diagnosis = diagnose_text(job, said, said->out.data, said->out.len);
 }
 
 /* While the plan is still there: what it allowed, and the files that the program's last words name. */
@@ -289,6 +240,19 @@ static void stage_ended(sbr_job *job)
         job_go_on(job);
 }
 
+/* 1: what has to be done is known; 0: another run has the workspace. */
+static int decide(sbr_job *job, sbr_error *err)
+{
+    int r = job->decided ? 1 : trees_open(job, err);
+
+    if (r <= 0 || job->decided)
+        return r;
+    if (stages_decide(job, err) < 0)
+        return err->code;
+    job->decided = true;
+    return 1;
+}
+
 static void job_go_on(sbr_job *job)
 {
     sbr_error err;
@@ -298,11 +262,13 @@ static void job_go_on(sbr_job *job)
         end_without_run(job, SBR_CANCELLED);
         return;
     }
-    if (job->at == job->n_todo) {
+    r = decide(job, &err);
+    if (r > 0 && job->at == job->n_todo) {
         end_without_run(job, SBR_EXITED);
         return;
     }
-    r = stages_next(job, &err);
+    if (r > 0)
+        r = stages_next(job, &err);
     if (r < 0)
         job_fail(job, &err);
     else if (r == 0)
@@ -336,6 +302,8 @@ int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **r
     if (r == 0 && job->language && job->language->prepare.run.n)
         snprintf(job->layers[LAYER_PREPARED].path, sizeof(job->layers[0].path), "%s",
                  "/made-by-the-prepare-stage");
+    if (r == 0)
+        r = trees_look(job, err);
     if (r == 0)
         r = stages_plan(job, STAGE_RUN, &rt->features, ret, err);
     executor_free(job);
@@ -381,7 +349,7 @@ static int begin(sbr_job *job, sbr_error *err)
 
 int executor_begin(sbr_job *job, sbr_error *err)
 {
-    return stages_decide(job, err) < 0 ? err->code : begin(job, err);
+    return stages_resolve(job, err) < 0 ? err->code : begin(job, err);
 }
 
 int executor_begin_with(sbr_job *job, const struct language *language,
@@ -389,6 +357,7 @@ int executor_begin_with(sbr_job *job, const struct language *language,
 {
     job->language = language;
     job->toolchain = *toolchain;
+    job->decided = true;
     job->todo[job->n_todo++] = STAGE_RUN;
     return begin(job, err);
 }
@@ -434,7 +403,7 @@ int executor_take_result(sbr_job *job, sbr_result **ret, sbr_error *err)
         *err = job->failure;
         return err->code;
     }
-    add_diagnosis(job, job->result);
+    job_diagnose(job, job->result);
     *ret = take_ptr(job->result);
     return 0;
 }
@@ -449,11 +418,22 @@ int executor_finish(sbr_job *job, sbr_result **ret, sbr_error *err)
     return r < 0 ? r : executor_take_result(job, ret, err);
 }
 
+/* Compiled with what only this job saw: see key_artifact. */
+static void forget_artifact(const sbr_job *job)
+{
+    sbr_error ignored; /* then it is pruned like any other */
+
+    if ((job->req->project || job->req->workspace) && job->layers[LAYER_BUILD].key[0])
+        (void)!store_remove(STORE_ARTIFACT, job->layers[LAYER_BUILD].key, &ignored);
+}
+
 void executor_free(sbr_job *job)
 {
     if (!job)
         return;
     stages_drop(&job->now);
+    forget_artifact(job);
+    trees_done(job);
     for (size_t i = 0; i < job->n_done; i++)
         result_free(job->done[i]);
     result_free(job->result);
@@ -464,12 +444,16 @@ void executor_free(sbr_job *job)
 
 void executor_leave(sbr_job *job)
 {
-    if (!job || !job->now.watching)
+    if (!job)
         return;
-    sandbox_end(&job->now.box);
-    janitor_free(job->now.box.janitor);
+    if (job->now.watching) {
+        sandbox_end(&job->now.box);
+        janitor_free(job->now.box.janitor);
+    }
     if (job->now.staged)
         store_discard(&job->now.staging);
+    forget_artifact(job);
+    trees_done(job);
 }
 
 const char *executor_locate(const struct language *language)

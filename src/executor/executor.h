@@ -16,6 +16,9 @@
 #include "plan/features.h"
 #include "plan/planner.h"
 
+struct job_trees;
+struct diff_options;
+
 struct sbr_runtime {
     struct features features;
 };
@@ -31,6 +34,8 @@ struct stage_run {
     struct stage_config config;
     struct words needs;
     struct intake intake;
+    struct intake_part part; /* of a stage that makes a layer */
+    bool collecting;         /* the intake is ours to end */
     struct store_staging staging;
     bool staged;
     int lock_fd; /* nobody else makes the same layer; -1: not held */
@@ -52,6 +57,8 @@ struct sbr_job {
     enum stage todo[N_STAGES];
     size_t n_todo, at;
     bool cached;
+    struct job_trees *trees;      /* NULL: none; see executor/trees.h */
+    bool decided;                 /* which stages there are */
     char place[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
     struct stage_run now;
@@ -62,6 +69,9 @@ struct sbr_job {
     /* Told when a stage begins; for progress.  May be NULL. */
     void (*on_stage)(void *context, enum stage stage);
     void *on_stage_context;
+    /* Told now and then while a tree is copied, with the same context.  May be NULL. */
+    void (*on_copy)(void *context, uint64_t files, uint64_t bytes);
+    const struct diff_options *render; /* how the changes are told to people; NULL: they are not */
 };
 
 /* Request and machine to the plan of the program's own stage; nothing is started.  The caller frees the plan. */

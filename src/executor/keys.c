@@ -4,7 +4,10 @@
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "base/clock.h"
+#include "base/encode.h"
 #include "executor/stages.h"
+#include "executor/trees.h"
 
 #define KEY_REVISION "1"
 
@@ -111,25 +114,65 @@ static void add_file(struct sha256 *s, const struct request_file *file)
     sha256_add(s, file->data, file->len);
 }
 
+/* The request's own files, then the project's: NULL past the last.  A file of the request hides one of the project. */
+static const struct request_file *file_at(const sbr_job *job, size_t index)
+{
+    const sbr_request *req = job->req;
+    size_t n = job->trees ? job->trees->n_manifests : 0;
+
+    if (index < req->n_files)
+        return &req->files[index];
+    return index - req->n_files < n ? &job->trees->manifests[index - req->n_files] : NULL;
+}
+
+static bool is_hidden(const sbr_job *job, size_t index)
+{
+    const sbr_request *req = job->req;
+
+    for (size_t i = 0; index >= req->n_files && i < req->n_files; i++)
+        if (!strcmp(req->files[i].path, file_at(job, index)->path))
+            return true;
+    return false;
+}
+
+static bool wants_dependencies(const sbr_job *job, const struct stage_def *def)
+{
+    const struct request_file *file;
+
+    for (size_t i = 0; (file = file_at(job, i)); i++)
+        for (unsigned int k = 0; !is_hidden(job, i) && k < def->n_manifests; k++)
+            if (asks(&def->manifests[k], file))
+                return true;
+    return job->req->deps.n > 0;
+}
+
 bool key_dependencies(sbr_job *job)
 {
     const struct stage_def *def = &job->language->install;
-    const sbr_request *req = job->req;
-    bool wanted = req->deps.n > 0;
+    const struct request_file *file;
     struct sha256 s;
 
-    for (size_t i = 0; i < req->n_files; i++)
-        for (unsigned int k = 0; k < def->n_manifests; k++)
-            wanted |= asks(&def->manifests[k], &req->files[i]);
-    if (!wanted)
+    if (!wants_dependencies(job, def))
         return false;
     begin(&s, job, def);
-    add_list(&s, &req->deps);
-    for (size_t i = 0; i < req->n_files; i++)
-        if (is_manifest(def, req->files[i].path))
-            add_file(&s, &req->files[i]);
+    add_list(&s, &job->req->deps);
+    for (size_t i = 0; (file = file_at(job, i)); i++)
+        if (is_manifest(def, file->path) && !is_hidden(job, i))
+            add_file(&s, file);
     sha256_finish_hex(&s, job->keys[LAYER_DEPS]);
     return true;
+}
+
+/* What a compiler finds in a project is no part of any key: the key is one that nobody else has, and the artifact goes
+ * with the job. */
+static void add_own_tree(struct sha256 *s, const sbr_job *job)
+{
+    char id[ENCODE_ID_SIZE] = "";
+
+    if (!job->req->project && !job->req->workspace)
+        return;
+    sha256_add_text(s, encode_random_id(id) < 0 ? "" : id);
+    sha256_add_u64(s, clock_now_us());
 }
 
 void key_artifact(sbr_job *job)
@@ -147,5 +190,6 @@ void key_artifact(sbr_job *job)
     sha256_add_u64(&s, req->n_files);
     for (size_t i = 0; i < req->n_files; i++)
         add_file(&s, &req->files[i]);
+    add_own_tree(&s, job);
     sha256_finish_hex(&s, job->keys[LAYER_BUILD]);
 }

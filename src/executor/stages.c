@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "base/text.h"
+#include "executor/trees.h"
 
 #define PLACE_PREFIX "sandbox-run-"
 #define LAYER_ABOUT 200
@@ -24,6 +24,16 @@ static const struct {
 };
 /* clang-format on */
 
+enum stage layer_maker(enum layer layer)
+{
+    return layer_makers[layer].maker;
+}
+
+int layer_find(sbr_job *job, enum layer layer, sbr_error *err)
+{
+    return store_find(layer_makers[layer].kind, job->keys[layer], &job->layers[layer], err);
+}
+
 /* The layer that a stage makes; N_LAYERS: none. */
 static enum layer layer_of(enum stage stage)
 {
@@ -32,168 +42,6 @@ static enum layer layer_of(enum stage stage)
     while (i < N_LAYERS && layer_makers[i].maker != stage)
         i++;
     return (enum layer)i;
-}
-
-static int unknown_language(const char *name, sbr_error *err)
-{
-    const struct language *language;
-    const char *names[128];
-    const char *near;
-    size_t n = 0;
-
-    for (; n < ARRAY_LEN(names) && (language = language_at(n)); n++)
-        names[n] = language->name;
-    near = text_nearest(name, names, n);
-    return err_set(err, SBR_E_NOT_FOUND, "language",
-                   "there is no language '%.60s'%s%s%s; `sandbox-run languages` lists them", name,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
-
-static int ask_version(void *context, const struct language *language, struct toolchain *toolchain)
-{
-    return executor_ask_version(context, language, toolchain);
-}
-
-int stages_resolve(sbr_job *job, sbr_error *err)
-{
-    const char *name = job->req->language;
-    struct toolchain_query query = { .ask = ask_version, .context = (void *)job->rt };
-
-    if (request_check(job->req, err) < 0)
-        return err->code;
-    if (!name)
-        return 0;
-    job->language = language_find(name);
-    if (!job->language)
-        return unknown_language(name, err);
-    query.wanted = language_version_of(name);
-    return toolchain_find(job->language, &query, &job->toolchain, err);
-}
-
-static const struct words *stage_words(const sbr_job *job, enum stage stage)
-{
-    const struct stage_def *def = stage_def(job->language, stage);
-
-    return def ? &def->run : &job->language->run;
-}
-
-static bool stage_uses(const sbr_job *job, enum stage stage, enum word_name name)
-{
-    const struct stage_def *def = stage_def(job->language, stage);
-
-    return words_use(stage_words(job, stage), name) || words_use(&job->language->env, name) ||
-           (def && words_use(&def->env, name));
-}
-
-/* 1: the layer is there; 0: it has to be made. */
-static int look_up(sbr_job *job, enum layer layer, sbr_error *err)
-{
-    return store_find(layer_makers[layer].kind, job->keys[layer], &job->layers[layer], err);
-}
-
-static void todo_add(sbr_job *job, enum stage stage)
-{
-    job->todo[job->n_todo++] = stage;
-}
-
-/* The layer, or the stage that makes it. */
-static int want_layer(sbr_job *job, enum layer layer, sbr_error *err)
-{
-    int r = look_up(job, layer, err);
-
-    if (r == 0)
-        todo_add(job, layer_makers[layer].maker);
-    return r < 0 ? r : 0;
-}
-
-static int decide_dependencies(sbr_job *job, sbr_error *err)
-{
-    const struct language *language = job->language;
-
-    if (!language->install.run.n) {
-        if (job->req->deps.n)
-            return err_set(err, SBR_E_UNSUPPORTED, "dependencies",
-                           "%s has no package registry here; bring what '%.60s' is in as files "
-                           "with --file",
-                           language->name, job->req->deps.items[0]);
-        return 0;
-    }
-    return key_dependencies(job) ? want_layer(job, LAYER_DEPS, err) : 0;
-}
-
-/* The stage that stands for compiling; N_STAGES: the language has none. */
-static enum stage compile_stage(const sbr_job *job)
-{
-    if (job->req->check && job->language->check.run.n)
-        return STAGE_CHECK;
-    return job->language->compile.run.n ? STAGE_COMPILE : N_STAGES;
-}
-
-static int decide_compile(sbr_job *job, sbr_error *err)
-{
-    enum stage stage = compile_stage(job);
-    int r;
-
-    if (stage == N_STAGES && job->req->check)
-        return err_set(err, SBR_E_UNSUPPORTED, "check",
-                       "%s has no check other than running the program; leave --check out",
-                       job->language->name);
-    if (stage == N_STAGES)
-        return 0;
-    if (stage == STAGE_COMPILE)
-        key_artifact(job);
-    if (job->req->check) { /* a check is asked for, so a check is made */
-        todo_add(job, stage);
-        return 0;
-    }
-    r = look_up(job, LAYER_BUILD, err);
-    if (r < 0)
-        return r;
-    job->cached = r == 1;
-    if (!job->cached)
-        todo_add(job, stage);
-    return 0;
-}
-
-static bool any_todo_uses(const sbr_job *job, enum word_name name)
-{
-    for (size_t i = 0; i < job->n_todo; i++)
-        if (stage_uses(job, job->todo[i], name))
-            return true;
-    return false;
-}
-
-/* What has to be there before anything else: only when a stage that is left to do uses it. */
-static int decide_prepared(sbr_job *job, sbr_error *err)
-{
-    size_t before = job->n_todo;
-
-    if (!job->language->prepare.run.n || !any_todo_uses(job, WORD_PREPARED))
-        return 0;
-    if (want_layer(job, LAYER_PREPARED, err) < 0)
-        return err->code;
-    if (job->n_todo > before) {
-        memmove(job->todo + 1, job->todo, before * sizeof(job->todo[0]));
-        job->todo[0] = STAGE_PREPARE;
-    }
-    return 0;
-}
-
-int stages_decide(sbr_job *job, sbr_error *err)
-{
-    if (stages_resolve(job, err) < 0)
-        return err->code;
-    if (!job->language) {
-        todo_add(job, STAGE_RUN);
-        return 0;
-    }
-    if (job->language->prepare.run.n)
-        key_prepared(job);
-    if (decide_dependencies(job, err) < 0 || decide_compile(job, err) < 0)
-        return err->code;
-    if (!job->req->check)
-        todo_add(job, STAGE_RUN);
-    return decide_prepared(job, err);
 }
 
 static int resolve_policy(const sbr_job *job, struct plan_input *in, sbr_error *err)
@@ -255,6 +103,13 @@ int stages_plan(sbr_job *job, enum stage stage, const struct features *features,
                              .features = features,
                              .place = place };
 
+    if (job->trees) {
+        in.trees = job->trees->planned;
+        in.n_trees = job->trees->n_planned;
+        in.code_name = job->trees->code_name[0] ? job->trees->code_name : NULL;
+        in.manifests = job->trees->manifests;
+        in.n_manifests = job->trees->n_manifests;
+    }
     for (unsigned int i = 0; i < N_LAYERS; i++)
         in.layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;
     read_test_hooks(&in);
@@ -273,7 +128,7 @@ static int stage_limits(const sbr_job *job, enum stage stage, struct limits *ret
 
     *ret = job->req->limits;
     if (!def)
-        return 0;
+        return trees_limits(job, ret, err);
     limits_init(ret);
     for (unsigned int i = 0; i < def->limits.n; i++)
         if (limits_set_pair(ret, def->limits.at[i], err) < 0)
@@ -299,19 +154,37 @@ static int start_planned(sbr_job *job, const struct features *features, sbr_erro
     return sandbox_start(&now->box, now->plan, features, err);
 }
 
+/* Which way of copy-on-write a file system takes is known only when it is tried. */
+static int start_with_trees(sbr_job *job, const struct features *features, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+
+    for (;;) {
+        int r = trees_prepare(job, job->now.stage, err);
+
+        if (r == 0)
+            r = start_planned(job, features, err);
+        if (r != SBR_E_UNSUPPORTED || strcmp(err->stage, "cow") != 0 || !trees ||
+            trees->cow == COW_COPY)
+            return r;
+        log_info("sandbox", "%s", err->message);
+        trees->cow++;
+    }
+}
+
 /* Whether a new user namespace is refused by a container's filter, a chroot or the like is known only when it
  * happens; then the stage is planned again for a machine without. */
 static int start_anyhow(sbr_job *job, sbr_error *err)
 {
     struct features without = job->rt->features;
-    int r = start_planned(job, &job->rt->features, err);
+    int r = start_with_trees(job, &job->rt->features, err);
 
     if (r != SBR_E_UNSUPPORTED || strcmp(err->stage, "namespaces") != 0 || !without.user_namespaces)
         return r;
     log_info("sandbox", "%s", err->message);
     without.user_namespaces = false;
     without.barrier = BARRIER_REFUSED;
-    return start_planned(job, &without, err);
+    return start_with_trees(job, &without, err);
 }
 
 /* A place in the store for what the stage makes. */
@@ -325,8 +198,28 @@ static int open_staging(sbr_job *job, sbr_error *err)
     if (store_stage(layer_makers[layer].kind, &now->staging, err) < 0)
         return err->code;
     now->staged = true;
-    intake_init(&now->intake, now->staging.tree_fd, now->limits.value[SBR_DISK_BYTES],
+    now->part = (struct intake_part){ .dir_fd = now->staging.tree_fd };
+    intake_init(&now->intake, &now->part, 1, now->limits.value[SBR_DISK_BYTES],
                 now->limits.value[SBR_INODES]);
+    now->collecting = true;
+    return 0;
+}
+
+/* Places for what the run changes and puts out. */
+static int open_parts(sbr_job *job, sbr_error *err)
+{
+    struct stage_run *now = &job->now;
+
+    if (now->stage != STAGE_RUN || !job->trees)
+        return 0;
+    if (trees_parts(job, now->plan, err) < 0)
+        return err->code;
+    if (!now->plan->n_collects)
+        return 0;
+    intake_init(&now->intake, job->trees->parts, now->plan->n_collects,
+                now->limits.value[SBR_DISK_BYTES] * COLLECT_BYTES_PER_BYTE,
+                now->limits.value[SBR_INODES] * COLLECT_ENTRIES_PER_INODE);
+    now->collecting = true;
     return 0;
 }
 
@@ -354,8 +247,10 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
     if (open_staging(job, err) < 0 || start_anyhow(job, err) < 0)
         return err->code;
     log_debug("sandbox", "set-up goes on inside");
-    options.intake = now->staged ? &now->intake : NULL;
     now->watching = true;
+    if (open_parts(job, err) < 0)
+        return err->code;
+    options.intake = now->collecting ? &now->intake : NULL;
     return monitor_start(&now->monitor, &now->box, now->plan, &options, err);
 }
 
@@ -370,7 +265,7 @@ static int take_turn(sbr_job *job, enum stage stage, sbr_error *err)
     r = store_lock(layer_makers[layer].kind, job->keys[layer], &job->now.lock_fd, err);
     if (r <= 0)
         return r;
-    r = look_up(job, layer, err);
+    r = layer_find(job, layer, err);
     if (r < 0)
         return r;
     return r == 1 ? 2 : 1;
@@ -461,6 +356,8 @@ int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err)
         else
             r = keep_layer(job, err);
     }
+    if (r == 0 && now->stage == STAGE_RUN)
+        r = trees_end(job, result, err);
     stages_drop(now);
     if (r < 0) {
         result_free(result);
@@ -478,10 +375,10 @@ void stages_drop(struct stage_run *now)
         sandbox_end(&now->box);
         sandbox_done(&now->box);
     }
-    if (now->staged) {
+    if (now->collecting)
         intake_done(&now->intake);
+    if (now->staged)
         store_discard(&now->staging);
-    }
     plan_free(now->plan);
     config_done(&now->config);
     words_done(&now->needs);

@@ -4,8 +4,13 @@
 
 #include "executor/executor.h"
 
-/* Language, tools, keys of layers, what the store has already, and so what is left to do. */
+/* Once the language is resolved: keys of layers, what the store has already, and so what is left to do. */
 int stages_decide(sbr_job *job, sbr_error *err) must_check;
+
+/* The stage that makes a layer. */
+enum stage layer_maker(enum layer layer);
+/* 1: the store has it, and the job's layer is filled; 0: it has to be made. */
+int layer_find(sbr_job *job, enum layer layer, sbr_error *err) must_check;
 
 /* Starts the next one.  1: it runs; 0: somebody else makes the same layer, try again; negative: error.  Stages whose
  * layer has turned up meanwhile are passed over. */
@@ -23,6 +28,9 @@ int stages_resolve(sbr_job *job, sbr_error *err) must_check;
 /* The plan of one stage, for this machine or one with other features. */
 int stages_plan(sbr_job *job, enum stage stage, const struct features *features, struct plan **ret,
                 sbr_error *err) must_check;
+
+/* Reads what a failed program or compiler said; fills result->diagnosis where a rule knows it. */
+void job_diagnose(const sbr_job *job, sbr_result *result);
 
 /* Layers by content: what they are made from, as text of their key. */
 void key_prepared(sbr_job *job);

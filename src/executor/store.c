@@ -22,17 +22,18 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/staged.h"
+#include "base/tree.h"
 #include "executor/store_entry.h"
 
 #define NOTES_KEPT (90 * 86400) /* seconds; a note that is still wanted is made again */
 #define ATTEMPTS 8
 
-static void fill_entry(const struct store_root *root, enum store_kind kind, const char *key,
+static void fill_entry(const struct user_dir *root, enum store_kind kind, const char *key,
                        struct store_entry *ret)
 {
     char name[STORE_NAME_SIZE];
@@ -45,7 +46,7 @@ static void fill_entry(const struct store_root *root, enum store_kind kind, cons
 
 int store_find(enum store_kind kind, const char *key, struct store_entry *ret, sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     int r;
 
     if (store_check_key(key, err) < 0)
@@ -60,7 +61,7 @@ int store_find(enum store_kind kind, const char *key, struct store_entry *ret, s
 
 int store_verify(enum store_kind kind, const char *key, sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     int r;
 
     if (store_check_key(key, err) < 0)
@@ -71,7 +72,7 @@ int store_verify(enum store_kind kind, const char *key, sbr_error *err)
 
 int store_remove(enum store_kind kind, const char *key, sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     int r;
 
     if (store_check_key(key, err) < 0)
@@ -82,45 +83,22 @@ int store_remove(enum store_kind kind, const char *key, sbr_error *err)
     return r < 0 ? r : 0;
 }
 
-/* A new directory that is locked before anybody can take it for a dead maker's: one that was swept
- * in between is given up.  The descriptor, or -1 with errno. */
-static int make_locked(int root_fd, char name[STORE_NAME_SIZE])
-{
-    for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        scoped_fd int fd = -1;
-        struct stat st;
-
-        if (store_staging_name(name) < 0 || mkdirat(root_fd, name, 0700) < 0)
-            return -1;
-        fd = openat(root_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0)
-            return take_fd(fd);
-        if (fd < 0 && errno != ENOENT) {
-            int saved = errno;
-
-            (void)unlinkat(root_fd, name, AT_REMOVEDIR);
-            errno = saved;
-            return -1;
-        }
-    }
-    errno = EBUSY;
-    return -1;
-}
-
 int store_stage(enum store_kind kind, struct store_staging *ret, sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     struct store_staging staging = { .kind = kind, .tree_fd = -1, .lock_fd = -1 };
-    char name[STORE_NAME_SIZE];
+    scoped_fd int parent = -1;
+    char id[ENCODE_ID_SIZE];
     uint64_t bound;
 
     if (store_bound(&bound, err) < 0 || store_root_open(true, &root, err) < 0)
         return err->code;
     store_sweep_root(&root, NOTES_KEPT);
-    staging.lock_fd = make_locked(root.fd, name);
+    parent = openat(root.fd, STORE_STAGING, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    staging.lock_fd = parent < 0 ? -1 : staged_make(parent, id);
     if (staging.lock_fd < 0)
         return store_fail("write to the cache", root.path, err);
-    snprintf(staging.path, sizeof(staging.path), "%s/%s", root.path, name);
+    snprintf(staging.path, sizeof(staging.path), "%s/" STORE_STAGING "/%s", root.path, id);
     /* The mode is meant as it is written, whatever the umask. */
     if (mkdirat(staging.lock_fd, TREE_NAME, 0700) == 0)
         staging.tree_fd =
@@ -150,7 +128,7 @@ void store_discard(struct store_staging *staging)
 }
 
 /* 0: it is in place, ours or another's. */
-static int put_in_place(const struct store_root *root, struct store_staging *staging,
+static int put_in_place(const struct user_dir *root, struct store_staging *staging,
                         const struct store_meta *meta, sbr_error *err)
 {
     char name[STORE_NAME_SIZE];
@@ -174,7 +152,7 @@ static int put_in_place(const struct store_root *root, struct store_staging *sta
     return store_fail("write to the cache", root->path, err);
 }
 
-static int commit(const struct store_root *root, struct store_staging *staging,
+static int commit(const struct user_dir *root, struct store_staging *staging,
                   struct store_meta *meta, sbr_error *err)
 {
     struct tree_scan scan;
@@ -194,7 +172,7 @@ static int commit(const struct store_root *root, struct store_staging *staging,
 int store_commit(struct store_staging *staging, const char *key, const char *about,
                  struct store_entry *ret, sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     struct store_meta meta = { .kind = staging->kind };
     int r = store_check_key(key, err);
 

@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/tree.h"
 
 #define TOUCH_AFTER 60 /* seconds: often enough for the order of use, rare enough to cost nothing */
 
@@ -93,7 +94,7 @@ static int check_open(int entry_fd, const struct store_meta *expected, enum stor
     return r;
 }
 
-int store_entry_check(const struct store_root *root, enum store_kind kind, const char *key,
+int store_entry_check(const struct user_dir *root, enum store_kind kind, const char *key,
                       enum store_trust trust, sbr_error *err)
 {
     struct store_meta expected = { .kind = kind };
@@ -123,7 +124,7 @@ int store_entry_check(const struct store_root *root, enum store_kind kind, const
     return 0;
 }
 
-int store_entry_remove(const struct store_root *root, enum store_kind kind, const char *key)
+int store_entry_remove(const struct user_dir *root, enum store_kind kind, const char *key)
 {
     char name[STORE_NAME_SIZE], aside[STORE_NAME_SIZE], meta[STORE_NAME_SIZE + 8];
     struct stat st;

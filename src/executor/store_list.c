@@ -64,7 +64,7 @@ static int read_item(int kind_fd, struct store_item *item, sbr_error *err)
     return 1;
 }
 
-static int collect(const struct store_root *root, enum store_kind kind, struct items *items,
+static int collect(const struct user_dir *root, enum store_kind kind, struct items *items,
                    sbr_error *err)
 {
     int fd = openat(root->fd, store_kind_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -117,7 +117,7 @@ static void items_sort(struct items *items)
 
 int store_list(store_visit *visit, void *context, sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     struct items items = { 0 };
     int r = store_root_open(false, &root, err);
 
@@ -150,8 +150,8 @@ int store_bound(uint64_t *ret_bytes, sbr_error *err)
 /* Removes least recently used artifacts until a tenth of the bound is free, so that not every commit
  * has to look again.  What was used just now may be running: it stays unless that would be twice the
  * bound.  Returns how much is left. */
-static uint64_t prune_items(const struct store_root *root, const struct items *items,
-                            uint64_t bound, const char *keep)
+static uint64_t prune_items(const struct user_dir *root, const struct items *items, uint64_t bound,
+                            const char *keep)
 {
     uint64_t total = 0, target = bound - bound / 10;
     int64_t now = time(NULL);
@@ -170,7 +170,7 @@ static uint64_t prune_items(const struct store_root *root, const struct items *i
     return total;
 }
 
-static uint64_t prune(const struct store_root *root, uint64_t bound, const char *keep)
+static uint64_t prune(const struct user_dir *root, uint64_t bound, const char *keep)
 {
     struct items items = { 0 };
     uint64_t total = bound; /* when it cannot be counted: then the next one tries again */
@@ -188,7 +188,7 @@ static uint64_t prune(const struct store_root *root, uint64_t bound, const char 
 
 /* A running total beside the artifacts spares each commit a look at all of them.  It only ever errs
  * upwards, since removals are not subtracted; then somebody looks, and it is right again. */
-void store_bound_keep(const struct store_root *root, const struct store_meta *added)
+void store_bound_keep(const struct user_dir *root, const struct store_meta *added)
 {
     scoped_fd int fd =
         openat(root->fd, STORE_TOTAL, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/staged.h"
 #include "executor/store_entry.h"
 
 #define ATTEMPTS 8
@@ -38,7 +39,7 @@ static int try_lock(int root_fd, const char *name, int *ret_fd)
 
 int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     char name[STORE_NAME_SIZE];
     int r = 0;
 
@@ -77,15 +78,6 @@ static bool is_lock_name(const char *name)
     return dash && store_is_hex(dash + 1, SHA256_HEX_SIZE - 1);
 }
 
-/* What nobody has locked is nobody's.  It is removed while we hold it. */
-static void sweep_unlocked(int dir_fd, const char *name)
-{
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
-
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
-        (void)tree_remove(dir_fd, name);
-}
-
 static void sweep_note(int dir_fd, const char *name, int64_t older)
 {
     struct stat st;
@@ -94,19 +86,18 @@ static void sweep_note(int dir_fd, const char *name, int64_t older)
         (void)unlinkat(dir_fd, name, 0);
 }
 
-void store_sweep_root(const struct store_root *root, int64_t notes_older)
+void store_sweep_root(const struct user_dir *root, int64_t notes_older)
 {
     scoped_dir DIR *staging = open_dir(root->fd, STORE_STAGING);
     scoped_dir DIR *locks = open_dir(root->fd, STORE_LOCKS);
     scoped_dir DIR *notes = open_dir(root->fd, STORE_NOTES);
     const struct dirent *entry;
 
-    while (staging && (entry = readdir(staging)))
-        if (store_is_hex(entry->d_name, ENCODE_ID_SIZE - 1))
-            sweep_unlocked(dirfd(staging), entry->d_name);
+    if (staging)
+        staged_sweep(dirfd(staging));
     while (locks && (entry = readdir(locks)))
         if (is_lock_name(entry->d_name))
-            sweep_unlocked(dirfd(locks), entry->d_name);
+            staged_sweep_one(dirfd(locks), entry->d_name);
     while (notes && (entry = readdir(notes)))
         if (store_is_hex(entry->d_name, SHA256_HEX_SIZE - 1))
             sweep_note(dirfd(notes), entry->d_name, notes_older);
@@ -114,7 +105,7 @@ void store_sweep_root(const struct store_root *root, int64_t notes_older)
 
 int store_sweep(sbr_error *err)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     int r = store_root_open(false, &root, err);
 
     if (r == 1)

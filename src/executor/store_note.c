@@ -32,7 +32,7 @@ static void note_sum(const char *name, const char *text, char hex[SHA256_HEX_SIZ
 
 int store_note_read(const char *name, char *buf, size_t size)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     char path[STORE_NAME_SIZE], found[SUM_LEN], expected[SHA256_HEX_SIZE];
     scoped_fd int fd = -1;
     sbr_error ignored; /* no store, no notes */
@@ -63,7 +63,7 @@ static int write_file(int root_fd, const char *path, const char *sum, const char
 
 void store_note_write(const char *name, const char *text)
 {
-    scoped_root struct store_root root = { .fd = -1 };
+    scoped_user_dir struct user_dir root = { .fd = -1 };
     char path[STORE_NAME_SIZE], aside[STORE_NAME_SIZE], sum[SHA256_HEX_SIZE];
     sbr_error ignored; /* as above */
 

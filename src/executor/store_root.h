@@ -3,10 +3,12 @@
 #define EXECUTOR_STORE_ROOT_H
 
 #include "base/encode.h"
+#include "base/user_dir.h"
 #include "executor/store.h"
 
-#define STORE_ROOT_SIZE (STORE_PATH_SIZE - 160) /* room for "/KIND/KEY/tree" */
-#define STORE_NAME_SIZE 96                      /* "KIND/KEY" and the like, below the root */
+#define STORE_NAME_SIZE 96 /* "KIND/KEY" and the like, below the root */
+
+_Static_assert(USER_DIR_SIZE + 160 <= STORE_PATH_SIZE, "room for \"/KIND/KEY/tree\"");
 
 /* Beside the kinds, which are called as store_kind_name says. */
 #define STORE_STAGING "staging" /* what is being made or removed; names of ENCODE_ID_SIZE */
@@ -14,16 +16,8 @@
 #define STORE_NOTES "note"      /* digest of the name */
 #define STORE_TOTAL "total"     /* about how much the artifacts take */
 
-struct store_root {
-    int fd; /* -1 when not open */
-    char path[STORE_ROOT_SIZE];
-};
-
-#define scoped_root __attribute__((cleanup(store_root_done)))
-
 /* 1: open; 0: there is none at `path`, and it was not to be made; negative: it cannot be used. */
-int store_root_open(bool make, struct store_root *ret, sbr_error *err) must_check;
-void store_root_done(struct store_root *root);
+int store_root_open(bool make, struct user_dir *ret, sbr_error *err) must_check;
 
 /* Names that only we give: nothing else is ever removed, wherever the store was put. */
 bool store_is_hex(const char *name, size_t len);

@@ -1,5 +1,4 @@
-/* Trees of files that strangers made: read, compared and removed without following a link.  Private
- * to the store. */
+/* Trees of files that strangers made: read and compared without following a link.  Private to the store. */
 #ifndef EXECUTOR_STORE_TREE_H
 #define EXECUTOR_STORE_TREE_H
 
@@ -26,8 +25,5 @@ void tree_scan_done(struct tree_scan *scan);
 /* Whether everything has the size, times and inode that the list says.  Whatever is added, removed
  * or renamed changes the times of its directory, which is in the list. */
 bool tree_unchanged(int dir_fd, const char *list, size_t len);
-
-/* File or directory, of any depth and mode.  0, also when it is not there, or -1 with errno. */
-int tree_remove(int dir_fd, const char *name);
 
 #endif

@@ -19,9 +19,12 @@
 
 #define DESCRIPTORS_WANTED 256
 
-const struct command *const commands[] = { &cmd_run,       &cmd_exec,  &cmd_plan,   &cmd_explain,
-                                           &cmd_languages, &cmd_cache, &cmd_doctor, &cmd_completion,
-                                           &cmd_help,      NULL };
+/* clang-format off */
+const struct command *const commands[] = {
+    &cmd_run, &cmd_exec, &cmd_plan, &cmd_explain, &cmd_workspace,
+    &cmd_languages, &cmd_cache, &cmd_doctor, &cmd_completion, &cmd_help, NULL
+};
+/* clang-format on */
 
 const struct command *command_find(const char *name)
 {

@@ -30,6 +30,7 @@ extern const struct command cmd_explain;
 extern const struct command cmd_doctor;
 extern const struct command cmd_languages;
 extern const struct command cmd_cache;
+extern const struct command cmd_workspace;
 extern const struct command cmd_completion;
 extern const struct command cmd_help;
 

@@ -69,6 +69,27 @@ static void print_word(const struct command *command, const struct option_def *d
     printf(" --%s", def->name);
 }
 
+/* The words that a command begins with, as its usage has them: "[list | rm NAME]".  False when there are none. */
+static bool print_first_words(const struct command *command, const char *before)
+{
+    const char *at = command->usage;
+    bool any = false;
+
+    while (at) {
+        size_t len;
+
+        at += strspn(at, " [|");
+        for (len = 0; islower((unsigned char)at[len]);)
+            len++;
+        if (len && strchr(" ]|", at[len])) {
+            printf("%s%.*s", any ? " " : before, (int)len, at);
+            any = true;
+        }
+        at = strchr(at, '|');
+    }
+    return any;
+}
+
 static void print_bash_values(const struct option_def *def)
 {
     printf("    --%s", def->name);
@@ -92,6 +113,7 @@ static void print_bash(void)
     printf("    esac\n    case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; commands[i]; i++) {
         printf("    %s) options=\"", commands[i]->name);
+        print_first_words(commands[i], "");
         each_option(commands[i], print_word);
         printf("\" ;;\n");
     }
@@ -137,6 +159,8 @@ static void print_zsh(void)
     for (size_t i = 0; commands[i]; i++) {
         printf("    %s)\n        _arguments", commands[i]->name);
         each_option(commands[i], print_zsh_option);
+        if (print_first_words(commands[i], " '2: :("))
+            printf(")'");
         printf(" '*:file:_files' ;;\n");
     }
     printf("    *) compadd");
@@ -163,11 +187,18 @@ static void print_fish_option(const struct command *command, const struct option
 
 static void print_fish(void)
 {
+    char before[120];
+
     for (size_t i = 0; commands[i]; i++) {
         printf("complete -c sandbox-run -n __fish_use_subcommand -a %s -d '", commands[i]->name);
         print_plain(commands[i]->help, "'");
         printf("'\n");
         each_option(commands[i], print_fish_option);
+        snprintf(before, sizeof(before),
+                 "complete -c sandbox-run -n '__fish_seen_subcommand_from %s' -a '",
+                 commands[i]->name);
+        if (print_first_words(commands[i], before))
+            printf("'\n");
     }
 }
 

@@ -26,7 +26,9 @@ const struct command cmd_exec = {
     .help = "run any command of the sandbox's /usr",
     .examples = "Examples:\n"
                 "  sandbox-run exec -- id\n"
-                "  sandbox-run exec --volume $PWD:/data -- grep -rn TODO /data\n",
+                "  sandbox-run exec --volume .:/data -- grep -rn TODO /data\n"
+                "  sandbox-run exec --project . --diff -- make clean\n"
+                "  sandbox-run exec --workspace build -- sh -c 'echo 1 >> runs; cat runs'\n",
     .bit = FOR_EXEC,
     .command_line = true,
     .run = exec_run,

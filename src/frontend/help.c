@@ -22,17 +22,19 @@ static void print_languages(void)
 
 void help_overview(void)
 {
-    printf("sandbox-run runs code that nobody vouches for, and says exactly what happened.\n\n"
-           "  sandbox-run hello.py                       a program, by its file\n"
-           "  sandbox-run --lang python --code 'print(6 * 7)'\n"
-           "  generate | sandbox-run --lang bash --json  from stdin, result as JSON\n"
-           "  sandbox-run --timeout 5s --memory 256m job.py -- --fast input.txt\n"
-           "  sandbox-run exec -- ls -la /               any command\n"
-           "  sandbox-run --allow-host example.org:443 fetch.py\n"
-           "  sandbox-run doctor                         what this machine offers\n\n"
-           "The program sees a read-only /usr, an empty /work and /tmp, no network but the\n"
-           "hosts that you list, no other process, and none of your files but those you name.\n\n"
-           "Commands:\n");
+    printf(
+        "sandbox-run runs code that nobody vouches for, and says exactly what happened.\n\n"
+        "  sandbox-run hello.py                       a program, by its file\n"
+        "  sandbox-run --lang python --code 'print(6 * 7)'\n"
+        "  generate | sandbox-run --lang bash --json  from stdin, result as JSON\n"
+        "  sandbox-run --timeout 5s --memory 256m job.py -- --fast input.txt\n"
+        "  sandbox-run exec -- ls -la /               any command\n"
+        "  sandbox-run --allow-host example.org:443 fetch.py\n"
+        "  sandbox-run --project . --diff clean.sh    what it would change, without changing it\n"
+        "  sandbox-run doctor                         what this machine offers\n\n"
+        "The program sees a read-only /usr, an empty /work and /tmp, no network but the\n"
+        "hosts that you list, no other process, and none of your files but those you name.\n\n"
+        "Commands:\n");
     for (size_t i = 0; commands[i]; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->help);
     print_languages();
@@ -62,15 +64,18 @@ static void print_option(const struct option_def *def)
 void help_command(const struct command *command)
 {
     struct option_def def;
+    bool limits = false;
 
     printf("sandbox-run %s %s\n\n%s.\n", command->name, command->usage, command->help);
     if (command->examples)
         printf("\n%s", command->examples);
     printf("\nOptions:\n");
     for (size_t i = 0; option_at(i, &def); i++) {
-        if (def.id == OPT_LIMIT && def.commands & command->bit)
+        if (!(def.commands & command->bit))
+            continue;
+        if (def.id >= OPT_LIMIT && !limits)
             printf("\nLimits (TIME: ms s m h; SIZE: b k m g t):\n");
-        if (def.commands & command->bit)
-            print_option(&def);
+        limits = def.id >= OPT_LIMIT;
+        print_option(&def);
     }
 }

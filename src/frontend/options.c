@@ -4,10 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/scope.h"
 #include "base/text.h"
+#include "frontend/host_path.h"
 
 #define FOR_RUNS (FOR_RUN | FOR_EXEC | FOR_PLAN)
-#define FOR_REPORTS (FOR_DOCTOR | FOR_LANGUAGES | FOR_CACHE)
+#define FOR_KEPT (FOR_CHANGES | FOR_APPLY | FOR_UNDO | FOR_WORKSPACE)
+#define FOR_REPORTS (FOR_DOCTOR | FOR_LANGUAGES | FOR_CACHE | FOR_KEPT)
 #define FOR_ALL (FOR_RUNS | FOR_REPORTS | FOR_OTHERS)
 
 /* clang-format off */
@@ -26,7 +29,12 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_STDIN,    'i', "stdin",    "FILE",    "the program's stdin; - is ours (default)",              FOR_RUN | FOR_EXEC },
     { OPT_ENV,      'e', "env",      "K=V",     "a variable of the program's environment",               FOR_RUNS },
     { OPT_WORKDIR,  'w', "workdir",  "DIR",     "where the program starts, inside (default: /work)",     FOR_RUNS },
-    { OPT_VOLUME,   'v', "volume",   "SRC:DST[:ro]", "a host file or directory, read-only at DST",       FOR_RUNS },
+    { OPT_VOLUME,   'v', "volume",   "SRC:DST[:MODE]", "a host file or directory at DST: ro (default), rw, or cow: changes stay inside", FOR_RUNS },
+    { OPT_PROJECT,  'p', "project",  "DIR",     "a host directory as /work; changes stay inside",        FOR_RUNS },
+    { OPT_WORKSPACE, 0,  "workspace", "NAME",   "a /work that is kept between runs; bounded by --disk and --inodes", FOR_RUNS },
+    { OPT_DIFF,     0,   "diff",     NULL,      "tell what was changed in --project and volumes with cow", FOR_RUNS },
+    { OPT_KEEP,     0,   "keep",     NULL,      "store what was changed under an id, for `apply`",       FOR_RUNS },
+    { OPT_OUTPUT,   'o', "output",   "PATTERN[:DIR]", "files to copy out of /work after the run, to DIR; repeatable", FOR_RUNS },
     { OPT_NETWORK,  0,   "network",  "MODE",    "what can be reached: none (default), localhost, allow, full", FOR_RUNS },
     { OPT_ALLOW_HOST, 0, "allow-host", "HOST",  "a name, *.name, address or range to reach, also with :PORT; repeatable", FOR_RUNS },
     { OPT_ALLOW_DNS, 0,  "allow-dns", NULL,     "look up every name, not only those of --allow-host",    FOR_RUNS },
@@ -35,12 +43,14 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_ALLOW_DEGRADED, 0, "allow-degraded", NULL, "run even when some isolation cannot be had",       FOR_RUNS },
     { OPT_JSON,     'j', "json",     NULL,      "print one JSON object instead of the program's output", FOR_RUNS | FOR_REPORTS },
     { OPT_TEXT,     't', "text",     NULL,      "header and metrics around the output, as on a terminal", FOR_RUN | FOR_EXEC },
-    { OPT_QUIET,    'q', "quiet",    NULL,      "the program's output and nothing of ours",              FOR_RUN | FOR_EXEC },
+    { OPT_QUIET,    'q', "quiet",    NULL,      "the program's output and nothing of ours",              FOR_RUN | FOR_EXEC | FOR_WORKSPACE },
     { OPT_RAW,      0,   "raw",      NULL,      "let terminal control sequences through",                FOR_RUN | FOR_EXEC },
     { OPT_NO_SELFTEST, 0, "no-selftest", NULL,  "run no selftests; show what earlier ones said",         FOR_LANGUAGES },
     { OPT_FRESH,    0,   "fresh",    NULL,      "run the selftests again, whatever earlier ones said",   FOR_LANGUAGES },
     { OPT_OLDER,    0,   "older",    "TIME",    "prune: what was not used for so long, as in 30d",       FOR_CACHE },
     { OPT_MAX_SIZE, 0,   "max-size", "SIZE",    "prune: least recently used, until the rest is no more", FOR_CACHE },
+    { OPT_YES,      'y', "yes",      NULL,      "do it without asking",                                  FOR_APPLY | FOR_UNDO },
+    { OPT_FORCE,    0,   "force",    "PATH",    "this path, though it conflicts; repeatable",            FOR_APPLY | FOR_UNDO },
     { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_RUNS | FOR_REPORTS },
     { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_RUNS | FOR_REPORTS },
     { OPT_HELP,     'h', "help",     NULL,      "this help",                                             FOR_ALL },
@@ -51,6 +61,7 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
 bool option_at(size_t index, struct option_def *ret)
 {
     size_t limit = index - N_PLAIN_OPTIONS;
+    bool is_quota = limit == SBR_DISK_BYTES || limit == SBR_INODES;
 
     if (index < N_PLAIN_OPTIONS) {
         *ret = option_defs[index];
@@ -63,7 +74,7 @@ bool option_at(size_t index, struct option_def *ret)
                                 .name = limit_defs[limit].option,
                                 .metavar = limit_defs[limit].metavar,
                                 .help = limit_defs[limit].help,
-                                .commands = FOR_RUNS };
+                                .commands = FOR_RUNS | (is_quota ? FOR_WORKSPACE : 0u) };
     return true;
 }
 
@@ -109,61 +120,83 @@ static int add_to(const char ***list, size_t *n, const char *text, sbr_error *er
     return 0;
 }
 
+/* Options that name something of the host's: it is looked up from where the caller stands. */
+static int apply_host_path(struct options *o, int id, const char *value, sbr_error *err)
+{
+    scoped_free char *made = NULL;
+
+    switch ((enum option_id)id) {
+    case OPT_VOLUME:
+        return host_path_before(value, &made, err) < 0 ? err->code
+                                                       : request_add_volume(o->request, made, err);
+    case OPT_OUTPUT:
+        return host_path_behind(value, &made, err) < 0 ? err->code
+                                                       : request_add_output(o->request, made, err);
+    default:
+        return host_path(value, &made, err) < 0 ? err->code
+                                                : request_set_project(o->request, made, err);
+    }
+}
+
+typedef int set_text(sbr_request *req, const char *text, sbr_error *err);
+
+static int set_policy(sbr_request *req, const char *name, sbr_error *err)
+{
+    return request_set_text(&req->policy, name, err);
+}
+
+static int set_require(sbr_request *req, const char *name, sbr_error *err)
+{
+    req->require_given = true;
+    return tier_from_name(name, &req->require, err);
+}
+
+static int set_compile_limit(sbr_request *req, const char *pair, sbr_error *err)
+{
+    return limits_set_pair(&req->compile_limits, pair, err);
+}
+
+/* What the request keeps by itself. */
+static set_text *const request_setters[N_PLAIN_OPTIONS] = {
+    [OPT_DEP] = request_add_dep,
+    [OPT_COMPILE_ARG] = request_add_compile_arg,
+    [OPT_COMPILE_LIMIT] = set_compile_limit,
+    [OPT_ENV] = request_add_env,
+    [OPT_WORKDIR] = request_set_workdir,
+    [OPT_WORKSPACE] = request_set_workspace,
+    [OPT_NETWORK] = request_set_network,
+    [OPT_ALLOW_HOST] = request_allow_host,
+    [OPT_POLICY] = set_policy,
+    [OPT_REQUIRE] = set_require,
+};
+
 static int apply_value(struct options *o, int id, const char *value, sbr_error *err)
 {
+    const char **const texts[N_PLAIN_OPTIONS] = {
+        [OPT_LANG] = &o->lang,         [OPT_CODE] = &o->code,   [OPT_REQUEST] = &o->request_path,
+        [OPT_TEMPLATE] = &o->template, [OPT_OLDER] = &o->older, [OPT_MAX_SIZE] = &o->max_size,
+        [OPT_STDIN] = &o->stdin_path,
+    };
+
     if (id >= OPT_LIMIT)
         return limits_set_text(&o->request->limits, (enum sbr_limit)(id - OPT_LIMIT), value, err);
+    if (request_setters[id])
+        return request_setters[id](o->request, value, err);
+    if (texts[id]) {
+        *texts[id] = value;
+        return 0;
+    }
     switch ((enum option_id)id) {
-    case OPT_LANG:
-        o->lang = value;
-        return 0;
-    case OPT_CODE:
-        o->code = value;
-        return 0;
     case OPT_FILE:
         return add_to(&o->files, &o->n_files, value, err);
-    case OPT_REQUEST:
-        o->request_path = value;
-        return 0;
-    case OPT_DEP:
-        return request_add_dep(o->request, value, err);
-    case OPT_TEMPLATE:
-        o->template = value;
-        return 0;
     case OPT_SET:
         return add_to(&o->sets, &o->n_sets, value, err);
-    case OPT_COMPILE_ARG:
-        return request_add_compile_arg(o->request, value, err);
-    case OPT_COMPILE_LIMIT:
-        return limits_set_pair(&o->request->compile_limits, value, err);
     case OPT_LANGUAGE_FILE:
         return add_to(&o->language_files, &o->n_language_files, value, err);
-    case OPT_OLDER:
-        o->older = value;
-        return 0;
-    case OPT_MAX_SIZE:
-        o->max_size = value;
-        return 0;
-    case OPT_STDIN:
-        o->stdin_path = value;
-        return 0;
-    case OPT_ENV:
-        return request_add_env(o->request, value, err);
-    case OPT_WORKDIR:
-        return request_set_workdir(o->request, value, err);
-    case OPT_VOLUME:
-        return request_add_volume(o->request, value, err);
-    case OPT_NETWORK:
-        return request_set_network(o->request, value, err);
-    case OPT_ALLOW_HOST:
-        return request_allow_host(o->request, value, err);
-    case OPT_POLICY:
-        return request_set_text(&o->request->policy, value, err);
-    case OPT_REQUIRE:
-        o->request->require_given = true;
-        return tier_from_name(value, &o->request->require, err);
+    case OPT_FORCE:
+        return add_to(&o->force, &o->n_force, value, err);
     default:
-        return 0;
+        return apply_host_path(o, id, value, err);
     }
 }
 
@@ -179,7 +212,10 @@ static void apply_switch(struct options *o, int id)
         [OPT_VERSION] = &o->version,
         [OPT_NO_SELFTEST] = &o->no_selftest,
         [OPT_FRESH] = &o->fresh,
+        [OPT_YES] = &o->yes,
         [OPT_CHECK] = &o->request->check,
+        [OPT_DIFF] = &o->request->diff,
+        [OPT_KEEP] = &o->request->keep,
         [OPT_ALLOW_DNS] = &o->request->network.allow_dns,
     };
 
@@ -276,6 +312,7 @@ void options_done(struct options *o)
     request_free(o->request);
     free(o->files);
     free(o->sets);
+    free(o->force);
     free(o->language_files);
     free(o->positional);
 }

@@ -23,6 +23,11 @@ enum option_id {
     OPT_ENV,
     OPT_WORKDIR,
     OPT_VOLUME,
+    OPT_PROJECT,
+    OPT_WORKSPACE,
+    OPT_DIFF,
+    OPT_KEEP,
+    OPT_OUTPUT,
     OPT_NETWORK,
     OPT_ALLOW_HOST,
     OPT_ALLOW_DNS,
@@ -37,6 +42,8 @@ enum option_id {
     OPT_FRESH,
     OPT_OLDER,
     OPT_MAX_SIZE,
+    OPT_YES,
+    OPT_FORCE,
     OPT_NO_COLOR,
     OPT_VERBOSE,
     OPT_HELP,
@@ -60,7 +67,11 @@ enum command_bit {
     FOR_DOCTOR = 8,
     FOR_OTHERS = 16,
     FOR_LANGUAGES = 32,
-    FOR_CACHE = 64
+    FOR_CACHE = 64,
+    FOR_CHANGES = 128,
+    FOR_APPLY = 256,
+    FOR_UNDO = 512,
+    FOR_WORKSPACE = 1024
 };
 
 #define N_PLAIN_OPTIONS OPT_LIMIT
@@ -86,6 +97,9 @@ struct options {
     bool json, text, quiet, raw, no_color, help, version;
     bool no_selftest, fresh;
     const char *older, *max_size; /* of `cache prune` */
+    bool yes;                     /* what would be asked is answered */
+    const char **force;           /* paths that are applied or undone though they conflict */
+    size_t n_force;
     int verbose;
     char **argv;       /* the whole command line */
     char **positional; /* before "--"  */

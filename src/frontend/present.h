@@ -15,6 +15,9 @@ void present_result(const sbr_result *result, const struct options *o, bool full
 void present_denials(const struct denials *denials, const struct options *o);
 void present_error(const sbr_error *err, const struct options *o);
 
+/* What was changed in copy-on-write trees and what was put out; nothing when nobody asked. */
+void present_changes(const sbr_result *result, const struct options *o);
+
 /* What the stages before the program's own said: of the one that failed, or of all when asked for. */
 void present_stages(const sbr_result *result, const struct options *o);
 /* A line on the terminal that is wiped again; NULL wipes it. */

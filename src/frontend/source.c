@@ -61,31 +61,63 @@ static int choose_language(struct options *o, const char *path, const char *text
     return request_set_text(&o->request->language, language->name, err);
 }
 
-/* A program that is machine code runs as it is. */
-static int load_native(struct options *o, const char *name, const char *data, size_t len,
-                       sbr_error *err)
-{
-    char command[300];
+struct program {
+    const char *inside; /* its path in the project; NULL: it is brought along */
+    const char *name;
+    const char *data;
+    size_t len;
+};
 
-    if (request_add_file(o->request, name, data, len, err) < 0)
-        return err->code;
-    o->request->files[0].executable = true;
-    snprintf(command, sizeof(command), "/work/%s", name);
+/* A harness is put around the text, which then stands beside the project's file. */
+static int add_program(struct options *o, const struct program *program, sbr_error *err)
+{
+    if (program->inside && o->template)
+        return request_set_code(o->request, program->data, program->len, err);
+    if (program->inside)
+        return request_set_program(o->request, program->inside, err);
+    return request_add_file(o->request, program->name, program->data, program->len, err);
+}
+
+/* A program that is machine code runs as it is. */
+static int load_native(struct options *o, const struct program *program, sbr_error *err)
+{
+    scoped_free char *command = NULL;
+
+    if (!program->inside) {
+        if (request_add_file(o->request, program->name, program->data, program->len, err) < 0)
+            return err->code;
+        o->request->files[0].executable = true;
+    }
+    if (asprintf(&command, "/work/%s", program->inside ? program->inside : program->name) < 0)
+        return err_set_oom(err, "program");
     return request_add_arg(o->request, command, err);
 }
 
 static int load_file(struct options *o, const char *path, sbr_error *err)
 {
-    scoped_free char *data = NULL;
-    size_t len = 0;
+    struct program program = { .name = base_name(path) };
+    scoped_free char *data = NULL, *inside = NULL;
 
-    if (source_read_path(path, &data, &len, err) < 0)
+    if (source_in_project(o, path, &inside, err) < 0 ||
+        source_read_path(path, &data, &program.len, err) < 0)
         return err->code;
-    if (!o->lang && len > 4 && !memcmp(data, "\177ELF", 4))
-        return load_native(o, base_name(path), data, len, err);
-    if (choose_language(o, path, data, len, err) < 0)
+    program.inside = inside;
+    program.data = data;
+    if (!o->lang && program.len > 4 && !memcmp(data, "\177ELF", 4))
+        return load_native(o, &program, err);
+    if (choose_language(o, path, data, program.len, err) < 0)
         return err->code;
-    return request_add_file(o->request, base_name(path), data, len, err);
+    return add_program(o, &program, err);
+}
+
+static int load_directory(struct options *o, const char *path, sbr_error *err)
+{
+    scoped_free char *inside = NULL;
+    int r = source_in_project(o, path, &inside, err);
+
+    if (r < 0)
+        return r;
+    return r ? source_find_main(o, inside, err) : source_load_directory(o, path, err);
 }
 
 static int load_stdin(struct options *o, struct source *source, sbr_error *err)
@@ -136,11 +168,13 @@ static int load_program(struct options *o, struct source *source, const char *wo
     }
     if (word && strcmp(word, "-") != 0) {
         if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
-            return source_load_directory(o, word, err);
+            return load_directory(o, word, err);
         return load_file(o, word, err);
     }
     if (!word && o->n_files)
         return 0;
+    if (!word && o->request->project)
+        return source_find_main(o, "", err);
     if (!word && isatty(STDIN_FILENO))
         return err_set(err, SBR_E_INVALID, "program",
                        "there is no program; give a file, --code TEXT or the program on stdin");
@@ -151,7 +185,7 @@ static int load_program(struct options *o, struct source *source, const char *wo
 static int load_extra_files(struct options *o, bool first_is_program, sbr_error *err)
 {
     for (size_t i = 0; i < o->n_files; i++) {
-        scoped_free char *data = NULL;
+        scoped_free char *data = NULL, *inside = NULL;
         size_t len = 0;
 
         if (i == 0 && first_is_program) {
@@ -159,6 +193,10 @@ static int load_extra_files(struct options *o, bool first_is_program, sbr_error 
                 return err->code;
             continue;
         }
+        if (source_in_project(o, o->files[i], &inside, err) < 0)
+            return err->code;
+        if (inside) /* it is there already */
+            continue;
         if (source_read_path(o->files[i], &data, &len, err) < 0 ||
             request_add_file(o->request, base_name(o->files[i]), data, len, err) < 0)
             return err->code;
@@ -170,6 +208,8 @@ static void make_title(const struct options *o, struct source *source, const cha
 {
     const char *name = o->request->n_files ? o->request->files[0].path : word ? word : "";
 
+    if (o->request->program)
+        name = o->request->program;
     if (o->request->code)
         name = source->from_stdin ? "stdin" : "code";
     snprintf(source->title, sizeof(source->title), "%.60s %.200s",

@@ -16,6 +16,10 @@
 #include "frontend/present.h"
 #include "frontend/terminal.h"
 #include "sandbox/probe.h"
+#include "workspace/textdiff.h"
+
+#define DIFF_MAX_FILE (1u << 20)
+#define DIFF_MAX_BYTES (4u << 20)
 
 /* One run as the command line sees it. */
 struct front {
@@ -27,6 +31,7 @@ struct front {
     int signal_fd;
     int signal; /* the first that asked us to end; 0: none */
     bool decorated;
+    struct diff_options diff;
 };
 
 static int next_signal(int signal_fd)
@@ -155,6 +160,8 @@ static int present(const struct front *front, const sbr_result *result, sbr_erro
         present_result(result, o, front->decorated);
     else if (!o->quiet && !result_success(result))
         present_denials(&result->denials, o); /* whoever reads a log of it wants to know too */
+    if (!o->quiet)
+        present_changes(result, o);
     return 0;
 }
 
@@ -204,6 +211,19 @@ static void stage_begins(void *context, enum stage stage)
         present_stage(doings[stage]);
 }
 
+/* Where there is no overlayfs a project is copied, which may take a while. */
+static void copy_goes_on(void *context, uint64_t files, uint64_t bytes)
+{
+    const struct front *front = context;
+    char text[80];
+
+    if (front->o->quiet || front->o->json || !isatty(STDERR_FILENO))
+        return;
+    snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
+             (unsigned long long)files, (unsigned long long)(bytes >> 20));
+    present_stage(text);
+}
+
 static int start_front(struct front *front, struct monitor_options *options, sbr_error *err)
 {
     const struct options *o = front->o;
@@ -230,6 +250,11 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
         return err_set_errno(err, "signals", "cannot watch for signals");
     front->job->on_stage = stage_begins;
     front->job->on_stage_context = front;
+    front->job->on_copy = copy_goes_on;
+    front->diff = (struct diff_options){ .color = present_uses_color(STDERR_FILENO, o),
+                                         .max_file = DIFF_MAX_FILE,
+                                         .max_bytes = DIFF_MAX_BYTES };
+    front->job->render = o->json || o->quiet ? NULL : &front->diff;
     return executor_begin(front->job, err);
 }
 

@@ -4,83 +4,76 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <sys/resource.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/scope.h"
-#include "sandbox/collect.h"
-#include "sandbox/protocol.h"
+#include "init/collect_files.h"
+#include "init/collect_outputs.h"
 
-#define CHUNK (64 * 1024)
-#define LINK_MAX_TEXT 4096
+/* The tree of a stage, or what lies above a copy-on-write tree. */
+struct walk {
+    struct stream *stream;
+    bool changes;
+    int depth;
+    size_t path_len;
+    char failed[COLLECT_MAX_NAME + 1]; /* what it was that failed; empty: the top */
+};
 
-/* Each returns 0, or the errno of what could not be read; a reader that left makes everything fail. */
-static int put(const void *data, size_t len)
+/* A whiteout stands for what was deleted below.  A pipe or a socket means nothing outside. */
+static int put_special(const struct walk *w, const char *name, const struct stat *st)
 {
-    return fd_write_all(INIT_COLLECT, data, len) < 0 ? EPIPE : 0;
+    bool gone = S_ISCHR(st->st_mode) && st->st_rdev == 0;
+    struct collect_entry entry = { .kind = gone ? COLLECT_GONE : COLLECT_OTHER };
+
+    return w->changes ? stream_entry(w->stream, entry, name, st) : 0;
 }
 
-static int put_entry(enum collect_kind kind, const char *name, uint64_t size, const struct stat *st)
+static bool is_opaque(int fd)
 {
-    struct collect_entry entry = { .kind = kind,
-                                   .size = size,
-                                   .name_len = name ? (uint32_t)strlen(name) : 0 };
+    char value;
+
+    return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
+}
+
+static int put_entries(struct walk *w, DIR *dir);
+
+static int put_opened(struct walk *w, DIR *dir, const char *name, const struct stat *st)
+{
+    struct collect_entry enter = { .kind = COLLECT_ENTER }, leave = { .kind = COLLECT_LEAVE };
+    size_t len = strlen(name) + 1;
     int r;
 
-    if (st) {
-        entry.mode = st->st_mode;
-        entry.mtime_s = st->st_mtim.tv_sec;
-        entry.mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
-    }
-    r = put(&entry, sizeof(entry));
-
-    return r || !name ? r : put(name, entry.name_len);
+    if (w->changes && is_opaque(dirfd(dir)))
+        enter.flags = COLLECT_OPAQUE;
+    r = stream_entry(w->stream, enter, name, st);
+    if (r)
+        return r;
+    w->depth++;
+    w->path_len += len;
+    r = put_entries(w, dir);
+    w->depth--;
+    w->path_len -= len;
+    collect_restore(dirfd(dir), st);
+    return r ? r : stream_entry(w->stream, leave, NULL, st);
 }
 
-/* Exactly as many bytes as were announced: nobody is left who could change the file. */
-static int put_file(int at, const char *name)
+static int put_directory(struct walk *w, int at, const char *name, const struct stat *st)
 {
-    scoped_fd int fd = openat(at, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-    static char chunk[CHUNK];
-    struct stat st;
-    off_t left;
-    int r;
+    scoped_dir DIR *dir = NULL;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return errno;
-    if (!S_ISREG(st.st_mode))
-        return EINVAL;
-    left = st.st_size;
-    r = put_entry(COLLECT_FILE, name, (uint64_t)left, &st);
-    while (r == 0 && left > 0) {
-        ssize_t n = read(fd, chunk, left < CHUNK ? (size_t)left : CHUNK);
-
-        if (n <= 0)
-            return n < 0 ? errno : EIO;
-        r = put(chunk, (size_t)n);
-        left -= n;
-    }
-    return r;
+    if (w->depth == COLLECT_MAX_DEPTH)
+        return ELOOP;
+    if (w->path_len + strlen(name) + 1 > COLLECT_MAX_PATH)
+        return ENAMETOOLONG;
+    dir = collect_open_dir(at, name, st);
+    return dir ? put_opened(w, dir, name, st) : errno;
 }
 
-static int put_link(int at, const char *name)
-{
-    char text[LINK_MAX_TEXT];
-    ssize_t n = readlinkat(at, name, text, sizeof(text));
-    int r;
-
-    if (n < 0)
-        return errno;
-    r = put_entry(COLLECT_LINK, name, (uint64_t)n, NULL);
-    return r ? r : put(text, (size_t)n);
-}
-
-static int put_directory(int at, const char *name, int depth);
-
-/* Only files, directories and links: a pipe or a socket means nothing outside. */
-static int put_any(int at, const char *name, int depth)
+static int put_any(struct walk *w, int at, const char *name)
 {
     struct stat st;
 
@@ -88,66 +81,115 @@ static int put_any(int at, const char *name, int depth)
         return errno;
     switch (st.st_mode & S_IFMT) {
     case S_IFREG:
-        return put_file(at, name);
+        return collect_file(w->stream, at, name, &st);
     case S_IFLNK:
-        return put_link(at, name);
+        return collect_link(w->stream, at, name, &st);
     case S_IFDIR:
-        return put_directory(at, name, depth + 1);
+        return put_directory(w, at, name, &st);
     default:
-        return 0;
+        return put_special(w, name, &st);
     }
 }
 
-static int put_entries(int at, int depth)
+static int put_entries(struct walk *w, DIR *dir)
 {
-    int copy = openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
     const struct dirent *entry;
     int r = 0;
 
-    if (!dir)
-        return errno;
-    while (r == 0 && (entry = readdir(dir))) {
+    while (r == 0 && (errno = 0, entry = readdir(dir))) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        r = put_any(at, entry->d_name, depth);
-        if (r && r != EPIPE) {
-            put_entry(COLLECT_FAILED, entry->d_name, (uint64_t)r, NULL);
-            return EPIPE; /* said once: nothing follows */
-        }
+        r = stream_tick(w->stream);
+        if (r == 0)
+            r = put_any(w, dirfd(dir), entry->d_name);
+        if (r && !w->failed[0])
+            snprintf(w->failed, sizeof(w->failed), "%s", entry->d_name);
     }
-    return r;
+    return r ? r : errno;
 }
 
-static int put_directory(int at, const char *name, int depth)
+static DIR *open_tree(const struct inside *in, const struct plan_collect *what)
 {
-    scoped_fd int fd = openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
-    int r;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return errno;
-    if (depth > COLLECT_MAX_DEPTH)
-        return ELOOP;
-    r = put_entry(COLLECT_ENTER, name, 0, &st);
-    if (r == 0)
-        r = put_entries(fd, depth);
-    return r ? r : put_entry(COLLECT_LEAVE, NULL, 0, &st);
+    if (fstatat(in->root_fd, what->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return NULL;
+    return collect_open_dir(in->root_fd, what->path, &st);
 }
 
-void collect_tree(const struct inside *in)
+/* The program may have locked the top, of which there is a descriptor but no name. */
+static DIR *open_upper(const struct inside *in, const struct plan_collect *what)
+{
+    int fd = what->cow < in->n_uppers ? in->uppers[what->cow] : -1;
+
+    (void)fchmod(fd, 0700);
+    return dir_of(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int put_tree(struct stream *s, const struct inside *in, const struct plan_collect *what)
+{
+    struct walk walk = { .stream = s, .changes = what->what == COLLECTS_CHANGES };
+    scoped_dir DIR *top = walk.changes ? open_upper(in, what) : open_tree(in, what);
+    int r = top ? put_entries(&walk, top) : errno;
+    struct collect_entry failed = { .kind = COLLECT_FAILED, .size = (uint64_t)r };
+
+    return r && r != EPIPE
+               ? stream_entry(s, failed, walk.failed[0] ? walk.failed : "the tree", NULL)
+               : r;
+}
+
+static int put_outputs(struct stream *s, const struct inside *in, const struct plan_collect *what)
+{
+    int r = collect_outputs(s, in->root_fd, what->path);
+    struct collect_entry failed = { .kind = COLLECT_FAILED, .size = (uint64_t)r };
+
+    return r && r != EPIPE ? stream_entry(s, failed, what->path, NULL) : r;
+}
+
+static int put_part(struct stream *s, const struct inside *in, size_t index)
+{
+    const struct plan_collect *what = &in->plan->collects[index];
+    int r =
+        stream_entry(s, (struct collect_entry){ .kind = COLLECT_PART, .size = index }, NULL, NULL);
+
+    if (r)
+        return r;
+    return what->what == COLLECTS_OUTPUT ? put_outputs(s, in, what) : put_tree(s, in, what);
+}
+
+static struct rusage own_usage(void)
+{
+    struct rusage usage = { 0 };
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return usage;
+}
+
+static uint64_t between_us(const struct timeval *from, const struct timeval *to)
+{
+    return (uint64_t)((to->tv_sec - from->tv_sec) * 1000000 + to->tv_usec - from->tv_usec);
+}
+
+void collect(const struct inside *in, bool succeeded)
 {
     static const struct sigaction ignore = { .sa_handler = SIG_IGN };
-    scoped_fd int top =
-        openat(in->root_fd, in->plan->collects[0].path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    int r = top >= 0 ? 0 : errno;
+    static struct stream stream;
+    struct rusage before = own_usage(), after;
+    int r = 0;
 
     (void)sigaction(SIGPIPE, &ignore,
                     NULL); /* a reader that had enough is no reason not to report */
+    for (int fd = INIT_STDIN; fd <= INIT_STDERR; fd++)
+        close(fd); /* the program's limit of open files is ours too */
+    stream_init(&stream, in->plan, in->report);
+    for (size_t i = 0; r == 0 && i < in->plan->n_collects; i++)
+        if (succeeded || in->plan->collects[i].what != COLLECTS_TREE)
+            r = put_part(&stream, in, i);
     if (r == 0)
-        r = put_entries(top, 0);
+        r = stream_entry(&stream, (struct collect_entry){ .kind = COLLECT_END }, NULL, NULL);
     if (r == 0)
-        put_entry(COLLECT_END, NULL, 0, NULL);
-    else if (r != EPIPE)
-        put_entry(COLLECT_FAILED, in->plan->collects[0].path, (uint64_t)r, NULL);
+        (void)stream_flush(&stream);
+    after = own_usage();
+    in->report->own_user_us = between_us(&before.ru_utime, &after.ru_utime);
+    in->report->own_system_us = between_us(&before.ru_stime, &after.ru_stime);
 }

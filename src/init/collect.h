@@ -1,10 +1,12 @@
-/* Hands the tree out that the plan names.  See sandbox/collect.h. */
+/* Hands out what the plan collects.  See sandbox/collect.h. */
 #ifndef INIT_COLLECT_H
 #define INIT_COLLECT_H
 
+#include <stdbool.h>
+
 #include "sandbox/confine.h"
 
-/* Nothing else inside may be alive.  What goes wrong is told at the end of the stream. */
-void collect_tree(const struct inside *in);
+/* Nothing else inside may be alive.  What goes wrong with a part is told at its end. */
+void collect(const struct inside *in, bool succeeded);
 
 #endif

@@ -7,7 +7,8 @@
  *   Privilege:   all capabilities of its own user namespace until the identity step, none after it.
  *   Descriptors: enum init_fd, plus what struct inside lists; all are closed by the program's exec.
  *   (1) The program is started only after every step succeeded.
- *   (2) After confinement only read, poll, wait and kill are used: the strictest policy has them.
+ *   (2) After confinement only read, poll, wait and kill are used, and, once nobody else is alive, what reads files
+ *       (collect.c): the strictest policy has them.
  *   (3) Undumpable, so the program can read neither its memory nor its descriptors. */
 #include <errno.h>
 #include <poll.h>
@@ -205,6 +206,16 @@ static enum report_state supervise(struct init *init)
     }
 }
 
+/* Whatever the end was: what the program left until then may be wanted all the more. */
+static void hand_out(struct init *init, enum report_state state)
+{
+    init->report->end = state;
+    if (!init->in.plan->n_collects || init->report->dropped)
+        return;
+    init->report->state = REPORT_COLLECTING;
+    collect(&init->in, state == REPORT_EXITED && init->report->wait_status == 0);
+}
+
 int main(void)
 {
     struct init init = {
@@ -231,10 +242,7 @@ int main(void)
     end_rest(&init);
     report_end(init.report, &init.in, init.io_before);
     watch_report(&init.watch, init.report);
-    if (init.in.plan->n_collects && state == REPORT_EXITED && init.report->wait_status == 0) {
-        init.report->state = REPORT_COLLECTING;
-        collect_tree(&init.in);
-    }
+    hand_out(&init, state);
     if (init.in.plan->place)
         place_remove(init.in.plan->place);
     init.report->state = state;

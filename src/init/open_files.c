@@ -11,8 +11,20 @@
 #include "base/fd.h"
 #include "base/scope.h"
 
+/* Where the bytes of a file without a name count; NULL: nowhere, it is a file of the host's. */
+static uint64_t *sum_of(struct open_files *files, dev_t device)
+{
+    if (device == files->scratch)
+        return &files->disk_bytes;
+    for (size_t i = 0; files->room && i < files->room->n_devices; i++)
+        if (files->room->devices[i] == device)
+            return files->room->measured[i] ? &files->room_bytes : NULL;
+    return &files->memory_bytes;
+}
+
 static void add_file(struct open_files *files, const struct stat *st)
 {
+    uint64_t *sum = sum_of(files, st->st_dev);
     uint64_t bytes = (uint64_t)st->st_blocks * 512;
 
     if (!S_ISREG(st->st_mode) || st->st_nlink > 0)
@@ -22,7 +34,8 @@ static void add_file(struct open_files *files, const struct stat *st)
             return;
     if (files->n_seen < ARRAY_LEN(files->seen))
         files->seen[files->n_seen++] = st->st_ino;
-    *(st->st_dev == files->scratch ? &files->disk_bytes : &files->memory_bytes) += bytes;
+    if (sum)
+        *sum += bytes;
 }
 
 /* The files of one that is dead but not yet waited for belong to root. */

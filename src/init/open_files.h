@@ -6,13 +6,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "init/room.h"
+
 struct open_files {
     int proc_fd;
-    dev_t scratch;         /* the device of the program's own files                            */
-    uint64_t disk_bytes;   /* on that device                                                    */
-    uint64_t memory_bytes; /* elsewhere: memory files                                          */
-    bool unseen;           /* a process hides what it has open                                 */
-    ino_t seen[1024];      /* each counts once; beyond them, once for each who has it open      */
+    dev_t scratch;           /* the device of the program's own files                            */
+    const struct room *room; /* further ones; may be NULL                                       */
+    uint64_t disk_bytes;     /* on the first                                                      */
+    uint64_t room_bytes;     /* on those of the others that are measured                         */
+    uint64_t memory_bytes;   /* elsewhere: memory files                                          */
+    bool unseen;             /* a process hides what it has open                                 */
+    ino_t seen[1024];        /* each counts once; beyond them, once for each who has it open      */
     size_t n_seen;
 };
 

@@ -19,17 +19,21 @@
 
 void watch_init(struct watch *watch, const struct inside *in)
 {
-    *watch = (struct watch){ .active = in->plan->supervise && in->proc_fd >= 0,
+    *watch = (struct watch){ .supervises = in->plan->supervise && in->proc_fd >= 0,
                              .proc_fd = in->proc_fd,
                              .scratch_fd = in->root_fd,
                              .plan = in->plan,
                              .cpu_us = in->plan->cpu_ms == LIMIT_NONE ? LIMIT_NONE
                                                                       : in->plan->cpu_ms * 1000 };
+    room_init(&watch->room, in);
+    watch->active = watch->supervises || watch->room.n_trees;
 }
 
 int watch_interval(const struct watch *watch)
 {
-    return watch->active ? LOOK_EVERY_US / 1000 : -1;
+    if (!watch->active)
+        return -1;
+    return (watch->supervises ? LOOK_EVERY_US : FILES_EVERY_US) / 1000;
 }
 
 struct totals {
@@ -106,7 +110,7 @@ bool watch_is_due(const struct watch *watch)
  * its own, and how much memory is in files that nobody has mapped. */
 static void look_at_files(struct watch *watch)
 {
-    struct open_files open = { .proc_fd = watch->proc_fd };
+    struct open_files open = { .proc_fd = watch->proc_fd, .room = &watch->room };
     uint64_t most_files = watch->plan->scratch_inodes + 2; /* work and tmp */
     struct place_use use = { 0 };
     struct stat st;
@@ -115,8 +119,11 @@ static void look_at_files(struct watch *watch)
         open.scratch = st.st_dev;
     visit_everybody(watch, open_files_add, &open);
     watch->file_memory = open.memory_bytes;
-    if (!watch->plan->place)
+    if (!watch->plan->place) {
+        /* What has no name on the tmpfs is counted by the tmpfs itself. */
+        watch->disk_full = room_look(&watch->room, watch->scratch_fd, open.room_bytes);
         return;
+    }
     place_measure(watch->scratch_fd, most_files, &use);
     if (use.bytes + open.disk_bytes >= watch->plan->scratch_bytes || use.unseen || open.unseen)
         watch->disk_full = DISK_BYTES_FULL;
@@ -156,6 +163,9 @@ enum init_limit watch_look(struct watch *watch)
         watch->next_files_us = next_look(now, FILES_EVERY_US);
         now = clock_now_us();
     }
+    watch->next_us = next_look(now, watch->supervises ? LOOK_EVERY_US : FILES_EVERY_US);
+    if (!watch->supervises)
+        return watch->disk_full ? INIT_LIMIT_DISK : 0;
     look_at_processes(watch, &totals);
     totals.processes += watch->one_just_ended;
     watch->next_us = next_look(now, LOOK_EVERY_US);

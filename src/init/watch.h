@@ -6,11 +6,14 @@
 
 #include <stdbool.h>
 
+#include "init/room.h"
 #include "sandbox/confiner.h"
 #include "sandbox/protocol.h"
 
 struct watch {
     bool active;
+    bool supervises; /* processes and memory, too */
+    struct room room;
     uint64_t next_us;
     int proc_fd;
     int scratch_fd;

@@ -36,12 +36,15 @@ struct change {
     char *path;        /* relative to the root, without "..", any other bytes */
     char *from;        /* renamed: where it was; NULL otherwise */
     struct node now;   /* kind NODE_NONE when deleted */
-    struct node base;  /* in the real tree when the run ended; renamed: of `from`; NODE_NONE when created */
-    /* How the base is recognised again; the sum is that of a file's content or a link's text, else empty. */
+    struct node
+        base; /* in the real tree when the run ended; renamed: of `from`; NODE_NONE when created */
+    /* How the base is recognised again.  The sum is that of a file's content or of a link's text; empty for other kinds
+     * and where it could not be read or was too much to read. */
     uint64_t base_ino;
     int64_t base_ctime_ns;
     char base_sum[SHA256_HEX_SIZE];
-    bool raced; /* the real file changed while the program ran: what it saw of it is not known */
+    bool
+        raced; /* the real one changed while the program ran, and what it saw of it is not known; never a directory */
 };
 
 /* A tree that was brought in. */
@@ -50,28 +53,39 @@ struct change_root {
     char *target; /* absolute, inside      */
 };
 
+/* All zero is an empty list. */
 struct changes {
-    struct change *items; /* in the order of roots, then of paths (bytes) */
-    size_t n;
+    struct change
+        *items; /* in the order of roots, then of paths (bytes), once changes_sort was called */
+    size_t n, room;
     struct change_root *roots;
     size_t n_roots;
 };
 
 void changes_done(struct changes *changes);
 /* Copies both texts; index, or negative. */
-int changes_add_root(struct changes *changes, const char *source, const char *target, sbr_error *err);
+int changes_add_root(struct changes *changes, const char *source, const char *target,
+                     sbr_error *err);
 /* Takes over `path` and `from`, also when it fails. */
 int changes_add(struct changes *changes, const struct change *change, sbr_error *err) must_check;
 void changes_sort(struct changes *changes);
+/* Frees what it holds. */
+void change_done(struct change *change);
 
-const char *change_op_name(enum change_op op); /* "created", "modified", "deleted", "renamed", "mode" */
+const char *change_op_name(
+    enum change_op op); /* "created", "modified", "deleted", "renamed", "mode" */
 const char *node_kind_name(enum node_kind kind); /* "file", "directory", "link", "other" */
 
 /* One line: "would delete 3 files, 45 MB; modify 1"; with `done`, "deleted 3 files, 45 MB; modified 1".
  * "no changes" when there are none. */
 void changes_summary(const struct changes *changes, bool done, char *buf, size_t size);
 
-/* "changes": [...] with at most CHANGES_JSON_MAX entries, "changes_total" and "changes_summary". */
+/* "3 bytes", "1.5 kB", "45 MB": powers of a thousand, two digits. */
+#define SIZE_TEXT_SIZE 32
+void size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE]);
+
+/* "changes": [...] with at most CHANGES_JSON_MAX entries, fewer when their names are very long; "changes_total" and
+ * "changes_summary".  Without changes (NULL): null, all three. */
 #define CHANGES_JSON_MAX 10000
 void changes_put_json(struct jsonw *j, const struct changes *changes);
 

@@ -70,6 +70,7 @@ void request_free(sbr_request *req)
         free(req->volumes[i].target);
     }
     network_done(&req->network);
+    output_rules_done(&req->outputs);
     free(req->files);
     free(req->volumes);
     string_list_done(&req->args);
@@ -79,6 +80,9 @@ void request_free(sbr_request *req)
     free(req->language);
     free(req->policy);
     free(req->workdir);
+    free(req->project);
+    free(req->workspace);
+    free(req->program);
     free(req->code);
     free(req->stdin_data);
     free(req);
@@ -304,7 +308,7 @@ bool request_has_network(const sbr_request *req)
     return req->network_given || req->network.n_rules;
 }
 
-int request_check(const sbr_request *req, sbr_error *err)
+static int check_network(const sbr_request *req, sbr_error *err)
 {
     const struct network *network = &req->network;
     const char *option = network->n_rules ? "--allow-host" : "--allow-dns";
@@ -318,6 +322,13 @@ int request_check(const sbr_request *req, sbr_error *err)
                    "%s does not go together with --network %s; choose --network allow or "
                    "--network full, or leave %s out",
                    option, network_mode_name(network->mode), option);
+}
+
+int request_check(const sbr_request *req, sbr_error *err)
+{
+    if (check_network(req, err) < 0)
+        return err->code;
+    return request_check_trees(req, err);
 }
 
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err)
@@ -347,15 +358,46 @@ static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *
     for (size_t i = 0; i < over->compile_args.n; i++)
         if (request_add_compile_arg(req, over->compile_args.items[i], err) < 0)
             return err->code;
+    return 0;
+}
+
+static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
     for (size_t i = 0; i < over->n_volumes; i++) {
+        const struct request_volume *volume = &over->volumes[i];
         scoped_free char *spec = NULL;
 
-        if (asprintf(&spec, "%s:%s", over->volumes[i].source, over->volumes[i].target) < 0)
+        if (asprintf(&spec, "%s:%s:%s", volume->source, volume->target,
+                     volume_mode_name(volume->mode)) < 0)
             return err_set_oom(err, "request");
         if (request_add_volume(req, spec, err) < 0)
             return err->code;
     }
+    for (size_t i = 0; i < over->outputs.n; i++) {
+        const struct output_rule *rule = &over->outputs.items[i];
+        scoped_free char *spec = NULL;
+
+        if (asprintf(&spec, "%s%s%s", rule->pattern, rule->dir ? ":" : "",
+                     rule->dir ? rule->dir : "") < 0)
+            return err_set_oom(err, "request");
+        if (request_add_output(req, spec, err) < 0)
+            return err->code;
+    }
     return 0;
+}
+
+/* What stands at /work is one thing: another one takes its place, with the program that was in it. */
+static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    req->diff |= over->diff;
+    req->keep |= over->keep;
+    if (!over->project && !over->workspace)
+        return 0;
+    if (!over->project && request_set_text(&req->program, NULL, err) < 0)
+        return err->code;
+    if (request_set_text(&req->project, over->project, err) < 0)
+        return err->code;
+    return request_set_text(&req->workspace, over->workspace, err);
 }
 
 /* Rules add up, except where the mode that is laid over leaves nothing for them to open. */
@@ -388,7 +430,8 @@ int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
     if ((over->policy && request_set_text(&req->policy, over->policy, err) < 0) ||
         (over->workdir && request_set_text(&req->workdir, over->workdir, err) < 0))
         return err->code;
-    if (override_network(req, over, err) < 0)
+    if (override_network(req, over, err) < 0 || override_work(req, over, err) < 0 ||
+        override_volumes(req, over, err) < 0)
         return err->code;
     return override_lists(req, over, err);
 }

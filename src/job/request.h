@@ -38,6 +38,8 @@ enum volume_mode {
     VOLUME_COW /* reads the real files; every change stays in the sandbox */
 };
 
+const char *volume_mode_name(enum volume_mode mode); /* "ro", "rw", "cow" */
+
 struct request_volume {
     char *source; /* absolute, on the host                    */
     char *target; /* absolute, inside; never one of our own  */
@@ -101,10 +103,12 @@ int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
 int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
-/* `spec` is SRC:DST[:ro|rw|cow]. */
+/* `spec` is SRC:DST[:ro|rw|cow]; the first colons separate.  Doubled slashes, "." parts and slashes at the end go. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* A directory, absolute. */
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);
+/* A file of the project's, relative to it: it is run where it stands. */
+int request_set_program(sbr_request *req, const char *path, sbr_error *err);
 /* Letters, digits, '.', '_' and '-', not first a '.' or '-', at most WORKSPACE_MAX_NAME. */
 #define WORKSPACE_MAX_NAME 64
 int request_set_workspace(sbr_request *req, const char *name, sbr_error *err);
@@ -127,6 +131,8 @@ bool request_has_network(const sbr_request *req);
 
 /* What no single setting shows: that they fit together.  Asked before anything is planned. */
 int request_check(const sbr_request *req, sbr_error *err) must_check;
+/* Its part about volumes, /work and what comes out. */
+int request_check_trees(const sbr_request *req, sbr_error *err) must_check;
 
 /* The JSON form; see docs/request.md. */
 int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err);

@@ -188,9 +188,37 @@ static int read_texts(sbr_request *req, const json_t *value, const char *const f
 
 static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    static const char *const field[] = { "volumes", "an array of SRC:DST strings" };
+    static const char *const field[] = { "volumes", "an array of SRC:DST or SRC:DST:MODE strings" };
 
     return read_texts(req, value, field, request_add_volume, err);
+}
+
+static int read_outputs(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "outputs", "an array of PATTERN or PATTERN:DIR strings" };
+
+    return read_texts(req, value, field, request_add_output, err);
+}
+
+static int read_project(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("project", "a string, an absolute path", err);
+    return request_set_project(req, plain_text(value), err);
+}
+
+static int read_program(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("program", "a string, a path below the project", err);
+    return request_set_program(req, plain_text(value), err);
+}
+
+static int read_workspace(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("workspace", "a string", err);
+    return request_set_workspace(req, plain_text(value), err);
 }
 
 static int read_network(sbr_request *req, const json_t *value, sbr_error *err)
@@ -220,12 +248,27 @@ static int read_allow_hosts(sbr_request *req, const json_t *value, sbr_error *er
     return 0;
 }
 
-static int read_allow_dns(sbr_request *req, const json_t *value, sbr_error *err)
+static int read_switch(bool *ret, const char *field, const json_t *value, sbr_error *err)
 {
     if (!json_is_boolean(value))
-        return wrong_type("allow_dns", "true or false", err);
-    req->network.allow_dns = json_is_true(value);
+        return wrong_type(field, "true or false", err);
+    *ret = json_is_true(value);
     return 0;
+}
+
+static int read_allow_dns(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->network.allow_dns, "allow_dns", value, err);
+}
+
+static int read_diff(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->diff, "diff", value, err);
+}
+
+static int read_keep(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->keep, "keep", value, err);
 }
 
 static int read_deps(sbr_request *req, const json_t *value, sbr_error *err)
@@ -310,10 +353,7 @@ static int read_compile_limits(sbr_request *req, const json_t *value, sbr_error 
 
 static int read_check(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!json_is_boolean(value))
-        return wrong_type("check", "true or false", err);
-    req->check = json_is_true(value);
-    return 0;
+    return read_switch(&req->check, "check", value, err);
 }
 
 static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
@@ -343,16 +383,22 @@ static const struct field fields[] = {
     { "compile_args",   read_compile_args   },
     { "compile_limits", read_compile_limits },
     { "deps",           read_deps           },
+    { "diff",           read_diff           },
     { "env",            read_env            },
     { "files",          read_files          },
+    { "keep",           read_keep           },
     { "language",       read_language       },
     { "limits",         read_limits         },
     { "network",        read_network        },
+    { "outputs",        read_outputs        },
     { "policy",         read_policy         },
+    { "program",        read_program        },
+    { "project",        read_project        },
     { "require",        read_require        },
     { "stdin",          read_stdin          },
     { "volumes",        read_volumes        },
     { "workdir",        read_workdir        },
+    { "workspace",      read_workspace      },
 };
 /* clang-format on */
 

@@ -94,5 +94,10 @@ void result_free(sbr_result *result)
     diagnosis_free(result->diagnosis);
     denials_done(&result->denials);
     network_done(&result->network);
+    if (result->changes)
+        changes_done(result->changes);
+    free(result->changes);
+    output_files_done(&result->files);
+    free(result->diff);
     free(result);
 }

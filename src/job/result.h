@@ -79,6 +79,7 @@ struct sbr_result {
     struct denials denials;
     struct diagnosis *diagnosis; /* NULL: none */
     struct changes *changes;     /* NULL: nobody asked */
+    char *diff; /* of them, as text for people; NULL: not rendered */
     char changes_id[ENCODE_ID_SIZE]; /* under which they are kept; empty: they are not */
     struct output_files files;
     struct sbr_report report;    /* filled when the result is complete               */

@@ -166,6 +166,9 @@ char *result_to_json(const sbr_result *r)
     diagnosis_put_json(&j, "diagnosis", r->diagnosis);
     jsonw_bool(&j, "cached", r->cached);
     jsonw_text(&j, "startup", r->startup);
+    changes_put_json(&j, r->changes);
+    jsonw_text(&j, "changes_id", r->changes_id[0] ? r->changes_id : NULL);
+    output_files_put_json(&j, &r->files);
     jsonw_close(&j, '}');
     return jsonw_take(&j);
 }

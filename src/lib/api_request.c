@@ -98,6 +98,50 @@ int sbr_request_allow_dns(sbr_request *req, int allow)
     return 0;
 }
 
+int sbr_request_add_volume(sbr_request *req, const char *spec)
+{
+    sbr_error err;
+
+    return req && spec ? request_add_volume(req, spec, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_set_project(sbr_request *req, const char *dir)
+{
+    sbr_error err;
+
+    return req && dir ? request_set_project(req, dir, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_set_program(sbr_request *req, const char *path)
+{
+    sbr_error err;
+
+    return req && path ? request_set_program(req, path, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_set_workspace(sbr_request *req, const char *name)
+{
+    sbr_error err;
+
+    return req && name ? request_set_workspace(req, name, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_add_output(sbr_request *req, const char *spec)
+{
+    sbr_error err;
+
+    return req && spec ? request_add_output(req, spec, &err) : SBR_E_INVALID;
+}
+
+int sbr_request_set_changes(sbr_request *req, unsigned int flags)
+{
+    if (!req || flags & ~(unsigned int)(SBR_CHANGES_DIFF | SBR_CHANGES_KEEP))
+        return SBR_E_INVALID;
+    req->diff = flags & SBR_CHANGES_DIFF;
+    req->keep = flags & SBR_CHANGES_KEEP;
+    return 0;
+}
+
 int sbr_request_set_check(sbr_request *req, int check)
 {
     if (!req)

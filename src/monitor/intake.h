@@ -2,7 +2,8 @@
  *
  *   (1) What arrives was made by a stranger: every name is one component, every file is new, no link is
  *       followed, bytes and entries are counted against a maximum.
- *   (2) Of modes only "executable" is kept in the directory, and nothing of owners; a list has the rest. */
+ *   (2) Of modes only "executable" is kept in the directory, and nothing of owners; a list has the rest.
+ *   (3) A part that fails inside takes no other with it; what is wrong with the stream ends it for all. */
 #ifndef MONITOR_INTAKE_H
 #define MONITOR_INTAKE_H
 
@@ -42,31 +43,42 @@ struct intake_part {
     sbr_error failure; /* code 0: none */
 };
 
+/* What the next bytes are. */
+enum intake_state { TAKES_HEAD, TAKES_LINK, TAKES_PIECE, TAKES_DATA };
+
 struct intake {
     uint64_t max_bytes, max_entries;
     struct intake_part *parts; /* borrowed */
     size_t n_parts;
-    int fd; /* to read from; -1: closed */
+    struct intake_part *part; /* the current one; NULL: none yet */
+    int fd;                   /* to read from; -1: closed */
     struct loop *loop;
-    int dirs[COLLECT_MAX_DEPTH + 1]; /* dirs[0] is borrowed from the caller */
+    int dirs[COLLECT_MAX_DEPTH + 1]; /* dirs[0] is borrowed from the part */
     int depth;
     size_t path_len[COLLECT_MAX_DEPTH + 1]; /* of the path to each of them */
-    int file;                               /* being written; -1: none */
-    uint64_t left;                          /* bytes of it that are still to come */
+    char path[COLLECT_MAX_PATH + COLLECT_MAX_NAME + 2];
+
+    enum intake_state state;
+    struct collect_entry entry; /* whose name or content is arriving */
+    size_t have; /* bytes of the head and the name, of the piece's head or of the link */
     unsigned char head[sizeof(struct collect_entry) + COLLECT_MAX_NAME];
-    size_t head_len;
-    char *link; /* text of a link, while it arrives */
-    size_t link_len;
-    uint64_t bytes, entries;
-    bool complete;
-    sbr_error failure; /* code 0: none */
+    char name[COLLECT_MAX_NAME + 1], link[COLLECT_MAX_LINK + 1];
+    struct collect_piece piece;
+    int file;         /* being written; -1: none */
+    uint64_t written; /* how far */
+
+    uint64_t bytes, sizes, entries;
+    bool complete;     /* all that was sent is there */
+    bool broken;       /* nothing more is taken     */
+    sbr_error failure; /* the first one, of whatever part; code 0: none */
 };
 
-/* `tree_fd` is an empty directory that nobody else writes to; it is borrowed. */
-void intake_init(struct intake *intake, int tree_fd, uint64_t max_bytes, uint64_t max_entries);
+/* The parts stay the caller's; their order is that of plan->collects. */
+void intake_init(struct intake *intake, struct intake_part *parts, size_t n_parts,
+                 uint64_t max_bytes, uint64_t max_entries);
 /* Takes the descriptor over. */
 int intake_start(struct intake *intake, int fd, struct loop *loop, sbr_error *err) must_check;
-/* The writer is gone: reads what is left. */
+/* The writer is gone: reads what is left.  Afterwards each part is complete or has a failure. */
 void intake_finish(struct intake *intake);
 void intake_done(struct intake *intake);
 /* Bytes as they arrive; for tests. */

@@ -5,7 +5,11 @@
  *
  * STOPPING: everything inside was asked to end.  ENDING: everything was killed; init is not dead
  * yet. Once it is, nobody inside is left to write, so what is in the pipes is all there will ever
- * be, and the report is final. */
+ * be, and the report is final.
+ *
+ * COLLECTING: the program is over, however it ended, and init hands out what it left.  Init does not say when that
+ * begins; it is looked for whenever something would be done to it.  No limit of the program's counts any more, only
+ * that there is progress. */
 #include "monitor/monitor.h"
 
 #include <errno.h>
@@ -20,6 +24,7 @@
 #include "monitor/way_out.h"
 
 #define KILL_PATIENCE_US 200000
+#define STALL_US 10000000 /* without progress in handing out */
 
 enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR };
 
@@ -55,14 +60,7 @@ static void deadline_due(void *context, uint32_t events)
     uint64_t deadline = m->box->report->ready_us + m->plan->limits.value[SBR_WALL_MS] * 1000;
 
     (void)events;
-    /* The program is over; handing out what it left has the same time once more. */
-    if (m->box->report->state == REPORT_COLLECTING && !m->collecting) {
-        m->collecting = true;
-        loop_set_timer(m->loop, TIMER_DEADLINE,
-                       clock_now_us() + m->plan->limits.value[SBR_WALL_MS] * 1000, deadline_due, m);
-        return;
-    }
-    if (program_runs(m) && !m->collecting && clock_now_us() < deadline)
+    if (program_runs(m) && clock_now_us() < deadline)
         loop_set_timer(m->loop, TIMER_DEADLINE, deadline, deadline_due, m);
     else
         handle(m, EV_DEADLINE);
@@ -87,6 +85,7 @@ static void note_stop(struct monitor *m, enum monitor_event event)
 static enum monitor_state kill_init(struct monitor *m, enum monitor_event event)
 {
     (void)event;
+    m->box->report->dropped = true;
     sandbox_kill(m->box);
     return ENDING;
 }
@@ -110,10 +109,42 @@ static enum monitor_state ask(struct monitor *m, enum monitor_event event)
     if (!program_runs(m))
         return kill_all(m, event); /* there is nobody to ask yet */
     note_stop(m, event);
+    if (event == EV_CANCEL)
+        m->box->report->dropped = true; /* also should it end by itself now */
     log_info("run", "asking the program to end");
     sandbox_terminate(m->box);
     loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
     return STOPPING;
+}
+
+/* Whoever cancels while files are handed out does not want to wait for them. */
+static enum monitor_state drop(struct monitor *m, enum monitor_event event)
+{
+    note_stop(m, event);
+    m->box->report->dropped = true;
+    loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + KILL_PATIENCE_US, grace_due, m);
+    return ENDING;
+}
+
+static enum monitor_state look_for_progress(struct monitor *m, enum monitor_event event)
+{
+    uint64_t progress = m->box->report->progress;
+
+    if (progress == m->progress && m->state == COLLECTING) {
+        log_info("run", "nothing is handed out any more");
+        return kill_init(m, event);
+    }
+    m->progress = progress;
+    loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + STALL_US, grace_due, m);
+    return COLLECTING;
+}
+
+/* The program is over, and somebody wants what it left. */
+static bool hands_out(const struct monitor *m)
+{
+    const struct init_report *report = m->box->report;
+
+    return m->intake && report->ended_us && !report->dropped;
 }
 
 static enum monitor_state finish(struct monitor *m, enum monitor_event event);
@@ -124,12 +155,18 @@ static transition *const transitions[N_STATES][N_EVENTS] = {
     [RUNNING]  = {  ask,      ask,      stay,     kill_all, finish },
     [STOPPING] = {  stay,     kill_all, kill_all, kill_all, finish },
     [ENDING]   = {  stay,     stay,     kill_init, stay,    finish },
+    [COLLECTING] = { stay,    drop,     look_for_progress, stay, finish },
     [DONE]     = {  stay,     stay,     stay,     stay,     stay   },
 };
 /* clang-format on */
 
 static void handle(struct monitor *m, enum monitor_event event)
 {
+    if (m->state < COLLECTING && event != EV_DEAD && hands_out(m)) {
+        m->state = look_for_progress(m, event);
+        if (event != EV_CANCEL)
+            return;
+    }
     m->state = transitions[m->state][event](m, event);
 }
 
@@ -150,6 +187,8 @@ static void cpu_timer_due(void *context, uint32_t events)
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
 
     (void)events;
+    if (hands_out(m))
+        return; /* what is used now is not the program's */
     if (used >= limit) {
         excess(m, STOP_CPU);
         return;
@@ -181,13 +220,15 @@ static void init_died(void *context, uint32_t events)
 {
     struct monitor *m = context;
     const struct init_report *report = m->box->report;
+    /* Also should it have died while it handed out what the program left. */
+    uint32_t state = report->state == REPORT_COLLECTING ? report->end : report->state;
 
     (void)events;
     loop_remove(m->loop, m->box->init.pidfd);
-    if (report->state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
+    if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
         report->limit < ARRAY_LEN(limit_stops))
         m->seen.stop = limit_stops[report->limit];
-    m->seen.reported = report->state == REPORT_EXITED;
+    m->seen.reported = state == REPORT_EXITED;
     m->seen.wait_status = report->wait_status;
     m->seen.disk_full = report->disk_full != 0;
     m->seen.inodes_full = report->disk_full == DISK_INODES_FULL;
@@ -204,7 +245,14 @@ static void egress_died(void *context, uint32_t events)
     if (!program_runs(m))
         return; /* init says why, and in better words */
     way_out_failure(&m->box->egress, &m->failure);
+    m->box->report->dropped = true;
     handle(m, EV_EXCESS);
+}
+
+/* Two clocks, of which one may be late. */
+static uint64_t less(uint64_t all, uint64_t part)
+{
+    return all > part ? all - part : 0;
 }
 
 static void fill_usage(struct monitor *m, sbr_result *result)
@@ -226,8 +274,10 @@ static void fill_usage(struct monitor *m, sbr_result *result)
         usage->startup_us = report->ready_us - m->started_us;
         usage->wall_us = (report->ended_us ? report->ended_us : clock_now_us()) - report->ready_us;
     }
-    usage->cpu_user_us = measured ? group.cpu_user_us : report->cpu_user_us;
-    usage->cpu_system_us = measured ? group.cpu_system_us : report->cpu_system_us;
+    usage->cpu_user_us =
+        measured ? less(group.cpu_user_us, report->own_user_us) : report->cpu_user_us;
+    usage->cpu_system_us =
+        measured ? less(group.cpu_system_us, report->own_system_us) : report->cpu_system_us;
     usage->peak_memory_bytes =
         group.peak_memory_bytes ? group.peak_memory_bytes : report->peak_memory_bytes;
     usage->peak_processes = group.peak_processes ? group.peak_processes : report->peak_processes;
@@ -242,6 +292,9 @@ static void log_steps(const struct init_report *report)
         if (report->steps[i].name[0])
             log_debug("inside", "%s took %.3f ms", report->steps[i].name,
                       (double)report->steps[i].us / 1000);
+    if (report->progress)
+        log_debug("inside", "handing out took %.3f ms of processor time",
+                  (double)(report->own_user_us + report->own_system_us) / 1000);
 }
 
 static enum monitor_state finish(struct monitor *m, enum monitor_event event)

@@ -13,7 +13,7 @@
 #include "sandbox/protocol.h"
 #include "sandbox/sandbox.h"
 
-enum monitor_state { RUNNING, STOPPING, ENDING, DONE, N_STATES };
+enum monitor_state { RUNNING, STOPPING, ENDING, COLLECTING, DONE, N_STATES };
 
 struct monitor {
     enum monitor_state state;
@@ -24,7 +24,7 @@ struct monitor {
     struct feed feed;
     struct notices notices;
     struct intake *intake; /* borrowed; NULL: nothing is collected */
-    bool collecting;       /* the deadline of the program has passed while it was handed out */
+    uint64_t progress;     /* of init's handing out, at the last look */
 
     uint64_t started_us; /* when the request came */
     struct observation seen;

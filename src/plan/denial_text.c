@@ -27,6 +27,9 @@ static const struct phrase {
     { "access to the path",                EACCES },
     { "could not find a part of the path", ENOENT },
     { "could not find file",               ENOENT },
+    { "invalid cross-device link",         EXDEV  },
+    { "cross-device link not permitted",   EXDEV  },
+    { "value too large for defined data type", EOVERFLOW },
 };
 
 /* What may stand between such a phrase and a path behind it; '*' is one word. */
@@ -269,6 +272,24 @@ static void note_missing(const struct saying *said, const char *why, struct deni
     denials_note(ret, DENIAL_FILE, why, remedy, "%s", said->path);
 }
 
+/* What unprivileged overlayfs cannot do, in words that help. */
+static void note_cow(const struct saying *said, struct denials *ret)
+{
+    if (said->error == EXDEV)
+        denials_note(ret, DENIAL_FILE,
+                     "stderr: copy-on-write: a directory of the project is not renamed in one step",
+                     "copy and delete as mv does, or SANDBOX_RUN_COW=copy", "%s", said->path);
+    else if (said->error != EROFS)
+        denials_note(ret, DENIAL_FILE,
+                     "stderr: copy-on-write: it belongs to another user or group than the project",
+                     "change its owner, or SANDBOX_RUN_COW=copy", "%s", said->path);
+}
+
+static bool is_of_cow(int error)
+{
+    return error == EXDEV || error == EOVERFLOW;
+}
+
 static void note_root(const struct plan *plan, const struct saying *said, struct denials *ret)
 {
     const struct plan_op *tree = tree_of(plan, said->path);
@@ -279,7 +300,10 @@ static void note_root(const struct plan *plan, const struct saying *said, struct
             note_missing(said, "stderr: root: not in the sandbox", ret);
         return;
     }
-    if (tree && (tree->kind == OP_SCRATCH || (tree->flags & OP_WRITABLE)))
+    if (tree && tree->kind == OP_COW)
+        note_cow(said, ret);
+    if (is_of_cow(said->error) ||
+        (tree && (tree->kind == OP_SCRATCH || tree->kind == OP_COW || tree->flags & OP_WRITABLE)))
         return; /* what it may write to is no refusal of ours */
     snprintf(rule, sizeof(rule), "stderr: root: /%.80s is read-only%s", tree ? tree->to : "",
              said->error == EROFS ? "" : ", or the file is closed to the user inside");
@@ -291,7 +315,7 @@ static void note_host_tree(const struct plan *plan, const struct saying *said, s
 {
     const struct plan_rule *best = NULL;
 
-    if (said->error == ENOENT || lies_in(said->path, plan->place))
+    if (said->error == ENOENT || is_of_cow(said->error) || lies_in(said->path, plan->place))
         return;
     for (size_t i = 0; i < plan->n_rules; i++)
         if (lies_in(said->path, plan->rules[i].path) &&

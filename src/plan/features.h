@@ -69,6 +69,8 @@ enum cow_kind {
     N_COW_KINDS
 };
 
+const char *cow_kind_name(enum cow_kind kind); /* "overlay", "disk", "copy" */
+
 struct features {
     uint32_t uid, gid;
     bool privileged;   /* root that may take another user's identity      */

@@ -51,6 +51,7 @@ void features_put_json(struct jsonw *j, const char *key, const struct features *
     jsonw_text(j, "barrier", barrier_name(f->barrier));
     jsonw_bool(j, "proc", f->proc);
     jsonw_bool(j, "seccomp", f->seccomp);
+    jsonw_text(j, "cow", cow_kind_name(f->cow));
     jsonw_number(j, "landlock_abi", (uint64_t)f->landlock_abi);
     put_cgroup(j, &f->cgroup);
     put_root(j, f->root);

@@ -45,6 +45,17 @@ const char *cgroup_need_name(enum cgroup_need need)
     return names[need];
 }
 
+const char *cow_kind_name(enum cow_kind kind)
+{
+    static const char *const names[N_COW_KINDS] = {
+        [COW_OVERLAY] = "overlay",
+        [COW_DISK] = "disk",
+        [COW_COPY] = "copy",
+    };
+
+    return names[kind];
+}
+
 const char *barrier_name(enum userns_barrier barrier)
 {
     static const char *const names[N_BARRIERS] = {
@@ -62,6 +73,18 @@ const char *barrier_name(enum userns_barrier barrier)
 const char *op_name(enum op_kind kind)
 {
     return op_names[kind];
+}
+
+bool plan_has_tree(const struct plan *plan, const char *to)
+{
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        if ((op->kind == OP_COW || (op->kind == OP_BIND && op->flags & OP_WRITABLE)) &&
+            !strcmp(op->to, to))
+            return true;
+    }
+    return false;
 }
 
 struct plan *plan_new(void)

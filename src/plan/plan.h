@@ -87,7 +87,7 @@ struct plan_collect {
 #define PLAN_MAX_COLLECTS 64
 #define PLAN_MAX_RLIMITS 12
 #define PLAN_MAX_RULES 64
-#define PLAN_MAX_FILTERS 4
+#define PLAN_MAX_FILTERS 5
 #define PLAN_MAX_FORWARDS 64
 #define PLAN_MAX_PORTS 128
 
@@ -162,6 +162,9 @@ bool plan_list_has(const char *list, const char *name);
 bool plan_leaves_out(const struct plan *plan, const char *defence);
 
 const char *op_name(enum op_kind kind);
+
+/* Whether a tree of the host's stands there that the program may write to; `to` as in an operation. */
+bool plan_has_tree(const struct plan *plan, const char *to);
 
 /* Instructions of all filters together. */
 size_t plan_filter_len(const struct plan *plan);

@@ -31,6 +31,7 @@ static void put_ops(struct buf *out, const struct plan *plan)
         buf_put_string(out, op->to);
         buf_put_u32(out, op->mode);
         buf_put_u64(out, op->device);
+        buf_put_string(out, op->upper);
         buf_put_bytes(out, op->data, op->len);
     }
 }
@@ -148,7 +149,7 @@ static const char **get_list(struct plan *plan, struct reader *in)
 
 static void get_ops(struct plan *plan, struct reader *in)
 {
-    uint32_t n = reader_count(in);
+    uint32_t n = reader_count(in), n_cow = 0;
 
     plan->ops = calloc((size_t)n + 1, sizeof(*plan->ops));
     if (!plan->ops)
@@ -163,8 +164,10 @@ static void get_ops(struct plan *plan, struct reader *in)
         op->to = reader_string(in);
         op->mode = reader_u32(in);
         op->device = reader_u64(in);
+        op->upper = reader_string(in);
         op->data = reader_bytes(in, &op->len);
-        if (kind >= N_OPS || !op->to)
+        n_cow += kind == OP_COW;
+        if (kind >= N_OPS || !op->to || n_cow > PLAN_MAX_COW || (kind == OP_COW && !op->from))
             in->failed = true;
         plan->n_ops++;
     }

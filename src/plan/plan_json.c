@@ -54,6 +54,12 @@ static void put_op(struct jsonw *j, const struct plan_op *op)
         jsonw_bool(j, "optional", true);
     if (op->flags & OP_PASSED)
         jsonw_bool(j, "passed", true);
+    if (op->flags & OP_WRITABLE)
+        jsonw_bool(j, "writable", true);
+    if (op->flags & OP_OWN)
+        jsonw_bool(j, "copy", true);
+    if (op->upper)
+        jsonw_text(j, "upper", op->upper);
     if (op->flags & OP_PID_ONLY)
         jsonw_text(j, "only", "processes");
     jsonw_close(j, '}');

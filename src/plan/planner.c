@@ -189,6 +189,8 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
     plan->filters[plan->n_filters++] = plan->policy->filter;
     if (plan->place)
         plan_process_filters(plan, in);
+    if (plan_writes_to_host(in) && !plan_list_has(in->test_without, "nosetid"))
+        plan->filters[plan->n_filters++] = policy_find("nosetid")->filter;
     isolation_add_mechanism(&plan->isolation, "seccomp");
 }
 
@@ -225,7 +227,7 @@ static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *
         return err->code;
     plan_confinement(plan, in);
     if ((plan->place ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0 ||
-        plan_stage(plan, in, err) < 0)
+        plan_stage(plan, in, err) < 0 || plan_outputs(plan, in, err) < 0)
         return err->code;
     return plan_program(plan, in, err);
 }

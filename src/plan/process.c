@@ -43,24 +43,28 @@ static int add_rule(struct plan *plan, const char *path, enum access_kind access
     return 0;
 }
 
-/* Nothing can be mounted, so a tree can only be where it is. */
-static int add_volumes(struct plan *plan, const struct plan_input *in, sbr_error *err)
+/* Nothing can be mounted, so a tree can only be where it is and as it is. */
+static int add_tree(struct plan *plan, const struct plan_tree *tree, sbr_error *err)
 {
-    const sbr_request *req = in->request;
+    if (tree->mode == VOLUME_COW)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces '%.100s' cannot be brought in copy-on-write; bring it "
+                       "in as ro or rw under its own name, or see `sandbox-run doctor`",
+                       tree->source);
+    if (strcmp(tree->source, tree->target) != 0)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces '%s' cannot be brought in as '%s': a volume keeps its "
+                       "name, as in --volume /data:/data:ro, and lies outside /tmp, /usr and the "
+                       "like",
+                       tree->source, tree->target);
+    return add_rule(plan, tree->source, tree->mode == VOLUME_RW ? ACCESS_WRITE : ACCESS_READ, err);
+}
 
-    for (size_t i = 0; i < req->n_volumes; i++) {
-        const struct request_volume *volume = &req->volumes[i];
-
-        if (strcmp(volume->source, volume->target) != 0)
-            return err_set(
-                err, SBR_E_UNSUPPORTED, "plan",
-                "without namespaces '%s' cannot be brought in as '%s': a volume keeps its "
-                "name, as in --volume /data:/data:ro, and lies outside /tmp, /usr and the "
-                "like",
-                volume->source, volume->target);
-        if (add_rule(plan, volume->source, ACCESS_READ, err) < 0)
+static int add_trees(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    for (size_t i = 0; i < in->n_trees; i++)
+        if (plan_tree_is_seen(in, &in->trees[i]) && add_tree(plan, &in->trees[i], err) < 0)
             return err->code;
-    }
     return 0;
 }
 
@@ -76,7 +80,7 @@ static int add_rules(struct plan *plan, const struct plan_input *in, sbr_error *
         return err->code;
     if (in->test_writable && add_rule(plan, in->test_writable, ACCESS_WRITE, err) < 0)
         return err->code;
-    return in->stage == STAGE_RUN ? add_volumes(plan, in, err) : 0;
+    return add_trees(plan, in, err);
 }
 
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -95,8 +99,7 @@ int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error 
 /* Trees outside /usr belong to the user, who may change their times. */
 static bool shows_own_trees(const struct plan_input *in)
 {
-    bool shown =
-        in->request->n_volumes > 0 || in->needs.n > 0 || (in->toolchain && in->toolchain->tree[0]);
+    bool shown = in->n_trees > 0 || in->needs.n > 0 || (in->toolchain && in->toolchain->tree[0]);
 
     for (unsigned int i = 0; i < N_LAYERS; i++)
         shown |= in->layers[i] != NULL;

@@ -65,6 +65,12 @@ static int language_env(struct plan *plan, const struct plan_input *in,
     return 0;
 }
 
+/* What tools keep in a home directory is no change of the project's. */
+static const char *plan_home(const struct plan_input *in)
+{
+    return in->request->project && stage_sees_work(in) ? "/tmp" : INSIDE_WORK;
+}
+
 static int plan_env(struct plan *plan, const struct plan_input *in,
                     const struct word_values *values, sbr_error *err)
 {
@@ -72,7 +78,7 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     const struct string_list *given = in->stage == STAGE_RUN ? &in->request->env : &none;
     const char *const base_env[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        plan_printf(plan, "HOME=%s" INSIDE_WORK, plan->place ? plan->place : ""),
+        plan_printf(plan, "HOME=%s%s", plan->place ? plan->place : "", plan_home(in)),
         "LANG=C.UTF-8",
         "USER=sandbox",
         /* Only where it is not the one that everybody expects. */
@@ -107,6 +113,12 @@ static int add_file(struct plan *plan, const struct request_file *file, const ch
     return op.to ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
+/* The code's own name in the language, unless a project has a file of that name. */
+static const char *code_name(const struct plan_input *in)
+{
+    return in->code_name && *in->code_name ? in->code_name : in->language->source;
+}
+
 /* Whether a stage sees this file of the program: an installer has the manifests alone. */
 static bool is_for_stage(const struct plan_input *in, const char *path)
 {
@@ -118,6 +130,27 @@ static bool is_for_stage(const struct plan_input *in, const char *path)
     for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->locks.n; i++)
         found = !strcmp(def->locks.at[i], path);
     return found;
+}
+
+static bool has_file(const sbr_request *req, const char *path)
+{
+    for (size_t i = 0; i < req->n_files; i++)
+        if (!strcmp(req->files[i].path, path))
+            return true;
+    return false;
+}
+
+/* An installer does not see the project, but is told what it needs. */
+static int plan_manifests(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    for (size_t i = 0; in->stage == STAGE_INSTALL && i < in->n_manifests; i++) {
+        const struct request_file *file = &in->manifests[i];
+
+        if (is_for_stage(in, file->path) && !has_file(in->request, file->path) &&
+            add_file(plan, file, file->path, err) < 0)
+            return err->code;
+    }
+    return 0;
 }
 
 /* Where the program is, inside: its own file's name, or the language's name for one. */
@@ -133,9 +166,11 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
     if (req->code) {
         struct request_file program = { .data = req->code, .len = req->code_len };
 
-        source = in->language->source;
+        source = code_name(in);
         if (is_for_stage(in, source) && add_file(plan, &program, source, err) < 0)
             return err->code;
+    } else if (req->program) { /* it is there */
+        source = req->program;
     } else if (req->n_files) {
         source = req->files[0].path;
     }
@@ -150,7 +185,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
             return err->code;
     }
     *ret_source = source;
-    return 0;
+    return plan_manifests(plan, in, err);
 }
 
 /* What follows the command of a stage: the program's arguments, or what is to be installed. */

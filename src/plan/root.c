@@ -128,24 +128,6 @@ static int plan_proc(struct plan *plan, const struct plan_input *in, sbr_error *
     return plan_masks(plan, err);
 }
 
-static int plan_volumes(struct plan *plan, const struct plan_input *in, sbr_error *err)
-{
-    const sbr_request *req = in->request;
-
-    for (size_t i = 0; i < req->n_volumes; i++) {
-        struct plan_op bind = { .kind = OP_BIND,
-                                .flags = in->features->privileged && in->features->mounts
-                                             ? OP_PASSED
-                                             : 0,
-                                .from = req->volumes[i].source,
-                                .to = req->volumes[i].target + 1 };
-
-        if (plan_add_op(plan, bind, err) < 0)
-            return err->code;
-    }
-    return 0;
-}
-
 /* A coverage build leaves its counters where the host finds them, under the same name. */
 static int plan_test_tree(struct plan *plan, const char *path, sbr_error *err)
 {
@@ -158,13 +140,16 @@ static int plan_test_tree(struct plan *plan, const char *path, sbr_error *err)
 
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
+    size_t has_work = plan_tree_at_work(in) ? 1 : 0; /* it takes the place of the first */
+
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];
     if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
         plan_network_root(plan, err) < 0 || add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 ||
-        plan_proc(plan, in, err) < 0 || add_ops(plan, scratch_ops, ARRAY_LEN(scratch_ops), err) < 0)
+        plan_proc(plan, in, err) < 0 ||
+        add_ops(plan, scratch_ops + has_work, ARRAY_LEN(scratch_ops) - has_work, err) < 0)
         return err->code;
     if (in->test_writable && plan_test_tree(plan, in->test_writable, err) < 0)
         return err->code;
-    return in->stage == STAGE_RUN ? plan_volumes(plan, in, err) : 0;
+    return plan_trees(plan, in, err);
 }

@@ -15,6 +15,16 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err) mu
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 void plan_process_filters(struct plan *plan, const struct plan_input *in);
 
+/* Volumes, and what stands at /work. */
+int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+/* What is handed out by pattern, after the run. */
+int plan_outputs(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+/* Other stages than the program's own see what stands at /work alone. */
+bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree);
+const struct plan_tree *plan_tree_at_work(const struct plan_input *in); /* or NULL */
+/* Whether the program writes to files of the host's. */
+bool plan_writes_to_host(const struct plan_input *in);
+
 /* How the program names an absolute path of the private root; NULL without memory. */
 const char *plan_inside(struct plan *plan, const char *path);
 

@@ -264,6 +264,12 @@ static int list_sources(struct plan *plan, const struct plan_input *in, const ch
     return 0;
 }
 
+bool stage_sees_work(const struct plan_input *in)
+{
+    return (in->request->project || in->request->workspace) && in->stage != STAGE_PREPARE &&
+           in->stage != STAGE_INSTALL;
+}
+
 int plan_stage_values(struct plan *plan, const struct plan_input *in, const char *source,
                       struct word_values *ret, sbr_error *err)
 {
@@ -281,6 +287,8 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
         text[WORD_TOOLCHAIN] = text[WORD_HOME];
     text[WORD_SOURCE] = source;
     text[WORD_WORK] = plan_inside(plan, INSIDE_WORK);
+    /* Where modules may be that the request did not bring. */
+    text[WORD_PROJECT] = stage_sees_work(in) ? text[WORD_WORK] : NULL;
     text[WORD_DRIVER] = plan_inside(plan, INSIDE_DRIVER);
     text[WORD_MEMORY_MB] =
         plan_printf(plan, "%llu", (unsigned long long)(plan->limits.value[SBR_MEMORY_BYTES] >> 20));

@@ -35,6 +35,9 @@ struct stage_config {
 struct plan;
 struct plan_input;
 
+/* Whether /work is a project or a workspace in this stage: what prepares and installs does not see it. */
+bool stage_sees_work(const struct plan_input *in);
+
 /* Operations and rules for all of that. */
 int plan_stage(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 /* What the words of this stage's command stand for; `source` is the main file inside, or NULL. */

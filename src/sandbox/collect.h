@@ -16,12 +16,20 @@ enum collect_kind {
     COLLECT_GONE,    /* changes: what is below the copy-on-write tree was deleted  */
     COLLECT_OTHER,   /* a pipe, socket or device: named, never more                */
     COLLECT_SKIPPED, /* outputs: not taken; `size` is enum collect_skip            */
-    COLLECT_FAILED   /* `name` could not be read, `size` is errno: the part's last */
+    COLLECT_FAILED /* `name` could not be read, `size` is errno: the part's last. EFBIG and EDQUOT: too much */
 };
 
 #define COLLECT_OPAQUE 1u /* flag of ENTER: nothing of the directory below shows through */
 
-enum collect_skip { SKIP_LINK = 1, SKIP_OTHER, SKIP_NAME, SKIP_DEPTH, SKIP_TOO_MUCH, SKIP_UNREADABLE, N_SKIPS };
+enum collect_skip {
+    SKIP_LINK = 1,
+    SKIP_OTHER,
+    SKIP_NAME,
+    SKIP_DEPTH,
+    SKIP_TOO_MUCH,
+    SKIP_UNREADABLE,
+    N_SKIPS
+};
 
 /* Followed by the name, without its NUL, and by what the kind says. */
 struct collect_entry {
@@ -43,5 +51,15 @@ struct collect_piece {
 
 #define COLLECT_MAX_DEPTH 96
 #define COLLECT_MAX_NAME 255
+#define COLLECT_MAX_LINK 4096
+#define COLLECT_MAX_PATH 2600 /* with what stands before it, a path that can be opened by name */
+
+/* How much comes out at most, over all parts.  Hard links are handed out under each of their names, and a file can be
+ * both a change and an output: more can come out than the scratch space holds. */
+#define COLLECT_BYTES_PER_BYTE 4
+#define COLLECT_ENTRIES_PER_INODE 2
+/* Holes take no room, but whoever reads the files afterwards reads zeros: sizes together are at most this many times
+ * the bytes. */
+#define COLLECT_SIZE_PER_BYTE 8
 
 #endif

@@ -24,6 +24,8 @@ struct inside {
     size_t n_trees, next_tree;
     int uppers[PLAN_MAX_COW]; /* what lies above each OP_COW, to walk when all is over */
     size_t n_uppers;
+    int copies[PLAN_MAX_COW]; /* trees that are copies made for this run, to measure */
+    size_t n_copies;
     struct init_report *report;
 };
 

@@ -208,18 +208,36 @@ static int map_error(const char *what, sbr_error *err)
     return err->code;
 }
 
+static int write_maps(pid_t pid, struct id_pair inside, struct id_pair host)
+{
+    char uid_map[64], gid_map[64];
+
+    snprintf(uid_map, sizeof(uid_map), "%u %u 1\n", inside.uid, host.uid);
+    snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", inside.gid, host.gid);
+    return write_map(pid, "uid_map", uid_map) < 0 ? -1 : write_map(pid, "gid_map", gid_map);
+}
+
 int ids_map(const struct ids *ids, const struct plan *plan, const struct process *init,
             sbr_error *err)
 {
     pid_t pid = pid_in_proc(init);
-    char uid_map[64], gid_map[64];
+    struct id_pair inside = { plan->inside_uid, plan->inside_gid };
 
-    snprintf(uid_map, sizeof(uid_map), "%u %u 1\n", plan->inside_uid, ids->host_uid);
-    snprintf(gid_map, sizeof(gid_map), "%u %u 1\n", plan->inside_gid, ids->host_gid);
     /* An ordinary user may map a group only after giving up setgroups. */
     if (ids->lock_fd < 0 && write_map(pid, "setgroups", "deny") < 0 && errno != ENOENT)
         return map_error("give up setgroups", err);
-    if (write_map(pid, "uid_map", uid_map) == 0 && write_map(pid, "gid_map", gid_map) == 0)
+    if (write_maps(pid, inside, (struct id_pair){ ids->host_uid, ids->host_gid }) == 0)
         return 0;
     return map_error("map its user", err);
+}
+
+int ids_namespace(const struct process *holder, struct id_pair inside, struct id_pair host)
+{
+    pid_t pid = pid_in_proc(holder);
+    char path[64];
+
+    if (write_maps(pid, inside, host) < 0)
+        return -1;
+    snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
+    return open(path, O_RDONLY | O_CLOEXEC);
 }

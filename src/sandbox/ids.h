@@ -32,4 +32,11 @@ void ids_release(struct ids *ids);
 int ids_map(const struct ids *ids, const struct plan *plan, const struct process *init,
             sbr_error *err) must_check;
 
+struct id_pair {
+    uint32_t uid, gid;
+};
+
+/* Maps one user and one group of a process in a new user namespace, as root; the namespace, or -1. */
+int ids_namespace(const struct process *holder, struct id_pair inside, struct id_pair host);
+
 #endif

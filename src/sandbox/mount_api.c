@@ -23,15 +23,33 @@ static int set_attributes(int fd, unsigned int flags, uint64_t attributes)
     return (int)syscall(SYS_mount_setattr, fd, "", AT_EMPTY_PATH | flags, &attr, sizeof(attr));
 }
 
-int mount_clone(int dir_fd, const char *path, uint64_t attributes)
+static int clone_tree(int dir_fd, const char *path, uint64_t attributes, unsigned int below)
 {
     scoped_fd int fd = (int)syscall(SYS_open_tree, dir_fd, path,
-                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | AT_RECURSIVE |
+                                    OPEN_TREE_CLONE | OPEN_TREE_CLOEXEC | below |
                                         AT_SYMLINK_NOFOLLOW | (*path ? 0 : AT_EMPTY_PATH));
 
-    if (fd < 0 || set_attributes(fd, AT_RECURSIVE, attributes) < 0)
+    if (fd < 0 || set_attributes(fd, below, attributes) < 0)
         return -1;
     return take_fd(fd);
+}
+
+int mount_clone(int dir_fd, const char *path, uint64_t attributes)
+{
+    return clone_tree(dir_fd, path, attributes, AT_RECURSIVE);
+}
+
+int mount_clone_top(int dir_fd, const char *path, uint64_t attributes)
+{
+    return clone_tree(dir_fd, path, attributes, 0);
+}
+
+int mount_map_owners(int tree_fd, int namespace_fd, bool below)
+{
+    struct mount_attr attr = { .attr_set = MOUNT_ATTR_IDMAP, .userns_fd = (uint64_t)namespace_fd };
+
+    return (int)syscall(SYS_mount_setattr, tree_fd, "", AT_EMPTY_PATH | (below ? AT_RECURSIVE : 0),
+                        &attr, sizeof(attr));
 }
 
 int mount_new(const char *type, const char *const *options, uint64_t attributes)
@@ -117,4 +135,52 @@ int make_file(const char *path, uint32_t mode, const void *data, size_t len)
     if (fd < 0)
         return -1;
     return fd_write_all(fd, data, len);
+}
+
+/* A directory of a tree that may hold links; it is made when it is not there. */
+static int enter_directory(int at, const char *name)
+{
+    int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd >= 0 || errno != ENOENT)
+        return fd;
+    if (mkdirat(at, name, 0755) < 0)
+        return -1;
+    return openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+}
+
+static int replace_at(int at, const char *name, uint32_t mode)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(at, name, flags, mode);
+
+    if (fd >= 0 || errno != EEXIST || unlinkat(at, name, 0) < 0)
+        return fd;
+    return openat(at, name, flags, mode);
+}
+
+int replace_file(const char *path, uint32_t mode, const void *data, size_t len)
+{
+    scoped_fd int at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    const char *slash;
+    char part[256];
+
+    for (; at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        size_t n = (size_t)(slash - path);
+        int next;
+
+        if (n >= sizeof(part)) {
+            errno = ENAMETOOLONG;
+            return -1;
+        }
+        memcpy(part, path, n);
+        part[n] = '\0';
+        next = enter_directory(at, part);
+        close(at);
+        at = next;
+    }
+    if (at < 0)
+        return -1;
+    fd = replace_at(at, path, mode);
+    return fd < 0 ? -1 : fd_write_all(fd, data, len);
 }

@@ -19,12 +19,9 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "sandbox/cow.h"
 #include "sandbox/mounts.h"
 #include "sandbox/place.h"
-
-#define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
-
-#define ATTR_BIND (ATTR_BASE | MOUNT_ATTR_RDONLY)
 
 typedef int perform_fn(struct inside *in, const struct plan_op *op, sbr_error *err);
 
@@ -59,7 +56,7 @@ static int make_mount_point(const char *path, bool directory)
     return directory ? make_directories(path, 0755) : make_file(path, 0444, "", 0);
 }
 
-static int take_passed_tree(struct inside *in)
+int mount_take_passed(struct inside *in)
 {
     if (in->next_tree == in->n_trees) {
         errno = EBADF;
@@ -72,7 +69,7 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
 {
     uint64_t attributes = op->flags & OP_WRITABLE ? ATTR_BASE : ATTR_BIND;
     scoped_fd int tree =
-        op->flags & OP_PASSED ? take_passed_tree(in) : mount_clone(AT_FDCWD, op->from, attributes);
+        op->flags & OP_PASSED ? mount_take_passed(in) : mount_clone(AT_FDCWD, op->from, attributes);
     struct stat st;
 
     if (tree < 0 && errno == ENOENT && op->flags & OP_OPTIONAL)
@@ -85,26 +82,7 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
     if (make_mount_point(op->to, S_ISDIR(st.st_mode)) < 0 ||
         mount_attach(tree, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
-    return 0;
-}
-
-int mount_pass(const struct plan *plan, int fds[FD_MAX_PASSED], size_t *ret_n, sbr_error *err)
-{
-    *ret_n = 0;
-    for (size_t i = 0; i < plan->n_ops; i++) {
-        const struct plan_op *op = &plan->ops[i];
-
-        if (!(op->flags & OP_PASSED))
-            continue;
-        if (*ret_n == FD_MAX_PASSED)
-            return err_set(err, SBR_E_INVALID, "mounts", "at most %d trees can be brought in",
-                           FD_MAX_PASSED);
-        fds[*ret_n] = mount_clone(AT_FDCWD, op->from, ATTR_BIND);
-        if (fds[*ret_n] < 0)
-            return op_error(op, err);
-        (*ret_n)++;
-    }
-    return 0;
+    return op->flags & OP_OWN ? cow_open_copy(in, op, err) : 0;
 }
 
 static int perform_device(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -219,7 +197,7 @@ static perform_fn *const performers[N_OPS] = {
     [OP_DIR] = perform_dir,         [OP_FILE] = perform_file,     [OP_SYMLINK] = perform_symlink,
     [OP_BIND] = perform_bind,       [OP_DEVICE] = perform_device, [OP_PROC] = perform_proc,
     [OP_MASK] = perform_mask,       [OP_DEVPTS] = perform_devpts, [OP_SCRATCH] = perform_scratch,
-    [OP_PROGRAM] = perform_nothing, [OP_EMPTY] = perform_empty,
+    [OP_PROGRAM] = perform_nothing, [OP_EMPTY] = perform_empty,   [OP_COW] = cow_perform,
 };
 
 int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -246,10 +224,10 @@ static uint64_t root_inodes(const struct plan *plan)
         const struct plan_op *op = &plan->ops[i];
 
         n += op->kind != OP_PROGRAM && op->kind != OP_MASK;
-        for (const char *p = op->to; op->kind == OP_BIND && *p; p++)
+        for (const char *p = op->to; (op->kind == OP_BIND || op->kind == OP_COW) && *p; p++)
             n += *p == '/';
     }
-    return n;
+    return n + cow_inodes(plan);
 }
 
 /* A tmpfs over the host's root; the current directory becomes its top. */
@@ -284,6 +262,16 @@ static int leave_host_root(struct inside *in, sbr_error *err)
     return 0;
 }
 
+/* Whether a tree can be brought in copy-on-write shows only here; the supervisor waits for it. */
+static int tell_mounted(const struct inside *in, sbr_error *err)
+{
+    const struct init_news news = { NEWS_MOUNTED };
+
+    if (fd_send(in->control_fd, &news, sizeof(news), NULL, 0) < 0)
+        return err_set_errno(err, "mounts", "cannot tell the supervisor of the new root");
+    return 0;
+}
+
 static int mounts_apply(struct inside *in, sbr_error *err)
 {
     if (in->plan->place)
@@ -297,7 +285,9 @@ static int mounts_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (mount_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    return leave_host_root(in, err);
+    if (cow_cover(in, err) < 0 || leave_host_root(in, err) < 0)
+        return err->code;
+    return in->n_uppers ? tell_mounted(in, err) : 0;
 }
 
 static void mounts_probe(struct features *features)
@@ -320,21 +310,37 @@ static void mounts_probe(struct features *features)
 
 const struct confiner mounts_confiner = { "mounts", mounts_probe, mounts_apply };
 
+/* A file of the program's, laid over a tree of somebody else's where one stands at /work. */
+static int put_program_file(const struct plan_op *op, bool over_tree, sbr_error *err)
+{
+    if ((over_tree ? replace_file : make_file)(op->to, op->mode, op->data, op->len) == 0)
+        return 0;
+    if (errno == ENOSPC)
+        return err_set(err, SBR_E_INVALID, "program",
+                       "the program's files do not fit; raise --disk or --inodes");
+    if (over_tree && errno == EISDIR)
+        return err_set(err, SBR_E_INVALID, "program",
+                       "the file '/%s' of the request has the name of a directory that is there; "
+                       "rename it",
+                       op->to);
+    if (over_tree && (errno == ENOTDIR || errno == ELOOP))
+        return err_set(err, SBR_E_INVALID, "program",
+                       "the file '/%s' of the request would lie behind a link or a file that is "
+                       "there; rename it",
+                       op->to);
+    return op_error(op, err);
+}
+
 /* The program's files, in the work directory that it owns. */
 static int program_apply(struct inside *in, sbr_error *err)
 {
+    bool over_tree = plan_has_tree(in->plan, "work");
     char cwd[1100];
 
-    for (size_t i = 0; i < in->plan->n_ops; i++) {
-        const struct plan_op *op = &in->plan->ops[i];
-
-        if (op->kind == OP_PROGRAM && make_file(op->to, op->mode, op->data, op->len) < 0) {
-            if (errno == ENOSPC)
-                return err_set(err, SBR_E_INVALID, "program",
-                               "the program's files do not fit; raise --disk or --inodes");
-            return op_error(op, err);
-        }
-    }
+    for (size_t i = 0; i < in->plan->n_ops; i++)
+        if (in->plan->ops[i].kind == OP_PROGRAM &&
+            put_program_file(&in->plan->ops[i], over_tree, err) < 0)
+            return err->code;
     umask(022);
     if (chdir(in->plan->workdir) < 0)
         return err_set_errno(err, "program", "cannot enter the work directory '%s'",

@@ -3,6 +3,8 @@
 #ifndef SANDBOX_MOUNTS_H
 #define SANDBOX_MOUNTS_H
 
+#include <linux/mount.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "sandbox/confiner.h"
@@ -10,6 +12,12 @@
 /* A detached copy of the host's tree at `path`, with `attributes` set on all of it; fd or -1.
  * Private: mounts that the host makes later do not appear in it. */
 int mount_clone(int dir_fd, const char *path, uint64_t attributes);
+
+/* The same without what is mounted below it. */
+int mount_clone_top(int dir_fd, const char *path, uint64_t attributes);
+
+/* Files of a detached tree appear with the owners that a user namespace maps theirs to; 0 or -1. */
+int mount_map_owners(int tree_fd, int namespace_fd, bool below);
 
 /* A new filesystem, not attached yet; options are "key=value" strings, NULL-terminated; fd or -1.
  */
@@ -27,10 +35,16 @@ int make_directories(const char *path, uint32_t mode);
 /* A file that did not exist, with its directories; 0 or -1. */
 int make_file(const char *path, uint32_t mode, const void *data, size_t len);
 
-/* Outside: clones the trees of operations that are marked OP_PASSED.  The caller closes what is in
- * `fds`, also after a failure. */
-int mount_pass(const struct plan *plan, int fds[FD_MAX_PASSED], size_t *ret_n, sbr_error *err)
-    must_check;
+/* Puts a file in the place of what has its name, which must not be a directory (EISDIR).  A part of the
+ * path that is a link is refused (ENOTDIR or ELOOP): the tree is somebody else's.  0 or -1. */
+int replace_file(const char *path, uint32_t mode, const void *data, size_t len);
+
+/* What every mount has, and what those have that are only to be read. */
+#define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
+#define ATTR_BIND (ATTR_BASE | MOUNT_ATTR_RDONLY)
+
+/* The next of the trees that the supervisor cloned; fd or -1. */
+int mount_take_passed(struct inside *in);
 
 /* Performs one operation, relative to the current directory. */
 int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;

@@ -2,14 +2,20 @@
 
 #include <sched.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/log.h"
 #include "sandbox/cgroup.h"
 #include "sandbox/confiner.h"
 #include "sandbox/ids.h"
+
+#define COW_VARIABLE "SANDBOX_RUN_COW"
 
 static const struct confiner *const probed[] = {
     &namespaces_confiner,
@@ -29,6 +35,24 @@ static void probe_machine(struct machine *machine)
     machine->cpus = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (uint64_t)CPU_COUNT(&cpus) : 1;
 }
 
+/* Before Linux 6.6 a tmpfs has no xattrs for users, which overlayfs needs in what it writes to.  Whether the
+ * first kind can be had shows when it is tried; the executor goes on to the next. */
+static enum cow_kind probe_cow(void)
+{
+    const char *wanted = getenv(COW_VARIABLE);
+    struct utsname name;
+    unsigned int major = 0, minor = 0;
+
+    for (unsigned int i = 0; wanted && i < N_COW_KINDS; i++)
+        if (!strcmp(wanted, cow_kind_name((enum cow_kind)i)))
+            return (enum cow_kind)i;
+    if (wanted && *wanted)
+        log_info("probe", COW_VARIABLE "='%.20s' is none of overlay, disk and copy", wanted);
+    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+        return COW_OVERLAY;
+    return major > 6 || (major == 6 && minor >= 6) ? COW_OVERLAY : COW_DISK;
+}
+
 void probe_features(struct features *features)
 {
     memset(features, 0, sizeof(*features));
@@ -37,6 +61,7 @@ void probe_features(struct features *features)
     cgroup_probe(&features->cgroup);
     ids_probe(features);
     probe_machine(&features->machine);
+    features->cow = probe_cow();
 }
 
 void probe_by_trial(struct features *features)

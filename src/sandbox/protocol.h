@@ -42,7 +42,8 @@ struct init_message {
 
 /* Init to supervisor, over the same pair. */
 enum init_news_kind {
-    NEWS_LISTENER = 1 /* the filter holds; carries its listener, which init keeps no copy of */
+    NEWS_LISTENER = 1, /* the filter holds; carries its listener, which init keeps no copy of */
+    NEWS_MOUNTED       /* the root is built; only where a tree of the plan is copy-on-write  */
 };
 
 struct init_news {
@@ -54,7 +55,7 @@ enum report_state {
     REPORT_STARTING = 0,
     REPORT_FAILED,     /* `error` says which step; nothing was run                 */
     REPORT_RUNNING,    /* since ready_us                                           */
-    REPORT_COLLECTING, /* the program ended well; what it left is handed out     */
+    REPORT_COLLECTING, /* the program ended, see `end`; what it left is handed out */
     REPORT_KILLED,     /* as ordered; everything but wait_status is filled          */
     REPORT_LIMIT,      /* supervision without cgroups found too much of `limit`     */
     REPORT_EXITED      /* the program ended; everything is filled                   */
@@ -73,7 +74,11 @@ struct step_time {
 
 struct init_report {
     _Atomic uint32_t state; /* written last */
-    uint32_t limit;         /* enum init_limit */
+    /* The one thing that the supervisor writes: nobody wants what the program left. */
+    _Atomic uint32_t dropped;
+    uint32_t end;              /* enum report_state, known before COLLECTING           */
+    uint32_t limit;            /* enum init_limit                                      */
+    _Atomic uint64_t progress; /* of handing out: as long as it grows, init is at work */
     int32_t wait_status;
     uint32_t disk_full;       /* enum disk_full: what is used up of the scratch space */
     uint32_t keeps_host_name; /* a container's filter did not let it be changed */
@@ -81,6 +86,7 @@ struct init_report {
     uint64_t ready_us;        /* CLOCK_MONOTONIC */
     uint64_t ended_us;
     uint64_t cpu_user_us, cpu_system_us;
+    uint64_t own_user_us, own_system_us; /* that handing out took, not the program */
     uint64_t peak_memory_bytes; /* largest process, or the largest sum when supervised */
     uint64_t peak_processes;    /* only when supervised */
     uint64_t context_switches;

@@ -16,6 +16,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "sandbox/mounts.h"
+#include "sandbox/mount_pass.h"
 #include "sandbox/place.h"
 #include "sandbox/protocol.h"
 
@@ -125,6 +126,15 @@ static int share_report(struct sandbox *box, struct far_ends *far, sbr_error *er
     return 0;
 }
 
+static bool has_cow(const struct plan *plan)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < plan->n_ops; i++)
+        found |= plan->ops[i].kind == OP_COW;
+    return found && !plan_leaves_out(plan, "mounts");
+}
+
 static int start_init(struct sandbox *box, const struct plan *plan, const struct far_ends *far,
                       sbr_error *err)
 {
@@ -136,6 +146,7 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
     box->spawn->helper = HELPER_INIT;
     box->spawn->cgroup_fd = cgroup_birth_fd(&box->cgroup);
     box->spawn->keep_capabilities = plan->namespaces & CLONE_NEWUSER;
+    box->spawn->override_modes = has_cow(plan);
     box->spawn->n_fds = N_INIT_FDS;
     for (int i = 0; i < N_INIT_FDS; i++) /* every number has to be taken */
         box->spawn->fds[i] = far->fds[i] >= 0 ? far->fds[i] : far->fds[INIT_REPORT];
@@ -158,13 +169,32 @@ static int order_mapped(struct sandbox *box, const struct plan *plan, sbr_error 
 {
     int trees[FD_MAX_PASSED];
     size_t n;
-    int r = mount_pass(plan, trees, &n, err);
+    int r = mount_pass(plan, &box->ids, trees, &n, err);
 
     if (r == 0 && give_order(box, ORDER_MAPPED, trees, n) < 0)
         log_debug("spawn", "init ended before its ids were mapped");
     while (n > 0)
         close(trees[--n]);
     return r;
+}
+
+/* Whether this kernel and these file systems have copy-on-write shows only inside.  The caller may try
+ * another way of it as long as nothing has been read for the program. */
+static int await_mounts(const struct sandbox *box, sbr_error *err)
+{
+    struct pollfd fds[] = { { .fd = box->control, .events = POLLIN },
+                            { .fd = box->init.pidfd, .events = POLLIN } };
+    struct init_news news;
+
+    while (poll(fds, ARRAY_LEN(fds), -1) < 0)
+        if (errno != EINTR)
+            return err_set_errno(err, "mounts", "cannot wait for the new root");
+    if (!(fds[0].revents & POLLIN))
+        return sandbox_failure(box, err);
+    if (read(box->control, &news, sizeof(news)) != (ssize_t)sizeof(news) ||
+        news.kind != NEWS_MOUNTED)
+        return err_set(err, SBR_E_BUG, "mounts", "init told something else than was expected");
+    return 0;
 }
 
 /* Init may be gone already: then its own report says why, not our failed write. */
@@ -206,6 +236,8 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
     if (order_mapped(box, plan, err) < 0 || egress_start(&box->egress, plan, err) < 0)
         return err->code;
     if (!born_inside && make_group(box, plan, err) < 0)
+        return err->code;
+    if (has_cow(plan) && await_mounts(box, err) < 0)
         return err->code;
     return order_enter(box, err);
 }

@@ -27,6 +27,9 @@ struct spawn {
     int fds[SPAWN_MAX_FDS]; /* become 0, 1, 2, ...; every other descriptor is closed  */
     int n_fds;
     bool keep_capabilities; /* in the new user namespace, across exec, to set up with */
+    /* One more of them: overlayfs makes a directory without any right, and works in it with the rights that
+     * its mounter had.  Over files of the run's own user alone, as all of them. */
+    bool override_modes;
     int image_fd;
     volatile int
         sys_errno; /* why the image could not be executed; 0: it could, or it is too early */

@@ -9,7 +9,7 @@
 
 #include "workspace/keep.h"
 
-#define APPLY_CONSUME 1u  /* contents are moved instead of copied; for a tree of ours */
+#define APPLY_CONSUME 1u /* contents are moved instead of copied; for a tree of ours */
 #define APPLY_NO_UNDO 2u
 #define APPLY_NO_CHECK 4u /* whatever stands there */
 
@@ -33,22 +33,30 @@ struct conflicts {
 
 struct apply_report {
     size_t applied, already; /* done now; found done */
+    size_t skipped;          /* pipes, sockets and devices, which are not brought about */
     struct conflicts conflicts;
 };
 
 void apply_report_done(struct apply_report *report);
 
-/* The changes that `options` select, as a list that borrows from `kept`. */
-int apply_select(const struct kept *kept, const struct apply_options *options, struct changes *ret, sbr_error *err) must_check;
+/* The changes that `options` select, as a list that borrows from `kept`; the caller frees ret->items alone. */
+int apply_select(const struct kept *kept, const struct apply_options *options, struct changes *ret,
+                 sbr_error *err) must_check;
 /* Changes nothing; fills the report's conflicts. */
-int apply_check(const struct kept *kept, const struct apply_options *options, struct apply_report *report,
-                sbr_error *err) must_check;
+int apply_check(const struct kept *kept, const struct apply_options *options,
+                struct apply_report *report, sbr_error *err) must_check;
 /* Checks, and applies all or, with conflicts, nothing (SBR_E_DENIED). */
-int apply(struct kept *kept, const struct apply_options *options, struct apply_report *report, sbr_error *err) must_check;
+int apply(struct kept *kept, const struct apply_options *options, struct apply_report *report,
+          sbr_error *err) must_check;
 /* Back to what was; refuses (conflicts) where a file was changed since, unless forced. */
-int apply_undo(struct kept *kept, const struct apply_options *options, struct apply_report *report, sbr_error *err) must_check;
+int apply_undo(struct kept *kept, const struct apply_options *options, struct apply_report *report,
+               sbr_error *err) must_check;
 
 /* The same engine for a tree of ours: `content_fd` holds the contents of the changes of one root. */
-int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags, sbr_error *err) must_check;
+int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags,
+             sbr_error *err) must_check;
+
+/* Before each system call that changes something: test builds end here when it is the turn (SANDBOX_RUN_TEST_APPLY). */
+void apply_step(void);
 
 #endif

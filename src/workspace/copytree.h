@@ -6,23 +6,32 @@
 #include "base/buf.h"
 #include "workspace/taken.h"
 
+/* A descriptor or two for each of them are open at a time. */
+#define COPY_MAX_DEPTH 200
+
 struct copy_progress {
-    void (*tell)(void *context, uint64_t files, uint64_t bytes); /* may be NULL; at most a few times a second */
+    /* May be NULL; at most five times a second. */
+    void (*tell)(void *context, uint64_t files, uint64_t bytes);
     void *context;
 };
 
 struct copied {
-    struct buf identities; /* of everything in the copy, to find what was touched */
+    struct buf identities; /* of all that is in the copy: workspace/identity.h */
     uint64_t files, bytes;
-    bool reflinked; /* at least one file shares its blocks */
+    uint64_t left_out; /* pipes, sockets, devices, other mounts, and what cannot be read */
+    bool reflinked;    /* at least one file shares its blocks */
 };
 
-/* `from_fd` to the empty directory `to_fd`: files, directories, links, with modes and times.  Pipes, sockets, devices and
- * what cannot be read are left out and remembered, so that they are not taken for deleted. */
-int copy_tree(int from_fd, int to_fd, const struct copy_progress *progress, struct copied *ret, sbr_error *err) must_check;
+/* `from_fd` to the empty directory `to_fd` (open for reading): files, directories, links, with modes and times; as
+ * root with owners as well, since what a stranger owns in the tree must not be open to the program.  Pipes, sockets,
+ * devices, other mounts and what cannot be read are left out and remembered, so that they are not taken for deleted.
+ * `ret` is to be given to copied_done(), also after an error. */
+int copy_tree(int from_fd, int to_fd, const struct copy_progress *progress, struct copied *ret,
+              sbr_error *err) must_check;
 /* When everything inside is dead: what differs, into ret->list and ret->content_fd (an empty directory of ours).  The
  * copy is a stranger's now: nothing is followed, modes that lock us out are undone. */
-int copy_changes(int copy_fd, const struct copied *copied, struct taken *ret, sbr_error *err) must_check;
+int copy_changes(int copy_fd, const struct copied *copied, struct taken *ret, sbr_error *err)
+    must_check;
 void copied_done(struct copied *copied);
 
 #endif

@@ -13,13 +13,14 @@
 #include "job/request.h"
 #include "workspace/state.h"
 #include "workspace/taken.h"
+#include "workspace/tar.h"
 
 struct named_info {
     char name[WORKSPACE_MAX_NAME + 1];
     uint32_t owner; /* uid */
     uint64_t quota_bytes, quota_inodes;
     uint64_t used_bytes, used_inodes; /* blocks of 4 KiB; each name counts */
-    int64_t created, used; /* seconds */
+    int64_t created, used;            /* seconds */
     bool busy, damaged;
 };
 
@@ -34,9 +35,11 @@ struct named {
 struct named_quota {
     uint64_t bytes, inodes;
 };
-int named_open(const char *name, bool make, struct named_quota quota, struct named *ret, sbr_error *err) must_check;
+int named_open(const char *name, bool make, struct named_quota quota, struct named *ret,
+               sbr_error *err) must_check;
 /* `staging` has the contents in its `tree`/0; it is used up. */
-int named_save(struct named *named, struct staging *staging, const struct changes *changes, sbr_error *err) must_check;
+int named_save(struct named *named, struct staging *staging, const struct changes *changes,
+               sbr_error *err) must_check;
 void named_close(struct named *named);
 
 typedef int named_visit(void *context, const struct named_info *info);
@@ -46,7 +49,8 @@ int named_remove(const char *name, sbr_error *err) must_check;
 
 /* A tar archive (pax) of the tree, to `fd`. */
 int named_export(const char *name, int fd, sbr_error *err) must_check;
-/* Makes a workspace from one, which may be hostile: whole or not at all. */
-int named_import(const char *name, struct named_quota quota, int fd, sbr_error *err) must_check;
+/* Makes a workspace from one, which may be hostile: whole or not at all, but for devices and pipes. */
+int named_import(const char *name, struct named_quota quota, int fd,
+                 struct tar_left_out *ret_left_out, sbr_error *err) must_check;
 
 #endif

@@ -24,6 +24,8 @@ struct state_dir {
 /* The directory `name` of the state.  1: open; 0: not there, and not to be made; negative: error. */
 int state_open(const char *name, bool make, struct state_dir *ret, sbr_error *err) must_check;
 void state_close(struct state_dir *dir);
+/* The current errno, with what a user can do about it. */
+int state_fail(const char *what, const char *path, sbr_error *err);
 
 /* A directory of our own to put things in until they are whole; locked while this process lives. */
 struct staging {
@@ -35,6 +37,8 @@ struct staging {
 int staging_open(struct staging *ret, sbr_error *err) must_check;
 /* With all that is in it; once more: does nothing. */
 void staging_discard(struct staging *staging);
+/* What is in it was moved elsewhere: lets go of it. */
+void staging_release(struct staging *staging);
 /* Removes what makers that died left behind. */
 int staging_sweep(sbr_error *err) must_check;
 

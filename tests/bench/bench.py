@@ -21,6 +21,7 @@ import network
 import peers
 import report
 import tables
+import workspaces
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HERE = pathlib.Path(__file__).resolve().parent
@@ -39,6 +40,7 @@ FULL = tables.Effort(
     network_bytes=1 << 30,
     network_connections=2000,
     network_rounds=7,
+    workspace_rounds=60,
 )
 QUICK = tables.Effort(
     rounds={"static": 60, "dynamic": 60, "python": 20},
@@ -54,8 +56,18 @@ QUICK = tables.Effort(
     network_bytes=1 << 28,
     network_connections=300,
     network_rounds=3,
+    workspace_rounds=8,
 )
-MEASUREMENTS = {m.__name__.replace("_", "-"): m for m in (*tables.MEASUREMENTS, network.network, network.network_start, languages.languages)}
+MEASUREMENTS = {
+    m.__name__.replace("_", "-"): m
+    for m in (
+        *tables.MEASUREMENTS,
+        network.network,
+        network.network_start,
+        workspaces.workspaces,
+        languages.languages,
+    )
+}
 
 
 def compile_c(source, target, *options):

@@ -51,6 +51,7 @@ class Effort:
     network_bytes: int
     network_connections: int
     network_rounds: int
+    workspace_rounds: int
     languages: tuple = ()  # those to measure; none: all
 
 

@@ -5,14 +5,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tree.h"
 #include "executor/store_tree.h"
 #include "fuzz.h"
 #include "monitor/intake.h"
 
 #define MAX_BYTES 4096
 #define MAX_ENTRIES 64
+#define N_PARTS 3
 
-/* Two directories: what a stream could reach by one `..` too many is in the outer one. */
+/* Two directories above each other: what a stream could reach by one `..` too many is in the outer one. */
 static char room[] = "/tmp/fuzz_intake.XXXXXX", tree[sizeof(room) + 8];
 
 static void remove_room(void)
@@ -44,15 +46,18 @@ static void feed(struct intake *intake, const uint8_t *data, size_t size)
         intake_take(intake, data + at, size - at < piece ? size - at : piece);
 }
 
+/* With a list, holes may add to what the files say they are. */
 static void check_tree(const struct intake *intake)
 {
     struct tree_scan scan;
     sbr_error err;
 
     FUZZ_ASSERT(intake->depth >= 0 && intake->depth <= COLLECT_MAX_DEPTH);
+    FUZZ_ASSERT(intake->bytes <= MAX_BYTES && intake->entries <= MAX_ENTRIES + 1);
     /* A refused one may stop anywhere, but never beyond what is allowed. */
     if (tree_scan(AT_FDCWD, tree, false, &scan, &err) == 0) {
-        FUZZ_ASSERT(scan.bytes <= MAX_BYTES && scan.files <= MAX_ENTRIES);
+        FUZZ_ASSERT(scan.bytes <= MAX_BYTES * COLLECT_SIZE_PER_BYTE &&
+                    scan.files <= MAX_ENTRIES + N_PARTS);
         FUZZ_ASSERT(!intake->failure.code || intake->failure.message[0]);
     } else {
         FUZZ_ASSERT(strstr(err.message, "too long") || err.code == SBR_E_NO_MEMORY);
@@ -60,19 +65,56 @@ static void check_tree(const struct intake *intake)
     tree_scan_done(&scan);
 }
 
+/* Whole or with a reason; every path of a list leads to what it says. */
+static void check_part(const struct intake_part *part)
+{
+    FUZZ_ASSERT(part->complete != (part->failure.code != 0));
+    for (size_t i = 0; part->list && i < part->list->n; i++) {
+        const struct intake_entry *entry = &part->list->items[i];
+        const char *path = intake_path(part->list, i);
+        struct stat st;
+
+        FUZZ_ASSERT(path[0] && path[0] != '/' &&
+                    strlen(path) <= COLLECT_MAX_PATH + COLLECT_MAX_NAME);
+        if (part->complete && entry->kind == COLLECT_FILE)
+            FUZZ_ASSERT(fstatat(part->dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+                        S_ISREG(st.st_mode) && (uint64_t)st.st_size == entry->size);
+    }
+}
+
+/* The first has no list. */
+static void open_parts(int fd, struct intake_part *parts, struct intake_list *lists)
+{
+    for (int i = 0; i < N_PARTS; i++) {
+        char name[] = { (char)('0' + i), '\0' };
+
+        FUZZ_ASSERT(mkdirat(fd, name, 0700) == 0);
+        parts[i] =
+            (struct intake_part){ .dir_fd = openat(fd, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                  .list = i ? &lists[i] : NULL };
+        FUZZ_ASSERT(parts[i].dir_fd >= 0);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    struct intake_list lists[N_PARTS] = { 0 };
+    struct intake_part parts[N_PARTS];
     struct intake intake;
-    struct stat st;
     int fd = make_tree();
 
-    intake_init(&intake, fd, MAX_BYTES, MAX_ENTRIES);
+    open_parts(fd, parts, lists);
+    intake_init(&intake, parts, N_PARTS, MAX_BYTES, MAX_ENTRIES);
     feed(&intake, data, size);
     intake_finish(&intake);
     FUZZ_ASSERT(intake.complete || intake.failure.code);
     check_tree(&intake);
     intake_done(&intake);
-    FUZZ_ASSERT(fstat(fd, &st) == 0);
+    for (int i = 0; i < N_PARTS; i++) {
+        check_part(&parts[i]);
+        intake_list_done(&lists[i]);
+        FUZZ_ASSERT(close(parts[i].dir_fd) == 0);
+    }
     close(fd);
     FUZZ_ASSERT(tree_remove(AT_FDCWD, tree) == 0);
     FUZZ_ASSERT(rmdir(room) == 0 && mkdir(room, 0700) == 0); /* there was nothing else in it */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../plan_trees.h"
 #include "base/fd.h"
 #include "base/scope.h"
 #include "plan/planner.h"
@@ -15,6 +16,7 @@
 #define MAX_FILE (1u << 20)
 
 static const char *const cgroup_kinds[] = { "none", "v1", "v2" };
+static const char *const cow_kinds[N_COW_KINDS] = { "overlay", "disk", "copy" };
 static const char *const controllers[N_CG] = { "memory", "pids", "cpuacct", "cpu" };
 
 static int bad_host(const char *what, sbr_error *err)
@@ -85,20 +87,22 @@ static int read_host(const char *text, size_t len, struct features *features, sb
     int namespaces = 0, seccomp = 0, privileged = 0, host_root = 0, mounts = 0, proc = 0, r;
     json_int_t memory = 0, cpus = 0, uid = 0;
     json_t *cgroup, *root;
-    const char *about, *barrier = "";
+    const char *about, *barrier = "", *cow = cow_kinds[COW_OVERLAY];
 
     *features = (struct features){ 0 };
-    r = json_unpack(host,
-                    "{s:s, s:I, s:b, s:b, s:b, s:b, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:I !}",
-                    "about", &about, "uid", &uid, "privileged", &privileged, "is_host_root",
-                    &host_root, "mounts", &mounts, "user_namespaces", &namespaces, "barrier",
-                    &barrier, "proc", &proc, "seccomp", &seccomp, "landlock_abi",
-                    &features->landlock_abi, "cgroup", &cgroup, "root", &root, "memory_bytes",
-                    &memory, "cpus", &cpus);
+    r = json_unpack(
+        host, "{s:s, s:I, s:b, s:b, s:b, s:b, s:s, s:b, s:b, s:i, s:o, s:o, s:I, s:I, s?:s !}",
+        "about", &about, "uid", &uid, "privileged", &privileged, "is_host_root", &host_root,
+        "mounts", &mounts, "user_namespaces", &namespaces, "barrier", &barrier, "proc", &proc,
+        "seccomp", &seccomp, "landlock_abi", &features->landlock_abi, "cgroup", &cgroup, "root",
+        &root, "memory_bytes", &memory, "cpus", &cpus, "cow", &cow);
+    if (r == 0 && index_of(cow, cow_kinds, N_COW_KINDS) < 0)
+        r = -1;
     if (r != 0)
         r = bad_host("a field too many, too few or of another type", err);
     else
         r = read_barrier(barrier, &features->barrier, err);
+    features->cow = (enum cow_kind)index_of(cow, cow_kinds, N_COW_KINDS);
     features->privileged = privileged;
     features->is_host_root = host_root;
     features->mounts = mounts;
@@ -132,6 +136,7 @@ static int print_plan(const sbr_request *req, const struct features *features, s
                              .place = "/tmp/sandbox-run-ID",
                              .features = features };
     struct toolchain tools = { .home = "/usr" };
+    struct plan_tree trees[PLAN_MAX_TREES];
     struct plan *plan = NULL;
     scoped_free char *json = NULL;
 
@@ -148,6 +153,7 @@ static int print_plan(const sbr_request *req, const struct features *features, s
     }
     if (!in.policy)
         return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no '%s'", req->policy);
+    plan_trees_fill(&in, trees);
     json = planner_make(&in, &plan, err) == 0 ? plan_to_json(plan) : error_to_json(err);
     plan_free(plan);
     printf("%s\n", json ? json : "");

@@ -28,6 +28,9 @@ CASES = [(COMPLETE, request) for request in REQUESTS]
 CASES += [(host, request) for host in HOSTS for request in ("degraded", "demanding")
           if host != COMPLETE]
 CASES += [("small", "python-default")]  # presets are lowered, wishes refused
+# Ways of copy-on-write, and who opens the trees; without namespaces there is none of it.
+CASES += [(host, "project") for host in ("tmpfs-without-xattrs", "no-overlayfs", "v2-user", "no-userns")]
+CASES += [("tmpfs-without-xattrs", "workspace")]
 
 # Numbers of system calls differ, and so do the filters made of them.
 SAVED_ON = "x86_64"
@@ -116,7 +119,8 @@ def test_the_program_plans_the_same_here(request_name, tmp_path):
     given = tmp_path / "request.json"
     given.write_text(json.dumps(request), encoding="utf-8")
     done = subprocess.run([BUILD / "sandbox-run", "plan", "--json", "--request", given],
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=60, check=False,
+                          env={**os.environ, "SANDBOX_RUN_COW": "overlay"})
     if "is not installed" in done.stdout + done.stderr:
         pytest.skip(f"{request['language']} is not installed")
     if "than this machine has" in done.stdout + done.stderr:

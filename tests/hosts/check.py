@@ -36,6 +36,7 @@ SUITES = {
     "host": [HERE / "suite/test_host.py"],
     "limits": [HERE / "suite/test_limits.py"],
     "network": [HERE / "suite/test_network.py"],
+    "workspaces": [HERE / "suite/test_workspaces.py"],
     "blackbox": [TESTS / "blackbox", f"--ignore-glob={TESTS}/blackbox/test_process_tier*"],
     "escape": [TESTS / "escape", f"--ignore-glob={TESTS}/escape/test_process_tier*"],
     # The tier without namespaces has its own: most of the others have no premise there.
@@ -44,8 +45,8 @@ SUITES = {
     "systemd": [HERE / "suite/test_systemd.py"],
     "remedies": [HERE / "suite/test_remedies.py"],  # last: it changes the host
 }
-QUICK = ("host", "limits", "network", "blackbox", "escape")
-TOGETHER = ("host", "limits", "network")
+QUICK = ("host", "limits", "network", "workspaces", "blackbox", "escape")
+TOGETHER = ("host", "limits", "network", "workspaces")
 QUICK_WITHOUT = ["--ignore-glob=*/test_filter_table.py"]  # the same on every x86_64, and slow
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
           "--rootdir", str(REPO)]

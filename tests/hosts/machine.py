@@ -8,6 +8,7 @@ from paths import MACHINES, REPO
 
 NETFILTER = ("nf_tables", "nft_tproxy", "nft_socket", "nft_ct", "nft_nat", "nft_masq", "nft_redir",
              "nft_chain_nat", "nft_fib_inet", "nft_reject_inet", "nft_log", "nft_limit")
+MODULES = (*NETFILTER, "loop")
 TIERS = ("container", "reduced", "process")
 WAYS = ("tproxy", "redirect", "ports")
 MEMORY_MIB = 2560
@@ -33,7 +34,7 @@ class Host:
     about: str
     arch: str = "x86_64"
     kernel: tuple = ()
-    modules: tuple = NETFILTER
+    modules: tuple = MODULES
     root: str = "this-machine"
     init: str = "ours"
     machine: str = "emulated"

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "executor/store_tree.h"
+#include "base/tree.h"
 #include "unit.h"
 
 struct intake_fixture f;
@@ -27,7 +27,10 @@ int intake_set_up(void **state)
     f.tree_fd = open(tree, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     assert_true(f.tree_fd >= 0);
     buf_init(&f.stream, 16 << 20);
-    intake_init(&f.intake, f.tree_fd, MAX_BYTES, MAX_ENTRIES);
+    f.part = (struct intake_part){ .dir_fd = f.tree_fd };
+    intake_init(&f.intake, &f.part, 1, MAX_BYTES, MAX_ENTRIES);
+    put_part(0);
+    arrive(AT_ONCE);
     return 0;
 }
 
@@ -38,6 +41,7 @@ int intake_tear_down(void **state)
 
     (void)state;
     intake_done(&f.intake);
+    intake_list_done(&f.list);
     buf_done(&f.stream);
     assert_int_equal(fstat(f.tree_fd, &st), 0); /* borrowed, and given back */
     close(f.tree_fd);
@@ -75,8 +79,32 @@ void put(enum collect_kind kind, const char *name, const char *content)
     size_t len = content ? strlen(content) : 0;
 
     put_entry(entry_of(kind, len), name);
-    if (len)
+    if (kind == COLLECT_FILE) {
+        if (len)
+            put_piece(0, content);
+        put_piece(0, NULL);
+    } else if (len) {
         buf_add(&f.stream, content, len);
+    }
+}
+
+void put_piece(uint64_t offset, const char *data)
+{
+    struct collect_piece piece = { offset, data ? strlen(data) : 0 };
+
+    buf_add(&f.stream, &piece, sizeof(piece));
+    if (piece.len)
+        buf_add(&f.stream, data, piece.len);
+}
+
+void put_part(size_t index)
+{
+    put_entry(entry_of(COLLECT_PART, index), NULL);
+}
+
+void want_list(void)
+{
+    f.part.list = &f.list;
 }
 
 /* All that was put, in pieces of this size. */
@@ -95,6 +123,8 @@ void assert_arrived(void)
     if (f.intake.failure.code)
         fail_msg("refused: %s", f.intake.failure.message);
     assert_true(f.intake.complete);
+    assert_true(f.part.complete);
+    assert_int_equal(f.part.failure.code, 0);
 }
 
 void assert_not_taken(enum sbr_code code, const char *part)
@@ -102,6 +132,8 @@ void assert_not_taken(enum sbr_code code, const char *part)
     arrive(AT_ONCE);
     intake_finish(&f.intake);
     assert_refused(f.intake.failure.code, &f.intake.failure, code, part);
+    assert_refused(f.part.failure.code, &f.part.failure, code, part);
+    assert_false(f.part.complete);
 }
 
 struct stat stat_of(const char *name)
@@ -134,6 +166,9 @@ void assert_content(const char *name, const char *expected)
 
 void put_zeros(size_t len)
 {
+    struct collect_piece piece = { 0, len };
+
+    buf_add(&f.stream, &piece, sizeof(piece));
     assert_non_null(memset(buf_extend(&f.stream, len), 0, len));
 }
 

@@ -11,10 +11,12 @@
 #define MAX_ENTRIES 300
 #define AT_ONCE (SIZE_MAX / 2)
 
-/* What takes the stream in, what is to be sent next, the directory that is filled, and a file
+/* What takes the stream in, with one part, what is to be sent next, the directory that is filled, and a file
  * beside it that must stay as it is. */
 struct intake_fixture {
     struct intake intake;
+    struct intake_part part;
+    struct intake_list list; /* used after want_list() */
     struct buf stream;
     int tree_fd;
     char room[32], beside[64];
@@ -32,7 +34,13 @@ struct collect_entry entry_of(enum collect_kind kind, uint64_t size);
 /* `name` may be NULL. */
 void put_entry(struct collect_entry entry, const char *name);
 void put(enum collect_kind kind, const char *name, const char *content);
+/* NULL: the last one, which ends the file. */
+void put_piece(uint64_t offset, const char *data);
+/* One piece at the start. */
 void put_zeros(size_t len);
+/* Part 0 has begun already. */
+void put_part(size_t index);
+void want_list(void);
 /* All that was put, in pieces of this size. */
 void arrive(size_t piece);
 

@@ -1,5 +1,6 @@
 #include "plan_fixture.h"
 
+#include "../plan_trees.h"
 #include "base/text.h"
 #include "unit.h"
 
@@ -40,12 +41,21 @@ void plan_case_done(struct plan_case *c)
     request_free(c->request);
 }
 
-struct plan *plan_case_make(const struct plan_case *c)
+struct plan *plan_case_try(struct plan_case *c, sbr_error *err)
 {
     struct plan *plan = NULL;
-    sbr_error err;
 
-    if (planner_make(&c->in, &plan, &err) != 0)
+    if (!c->in.trees || c->in.trees == c->trees) /* a test may have trees of its own */
+        plan_trees_fill(&c->in, c->trees);
+    return planner_make(&c->in, &plan, err) == 0 ? plan : NULL;
+}
+
+struct plan *plan_case_make(struct plan_case *c)
+{
+    sbr_error err = { 0 };
+    struct plan *plan = plan_case_try(c, &err);
+
+    if (!plan)
         fail_msg("no plan: %s", err.message);
     return plan;
 }

@@ -14,13 +14,16 @@ struct plan_case {
     struct features features;
     sbr_request *request;
     struct plan_input in;
+    struct plan_tree trees[PLAN_MAX_TREES]; /* of the request, when a plan is made */
 };
 
 void plan_case_init(struct plan_case *c);
 void plan_case_done(struct plan_case *c);
 
 /* Fails the test when there is no plan; the caller frees it. */
-struct plan *plan_case_make(const struct plan_case *c);
+struct plan *plan_case_make(struct plan_case *c);
+/* The plan, or NULL with the refusal. */
+struct plan *plan_case_try(struct plan_case *c, sbr_error *err);
 
 /* The operation with this target, or NULL. */
 const struct plan_op *plan_find_op(const struct plan *plan, const char *to);

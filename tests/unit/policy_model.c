@@ -61,6 +61,7 @@ static const struct wordlist lists[] = {
       " pidfd_send_signal openat2 " },
     { "process", MODEL_REFUSE(EOPNOTSUPP), " getxattr lgetxattr listxattr llistxattr " },
     { "keeptimes", MODEL_REFUSE(EPERM), " utimensat " },
+    { "nosetid", MODEL_REFUSE(ENOSYS), " openat2 " },
     { "nosignals", MODEL_REFUSE(EPERM),
       " tkill tgkill pidfd_send_signal rt_sigqueueinfo rt_tgsigqueueinfo " },
     { "network", ALLOW, " connect sendto sendmmsg " },
@@ -320,6 +321,33 @@ static uint32_t answer_own_priority(const uint64_t *args)
     return (int)args[0] == 0 && (int)args[1] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
 }
 
+/* A mode at argument n of a call that always makes something or changes its mode. */
+static uint32_t answer_bits(uint64_t mode)
+{
+    return mode & (04000 | 02000) ? MODEL_REFUSE(EPERM) : ALLOW;
+}
+
+static uint32_t answer_bits_1(const uint64_t *args)
+{
+    return answer_bits(args[1]);
+}
+
+static uint32_t answer_bits_2(const uint64_t *args)
+{
+    return answer_bits(args[2]);
+}
+
+/* 020000000 is O_TMPFILE without O_DIRECTORY, on both architectures. */
+static uint32_t answer_bits_open(const uint64_t *args)
+{
+    return args[1] & (0100 | 020000000) ? answer_bits(args[2]) : ALLOW;
+}
+
+static uint32_t answer_bits_openat(const uint64_t *args)
+{
+    return answer_bits_open(args + 1);
+}
+
 /* clang-format off */
 static const struct model_call calls[] = {
     { NULL, "clone",       answer_clone,       MODEL_REFUSE(EPERM),        1 << 0 },
@@ -348,6 +376,17 @@ static const struct model_call calls[] = {
     { "process", "sched_setattr",      answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "setpriority", answer_own_priority, MODEL_REFUSE(EPERM),      1 << 0 | 1 << 1 },
     { "nosignals", "kill",     answer_self,        MODEL_REFUSE(EPERM),        1 << 0 },
+    { "nosetid", "chmod",      answer_bits_1,      MODEL_REFUSE(EPERM),        1 << 1 },
+    { "nosetid", "fchmod",     answer_bits_1,      MODEL_REFUSE(EPERM),        1 << 1 },
+    { "nosetid", "fchmodat",   answer_bits_2,      MODEL_REFUSE(EPERM),        1 << 2 },
+    { "nosetid", "fchmodat2",  answer_bits_2,      MODEL_REFUSE(EPERM),        1 << 2 },
+    { "nosetid", "open",       answer_bits_open,   MODEL_REFUSE(EPERM),        1 << 1 | 1 << 2 },
+    { "nosetid", "openat",     answer_bits_openat, MODEL_REFUSE(EPERM),        1 << 2 | 1 << 3 },
+    { "nosetid", "creat",      answer_bits_1,      MODEL_REFUSE(EPERM),        1 << 1 },
+    { "nosetid", "mknod",      answer_bits_1,      MODEL_REFUSE(EPERM),        1 << 1 },
+    { "nosetid", "mknodat",    answer_bits_2,      MODEL_REFUSE(EPERM),        1 << 2 },
+    { "nosetid", "mkdir",      answer_bits_1,      MODEL_REFUSE(EPERM),        1 << 1 },
+    { "nosetid", "mkdirat",    answer_bits_2,      MODEL_REFUSE(EPERM),        1 << 2 },
 };
 
 #define EPERM_ SCMP_ACT_ERRNO(EPERM)
@@ -449,6 +488,18 @@ const struct model_rule model_rules[] = {
     { "process", "sched_setattr",      ALLOW_, 1, { LOW(0, 0) } },
     { "process", "setpriority", ALLOW_, 2, { LOW(0, 0), LOW(1, 0) } },
     { "nosignals", "kill",     ALLOW_, 1, { LOW(0, 0) } },
+    { "nosetid", "chmod",      ALLOW_, 1, { BITS(1, 06000, 0) } },
+    { "nosetid", "fchmod",     ALLOW_, 1, { BITS(1, 06000, 0) } },
+    { "nosetid", "fchmodat",   ALLOW_, 1, { BITS(2, 06000, 0) } },
+    { "nosetid", "open",       ALLOW_, 1, { BITS(1, 020000100, 0) } },
+    { "nosetid", "open",       ALLOW_, 1, { BITS(2, 06000, 0) } },
+    { "nosetid", "openat",     ALLOW_, 1, { BITS(2, 020000100, 0) } },
+    { "nosetid", "openat",     ALLOW_, 1, { BITS(3, 06000, 0) } },
+    { "nosetid", "creat",      ALLOW_, 1, { BITS(1, 06000, 0) } },
+    { "nosetid", "mknod",      ALLOW_, 1, { BITS(1, 06000, 0) } },
+    { "nosetid", "mknodat",    ALLOW_, 1, { BITS(2, 06000, 0) } },
+    { "nosetid", "mkdir",      ALLOW_, 1, { BITS(1, 06000, 0) } },
+    { "nosetid", "mkdirat",    ALLOW_, 1, { BITS(2, 06000, 0) } },
 };
 /* clang-format on */
 
@@ -460,6 +511,17 @@ static bool list_has(const struct wordlist *list, const char *name)
 
     snprintf(word, sizeof(word), " %s ", name);
     return strstr(list->words, word) != NULL;
+}
+
+/* Says nothing of calls that it does not name: another filter does. */
+static bool model_passes(const char *policy)
+{
+    return strcmp(policy, "nosetid") == 0;
+}
+
+uint32_t model_unknown(const char *policy)
+{
+    return model_passes(policy) ? ALLOW : MODEL_REFUSE(ENOSYS);
 }
 
 /* What a policy says of its own comes before what it has from the default. */
@@ -481,16 +543,18 @@ const struct model_call *model_find_call(const char *policy, const char *name)
     for (size_t i = 0; i < COUNT(lists); i++)
         if (lists[i].policy && strcmp(lists[i].policy, policy) == 0 && list_has(&lists[i], name))
             return NULL; /* has one answer there */
-    return own ? own : find_call_of(NULL, name);
+    return own || model_passes(policy) ? own : find_call_of(NULL, name);
 }
 
 uint32_t model_answer(const char *policy, const char *name)
 {
     for (size_t i = 0; i < COUNT(lists); i++) {
-        if ((!lists[i].policy || strcmp(lists[i].policy, policy) == 0) && list_has(&lists[i], name))
+        bool own = lists[i].policy && strcmp(lists[i].policy, policy) == 0;
+
+        if ((own || (!lists[i].policy && !model_passes(policy))) && list_has(&lists[i], name))
             return lists[i].answer;
     }
-    return MODEL_REFUSE(ENOSYS);
+    return model_unknown(policy);
 }
 
 int model_number(const struct model_arch *arch, const char *name)

@@ -46,6 +46,9 @@ bool model_has(const char *policy);
 /* NULL: its answer does not depend on arguments. */
 const struct model_call *model_find_call(const char *policy, const char *name);
 
+/* The answer to a number that is no call. */
+uint32_t model_unknown(const char *policy);
+
 /* The answer to a call without argument rules. */
 uint32_t model_answer(const char *policy, const char *name);
 

@@ -197,6 +197,7 @@ def test_a_64_bit_mask_is_compared_in_both_halves(tmp_path):
     ("errno: EPERM", "errno: EPREM", ":11:", "Invalid ENUM value: EPREM"),
     ("errno: EPERM", "errno: ALLOW", ":11:", "Invalid ENUM value: ALLOW"),
     ("unknown: ENOSYS", "unknown: ALLOW", ":5:", "Invalid ENUM value: ALLOW"),
+    ("unknown: ENOSYS", "unknown: PASS", ":5:", "only what is laid over another policy"),
     ("  unknown: ENOSYS\n", "", ":4:", "'unknown' is missing"),
     ("proc: masked", "proc: whole", ":3:", "Invalid ENUM value: whole"),
     ("proc: masked\n", "", ":", "Missing required mapping field: proc; add the field"),

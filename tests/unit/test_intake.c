@@ -52,6 +52,7 @@ static void of_modes_only_executable_is_kept(void **state)
     (void)state;
     tool.mode = 06777; /* whatever its value says */
     put_entry(tool, "tool");
+    put_piece(0, NULL);
     put(COLLECT_FILE, "data", NULL);
     put(COLLECT_ENTER, "dir", NULL);
     put(COLLECT_LEAVE, NULL, NULL);
@@ -71,7 +72,8 @@ static void times_of_files_and_directories_are_kept(void **state)
     file.mtime_ns = 987654321;
     put(COLLECT_ENTER, "dir", NULL);
     put_entry(file, "file");
-    buf_add(&f.stream, "x", 1);
+    put_piece(0, "x");
+    put_piece(0, NULL);
     put(COLLECT_LEAVE, NULL, NULL);
     put(COLLECT_END, NULL, NULL);
     assert_arrived();
@@ -88,6 +90,7 @@ static void a_time_that_is_none_harms_nobody(void **state)
     file.mtime_s = INT64_MIN;
     file.mtime_ns = UINT32_MAX;
     put_entry(file, "file");
+    put_piece(0, NULL);
     put(COLLECT_END, NULL, NULL);
     assert_arrived();
 }
@@ -150,6 +153,7 @@ static void a_file_larger_than_a_pipe_arrives(void **state)
     f.intake.max_bytes = size;
     put_entry(entry_of(COLLECT_FILE, size), "big");
     put_zeros(size);
+    put_piece(0, NULL);
     put(COLLECT_END, NULL, NULL);
     pipe_fixture_init(&pipe);
     assert_int_equal(intake_start(&f.intake, pipe.read_end, &pipe.loop, &err), 0);
@@ -179,6 +183,7 @@ static void a_disk_that_is_full_is_told(void **state)
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
     put_entry(entry_of(COLLECT_FILE, 500), "file");
     put_zeros(500);
+    put_piece(0, NULL);
     put(COLLECT_END, NULL, NULL);
     arrive(AT_ONCE);
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
@@ -202,7 +207,7 @@ static void what_is_cut_short_leaves_no_descriptor(void **state)
     for (int i = 0; i < 20; i++)
         put(COLLECT_ENTER, "d", NULL);
     put_entry(entry_of(COLLECT_FILE, 100), "file");
-    buf_add(&f.stream, "half", 4);
+    put_piece(0, "half");
     arrive(AT_ONCE);
     assert_true(open_files() > before);
     intake_done(&f.intake);

@@ -2,6 +2,7 @@
 #include <stdlib.h>
 
 #include "executor/stages.h"
+#include "executor/trees.h"
 #include "unit.h"
 
 #define WORDS(...)                                                                                 \
@@ -51,6 +52,35 @@ static int tear_down(void **state)
     request_free(request);
     free(job);
     return 0;
+}
+
+/* What the project's root has, beside what the request brings. */
+static void the_projects_own_lists_count(void **state)
+{
+    struct request_file files[] = {
+        { .path = (char *)"deps.txt", .data = (char *)"abc", .len = 3 },
+        { .path = (char *)"deps.lock", .data = (char *)"1", .len = 1 }
+    };
+    struct job_trees *trees = calloc(1, sizeof(*trees));
+    char first[SHA256_HEX_SIZE], second[SHA256_HEX_SIZE];
+
+    (void)state;
+    assert_non_null(trees);
+    job->trees = trees;
+    assert_false(key_dependencies(job));
+    trees->manifests = files;
+    trees->n_manifests = ARRAY_LEN(files);
+    assert_true(key_dependencies(job));
+    memcpy(first, job->keys[LAYER_DEPS], sizeof(first));
+    files[1].data = (char *)"2";
+    assert_true(key_dependencies(job));
+    memcpy(second, job->keys[LAYER_DEPS], sizeof(second));
+    assert_string_not_equal(first, second);
+    /* A file of the request hides the project's. */
+    assert_int_equal(request_add_file(request, "deps.txt", "# none", 6, &err), 0);
+    assert_false(key_dependencies(job));
+    job->trees = NULL;
+    free(trees);
 }
 
 /* A key that stays until the next call. */
@@ -247,6 +277,7 @@ int main(void)
         KEYS_TEST(dependencies_are_wanted_by_name_or_by_manifest),
         KEYS_TEST(a_manifest_asks_by_any_of_its_lines),
         KEYS_TEST(a_layer_is_its_names_manifests_and_locks),
+        KEYS_TEST(the_projects_own_lists_count),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,9 @@
 #include "frontend/options.h"
 
 #include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "unit.h"
@@ -251,6 +254,50 @@ static void the_table_is_in_order_and_has_no_double(void **state)
     assert_false(option_at(n + 1, &def));
 }
 
+static void paths_of_the_host_are_looked_up_from_here(void **state)
+{
+    char here[4096], expected[4200];
+
+    (void)state;
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(setenv("HOME", "/", 1), 0);
+    parse_good("-v x/y:/d1 -v ./z:/d2:rw --volume=~/usr:/d3:cow --volume .:/d4", FOR_RUN);
+    snprintf(expected, sizeof(expected), "%s/x/y", here);
+    assert_string_equal(o.request->volumes[0].source, expected);
+    snprintf(expected, sizeof(expected), "%s/z", here);
+    assert_string_equal(o.request->volumes[1].source, expected);
+    assert_int_equal(o.request->volumes[1].mode, VOLUME_RW);
+    assert_string_equal(o.request->volumes[2].source, "/usr");
+    assert_int_equal(o.request->volumes[2].mode, VOLUME_COW);
+    assert_string_equal(o.request->volumes[3].source, here);
+    parse_good("--project . --output *.png:out --output *.txt --diff --keep", FOR_EXEC);
+    assert_string_equal(o.request->project, here);
+    snprintf(expected, sizeof(expected), "%s/out", here);
+    assert_string_equal(o.request->outputs.items[0].dir, expected);
+    assert_null(o.request->outputs.items[1].dir);
+    assert_true(o.request->diff && o.request->keep);
+    parse_good("-p /srv//app/", FOR_RUN);
+    assert_string_equal(o.request->project, "/srv/app");
+    parse_good("--workspace w --disk 1g", FOR_RUN);
+    assert_string_equal(o.request->workspace, "w");
+}
+
+static void commands_for_what_is_kept_have_their_options(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    parse_good("id a b --yes --force a --force=b --json", FOR_APPLY);
+    assert_true(o.yes && o.json);
+    assert_int_equal(o.n_force, 2);
+    assert_string_equal(o.force[1], "b");
+    assert_int_equal(o.n_positional, 3);
+    parse_good("import w --disk 1g --inodes 100", FOR_WORKSPACE);
+    assert_int_equal(o.request->limits.given, 1u << SBR_DISK_BYTES | 1u << SBR_INODES);
+    assert_int_equal(parse("--memory 1g", FOR_WORKSPACE, &err), SBR_E_INVALID);
+    assert_int_equal(parse("--force x", FOR_CHANGES, &err), SBR_E_INVALID);
+}
+
 #define OPTIONS_TEST(test) cmocka_unit_test_teardown(test, free_options)
 
 int main(void)
@@ -266,6 +313,8 @@ int main(void)
         OPTIONS_TEST(a_bad_command_line_is_refused_with_its_reason),
         OPTIONS_TEST(a_word_of_any_length_is_refused_in_one_sentence),
         OPTIONS_TEST(the_table_is_in_order_and_has_no_double),
+        OPTIONS_TEST(paths_of_the_host_are_looked_up_from_here),
+        OPTIONS_TEST(commands_for_what_is_kept_have_their_options),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

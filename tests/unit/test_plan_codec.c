@@ -15,6 +15,11 @@ static struct plan *make_sample(struct plan_case *c)
     assert_int_equal(request_add_file(c->request, "data.bin", "\0\1\2", 3, &err), 0);
     assert_int_equal(request_add_file(c->request, "empty", "", 0, &err), 0);
     assert_int_equal(request_add_volume(c->request, "/srv:/data", &err), 0);
+    assert_int_equal(request_add_volume(c->request, "/srv:/more:rw", &err), 0);
+    assert_int_equal(request_add_volume(c->request, "/srv:/own:cow", &err), 0);
+    assert_int_equal(request_add_output(c->request, "out/*", &err), 0);
+    c->request->diff = true;
+    c->features.cow = COW_DISK;
     assert_int_equal(request_add_env(c->request, "A=1", &err), 0);
     assert_int_equal(request_add_arg(c->request, "", &err), 0);
     c->in.test_without = "masks"; /* keeps it short */
@@ -72,9 +77,20 @@ static void assert_same_ops(const struct plan *a, const struct plan *b)
         assert_same_text(x->to, y->to);
         assert_int_equal(x->mode, y->mode);
         assert_true(x->device == y->device);
+        assert_same_text(x->upper, y->upper);
         assert_int_equal(x->len, y->len);
         if (x->len)
             assert_memory_equal(x->data, y->data, x->len);
+    }
+}
+
+static void assert_same_collects(const struct plan *a, const struct plan *b)
+{
+    assert_int_equal(a->n_collects, b->n_collects);
+    for (size_t i = 0; i < a->n_collects; i++) {
+        assert_int_equal(a->collects[i].what, b->collects[i].what);
+        assert_same_text(a->collects[i].path, b->collects[i].path);
+        assert_int_equal(a->collects[i].cow, b->collects[i].cow);
     }
 }
 
@@ -119,6 +135,7 @@ static void assert_round_trip(const struct plan *plan)
     assert_true(plan->scratch_bytes == back->scratch_bytes);
     assert_true(plan->scratch_inodes == back->scratch_inodes);
     assert_same_ops(plan, back);
+    assert_same_collects(plan, back);
     assert_same_confinement(plan, back);
     assert_same_list(plan->argv, back->argv);
     assert_same_list(plan->env, back->env);

@@ -189,6 +189,51 @@ static void the_work_directory_is_where_the_request_says(void **state)
     plan_free(plan);
 }
 
+static void a_program_of_a_project_runs_where_it_stands(void **state)
+{
+    struct plan *plan;
+
+    (void)state;
+    drop_code();
+    assert_int_equal(request_set_project(c.request, "/srv/app", &err), 0);
+    assert_int_equal(request_set_program(c.request, "bin/go.py", &err), 0);
+    assert_int_equal(request_add_file(c.request, "data.txt", "x", 1, &err), 0);
+    plan = plan_case_make(&c);
+    assert_words(plan->argv, "[/usr/bin/python3][-B][-s][/work/bin/go.py]");
+    assert_null(plan_find_op(plan, "work/bin/go.py"));
+    assert_non_null(plan_find_op(plan, "work/data.txt"));
+    /* Modules of its root are found, and what tools keep at home is no change. */
+    assert_words(plan->env, "[PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin]"
+                            "[HOME=/tmp][LANG=C.UTF-8][USER=sandbox][PYTHONPATH=/work]");
+    plan_free(plan);
+}
+
+static void code_beside_a_file_of_its_name_has_another(void **state)
+{
+    struct plan *plan;
+
+    (void)state;
+    assert_int_equal(request_set_project(c.request, "/srv/app", &err), 0);
+    c.in.code_name = "sandbox_run_main.py";
+    plan = plan_case_make(&c);
+    assert_words(plan->argv, "[/usr/bin/python3][-B][-s][/work/sandbox_run_main.py]");
+    assert_null(plan_find_op(plan, "work/main.py"));
+    assert_int_equal(plan_find_op(plan, "work/sandbox_run_main.py")->kind, OP_PROGRAM);
+    plan_free(plan);
+}
+
+static void a_workspace_is_a_home(void **state)
+{
+    struct plan *plan;
+
+    (void)state;
+    assert_int_equal(request_set_workspace(c.request, "w", &err), 0);
+    plan = plan_case_make(&c);
+    assert_words(plan->env, "[PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin]"
+                            "[HOME=/work][LANG=C.UTF-8][USER=sandbox][PYTHONPATH=/work]");
+    plan_free(plan);
+}
+
 #define PROGRAM_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -206,6 +251,9 @@ int main(void)
         PROGRAM_TEST(the_environment_is_small_and_known),
         PROGRAM_TEST(later_variables_replace_earlier_ones),
         PROGRAM_TEST(the_work_directory_is_where_the_request_says),
+        PROGRAM_TEST(a_program_of_a_project_runs_where_it_stands),
+        PROGRAM_TEST(code_beside_a_file_of_its_name_has_another),
+        PROGRAM_TEST(a_workspace_is_a_home),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -323,6 +323,46 @@ static void a_network_that_is_laid_over_wins_and_hosts_add_up(void **state)
     assert_override("", "localhost", false, NETWORK_LOCALHOST, 0);
 }
 
+static void trees_that_are_laid_over_add_up_or_take_the_place(void **state)
+{
+    sbr_request *req = *state, *over;
+    sbr_error err;
+
+    assert_int_equal(request_new(NULL, NULL, &over, &err), 0);
+    assert_int_equal(request_set_project(req, "/old", &err), 0);
+    assert_int_equal(request_set_program(req, "x.py", &err), 0);
+    assert_int_equal(request_add_volume(req, "/a:/a:rw", &err), 0);
+    assert_int_equal(request_add_volume(over, "/b:/b:cow", &err), 0);
+    assert_int_equal(request_add_output(over, "*.png", &err), 0);
+    assert_int_equal(request_add_output(over, "*.txt:/srv/out", &err), 0);
+    over->diff = over->keep = true;
+    assert_int_equal(request_override(req, over, &err), 0);
+    assert_string_equal(req->project, "/old");
+    assert_string_equal(req->program, "x.py");
+    assert_int_equal(req->n_volumes, 2);
+    assert_int_equal(req->volumes[0].mode, VOLUME_RW);
+    assert_int_equal(req->volumes[1].mode, VOLUME_COW);
+    assert_int_equal(req->outputs.n, 2);
+    assert_string_equal(req->outputs.items[1].dir, "/srv/out");
+    assert_true(req->diff && req->keep);
+    request_free(over);
+
+    assert_int_equal(request_new(NULL, NULL, &over, &err), 0);
+    assert_int_equal(request_set_project(over, "/new", &err), 0);
+    assert_int_equal(request_override(req, over, &err), 0);
+    assert_string_equal(req->project, "/new");
+    assert_string_equal(req->program, "x.py");
+    request_free(over);
+
+    assert_int_equal(request_new(NULL, NULL, &over, &err), 0);
+    assert_int_equal(request_set_workspace(over, "w", &err), 0);
+    assert_int_equal(request_override(req, over, &err), 0);
+    assert_null(req->project);
+    assert_null(req->program);
+    assert_string_equal(req->workspace, "w");
+    request_free(over);
+}
+
 #define REQUEST_TEST(test) cmocka_unit_test_setup_teardown(test, new_request, free_request)
 
 int main(void)
@@ -344,6 +384,7 @@ int main(void)
         REQUEST_TEST(hosts_without_a_mode_mean_allow),
         cmocka_unit_test(what_opens_the_outside_needs_a_mode_that_has_one),
         cmocka_unit_test(a_network_that_is_laid_over_wins_and_hosts_add_up),
+        REQUEST_TEST(trees_that_are_laid_over_add_up_or_take_the_place),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

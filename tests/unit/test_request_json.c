@@ -88,6 +88,27 @@ static void a_network_is_a_mode_and_hosts(void **state)
     request_free(req);
 }
 
+static void trees_and_results_are_named(void **state)
+{
+    sbr_request *req = read_good("{\"project\": \"/srv/app/\", \"program\": \"bin/x.py\","
+                                 " \"diff\": true, \"keep\": true, \"volumes\": [\"/a:/b:cow\"],"
+                                 " \"outputs\": [\"*.png\", \"report/**:/srv/out\"]}");
+
+    (void)state;
+    assert_string_equal(req->project, "/srv/app");
+    assert_string_equal(req->program, "bin/x.py");
+    assert_true(req->diff && req->keep);
+    assert_int_equal(req->volumes[0].mode, VOLUME_COW);
+    assert_int_equal(req->outputs.n, 2);
+    assert_null(req->outputs.items[0].dir);
+    assert_string_equal(req->outputs.items[1].dir, "/srv/out");
+    request_free(req);
+    req = read_good("{\"workspace\": \"build\", \"diff\": false}");
+    assert_string_equal(req->workspace, "build");
+    assert_false(req->diff || req->keep);
+    request_free(req);
+}
+
 static void degraded_isolation_is_asked_for_in_so_many_words(void **state)
 {
     sbr_request *req = read_good("{\"allow_degraded\": true}");
@@ -192,6 +213,18 @@ static void every_field_has_one_type(void **state)
         { "{\"volumes\": \"/a:/b\"}", "'volumes' must be an array" },
         { "{\"volumes\": [1]}", "'volumes' must be an array" },
         { "{\"volumes\": [\"/a:/usr\"]}", "/usr" },
+        { "{\"volumes\": [\"/a:/b:rx\"]}", "no mode 'rx'" },
+        { "{\"project\": 1}", "'project' must be a string" },
+        { "{\"project\": \"src\"}", "is not an absolute path" },
+        { "{\"program\": []}", "'program' must be a string" },
+        { "{\"program\": \"/a\"}", "is not usable" },
+        { "{\"workspace\": null}", "'workspace' must be a string" },
+        { "{\"workspace\": \"a/b\"}", "has no usable name" },
+        { "{\"outputs\": \"*.png\"}", "'outputs' must be an array" },
+        { "{\"outputs\": [1]}", "'outputs' must be an array" },
+        { "{\"outputs\": [\"*.png:out\"]}", "out" },
+        { "{\"diff\": 1}", "'diff' must be true or false" },
+        { "{\"keep\": \"yes\"}", "'keep' must be true or false" },
         { "{\"limits\": []}", "'limits' must be an object" },
         { "{\"limits\": {\"pids\": null}}", "'pids' must be a number" },
         { "{\"limits\": {\"pids\": true}}", "'pids' must be a number" },
@@ -290,6 +323,7 @@ int main(void)
         cmocka_unit_test(every_field_is_read),
         cmocka_unit_test(a_network_is_a_mode_and_hosts),
         cmocka_unit_test(degraded_isolation_is_asked_for_in_so_many_words),
+        cmocka_unit_test(trees_and_results_are_named),
         cmocka_unit_test(what_is_not_json_is_refused_with_its_place),
         cmocka_unit_test(json_that_is_no_object_is_no_request),
         cmocka_unit_test(deep_json_is_refused_without_harm),

@@ -73,6 +73,9 @@ static void the_fields_are_these_and_no_others(void **state)
         "startup",         "diagnosis",
         "cached",          "denials",
         "policy",          "network",
+        "changes",         "changes_total",
+        "changes_summary", "changes_id",
+        "files",
     };
     json_t *root = sample_json();
 
@@ -312,6 +315,35 @@ static void a_stage_before_has_denials_of_its_own(void **state)
     denials_done(&result.denials);
 }
 
+static void changes_are_told_when_somebody_asked(void **state)
+{
+    struct change item = { .op = CHANGE_CREATED,
+                           .path = (char *)"new",
+                           .now = { .kind = NODE_FILE, .mode = 0644, .size = 3 } };
+    struct change_root tree = { .source = (char *)"/srv", .target = (char *)"/work" };
+    struct changes changes = { .items = &item, .n = 1, .roots = &tree, .n_roots = 1 };
+    struct output_file file = { .path = (char *)"/work/out", .size = 4, .mime = "text/plain" };
+    json_t *root = sample_json();
+    sbr_result result = sample();
+
+    (void)state;
+    assert_true(json_is_null(json_object_get(root, "changes")));
+    assert_true(json_is_null(json_object_get(root, "changes_id")));
+    assert_int_equal(json_array_size(json_object_get(root, "files")), 0);
+    json_decref(root);
+    result.changes = &changes;
+    memcpy(result.changes_id, result.id, sizeof(result.id));
+    result.files = (struct output_files){ .items = &file, .n = 1 };
+    root = parsed(result_to_json(&result));
+    assert_int_equal(json_array_size(json_object_get(root, "changes")), 1);
+    assert_int_equal(json_integer_value(json_object_get(root, "changes_total")), 1);
+    assert_string_equal(json_string_value(json_object_get(root, "changes_summary")),
+                        "would create 1 file, 3 bytes");
+    assert_string_equal(json_string_value(json_object_get(root, "changes_id")), result.id);
+    assert_int_equal(json_array_size(json_object_get(root, "files")), 1);
+    json_decref(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -326,6 +358,7 @@ int main(void)
         cmocka_unit_test(the_one_stage_repeats_the_verdict_without_the_streams),
         cmocka_unit_test(a_result_is_one_line),
         cmocka_unit_test(an_explanation_is_a_sentence_or_null),
+        cmocka_unit_test(changes_are_told_when_somebody_asked),
         cmocka_unit_test(an_error_says_that_nothing_ran),
         cmocka_unit_test(an_error_with_bytes_that_are_no_text_is_still_told),
     };

@@ -216,16 +216,47 @@ static void what_the_request_says_is_for_the_program_alone(void **state)
  * made with them would be kept for runs without. */
 static void volumes_are_for_the_program_alone(void **state)
 {
-    sbr_error err;
+    static const struct plan_tree tree = { .source = "/srv", .target = "/data", .mode = VOLUME_RO };
 
     (void)state;
-    assert_int_equal(request_add_volume(c.request, "/srv:/data:ro", &err), 0);
+    c.in.trees = &tree;
+    c.in.n_trees = 1;
     for (enum stage stage = 0; stage < N_STAGES; stage++) {
         struct plan *plan;
 
         stage_case_enter(stage);
         plan = plan_case_make(&c);
         assert_int_equal(plan_find_op(plan, "data") != NULL, stage == STAGE_RUN);
+        plan_free(plan);
+    }
+}
+
+/* Manifests of the project are for the installer, which does not see the project itself. */
+static void an_installer_is_told_what_the_project_needs(void **state)
+{
+    static const struct request_file lists[] = {
+        { .path = (char *)"deps.lock", .data = (char *)"of the project", .len = 14 },
+        { .path = (char *)"unknown", .data = (char *)"", .len = 0 },
+    };
+    sbr_error err;
+
+    (void)state;
+    assert_int_equal(request_set_project(c.request, "/srv/app", &err), 0);
+    for (enum stage stage = 0; stage < N_STAGES; stage++) {
+        const struct plan_op *op;
+        struct plan *plan;
+
+        stage_case_enter(stage);
+        c.in.manifests = lists;
+        c.in.n_manifests = ARRAY_LEN(lists);
+        plan = plan_case_make(&c);
+        op = plan_find_op(plan, "work/deps.lock");
+        assert_null(plan_find_op(plan, "work/unknown"));
+        /* A file of the request of that name hides the project's. */
+        if (op && op->len == 14)
+            assert_int_equal(stage, STAGE_INSTALL);
+        assert_string_equal(env_of(plan, "HOME"),
+                            stage == STAGE_INSTALL || stage == STAGE_PREPARE ? "/work" : "/tmp");
         plan_free(plan);
     }
 }
@@ -428,6 +459,7 @@ int main(void)
         STAGE_TEST(compiling_checking_and_running_see_the_whole_program),
         STAGE_TEST(what_the_request_says_is_for_the_program_alone),
         STAGE_TEST(volumes_are_for_the_program_alone),
+        STAGE_TEST(an_installer_is_told_what_the_project_needs),
         STAGE_TEST(an_installer_is_told_what_to_install),
         STAGE_TEST(arguments_of_the_compiler_are_no_names_of_ours),
         STAGE_TEST(all_sources_are_named_the_main_one_first),

@@ -14,7 +14,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "executor/store_tree.h"
+#include "base/sha256.h"
+#include "base/tree.h"
 #include "unit.h"
 
 #define MAKERS 8

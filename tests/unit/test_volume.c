@@ -20,14 +20,18 @@ static void a_volume_is_a_source_and_a_target(void **state)
 {
     static const struct {
         const char *spec, *source, *target;
+        enum volume_mode mode;
     } rows[] = {
-        { "/srv/data:/data", "/srv/data", "/data" },
-        { "/srv/data:/mnt/deep/er:ro", "/srv/data", "/mnt/deep/er" },
-        { "/:/host", "/", "/host" },
-        { "/with space:/a b", "/with space", "/a b" },
-        { "/x:/worker", "/x", "/worker" },
-        { "/x:/usr2", "/x", "/usr2" },
-        { "/x:/libexec", "/x", "/libexec" },
+        { "/srv/data:/data", "/srv/data", "/data", VOLUME_RO },
+        { "/srv/data:/mnt/deep/er:ro", "/srv/data", "/mnt/deep/er", VOLUME_RO },
+        { "/:/host:rw", "/", "/host", VOLUME_RW },
+        { "/with space:/a b:cow", "/with space", "/a b", VOLUME_COW },
+        { "/x:/worker", "/x", "/worker", VOLUME_RO },
+        { "/x:/usr2", "/x", "/usr2", VOLUME_RO },
+        { "/x:/libexec", "/x", "/libexec", VOLUME_RO },
+        { "//x//y/./z/.://b//c/.//:cow", "/x/y/z", "/b/c", VOLUME_COW },
+        { "/x/../y/..z/:/d/..e", "/x/../y/..z", "/d/..e", VOLUME_RO },
+        { "/./:/f", "/", "/f", VOLUME_RO },
     };
     sbr_request *req = *state;
     sbr_error err;
@@ -37,6 +41,7 @@ static void a_volume_is_a_source_and_a_target(void **state)
         assert_int_equal(req->n_volumes, i + 1);
         assert_string_equal(req->volumes[i].source, rows[i].source);
         assert_string_equal(req->volumes[i].target, rows[i].target);
+        assert_int_equal(req->volumes[i].mode, rows[i].mode);
     }
 }
 
@@ -51,18 +56,20 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
         { "/a:", "has no source or no target" },
         { ":/b", "has no source or no target" },
         { "/a::ro", "target" },
-        { "/a:/b:", "has a mode other than ro" },
-        { "/a:/b:rw", "has a mode other than ro" },
-        { "/a:/b:RO", "has a mode other than ro" },
-        { "/a:/b:ro:x", "has a mode other than ro" },
+        { "/a:/b:", "has no mode ''; choose ro (only read), rw" },
+        { "/a:/b:RO", "has no mode 'RO'; choose ro (only read), rw" },
+        { "/a:/b:ro:x", "has no mode 'ro:x'; choose ro (only read), rw" },
+        { "/a:/b:/c", "has no mode '/c'" },
         { "a:/b", "has a source that is not an absolute path" },
         { "./a:/b", "has a source that is not an absolute path" },
         { "/a:b", "has a target that is not an absolute path" },
         { "/a:/", "has a target that is not an absolute path" },
-        { "/a://b", "has a target that is not an absolute path" },
-        { "/a:/b/", "has a target that is not an absolute path" },
+        { "/a:/.//", "has a target that is not an absolute path" },
         { "/a:/b/../usr", "has a target that is not an absolute path" },
-        { "/a:/./usr", "has a target that is not an absolute path" },
+        { "/a:/./usr", "cover the sandbox's own /usr" },
+        { "/a://usr//x/", "cover the sandbox's own /usr" },
+        { "/a:/work:cow", "--project DIR puts a directory there" },
+        { "/a:/work/sub", "--project DIR puts a directory there" },
         { "/a:/b\nc", "has a target that is not an absolute path" },
     };
     sbr_request *req = *state;
@@ -76,8 +83,11 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
 
 static void no_volume_covers_the_sandbox_itself(void **state)
 {
-    static const char *const own[] = { "/bin",  "/dev",  "/etc", "/lib", "/lib32", "/lib64",
-                                       "/proc", "/sbin", "/sys", "/tmp", "/usr",   "/work" };
+    static const char *const own[] = { "/bin",      "/dev",       "/etc",         "/lib",
+                                       "/lib32",    "/lib64",     "/proc",        "/sbin",
+                                       "/sys",      "/tmp",       "/usr",         "/work",
+                                       "/.cow",     "/deps",      "/build",       "/driver",
+                                       "/prepared", "/toolchain", "/node_modules" };
     sbr_request *req = *state;
     char spec[64];
     sbr_error err;
@@ -99,7 +109,8 @@ static void volumes_do_not_overlap(void **state)
 
     assert_int_equal(request_add_volume(req, "/x:/data/sub", &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
-        assert_refused(request_add_volume(req, bad[i], &err), &err, SBR_E_INVALID, "overlaps");
+        assert_refused(request_add_volume(req, bad[i], &err), &err, SBR_E_INVALID,
+                       "overlaps the target /data/sub of another");
     assert_int_equal(request_add_volume(req, "/x:/data/subway", &err), 0);
     assert_int_equal(request_add_volume(req, "/x:/dat", &err), 0);
 }
@@ -117,6 +128,120 @@ static void volumes_have_a_greatest_number(void **state)
     assert_refused(request_add_volume(req, "/x:/more", &err), &err, SBR_E_INVALID, "too many");
 }
 
+static void a_project_is_an_absolute_path(void **state)
+{
+    sbr_request *req = *state;
+    char long_path[REQUEST_MAX_PATH + 3] = "/";
+    sbr_error err;
+
+    memset(long_path + 1, 'x', REQUEST_MAX_PATH);
+    assert_refused(request_set_project(req, "src", &err), &err, SBR_E_INVALID, "'src'");
+    assert_refused(request_set_project(req, "", &err), &err, SBR_E_INVALID, "absolute");
+    assert_refused(request_set_project(req, long_path, &err), &err, SBR_E_INVALID, "at most 1024");
+    assert_null(req->project);
+    assert_int_equal(request_set_project(req, "/srv//app/./", &err), 0);
+    assert_string_equal(req->project, "/srv/app");
+    assert_int_equal(request_set_project(req, "/", &err), 0);
+    assert_string_equal(req->project, "/");
+}
+
+static void a_workspace_has_a_plain_name(void **state)
+{
+    static const char *const bad[] = { "", ".", "..", ".x", "-x", "a/b", "a b", "\xc3\xbc", "a\n" };
+    static const char *const good[] = { "a", "Build_2.x-1", "0", "_" };
+    sbr_request *req = *state;
+    char name[WORKSPACE_MAX_NAME + 2];
+    sbr_error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_refused(request_set_workspace(req, bad[i], &err), &err, SBR_E_INVALID,
+                       "usable name");
+    memset(name, 'n', sizeof(name));
+    name[WORKSPACE_MAX_NAME + 1] = '\0';
+    assert_refused(request_set_workspace(req, name, &err), &err, SBR_E_INVALID, "at most 64");
+    assert_int_equal(request_set_workspace(req, name + 1, &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_int_equal(request_set_workspace(req, good[i], &err), 0);
+    assert_string_equal(req->workspace, "_");
+}
+
+/* Settings of a request in the order of struct tree_case; what request_check says of them. */
+struct tree_case {
+    const char *project, *workspace, *program, *volume, *output;
+    bool diff, keep, check;
+    const char *reason; /* NULL: they go together */
+};
+
+static void assert_together(const struct tree_case *row)
+{
+    sbr_request *req;
+    sbr_error err;
+    int r;
+
+    assert_int_equal(request_new("python", NULL, &req, &err), 0);
+    if ((row->project && request_set_project(req, row->project, &err) < 0) ||
+        (row->workspace && request_set_workspace(req, row->workspace, &err) < 0) ||
+        (row->program && request_set_program(req, row->program, &err) < 0) ||
+        (row->volume && request_add_volume(req, row->volume, &err) < 0) ||
+        (row->output && request_add_output(req, row->output, &err) < 0))
+        fail_msg("%s", err.message);
+    req->diff = row->diff;
+    req->keep = row->keep;
+    req->check = row->check;
+    r = request_check(req, &err);
+    if (row->reason)
+        assert_refused(r, &err, SBR_E_INVALID, row->reason);
+    else
+        assert_int_equal(r, 0);
+    request_free(req);
+}
+
+static void trees_and_what_is_wanted_of_them_fit_together(void **state)
+{
+    static const struct tree_case rows[] = {
+        { .project = "/p", .diff = true, .keep = true },
+        { .project = "/p", .program = "a/b.py", .check = true },
+        { .workspace = "w", .diff = true },
+        { .volume = "/a:/data:cow", .diff = true, .keep = true },
+        { .output = "*.png", .keep = true },
+        { .output = "/tmp/x" },
+        { .output = "/data/x*", .volume = "/a:/data:rw" },
+        { .output = "/data/sub", .volume = "/a:/data/sub" },
+        { .project = "/p", .workspace = "w", .reason = "both stand at /work" },
+        { .program = "x.py", .reason = "there is no project" },
+        { .workspace = "w", .keep = true, .reason = "by itself; leave --keep out" },
+        { .workspace = "w", .keep = true, .output = "x", .reason = "leave --keep out" },
+        { .diff = true, .reason = "--diff has nothing to look at" },
+        { .volume = "/a:/data:rw", .diff = true, .reason = "--diff has nothing to look at" },
+        { .keep = true, .reason = "--keep has nothing to store" },
+        { .volume = "/a:/data", .keep = true, .reason = "--keep has nothing to store" },
+        { .output = "/etc/x", .reason = "outside of /work, /tmp and every volume" },
+        { .output = "/dat*/x", .volume = "/a:/data", .reason = "outside of /work" },
+        { .project = "/p", .diff = true, .check = true, .reason = "nothing for --diff" },
+        { .project = "/p", .keep = true, .check = true, .reason = "nothing for --keep" },
+        { .output = "x", .check = true, .reason = "nothing for --output" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        assert_together(&rows[i]);
+}
+
+static void a_program_of_a_project_needs_a_language_and_no_code(void **state)
+{
+    sbr_request *req = *state;
+    sbr_error err;
+
+    assert_refused(request_set_program(req, "../x.py", &err), &err, SBR_E_INVALID, "'../x.py'");
+    assert_int_equal(request_set_project(req, "/p", &err), 0);
+    assert_int_equal(request_set_program(req, "x.py", &err), 0);
+    assert_refused(request_check(req, &err), &err, SBR_E_INVALID, "has no language");
+    assert_int_equal(request_set_text(&req->language, "python", &err), 0);
+    assert_int_equal(request_check(req, &err), 0);
+    assert_int_equal(request_set_code(req, "1", 1, &err), 0);
+    assert_refused(request_check(req, &err), &err, SBR_E_INVALID, "give the program once");
+}
+
 #define VOLUME_TEST(test) cmocka_unit_test_setup_teardown(test, new_request, free_request)
 
 int main(void)
@@ -127,6 +252,10 @@ int main(void)
         VOLUME_TEST(no_volume_covers_the_sandbox_itself),
         VOLUME_TEST(volumes_do_not_overlap),
         VOLUME_TEST(volumes_have_a_greatest_number),
+        VOLUME_TEST(a_project_is_an_absolute_path),
+        VOLUME_TEST(a_workspace_has_a_plain_name),
+        cmocka_unit_test(trees_and_what_is_wanted_of_them_fit_together),
+        VOLUME_TEST(a_program_of_a_project_needs_a_language_and_no_code),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,43 @@
+/* A directory that belongs to one user and that only we write to: the cache, the state.
+ *
+ * It is the one that a variable names, else the first of the user's places that is theirs or can be made.  Somebody
+ * else's directory, or one that others may write to, is refused: what is in it would be theirs to choose. */
+#ifndef BASE_USER_DIR_H
+#define BASE_USER_DIR_H
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+#include "base/err.h"
+
+#define USER_DIR_SIZE 1040
+
+struct user_dir_kind {
+    const char *noun;      /* "cache": the stage of errors, and what they call it */
+    const char *variable;  /* that names it, if set */
+    const char *xdg;       /* a variable, the directory is sandbox-run below it */
+    const char *in_home;   /* below $HOME */
+    const char *in_shared; /* name below /var/tmp/sandbox-run-UID; NULL: that itself */
+    const char *when_full; /* advice in parentheses, with a blank before it */
+    mode_t forbidden;      /* bits that its mode must not have */
+    int (*furnish)(
+        int fd); /* makes what belongs in it; 0, or -1 with errno.  Called with `make` only */
+};
+
+struct user_dir {
+    int fd; /* O_PATH; -1 when not open */
+    char path[USER_DIR_SIZE];
+};
+
+/* 1: open; 0: there is none at `path`, and it was not to be made; negative: it cannot be used. */
+int user_dir_open(const struct user_dir_kind *kind, bool make, struct user_dir *ret, sbr_error *err)
+    must_check;
+void user_dir_done(struct user_dir *dir);
+
+#define scoped_user_dir __attribute__((cleanup(user_dir_done)))
+
+/* The current errno, with what a user can do about it. */
+int user_dir_fail(const struct user_dir_kind *kind, const char *what, const char *path,
+                  sbr_error *err);
+
+#endif

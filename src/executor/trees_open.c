@@ -1,0 +1,251 @@
+/* Sources are looked at before anything is made: what is wrong with them is told in one sentence. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "executor/project.h"
+#include "executor/trees.h"
+
+static const char *kind_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFSOCK:
+        return "a socket";
+    case S_IFIFO:
+        return "a named pipe";
+    case S_IFBLK:
+    case S_IFCHR:
+        return "a device";
+    case S_IFREG:
+        return "a file";
+    default:
+        return "something else";
+    }
+}
+
+static int refuse_link(const char *option, const char *source, int fd, sbr_error *err)
+{
+    char target[512];
+    ssize_t n = readlinkat(fd, "", target, sizeof(target) - 1);
+
+    target[n > 0 ? n : 0] = '\0';
+    return err_set(err, SBR_E_INVALID, "volumes",
+                   "%s: '%.150s' is a symbolic link to '%.150s'; name what it leads to", option,
+                   source, target);
+}
+
+/* The sandbox opens it again by its name: this is for the sentence, not for safety. */
+static int check_source(const char *option, const struct job_tree *tree, sbr_error *err)
+{
+    scoped_fd int fd = open(tree->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "%s: there is no '%.200s'; make it, or correct the path", option,
+                       tree->source);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, "volumes", "%s: cannot look at '%.200s'", option, tree->source);
+    if (S_ISLNK(st.st_mode))
+        return refuse_link(option, tree->source, fd, err);
+    if (!S_ISDIR(st.st_mode) && tree->mode == VOLUME_COW)
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "%s: '%.200s' is %s; only a directory can be copy-on-write", option,
+                       tree->source, kind_of(st.st_mode));
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "%s: '%.200s' is %s; only files and directories can be brought in", option,
+                       tree->source, kind_of(st.st_mode));
+    return 0;
+}
+
+static int open_source(struct job_tree *tree, sbr_error *err)
+{
+    if (tree->mode != VOLUME_COW)
+        return 0;
+    tree->source_fd = open(tree->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (tree->source_fd < 0)
+        return err_set_errno(err, "volumes", "cannot read '%.200s'", tree->source);
+    return 0;
+}
+
+static bool is_within(const char *path, const char *top)
+{
+    size_t len = strlen(top);
+
+    while (len > 1 && top[len - 1] == '/')
+        len--;
+    return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/' || len == 1);
+}
+
+/* What lies under a copy-on-write tree may not change through another name. */
+static int check_overlaps(const struct job_trees *trees, sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n; i++) {
+        for (size_t j = 0; j < trees->n; j++) {
+            const struct job_tree *cow = &trees->at[i], *rw = &trees->at[j];
+
+            if (cow->mode == VOLUME_COW && rw->mode == VOLUME_RW &&
+                (is_within(cow->source, rw->source) || is_within(rw->source, cow->source)))
+                return err_set(
+                    err, SBR_E_INVALID, "volumes",
+                    "'%.150s' is copy-on-write and '%.150s' is written through, and one is "
+                    "in the other; make both cow, or bring in directories apart",
+                    cow->source, rw->source);
+        }
+    }
+    return 0;
+}
+
+static struct job_tree *add_tree(struct job_trees *trees, const char *source, const char *target,
+                                 enum volume_mode mode)
+{
+    struct job_tree *tree = &trees->at[trees->n++];
+
+    *tree = (struct job_tree){
+        .source = source, .target = target, .mode = mode, .source_fd = -1, .copy_fd = -1, .part = -1
+    };
+    return tree;
+}
+
+/* What stands at /work comes first; a workspace is put there once it is ours. */
+static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *err)
+{
+    const sbr_request *req = job->req;
+
+    if (req->project &&
+        check_source("--project", add_tree(trees, req->project, INSIDE_WORK, VOLUME_COW), err) < 0)
+        return err->code;
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        const struct request_volume *volume = &req->volumes[i];
+
+        if (check_source("--volume", add_tree(trees, volume->source, volume->target, volume->mode),
+                         err) < 0)
+            return err->code;
+    }
+    return check_overlaps(trees, err);
+}
+
+static bool is_wanted(const sbr_request *req)
+{
+    return req->project || req->workspace || req->n_volumes || req->outputs.n;
+}
+
+static int make_trees(sbr_job *job, sbr_error *err)
+{
+    if (job->trees || !is_wanted(job->req))
+        return 0;
+    job->trees = calloc(1, sizeof(*job->trees));
+    if (!job->trees)
+        return err_set_oom(err, "volumes");
+    job->trees->cow = job->rt->features.cow;
+    job->trees->staging.fd = job->trees->staging.lock_fd = -1;
+    return list_trees(job, job->trees, err);
+}
+
+/* The limits of the run, when given, become the quota. */
+static int take_workspace(sbr_job *job, sbr_error *err)
+{
+    const struct limits *limits = &job->req->limits;
+    struct job_trees *trees = job->trees;
+    struct named_quota quota = {
+        .bytes = limits->given & 1u << SBR_DISK_BYTES ? limits->value[SBR_DISK_BYTES] : 0,
+        .inodes = limits->given & 1u << SBR_INODES ? limits->value[SBR_INODES] : 0,
+    };
+    uint64_t now = clock_now_us();
+    int r = named_open(job->req->workspace, true, quota, &trees->named, err);
+
+    if (r == 0 && !trees->waiting_since)
+        trees->waiting_since = now;
+    if (r <= 0)
+        return r;
+    trees->queue_us = trees->waiting_since ? now - trees->waiting_since : 0;
+    trees->is_named = true;
+    memmove(&trees->at[1], &trees->at[0], trees->n * sizeof(trees->at[0]));
+    trees->n++;
+    trees->at[0] = (struct job_tree){ .source = trees->named.tree,
+                                      .target = INSIDE_WORK,
+                                      .mode = VOLUME_COW,
+                                      .source_fd = -1,
+                                      .copy_fd = -1,
+                                      .part = -1 };
+    return 1;
+}
+
+static int open_sources(struct job_trees *trees, sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n; i++)
+        if (trees->at[i].source_fd < 0 && open_source(&trees->at[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* A workspace is the program's own: what it brings may replace what is there. */
+static int look_at_project(sbr_job *job, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    int fd = trees->n && !strcmp(trees->at[0].target, INSIDE_WORK) ? trees->at[0].source_fd : -1;
+
+    if (!job->language || fd < 0 || trees->manifests)
+        return 0;
+    if (job->req->program && project_program(fd, job->req->program, err) < 0)
+        return err->code;
+    if (project_manifests(fd, job->language, &trees->manifests, &trees->n_manifests, err) < 0)
+        return err->code;
+    if (!job->req->code || job->req->workspace)
+        return 0;
+    return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);
+}
+
+int trees_open(sbr_job *job, sbr_error *err)
+{
+    struct job_trees *trees;
+    int r = make_trees(job, err);
+
+    if (r < 0 || !job->trees)
+        return r < 0 ? r : 1;
+    trees = job->trees;
+    if (job->req->workspace && !trees->is_named) {
+        r = take_workspace(job, err);
+        if (r <= 0)
+            return r;
+    }
+    if (open_sources(trees, err) < 0)
+        return err->code;
+    return look_at_project(job, err) < 0 ? err->code : 1;
+}
+
+int trees_look(sbr_job *job, sbr_error *err)
+{
+    if (make_trees(job, err) < 0)
+        return err->code;
+    if (!job->trees)
+        return 0;
+    if (job->req->workspace)
+        add_tree(job->trees, "/kept-workspace", INSIDE_WORK, VOLUME_COW);
+    else if (open_sources(job->trees, err) < 0)
+        return err->code;
+    return look_at_project(job, err);
+}
+
+int trees_limits(const sbr_job *job, struct limits *limits, sbr_error *err)
+{
+    const struct named_info *info;
+
+    if (!job->trees || !job->trees->is_named)
+        return 0;
+    info = &job->trees->named.info;
+    if (info->used_bytes >= info->quota_bytes || info->used_inodes >= info->quota_inodes)
+        return err_set(err, SBR_E_DENIED, "workspace",
+                       "the workspace '%s' is full; give it more with --disk or --inodes",
+                       info->name);
+    limits->value[SBR_DISK_BYTES] = info->quota_bytes - info->used_bytes;
+    limits->value[SBR_INODES] = info->quota_inodes - info->used_inodes;
+    return 0;
+}

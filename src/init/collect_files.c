@@ -1,0 +1,125 @@
+#include "init/collect_files.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+
+#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+
+/* A directory is read and walked through, a file only read. */
+static mode_t needed(const struct stat *st)
+{
+    return S_ISDIR(st->st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
+}
+
+static bool locks_us_out(const struct stat *st)
+{
+    return st->st_uid == geteuid() && st->st_uid != 0 && (st->st_mode & needed(st)) != needed(st);
+}
+
+/* What cannot be changed cannot be opened either, which shows. */
+void collect_unlock(int at, const char *name, const struct stat *st)
+{
+    if (locks_us_out(st))
+        (void)!fchmodat(at, name, (st->st_mode & 0777) | needed(st), 0);
+}
+
+void collect_lock(int at, const char *name, const struct stat *st)
+{
+    if (locks_us_out(st))
+        (void)!fchmodat(at, name, st->st_mode & 07777, 0);
+}
+
+static int open_locked(int at, const char *name, const struct stat *st, int flags)
+{
+    collect_unlock(at, name, st);
+    return openat(at, name, flags | OPEN_FLAGS);
+}
+
+DIR *dir_of(int fd)
+{
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+DIR *collect_open_dir(int at, const char *name, const struct stat *st)
+{
+    return dir_of(open_locked(at, name, st, O_RDONLY | O_DIRECTORY));
+}
+
+/* It may be in a volume of the caller's. */
+void collect_restore(int fd, const struct stat *st)
+{
+    if (locks_us_out(st))
+        (void)fchmod(fd, st->st_mode & 07777);
+}
+
+/* The next part that is no hole, from `from` on; false: there is none.  A file system that knows no holes has none. */
+static bool next_data(int fd, uint64_t from, uint64_t size, uint64_t *ret_from, uint64_t *ret_end)
+{
+    off_t data = from < size ? lseek(fd, (off_t)from, SEEK_DATA) : -1, hole;
+
+    *ret_from = from;
+    *ret_end = size;
+    if (from >= size || (data < 0 && errno == ENXIO))
+        return false;
+    hole = data >= 0 ? lseek(fd, data, SEEK_HOLE) : -1;
+    if (data >= 0)
+        *ret_from = (uint64_t)data;
+    if (hole > data)
+        *ret_end = (uint64_t)hole < size ? (uint64_t)hole : size;
+    return *ret_from < size;
+}
+
+static uint64_t data_bytes(int fd, uint64_t size)
+{
+    uint64_t from = 0, end, sum = 0;
+
+    for (; next_data(fd, from, size, &from, &end); from = end)
+        sum += end - from;
+    return sum;
+}
+
+static int send_file(struct stream *s, int fd, const char *name, const struct stat *st)
+{
+    static const struct collect_piece last;
+    uint64_t size = (uint64_t)st->st_size, from = 0, end;
+    int r = stream_afford(s, data_bytes(fd, size), size), broken;
+
+    if (r == 0)
+        r = stream_entry(s, (struct collect_entry){ .kind = COLLECT_FILE, .size = size }, name, st);
+    if (r)
+        return r;
+    for (; r == 0 && next_data(fd, from, size, &from, &end); from = end)
+        r = stream_data(s, fd, from, end);
+    broken = stream_bytes(s, &last, sizeof(last));
+    return r ? r : broken;
+}
+
+int collect_file(struct stream *s, int at, const char *name, const struct stat *st)
+{
+    scoped_fd int fd = open_locked(at, name, st, O_RDONLY);
+
+    if (fd < 0)
+        return errno;
+    collect_restore(fd, st);
+    return send_file(s, fd, name, st);
+}
+
+int collect_link(struct stream *s, int at, const char *name, const struct stat *st)
+{
+    char text[COLLECT_MAX_LINK];
+    ssize_t n = readlinkat(at, name, text, sizeof(text));
+    int r;
+
+    if (n < 0)
+        return errno;
+    r = stream_entry(s, (struct collect_entry){ .kind = COLLECT_LINK, .size = (uint64_t)n }, name,
+                     st);
+    return r ? r : stream_bytes(s, text, (size_t)n);
+}

@@ -1,0 +1,223 @@
+#include "init/collect_outputs.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "init/collect_files.h"
+#include "job/outputs.h"
+
+/* Directories on the way are told only once there is something in them to tell: levels[0] is the root. */
+struct level {
+    struct stat st;
+    size_t name; /* where its name starts in the path */
+};
+
+struct search {
+    struct stream *stream;
+    const char *pattern;
+    struct level levels[COLLECT_MAX_DEPTH + 1];
+    int depth, told;
+    char path[COLLECT_MAX_PATH + COLLECT_MAX_NAME + 2]; /* to where we are, absolute */
+    size_t len;
+};
+
+/* The directories that lead here, as far as they have not been told yet. */
+static int tell_way(struct search *s)
+{
+    int r = 0;
+
+    while (r == 0 && s->told < s->depth) {
+        const struct level *level = &s->levels[++s->told];
+        size_t end = s->told < s->depth ? s->levels[s->told + 1].name - 1 : s->len;
+        char name[COLLECT_MAX_NAME + 1];
+
+        snprintf(name, sizeof(name), "%.*s", (int)(end - level->name), s->path + level->name);
+        r = stream_entry(s->stream, (struct collect_entry){ .kind = COLLECT_ENTER }, name,
+                         &level->st);
+    }
+    return r;
+}
+
+static int skip(struct search *s, const char *name, const struct stat *st, enum collect_skip why)
+{
+    int r = tell_way(s);
+
+    return r ? r
+             : stream_entry(s->stream,
+                            (struct collect_entry){ .kind = COLLECT_SKIPPED, .size = why }, name,
+                            st);
+}
+
+/* What a terminal would obey; C1 controls are two bytes in UTF-8. */
+static bool has_controls(const char *name)
+{
+    for (const unsigned char *p = (const unsigned char *)name; *p; p++)
+        if (*p < 0x20 || *p == 0x7f || (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0))
+            return true;
+    return false;
+}
+
+static int take_file(struct search *s, int at, const char *name, const struct stat *st)
+{
+    int r = tell_way(s);
+
+    if (r == 0)
+        r = collect_file(s->stream, at, name, st);
+    if (r == EFBIG)
+        return skip(s, name, st, SKIP_TOO_MUCH);
+    return r == EACCES || r == EPERM ? skip(s, name, st, SKIP_UNREADABLE) : r;
+}
+
+/* False: it would be too deep. */
+static bool push(struct search *s, const char *name, const struct stat *st)
+{
+    size_t len = strlen(name);
+
+    if (s->depth == COLLECT_MAX_DEPTH || s->len + len + 1 > COLLECT_MAX_PATH)
+        return false;
+    s->path[s->len++] = '/';
+    s->levels[++s->depth] = (struct level){ *st, s->len };
+    memcpy(s->path + s->len, name, len + 1);
+    s->len += len;
+    return true;
+}
+
+static int pop(struct search *s)
+{
+    const struct level *level = &s->levels[s->depth];
+    int r = 0;
+
+    s->len = level->name - 1;
+    s->path[s->len] = '\0';
+    if (s->told == s->depth) {
+        r = stream_entry(s->stream, (struct collect_entry){ .kind = COLLECT_LEAVE }, NULL,
+                         &level->st);
+        s->told--;
+    }
+    s->depth--;
+    return r;
+}
+
+static int search_entries(struct search *s, DIR *dir);
+
+static int search_directory(struct search *s, int at, const char *name, const struct stat *st)
+{
+    scoped_dir DIR *dir = NULL;
+    int r, left;
+
+    if (has_controls(name))
+        return skip(s, name, st, SKIP_NAME);
+    if (s->depth == COLLECT_MAX_DEPTH || s->len + strlen(name) + 1 > COLLECT_MAX_PATH)
+        return skip(s, name, st, SKIP_DEPTH);
+    dir = collect_open_dir(at, name, st);
+    if (!dir)
+        return skip(s, name, st, errno == EMFILE ? SKIP_DEPTH : SKIP_UNREADABLE);
+    push(s, name, st);
+    r = search_entries(s, dir);
+    collect_restore(dirfd(dir), st);
+    left = pop(s);
+    return r ? r : left;
+}
+
+/* Files alone are taken: a link leads who knows where once it is outside. */
+static int take(struct search *s, int at, const char *name, const struct stat *st)
+{
+    if (S_ISLNK(st->st_mode))
+        return skip(s, name, st, SKIP_LINK);
+    if (!S_ISREG(st->st_mode))
+        return skip(s, name, st, SKIP_OTHER);
+    return has_controls(name) ? skip(s, name, st, SKIP_NAME) : take_file(s, at, name, st);
+}
+
+static int look_at(struct search *s, int at, const char *name)
+{
+    bool below = false, matches;
+    struct stat st;
+
+    snprintf(s->path + s->len, sizeof(s->path) - s->len, "/%s", name);
+    matches = output_matches(s->pattern, s->path, &below);
+    s->path[s->len] = '\0';
+    if (!matches && !below)
+        return 0;
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : skip(s, name, NULL, SKIP_UNREADABLE);
+    if (S_ISDIR(st.st_mode))
+        return search_directory(s, at, name, &st);
+    return matches ? take(s, at, name, &st) : 0;
+}
+
+static int search_entries(struct search *s, DIR *dir)
+{
+    const struct dirent *entry;
+    int r = 0;
+
+    while (r == 0 && (entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        r = stream_tick(s->stream);
+        if (r == 0)
+            r = look_at(s, dirfd(dir), entry->d_name);
+    }
+    return r;
+}
+
+/* The directory that the fixed part leads to: one name in it, or all. */
+static int search_here(struct search *s, int at, const char *last)
+{
+    scoped_dir DIR *dir = NULL;
+
+    if (!last[strcspn(last, "*?[\\/")])
+        return look_at(s, at, last);
+    dir = dir_of(openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    return dir ? search_entries(s, dir) : errno;
+}
+
+static int search_fixed(struct search *s, int at, const char *rest, const char *end);
+
+/* Not read, only walked through: of the directories on the way the program may have no right to see more. */
+static int pass(struct search *s, int at, const char *name, const char *rest, const char *end)
+{
+    scoped_fd int fd = -1;
+    struct stat st;
+    int r, left;
+
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
+    if (!S_ISDIR(st.st_mode))
+        return S_ISLNK(st.st_mode) ? skip(s, name, &st, SKIP_LINK) : 0;
+    collect_unlock(at, name, &st);
+    fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return errno;
+    if (!push(s, name, &st))
+        return skip(s, name, &st, SKIP_DEPTH);
+    r = search_fixed(s, fd, rest, end);
+    left = pop(s);
+    collect_lock(at, name, &st);
+    return r ? r : left;
+}
+
+static int search_fixed(struct search *s, int at, const char *rest, const char *end)
+{
+    const char *start = rest + strspn(rest, "/");
+    size_t len = strcspn(start, "/");
+    char name[COLLECT_MAX_NAME + 1];
+
+    if (start >= end)
+        return search_here(s, at, start);
+    if (len > COLLECT_MAX_NAME)
+        return 0; /* nothing has such a name */
+    snprintf(name, sizeof(name), "%.*s", (int)len, start);
+    return pass(s, at, name, start + len, end);
+}
+
+int collect_outputs(struct stream *stream, int root_fd, const char *pattern)
+{
+    struct search search = { .stream = stream, .pattern = pattern };
+
+    return search_fixed(&search, root_fd, pattern, pattern + output_fixed_len(pattern));
+}

@@ -1,0 +1,82 @@
+/* Kept changes, from outside: check arguments, translate, no logic. */
+#include "base/jsonw.h"
+#include "workspace/apply.h"
+
+typedef int work(struct kept *kept, const struct apply_options *options,
+                 struct apply_report *report, sbr_error *err);
+
+static size_t count(const char *const *list)
+{
+    size_t n = 0;
+
+    while (list && list[n])
+        n++;
+    return n;
+}
+
+static char *report_to_json(const struct apply_report *report)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_number(&j, "applied", report->applied);
+    jsonw_number(&j, "already", report->already);
+    jsonw_open(&j, "conflicts", '[');
+    for (size_t i = 0; i < report->conflicts.n; i++) {
+        jsonw_open(&j, NULL, '{');
+        jsonw_path(&j, "path", report->conflicts.items[i].path);
+        jsonw_text(&j, "why", report->conflicts.items[i].why);
+        jsonw_close(&j, '}');
+    }
+    jsonw_close(&j, ']');
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
+}
+
+/* The report tells of conflicts too, so it is handed out whatever happened. */
+static int with_kept(const char *id, const struct apply_options *options, work *do_it,
+                     char **ret_report, sbr_error *err)
+{
+    struct apply_report report = { 0 };
+    struct kept kept;
+    int r = kept_open(id, &kept, err);
+
+    if (ret_report)
+        *ret_report = NULL;
+    if (r < 0)
+        return r;
+    r = do_it(&kept, options, &report, err);
+    if (ret_report)
+        *ret_report = report_to_json(&report);
+    apply_report_done(&report);
+    kept_close(&kept);
+    return r;
+}
+
+int sbr_changes_apply(const char *id, const char *const *paths, const char *const *force,
+                      char **ret_report, sbr_error *err)
+{
+    struct apply_options options = {
+        .paths = paths, .n_paths = count(paths), .force = force, .n_force = count(force)
+    };
+    sbr_error unused;
+
+    return id ? with_kept(id, &options, apply, ret_report, err ? err : &unused) : SBR_E_INVALID;
+}
+
+int sbr_changes_undo(const char *id, const char *const *force, char **ret_report, sbr_error *err)
+{
+    struct apply_options options = { .force = force, .n_force = count(force) };
+    sbr_error unused;
+
+    return id ? with_kept(id, &options, apply_undo, ret_report, err ? err : &unused)
+              : SBR_E_INVALID;
+}
+
+int sbr_changes_drop(const char *id, sbr_error *err)
+{
+    sbr_error unused;
+
+    return id ? kept_drop(id, err ? err : &unused) : SBR_E_INVALID;
+}

@@ -1,0 +1,388 @@
+/* Work directories with a name: made, locked, saved, counted, listed, removed. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/tree.h"
+#include "job/limits.h"
+#include "tree_fixture.h"
+#include "unit.h"
+#include "workspace/named.h"
+
+static struct tree_place place;
+static const struct named_quota no_quota;
+
+static int set_up(void **state)
+{
+    (void)state;
+    umask(022);
+    tree_place_make(&place);
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    tree_place_remove(&place);
+    return 0;
+}
+
+static void open_it(const char *name, struct named_quota quota, struct named *ret)
+{
+    sbr_error err = { 0 };
+    int r = named_open(name, true, quota, ret, &err);
+
+    if (r != 1)
+        fail_msg("%d: %s", r, err.message);
+}
+
+/* The changes that make the tree into `wanted` (a directory of the place), and their contents. */
+static void gather(const struct named *named, const char *wanted, struct staging *staging,
+                   struct changes *changes)
+{
+    char contents[1300];
+    sbr_error err = { 0 };
+
+    *changes = (struct changes){ 0 };
+    assert_int_equal(tree_remove(place.top_fd, "scratch"), 0);
+    assert_int_equal(mkdirat(place.top_fd, "scratch", 0700), 0);
+    tree_copy(tree_at(&place, wanted), tree_at(&place, "scratch"));
+    assert_int_equal(staging_open(staging, &err), 0);
+    assert_int_equal(mkdirat(staging->fd, "tree", 0700), 0);
+    assert_int_equal(mkdirat(staging->fd, "tree/0", 0700), 0);
+    snprintf(contents, sizeof(contents), "%s/tree/0", staging->path);
+    tree_changes(named->tree, tree_at(&place, "scratch"), changes);
+    tree_contents(tree_at(&place, "scratch"), changes, contents); /* which uses it up */
+}
+
+static int save(struct named *named, const char *wanted, sbr_error *err)
+{
+    struct changes changes;
+    struct staging staging;
+    int r;
+
+    gather(named, wanted, &staging, &changes);
+    r = named_save(named, &staging, &changes, err);
+    assert_int_equal(staging.fd, -1);
+    changes_done(&changes);
+    return r;
+}
+
+static void assert_save(struct named *named, const char *wanted)
+{
+    char *told, *expected = tree_tell(tree_at(&place, wanted), true);
+    sbr_error err = { 0 };
+
+    if (save(named, wanted, &err) < 0)
+        fail_msg("%s", err.message);
+    told = tree_tell(named->tree, true);
+    assert_string_equal(told, expected);
+    free(told);
+    free(expected);
+}
+
+static void what_is_saved_is_there_again(void **state)
+{
+    struct named named;
+
+    (void)state;
+    open_it("demo", no_quota, &named);
+    assert_int_equal(named.info.quota_bytes, limit_defs[SBR_DISK_BYTES].preset);
+    assert_int_equal(named.info.quota_inodes, limit_defs[SBR_INODES].preset);
+    assert_int_equal(named.info.owner, geteuid());
+    tree_make(tree_at(&place, "a"), "d d 755\nf d/x 640 one\nl l /etc\nf run 755 x\n");
+    assert_save(&named, "a");
+    assert_int_equal(named.info.used_inodes, 4);
+    assert_int_equal(named.info.used_bytes, 2 * 4096);
+    named_close(&named);
+
+    open_it("demo", no_quota, &named);
+    assert_int_equal(named.info.used_inodes, 4);
+    tree_make(tree_at(&place, "b"), "d d 700\nf d/y 640 two\nf run 4755 longer\n");
+    assert_int_equal(fchmodat(place.top_fd, "b/run", 0755, 0), 0);
+    assert_save(&named, "b");
+    assert_int_equal(named.info.used_inodes, 3);
+    named_close(&named);
+}
+
+static void one_at_a_time(void **state)
+{
+    struct named named, other;
+    sbr_error err = { 0 };
+
+    (void)state;
+    open_it("demo", no_quota, &named);
+    assert_int_equal(named_open("demo", true, no_quota, &other, &err), 0);
+    assert_refused(named_remove("demo", &err), &err, SBR_E_BUSY, "in use");
+    assert_refused(named_export("demo", -1, &err), &err, SBR_E_BUSY, "in use");
+    open_it("demo2", no_quota, &other);
+    named_close(&other);
+    named_close(&named);
+    assert_int_equal(named_remove("demo", &err), 0);
+    assert_refused(named_open("demo", false, no_quota, &named, &err), &err, SBR_E_NOT_FOUND,
+                   "there is no workspace 'demo'");
+    assert_refused(named_remove("demo", &err), &err, SBR_E_NOT_FOUND, "there is no workspace");
+}
+
+static void names_are_checked(void **state)
+{
+    static const char *const bad[] = { "",
+                                       ".",
+                                       "..",
+                                       ".x",
+                                       "-x",
+                                       "a/b",
+                                       "a b",
+                                       "\xc3\xb6",
+                                       "a\n",
+                                       "0123456789012345678901234567890123456789012345678901234567"
+                                       "8901234" };
+    struct named named;
+    sbr_error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_refused(named_open(bad[i], true, no_quota, &named, &err), &err, SBR_E_INVALID,
+                       "cannot be the name");
+        assert_refused(named_remove(bad[i], &err), &err, SBR_E_INVALID, "cannot be the name");
+    }
+    open_it("A.b_c-9", no_quota, &named);
+    named_close(&named);
+}
+
+static void quotas_are_set_and_hold(void **state)
+{
+    struct named named;
+    sbr_error err = { 0 };
+
+    (void)state;
+    open_it("demo", (struct named_quota){ .bytes = 2 * 4096, .inodes = 3 }, &named);
+    tree_make(tree_at(&place, "a"), "f one 644 x\nf two 644 x\n");
+    assert_save(&named, "a");
+    tree_make(tree_at(&place, "a"), "f three 644 x\nf four 644 x\n");
+    assert_refused(save(&named, "a", &err), &err, SBR_E_INVALID, "--inodes");
+    assert_int_equal(unlinkat(place.top_fd, "a/four", 0), 0);
+    assert_refused(save(&named, "a", &err), &err, SBR_E_INVALID, "--disk");
+    named_close(&named);
+    assert_refused(named_open("demo", true, (struct named_quota){ .bytes = 4096 }, &named, &err),
+                   &err, SBR_E_INVALID, "--disk");
+    open_it("demo", (struct named_quota){ .bytes = 3 * 4096 }, &named);
+    assert_int_equal(named.info.quota_inodes, 3);
+    assert_int_equal(named.info.used_inodes, 2);
+    assert_save(&named, "a");
+    assert_int_equal(named.info.used_bytes, 3 * 4096);
+    named_close(&named);
+}
+
+/* The status of a process that does it.  What counts the steps looks at the environment once in its life. */
+static int in_a_process(int (*act)(const void *context), const void *context)
+{
+    pid_t pid = fork();
+    int status;
+
+    assert_true(pid >= 0);
+    if (pid == 0)
+        _exit(act(context));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    return status;
+}
+
+struct killing {
+    const char *wanted;
+    int step;
+};
+
+static int save_and_die(const void *context)
+{
+    const struct killing *killing = context;
+    struct changes changes;
+    struct staging staging;
+    struct named named;
+    char number[12];
+    sbr_error err = { 0 };
+
+    snprintf(number, sizeof(number), "%d", killing->step);
+    setenv("SANDBOX_RUN_TEST_APPLY", number, 1);
+    open_it("demo", no_quota, &named);
+    gather(&named, killing->wanted, &staging, &changes);
+    return named_save(&named, &staging, &changes, &err) == 0 ? 0 : 1;
+}
+
+enum { OLD = 3, NEW, NEITHER };
+
+static int look(const void *context)
+{
+    const char *const *texts = context;
+    struct named named;
+    char *told;
+
+    open_it("demo", no_quota, &named);
+    told = tree_tell(named.tree, false);
+    if (faccessat(named.dir_fd, "pending", F_OK, 0) == 0)
+        return NEITHER;
+    if (strcmp(told, texts[0]) == 0 && named.info.used_inodes == 5)
+        return OLD;
+    return strcmp(told, texts[1]) == 0 && named.info.used_inodes == 6 ? NEW : NEITHER;
+}
+
+static void whoever_is_killed_leaves_the_old_or_the_new(void **state)
+{
+    struct killing killing = { "b", 0 }, none = { "a", 0 };
+    char *texts[2];
+    int status, found = 0, last = OLD;
+
+    (void)state;
+#ifndef SBR_TEST_HOOKS
+    skip();
+#endif
+    tree_make(tree_at(&place, "a"), "d d 755\nf d/x 644 old\nf gone 644 x\nf f 644 old\nl l old\n");
+    tree_make(tree_at(&place, "b"), "d d 700\nf d/x 755 newer\nf f 644 new\nl l new\nd e 755\n"
+                                    "f e/n 644 n\n");
+    texts[0] = tree_tell(tree_at(&place, "a"), false);
+    texts[1] = tree_tell(tree_at(&place, "b"), false);
+    for (;; last = found) {
+        assert_int_equal(in_a_process(save_and_die, &none), 0);
+        killing.step++;
+        status = in_a_process(save_and_die, &killing);
+        if (!WIFSIGNALED(status))
+            break;
+        status = in_a_process(look, texts);
+        assert_true(WIFEXITED(status));
+        found = WEXITSTATUS(status);
+        assert_true(found == NEW || (found == OLD && last == OLD));
+    }
+    assert_int_equal(status, 0);
+    assert_int_equal(last, NEW);
+    assert_true(killing.step > 8);
+    free(texts[0]);
+    free(texts[1]);
+}
+
+struct seen_infos {
+    struct named_info v[4];
+    size_t n;
+};
+
+static int see(void *context, const struct named_info *info)
+{
+    struct seen_infos *seen = context;
+
+    assert_true(seen->n < 4);
+    seen->v[seen->n++] = *info;
+    return 0;
+}
+
+static void damaged_ones_are_listed_and_can_go(void **state)
+{
+    struct seen_infos seen = { .n = 0 };
+    struct named named;
+    sbr_error err = { 0 };
+
+    (void)state;
+    assert_int_equal(named_list(see, &seen, &err), 0);
+    assert_int_equal(seen.n, 0);
+    open_it("sound", no_quota, &named);
+    named_close(&named);
+    open_it("broken", no_quota, &named);
+    named_close(&named);
+    tree_write(tree_at(&place, "state/workspaces/broken"), "meta", "half of");
+    tree_write(tree_at(&place, "state/workspaces"), "afile", "what");
+    open_it("used", no_quota, &named);
+    assert_int_equal(named_list(see, &seen, &err), 0);
+    assert_int_equal(seen.n, 4);
+    assert_string_equal(seen.v[0].name, "afile");
+    assert_true(seen.v[0].damaged);
+    assert_true(seen.v[1].damaged);
+    assert_false(seen.v[2].damaged || seen.v[2].busy);
+    assert_true(seen.v[3].busy && !seen.v[3].damaged);
+    named_close(&named);
+    assert_refused(named_open("broken", true, no_quota, &named, &err), &err, SBR_E_INVALID,
+                   "workspace rm broken");
+    assert_refused(named_open("afile", true, no_quota, &named, &err), &err, SBR_E_INVALID,
+                   "workspace rm afile");
+    assert_int_equal(named_remove("broken", &err), 0);
+    assert_int_equal(named_remove("afile", &err), 0);
+    open_it("broken", no_quota, &named);
+    named_close(&named);
+}
+
+static void an_archive_makes_the_same_again(void **state)
+{
+    int fd = memfd_create("x", MFD_CLOEXEC);
+    struct tar_left_out left;
+    struct named named;
+    char *before, *after;
+    sbr_error err = { 0 };
+
+    (void)state;
+    open_it("one", no_quota, &named);
+    tree_make(tree_at(&place, "a"), "d d 755\nf d/x 640 one\nl l /etc\nf run 755 x\n");
+    assert_save(&named, "a");
+    before = tree_tell(named.tree, true);
+    named_close(&named);
+    assert_int_equal(named_export("one", fd, &err), 0);
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    assert_refused(named_import("one", no_quota, fd, &left, &err), &err, SBR_E_INVALID, "already");
+    assert_refused(named_import("two", (struct named_quota){ .inodes = 3 }, fd, &left, &err), &err,
+                   SBR_E_INVALID, "--inodes");
+    assert_refused(named_open("two", false, no_quota, &named, &err), &err, SBR_E_NOT_FOUND, "two");
+    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
+    if (named_import("two", (struct named_quota){ .inodes = 4 }, fd, &left, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(left.n, 0);
+    open_it("two", no_quota, &named);
+    after = tree_tell(named.tree, true);
+    assert_string_equal(after, before);
+    assert_int_equal(named.info.used_inodes, 4);
+    assert_int_equal(named.info.quota_inodes, 4);
+    named_close(&named);
+    free(before);
+    free(after);
+    close(fd);
+}
+
+/* Many at once make it: each gets it, one after the other. */
+static void many_can_make_one(void **state)
+{
+    int status;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        if (fork() == 0) {
+            struct named named;
+            sbr_error err;
+            int r;
+
+            do
+                r = named_open("demo", true, no_quota, &named, &err);
+            while (r == 0);
+            _exit(r == 1 ? 0 : 1);
+        }
+    }
+    for (int i = 0; i < 8; i++) {
+        assert_true(wait(&status) > 0);
+        assert_int_equal(status, 0);
+    }
+}
+
+#define NAMED_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        NAMED_TEST(whoever_is_killed_leaves_the_old_or_the_new), /* first: see in_a_process */
+        NAMED_TEST(what_is_saved_is_there_again),
+        NAMED_TEST(one_at_a_time),
+        NAMED_TEST(names_are_checked),
+        NAMED_TEST(quotas_are_set_and_hold),
+        NAMED_TEST(damaged_ones_are_listed_and_can_go),
+        NAMED_TEST(an_archive_makes_the_same_again),
+        NAMED_TEST(many_can_make_one),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
