@@ -128,7 +128,9 @@ static int stage_limits(const sbr_job *job, enum stage stage, struct limits *ret
 
     *ret = job->req->limits;
     if (!def)
-        return trees_limits(job, ret, err);
+        trees_limits(job, ret);
+    if (!def)
+        return 0;
     limits_init(ret);
     for (unsigned int i = 0; i < def->limits.n; i++)
         if (limits_set_pair(ret, def->limits.at[i], err) < 0)

@@ -95,17 +95,37 @@ bool trees_want_changes(const sbr_job *job)
 static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
     return stage == STAGE_RUN && tree->mode == VOLUME_COW &&
-           (trees_want_changes(job) || tree->source == job->trees->named.tree);
+           (trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
+}
+
+static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree, enum stage stage)
+{
+    return (struct plan_tree){ .source = tree->source,
+                               .target = tree->target,
+                               .mode = tree->mode,
+                               .cow = job->trees->cow,
+                               .collect = is_collected(job, tree, stage) };
+}
+
+void trees_plan(sbr_job *job)
+{
+    struct job_trees *trees = job->trees;
+
+    for (size_t i = 0; i < trees->n; i++) {
+        struct plan_tree planned = plan_of(job, &trees->at[i], STAGE_RUN);
+
+        if (planned.mode == VOLUME_COW && planned.cow == COW_DISK)
+            planned.upper = "/made-for-the-run";
+        if (planned.mode == VOLUME_COW && planned.cow == COW_COPY)
+            planned.source = "/copied-for-the-run";
+        trees->planned[trees->n_planned++] = planned;
+    }
 }
 
 static int prepare_tree(sbr_job *job, struct job_tree *tree, enum stage stage, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
-    struct plan_tree planned = { .source = tree->source,
-                                 .target = tree->target,
-                                 .mode = tree->mode,
-                                 .cow = trees->cow,
-                                 .collect = is_collected(job, tree, stage) };
+    struct plan_tree planned = plan_of(job, tree, stage);
 
     if (tree->mode == VOLUME_COW && trees->cow == COW_DISK) {
         if (make_upper(trees, tree, err) < 0)

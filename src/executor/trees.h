@@ -53,7 +53,9 @@ int trees_open(sbr_job *job, sbr_error *err) must_check;
 /* The same for a plan alone: nothing is taken or made. */
 int trees_look(sbr_job *job, sbr_error *err) must_check;
 /* What the limits of the run are in a workspace that is partly full. */
-int trees_limits(const sbr_job *job, struct limits *limits, sbr_error *err) must_check;
+void trees_limits(const sbr_job *job, struct limits *limits);
+/* The run's view of them with nothing made for it; for plans. */
+void trees_plan(sbr_job *job);
 int trees_prepare(sbr_job *job, enum stage stage, sbr_error *err) must_check;
 /* One part for each of the plan's collects; NULL and 0 without trees. */
 int trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_check;

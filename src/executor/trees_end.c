@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/scope.h"
 #include "executor/trees.h"
 #include "workspace/compare.h"
@@ -106,6 +107,44 @@ static bool gather_changes(sbr_job *job, struct changes *changes, sbr_result *re
     return err.code == 0;
 }
 
+/* What the request put there and nobody changed is no output. */
+static bool is_own(const struct own_files *own, const struct taken *taken, size_t index)
+{
+    const struct intake_entry *entry = &taken->list.items[index];
+    const char *path = intake_path(&taken->list, index);
+
+    if (entry->kind != COLLECT_FILE || strncmp(path, "work/", 5) != 0)
+        return false;
+    for (size_t i = 0; i < own->n; i++) {
+        scoped_free char *text = NULL;
+        scoped_fd int fd = -1;
+        sbr_error ignored;
+        size_t len;
+
+        if (entry->size != own->items[i].len || strcmp(path + 5, own->items[i].path) != 0)
+            continue;
+        fd = openat(taken->content_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        return fd >= 0 && fd_read_text(fd, entry->size + 1, &text, &len, &ignored) == 0 &&
+               len == own->items[i].len && !memcmp(text, own->items[i].data, len);
+    }
+    return false;
+}
+
+static void drop_own(const sbr_job *job, struct taken *taken)
+{
+    struct own_files own = { 0 };
+    sbr_error ignored; /* then they are listed */
+    size_t n = 0;
+
+    if (list_own(job, &own, &ignored) < 0)
+        return;
+    for (size_t i = 0; i < taken->list.n; i++)
+        if (!is_own(&own, taken, i))
+            taken->list.items[n++] = taken->list.items[i];
+    taken->list.n = n;
+    free(own.items);
+}
+
 static void gather_files(sbr_job *job, sbr_result *result)
 {
     const struct output_rules *rules = &job->req->outputs;
@@ -121,6 +160,7 @@ static void gather_files(sbr_job *job, sbr_result *result)
 
         if (!part->complete && part->failure.code)
             tell_loss(result, "not all outputs were taken", &part->failure);
+        drop_own(job, &trees->taken[first + i]);
         if (deliver(&rules->items[i], &trees->taken[first + i], &result->files, &err) < 0)
             tell_loss(result, "not all outputs were saved", &err);
     }
@@ -182,7 +222,7 @@ static int use_changes(sbr_job *job, struct changes *changes, sbr_result *result
         return err->code;
     if (job->trees->is_named &&
         named_save(&job->trees->named, &job->trees->staging, changes, err) < 0)
-        return err->code;
+        tell_loss(result, "the workspace was not saved", err);
     return 0;
 }
 

@@ -149,6 +149,14 @@ static int make_trees(sbr_job *job, sbr_error *err)
     return list_trees(job, job->trees, err);
 }
 
+static void put_first(struct job_trees *trees, const char *source)
+{
+    struct job_tree tree = *add_tree(trees, source, INSIDE_WORK, VOLUME_COW);
+
+    memmove(&trees->at[1], &trees->at[0], (trees->n - 1) * sizeof(trees->at[0]));
+    trees->at[0] = tree;
+}
+
 /* The limits of the run, when given, become the quota. */
 static int take_workspace(sbr_job *job, sbr_error *err)
 {
@@ -167,14 +175,7 @@ static int take_workspace(sbr_job *job, sbr_error *err)
         return r;
     trees->queue_us = trees->waiting_since ? now - trees->waiting_since : 0;
     trees->is_named = true;
-    memmove(&trees->at[1], &trees->at[0], trees->n * sizeof(trees->at[0]));
-    trees->n++;
-    trees->at[0] = (struct job_tree){ .source = trees->named.tree,
-                                      .target = INSIDE_WORK,
-                                      .mode = VOLUME_COW,
-                                      .source_fd = -1,
-                                      .copy_fd = -1,
-                                      .part = -1 };
+    put_first(trees, trees->named.tree);
     return 1;
 }
 
@@ -228,24 +229,29 @@ int trees_look(sbr_job *job, sbr_error *err)
     if (!job->trees)
         return 0;
     if (job->req->workspace)
-        add_tree(job->trees, "/kept-workspace", INSIDE_WORK, VOLUME_COW);
+        put_first(job->trees, "/kept-workspace");
     else if (open_sources(job->trees, err) < 0)
         return err->code;
+    trees_plan(job);
     return look_at_project(job, err);
 }
 
-int trees_limits(const sbr_job *job, struct limits *limits, sbr_error *err)
+/* Somebody has to be able to tidy a full one up: what is saved has to fit all the same. */
+static uint64_t what_is_left(uint64_t quota, uint64_t used, enum sbr_limit which)
+{
+    uint64_t least = limit_defs[which].min;
+
+    return used < quota && quota - used > least ? quota - used : least;
+}
+
+void trees_limits(const sbr_job *job, struct limits *limits)
 {
     const struct named_info *info;
 
     if (!job->trees || !job->trees->is_named)
-        return 0;
+        return;
     info = &job->trees->named.info;
-    if (info->used_bytes >= info->quota_bytes || info->used_inodes >= info->quota_inodes)
-        return err_set(err, SBR_E_DENIED, "workspace",
-                       "the workspace '%s' is full; give it more with --disk or --inodes",
-                       info->name);
-    limits->value[SBR_DISK_BYTES] = info->quota_bytes - info->used_bytes;
-    limits->value[SBR_INODES] = info->quota_inodes - info->used_inodes;
-    return 0;
+    limits->value[SBR_DISK_BYTES] =
+        what_is_left(info->quota_bytes, info->used_bytes, SBR_DISK_BYTES);
+    limits->value[SBR_INODES] = what_is_left(info->quota_inodes, info->used_inodes, SBR_INODES);
 }

@@ -8,15 +8,19 @@
 #define LINES_SHOWN 40
 #define STATUS_NO 1 /* to the question */
 
+#define SUMMARY_SIZE 240
+
+/* What would be done, to the terminal; what was, into `done`. */
 static int show(const struct options *o, const struct kept *kept,
-                const struct apply_options *options, sbr_error *err)
+                const struct apply_options *options, char done[SUMMARY_SIZE], sbr_error *err)
 {
     struct changes selected;
-    char summary[240];
+    char summary[SUMMARY_SIZE];
 
     if (apply_select(kept, options, &selected, err) < 0)
         return err->code;
-    if (!o->json && !o->quiet) {
+    changes_summary(&selected, true, done, SUMMARY_SIZE);
+    if (!o->json) {
         kept_print_changes(stderr, &selected, LINES_SHOWN);
         changes_summary(&selected, false, summary, sizeof(summary));
         fprintf(stderr, "sandbox-run: %s\n", summary);
@@ -45,12 +49,13 @@ static int apply_kept(const struct options *o, struct kept *kept,
                       const struct apply_options *options, sbr_error *err)
 {
     struct apply_report report = { 0 };
+    char done[SUMMARY_SIZE];
     int r;
 
-    if (show(o, kept, options, err) < 0 || apply_check(kept, options, &report, err) < 0)
+    if (show(o, kept, options, done, err) < 0 || apply_check(kept, options, &report, err) < 0)
         return err->code;
     if (report.conflicts.n) {
-        r = kept_report(o, kept, &report, "applied");
+        r = kept_report(o, kept, &report, "applied", done);
         apply_report_done(&report);
         return r;
     }
@@ -60,7 +65,7 @@ static int apply_kept(const struct options *o, struct kept *kept,
         return r < 0 ? r : STATUS_NO;
     r = apply(kept, options, &report, err);
     if (r == 0 || report.conflicts.n)
-        r = kept_report(o, kept, &report, "applied");
+        r = kept_report(o, kept, &report, "applied", done);
     apply_report_done(&report);
     return r;
 }

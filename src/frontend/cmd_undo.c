@@ -20,7 +20,8 @@ static int undo_kept(const struct options *o, struct kept *kept,
         return r < 0 ? r : STATUS_NO;
     r = apply_undo(kept, options, &report, err);
     if (r == 0 || report.conflicts.n)
-        r = kept_report(o, kept, &report, "undone");
+        r = kept_report(o, kept, &report, "undone",
+                        options->n_paths ? NULL : "everything is what it was");
     apply_report_done(&report);
     return r;
 }

@@ -186,7 +186,7 @@ static void report_conflicts(const struct apply_report *report, const char *done
 }
 
 int kept_report(const struct options *o, const struct kept *kept, const struct apply_report *report,
-                const char *done)
+                const char *done, const char *summary)
 {
     bool undo = strcmp(done, "undone") == 0;
 
@@ -196,15 +196,19 @@ int kept_report(const struct options *o, const struct kept *kept, const struct a
         report_conflicts(report, done);
     if (report->conflicts.n)
         return EXIT_DENIED;
-    if (o->json || o->quiet)
+    if (o->json)
         return 0;
-    fprintf(stderr, "sandbox-run: %zu %s", report->applied, done);
-    if (report->already)
-        fprintf(stderr, ", %zu %s before", report->already, undo ? "were as they are" : done);
+    if (!report->applied)
+        fprintf(stderr, "sandbox-run: nothing was left to be %s", done);
+    else if (summary && !report->already)
+        fprintf(stderr, "sandbox-run: %s", summary);
+    else
+        fprintf(stderr, "sandbox-run: %zu %s, %zu %s", report->applied, done, report->already,
+                undo ? "were back" : "were so before");
     if (report->skipped)
         fprintf(stderr, "; %zu left out, as pipes, sockets and devices are not made",
                 report->skipped);
-    if (!undo && report->applied)
+    if (!undo && kept->applied)
         fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", KEPT_ID_SHOWN, kept->id);
     fputc('\n', stderr);
     return 0;

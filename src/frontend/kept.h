@@ -24,8 +24,8 @@ void kept_words_done(struct apply_options *options);
 int kept_ask(const struct options *o, const char *question, const char *command, sbr_error *err)
     must_check;
 
-/* How an apply or undo ended; the exit status.  `done`: "applied" or "undone". */
+/* How an apply or undo ended; the exit status.  `done`: "applied" or "undone"; `summary`: what that is, or NULL. */
 int kept_report(const struct options *o, const struct kept *kept, const struct apply_report *report,
-                const char *done);
+                const char *done, const char *summary);
 
 #endif

@@ -28,10 +28,12 @@ static void print_files(const struct output_files *files, bool all)
             continue;
         fputs("sandbox-run: ", stderr);
         print_name(file->path);
-        if (file->skipped)
-            fprintf(stderr, " was not taken: %s\n", file->skipped);
-        else if (file->saved)
-            fprintf(stderr, " -> %s\n", file->saved);
+        if (file->saved) {
+            fputs(" -> ", stderr);
+            print_name(file->saved);
+            fputc('\n', stderr);
+        } else if (file->skipped)
+            fprintf(stderr, " was not taken: it %s\n", file->skipped);
         else
             fprintf(stderr, " (%llu bytes)\n", (unsigned long long)file->size);
     }

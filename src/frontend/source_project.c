@@ -188,7 +188,7 @@ int source_find_main(struct options *o, const char *dir, sbr_error *err)
         return *dir ? err_set_errno(err, "program", "cannot read the directory '%.200s'", path) : 0;
     if (find_in(fd, wanted, &name, &language, err) < 0)
         return err->code;
-    if (!name)
+    if (!name || !language)
         return err_set(err, SBR_E_INVALID, "program",
                        "'%.150s' has no main file such as %s; name the program: a file, --code "
                        "TEXT, or - for stdin",

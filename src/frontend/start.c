@@ -20,6 +20,7 @@
 
 #define DIFF_MAX_FILE (1u << 20)
 #define DIFF_MAX_BYTES (4u << 20)
+#define DIFF_MAX_LINES 200 /* of a file; `changes diff` shows all */
 
 /* One run as the command line sees it. */
 struct front {
@@ -253,7 +254,8 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
     front->job->on_copy = copy_goes_on;
     front->diff = (struct diff_options){ .color = present_uses_color(STDERR_FILENO, o),
                                          .max_file = DIFF_MAX_FILE,
-                                         .max_bytes = DIFF_MAX_BYTES };
+                                         .max_bytes = DIFF_MAX_BYTES,
+                                         .max_lines = DIFF_MAX_LINES };
     front->job->render = o->json || o->quiet ? NULL : &front->diff;
     return executor_begin(front->job, err);
 }

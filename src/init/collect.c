@@ -138,9 +138,23 @@ static int put_tree(struct stream *s, const struct inside *in, const struct plan
                : r;
 }
 
+/* Without a private root the plan's pattern has the place's path before what would be /work; files are told by the name
+ * that they would have inside.  Anything else there is a volume, at its own path of the host. */
+static int search(struct stream *s, const struct inside *in, const char *pattern)
+{
+    const char *place = in->plan->place;
+    size_t len = place ? strlen(place) : 0;
+    scoped_fd int host = -1;
+
+    if (!place || (!strncmp(pattern, place, len) && pattern[len] == '/'))
+        return collect_outputs(s, in->root_fd, pattern + len);
+    host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return host >= 0 ? collect_outputs(s, host, pattern) : errno;
+}
+
 static int put_outputs(struct stream *s, const struct inside *in, const struct plan_collect *what)
 {
-    int r = collect_outputs(s, in->root_fd, what->path);
+    int r = search(s, in, what->path);
     struct collect_entry failed = { .kind = COLLECT_FAILED, .size = (uint64_t)r };
 
     return r && r != EPIPE ? stream_entry(s, failed, what->path, NULL) : r;

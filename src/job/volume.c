@@ -123,6 +123,7 @@ static int parse_mode(const char *spec, const char *name, enum volume_mode *ret,
 static int split_volume(char *copy, const char *spec, struct request_volume *ret, sbr_error *err)
 {
     char *target = strchr(copy, ':'), *mode = NULL;
+    int r = 0;
 
     if (target) {
         *target++ = '\0';
@@ -137,8 +138,10 @@ static int split_volume(char *copy, const char *spec, struct request_volume *ret
     if (*target != '/')
         return volume_error(spec, "has a target that is not an absolute path without '..' below /",
                             err);
-    if (mode && parse_mode(spec, mode, &ret->mode, err) < 0)
-        return err->code;
+    if (mode)
+        r = parse_mode(spec, mode, &ret->mode, err);
+    if (r < 0)
+        return r;
     tidy_path(copy);
     tidy_path(target);
     ret->source = copy;
@@ -150,11 +153,15 @@ int request_add_volume(sbr_request *req, const char *spec, sbr_error *err)
 {
     struct request_volume *grown, volume = { .mode = VOLUME_RO };
     scoped_free char *copy = strdup(spec);
+    int r;
 
     if (!copy)
         return err_set_oom(err, "request");
-    if (split_volume(copy, spec, &volume, err) < 0 || check_volume(req, spec, &volume, err) < 0)
-        return err->code;
+    r = split_volume(copy, spec, &volume, err);
+    if (r == 0)
+        r = check_volume(req, spec, &volume, err);
+    if (r < 0)
+        return r;
     grown = realloc(req->volumes, (req->n_volumes + 1) * sizeof(*grown));
     if (!grown)
         return err_set_oom(err, "request");

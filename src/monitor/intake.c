@@ -448,8 +448,14 @@ static bool read_turn(struct intake *intake)
 
 static void intake_ready(void *context, uint32_t events)
 {
+    struct intake *intake = context;
+    void (*began)(void *) = intake->began;
+
     (void)events;
-    (void)read_turn(context);
+    intake->began = NULL;
+    (void)read_turn(intake);
+    if (began)
+        began(intake->context);
 }
 
 int intake_start(struct intake *intake, int fd, struct loop *loop, sbr_error *err)

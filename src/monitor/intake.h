@@ -53,6 +53,8 @@ struct intake {
     struct intake_part *part; /* the current one; NULL: none yet */
     int fd;                   /* to read from; -1: closed */
     struct loop *loop;
+    void (*began)(void *context); /* with the first bytes; NULL: nobody wants to know */
+    void *context;
     int dirs[COLLECT_MAX_DEPTH + 1]; /* dirs[0] is borrowed from the part */
     int depth;
     size_t path_len[COLLECT_MAX_DEPTH + 1]; /* of the path to each of them */

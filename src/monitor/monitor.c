@@ -24,7 +24,7 @@
 #include "monitor/way_out.h"
 
 #define KILL_PATIENCE_US 200000
-#define STALL_US 10000000 /* without progress in handing out */
+#define STALL_US 5000000 /* between two looks for progress in handing out */
 
 enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR };
 
@@ -168,6 +168,15 @@ static void handle(struct monitor *m, enum monitor_event event)
             return;
     }
     m->state = transitions[m->state][event](m, event);
+}
+
+/* From now on there has to be progress. */
+static void collection_began(void *context)
+{
+    struct monitor *m = context;
+
+    if (m->state < COLLECTING && hands_out(m))
+        m->state = look_for_progress(m, N_EVENTS);
 }
 
 static void excess(struct monitor *m, enum stop_reason reason)
@@ -380,6 +389,10 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     m->err.keep_tail = options->keep_tail && !options->keep_output;
     m->out.loop = m->err.loop = options->loop;
     m->intake = options->intake;
+    if (m->intake) {
+        m->intake->began = collection_began;
+        m->intake->context = m;
+    }
     m->feed = (struct feed){ .to = take_fd(box->in),
                              .from = options->stdin_fd,
                              .data = options->stdin_data,

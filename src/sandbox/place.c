@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/tree.h"
 #include "sandbox/mounts.h"
 
 #define MAX_DEPTH 64
@@ -35,11 +36,6 @@ int place_enter(struct inside *in, sbr_error *err)
     if (in->root_fd < 0 || in->proc_fd < 0)
         return err_set_errno(err, "place", "cannot watch over the program");
     return 0;
-}
-
-static bool is_dots(const char *name)
-{
-    return !strcmp(name, ".") || !strcmp(name, "..");
 }
 
 /* Takes the descriptor over. */
@@ -71,7 +67,7 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
     while (use->files <= use->most_files && (entry = readdir(dir))) {
         struct stat st;
 
-        if (is_dots(entry->d_name))
+        if (tree_is_dots(entry->d_name))
             continue;
         if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
             use->unseen |= is_hidden(errno);
@@ -100,65 +96,7 @@ void place_measure(int dir_fd, uint64_t most_files, struct place_use *use)
         measure_level(dir, use, MAX_DEPTH);
 }
 
-/* The program may have locked its own directories; root is not held up by that, and must not change
- * modes through names that the program chose. */
-static void unlock(int at, const char *name)
-{
-    scoped_fd int fd =
-        geteuid() != 0 ? openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC) : -1;
-    char path[32];
-
-    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    if (fd >= 0 && chmod(path, 0700) < 0)
-        return; /* then it cannot be removed either, which shows */
-}
-
-/* Removes the files of a directory of the top and moves its directories up to the top: no path gets
- * long, and no recursion deep, whatever the program built. */
-static size_t flatten(int top, const char *name)
-{
-    static unsigned int moved;
-    scoped_dir DIR *dir = NULL;
-    const struct dirent *entry;
-    size_t done = 0;
-
-    unlock(top, name);
-    dir = open_dir(top, name);
-    while (dir && (entry = readdir(dir))) {
-        char up[24];
-
-        if (is_dots(entry->d_name))
-            continue;
-        if (unlinkat(dirfd(dir), entry->d_name, 0) < 0 &&
-            unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR) < 0) {
-            unlock(dirfd(dir), entry->d_name);
-            snprintf(up, sizeof(up), "moved-%u", moved++);
-            if (renameat(dirfd(dir), entry->d_name, top, up) < 0)
-                continue;
-        }
-        done++;
-    }
-    return done + (unlinkat(top, name, AT_REMOVEDIR) == 0);
-}
-
-/* One pass over the top; the number of things that were achieved. */
-static size_t flatten_all(int top)
-{
-    scoped_dir DIR *dir = open_dir(top, ".");
-    const struct dirent *entry;
-    size_t done = 0;
-
-    while (dir && (entry = readdir(dir)))
-        if (!is_dots(entry->d_name))
-            done += unlinkat(top, entry->d_name, 0) == 0 ? 1 : flatten(top, entry->d_name);
-    return done;
-}
-
 void place_remove(const char *path)
 {
-    scoped_fd int top = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-
-    while (top >= 0 && flatten_all(top) > 0)
-        continue;
-    (void)rmdir(path);
+    (void)tree_remove(AT_FDCWD, path); /* what cannot be removed shows */
 }

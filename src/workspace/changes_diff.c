@@ -125,24 +125,41 @@ static void put_file_line(struct show *s, const char *sign, const char *side,
     end_line(s);
 }
 
+static void put_hunk_line(struct show *s, const char *line, size_t len)
+{
+    const char *color = *line == '-' ? RED : *line == '+' ? GREEN : *line == '@' ? CYAN : NULL;
+
+    if (color)
+        start_color(s, color);
+    put_visibly(s->out, line, len);
+    if (color)
+        end_line(s);
+    else
+        buf_add_text(s->out, "\n");
+}
+
+static bool is_too_long(const struct show *s, size_t lines)
+{
+    return s->options->max_lines && lines > s->options->max_lines;
+}
+
 static void put_hunk_lines(struct show *s, const struct buf *hunks)
 {
     const char *at = hunks->data, *end = hunks->data + hunks->len;
+    size_t lines = 0, left = 0;
 
     while (at < end) {
         const char *newline = memchr(at, '\n', (size_t)(end - at));
         size_t len = (size_t)((newline ? newline : end) - at);
-        const char *color = *at == '-' ? RED : *at == '+' ? GREEN : *at == '@' ? CYAN : NULL;
 
-        if (color)
-            start_color(s, color);
-        put_visibly(s->out, at, len);
-        if (color)
-            end_line(s);
+        if (is_too_long(s, ++lines))
+            left++;
         else
-            buf_add_text(s->out, "\n");
+            put_hunk_line(s, at, len);
         at += len + 1;
     }
+    if (left)
+        buf_printf(s->out, "... %zu more lines\n", left);
 }
 
 static size_t room(const struct show *s)
@@ -200,6 +217,7 @@ static void show_file(struct show *s, const struct change *c, const struct node 
 {
     struct content was = { 0 }, is = { 0 };
     enum content_state state;
+    size_t lines;
 
     put_header(s, c);
     put_modes(s, before, after);
@@ -208,7 +226,12 @@ static void show_file(struct show *s, const struct change *c, const struct node 
     if (after)
         content_after(&is, s->content_fd, c, s->options->max_file);
     state = was.state > is.state ? was.state : is.state;
-    if (state == CONTENT_TEXT) {
+    lines = content_lines(before ? &was : &is);
+    if (state == CONTENT_TEXT && (!before || !after) && is_too_long(s, lines)) {
+        buf_printf(s->out, "%zu lines, ", lines);
+        put_sizes(s, before, after);
+        buf_add_text(s->out, "\n");
+    } else if (state == CONTENT_TEXT) {
         put_hunks(s, c, &was, &is);
     } else {
         buf_add_text(s->out, state_texts[state]);

@@ -99,3 +99,16 @@ void content_after(struct content *ret, int content_fd, const struct change *c, 
     }
     load(ret, content_fd, path, &c->now, max);
 }
+
+size_t content_lines(const struct content *content)
+{
+    const char *at = content->data, *end = at ? at + content->len : NULL;
+    size_t n = 0;
+
+    for (; at < end; n++) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+
+        at = newline ? newline + 1 : end;
+    }
+    return n;
+}

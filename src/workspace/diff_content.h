@@ -24,5 +24,7 @@ struct content {
 void content_before(struct content *ret, int root_fd, const struct change *c, uint64_t max);
 /* What was taken from the sandbox: below `content_fd`, in the directory of the change's root. */
 void content_after(struct content *ret, int content_fd, const struct change *c, uint64_t max);
+/* Of what was read. */
+size_t content_lines(const struct content *content);
 
 #endif

@@ -10,127 +10,50 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
 #include "base/scope.h"
-#include "base/sha256.h"
 #include "base/tree.h"
 #include "workspace/apply.h"
+#include "workspace/keep_meta.h"
 #include "workspace/named_parts.h"
 #include "workspace/node.h"
 #include "workspace/walk.h"
 
+#define WORK "/work"
 #define LIST_NAME "list"
-#define LIST_MAGIC 0x31505253 /* "SRP1" */
 #define LIST_MAX (1ULL << 30)
 #define CONTENT_NAME "content" /* next to the list */
+/* What a run's bounds let through: inodes for directories on the way, and what is written between two looks. */
+#define SLACK_INODES 256
+#define SLACK_BYTES (1 << 20)
 #define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
-
-static void put_node(struct buf *out, const struct node *node)
-{
-    buf_put_u32(out, node->kind);
-    buf_put_u32(out, node->mode);
-    buf_put_u64(out, node->size);
-    buf_put_u64(out, (uint64_t)node->mtime_ns);
-}
-
-static struct node get_node(struct reader *r)
-{
-    struct node node = { .kind = (enum node_kind)reader_u32(r) };
-
-    node.mode = reader_u32(r);
-    node.size = reader_u64(r);
-    node.mtime_ns = (int64_t)reader_u64(r);
-    r->failed |= node.kind >= N_NODE_KINDS;
-    return node;
-}
-
-static void encode(const struct changes *changes, struct buf *out)
-{
-    char sum[SHA256_HEX_SIZE];
-
-    buf_put_u32(out, LIST_MAGIC);
-    buf_put_u32(out, (uint32_t)changes->n);
-    for (size_t i = 0; i < changes->n; i++) {
-        const struct change *change = &changes->items[i];
-
-        buf_put_u32(out, change->op);
-        buf_put_string(out, change->path);
-        buf_put_string(out, change->from);
-        put_node(out, &change->now);
-        put_node(out, &change->base);
-    }
-    if (out->failed)
-        return;
-    sha256_hex(out->data, out->len, sum);
-    buf_put_string(out, sum);
-}
-
-static int get_change(struct reader *r, struct changes *changes, sbr_error *err)
-{
-    struct change change = { .op = (enum change_op)reader_u32(r) };
-    const char *path = reader_string(r), *from = reader_string(r);
-
-    change.now = get_node(r);
-    change.base = get_node(r);
-    if (r->failed || !path || change.op >= N_CHANGE_OPS)
-        return err_set(err, SBR_E_INVALID, "workspace", "the list of a run's changes is damaged");
-    change.path = strdup(path);
-    change.from = from ? strdup(from) : NULL;
-    if (!change.path || (from && !change.from)) {
-        free(change.path);
-        free(change.from);
-        return err_set_oom(err, "workspace");
-    }
-    return changes_add(changes, &change, err);
-}
-
-static int decode(const char *data, size_t len, struct changes *ret, sbr_error *err)
-{
-    struct reader r = { .data = data, .len = len };
-    char expected[SHA256_HEX_SIZE];
-    bool magic = reader_u32(&r) == LIST_MAGIC;
-    uint32_t n = magic ? reader_count(&r) : 0;
-    const char *sum;
-
-    for (uint32_t i = 0; i < n; i++)
-        if (get_change(&r, ret, err) < 0)
-            return err->code;
-    sha256_hex(data, r.pos, expected);
-    sum = reader_string(&r);
-    if (!magic || !sum || strcmp(sum, expected) != 0)
-        return err_set(err, SBR_E_INVALID, "workspace", "the list of a run's changes is damaged");
-    return 0;
-}
 
 static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
 {
-    scoped_fd int fd =
-        openat(dir_fd, LIST_NAME, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct buf data;
     int r = -1;
 
     buf_init(&data, LIST_MAX);
-    encode(changes, &data);
+    changes_encode(changes, &data);
+    keep_put_sum(&data);
     if (data.failed)
         errno = ENOMEM;
-    else if (fd >= 0 && fd_write_all(fd, data.data, data.len) == 0)
-        r = fsync(fd);
+    else
+        r = keep_write_file(dir_fd, LIST_NAME, &data);
     buf_done(&data);
     return r < 0 ? err_set_errno(err, "workspace", "cannot write the list of a run's changes") : 0;
 }
 
+/* 1: read; 0: it is not whole. */
 static int read_list(int dir_fd, struct changes *ret, sbr_error *err)
 {
-    scoped_fd int fd =
-        openat(dir_fd, LIST_NAME, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     scoped_free char *data = NULL;
-    size_t len;
+    struct reader reader = { 0 };
+    int r = keep_read_file(dir_fd, LIST_NAME, &data, &reader.len, err);
 
-    if (fd < 0)
-        return err_set_errno(err, "workspace", "cannot read the list of a run's changes");
-    if (fd_read_text(fd, LIST_MAX, &data, &len, err) < 0)
-        return err->code;
-    return decode(data, len, ret, err);
+    if (r <= 0)
+        return r;
+    reader.data = data;
+    return changes_decode(&reader, ret, err);
 }
 
 /* What stands at a path, measured; nothing when it is not there. */
@@ -174,7 +97,7 @@ static struct named_info foresee(const struct named *named, int content_fd,
     return after;
 }
 
-/* A run is bounded while it runs; this is for what the bounds of some machines let through. */
+/* A run is bounded while it runs; this is for machines where the bounds let much through. */
 static int check_quota(const struct named *named, int content_fd, const struct changes *changes,
                        sbr_error *err)
 {
@@ -182,6 +105,9 @@ static int check_quota(const struct named *named, int content_fd, const struct c
 
     if (after.used_bytes <= named->info.used_bytes && after.used_inodes <= named->info.used_inodes)
         return 0; /* it shrinks: always welcome */
+    if (after.used_bytes <= after.quota_bytes + SLACK_BYTES &&
+        after.used_inodes <= after.quota_inodes + SLACK_INODES)
+        return 0;
     return named_check_fits(&after, err);
 }
 
@@ -220,10 +146,11 @@ int named_finish_pending(struct named *named, sbr_error *err)
         return err_set_errno(err, "workspace", "cannot open the last changes of '%s'",
                              named->info.name);
     r = read_list(pending_fd, &changes, err);
-    if (r == 0)
+    if (r == 1)
         r = finish(named, pending_fd, &changes, err);
-    else if (r != SBR_E_NO_MEMORY && tree_remove(named->dir_fd, NAMED_PENDING) == 0)
-        r = 0; /* the list is whole before `pending` is there: this was the work of others */
+    else if (r == 0 && tree_remove(named->dir_fd, NAMED_PENDING) < 0)
+        /* The list is whole before `pending` is there: this was the work of others. */
+        r = err_set_errno(err, "workspace", "cannot tidy the workspace '%s'", named->info.name);
     changes_done(&changes);
     return r;
 }
@@ -235,7 +162,7 @@ static int select_work(const struct changes *all, struct changes *ret, char inde
     unsigned int root = 0;
 
     for (size_t i = 0; i < all->n_roots; i++)
-        if (!strcmp(all->roots[i].target, "/work"))
+        if (!strcmp(all->roots[i].target, WORK))
             root = (unsigned int)i;
     snprintf(index, 16, "%u", root);
     *ret = (struct changes){ .items = calloc(all->n + 1, sizeof(*ret->items)) };
@@ -278,10 +205,14 @@ static int commit(struct named *named, struct staging *staging, const struct cha
 int named_save(struct named *named, struct staging *staging, const struct changes *all,
                sbr_error *err)
 {
+    char work[] = WORK;
+    struct change_root root = { .source = named->tree, .target = work };
     struct changes changes;
     char content[16];
     int r = select_work(all, &changes, content, err);
 
+    changes.roots = &root;
+    changes.n_roots = 1;
     if (r == 0 && changes.n)
         r = commit(named, staging, &changes, content, err);
     free(changes.items);

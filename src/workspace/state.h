@@ -17,7 +17,7 @@
 #define STATE_STAGING "staging"       /* what is being made; swept when its maker is dead */
 
 struct state_dir {
-    int fd; /* -1 when not open */
+    int fd;                     /* -1 when not open */
     char path[STATE_PATH_SIZE]; /* absolute */
 };
 

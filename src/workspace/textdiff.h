@@ -21,7 +21,9 @@ int textdiff_within(struct text before, struct text after, uint64_t *work, struc
 struct diff_options {
     bool color;
     uint64_t max_file; /* larger files are only named, with their sizes; 0: no limit */
-    size_t max_bytes;  /* of all; then it says how many changes are left out; 0: no limit */
+    size_t
+        max_lines; /* of each file's hunks; longer files that are only created or deleted are only named; 0: no limit */
+    size_t max_bytes; /* of all; then it says how many changes are left out; 0: no limit */
 };
 
 /* Header and hunks of each change; binary, huge and special files in one line each; control characters of names and

@@ -1,5 +1,6 @@
 """The library as its header promises it: the example, threads, loops, cancellation, symbols."""
 import json
+import os
 import re
 import subprocess
 
@@ -13,11 +14,11 @@ LIBRARY = support.BUILD / "src" / "libsandboxrun.so"
 EXAMPLE = support.BUILD / "docs" / "example" / "example"
 
 
-def run(*words, caller=None, **kwargs):
+def run(*words, caller=None, env=None, **kwargs):
     as_user = caller == "user" and "root" in support.available_callers()
     prefix = support.AS_ORDINARY if as_user else []
     return subprocess.run([*prefix, *map(str, words)], capture_output=True, timeout=60, check=False,
-                          env={"LD_LIBRARY_PATH": str(LIBRARY.parent), "PATH": "/usr/bin:/bin"},
+                          env={"LD_LIBRARY_PATH": str(LIBRARY.parent), "PATH": "/usr/bin:/bin", **(env or {})},
                           **kwargs)
 
 
@@ -38,14 +39,29 @@ def test_the_example_says_why_it_cannot_run():
     assert (done.returncode, done.stdout) == (1, b"") and b"isolation" in done.stderr
 
 
-@pytest.fixture(scope="module")
-def program(session_folder):
-    target = session_folder / "library"
+def compiled(source, target):
     subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", "-g", "-pthread",
-                    f"-I{HEADER.parent}", PROGRAMS / "library.c", "-o", target,
+                    f"-I{HEADER.parent}", PROGRAMS / source, "-o", target,
                     f"-L{LIBRARY.parent}", "-lsandboxrun"], check=True)
     target.chmod(0o755)
     return target
+
+
+@pytest.fixture(scope="module")
+def program(session_folder):
+    return compiled("library.c", session_folder / "library")
+
+
+def test_trees_and_kept_changes(caller, folder, session_folder):
+    tool = compiled("library_trees.c", session_folder / "library-trees")
+    for name in ("project", "state"):
+        (folder / name).mkdir(mode=0o700)
+        if caller == "user" and "root" in support.available_callers():
+            os.chown(folder / name, support.ORDINARY_UID, support.ORDINARY_UID)
+    done = run(tool, folder / "project", *(["degraded"] if caller == "user" else []), caller=caller,
+               env={"SANDBOX_RUN_STATE": str(folder / "state")})
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    assert os.listdir(folder / "project") == ["file"]
 
 
 def test_threads_loops_and_cancellation_do_not_disturb_each_other(caller, program):

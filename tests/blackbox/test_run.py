@@ -274,7 +274,7 @@ def test_a_single_file_can_be_a_volume_and_several_can_be_given(caller, folder):
 
 
 @pytest.mark.parametrize("spec", [
-    "", ":", "/tmp", "/tmp:", ":/data", "tmp:/data", "/tmp:data", "/tmp:/a/../b", "/tmp:/data:rx",
+    "", ":", "/tmp", "/tmp:", ":/data", "/tmp:data", "/tmp:/a/../b", "/tmp:/data:rx",
     "/tmp:/data:", "/tmp:/data:ro:ro", "/tmp:/", "/tmp:/usr", "/tmp:/proc/x", "/tmp:/etc",
     "/tmp:/work/sub", "/tmp:/dev/x", "/tmp:/a\nb",
 ])

@@ -66,9 +66,9 @@ static void keep(char id[ENCODE_ID_SIZE])
     changes_done(&changes);
 }
 
-typedef int action(struct kept *, const struct apply_options *, struct apply_report *, sbr_error *);
+typedef int act_fn(struct kept *, const struct apply_options *, struct apply_report *, sbr_error *);
 
-static int act(action *action, const char *id, const struct apply_options *options,
+static int act(act_fn *action, const char *id, const struct apply_options *options,
                struct apply_report *report, sbr_error *err)
 {
     const struct apply_options none = { 0 };
@@ -85,7 +85,7 @@ static int act(action *action, const char *id, const struct apply_options *optio
     return r;
 }
 
-static void act_well(action *action, const char *id, const struct apply_options *options)
+static void act_well(act_fn *action, const char *id, const struct apply_options *options)
 {
     struct apply_report report;
     sbr_error err;
@@ -423,7 +423,7 @@ static void a_directory_that_others_use_stays(void **state)
 
 #ifdef SBR_TEST_HOOKS
 /* Does it in a process that ends before the `last`-th call that changes something; false when it got through. */
-static bool is_killed(action *action, const char *id, int last)
+static bool is_killed(act_fn *action, const char *id, int last)
 {
     int status;
     pid_t pid = fork();
@@ -462,6 +462,10 @@ static void assert_old_or_new(const char *old, const char *new)
             fail_msg("half a file: %s", line);
     }
     free(got);
+    for (const char *const *p = (const char *const[]){ "a/edited", "a/link", "a/mode", "a/stays",
+                                                       "a/tofile", "a/keepdir", NULL };
+         *p; p++)
+        assert_int_equal(faccessat(place.top_fd, *p, F_OK, AT_SYMLINK_NOFOLLOW), 0);
 }
 
 static void make_both(char id[ENCODE_ID_SIZE])

@@ -264,6 +264,25 @@ static void too_much_is_cut_and_told(void **state)
     assert_has("+++ b/f49\n");
 }
 
+static void long_files_are_cut_or_named(void **state)
+{
+    (void)state;
+    make_file(t.base_fd, "changed", "1\n2\n3\n4\n5\n", 0644);
+    make_file(t.base_fd, "gone", "1\n2\n3\n4\n5\n6", 0644);
+    make_file(t.base_fd, "short", "1\n2\n3\n4\n", 0644);
+    take_file("changed", "one\n2\n3\n4\nfive\n", 0644);
+    take_mark(COLLECT_GONE, "gone", 0);
+    take_mark(COLLECT_GONE, "short", 0);
+    compare_now();
+    options.max_lines = 5;
+    assert_shown(
+        "diff --git a/changed b/changed\n--- a/changed\n+++ b/changed\n"
+        "@@ -1,5 +1,5 @@\n-1\n+one\n 2\n 3\n... 3 more lines\n"
+        "diff --git a/gone b/gone\ndeleted file mode 100644\n6 lines, 11 bytes\n"
+        "diff --git a/short b/short\ndeleted file mode 100644\n--- a/short\n+++ /dev/null\n"
+        "@@ -1,4 +0,0 @@\n-1\n-2\n-3\n-4\n");
+}
+
 int main(void)
 {
 #define WITH_TREES(test) cmocka_unit_test_setup_teardown(test, set_up, pair_tear_down)
@@ -280,6 +299,7 @@ int main(void)
         WITH_TREES(a_race_is_told),
         WITH_TREES(other_trees_are_named_by_where_they_are_inside),
         WITH_TREES(too_much_is_cut_and_told),
+        WITH_TREES(long_files_are_cut_or_named),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,14 +35,19 @@ static uint32_t random_below(uint32_t n)
     return seed % n;
 }
 
-static const char *path_of(int place, char *buf)
+static const char *path_of(int place, char buf[16])
 {
-    char above[16];
+    int levels = 1;
 
-    if (place < 2)
-        sprintf(buf, "%c", "ab"[place]);
-    else
-        sprintf(buf, "%s/%c", path_of((place - 2) / 2, above), "ab"[place % 2]);
+    for (int at = place; at >= 2; at = (at - 2) / 2)
+        levels++;
+    buf[2 * levels - 1] = '\0';
+    for (; levels > 0; place = (place - 2) / 2) {
+        levels--;
+        buf[2 * levels] = (char)('a' + place % 2);
+        if (levels > 0)
+            buf[2 * levels - 1] = '/';
+    }
     return buf;
 }
 
@@ -168,8 +173,8 @@ static void assert_differences(const struct both *b)
     for (size_t k = 0; k < n; k++)
         for (int i = 0; i < PLACES; i++)
             if (!strcmp(path_of(i, path), expected[k]))
-                len += (size_t)sprintf(lines + len, "%s %s\n", operation(b->before[i], b->after[i]),
-                                       path);
+                len += (size_t)snprintf(lines + len, sizeof(lines) - len, "%s %s\n",
+                                        operation(b->before[i], b->after[i]), path);
     assert_changes(lines);
 }
 
