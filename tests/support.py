@@ -60,10 +60,9 @@ def _caches():
     return folder
 
 
-def cache_of(caller):
-    """Where the runs of a caller keep what they compile, for as long as the tests run."""
+def _folder_of(caller, ending=""):
     caller = caller or available_callers()[0]
-    folder = os.path.join(_caches(), caller)
+    folder = os.path.join(_caches(), caller + ending)
     if not os.path.isdir(folder):
         os.mkdir(folder, 0o700)
         if caller == Callers.USER and os.geteuid() == 0:
@@ -71,14 +70,24 @@ def cache_of(caller):
     return folder
 
 
+def cache_of(caller):
+    """Where the runs of a caller keep what they compile, for as long as the tests run."""
+    return _folder_of(caller)
+
+
+def state_of(caller):
+    """Where they keep changes and workspaces, unless a test names a place of its own."""
+    return _folder_of(caller, "-state")
+
+
 def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, prefix=(),
                 **kwargs):
     """Runs to the end; returns the CompletedProcess with bytes.  `prefix` are the words of a program
     that runs the tool elsewhere."""
+    places = {"SANDBOX_RUN_CACHE": cache_of(caller), "SANDBOX_RUN_STATE": state_of(caller)}
     return subprocess.run([*prefix, *command(*args, caller=caller, hooks=hooks)], input=stdin,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
-                          env=environment({"SANDBOX_RUN_CACHE": cache_of(caller), **(env or {})}),
-                          **kwargs)
+                          env=environment({**places, **(env or {})}), **kwargs)
 
 
 def result_of(*args, **kwargs):

@@ -25,6 +25,7 @@ static void tell_loss(sbr_result *result, const char *what, const sbr_error *why
 {
     size_t used = strlen(result->explanation);
 
+    result->lost = true;
     if (result_success(result))
         result->verdict = SBR_DENIED;
     snprintf(result->explanation + used, sizeof(result->explanation) - used, "%s%s: %.160s",
@@ -230,6 +231,7 @@ int trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
     struct changes *changes;
+    bool gathered;
     int r = 0;
 
     if (!trees || !trees->n_parts || result->verdict == SBR_CANCELLED)
@@ -239,9 +241,10 @@ int trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
     if (!changes)
         return err_set_oom(err, "workspace");
     gather_files(job, result);
-    if (gather_changes(job, changes, result))
+    gathered = gather_changes(job, changes, result);
+    if (gathered)
         r = use_changes(job, changes, result, err);
-    if (trees_want_changes(job) && r == 0) {
+    if (trees_want_changes(job) && gathered && r == 0) {
         result->changes = changes;
     } else {
         changes_done(changes);

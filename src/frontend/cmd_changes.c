@@ -176,7 +176,7 @@ static void show_text(const struct kept *kept)
 
 static int show_run(const struct options *o, sbr_error *err)
 {
-    struct kept kept;
+    struct kept kept = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
 
     if (open_named(o, &kept, err) < 0)
         return err->code;
@@ -208,7 +208,7 @@ static int diff_run(const struct options *o, sbr_error *err)
     struct options words = *o;
     struct apply_options options = { 0 };
     struct changes selected = { 0 };
-    struct kept kept;
+    struct kept kept = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
     int r;
 
     if (o->json)

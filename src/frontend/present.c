@@ -193,11 +193,16 @@ void present_stage(const char *name)
     shown = name != NULL;
 }
 
-void present_result(const sbr_result *result, const struct options *o, bool full)
+void present_explanation(const sbr_result *result, const struct options *o)
 {
     if (result->explanation[0])
         fprintf(stderr, "%ssandbox-run:%s %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
                 result->explanation);
+}
+
+void present_result(const sbr_result *result, const struct options *o, bool full)
+{
+    present_explanation(result, o);
     present_denials(&result->denials, o);
     print_diagnosis(result->diagnosis, o);
     print_dropped("stdout", &result->out, result, o);

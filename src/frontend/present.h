@@ -11,6 +11,8 @@ bool present_uses_color(int fd, const struct options *o);
 void present_header(const char *title, const struct options *o);
 /* `full`: the line of metrics too; otherwise only what went wrong. */
 void present_result(const sbr_result *result, const struct options *o, bool full);
+/* Why it ended as it did; part of present_result. */
+void present_explanation(const sbr_result *result, const struct options *o);
 /* What was refused, one line each; part of present_result. */
 void present_denials(const struct denials *denials, const struct options *o);
 void present_error(const sbr_error *err, const struct options *o);

@@ -24,8 +24,8 @@ int source_load_directory(struct options *o, const char *path, sbr_error *err) m
 
 /* With --project: 1 when the file lies in the project, and *ret is where, relative to it; 0 when it does not.  A name in
  * the project that leads out of it is an error.  The caller frees *ret. */
-int source_in_project(const struct options *o, const char *path, char **ret,
-                      sbr_error *err) must_check;
+int source_in_project(const struct options *o, const char *path, char **ret, sbr_error *err)
+    must_check;
 /* The main file of a directory of the project's, which is given relative to it. */
 int source_find_main(struct options *o, const char *dir, sbr_error *err) must_check;
 

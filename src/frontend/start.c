@@ -153,14 +153,17 @@ static int print_json(const sbr_result *result, sbr_error *err)
 static int present(const struct front *front, const sbr_result *result, sbr_error *err)
 {
     const struct options *o = front->o;
+    bool whole = !o->quiet && (front->decorated || isatty(STDERR_FILENO));
 
     if (o->json)
         return print_json(result, err);
     present_stages(result, o);
-    if (!o->quiet && (front->decorated || isatty(STDERR_FILENO)))
+    if (whole)
         present_result(result, o, front->decorated);
     else if (!o->quiet && !result_success(result))
         present_denials(&result->denials, o); /* whoever reads a log of it wants to know too */
+    if (!whole && result->lost)
+        present_explanation(result, o);
     if (!o->quiet)
         present_changes(result, o);
     return 0;

@@ -73,7 +73,7 @@ struct sbr_request {
     /* What stands at /work: at most one of the two. */
     char *project;   /* a directory of the host's, absolute, copy-on-write        */
     char *workspace; /* the name of a work directory that is kept between runs    */
-    char *program;   /* the program's file in the project, relative to it; NULL: the request brings it */
+    char *program;   /* a file of the project, relative to it; NULL: the request brings it */
     bool diff;       /* report what was changed in copy-on-write trees            */
     bool keep;       /* and store it under an id                                  */
     struct output_rules outputs;

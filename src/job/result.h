@@ -77,12 +77,13 @@ struct sbr_result {
     const char *policy;     /* NULL: nothing ran */
     struct network network; /* what could be reached */
     struct denials denials;
-    struct diagnosis *diagnosis; /* NULL: none */
-    struct changes *changes;     /* NULL: nobody asked */
-    char *diff; /* of them, as text for people; NULL: not rendered */
+    struct diagnosis *diagnosis;     /* NULL: none */
+    struct changes *changes;         /* NULL: nobody asked */
+    bool lost;                       /* the explanation says what could not be taken or saved */
+    char *diff;                      /* of them, as text for people; NULL: not rendered */
     char changes_id[ENCODE_ID_SIZE]; /* under which they are kept; empty: they are not */
     struct output_files files;
-    struct sbr_report report;    /* filled when the result is complete               */
+    struct sbr_report report; /* filled when the result is complete               */
 };
 
 const char *verdict_name(enum sbr_verdict verdict);

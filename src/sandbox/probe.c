@@ -2,7 +2,6 @@
 
 #include <sched.h>
 #include <stddef.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysinfo.h>
@@ -40,16 +39,19 @@ static void probe_machine(struct machine *machine)
 static enum cow_kind probe_cow(void)
 {
     const char *wanted = getenv(COW_VARIABLE);
+    unsigned long major, minor;
     struct utsname name;
-    unsigned int major = 0, minor = 0;
+    char *end;
 
     for (unsigned int i = 0; wanted && i < N_COW_KINDS; i++)
         if (!strcmp(wanted, cow_kind_name((enum cow_kind)i)))
             return (enum cow_kind)i;
     if (wanted && *wanted)
         log_info("probe", COW_VARIABLE "='%.20s' is none of overlay, disk and copy", wanted);
-    if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+    if (uname(&name) < 0)
         return COW_OVERLAY;
+    major = strtoul(name.release, &end, 10);
+    minor = *end == '.' ? strtoul(end + 1, NULL, 10) : 0;
     return major > 6 || (major == 6 && minor >= 6) ? COW_OVERLAY : COW_DISK;
 }
 

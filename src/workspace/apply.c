@@ -180,6 +180,17 @@ static void take_back(struct kept *kept, struct journal *journal, const struct e
         return; /* it has more in it than it needs */
 }
 
+static void tell_how_far(const struct engine *e, sbr_error *err)
+{
+    size_t used = strlen(err->message);
+
+    if (e->n_done)
+        snprintf(err->message + used, sizeof(err->message) - used,
+                 "; %zu were applied before: repeat it, or undo them", e->n_done);
+    else
+        snprintf(err->message + used, sizeof(err->message) - used, "; nothing was changed");
+}
+
 static int run(struct kept *kept, struct engine *e, struct journal *journal, sbr_error *err)
 {
     bool undo = !(e->flags & APPLY_NO_UNDO);
@@ -191,6 +202,8 @@ static int run(struct kept *kept, struct engine *e, struct journal *journal, sbr
         r = kept_mark(kept, true, err);
     if (r == 0)
         r = engine_run(e, err);
+    if (r < 0)
+        tell_how_far(e, err);
     if (r < 0 && undo && e->n_done == 0)
         take_back(kept, journal, e);
     return r;

@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "workspace/apply.h"
 #include "workspace/apply_engine.h"
+#include "workspace/attributes.h"
 #include "workspace/beneath.h"
 #include "workspace/copyfile.h"
 #include "workspace/node.h"
@@ -58,12 +59,11 @@ static struct owner owner_of(const struct step *step, const struct stat *dir)
 }
 
 /* What is not permitted is left; *ret_mode then gives our own group no more than everybody has. */
-static int set_owner(int fd, const char *name, struct owner owner, mode_t *ret_mode)
+static int set_owner(int fd, struct owner owner, mode_t *ret_mode)
 {
-    const int flags = AT_SYMLINK_NOFOLLOW | (*name ? 0 : AT_EMPTY_PATH);
     struct stat st;
 
-    if (fstatat(fd, name, &st, flags) < 0)
+    if (fstat(fd, &st) < 0)
         return -1;
     if (owner.uid == st.st_uid)
         owner.uid = (uid_t)-1;
@@ -71,23 +71,28 @@ static int set_owner(int fd, const char *name, struct owner owner, mode_t *ret_m
         owner.gid = (gid_t)-1;
     if (owner.uid == (uid_t)-1 && owner.gid == (gid_t)-1)
         return 0;
-    if (fchownat(fd, name, owner.uid, owner.gid, flags) == 0)
+    if (fchownat(fd, "", owner.uid, owner.gid, AT_EMPTY_PATH) == 0)
         return 0;
     if (errno != EPERM || geteuid() == 0)
         return -1;
-    if (owner.gid != (gid_t)-1 && fchownat(fd, name, (uid_t)-1, owner.gid, flags) < 0)
+    if (owner.gid != (gid_t)-1 && fchownat(fd, "", (uid_t)-1, owner.gid, AT_EMPTY_PATH) < 0)
         *ret_mode = (*ret_mode & ~(mode_t)070) | ((*ret_mode & 07) << 3 & *ret_mode);
     return 0;
 }
 
 int engine_own(const struct step *step, int dir_fd, const char *name)
 {
+    scoped_fd int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     mode_t ignored = 0;
-    struct stat dir;
+    struct stat dir, st;
 
-    if (fstat(dir_fd, &dir) < 0)
+    if (fd < 0 || fstat(dir_fd, &dir) < 0 || fstat(fd, &st) < 0)
         return -1;
-    return set_owner(dir_fd, name, owner_of(step, &dir), &ignored);
+    if (!S_ISDIR(st.st_mode) && (!S_ISLNK(st.st_mode) || st.st_nlink > 1)) {
+        errno = EBUSY; /* not what we made: whoever owns the directory has put it there */
+        return -1;
+    }
+    return set_owner(fd, owner_of(step, &dir), &ignored);
 }
 
 static void times_of(const struct step *step, struct timespec times[2])
@@ -108,7 +113,7 @@ static int dress(const struct step *step, int fd, int dir_fd, bool flush)
     struct stat dir;
 
     times_of(step, times);
-    if (fstat(dir_fd, &dir) < 0 || set_owner(fd, "", owner_of(step, &dir), &mode) < 0)
+    if (fstat(dir_fd, &dir) < 0 || set_owner(fd, owner_of(step, &dir), &mode) < 0)
         return -1;
     if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
         return -1;
@@ -129,6 +134,20 @@ static int make_new(int dir_fd, const char *name)
     if (fd < 0 && errno == EEXIST && unlinkat(dir_fd, name, 0) == 0)
         fd = openat(dir_fd, name, flags, 0600);
     return fd;
+}
+
+/* Of the file that is replaced; of the one that comes back, its own. */
+static void keep_attributes(const struct engine *e, const struct step *step, int from, int to)
+{
+    struct seen seen;
+    scoped_fd int old = step->exact || !S_ISREG(step->there.st_mode)
+                            ? -1
+                            : node_open_file(e->roots[step->root].fd, step->path, &seen);
+
+    if (step->exact)
+        attributes_copy(from, to);
+    else if (old >= 0 && seen.ino == step->there.st_ino)
+        attributes_copy(old, to);
 }
 
 static int make_file(struct engine *e, struct step *step, int dir_fd, const char *name)
@@ -155,6 +174,7 @@ static int make_file(struct engine *e, struct step *step, int dir_fd, const char
     apply_step();
     if (copyfile(from, to, seen.node.size, &how) < 0)
         return -1;
+    keep_attributes(e, step, from, to);
     apply_step();
     return dress(step, to, dir_fd, e->n <= FEW);
 }

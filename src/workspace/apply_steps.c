@@ -155,12 +155,29 @@ static int make_dir(const struct step *step, const struct spot *spot)
     return engine_own(step, spot->dir, spot->name);
 }
 
+/* Of that very file: where strangers may give names, a name is not enough. */
+static int set_mode(int dir_fd, const char *name, const struct stat *same, mode_t mode)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char path[40];
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if (st.st_ino != same->st_ino || st.st_dev != same->st_dev || S_ISLNK(st.st_mode)) {
+        errno = EBUSY;
+        return -1;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    apply_step();
+    return chmod(path, mode);
+}
+
 static int change_mode(const struct step *step, const struct spot *spot)
 {
     if (step->want.kind == NODE_LINK || (step->there.st_mode & 07777) == engine_mode(step, 0))
         return 0;
-    apply_step();
-    return fchmodat(spot->dir, spot->name, engine_mode(step, 0), AT_SYMLINK_NOFOLLOW);
+    return set_mode(spot->dir, spot->name, &step->there, engine_mode(step, 0));
 }
 
 static int put(struct engine *e, struct step *step, const struct spot *spot)
@@ -260,11 +277,8 @@ static int set_final(struct engine *e, const struct final_mode *final)
         mode = engine_mode(final->step, st.st_mode);
     if (!S_ISDIR(st.st_mode))
         return 0;
-    if ((st.st_mode & 07777) != mode) {
-        apply_step();
-        if (fchmodat(parent, name, mode, AT_SYMLINK_NOFOLLOW) < 0)
-            return -1;
-    }
+    if ((st.st_mode & 07777) != mode && set_mode(parent, name, &st, mode) < 0)
+        return -1;
     if (final->step && !final->step->mode_only && final->step->want.mtime_ns) {
         int64_t ns = final->step->want.mtime_ns, rest = ns % NS_PER_SECOND;
         struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };

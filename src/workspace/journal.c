@@ -12,6 +12,7 @@
 #include "base/scope.h"
 #include "base/tree.h"
 #include "workspace/apply.h"
+#include "workspace/attributes.h"
 #include "workspace/beneath.h"
 #include "workspace/copyfile.h"
 #include "workspace/keep_meta.h"
@@ -251,7 +252,10 @@ static int copy_original(struct journal *j, struct engine *e, const struct step 
     if (to < 0)
         return -1;
     apply_step();
-    if (copyfile(from, to, seen.node.size, &how) < 0 || fsync(to) < 0)
+    if (copyfile(from, to, seen.node.size, &how) < 0)
+        return -1;
+    attributes_copy(from, to);
+    if (fsync(to) < 0)
         return -1;
     if (seen.ino != step->there.st_ino || seen.node.size != (uint64_t)step->there.st_size) {
         errno = EBUSY;

@@ -29,6 +29,18 @@ int named_lock(const struct state_dir *workspaces, const char *name, int *ret_di
 /* A run's changes that were to be put into the tree when it was killed: they are now. */
 int named_finish_pending(struct named *named, sbr_error *err) must_check;
 
+/* Opens all directories that lock their owner out, and closes those again that got no other mode meanwhile. */
+struct named_locked_dir {
+    char *path;
+    uint32_t mode;
+};
+struct named_locked {
+    struct named_locked_dir *items;
+    size_t n, room;
+};
+int named_unlock(int tree_fd, struct named_locked *ret, sbr_error *err) must_check;
+void named_relock(int tree_fd, struct named_locked *locked);
+
 /* A new workspace in `staging`, with an empty tree; then its place.  named_place: 1: done, 0: the name is taken. */
 #define NAMED_NEW "new"
 struct named_new {

@@ -111,6 +111,23 @@ static int check_quota(const struct named *named, int content_fd, const struct c
     return named_check_fits(&after, err);
 }
 
+/* Once more with directories opened, when one of them kept us out: what was done is found done. */
+static int put_in(struct named *named, int content_fd, const struct changes *changes,
+                  sbr_error *err)
+{
+    const unsigned int flags = APPLY_CONSUME | APPLY_NO_UNDO | APPLY_NO_CHECK;
+    struct named_locked locked = { 0 };
+    int r = apply_to(named->tree_fd, content_fd, changes, flags, err);
+
+    if (r == 0 || err->sys_errno != EACCES)
+        return r;
+    r = named_unlock(named->tree_fd, &locked, err);
+    if (r == 0)
+        r = apply_to(named->tree_fd, content_fd, changes, flags, err);
+    named_relock(named->tree_fd, &locked);
+    return r;
+}
+
 /* From `pending` into the tree, measured, and `pending` away. */
 static int finish(struct named *named, int pending_fd, const struct changes *changes,
                   sbr_error *err)
@@ -120,8 +137,7 @@ static int finish(struct named *named, int pending_fd, const struct changes *cha
 
     if (content_fd < 0)
         return err_set_errno(err, "workspace", "cannot read the changes of a run");
-    if (apply_to(named->tree_fd, content_fd, changes,
-                 APPLY_CONSUME | APPLY_NO_UNDO | APPLY_NO_CHECK, err) < 0 ||
+    if (put_in(named, content_fd, changes, err) < 0 ||
         named_measure(named->tree_fd, &after, err) < 0)
         return err->code;
     apply_step();

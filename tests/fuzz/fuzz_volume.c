@@ -1,4 +1,4 @@
-/* SRC:DST:ro, NAME=VALUE and work directories, a line each. */
+/* SRC:DST:MODE, NAME=VALUE, work directories, projects and workspaces, a line each. */
 #include "base/text.h"
 #include "fuzz.h"
 #include "job/request.h"
@@ -32,6 +32,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_ASSERT(r < 0 || strchr(line, '='));
         r = request_set_workdir(req, line, &err);
         FUZZ_ASSERT(r < 0 || line[0] == '/');
+        r = request_set_project(req, line, &err);
+        FUZZ_ASSERT(r < 0 || (req->project[0] == '/' && !strstr(req->project, "//")));
+        r = request_set_workspace(req, line, &err);
+        FUZZ_ASSERT(r < 0 || (!strchr(line, '/') && line[0] != '.'));
+        r = request_check(req, &err);
+        FUZZ_ASSERT(r == 0 || (r == err.code && err.message[0]));
     }
     check_volumes(req);
     request_free(req);

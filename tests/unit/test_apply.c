@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "base/tree.h"
@@ -382,6 +383,26 @@ static void owners_stay(void **state)
     assert_int_equal(st.st_uid, 1234);
 }
 
+static void attributes_stay_but_no_capabilities(void **state)
+{
+    const char capability[20] = { 1, 0, 0, 2, 1 }; /* VFS_CAP_REVISION_2, effective */
+    char id[ENCODE_ID_SIZE], value[20] = "";
+
+    (void)state;
+    tree_make(tree_at(&place, "a"), "f edited 644 old\n");
+    tree_make(tree_at(&place, "b"), "f edited 644 new\n");
+    keep(id);
+    if (setxattr(tree_at(&place, "a/edited"), "user.note", "mine", 4, 0) < 0)
+        skip(); /* a file system without */
+    (void)setxattr(tree_at(&place, "a/edited"), "security.capability", capability, 20, 0);
+    act_well(apply, id, NULL);
+    assert_int_equal(getxattr(tree_at(&place, "a/edited"), "user.note", value, sizeof(value)), 4);
+    assert_memory_equal(value, "mine", 4);
+    assert_int_equal(getxattr(tree_at(&place, "a/edited"), "security.capability", NULL, 0), -1);
+    act_well(apply_undo, id, NULL);
+    assert_int_equal(getxattr(tree_at(&place, "a/edited"), "user.note", value, sizeof(value)), 4);
+}
+
 static void what_was_edited_after_apply_is_not_undone(void **state)
 {
     const char *force[] = { "edited" };
@@ -569,6 +590,7 @@ int main(void)
         TEST(a_directory_that_became_a_link_is_not_followed),
         TEST(bits_to_become_somebody_else_are_never_gained),
         TEST(owners_stay),
+        TEST(attributes_stay_but_no_capabilities),
         TEST(what_was_edited_after_apply_is_not_undone),
         TEST(a_directory_that_others_use_stays),
 #ifdef SBR_TEST_HOOKS

@@ -109,6 +109,47 @@ static void what_is_saved_is_there_again(void **state)
     named_close(&named);
 }
 
+/* As a user, changes below directories that lock even their owner out. */
+static void locked_directories_are_opened_meanwhile(void **state)
+{
+    struct named named;
+    struct stat st;
+
+    (void)state;
+    open_it("demo", no_quota, &named);
+    tree_make(tree_at(&place, "a"), "d d 700\nd d/e 700\nf d/e/x 640 one\nd o 700\n");
+    assert_save(&named, "a");
+    assert_int_equal(fchmodat(named.tree_fd, "d/e", 0, 0), 0);
+    assert_int_equal(fchmodat(named.tree_fd, "d", 0100, 0), 0);
+    struct changes changes = { 0 };
+    struct staging staging;
+    sbr_error err = { 0 };
+    struct change change = { .op = CHANGE_MODIFIED,
+                             .path = strdup("d/e/x"),
+                             .now = { NODE_FILE, 0600, 3, 0 },
+                             .base = { NODE_FILE, 0640, 3, 0 } };
+    assert_int_equal(changes_add_root(&changes, named.tree, "/work", &err), 0);
+    assert_int_equal(changes_add(&changes, &change, &err), 0);
+    assert_int_equal(staging_open(&staging, &err), 0);
+    assert_int_equal(mkdirat(staging.fd, "tree", 0700), 0);
+    assert_int_equal(mkdirat(staging.fd, "tree/0", 0700), 0);
+    assert_int_equal(mkdirat(staging.fd, "tree/0/d", 0700), 0);
+    assert_int_equal(mkdirat(staging.fd, "tree/0/d/e", 0700), 0);
+    tree_write(staging.path, "tree/0/d/e/x", "two");
+    if (named_save(&named, &staging, &changes, &err) < 0)
+        fail_msg("%s", err.message);
+    changes_done(&changes);
+    assert_int_equal(fstatat(named.tree_fd, "d", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0100);
+    assert_int_equal(fchmodat(named.tree_fd, "d", 0700, 0), 0);
+    assert_int_equal(fstatat(named.tree_fd, "d/e", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0);
+    assert_int_equal(fchmodat(named.tree_fd, "d/e", 0700, 0), 0);
+    assert_int_equal(fstatat(named.tree_fd, "d/e/x", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0600);
+    named_close(&named);
+}
+
 static void one_at_a_time(void **state)
 {
     struct named named, other;
@@ -389,6 +430,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         NAMED_TEST(whoever_is_killed_leaves_the_old_or_the_new), /* first: see in_a_process */
         NAMED_TEST(what_is_saved_is_there_again),
+        NAMED_TEST(locked_directories_are_opened_meanwhile),
         NAMED_TEST(one_at_a_time),
         NAMED_TEST(names_are_checked),
         NAMED_TEST(quotas_are_set_and_hold),

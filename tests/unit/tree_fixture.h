@@ -23,7 +23,7 @@ char *tree_tell(const char *top, bool times);
 void tree_copy(const char *from, const char *to);
 void tree_write(const char *top, const char *path, const char *text);
 
-/* What makes `a` into `b`; `contents` gets what apply needs of b (0/PATH with `below`, else PATH). */
+/* What makes `a` into `b`; `contents` gets what apply needs of b. */
 void tree_changes(const char *a, const char *b, struct changes *ret);
 void tree_contents(const char *b, const struct changes *changes, const char *contents);
 
