@@ -151,12 +151,12 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event);
 
 /* clang-format off */
 static transition *const transitions[N_STATES][N_EVENTS] = {
-    /*              DEADLINE  CANCEL    GRACE     EXCESS    DEAD   */
-    [RUNNING]  = {  ask,      ask,      stay,     kill_all, finish },
-    [STOPPING] = {  stay,     kill_all, kill_all, kill_all, finish },
-    [ENDING]   = {  stay,     stay,     kill_init, stay,    finish },
-    [COLLECTING] = { stay,    drop,     look_for_progress, stay, finish },
-    [DONE]     = {  stay,     stay,     stay,     stay,     stay   },
+    /*                DEADLINE  CANCEL    GRACE              EXCESS    DEAD   */
+    [RUNNING]    = {  ask,      ask,      stay,              kill_all, finish },
+    [STOPPING]   = {  stay,     kill_all, kill_all,          kill_all, finish },
+    [ENDING]     = {  stay,     stay,     kill_init,         stay,     finish },
+    [COLLECTING] = {  stay,     drop,     look_for_progress, stay,     finish },
+    [DONE]       = {  stay,     stay,     stay,              stay,     stay   },
 };
 /* clang-format on */
 

@@ -82,6 +82,7 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     if (features->need != CGROUP_READY)
         return err_set(err, SBR_E_BUG, "cgroup", "the control groups were not prepared");
     cg->kind = plan->cgroup_kind;
+    cg->spares_init = plan->n_collects > 0;
     cg->controllers = plan->cgroup_controllers;
     /* The pid tells a sweep whose leaf it is; the time makes the name new after a pid was reused.
      */

@@ -19,7 +19,7 @@ static int v2_limit(struct cgroup *cg, const struct limits *limits, sbr_error *e
 
     if (cg->controllers & 1u << CG_MEMORY) {
         if (cgroup_write(leaf, "memory.max", value[SBR_MEMORY_BYTES]) < 0 ||
-            cgroup_write(leaf, "memory.oom.group", 1) < 0)
+            cgroup_write(leaf, "memory.oom.group", cg->spares_init ? 0 : 1) < 0)
             return limit_error("memory", err);
         if (cgroup_write(leaf, "memory.swap.max", 0) < 0 && errno != ENOENT)
             return limit_error("swap", err);

@@ -16,7 +16,8 @@ static const struct confiner *const steps[] = {
     &identity_confiner,     /* after it, nothing that needs a capability works           */
     &no_new_privs_confiner, /* the next two are refused without it                       */
     &landlock_confiner,     /* after mounts: its rules name the new root                 */
-    &seccomp_confiner,      /* last: it forbids what the others need                     */
+    &seccomp_confiner,      /* after all others: it forbids what they need               */
+    &open_files_confiner,   /* allowed by every policy; after what opens something       */
 };
 /* clang-format on */
 
@@ -53,11 +54,13 @@ static int take_step(struct inside *in, const struct confiner *step, struct step
 }
 
 /* Without a pid namespace init has to reach what it ends, and without a root of its own it has to
- * measure and remove what the program made: there the last steps are the program's own. */
+ * measure and remove what the program made: there the last steps are the program's own.  How many files
+ * may be open always is. */
 static bool is_left_to_program(const struct plan *plan, const struct confiner *step)
 {
-    return plan->place &&
-           (step == &rlimits_confiner || step == &landlock_confiner || step == &seccomp_confiner);
+    return step == &open_files_confiner ||
+           (plan->place &&
+            (step == &rlimits_confiner || step == &landlock_confiner || step == &seccomp_confiner));
 }
 
 static int take_steps(struct inside *in, bool as_program, sbr_error *err)

@@ -46,6 +46,7 @@ extern const struct confiner identity_confiner;
 extern const struct confiner no_new_privs_confiner;
 extern const struct confiner landlock_confiner;
 extern const struct confiner seccomp_confiner;
+extern const struct confiner open_files_confiner;
 
 /* Tries it, at the cost of a process. */
 bool namespaces_work(void);

@@ -161,11 +161,11 @@ int cow_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
 
 int cow_open_copy(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    int fd = open(op->to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scoped_fd int fd = open(op->to, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (fd < 0 || in->n_copies == PLAN_MAX_COW)
         return err_set_errno(err, "mounts", "cannot open the copy at '/%s'", op->to);
-    in->copies[in->n_copies++] = fd;
+    in->copies[in->n_copies++] = take_fd(fd);
     return 0;
 }
 

@@ -40,6 +40,24 @@ static uint64_t tasks_of_user(int proc_fd)
     return n;
 }
 
+/* `more` comes on top of what the plan says. */
+static int apply_limit(const struct plan_rlimit *want, uint64_t more, sbr_error *err)
+{
+    struct rlimit limit, now;
+
+    if (getrlimit((int)want->resource, &now) < 0)
+        return err_set_errno(err, "rlimits", "cannot read limit %u", want->resource);
+    /* What we were started with may be lower already, and cannot be raised again. */
+    limit.rlim_max = want->hard + more < now.rlim_max ? want->hard + more : now.rlim_max;
+    limit.rlim_cur = want->soft + more < limit.rlim_max ? want->soft + more : limit.rlim_max;
+    /* In a sandbox of ours it may be so already, and not be ours to set. */
+    if (limit.rlim_cur == now.rlim_cur && limit.rlim_max == now.rlim_max)
+        return 0;
+    if (setrlimit((int)want->resource, &limit) < 0)
+        return err_set_errno(err, "rlimits", "cannot set limit %u", want->resource);
+    return 0;
+}
+
 static int rlimits_apply(struct inside *in, sbr_error *err)
 {
     /* Init and this process are in the plan's number already. */
@@ -48,21 +66,25 @@ static int rlimits_apply(struct inside *in, sbr_error *err)
 
     for (size_t i = 0; i < in->plan->n_rlimits; i++) {
         const struct plan_rlimit *want = &in->plan->rlimits[i];
-        uint64_t more = want->resource == RLIMIT_NPROC ? others : 0;
-        struct rlimit limit, now;
 
-        if (getrlimit((int)want->resource, &now) < 0)
-            return err_set_errno(err, "rlimits", "cannot read limit %u", want->resource);
-        /* What we were started with may be lower already, and cannot be raised again. */
-        limit.rlim_max = want->hard + more < now.rlim_max ? want->hard + more : now.rlim_max;
-        limit.rlim_cur = want->soft + more < limit.rlim_max ? want->soft + more : limit.rlim_max;
-        /* In a sandbox of ours it may be so already, and not be ours to set. */
-        if (limit.rlim_cur == now.rlim_cur && limit.rlim_max == now.rlim_max)
-            continue;
-        if (setrlimit((int)want->resource, &limit) < 0)
-            return err_set_errno(err, "rlimits", "cannot set limit %u", want->resource);
+        if (want->resource != RLIMIT_NOFILE &&
+            apply_limit(want, want->resource == RLIMIT_NPROC ? others : 0, err) < 0)
+            return err->code;
     }
     return 0;
 }
 
 const struct confiner rlimits_confiner = { "rlimits", NULL, rlimits_apply };
+
+/* The program's alone: init opens what is to be handed out when all is over, and how deep that is, is up to
+ * the program. */
+static int open_files_apply(struct inside *in, sbr_error *err)
+{
+    for (size_t i = 0; i < in->plan->n_rlimits; i++)
+        if (in->plan->rlimits[i].resource == RLIMIT_NOFILE &&
+            !plan_leaves_out(in->plan, "rlimits") && apply_limit(&in->plan->rlimits[i], 0, err) < 0)
+            return err->code;
+    return 0;
+}
+
+const struct confiner open_files_confiner = { "open-files", NULL, open_files_apply };

@@ -17,7 +17,6 @@
 #include "workspace/named_parts.h"
 
 #define ATTEMPTS 8
-#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 
 static int damaged(const char *name, const char *what, sbr_error *err)
 {
@@ -71,7 +70,7 @@ int named_lock(const struct state_dir *workspaces, const char *name, int *ret_di
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         /* Who only looks holds it for an instant. */
         const struct timespec instant = { .tv_nsec = 200000 };
-        scoped_fd int dir_fd = openat(workspaces->fd, name, OPEN_DIR);
+        scoped_fd int dir_fd = named_open_dir(workspaces->fd, name);
         scoped_fd int lock_fd = -1;
         int r;
 
@@ -96,9 +95,9 @@ int named_prepare(struct staging *staging, struct named_new *ret, sbr_error *err
     scoped_fd int dir_fd = -1, tree_fd = -1;
 
     if (mkdirat(staging->fd, NAMED_NEW, 0700) == 0)
-        dir_fd = openat(staging->fd, NAMED_NEW, OPEN_DIR);
+        dir_fd = named_open_dir(staging->fd, NAMED_NEW);
     if (dir_fd >= 0 && mkdirat(dir_fd, NAMED_TREE, 0700) == 0)
-        tree_fd = openat(dir_fd, NAMED_TREE, OPEN_DIR);
+        tree_fd = named_open_dir(dir_fd, NAMED_TREE);
     if (tree_fd < 0 || fchmod(tree_fd, 0755) < 0)
         return err_set_errno(err, "workspace", "cannot make a workspace in '%s'", staging->path);
     *ret = (struct named_new){ take_fd(dir_fd), take_fd(tree_fd) };
@@ -144,17 +143,18 @@ static int make(const struct state_dir *workspaces, const char *name, struct nam
     return r < 0 ? r : 0;
 }
 
-/* 1 or 0 as named_lock. */
-static int lock_or_make(const struct state_dir *workspaces, const char *name, bool may_make,
-                        struct named_quota quota, struct named *ret, sbr_error *err)
+/* 1 or 0 as named_lock.  Without `quota` none is made. */
+static int lock_or_make(const struct state_dir *workspaces, const struct named_quota *quota,
+                        struct named *named, sbr_error *err)
 {
-    int r = named_lock(workspaces, name, &ret->dir_fd, &ret->lock_fd, err);
+    const char *name = named->info.name;
+    int r = named_lock(workspaces, name, &named->dir_fd, &named->lock_fd, err);
 
-    if (r != SBR_E_NOT_FOUND || !may_make)
+    if (r != SBR_E_NOT_FOUND || !quota)
         return r;
-    if (make(workspaces, name, quota, err) < 0)
+    if (make(workspaces, name, *quota, err) < 0)
         return err->code;
-    return named_lock(workspaces, name, &ret->dir_fd, &ret->lock_fd, err);
+    return named_lock(workspaces, name, &named->dir_fd, &named->lock_fd, err);
 }
 
 static int check_owner(const struct named *named, sbr_error *err)
@@ -178,7 +178,7 @@ static int read_parts(struct named *named, sbr_error *err)
         return damaged(named->info.name, "its description is not whole", err);
     if (r < 0 || check_owner(named, err) < 0)
         return err->code;
-    named->tree_fd = openat(named->dir_fd, NAMED_TREE, OPEN_DIR);
+    named->tree_fd = named_open_dir(named->dir_fd, NAMED_TREE);
     if (named->tree_fd < 0)
         return damaged(named->info.name, "its tree cannot be opened", err);
     return named_finish_pending(named, err);
@@ -222,7 +222,7 @@ int named_open(const char *name, bool may_make, struct named_quota quota, struct
         (int)sizeof(named.tree))
         r = err_set(err, SBR_E_INVALID, "workspace", "the path of the state directory is too long");
     else
-        r = lock_or_make(&workspaces, name, may_make, quota, &named, err);
+        r = lock_or_make(&workspaces, may_make ? &quota : NULL, &named, err);
     state_close(&workspaces);
     if (r == 1 && (read_parts(&named, err) < 0 || set_quota(&named, quota, err) < 0))
         r = err->code;

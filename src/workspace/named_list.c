@@ -24,8 +24,7 @@ static bool is_busy(int dir_fd)
 static int inspect(const struct state_dir *workspaces, const char *name, struct named_info *ret,
                    sbr_error *err)
 {
-    scoped_fd int dir_fd =
-        openat(workspaces->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    scoped_fd int dir_fd = named_open_dir(workspaces->fd, name);
     struct stat st;
     int r = 0;
 

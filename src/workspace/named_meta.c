@@ -18,6 +18,11 @@
 #define META_MAX 512
 #define META_NEW "meta.new"
 
+int named_open_dir(int dir_fd, const char *name)
+{
+    return openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+}
+
 bool named_name_is_good(const char *name)
 {
     size_t len = strlen(name);

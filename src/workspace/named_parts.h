@@ -9,6 +9,9 @@
 #define NAMED_LOCK "lock"
 #define NAMED_PENDING "pending"
 
+/* A directory of a workspace, which is no link; -1 with errno. */
+int named_open_dir(int dir_fd, const char *name);
+
 bool named_name_is_good(const char *name);
 int named_check_name(const char *name, sbr_error *err) must_check;
 

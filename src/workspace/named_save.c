@@ -25,7 +25,6 @@
 /* What a run's bounds let through: inodes for directories on the way, and what is written between two looks. */
 #define SLACK_INODES 256
 #define SLACK_BYTES (1 << 20)
-#define OPEN_DIR (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
 
 static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
 {
@@ -132,7 +131,7 @@ static int put_in(struct named *named, int content_fd, const struct changes *cha
 static int finish(struct named *named, int pending_fd, const struct changes *changes,
                   sbr_error *err)
 {
-    scoped_fd int content_fd = openat(pending_fd, CONTENT_NAME, OPEN_DIR);
+    scoped_fd int content_fd = named_open_dir(pending_fd, CONTENT_NAME);
     struct named_info after = named->info;
 
     if (content_fd < 0)
@@ -152,7 +151,7 @@ static int finish(struct named *named, int pending_fd, const struct changes *cha
 
 int named_finish_pending(struct named *named, sbr_error *err)
 {
-    scoped_fd int pending_fd = openat(named->dir_fd, NAMED_PENDING, OPEN_DIR);
+    scoped_fd int pending_fd = named_open_dir(named->dir_fd, NAMED_PENDING);
     struct changes changes = { 0 };
     int r;
 
@@ -201,11 +200,11 @@ static int commit(struct named *named, struct staging *staging, const struct cha
 
     snprintf(from, sizeof(from), "tree/%s", content);
     if (mkdirat(staging->fd, NAMED_PENDING, 0700) == 0)
-        pending_fd = openat(staging->fd, NAMED_PENDING, OPEN_DIR);
+        pending_fd = named_open_dir(staging->fd, NAMED_PENDING);
     if (pending_fd < 0 || (renameat(staging->fd, from, pending_fd, CONTENT_NAME) < 0 &&
                            (errno != ENOENT || mkdirat(pending_fd, CONTENT_NAME, 0700) < 0)))
         return err_set_errno(err, "workspace", "cannot gather the changes of a run");
-    content_fd = openat(pending_fd, CONTENT_NAME, OPEN_DIR);
+    content_fd = named_open_dir(pending_fd, CONTENT_NAME);
     if (content_fd < 0)
         return err_set_errno(err, "workspace", "cannot read the changes of a run");
     if (check_quota(named, content_fd, changes, err) < 0 ||
@@ -218,20 +217,20 @@ static int commit(struct named *named, struct staging *staging, const struct cha
     return finish(named, pending_fd, changes, err);
 }
 
-int named_save(struct named *named, struct staging *staging, const struct changes *all,
+int named_save(struct named *named, struct staging *staging, const struct changes *changes,
                sbr_error *err)
 {
     char work[] = WORK;
     struct change_root root = { .source = named->tree, .target = work };
-    struct changes changes;
+    struct changes own;
     char content[16];
-    int r = select_work(all, &changes, content, err);
+    int r = select_work(changes, &own, content, err);
 
-    changes.roots = &root;
-    changes.n_roots = 1;
-    if (r == 0 && changes.n)
-        r = commit(named, staging, &changes, content, err);
-    free(changes.items);
+    own.roots = &root;
+    own.n_roots = 1;
+    if (r == 0 && own.n)
+        r = commit(named, staging, &own, content, err);
+    free(own.items);
     staging_discard(staging);
     return r;
 }

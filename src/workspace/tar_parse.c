@@ -143,7 +143,7 @@ static bool parse_number(const char *field, size_t len, uint64_t *ret)
 static int read_header(struct tar_in *in, struct tar_header *ret, sbr_error *err)
 {
     static const struct tar_header zeros;
-    uint64_t sum;
+    uint64_t sum = 0;
 
     if (tar_in_read(in, ret, sizeof(*ret), err) < 0)
         return err->code;
@@ -212,13 +212,13 @@ static int take_extension(struct tar_in *in, const struct tar_header *header,
                           struct tar_extension *extension, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    uint64_t size;
+    uint64_t size = 0;
 
     if (!strchr("xgLKV", header->type) || !header->type)
         return 0;
     if (!parse_number(header->size, sizeof(header->size), &size))
         return tar_fault(err, "has an extension with a size that is no number");
-    if (read_extension(in, size, &data, err) < 0)
+    if (read_extension(in, size, &data, err) < 0 || !data)
         return err->code;
     if (header->type == 'L')
         return take_long_name(&extension->path, take_ptr(data), size, err) < 0 ? err->code : 1;
@@ -342,7 +342,7 @@ static int fill_entry(const struct tar_header *header, struct tar_extension *ext
 int tar_next(struct tar_in *in, struct tar_entry *ret, sbr_error *err)
 {
     struct tar_extension extension = { 0 };
-    struct tar_header header;
+    struct tar_header header = { 0 };
     int r, more = 0;
 
     *ret = (struct tar_entry){ 0 };

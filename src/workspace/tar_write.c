@@ -159,16 +159,16 @@ static int put_head(struct tar_out *out, const struct item *item, sbr_error *err
     return r < 0 ? r : put(out, &header, sizeof(header), err);
 }
 
-static int put_file(struct tar_out *out, const struct walk_entry *entry, struct item *item,
+static int put_file(struct tar_out *out, const struct walk_entry *entry, struct item item,
                     sbr_error *err)
 {
     scoped_fd int fd = walk_open_file(entry);
     scoped_free char *piece = malloc(CHUNK);
-    uint64_t left = item->size;
+    uint64_t left = item.size;
 
     if (fd < 0 || !piece)
         return err_set_errno(err, "export", "cannot read '%.200s'", entry->path);
-    if (put_head(out, item, err) < 0)
+    if (put_head(out, &item, err) < 0)
         return err->code;
     while (left) {
         ssize_t n = fd_read_full(fd, piece, left < CHUNK ? (size_t)left : CHUNK);
@@ -181,10 +181,10 @@ static int put_file(struct tar_out *out, const struct walk_entry *entry, struct 
             return err->code;
         left -= (uint64_t)n;
     }
-    return pad(out, item->size, err);
+    return pad(out, item.size, err);
 }
 
-static int put_link(struct tar_out *out, const struct walk_entry *entry, struct item *item,
+static int put_link(struct tar_out *out, const struct walk_entry *entry, struct item item,
                     sbr_error *err)
 {
     char text[MAX_LINK + 1];
@@ -193,37 +193,25 @@ static int put_link(struct tar_out *out, const struct walk_entry *entry, struct 
     if (len < 0 || (size_t)len >= sizeof(text))
         return err_set_errno(err, "export", "cannot read the link '%.200s'", entry->path);
     text[len] = '\0';
-    item->link = text;
-    item->type = '2';
-    return put_head(out, item, err);
-}
-
-static int put_dir(struct tar_out *out, const struct walk_entry *entry, struct item *item,
-                   sbr_error *err)
-{
-    size_t len = strlen(entry->path);
-    scoped_free char *name = malloc(len + 2);
-
-    if (!name)
-        return err_set_oom(err, "export");
-    snprintf(name, len + 2, "%s/", entry->path);
-    item->name = name;
-    item->type = '5';
-    return put_head(out, item, err);
+    item.link = text;
+    item.type = '2';
+    return put_head(out, &item, err);
 }
 
 static int put_entry(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     struct item item = { .st = &entry->st, .name = entry->path, .type = '0' };
 
-    if (S_ISDIR(entry->st.st_mode))
-        return put_dir(context, entry, &item, err);
+    if (S_ISDIR(entry->st.st_mode)) {
+        item.type = '5';
+        return put_head(context, &item, err);
+    }
     if (S_ISLNK(entry->st.st_mode))
-        return put_link(context, entry, &item, err);
+        return put_link(context, entry, item, err);
     if (!S_ISREG(entry->st.st_mode))
         return 0; /* nothing that a workspace holds */
     item.size = (uint64_t)entry->st.st_size;
-    return put_file(context, entry, &item, err);
+    return put_file(context, entry, item, err);
 }
 
 int tar_write(int tree_fd, int fd, sbr_error *err)

@@ -13,6 +13,12 @@ BACKENDS = ("overlay", "disk", "copy")
 ODD_NAMES = (b"with space", b"new\nline", b"\xff\xfe", b"-dash", "ünï".encode(), b"colour\033[31m")
 
 
+def in_memory():
+    """Where trees can lie without a disk, if the kernel can do with them what it can with a disk's; None: nowhere."""
+    version = tuple(int(word) for word in os.uname().release.split(".")[:2])
+    return "/dev/shm" if version >= (6, 6) and os.access("/dev/shm", os.W_OK) else None
+
+
 @contextlib.contextmanager
 def place_of(caller, parent=None):
     """A directory that belongs to the caller, with a place for the tool's state beside what is put there."""

@@ -3,104 +3,18 @@
 Nothing that it planted is followed, opened by surprise or waited for; what comes out is bounded; and what
 is left out is named with the reason.
 """
-import base64
-import contextlib
-import itertools
 import os
 import pathlib
-import shutil
-import signal
 import stat
-import subprocess
 import time
 
 import pytest
 
 import harness
 import support
+from collection import LOCKED, MANY, by_path, path_of, place, skipped  # noqa: F401
 from harness import callers
 from stages import give
-
-_numbers = itertools.count()
-
-# Where the hostile trees are made: beside the program's own file.
-THERE = {"bash": "mkdir t; cd t; ", "python": "import os\nos.mkdir('t')\nos.chdir('t')\n"}
-FOR_ALL = "t/**:{out}"
-
-
-class Place:
-    """For one caller: a project, a directory for what comes out, and the state of his own."""
-
-    def __init__(self, folder, caller):
-        self.caller = caller
-        self.folder = folder
-        self.project, self.out, self.state = folder / "project", folder / "out", folder / "state"
-        for directory in (folder, self.project, self.out, self.state):
-            directory.mkdir(mode=0o755)
-            give(directory, caller)
-        self.state.chmod(0o700)
-
-    def put(self, name, text="text\n"):
-        path = self.project / name
-        path.write_text(text)
-        return give(path, self.caller)
-
-    def run(self, lang, code, *options, **kwargs):
-        env = {"SANDBOX_RUN_STATE": str(self.state), **kwargs.pop("env", {})}
-        result = support.result_of("run", *options, "--lang", lang, "--code", code, caller=self.caller,
-                                   env=env, **kwargs)
-        assert "error" not in result, result["error"]
-        return result
-
-    def outputs(self, lang, code, *options, pattern=FOR_ALL, **kwargs):
-        return self.run(lang, THERE[lang] + code, "--output", pattern.format(out=self.out), *options, **kwargs)
-
-    def changes(self, lang, code, *options, **kwargs):
-        return self.run(lang, code, "--project", self.project, "--diff", *options, **kwargs)
-
-    def found(self):
-        """Everything that came out, by its path."""
-        return {os.fsencode(path.relative_to(self.out)): path for path in self.out.rglob("*")
-                if not path.is_dir() or path.is_symlink()}
-
-    def content(self):
-        """All bytes that anything of this caller's holds now."""
-        return b"\n".join(path.read_bytes() for root in (self.out, self.state) for path in root.rglob("*")
-                          if path.is_file() and not path.is_symlink())
-
-    def leavings(self):
-        staging = self.state / "staging"
-        return list(staging.iterdir()) if staging.exists() else []
-
-
-@pytest.fixture
-def place(room, caller):
-    folder = room / f"collection-{next(_numbers)}"
-    place = Place(folder, caller)
-    yield place
-    assert not place.leavings()
-    for top, directories, _ in os.walk(folder):
-        for name in directories:
-            path = os.path.join(top, name)
-            if not os.path.islink(path):
-                os.chmod(path, 0o700)
-    shutil.rmtree(folder)
-
-
-def by_path(result):
-    return {path_of(file): file for file in result["files"]}
-
-
-def path_of(entry):
-    """As bytes, also of a name that is no text."""
-    if "path_base64" in entry:
-        return base64.b64decode(entry["path_base64"])
-    return entry["path"].encode()
-
-
-def skipped(result):
-    return {path: file["skipped"] for path, file in by_path(result).items() if file["skipped"]}
-
 
 # --- links ---------------------------------------------------------------------------------------
 
@@ -195,7 +109,7 @@ def test_an_opaque_directory_of_the_programs_own_hides_nothing(place):
 # --- names ---------------------------------------------------------------------------------------
 
 BAD_NAMES = [b"new\nline", b"\x1b]0;title\x07", b"\x1b[2J", b"\x7f", b"\x01", b"tab\t", b"\r", b"\xc2\x9bm"]
-ODD_NAMES = [b"\xff\xfe", b"\xc3(", b"a" * 255, "ünï".encode(), b" ", b"-rf", b"...", b"*", b"'\"`$(x)", b"%s%n",
+ODD_NAMES = [b"\xff\xfe", b"\x9b2J", b"\xc3(", b"a" * 255, "ünï".encode(), b" ", b"-rf", b"...", b"*", b"'\"`$(x)", b"%s%n",
              b"\xe2\x80\xae"]
 
 
@@ -236,7 +150,7 @@ def test_no_name_reaches_the_terminal_as_it_is(place):
         done = support.sandbox_run("run", "--text", *options, "--lang", "python", "--code", code,
                                    caller=place.caller, env={"SANDBOX_RUN_STATE": str(place.state)})
         assert done.returncode == 0, done.stderr
-        for byte in (b"\x1b", b"\x07", b"\x7f", b"\x01", b"\r", b"\xc2\x9b", b"\xff"):
+        for byte in (b"\x1b", b"\x07", b"\x7f", b"\x01", b"\r", b"\xc2\x9b", b"\xff", b"\x9b2J"):
             assert byte not in done.stderr + done.stdout, done.stderr
 
 
@@ -247,10 +161,6 @@ def test_every_name_is_a_change(place):
 
 
 # --- modes ---------------------------------------------------------------------------------------
-
-LOCKED = ("mkdir -p d/deep; echo one > d/deep/file; echo two > file; echo three > d/file; "
-          "chmod 0 file d/file d/deep/file d/deep d; ")
-
 
 @callers
 @pytest.mark.core
@@ -361,9 +271,6 @@ def test_changes_that_are_too_deep_fail_in_a_sentence(place):
     assert b"in one another" in done.stdout + done.stderr, (done.stdout[-1000:], done.stderr)
 
 
-MANY = "import os\nos.mkdir('d')\nfor i in range({n}):\n    os.close(os.open(f'd/{{i}}', os.O_CREAT | os.O_WRONLY))"
-
-
 @callers
 def test_a_hundred_thousand_files_are_taken(place):
     result = place.outputs("python", MANY.format(n=100000), "--inodes", "150000", timeout=240)
@@ -385,103 +292,3 @@ def test_a_pattern_of_many_stars_takes_no_time(place):
     began = time.monotonic()
     place.outputs("python", code, pattern="/work/t/**/*a*a*a*a*a*a*a*a*a*b:{out}")
     assert time.monotonic() - began < 30 and not place.found()
-
-
-# --- the end of the program ----------------------------------------------------------------------
-
-LEFT_RUNNING = """
-import os, sys
-os.mkdir('d')
-for child in range(8):
-    if os.fork() == 0:
-        os.setsid()
-        while True:
-            try:
-                os.rename('d', 'd2')
-                os.symlink('<room>', 'd')
-                os.unlink('d')
-                os.rename('d2', 'd')
-                open('d/file', 'w').write('mine')
-            except OSError:
-                pass
-os.write(1, b'left')
-os._exit(0)
-"""
-
-
-@callers
-@pytest.mark.core
-def test_nobody_is_left_to_swap_a_directory(scene, place):
-    """Processes that outlive the program exchange a directory for a link to the host as fast as they can."""
-    for _ in range(5):
-        result = place.outputs("python", LEFT_RUNNING.replace("<room>", str(scene.room)))
-        assert result["stdout"] == "left"
-        assert not [path for path in place.found() if b"secret" in path]
-        assert harness.SECRET.encode() not in place.content()
-
-
-ENDS = [("exit 7", (), "exited"), ("kill -9 $$", (), "signaled"),
-        ("while :; do :; done", ("--timeout", "500ms"), "timeout"),
-        ("trap '' TERM; while :; do :; done", ("--timeout", "500ms", "--grace", "100ms"), "timeout"),
-        ("while :; do echo xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx; done", ("--max-output", "10k"), "output_limit")]
-
-
-@callers
-@pytest.mark.core
-@pytest.mark.parametrize("end, options, outcome", ENDS, ids=[end[0][:20] for end in ENDS])
-def test_whatever_the_end_was_files_and_changes_come(place, end, options, outcome):
-    result = place.run("bash", f"echo kept > file; {end}", "--project", place.project, "--diff", "--output",
-                       f"file:{place.out}", *options)
-    assert outcome in (None, result["outcome"]), result["explanation"]
-    assert (place.out / "file").read_text() == "kept\n"
-    assert [change["path"] for change in result["changes"]] == ["file"]
-
-
-@callers
-def test_the_time_of_handing_out_is_not_the_programs(place):
-    result = place.outputs("python", MANY.format(n=20000) + "\nimport time\ntime.sleep(1)", "--timeout", "20s",
-                           "--inodes", "50000")
-    assert result["outcome"] == "exited"
-    assert len(list((place.out / "d").iterdir())) == 20000
-
-
-@contextlib.contextmanager
-def started(place, code, *options):
-    words = support.command("run", *options, "--lang", "python", "--code", code, caller=place.caller)
-    env = support.environment({"SANDBOX_RUN_CACHE": support.cache_of(place.caller),
-                               "SANDBOX_RUN_STATE": str(place.state)})
-    with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          env=env) as tool:
-        try:
-            yield tool
-        finally:
-            tool.kill()
-
-
-@callers
-@pytest.mark.core
-@pytest.mark.parametrize("end", ["time.sleep(1000)", "signal.signal(15, lambda *_: os._exit(0)); time.sleep(1000)"])
-def test_who_cancels_gets_nothing(place, end):
-    """Also when the program then ends by itself."""
-    code = f"import os, signal, time\nopen('file', 'w').write('x')\nos.write(1, b'ready\\n')\n{end}"
-    with started(place, code, "--output", f"**:{place.out}") as tool:
-        assert tool.stdout.readline() == b"ready\n"
-        tool.send_signal(signal.SIGINT)
-        assert tool.wait(support.DEADLINE) == 130, tool.stderr.read()
-    assert not place.found()
-
-
-@callers
-def test_who_cancels_while_files_come_does_not_wait(place):
-    """A gigabyte is on its way, and what was there is taken away again."""
-    code = ("import os\nopen('big', 'wb').write(os.urandom(1 << 20) * 250)\n"
-            "for i in range(40): os.link('big', f'name{i}')\nos.write(1, b'ready\\n')")
-    with started(place, code, "--output", f"**:{place.out}", "--memory", "1g") as tool:
-        assert tool.stdout.readline() == b"ready\n"
-        harness.wait_until(lambda: any(path.is_file() for path in (place.state / "staging").rglob("*")),
-                           "the first file comes")
-        began = time.monotonic()
-        tool.send_signal(signal.SIGINT)
-        assert tool.wait(support.DEADLINE) == 130, tool.stderr.read()
-        assert time.monotonic() - began < 10
-    assert not place.found()
