@@ -29,6 +29,8 @@ static void put_change(struct jsonw *j, const struct changes *changes, const str
     if (now) {
         jsonw_number(j, "size", c->now.size);
         put_mode(j, "mode", c->now.mode);
+    } else {
+        jsonw_number(j, "size", c->base.size); /* of what is gone */
     }
     if (now && before && c->now.kind != c->base.kind)
         jsonw_text(j, "base_kind", node_kind_name(c->base.kind));

@@ -64,8 +64,8 @@ const char *barrier_name(enum userns_barrier barrier);
 /* How changes are kept apart from the real files, best first. */
 enum cow_kind {
     COW_OVERLAY, /* overlayfs over the scratch space                              */
-    COW_DISK,    /* overlayfs over a directory of ours: tmpfs without user xattrs (before Linux 6.6) */
-    COW_COPY,    /* no overlayfs here: a copy, by reflink where that works        */
+    COW_DISK, /* overlayfs over a directory of ours: tmpfs without user xattrs (before Linux 6.6) */
+    COW_COPY, /* no overlayfs here: a copy, by reflink where that works        */
     N_COW_KINDS
 };
 
@@ -80,7 +80,8 @@ struct features {
     enum userns_barrier barrier; /* what stands in the way, when there are none */
     bool proc;                   /* procfs is where it belongs */
     bool seccomp;
-    enum cow_kind cow; /* the best that has not been refused yet; SANDBOX_RUN_COW=overlay|disk|copy says from which on */
+    enum cow_kind
+        cow; /* the best that has not been refused yet; SANDBOX_RUN_COW=overlay|disk|copy says from which on */
     int landlock_abi; /* 0: none */
     struct cgroup_features cgroup;
     struct root_entry root[N_ROOT_NAMES];

@@ -19,9 +19,9 @@ struct plan_tree {
     const char *source; /* on the host; COW_COPY: the copy */
     const char *target; /* inside, absolute */
     enum volume_mode mode;
-    enum cow_kind cow;  /* of VOLUME_COW */
-    const char *upper;  /* COW_DISK: see struct plan_op */
-    bool collect;       /* its changes are handed out */
+    enum cow_kind cow; /* of VOLUME_COW */
+    const char *upper; /* COW_DISK: see struct plan_op */
+    bool collect;      /* its changes are handed out */
 };
 
 #define PLAN_MAX_TREES 17
@@ -39,7 +39,8 @@ struct plan_input {
     const struct features *features;
     const struct plan_tree *trees; /* volumes and what stands at /work */
     size_t n_trees;
-    const char *code_name;         /* the code's file, where the language's own name is taken; NULL: that one */
+    const char
+        *code_name; /* the code's file, where the language's own name is taken; NULL: that one */
     const struct request_file *manifests; /* of the project, for the installer */
     size_t n_manifests;
     const char *place;        /* a directory that can be made, for a run without a private root */

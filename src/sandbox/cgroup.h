@@ -14,7 +14,8 @@
 #define CGROUP_PREFIX "sandbox-run."
 
 struct cgroup {
-    bool spares_init; /* v2: a run out of memory does not end init, which has something to hand out */
+    bool
+        spares_init; /* v2: a run out of memory does not end init, which has something to hand out */
     enum cgroup_kind kind;
     uint32_t controllers;
     char name[CGROUP_NAME_MAX];

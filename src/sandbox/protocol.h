@@ -87,8 +87,8 @@ struct init_report {
     uint64_t ended_us;
     uint64_t cpu_user_us, cpu_system_us;
     uint64_t own_user_us, own_system_us; /* that handing out took, not the program */
-    uint64_t peak_memory_bytes; /* largest process, or the largest sum when supervised */
-    uint64_t peak_processes;    /* only when supervised */
+    uint64_t peak_memory_bytes;          /* largest process, or the largest sum when supervised */
+    uint64_t peak_processes;             /* only when supervised */
     uint64_t context_switches;
     uint64_t io_read_bytes, io_write_bytes;
     sbr_error error;

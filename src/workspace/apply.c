@@ -40,7 +40,11 @@ static int look_at_all(struct engine *e, sbr_error *err)
         struct step *s = &e->steps[i];
         int barred;
 
-        if (engine_look(e, s, &barred, err) < 0)
+        int r = engine_look(e, s, &barred, err);
+
+        if (r < 0 && err->sys_errno == EACCES && engine_open_way(e, s, err) == 0)
+            r = engine_look(e, s, &barred, err);
+        if (r < 0)
             return err->code;
         if (s->want.kind == NODE_NONE && !s->there.st_mode)
             s->state = STEP_ALREADY;
@@ -77,6 +81,8 @@ int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigne
         r = engine_find_locked(&e, err);
     if (r == 0)
         r = engine_run(&e, err);
+    else
+        engine_close_way(&e);
     engine_done(&e);
     return r;
 }

@@ -80,6 +80,11 @@ int engine_find_locked(struct engine *e, sbr_error *err) must_check;
 int engine_add_opened(struct engine *e, unsigned int root, const char *path, mode_t mode,
                       sbr_error *err) must_check;
 
+/* For a tree of ours: opens what keeps us out on the way to the step's path.  engine_close_way gives all their modes back,
+ * and so does engine_run, whatever becomes of it. */
+int engine_open_way(struct engine *e, const struct step *step, sbr_error *err) must_check;
+void engine_close_way(struct engine *e);
+
 /* Brings everything that is STEP_TODO about.  When it fails, what was not changed yet is as it was, and no temporary is
  * left; n_done says how much was changed. */
 int engine_run(struct engine *e, sbr_error *err) must_check;

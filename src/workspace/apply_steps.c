@@ -331,6 +331,35 @@ static int open_dirs(struct engine *e, sbr_error *err)
     return 0;
 }
 
+int engine_open_way(struct engine *e, const struct step *step, sbr_error *err)
+{
+    for (const char *p = strchr(step->path, '/'); p; p = strchr(p + 1, '/')) {
+        scoped_free char *path = strndup(step->path, (size_t)(p - step->path));
+        const char *name;
+        scoped_fd int parent = path ? beneath_parent(e->roots[step->root].fd, path, &name) : -1;
+        struct stat st;
+
+        if (!path)
+            return err_set_oom(err, "apply");
+        if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISDIR(st.st_mode) || (st.st_mode & 0700) == 0700)
+            continue;
+        if (engine_add_opened(e, step->root, path, st.st_mode, err) < 0)
+            return err->code;
+        if (set_mode(parent, name, &st, (st.st_mode & 07777) | 0700) < 0)
+            return engine_fail(step, "open the way to", err);
+    }
+    return 0;
+}
+
+void engine_close_way(struct engine *e)
+{
+    sbr_error ignored;
+
+    if (set_finals(e, false, &ignored) < 0)
+        return; /* what went wrong before is told */
+}
+
 /* Names on the disk: before originals are thrown away, or anybody is told that it is done. */
 static int flush_names(struct engine *e, sbr_error *err)
 {
@@ -357,7 +386,6 @@ static int flush_names(struct engine *e, sbr_error *err)
 
 int engine_run(struct engine *e, sbr_error *err)
 {
-    sbr_error ignored;
     int r;
 
     e->n_done = 0;
@@ -374,6 +402,6 @@ int engine_run(struct engine *e, sbr_error *err)
     if (r == 0)
         return e->flags & APPLY_CONSUME ? 0 : flush_names(e, err);
     engine_remove_temps(e);
-    (void)set_finals(e, false, &ignored);
+    engine_close_way(e);
     return r;
 }

@@ -64,7 +64,7 @@ def git(folder, line, as_user=False):
 
 @pytest.fixture(scope="module")
 def module_place():
-    with trees.place_of(None) as place:
+    with trees.place_of(None, trees.in_memory()) as place:
         os.chmod(place, 0o755)
         yield place
 
@@ -104,7 +104,7 @@ def project(checkout, outside, caller):
 @pytest.fixture
 def run(project, caller):
     """Runs a shell line in the project, by a backend."""
-    with trees.place_of(caller) as place:
+    with trees.place_of(caller, trees.in_memory()) as place:
 
         def inside(line, *options, backend=trees.BACKENDS[0]):
             result = support.result_of(

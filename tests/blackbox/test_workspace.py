@@ -174,7 +174,8 @@ def test_names_are_bounded_over_all_runs(spaces):
     make = "for i in $(seq {} {}); do : > f$i || exit 1; done"
     spaces.shell("w", make.format(1, 30), "--inodes", "50")
     assert not spaces.result("w", make.format(31, 500) + " 2> /dev/null")["success"]
-    assert 40 < spaces.list()["w"]["used_inodes"] < 50 + SLACK
+    # Where they are only counted now and then, a run can get far ahead, and is not saved.
+    assert 31 <= spaces.list()["w"]["used_inodes"] < 50 + SLACK
     spaces.shell("w", "rm f*", "--inodes", "500")
     spaces.shell("w", make.format(1, 30))
     assert spaces.list()["w"]["used_inodes"] == 31

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/tree.h"
 #include "tree_fixture.h"
 #include "unit.h"
@@ -96,6 +97,41 @@ static void locked_directories_are_written_to_and_locked_again(void **state)
     bring_about(APPLY_NO_UNDO);
 }
 
+static void what_locks_its_owner_out_is_opened_and_closed_again(void **state)
+{
+    struct changes changes = { 0 };
+    struct change edit = { .op = CHANGE_MODIFIED,
+                           .path = strdup("d/e/f"),
+                           .now = { NODE_FILE, 0644, 3, 5 },
+                           .base = { NODE_FILE, 0644, 3, 3 } };
+    char text[16] = "";
+    struct stat st;
+    sbr_error err = { 0 };
+    int a, content;
+
+    (void)state;
+    tree_make(tree_at(&place, "a"), "d d 755\nd d/e 755\nf d/e/f 644 old\n");
+    tree_make(tree_at(&place, "b"), "d d 755\nd d/e 755\nf d/e/f 600 new\n");
+    assert_int_equal(changes_add(&changes, &edit, &err), 0);
+    assert_int_equal(fchmodat(place.top_fd, "a/d/e", 0, 0), 0);
+    assert_int_equal(fchmodat(place.top_fd, "a/d", 0, 0), 0);
+    a = tree_open(&place, "a");
+    content = tree_open(&place, "b");
+    if (apply_to(a, content, &changes, APPLY_CONSUME, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_equal(fstatat(a, "d", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0);
+    assert_int_equal(fchmodat(a, "d", 0700, 0), 0);
+    assert_int_equal(fstatat(a, "d/e", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0);
+    assert_int_equal(fchmodat(a, "d/e", 0700, 0), 0);
+    assert_int_equal(fd_read_small(a, "d/e/f", text, sizeof(text)), 3);
+    assert_string_equal(text, "new");
+    close(a);
+    close(content);
+    changes_done(&changes);
+}
+
 static void random_trees_become_each_other(void **state)
 {
     (void)state;
@@ -118,6 +154,8 @@ int main(void)
                                         remove_place),
         cmocka_unit_test_setup_teardown(contents_can_be_moved_instead, make_place, remove_place),
         cmocka_unit_test_setup_teardown(locked_directories_are_written_to_and_locked_again,
+                                        make_place, remove_place),
+        cmocka_unit_test_setup_teardown(what_locks_its_owner_out_is_opened_and_closed_again,
                                         make_place, remove_place),
         cmocka_unit_test_setup_teardown(random_trees_become_each_other, make_place, remove_place),
     };
