@@ -1,8 +1,10 @@
 /* After the run: what was taken becomes changes, files and the new state of a workspace. */
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -11,6 +13,7 @@
 #include "workspace/compare.h"
 #include "workspace/deliver.h"
 #include "workspace/keep.h"
+#include "workspace/node.h"
 #include "workspace/textdiff.h"
 
 /* A copy is nobody's any more: what became different is found from outside. */
@@ -57,12 +60,29 @@ static int list_own(const sbr_job *job, struct own_files *ret, sbr_error *err)
     return 0;
 }
 
+/* The path without links, by which apply comes back: none that is put there later leads elsewhere. */
+static const char *real_source(const struct job_tree *tree, char path[PATH_MAX])
+{
+    struct stat open, there;
+    char name[40];
+    ssize_t n;
+
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", tree->source_fd);
+    n = readlink(name, path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return fstat(tree->source_fd, &open) == 0 && lstat(path, &there) == 0 &&
+                   open.st_ino == there.st_ino && open.st_dev == there.st_dev
+               ? path
+               : tree->source;
+}
+
 static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *changes,
                         sbr_error *err)
 {
     struct job_trees *trees = job->trees;
     bool is_work = !strcmp(tree->target, INSIDE_WORK);
-    int root = changes_add_root(changes, tree->source, tree->target, err);
+    char source[PATH_MAX];
+    int root = changes_add_root(changes, real_source(tree, source), tree->target, err);
     struct own_files own = { 0 };
     struct compare_input in = { .taken = &trees->taken[tree->part],
                                 .source_fd = tree->source_fd,
@@ -119,12 +139,13 @@ static bool is_own(const struct own_files *own, const struct taken *taken, size_
     for (size_t i = 0; i < own->n; i++) {
         scoped_free char *text = NULL;
         scoped_fd int fd = -1;
+        struct seen seen;
         sbr_error ignored;
         size_t len;
 
         if (entry->size != own->items[i].len || strcmp(path + 5, own->items[i].path) != 0)
             continue;
-        fd = openat(taken->content_fd, path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+        fd = node_open_file(taken->content_fd, path, &seen);
         return fd >= 0 && fd_read_text(fd, entry->size + 1, &text, &len, &ignored) == 0 &&
                len == own->items[i].len && !memcmp(text, own->items[i].data, len);
     }
@@ -240,8 +261,8 @@ int trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
     changes = calloc(1, sizeof(*changes));
     if (!changes)
         return err_set_oom(err, "workspace");
-    gather_files(job, result);
     gathered = gather_changes(job, changes, result);
+    gather_files(job, result); /* afterwards: they may be saved into the project */
     if (gathered)
         r = use_changes(job, changes, result, err);
     if (trees_want_changes(job) && gathered && r == 0) {

@@ -84,7 +84,7 @@ static void end_json(struct jsonw *j)
 
 static int list_run(const struct options *o, sbr_error *err)
 {
-    struct jsonw j;
+    struct jsonw j = { 0 };
     struct listing listing = { .o = o,
                                .json = o->json ? &j : NULL,
                                .color = present_uses_color(STDOUT_FILENO, o) };

@@ -153,9 +153,10 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
     if (spawn_start(box->spawn, &box->init, err) < 0)
         return err->code;
     log_debug("spawn", "init is process %d", (int)box->init.pid);
-    if (plan->namespaces & CLONE_NEWUSER && ids_map(&box->ids, plan, &box->init, err) < 0)
-        return err->code;
-    return 0;
+    if (!(plan->namespaces & CLONE_NEWUSER) || ids_map(&box->ids, plan, &box->init, err) == 0)
+        return 0;
+    /* The dead have no ids to map. */
+    return box->report->state == REPORT_FAILED ? sandbox_failure(box, err) : err->code;
 }
 
 static int give_order(const struct sandbox *box, uint32_t order, const int *fds, size_t n_fds)

@@ -1,7 +1,9 @@
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -121,13 +123,31 @@ int apply_select(const struct kept *kept, const struct apply_options *options, s
     return r;
 }
 
+/* The path is the one without links: whoever owns a directory on the way could lead us elsewhere by one. */
+static int open_source(const char *source)
+{
+    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                            .resolve = RESOLVE_NO_SYMLINKS };
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how));
+
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        fd = open(source, (int)how.flags);
+    return fd;
+}
+
 int open_roots(const struct kept *kept, struct engine *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n_roots; i++) {
         const char *source = kept->changes.roots[i].source;
 
         e->roots[i].source = source;
-        e->roots[i].fd = open(source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        e->roots[i].fd = open_source(source);
+        if (e->roots[i].fd < 0 && errno == ELOOP)
+            return err_set(
+                err, SBR_E_DENIED, "apply",
+                "'%.200s', which the changes are for, is behind a link now that was none "
+                "before; put it back, or run it again",
+                source);
         if (e->roots[i].fd < 0)
             return err_set_errno(err, "apply", "cannot open '%.200s', which the changes are for",
                                  source);

@@ -21,7 +21,7 @@ struct span {
 static ssize_t by_kernel(struct span *s)
 {
     size_t want = s->end - s->at < PIECE ? (size_t)(s->end - s->at) : PIECE;
-    off_t in = s->at, out = s->at;
+    off_t in = s->at, out = in;
     ssize_t n = copy_file_range(s->from, &in, s->to, &out, want, 0);
 
     /* Some file systems answer 0 for what they cannot copy: reading tells the truth. */

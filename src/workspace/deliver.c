@@ -145,7 +145,7 @@ static int save_file(struct delivery *d, const struct intake_entry *entry, const
 {
     struct seen seen;
     scoped_fd int from_fd = node_open_file(d->taken->content_fd, path, &seen), parent = -1;
-    const char *name;
+    const char *name = NULL;
 
     if (from_fd >= 0)
         parent = open_parent(d->dir_fd, path_below(d->rule, path), &name);

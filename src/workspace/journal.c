@@ -177,15 +177,16 @@ static int read_journal(struct journal *j, size_t n_roots, sbr_error *err)
 int journal_open(struct kept *kept, bool make, struct journal *ret, sbr_error *err)
 {
     struct journal j = { .fd = -1 };
-    int r;
+    int r, fd;
 
     *ret = j;
     err->code = 0;
     if (make && mkdirat(kept->dir_fd, UNDO, 0700) < 0 && errno != EEXIST)
         return state_fail("write to", "the kept changes", err);
-    j.fd = openat(kept->dir_fd, UNDO, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    if (j.fd < 0)
+    fd = openat(kept->dir_fd, UNDO, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
         return errno == ENOENT ? 0 : state_fail("open the undo of", "the kept changes", err);
+    j.fd = fd;
     r = read_journal(&j, kept->changes.n_roots, err);
     if (r < 0) {
         journal_close(&j);

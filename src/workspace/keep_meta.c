@@ -172,6 +172,7 @@ static int read_change(struct reader *r, struct changes *changes, sbr_error *err
         free(c.from);
         return err_set_oom(err, "state");
     }
+    /* cppcheck-suppress memleak ; the list takes them over */
     return changes_add(changes, &c, err) < 0 ? err->code : 1;
 }
 
@@ -202,6 +203,7 @@ static int read_file(struct reader *r, struct kept *kept, sbr_error *err)
         free(f.skipped);
         return err_set_oom(err, "state");
     }
+    /* cppcheck-suppress memleak ; the list takes them over */
     return output_files_add(&kept->files, &f, err) < 0 ? err->code : 1;
 }
 

@@ -26,10 +26,9 @@ MAX_DIFF_GROWTH = 1.5  # the same changes in the largest tree, of those in the m
 MOST_COPIED = 3  # rounds with a copy of the largest tree: seconds each
 MEMORY = "/dev/shm"  # so that no disk is measured
 
-# Changes the first N files of the directory that it runs in; the list of them has no blanks in rbench's words.
-CHANGE = """import os, sys
-left = int(sys.argv[1])
-for number in range(left):
+# Appends to the first N files of the directory that it runs in.
+CHANGE = """import sys
+for number in range(int(sys.argv[1])):
     with open("d%d/f%d" % (number // 100, number % 100), "a") as file:
         file.write("more\\n")
 """
@@ -87,6 +86,8 @@ class Lab:
     def measure(self, rounds, cases):
         """Name -> words; in turns."""
         names = list(cases)
+        for name in names:
+            self.samples.taken[name] = []  # rows in this order, whoever came first
         for i, nanoseconds, status in self.bench.rbench_lines("latency", rounds, 0, list(cases.values())):
             if status:
                 raise RuntimeError(f"{names[i]}: wait status {status}")
