@@ -10,7 +10,7 @@ static void add_tree(struct room *room, int fd, bool is_copy)
 {
     struct room_tree *tree = &room->trees[room->n_trees++];
 
-    *tree = (struct room_tree){ .fd = fd };
+    *tree = (struct room_tree){ .fd = fd, .before.unlocks = true };
     if (is_copy)
         place_measure(fd, UINT64_MAX, &tree->before);
     room->most_files += tree->before.files;
@@ -63,7 +63,7 @@ uint32_t room_look(const struct room *room, int scratch_fd, uint64_t nameless)
 
     for (size_t i = 0; i < room->n_trees; i++) {
         const struct room_tree *tree = &room->trees[i];
-        struct place_use now;
+        struct place_use now = { .unlocks = true };
 
         place_measure(tree->fd, room->most_files, &now);
         bytes += growth(now.bytes, tree->before.bytes);

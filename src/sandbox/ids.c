@@ -16,6 +16,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 
+#define MAP_SIZE 160 /* four lines of three numbers */
 #define ATTEMPTS 64
 
 struct id_range {
@@ -231,12 +232,41 @@ int ids_map(const struct ids *ids, const struct plan *plan, const struct process
     return map_error("map its user", err);
 }
 
+/* One id is another's, and all others are what they are: 4294967295 is none. */
+static void map_the_rest(unsigned int inside, unsigned int host, char text[MAP_SIZE])
+{
+    unsigned int low = inside < host ? inside : host, high = inside < host ? host : inside;
+    int n = snprintf(text, MAP_SIZE, "%u %u 1\n", inside, host);
+
+    if (low > 0)
+        n += snprintf(text + n, MAP_SIZE - (size_t)n, "0 0 %u\n", low);
+    if (high - low > 1)
+        n += snprintf(text + n, MAP_SIZE - (size_t)n, "%u %u %u\n", low + 1, low + 1,
+                      high - low - 1);
+    if (high < UINT32_MAX - 1)
+        snprintf(text + n, MAP_SIZE - (size_t)n, "%u %u %u\n", high + 1, high + 1,
+                 UINT32_MAX - 1 - high);
+}
+
+/* In a container not all ids can be had; files of others can only be read there. */
+static int write_wide_map(pid_t pid, const char *file, unsigned int inside, unsigned int host)
+{
+    char text[MAP_SIZE];
+
+    map_the_rest(inside, host, text);
+    if (write_map(pid, file, text) == 0)
+        return 0;
+    snprintf(text, sizeof(text), "%u %u 1\n", inside, host);
+    return write_map(pid, file, text);
+}
+
 int ids_namespace(const struct process *holder, struct id_pair inside, struct id_pair host)
 {
     pid_t pid = pid_in_proc(holder);
     char path[64];
 
-    if (write_maps(pid, inside, host) < 0)
+    if (write_wide_map(pid, "uid_map", inside.uid, host.uid) < 0 ||
+        write_wide_map(pid, "gid_map", inside.gid, host.gid) < 0)
         return -1;
     snprintf(path, sizeof(path), "/proc/%d/ns/user", (int)pid);
     return open(path, O_RDONLY | O_CLOEXEC);

@@ -36,7 +36,8 @@ struct id_pair {
     uint32_t uid, gid;
 };
 
-/* Maps one user and one group of a process in a new user namespace, as root; the namespace, or -1. */
+/* For idmapped mounts: a namespace in which one user and one group are others, and all the rest are what they are, so
+ * that their files can be deleted by whoever owns the directory.  As root; the namespace, or -1. */
 int ids_namespace(const struct process *holder, struct id_pair inside, struct id_pair host);
 
 #endif

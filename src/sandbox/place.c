@@ -59,6 +59,14 @@ static bool is_hidden(int sys_errno)
     return sys_errno != ENOENT && sys_errno != ENOTDIR && sys_errno != ELOOP;
 }
 
+/* The program locked a directory of its own.  Whoever looks has its rights and no more, so the name may as well
+ * lead elsewhere by now. */
+static DIR *unlock_dir(int at, const char *name, bool *ret_unlocked)
+{
+    *ret_unlocked = fchmodat(at, name, 0700, 0) == 0;
+    return open_dir(at, name);
+}
+
 static void measure_level(DIR *dir, struct place_use *use, int depth)
 {
     const struct dirent *entry;
@@ -78,11 +86,16 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
         use->bytes +=
             (uint64_t)st.st_blocks * 512 / (S_ISREG(st.st_mode) && st.st_nlink ? st.st_nlink : 1);
         if (S_ISDIR(st.st_mode)) {
+            bool unlocked = false;
             scoped_dir DIR *below = depth > 0 ? open_dir(dirfd(dir), entry->d_name) : NULL;
 
+            if (!below && depth > 0 && errno == EACCES && use->unlocks)
+                below = unlock_dir(dirfd(dir), entry->d_name, &unlocked);
             use->unseen |= !below && (depth == 0 || is_hidden(errno));
             if (below)
                 measure_level(below, use, depth - 1);
+            if (below && unlocked)
+                (void)!fchmod(dirfd(below), st.st_mode & 07777);
         }
     }
 }
@@ -91,7 +104,7 @@ void place_measure(int dir_fd, uint64_t most_files, struct place_use *use)
 {
     scoped_dir DIR *dir = open_dir(dir_fd, ".");
 
-    *use = (struct place_use){ .most_files = most_files };
+    *use = (struct place_use){ .most_files = most_files, .unlocks = use->unlocks };
     if (dir)
         measure_level(dir, use, MAX_DEPTH);
 }

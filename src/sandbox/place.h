@@ -15,6 +15,8 @@ struct place_use {
     uint64_t bytes, files;
     bool unseen;         /* too many levels, or what could not be looked into */
     uint64_t most_files; /* looking ends there */
+    bool
+        unlocks; /* set by the caller: a locked directory is opened for the look, and closed again */
 };
 
 /* What is in it now, as far as `most_files`. */

@@ -178,6 +178,23 @@ static int copy_children(struct copier *c, int from, int to)
     return r;
 }
 
+/* Overlayfs shows the directory below the mount: mostly an empty one. */
+static int copy_mount_point(struct copier *c, int from, int to, const char *name)
+{
+    scoped_fd int out = -1;
+    struct stat st, now;
+
+    if (fstatat(from, name, &st, AT_SYMLINK_NOFOLLOW) < 0 || mkdirat(to, name, 0700) < 0)
+        return cannot(c);
+    out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (out < 0)
+        return cannot(c);
+    if (finish(c, out, &st, &now) < 0)
+        return c->err->code;
+    identity_add(&c->ret->identities, name, st.st_mode, &now);
+    return 0;
+}
+
 /* Ours alone until it is full: its own mode may forbid to put something there. */
 static int copy_dir(struct copier *c, int from, int to, const char *name)
 {
@@ -186,7 +203,7 @@ static int copy_dir(struct copier *c, int from, int to, const char *name)
     size_t at;
 
     if (in < 0)
-        return not_opened(c, name, S_IFDIR);
+        return errno == EXDEV ? copy_mount_point(c, from, to, name) : not_opened(c, name, S_IFDIR);
     if (c->depth == COPY_MAX_DEPTH)
         return err_set(c->err, SBR_E_INVALID, STAGE,
                        "directories are nested deeper than %d, at '%.200s'", COPY_MAX_DEPTH,

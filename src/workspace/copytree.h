@@ -18,13 +18,14 @@ struct copy_progress {
 struct copied {
     struct buf identities; /* of all that is in the copy: workspace/identity.h */
     uint64_t files, bytes;
-    uint64_t left_out; /* pipes, sockets, devices, other mounts, and what cannot be read */
+    uint64_t left_out; /* pipes, sockets, devices, and what cannot be read */
     bool reflinked;    /* at least one file shares its blocks */
 };
 
 /* `from_fd` to the empty directory `to_fd` (open for reading): files, directories, links, with modes and times; as
  * root with owners as well, since what a stranger owns in the tree must not be open to the program.  Pipes, sockets,
- * devices, other mounts and what cannot be read are left out and remembered, so that they are not taken for deleted.
+ * devices and what cannot be read are left out and remembered, so that they are not taken for deleted.  A directory on
+ * which something is mounted becomes an empty one.
  * `ret` is to be given to copied_done(), also after an error. */
 int copy_tree(int from_fd, int to_fd, const struct copy_progress *progress, struct copied *ret,
               sbr_error *err) must_check;

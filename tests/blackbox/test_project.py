@@ -188,3 +188,21 @@ def test_a_commit_inside_stays_inside(run, project, caller):
     assert {"d00/f00.txt", ".git/index", ".git/logs/HEAD"} <= paths
     assert all(path.startswith(".git/") or path == "d00/f00.txt" for path in paths)
     assert git(project, "git rev-parse HEAD", as_user) == head
+
+
+@pytest.mark.parametrize("backend", trees.BACKENDS)
+def test_what_the_owner_cannot_read_stays_closed(root, backend):
+    """Root brings in somebody's project: the program is that somebody, whichever way the tree is kept apart."""
+    with trees.place_of(root, trees.in_memory()) as place:
+        project = place / "project"
+        project.mkdir()
+        (project / "own").write_text("own\n")
+        trees.give(project, support.Callers.USER)
+        (project / "secret").write_text("secret\n")
+        (project / "secret").chmod(0o600)
+        result = support.result_of(
+            "exec", "--project", project, "--diff", "--", "sh", "-c", "cat own secret; echo more >>own; echo more >>secret",
+            env={"SANDBOX_RUN_STATE": str(place / "state"), "SANDBOX_RUN_COW": backend})
+        assert result["stdout"] == "own\n", result
+        assert [change["path"] for change in result["changes"]] == ["own"]
+        trees.assert_backend(result, backend)

@@ -354,6 +354,26 @@ def test_a_tree_cannot_take_more_room_than_the_limit(place, tree, caller, backen
         assert result["outcome"] == "disk_limit", result
 
 
+LOCKED = ("import os, stat, sys\nos.mkdir('/tree/d')\nos.mkdir('/tree/d/e')\n"
+          "for i in range({n}): open(f'/tree/d/e/{{i}}', 'wb').write(bytes(1 << 20))\n"
+          "os.chmod('/tree/d/e', 0)\nos.chmod('/tree/d', 0)\n"
+          "while not os.path.exists('/tmp/x') and {n} > 8: pass\n"
+          "sys.stdout.close()\nassert stat.S_IMODE(os.stat('/tree/d').st_mode) == 0")
+
+
+@callers
+@pytest.mark.parametrize("backend", BACKENDS[1:])
+def test_a_locked_directory_hides_nothing_and_stays_locked(place, tree, caller, backend):
+    give(tree, caller)
+    outcomes = []
+    for n in (1, 20):
+        result = support.result_of(
+            "exec", "--disk", "8M", "--volume", f"{tree}:/tree:cow", "--", "python3", "-c",
+            LOCKED.format(n=n), caller=caller, env=state_env(place, caller, SANDBOX_RUN_COW=backend))
+        outcomes.append((result["outcome"], result["exit_code"]))
+    assert outcomes == [("exited", 0), ("disk_limit", None)], outcomes
+
+
 @callers
 def test_what_is_mounted_in_a_tree_is_not_seen_through_it(place, tree, caller):
     """Only what the name stands for: a copy-on-write tree ends where another file system begins."""

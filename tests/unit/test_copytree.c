@@ -2,9 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -237,6 +240,39 @@ static void what_cannot_be_read_is_left_out(void **state)
     assert_changes("");
 }
 
+/* In a mount namespace of its own: 0 when all went well. */
+static int copy_with_a_mount(void)
+{
+    char place[96];
+    struct stat st;
+
+    snprintf(place, sizeof(place), "%s/source/mounted", c.room);
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0 ||
+        mount("none", place, "tmpfs", 0, "mode=711") < 0)
+        return 0; /* not allowed here */
+    *strrchr(place, '/') = '\0';
+    c.fds[SOURCE] = open(place, O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* as this namespace has it */
+    file_at(c.fds[SOURCE], "mounted/file", "of another file system", 0644);
+    copy_it();
+    if (fstatat(c.fds[COPY], "mounted/file", &st, 0) == 0)
+        return 1;
+    return fstatat(c.fds[COPY], "mounted", &st, 0) < 0 || (st.st_mode & 07777) != 0711;
+}
+
+static void other_file_systems_are_not_entered(void **state)
+{
+    int status;
+    pid_t pid;
+
+    (void)state;
+    dir_at(c.fds[SOURCE], "mounted", 0755);
+    pid = fork();
+    if (pid == 0)
+        _exit(copy_with_a_mount());
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -253,6 +289,7 @@ int main(void)
         COPY_TEST(progress_is_told_at_most_five_times_a_second),
         COPY_TEST(root_takes_owners_over),
         COPY_TEST(what_cannot_be_read_is_left_out),
+        COPY_TEST(other_file_systems_are_not_entered),
         cmocka_unit_test(as_an_ordinary_user_too),
     };
 
