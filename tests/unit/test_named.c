@@ -232,6 +232,7 @@ static void quotas_are_set_and_hold(void **state)
     named_close(&named);
 }
 
+#ifdef SBR_TEST_HOOKS
 /* The status of a process that does it.  What counts the steps looks at the environment once in its life. */
 static int in_a_process(int (*act)(const void *context), const void *context)
 {
@@ -245,7 +246,6 @@ static int in_a_process(int (*act)(const void *context), const void *context)
     return status;
 }
 
-#ifdef SBR_TEST_HOOKS
 struct killing {
     const char *wanted;
     int step;
