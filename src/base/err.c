@@ -13,15 +13,30 @@ static void err_fill(sbr_error *err, int code, int sys_errno, const char *stage)
     snprintf(err->stage, sizeof(err->stage), "%s", stage);
 }
 
-/* Names and values of strangers are quoted in messages: one line, and nothing for a terminal to
- * obey. C1 controls are two bytes in UTF-8. */
+/* Bytes of the character at `p`; 0 when it is cut, or none.  Roughly: text.c, which knows better, is not part of init. */
+static size_t character_len(const unsigned char *p)
+{
+    size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
+
+    for (size_t i = 1; i < n; i++)
+        if ((p[i] & 0xc0) != 0x80)
+            return 0;
+    return n;
+}
+
+/* Names and values of strangers are quoted in messages, and cut at a fixed length: one line, and nothing for a terminal
+ * to obey.  C1 controls are two bytes in UTF-8, and one where it is not. */
 static void err_clean(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
-        if (*p < 0x20 || *p == 0x7f)
+        size_t n = character_len(p);
+
+        if (n == 0 || *p < 0x20 || *p == 0x7f)
             *p = '?';
-        else if (*p == 0xc2 && p[1] >= 0x80 && p[1] < 0xa0)
+        else if (*p == 0xc2 && p[1] < 0xa0)
             p[0] = p[1] = '?';
+        else
+            p += n - 1;
     }
 }
 

@@ -249,9 +249,12 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
     if (open_staging(job, err) < 0 || start_anyhow(job, err) < 0)
         return err->code;
     log_debug("sandbox", "set-up goes on inside");
-    now->watching = true;
-    if (open_parts(job, err) < 0)
+    if (open_parts(job, err) < 0) {
+        sandbox_end(&now->box); /* nobody watches it yet */
+        sandbox_done(&now->box);
         return err->code;
+    }
+    now->watching = true;
     options.intake = now->collecting ? &now->intake : NULL;
     return monitor_start(&now->monitor, &now->box, now->plan, &options, err);
 }

@@ -84,6 +84,16 @@ static bool is_within(const char *path, const char *top)
     return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/' || len == 1);
 }
 
+/* By what the paths lead to: links on the way are no way around it. */
+static bool are_one(const char *a, const char *b)
+{
+    scoped_free char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
+
+    a = real_a ? real_a : a;
+    b = real_b ? real_b : b;
+    return is_within(a, b) || is_within(b, a);
+}
+
 /* What lies under a copy-on-write tree may not change through another name. */
 static int check_overlaps(const struct job_trees *trees, sbr_error *err)
 {
@@ -92,7 +102,7 @@ static int check_overlaps(const struct job_trees *trees, sbr_error *err)
             const struct job_tree *cow = &trees->at[i], *rw = &trees->at[j];
 
             if (cow->mode == VOLUME_COW && rw->mode == VOLUME_RW &&
-                (is_within(cow->source, rw->source) || is_within(rw->source, cow->source)))
+                are_one(cow->source, rw->source))
                 return err_set(
                     err, SBR_E_INVALID, "volumes",
                     "'%.150s' is copy-on-write and '%.150s' is written through, and one is "

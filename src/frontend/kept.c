@@ -110,6 +110,11 @@ int kept_words(const struct options *o, const struct kept *kept, struct apply_op
         return err_set_oom(err, "options");
     }
     for (size_t i = 1; i < o->n_positional; i++) {
+        if (!o->positional[i][0]) { /* as from a variable of a script that is not set: not all */
+            kept_words_done(ret);
+            return err_set(err, SBR_E_INVALID, "options",
+                           "an empty path is none; leave it out, or say . for all");
+        }
         paths[ret->n_paths] = normalize(o->positional[i], kept);
         all = all || !*paths[ret->n_paths];
         ret->n_paths++;

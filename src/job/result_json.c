@@ -119,6 +119,23 @@ static void put_verdict(struct jsonw *j, const sbr_result *r)
     put_usage(j, &r->usage);
 }
 
+/* Sentences of ours may quote what a stranger wrote, cut at a fixed length: not always UTF-8. */
+static void put_sentence(struct jsonw *j, const char *key, const char *text)
+{
+    char copy[sizeof(((sbr_error *)NULL)->message)]; /* the longer of both */
+
+    if (!text[0]) {
+        jsonw_null(j, key);
+        return;
+    }
+    snprintf(copy, sizeof(copy), "%s", text);
+    if (!text_is_utf8(copy, strlen(copy)))
+        for (char *p = copy; *p; p++)
+            if ((unsigned char)*p >= 0x80)
+                *p = '?';
+    jsonw_text(j, key, copy);
+}
+
 /* The streams and refusals of the last stage are the result's own and are not repeated. */
 static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
 {
@@ -126,7 +143,7 @@ static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
     jsonw_text(j, "name", r->stage);
     put_verdict(j, r);
     if (!last) {
-        jsonw_text(j, "explanation", r->explanation[0] ? r->explanation : NULL);
+        put_sentence(j, "explanation", r->explanation);
         put_output(j, "stdout", &r->out);
         put_output(j, "stderr", &r->err);
         denials_put_json(j, &r->denials);
@@ -154,7 +171,7 @@ char *result_to_json(const sbr_result *r)
     jsonw_number(&j, "schema", RESULT_SCHEMA);
     jsonw_text(&j, "id", r->id);
     put_verdict(&j, r);
-    jsonw_text(&j, "explanation", r->explanation[0] ? r->explanation : NULL);
+    put_sentence(&j, "explanation", r->explanation);
     put_output(&j, "stdout", &r->out);
     put_output(&j, "stderr", &r->err);
     limits_put_json(&j, "limits", &r->limits);
@@ -171,19 +188,6 @@ char *result_to_json(const sbr_result *r)
     output_files_put_json(&j, &r->files);
     jsonw_close(&j, '}');
     return jsonw_take(&j);
-}
-
-/* Sentences of ours may quote what a stranger wrote, cut at a fixed length: not always UTF-8. */
-static void put_sentence(struct jsonw *j, const char *key, const char *text)
-{
-    char copy[sizeof(((sbr_error *)NULL)->message)];
-
-    snprintf(copy, sizeof(copy), "%s", text);
-    if (!text_is_utf8(copy, strlen(copy)))
-        for (char *p = copy; *p; p++)
-            if ((unsigned char)*p >= 0x80)
-                *p = '?';
-    jsonw_text(j, key, copy);
 }
 
 char *error_to_json(const sbr_error *err)

@@ -118,6 +118,8 @@ int has_strangers(const struct engine *e, const struct step *step, sbr_error *er
     scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     int r;
 
+    if (!dir && errno == EXDEV) /* something is mounted there, which is a stranger itself */
+        return 1;
     if (!dir)
         return engine_fail(step, "look into", err);
     (void)take_fd(fd);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/tree.h"
 #include "workspace/apply.h"
 #include "workspace/apply_engine.h"
 #include "workspace/attributes.h"
@@ -80,6 +81,21 @@ static int set_owner(int fd, struct owner owner, mode_t *ret_mode)
     return 0;
 }
 
+static bool is_empty(int dir_fd)
+{
+    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (!dir)
+        return false;
+    (void)take_fd(fd);
+    while ((entry = readdir(dir)))
+        if (!tree_is_dots(entry->d_name))
+            return false;
+    return true;
+}
+
 int engine_own(const struct step *step, int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -88,8 +104,9 @@ int engine_own(const struct step *step, int dir_fd, const char *name)
 
     if (fd < 0 || fstat(dir_fd, &dir) < 0 || fstat(fd, &st) < 0)
         return -1;
-    if (!S_ISDIR(st.st_mode) && (!S_ISLNK(st.st_mode) || st.st_nlink > 1)) {
-        errno = EBUSY; /* not what we made: whoever owns the directory has put it there */
+    /* Not what we made, but put there by whoever owns the directory: nothing of ours is given away. */
+    if (S_ISDIR(st.st_mode) ? !is_empty(fd) : !S_ISLNK(st.st_mode) || st.st_nlink > 1) {
+        errno = EBUSY;
         return -1;
     }
     return set_owner(fd, owner_of(step, &dir), &ignored);

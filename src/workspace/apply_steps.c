@@ -146,13 +146,17 @@ static int move_content(struct engine *e, const struct step *step, const struct 
     return from < 0 ? -1 : renameat(from, name, spot->dir, spot->name);
 }
 
+/* Whole before it has its name: whoever is killed leaves none that lacks its owner. */
 static int make_dir(const struct step *step, const struct spot *spot)
 {
+    struct spot aside = *spot;
+
+    aside.temp_dir = spot->dir;
     apply_step();
-    if (mkdirat(spot->dir, spot->name, (step->want.mode & 0777) | 0700) < 0)
+    if (mkdirat(spot->dir, spot->temp, (step->want.mode & 0777) | 0700) < 0 && errno != EEXIST)
         return -1;
     apply_step();
-    return engine_own(step, spot->dir, spot->name);
+    return engine_own(step, spot->dir, spot->temp) < 0 ? -1 : put_new(&aside);
 }
 
 /* Of that very file: where strangers may give names, a name is not enough. */
@@ -261,6 +265,21 @@ static int deepest_first(const void *a, const void *b)
     return -strcmp(x->path, y->path);
 }
 
+/* The directory that was there, or one that we have made and given away: whoever owns the directory above could have put
+ * one of root's in its place. */
+static bool is_expected(const struct step *step, int parent_fd, const struct stat *now)
+{
+    struct stat parent;
+
+    if (S_ISDIR(step->there.st_mode))
+        return now->st_ino == step->there.st_ino && now->st_dev == step->there.st_dev;
+    if (geteuid() != 0)
+        return true;
+    if (step->exact || step->there.st_mode)
+        return now->st_uid == (step->exact ? step->uid : step->there.st_uid);
+    return fstat(parent_fd, &parent) == 0 && now->st_uid == parent.st_uid;
+}
+
 static int set_final(struct engine *e, const struct final_mode *final)
 {
     const char *name = "";
@@ -277,6 +296,10 @@ static int set_final(struct engine *e, const struct final_mode *final)
         mode = engine_mode(final->step, st.st_mode);
     if (!S_ISDIR(st.st_mode))
         return 0;
+    if (final->step && !is_expected(final->step, parent, &st)) {
+        errno = EBUSY;
+        return -1;
+    }
     if ((st.st_mode & 07777) != mode && set_mode(parent, name, &st, mode) < 0)
         return -1;
     if (final->step && !final->step->mode_only && final->step->want.mtime_ns) {

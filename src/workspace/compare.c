@@ -47,6 +47,7 @@ struct walk {
 struct place {
     int fd;
     int depth;
+    bool raced; /* it, or one above it, came here while the program ran */
 };
 
 static int cannot_look(struct walk *w, const char *path)
@@ -74,7 +75,7 @@ static void note_base(struct walk *w, struct place at, const char *name, const s
     change->base_ctime_ns = base->ctime_ns;
     if (base->node.kind == NODE_DIR)
         return;
-    change->raced = base->ctime_ns >= w->in->started_ns;
+    change->raced = at.raced || base->ctime_ns >= w->in->started_ns;
     if (base->node.kind == NODE_OTHER || !wants_sum(w, base->node.size))
         return;
     w->sum_left -= base->node.size;
@@ -82,6 +83,19 @@ static void note_base(struct walk *w, struct place at, const char *name, const s
         change->base_sum[0] = '\0';
         change->raced |= errno == EAGAIN;
     }
+}
+
+/* A directory that was put in another's place brings files that are older than the run.  Its own entries changing shows
+ * in both of its times, its name or mode in one. */
+static bool is_raced(const struct walk *w, struct place above, int fd)
+{
+    struct stat st;
+    struct seen seen;
+
+    if (above.raced || fd < 0 || fstat(fd, &st) < 0)
+        return above.raced;
+    seen = seen_of(&st);
+    return seen.ctime_ns >= w->in->started_ns && seen.node.mtime_ns < w->in->started_ns;
 }
 
 static int add(struct walk *w, struct change *change, const char *path)
@@ -154,7 +168,10 @@ static int delete_below(struct walk *w, struct place at, const char *name, const
     if (at.depth >= MAX_DEPTH)
         return err_set(w->err, SBR_E_UNSUPPORTED, STAGE,
                        "'%.100s...' has more than %d directories in one another", path, MAX_DEPTH);
-    return delete_in(w, (struct place){ .fd = fd, .depth = at.depth + 1 }, path, NULL);
+    return delete_in(w,
+                     (struct place){
+                         .fd = fd, .depth = at.depth + 1, .raced = is_raced(w, at, fd) },
+                     path, NULL);
 }
 
 /* 1: the content in our hands is that of the base, 0: it is not; negative: error. */
@@ -316,6 +333,7 @@ static int visit_dir(struct walk *w, size_t index, struct place at, bool hides)
     if (at.fd >= 0 && base_fd < 0 && is_our_lack(errno))
         return cannot_look(w, path);
     below.fd = base_fd;
+    below.raced = is_raced(w, at, base_fd);
     r = visit_children(w, index, below, opaque);
     if (r < 0)
         return r;

@@ -29,6 +29,7 @@ struct copier {
     uint64_t tell_at;
     bool owners; /* root: who owns what is taken over */
     unsigned int depth;
+    struct stat to; /* the copy itself, which may lie within what is copied */
     char path[PATH_MAX];
     sbr_error *err;
 };
@@ -208,7 +209,11 @@ static int copy_dir(struct copier *c, int from, int to, const char *name)
         return err_set(c->err, SBR_E_INVALID, STAGE,
                        "directories are nested deeper than %d, at '%.200s'", COPY_MAX_DEPTH,
                        c->path);
-    if (fstat(in, &st) < 0 || mkdirat(to, name, 0700) < 0)
+    if (fstat(in, &st) < 0)
+        return cannot(c);
+    if (st.st_ino == c->to.st_ino && st.st_dev == c->to.st_dev)
+        return leave_out(c, name, S_IFDIR);
+    if (mkdirat(to, name, 0700) < 0)
         return cannot(c);
     out = openat(to, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (out < 0)
@@ -274,7 +279,7 @@ int copy_tree(int from_fd, int to_fd, const struct copy_progress *progress, stru
         return err_set_oom(err, STAGE);
     *c = (struct copier){ .ret = ret, .progress = progress, .owners = geteuid() == 0, .err = err };
     c->tell_at = clock_now_us() + TELL_EVERY_US;
-    if (from < 0 || fstat(from, &st) < 0)
+    if (from < 0 || fstat(from, &st) < 0 || fstat(to_fd, &c->to) < 0)
         return cannot(c);
     if (copy_children(c, from, to_fd) < 0 || finish(c, to_fd, &st, &now) < 0)
         return err->code;

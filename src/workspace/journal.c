@@ -202,6 +202,14 @@ int journal_open(struct kept *kept, bool make, struct journal *ret, sbr_error *e
     return r == 1 || make;
 }
 
+/* Not by its number alone, which another file may have by now: undo gives the content back the owner and the mode that
+ * were seen. */
+static bool is_same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_ino == b->st_ino && a->st_dev == b->st_dev && a->st_size == b->st_size &&
+           a->st_uid == b->st_uid && a->st_gid == b->st_gid && a->st_mode == b->st_mode;
+}
+
 /* The very file where that can be had: nothing is read, and all that belongs to it stays with it.  Not when it has other
  * names: who writes to one of those would change the original.  1, 0 when not, or -1. */
 static int link_original(struct journal *j, struct step *step, int dir_fd, const char *name,
@@ -216,8 +224,7 @@ static int link_original(struct journal *j, struct step *step, int dir_fd, const
         return errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == ENOENT ? -1 : 0;
     if (fstatat(j->fd, entry->original, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return -1;
-    if (st.st_ino != step->there.st_ino || st.st_size != step->there.st_size ||
-        st.st_mtim.tv_nsec != step->there.st_mtim.tv_nsec) {
+    if (!is_same_file(&st, &step->there) || st.st_mtim.tv_nsec != step->there.st_mtim.tv_nsec) {
         errno = EBUSY;
         return -1;
     }
@@ -231,6 +238,7 @@ static int copy_original(struct journal *j, struct engine *e, const struct step 
 {
     struct copyfile how = { 0 };
     struct seen seen;
+    struct stat st;
     scoped_fd int from = -1, to = -1;
     int root_fd = e->roots[step->root].fd;
 
@@ -258,7 +266,9 @@ static int copy_original(struct journal *j, struct engine *e, const struct step 
     attributes_copy(from, to);
     if (fsync(to) < 0)
         return -1;
-    if (seen.ino != step->there.st_ino || seen.node.size != (uint64_t)step->there.st_size) {
+    if (fstat(from, &st) < 0)
+        return -1;
+    if (!is_same_file(&st, &step->there)) {
         errno = EBUSY;
         return -1;
     }

@@ -67,6 +67,33 @@ static void lack_of_memory_has_its_own_code(void **state)
     assert_string_equal(err.stage, "plan");
 }
 
+/* Names of strangers, and names that were cut. */
+static void a_sentence_has_nothing_that_a_terminal_obeys(void **state)
+{
+    static const struct {
+        const char *name, *shown;
+    } cases[] = {
+        { "plain", "plain" },
+        { "\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xbc \xe2\x82\xac \xf0\x9f\x98\x80" },
+        { "a\x1b[2J\n\x7f", "a?[2J??" },
+        { "\xc2\x9b"
+          "31m",
+          "??31m" },
+        { "\x9b"
+          "31m\xff",
+          "?31m?" },
+        { "cut\xe2\x82", "cut??" },
+        { "\xc0\xaf\xf5", "???" },
+    };
+    sbr_error err;
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        err_set(&err, SBR_E_INVALID, "x", "%s", cases[i].name);
+        assert_string_equal(err.message, cases[i].shown);
+    }
+}
+
 static void every_code_has_a_word(void **state)
 {
     static const char *const names[] = { "ok",   "invalid",   "not_found", "unsupported", "denied",
@@ -89,6 +116,7 @@ int main(void)
         cmocka_unit_test(a_failed_call_ends_the_sentence_with_its_reason),
         cmocka_unit_test(what_does_not_fit_is_cut_and_still_ends),
         cmocka_unit_test(lack_of_memory_has_its_own_code),
+        cmocka_unit_test(a_sentence_has_nothing_that_a_terminal_obeys),
         cmocka_unit_test(every_code_has_a_word),
     };
 
