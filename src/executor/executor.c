@@ -269,7 +269,10 @@ static void job_go_on(sbr_job *job)
     }
     if (r > 0)
         r = stages_next(job, &err);
-    if (r < 0)
+    if (r < 0 && job->cancelled) {
+        stages_drop(&job->now);
+        end_without_run(job, SBR_CANCELLED);
+    } else if (r < 0)
         job_fail(job, &err);
     else if (r == 0)
         loop_set_timer(&job->loop, TIMER_RETRY, clock_now_us() + RETRY_US, retry_due, job);

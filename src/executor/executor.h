@@ -69,7 +69,7 @@ struct sbr_job {
     /* Told when a stage begins; for progress.  May be NULL. */
     void (*on_stage)(void *context, enum stage stage);
     void *on_stage_context;
-    /* Told now and then while a tree is copied, with the same context.  May be NULL. */
+    /* Told now and then while a tree is copied, with the same context; may cancel the job.  May be NULL. */
     void (*on_copy)(void *context, uint64_t files, uint64_t bytes);
     const struct diff_options *render; /* how the changes are told to people; NULL: they are not */
 };

@@ -64,9 +64,22 @@ static int make_upper(struct job_trees *trees, struct job_tree *tree, sbr_error 
     return 0;
 }
 
+/* Nothing else is looked at meanwhile, so this is where a cancelled job is noticed. */
+static bool copy_goes_on(void *context, uint64_t files, uint64_t bytes)
+{
+    sbr_job *job = context;
+    uint64_t count;
+
+    if (job->on_copy)
+        job->on_copy(job->on_stage_context, files, bytes);
+    if (read(job->cancel_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        job->cancelled = true;
+    return !job->cancelled;
+}
+
 static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
 {
-    struct copy_progress progress = { job->on_copy, job->on_stage_context };
+    struct copy_progress progress = { copy_goes_on, job };
     struct stat st;
 
     scope_close_fd(&tree->copy_fd);

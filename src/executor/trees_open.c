@@ -246,12 +246,17 @@ int trees_look(sbr_job *job, sbr_error *err)
     return look_at_project(job, err);
 }
 
-/* Somebody has to be able to tidy a full one up: what is saved has to fit all the same. */
+#define TIDY_BYTES (1u << 20)
+#define TIDY_INODES 4096 /* what is deleted takes one until it is saved */
+
+/* Somebody has to be able to tidy a full one up; named_save refuses what does not fit all the same. */
 static uint64_t what_is_left(uint64_t quota, uint64_t used, enum sbr_limit which)
 {
     uint64_t least = limit_defs[which].min;
 
-    return used < quota && quota - used > least ? quota - used : least;
+    if (used >= quota)
+        return which == SBR_INODES ? TIDY_INODES : TIDY_BYTES;
+    return quota - used > least ? quota - used : least;
 }
 
 void trees_limits(const sbr_job *job, struct limits *limits)

@@ -218,9 +218,10 @@ static void stage_begins(void *context, enum stage stage)
 /* Where there is no overlayfs a project is copied, which may take a while. */
 static void copy_goes_on(void *context, uint64_t files, uint64_t bytes)
 {
-    const struct front *front = context;
+    struct front *front = context;
     char text[80];
 
+    signal_came(front, 0);
     if (front->o->quiet || front->o->json || !isatty(STDERR_FILENO))
         return;
     snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",

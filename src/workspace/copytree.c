@@ -27,6 +27,7 @@ struct copier {
     struct copied *ret;
     const struct copy_progress *progress;
     uint64_t tell_at;
+    bool stopped;
     bool owners; /* root: who owns what is taken over */
     unsigned int depth;
     struct stat to; /* the copy itself, which may lie within what is copied */
@@ -46,7 +47,7 @@ static void tell(struct copier *c)
     if (!c->progress || !c->progress->tell || (now = clock_now_us()) < c->tell_at)
         return;
     c->tell_at = now + TELL_EVERY_US;
-    c->progress->tell(c->progress->context, c->ret->files, c->ret->bytes);
+    c->stopped |= !c->progress->tell(c->progress->context, c->ret->files, c->ret->bytes);
 }
 
 static void moved(void *context, uint64_t bytes)
@@ -250,6 +251,8 @@ static int copy_node(struct copier *c, int from, int to, const char *name)
     if (c->ret->identities.failed)
         return err_set(c->err, SBR_E_NO_MEMORY, STAGE, "there are too many files to copy");
     tell(c);
+    if (r == 0 && c->stopped)
+        return err_set(c->err, SBR_E_BUSY, STAGE, "the copy was cancelled");
     return r;
 }
 

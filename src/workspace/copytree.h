@@ -10,8 +10,8 @@
 #define COPY_MAX_DEPTH 200
 
 struct copy_progress {
-    /* May be NULL; at most five times a second. */
-    void (*tell)(void *context, uint64_t files, uint64_t bytes);
+    /* May be NULL; at most five times a second.  False ends the copy. */
+    bool (*tell)(void *context, uint64_t files, uint64_t bytes);
     void *context;
 };
 

@@ -176,12 +176,13 @@ static void a_full_disk_is_told_with_the_path(void **state)
     assert_int_equal(err.sys_errno, EFBIG);
 }
 
-static void count_calls(void *context, uint64_t files, uint64_t bytes)
+static bool count_calls(void *context, uint64_t files, uint64_t bytes)
 {
     unsigned int *calls = context;
 
     assert_true(files <= 500 && bytes <= 500);
     ++*calls;
+    return true;
 }
 
 /* However fast or slow this machine is. */

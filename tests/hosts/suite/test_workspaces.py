@@ -96,3 +96,12 @@ def test_a_named_workspace_is_there_again(place):
     assert result["stdout"] == "kept\ndeep\n"
     assert run(place, "--workspace", "lab", line="ls")["stdout"] == "file\n"
     tool(place, "workspace", "rm", "lab")
+
+
+def test_changes_of_a_program_without_memory_are_told(place):
+    hog = "echo seen >before; exec python3 -c 'x = [bytearray(1 << 20) for i in range(400)]'"
+    result = support.result_of("exec", "--allow-degraded", "--timeout", "60s", "--memory", "48m", "--project",
+                               place / "project", "--diff", "--", "sh", "-c", hog,
+                               env={"SANDBOX_RUN_STATE": str(place / "state")})
+    assert result["outcome"] == "memory_limit", result
+    assert ("created", "before") in [(change["op"], change["path"]) for change in result["changes"] or []], result
