@@ -72,25 +72,7 @@ static int apply_kept(const struct options *o, struct kept *kept,
 
 static int apply_run(struct options *o)
 {
-    struct apply_options options = { 0 };
-    struct kept kept;
-    sbr_error err;
-    int r;
-
-    if (o->n_positional < 1) {
-        err_set(&err, SBR_E_INVALID, "apply",
-                "say which: `sandbox-run apply ID`; `sandbox-run changes list` shows them");
-        return cli_fail(o, &err);
-    }
-    r = kept_open(o->positional[0], &kept, &err);
-    if (r < 0)
-        return cli_fail(o, &err);
-    r = kept_words(o, &kept, &options, &err);
-    if (r == 0)
-        r = apply_kept(o, &kept, &options, &err);
-    kept_words_done(&options);
-    kept_close(&kept);
-    return r < 0 ? cli_fail(o, &err) : r;
+    return kept_command(o, "apply", apply_kept);
 }
 
 const struct command cmd_apply = {

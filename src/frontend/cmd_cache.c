@@ -9,6 +9,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "executor/store.h"
+#include "frontend/amounts.h"
 #include "frontend/cli.h"
 #include "frontend/present.h"
 
@@ -48,42 +49,6 @@ static int add_item(void *context, const struct store_item *item)
     return 0;
 }
 
-/* One word: 512, 12K, 4.2M. */
-static void format_size(uint64_t bytes, char *buf, size_t size)
-{
-    static const char units[] = " KMGT";
-    double value = (double)bytes;
-    unsigned int unit = 0;
-
-    for (; value >= 1000 && units[unit + 1]; unit++)
-        value /= 1024;
-    if (unit == 0)
-        snprintf(buf, size, "%.0f", value);
-    else
-        snprintf(buf, size, value < 10 ? "%.1f%c" : "%.0f%c", value, units[unit]);
-}
-
-static void format_idle(int64_t used, char *buf, size_t size)
-{
-    static const struct {
-        int64_t seconds;
-        char unit;
-    } rows[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
-    int64_t idle = time(NULL) - used;
-    size_t i = 0;
-
-    if (idle < 0)
-        idle = 0;
-    while (i + 1 < ARRAY_LEN(rows) && idle < 2 * rows[i].seconds)
-        i++;
-    snprintf(buf, size, "%lld%c", (long long)(idle / rows[i].seconds), rows[i].unit);
-}
-
-static void format_count(size_t n, const char *one, const char *many, char *buf, size_t size)
-{
-    snprintf(buf, size, "%zu %s", n, n == 1 ? one : many);
-}
-
 static uint64_t sum_bytes(const struct items *items)
 {
     uint64_t bytes = 0;
@@ -97,8 +62,8 @@ static void print_item(const struct store_item *item, bool color)
 {
     char size[16], idle[24];
 
-    format_size(item->bytes, size, sizeof(size));
-    format_idle(item->used, idle, sizeof(idle));
+    amount_of_bytes(item->bytes, size, sizeof(size));
+    amount_of_idle(item->used, idle, sizeof(idle));
     printf("%-8s  %.*s  %6s  %6llu  %5s", store_kind_name(item->kind), SHOWN_KEY, item->key, size,
            (unsigned long long)item->files, idle);
     if (item->damaged)
@@ -161,8 +126,8 @@ static int report(const struct options *o, const char *name, const struct items 
         print_json(name, items, path);
         return 0;
     }
-    format_count(items->n, "entry", "entries", count, sizeof(count));
-    format_size(sum_bytes(items), size, sizeof(size));
+    amount_of(items->n, "entry", "entries", count, sizeof(count));
+    amount_of_bytes(sum_bytes(items), size, sizeof(size));
     if (!items->n)
         fprintf(stderr, "nothing %s\n",
                 strcmp(name, "entries") == 0 ? "is kept yet" : "was removed");

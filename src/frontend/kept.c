@@ -161,17 +161,7 @@ static void report_json(const struct kept *kept, const struct apply_report *repo
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
     jsonw_text(&j, "id", kept->id);
-    jsonw_number(&j, done, report->applied);
-    jsonw_number(&j, "already", report->already);
-    jsonw_number(&j, "skipped", report->skipped);
-    jsonw_open(&j, "conflicts", '[');
-    for (size_t i = 0; i < report->conflicts.n; i++) {
-        jsonw_open(&j, NULL, '{');
-        jsonw_path(&j, "path", report->conflicts.items[i].path);
-        jsonw_text(&j, "why", report->conflicts.items[i].why);
-        jsonw_close(&j, '}');
-    }
-    jsonw_close(&j, ']');
+    apply_report_put_json(&j, report, done);
     jsonw_close(&j, '}');
     text = jsonw_take(&j);
     printf("%s\n", text ? text : "{}");
@@ -217,4 +207,27 @@ int kept_report(const struct options *o, const struct kept *kept, const struct a
         fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", KEPT_ID_SHOWN, kept->id);
     fputc('\n', stderr);
     return 0;
+}
+
+int kept_command(struct options *o, const char *command, kept_work *work)
+{
+    struct apply_options options = { 0 };
+    struct kept kept;
+    sbr_error err;
+    int r;
+
+    if (o->n_positional < 1) {
+        err_set(&err, SBR_E_INVALID, command,
+                "say which: `sandbox-run %s ID`; `sandbox-run changes list` shows them", command);
+        return cli_fail(o, &err);
+    }
+    r = kept_open(o->positional[0], &kept, &err);
+    if (r < 0)
+        return cli_fail(o, &err);
+    r = kept_words(o, &kept, &options, &err);
+    if (r == 0)
+        r = work(o, &kept, &options, &err);
+    kept_words_done(&options);
+    kept_close(&kept);
+    return r < 0 ? cli_fail(o, &err) : r;
 }

@@ -24,6 +24,11 @@ void kept_words_done(struct apply_options *options);
 int kept_ask(const struct options *o, const char *question, const char *command, sbr_error *err)
     must_check;
 
+/* Opens the changes that the first word names and does `work` on them; the exit status. */
+typedef int kept_work(const struct options *o, struct kept *kept,
+                      const struct apply_options *options, sbr_error *err);
+int kept_command(struct options *o, const char *command, kept_work *work);
+
 /* How an apply or undo ended; the exit status.  `done`: "applied" or "undone"; `summary`: what that is, or NULL. */
 int kept_report(const struct options *o, const struct kept *kept, const struct apply_report *report,
                 const char *done, const char *summary);

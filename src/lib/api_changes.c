@@ -20,16 +20,7 @@ static char *report_to_json(const struct apply_report *report)
 
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
-    jsonw_number(&j, "applied", report->applied);
-    jsonw_number(&j, "already", report->already);
-    jsonw_open(&j, "conflicts", '[');
-    for (size_t i = 0; i < report->conflicts.n; i++) {
-        jsonw_open(&j, NULL, '{');
-        jsonw_path(&j, "path", report->conflicts.items[i].path);
-        jsonw_text(&j, "why", report->conflicts.items[i].why);
-        jsonw_close(&j, '}');
-    }
-    jsonw_close(&j, ']');
+    apply_report_put_json(&j, report, "applied");
     jsonw_close(&j, '}');
     return jsonw_take(&j);
 }

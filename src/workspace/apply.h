@@ -38,6 +38,8 @@ struct apply_report {
 };
 
 void apply_report_done(struct apply_report *report);
+/* Its fields, into an open object; `done` is "applied" or "undone". */
+void apply_report_put_json(struct jsonw *j, const struct apply_report *report, const char *done);
 
 /* The changes that `options` select, as a list that borrows from `kept`; the caller frees ret->items alone. */
 int apply_select(const struct kept *kept, const struct apply_options *options, struct changes *ret,

@@ -32,6 +32,21 @@ void apply_report_done(struct apply_report *report)
     *report = (struct apply_report){ 0 };
 }
 
+void apply_report_put_json(struct jsonw *j, const struct apply_report *report, const char *done)
+{
+    jsonw_number(j, done, report->applied);
+    jsonw_number(j, "already", report->already);
+    jsonw_number(j, "skipped", report->skipped);
+    jsonw_open(j, "conflicts", '[');
+    for (size_t i = 0; i < report->conflicts.n; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_path(j, "path", report->conflicts.items[i].path);
+        jsonw_text(j, "why", report->conflicts.items[i].why);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+}
+
 int conflict_add(struct step *step, const char *why, const struct apply_options *force,
                  struct apply_report *report, sbr_error *err)
 {
