@@ -43,12 +43,11 @@ static int make_dir(const struct job_trees *trees, const char *name, int *ret_fd
 /* A new name each time: a backend that was refused may have left something. */
 static int make_cow_dir(struct job_trees *trees, struct job_tree *tree, int *ret_fd, sbr_error *err)
 {
-    static unsigned int count;
     char name[TREES_NAME];
 
     if (open_staging(trees, err) < 0)
         return err->code;
-    snprintf(name, sizeof(name), TREES_COW "/%u", count++);
+    snprintf(name, sizeof(name), TREES_COW "/%u", trees->n_made++);
     snprintf(tree->made, sizeof(tree->made), "%.1000s/%s", trees->staging.path, name);
     return make_dir(trees, name, ret_fd, err);
 }

@@ -35,6 +35,7 @@ struct job_trees {
     size_t n_planned;
     enum cow_kind cow; /* the backend that has not been refused yet */
     struct staging staging;
+    unsigned int n_made; /* uppers and copies in it */
     struct named named;
     bool is_named;          /* `named` is ours */
     uint64_t waiting_since; /* for the workspace, microseconds; 0: not waiting */
