@@ -134,7 +134,8 @@ static int plan_test_tree(struct plan *plan, const char *path, sbr_error *err)
     struct plan_op bind = { .kind = OP_BIND, .flags = OP_WRITABLE, .from = path, .to = path + 1 };
 
     if (plan->n_rules && plan->n_rules < PLAN_MAX_RULES)
-        plan->rules[plan->n_rules++] = (struct plan_rule){ path, ACCESS_WRITE, false };
+        /* Optional: a project at /work may hide it; never after it, where the program could empty it. */
+        plan->rules[plan->n_rules++] = (struct plan_rule){ path, ACCESS_WRITE, true };
     return plan_add_op(plan, bind, err);
 }
 
