@@ -52,6 +52,15 @@ struct stage_def {
     struct words locks; /* files that go along with a manifest */
 };
 
+/* Programs that stand ready in a sandbox before theirs is known: see docs/languages.md.  Without `run` a sandbox stands
+ * ready, and the language's own command is executed in it. */
+struct warm_def {
+    struct words run;     /* command of a driver that waits for a program  */
+    struct words compile; /* the same for the compile stage                */
+    bool zygote;          /* `run` is started once and forked for each run */
+    bool fixed_env;       /* the drivers cannot change their environment   */
+};
+
 /* Patterns of a diagnosis are extended regular expressions for one line; each \n in a pattern lets it
  * see one line more, and \t is a tab. */
 struct frame_rule {
@@ -103,6 +112,7 @@ struct language {
     struct stage_def compile;  /* what it leaves is ${build}                             */
     struct stage_def check;    /* of the program without running it                      */
     struct words run;
+    struct warm_def warm;
     struct diagnosis_rules diagnosis;
     struct selftest selftest;
 };

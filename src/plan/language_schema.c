@@ -56,6 +56,14 @@ static const cyaml_schema_field_t stage_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t warm_fields[] = {
+    WORDS(struct warm_def, run, MAYBE),
+    WORDS(struct warm_def, compile, MAYBE),
+    FLAG(struct warm_def, zygote),
+    FLAG(struct warm_def, fixed_env),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t frame_fields[] = {
     TEXT(struct frame_rule, match, 0),  GROUP(struct frame_rule, file),
     GROUP(struct frame_rule, line),     GROUP(struct frame_rule, column),
@@ -120,6 +128,7 @@ static const cyaml_schema_field_t language_fields[] = {
     PART(compile, stage_fields),
     PART(check, stage_fields),
     WORDS(struct language, run, 0),
+    PART(warm, warm_fields),
     PART(diagnosis, diagnosis_fields),
     CYAML_FIELD_MAPPING("selftest", CYAML_FLAG_DEFAULT, struct language, selftest, selftest_fields),
     CYAML_FIELD_END,

@@ -43,6 +43,7 @@ enum op_kind {
 #define OP_PASSED 8u
 #define OP_WRITABLE 16u /* bind: not read-only; what is written reaches the host */
 #define OP_OWN 32u      /* bind: a tree of ours, made for this run: its owners may be changed */
+#define OP_APART 64u    /* scratch: a file system of its own, not part of the program's disk */
 
 struct plan_op {
     enum op_kind kind;
@@ -83,6 +84,16 @@ struct plan_collect {
     uint32_t cow;
 };
 
+/* Of a template (plan/park.h): what waits in a sandbox that is made ahead. */
+enum park {
+    PARK_NOT,
+    PARK_SHELL,  /* init, confined; the program is executed when it is known            */
+    PARK_DRIVER, /* a runtime that was started ahead by argv, and waits for its program */
+    PARK_ZYGOTE, /* the same, forked from one that argv started once                    */
+    N_PARKS
+};
+
+#define PLAN_APART_BYTES (32u << 20) /* of each OP_APART */
 #define PLAN_MAX_COW 17
 #define PLAN_MAX_COLLECTS 64
 #define PLAN_MAX_RLIMITS 12
@@ -102,6 +113,7 @@ struct plan {
 
     /* For both sides. */
     uint64_t namespaces; /* CLONE_NEW* */
+    enum park park;      /* of a template; PARK_NOT in the plan of a run */
 
     /* For the inside. */
     uint32_t inside_uid, inside_gid;

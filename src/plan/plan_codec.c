@@ -86,6 +86,7 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
 {
     buf_put_u32(out, PLAN_MAGIC);
     buf_put_u64(out, plan->namespaces);
+    buf_put_u32(out, plan->park);
     buf_put_u32(out, plan->inside_uid);
     buf_put_u32(out, plan->inside_gid);
     buf_put_string(out, plan->hostname);
@@ -249,6 +250,16 @@ static void get_collects(struct plan *plan, struct reader *in)
     }
 }
 
+static void get_park(struct plan *plan, struct reader *in)
+{
+    uint32_t park = reader_u32(in);
+
+    if (park >= N_PARKS)
+        in->failed = true;
+    else
+        plan->park = (enum park)park;
+}
+
 int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
 {
     struct reader in = { .data = data, .len = len };
@@ -259,6 +270,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     if (reader_u32(&in) != PLAN_MAGIC)
         in.failed = true;
     plan->namespaces = reader_u64(&in);
+    get_park(plan, &in);
     plan->inside_uid = reader_u32(&in);
     plan->inside_gid = reader_u32(&in);
     plan->hostname = reader_string(&in);

@@ -31,6 +31,9 @@ enum init_fd {
 enum init_order {
     ORDER_MAPPED = 1, /* your ids are mapped: go on                        */
     ORDER_ENTER,      /* enter these cgroups, then run; carries descriptors */
+    ORDER_GO,         /* parked: run this; carries the plan, then files of the program     */
+    ORDER_ADOPT,      /* parked: a driver of a zygote's joins you; carries your end of its socket */
+    ORDER_MAKE,       /* nursery: one more sandbox, struct nursery_order                   */
     ORDER_TERMINATE,  /* ask everything inside to end                      */
     ORDER_KILL        /* end everything inside, report, exit               */
 };
@@ -43,7 +46,10 @@ struct init_message {
 /* Init to supervisor, over the same pair. */
 enum init_news_kind {
     NEWS_LISTENER = 1, /* the filter holds; carries its listener, which init keeps no copy of */
-    NEWS_MOUNTED       /* the root is built; only where a tree of the plan is copy-on-write  */
+    NEWS_MOUNTED,      /* the root is built; only where a tree of the plan is copy-on-write  */
+    NEWS_PARKED,       /* confined and waiting: for ORDER_GO, or, with a zygote, for ORDER_ADOPT first */
+    NEWS_READY,        /* nursery: sandboxes can be ordered                                   */
+    NEWS_MADE          /* nursery: the oldest one ordered was born; carries its pidfd          */
 };
 
 struct init_news {
