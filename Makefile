@@ -3,8 +3,9 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
-# Further arguments for tests/run.py, tests/hosts/check.py and tests/bench/bench.py.
+# Further arguments for tests/run.py, tests/warm/soak.py, tests/hosts/check.py and tests/bench/bench.py.
 CHECK_ARGS ?=
+SOAK_ARGS ?=
 HOSTS_ARGS ?=
 BENCH_ARGS ?=
 # Which of tests/hosts/machines; all, unless named.
@@ -19,7 +20,7 @@ NINJA := /usr/bin/ninja
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all hello check check-hosts asan coverage fuzz lint format bench install clean help
+.PHONY: all hello check check-hosts asan tsan soak coverage fuzz lint format bench install clean help
 .PHONY: test-build cross-build
 
 # Call as $(call configure,FOLDER,OPTIONS).  Speaks only when there is something to say.  Languages and
@@ -86,6 +87,18 @@ asan: ## unit tests and saved fuzz inputs under AddressSanitizer and UBSan
 		UBSAN_OPTIONS=halt_on_error=1:abort_on_error=1:print_stacktrace=1 \
 		$(PYTHON) tests/run.py --suite unit --suite fuzz \
 		--build build-asan --test-build build-asan $(CHECK_ARGS)
+	@SBR_BUILD=build-asan $(PYTHON) -B tests/warm/soak.py --sanitize address,undefined --runs 500 $(SOAK_ARGS)
+
+tsan: ## the engine and a client with many threads under ThreadSanitizer
+	@tools/packages.sh check
+	$(call configure,build-tsan,--buildtype=debugoptimized -Db_sanitize=thread -Db_lundef=false)
+	$(call compile,build-tsan)
+	@SBR_BUILD=build-tsan $(PYTHON) -B tests/warm/soak.py --sanitize thread --runs 500 $(SOAK_ARGS)
+
+soak: ## 20,000 mixed runs through an engine, with kills and crashes
+	@tools/packages.sh check
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) -B tests/warm/soak.py $(SOAK_ARGS)
 
 coverage: ## how much of src/ the unit and blackbox tests reach; fails below 80 % of lines
 	@tools/packages.sh check
@@ -133,7 +146,7 @@ install: all ## install below DESTDIR and PREFIX (/usr/local)
 	@DESTDIR=$(DESTDIR) $(MESON) install -C build --no-rebuild --quiet
 
 clean: ## remove every build folder
-	@rm -rf build build-test build-asan build-coverage build-fuzz build-aarch64 build-aarch64-test build-hosts
+	@rm -rf build build-test build-asan build-tsan build-coverage build-fuzz build-aarch64 build-aarch64-test build-hosts
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12

@@ -10,6 +10,7 @@ JSON, to the descriptor that the runner named in SBR_REPORT_FD.
 """
 
 import argparse
+import collections
 import json
 import os
 import re
@@ -27,9 +28,14 @@ TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 PYTHON = "/usr/bin/python3"
 MESON = "/usr/bin/meson"
-SUITES = ("lint", "unit", "golden", "blackbox", "escape", "fuzz", "hosts")
+SUITES = ("lint", "unit", "golden", "blackbox", "escape", "warm", "fuzz", "hosts")
 HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 SILENCE_S = 300
+# What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
+WARM = {
+    "blackbox": ("languages language_programs verdicts metrics signals output run denials diagnosis", None),
+    "escape": (None, "fails_inside or do_not_meet"),
+}
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
@@ -190,6 +196,8 @@ class Runner:
             self.run_lint(self.progress)
         elif suite == "hosts":
             self.run_hosts()
+        elif suite == "warm":
+            self.run_warm()
         else:
             if suite == "unit":
                 self.run_meson(suite)
@@ -311,11 +319,48 @@ class Runner:
         elif not found:
             self.results.add(suite, name, PASSED)
 
-    def run_pytest(self, suite):
+    def run_warm(self):
+        """Tests of other suites, their runs through an engine; then those of engines."""
+        sys.path.insert(0, str(TESTS))
+        os.environ.update({name: self.env[name] for name in ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")})
+        import engine  # pylint: disable=import-outside-toplevel,import-error
+
+        with tempfile.NamedTemporaryFile("r", encoding="ascii") as starts:
+            os.chmod(starts.name, 0o666)
+            try:
+                with engine.behind_every_caller() as variables:
+                    self.run_warm_parts({**variables, "SBR_STARTS": starts.name})
+                self.results.add("warm", "the engines live on, and leave nothing", PASSED)
+            except AssertionError as problem:
+                self.results.add("warm", "the engines live on, and leave nothing", FAILED, str(problem))
+            count = collections.Counter(starts.read())
+        self.run_pytest("warm")
+        said = f"{count['p']} runs were parked, {count['f']} forked, {count['c']} cold"
+        print(f"          {said}")
+        if not self.select:
+            self.results.add("warm", "most runs were warm", PASSED if count["p"] > count["c"] else FAILED, said)
+
+    def run_warm_parts(self, variables):
+        threads = [threading.Thread(target=self.run_warm_part, args=(part, variables)) for part in WARM]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def run_warm_part(self, part, variables):
+        files, select_them = WARM[part]
+        paths = [TESTS / part / f"test_{name}.py" for name in files.split()] if files else [TESTS / part]
+        try:
+            self.run_pytest("warm", paths, select_them, variables)
+        except Exception:  # pylint: disable=broad-exception-caught
+            self.results.add("warm", part, FAILED, traceback.format_exc())
+
+    def run_pytest(self, suite, paths=None, select_them=None, variables=None):
         read_fd, write_fd = os.pipe()
         words = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run"]
-        words += ["--rootdir", ROOT, *(["-k", self.select] if self.select else []), TESTS / suite]
-        env = {**self.env, "SBR_REPORT_FD": str(write_fd)}
+        chosen = " and ".join(f"({expression})" for expression in (select_them, self.select) if expression)
+        words += ["--rootdir", ROOT, *(["-k", chosen] if chosen else []), *(paths or [TESTS / suite])]
+        env = {**self.env, **(variables or {}), "SBR_REPORT_FD": str(write_fd)}
         env["PYTHONPATH"] = os.pathsep.join(filter(None, [str(TESTS), env.get("PYTHONPATH")]))
         with tempfile.TemporaryFile() as output, open(read_fd, "rb", buffering=0) as reports:
             process = subprocess.Popen(  # its own group, so that all of it can be ended

@@ -16,6 +16,7 @@ SANDBOX_RUN_HOOKS = TEST_BUILD / "sandbox-run"
 
 ORDINARY_UID = 65534
 DEADLINE = 60  # seconds after which a test run is stuck, not slow
+ENGINE_OF = "SBR_ENGINE_"  # and ROOT or USER: the socket of a caller's engine, when the suite `warm` runs
 
 AS_ORDINARY = ["setpriv", "--reuid", str(ORDINARY_UID), "--regid", str(ORDINARY_UID), "--clear-groups", "--"]
 
@@ -42,10 +43,16 @@ def command(*args, caller=None, hooks=False):
     return prefix + [program] + words
 
 
-def environment(extra=None):
-    """An empty environment but for the path, and for where a coverage build keeps its counters."""
+def engine_of(caller):
+    """Variables that make a caller's runs use the engine of the suite `warm`; without one, every run is cold."""
+    socket = os.environ.get(ENGINE_OF + (caller or available_callers()[0]).upper())
+    return {"SANDBOX_RUN_SOCKET": socket} if socket else {"SANDBOX_RUN_COLD": "1"}
+
+
+def environment(extra=None, caller=None):
+    """An empty environment but for the path, the engine, and where a coverage build keeps its counters."""
     kept = {name: os.environ[name] for name in ("SANDBOX_RUN_TEST_WRITABLE",) if name in os.environ}
-    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **kept, **(extra or {})}
+    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **kept, **engine_of(caller), **(extra or {})}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -85,9 +92,11 @@ def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DE
     """Runs to the end; returns the CompletedProcess with bytes.  `prefix` are the words of a program
     that runs the tool elsewhere."""
     places = {"SANDBOX_RUN_CACHE": cache_of(caller), "SANDBOX_RUN_STATE": state_of(caller)}
+    if hooks and not (env or {}).get("SANDBOX_RUN_SOCKET"):
+        places["SANDBOX_RUN_COLD"] = "1"  # the engine is of the other build
     return subprocess.run([*prefix, *command(*args, caller=caller, hooks=hooks)], input=stdin,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
-                          env=environment({**places, **(env or {})}), **kwargs)
+                          env=environment({**places, **(env or {})}, caller), **kwargs)
 
 
 def result_of(*args, **kwargs):
@@ -99,9 +108,17 @@ def result_of(*args, **kwargs):
         result = json.loads(done.stdout)
     except ValueError as problem:
         raise AssertionError(f"no JSON: {done.stdout[:500]!r} {done.stderr[:500]!r}") from problem
+    count_start(result)
     result["_status"] = done.returncode
     result["_stderr"] = done.stderr
     return result
+
+
+def count_start(result):
+    """One letter for the suite `warm`, which wants to know how many of its runs were."""
+    if "SBR_STARTS" in os.environ and result.get("startup"):
+        with open(os.environ["SBR_STARTS"], "a", encoding="ascii") as starts:
+            starts.write(result["startup"][0])
 
 
 def python(code, *options, **kwargs):

@@ -31,6 +31,7 @@ function detectModule(main) {
     }
 }
 
+const setMain = process.argv[1] === `${__dirname}/node-warm.cjs` ? require('./node-warm.cjs') : () => {};
 if (process.env.SANDBOX_RUN_MEMORY_MB) {
     boundGarbage(Number(process.env.SANDBOX_RUN_MEMORY_MB));
     delete process.env.SANDBOX_RUN_MEMORY_MB;
@@ -39,3 +40,4 @@ if (major > 22 || (major === 22 && minor >= 7) || (major === 20 && minor >= 19))
     silenceTypeWarning();
 else
     detectModule(process.argv[1]);
+setMain();

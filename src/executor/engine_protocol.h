@@ -24,6 +24,7 @@
 
 #define ENGINE_VERSION 1u
 #define ENGINE_CALLER_SIZE 64
+#define ENGINE_LABEL_SIZE 32
 #define ENGINE_REASON_SIZE 200
 #define ENGINE_MAX_TEMPLATE (1u << 20)
 
@@ -35,6 +36,7 @@ struct engine_request {
     uint32_t ask;
     char key[SHA256_HEX_SIZE];       /* of the template; empty: the run has none, and wants a place only        */
     char caller[ENGINE_CALLER_SIZE]; /* whom the queue is fair to; empty: the process at the other end          */
+    char label[ENGINE_LABEL_SIZE];   /* of the template, for people: "python run"                               */
     uint32_t cgroup_kind, cgroup_controllers; /* of the template, whose bytes do not hold them                  */
     uint32_t has_template; /* a sealed memory file with the encoded template comes along: sent when the last answer
                             * was COLD with ENGINE_UNKNOWN, and with the first request of a connection             */

@@ -16,10 +16,7 @@
 #include "executor/trees.h"
 #include "plan/denial_text.h"
 
-/* The slot of the loop that the monitor leaves free, and how often a layer that somebody else makes is looked
- * for. */
-#define TIMER_RETRY 5
-#define RETRY_US 50000
+#define RETRY_US 50000 /* how often a layer that somebody else makes is looked for */
 
 static void job_go_on(sbr_job *job);
 
@@ -30,7 +27,7 @@ static bool job_is_over(const sbr_job *job)
 
 static void job_fail(sbr_job *job, const sbr_error *err)
 {
-    stages_drop(&job->now);
+    stages_drop(job);
     if (!job->failure.code)
         job->failure = *err;
 }
@@ -96,7 +93,7 @@ static void end_without_run(sbr_job *job, enum sbr_verdict verdict)
     }
     result->verdict = verdict;
     result->exit_code = -1;
-    result->startup = "cold";
+    result->startup = last ? last->startup : "cold";
     result->stage = "run";
     result->limits = job->req->limits;
     if (last) {
@@ -217,10 +214,15 @@ static void stage_ended(sbr_job *job)
     enum stage stage = job->now.stage;
     sbr_result *result = NULL;
     sbr_error err;
+    int r;
 
     note_plan(job);
-    if (stages_end(job, &result, &err) < 0) {
-        job_fail(job, &err);
+    r = stages_end(job, &result, &err);
+    if (r != 0) {
+        if (r < 0)
+            job_fail(job, &err);
+        else
+            job_go_on(job);
         return;
     }
     name_remedies(stage, result);
@@ -253,12 +255,33 @@ static int decide(sbr_job *job, sbr_error *err)
     return 1;
 }
 
+/* What came of an attempt to start the next stage. */
+static void job_went_on(sbr_job *job, int r, const sbr_error *err)
+{
+    if (r < 0 && job->cancelled) {
+        stages_drop(job);
+        end_without_run(job, SBR_CANCELLED);
+    } else if (r < 0)
+        job_fail(job, err);
+    else if (r == 0)
+        loop_set_timer(&job->loop, TIMER_RETRY, clock_now_us() + RETRY_US, retry_due, job);
+}
+
+static void engine_answered(sbr_job *job)
+{
+    sbr_error err;
+    int r = stages_resume(job, &err);
+
+    job_went_on(job, r, &err);
+}
+
 static void job_go_on(sbr_job *job)
 {
     sbr_error err;
     int r;
 
     if (job->cancelled) {
+        stages_drop(job);
         end_without_run(job, SBR_CANCELLED);
         return;
     }
@@ -269,13 +292,14 @@ static void job_go_on(sbr_job *job)
     }
     if (r > 0)
         r = stages_next(job, &err);
-    if (r < 0 && job->cancelled) {
-        stages_drop(&job->now);
-        end_without_run(job, SBR_CANCELLED);
-    } else if (r < 0)
-        job_fail(job, &err);
-    else if (r == 0)
-        loop_set_timer(&job->loop, TIMER_RETRY, clock_now_us() + RETRY_US, retry_due, job);
+    job_went_on(job, r, &err);
+}
+
+static bool wants_cold(const sbr_runtime *rt)
+{
+    const char *word = getenv(WARM_COLD_ENV);
+
+    return rt->cold || (word && *word && strcmp(word, "0") != 0);
 }
 
 static void job_init(sbr_job *job, const sbr_runtime *rt, const sbr_request *req)
@@ -284,6 +308,8 @@ static void job_init(sbr_job *job, const sbr_runtime *rt, const sbr_request *req
     job->req = req;
     job->cancel_fd = job->loop.epoll_fd = job->loop.timer_fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
+    warm_init(&job->warm, wants_cold(rt));
+    job->warm.answered = engine_answered;
 }
 
 int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
@@ -434,7 +460,8 @@ void executor_free(sbr_job *job)
 {
     if (!job)
         return;
-    stages_drop(&job->now);
+    stages_drop(job);
+    warm_done(job);
     forget_artifact(job);
     trees_done(job);
     for (size_t i = 0; i < job->n_done; i++)

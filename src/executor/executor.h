@@ -11,6 +11,7 @@
 
 #include "executor/store.h"
 #include "executor/toolchain.h"
+#include "executor/warm.h"
 #include "job/request.h"
 #include "monitor/monitor.h"
 #include "plan/features.h"
@@ -21,6 +22,8 @@ struct diff_options;
 
 struct sbr_runtime {
     struct features features;
+    bool cold;              /* no engine is asked, as in the engine itself */
+    struct warm_pool *pool; /* NULL: connections to an engine are not kept */
 };
 
 /* What one stage holds while it runs. */
@@ -30,7 +33,9 @@ struct stage_run {
     struct plan *plan;
     struct sandbox box;
     struct monitor monitor;
-    bool watching; /* monitor_start was called */
+    bool watching;       /* monitor_start was called */
+    bool asked;          /* an engine has answered for this stage, or there is none */
+    uint64_t started_us; /* when the stage began */
     struct stage_config config;
     struct words needs;
     struct intake intake;
@@ -61,6 +66,7 @@ struct sbr_job {
     bool decided;                 /* which stages there are */
     char place[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
+    struct warm warm; /* the engine, if there is one */
     struct stage_run now;
     sbr_result *done[RESULT_MAX_STAGES];
     size_t n_done;
@@ -71,6 +77,8 @@ struct sbr_job {
     void *on_stage_context;
     /* Told now and then while a tree is copied, with the same context; may cancel the job.  May be NULL. */
     void (*on_copy)(void *context, uint64_t files, uint64_t bytes);
+    /* Told how many are before this one while it waits for the engine, with the same context.  May be NULL. */
+    void (*on_queue)(void *context, unsigned int position);
     const struct diff_options *render; /* how the changes are told to people; NULL: they are not */
 };
 

@@ -110,6 +110,8 @@ int executor_ask_version(const sbr_runtime *rt, const struct language *language,
     if (r == 0)
         r = executor_new(rt, req, NULL, &job, &err);
     if (r == 0)
+        job->warm.off = true; /* once for each tool */
+    if (r == 0)
         r = executor_begin_with(job, &asking, toolchain, &err);
     if (r == 0)
         r = executor_finish(job, &result, &err);

@@ -89,35 +89,45 @@ static int name_place(char *place, size_t size, sbr_error *err)
     return 0;
 }
 
+int stages_input(sbr_job *job, enum stage stage, const struct features *features,
+                 struct stage_input *ret, sbr_error *err)
+{
+    struct plan_input *in = &ret->in;
+
+    *in = (struct plan_input){ .request = job->req,
+                               .language = job->language,
+                               .toolchain = job->language ? &job->toolchain : NULL,
+                               .stage = stage,
+                               .limits = &job->now.limits,
+                               .needs = job->now.needs,
+                               .config = &job->now.config,
+                               .features = features,
+                               .place = ret->place };
+    if (job->trees) {
+        in->trees = job->trees->planned;
+        in->n_trees = job->trees->n_planned;
+        in->code_name = job->trees->code_name[0] ? job->trees->code_name : NULL;
+        in->manifests = job->trees->manifests;
+        in->n_manifests = job->trees->n_manifests;
+    }
+    for (unsigned int i = 0; i < N_LAYERS; i++)
+        in->layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;
+    read_test_hooks(in);
+    if (resolve_policy(job, in, err) < 0)
+        return err->code;
+    if (!features->user_namespaces && name_place(ret->place, sizeof(ret->place), err) < 0)
+        return err->code;
+    return 0;
+}
+
 int stages_plan(sbr_job *job, enum stage stage, const struct features *features, struct plan **ret,
                 sbr_error *err)
 {
-    char place[REQUEST_MAX_PATH];
-    struct plan_input in = { .request = job->req,
-                             .language = job->language,
-                             .toolchain = job->language ? &job->toolchain : NULL,
-                             .stage = stage,
-                             .limits = &job->now.limits,
-                             .needs = job->now.needs,
-                             .config = &job->now.config,
-                             .features = features,
-                             .place = place };
+    struct stage_input input;
 
-    if (job->trees) {
-        in.trees = job->trees->planned;
-        in.n_trees = job->trees->n_planned;
-        in.code_name = job->trees->code_name[0] ? job->trees->code_name : NULL;
-        in.manifests = job->trees->manifests;
-        in.n_manifests = job->trees->n_manifests;
-    }
-    for (unsigned int i = 0; i < N_LAYERS; i++)
-        in.layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;
-    read_test_hooks(&in);
-    if (resolve_policy(job, &in, err) < 0)
+    if (stages_input(job, stage, features, &input, err) < 0)
         return err->code;
-    if (!features->user_namespaces && name_place(place, sizeof(place), err) < 0)
-        return err->code;
-    return planner_make(&in, ret, err);
+    return planner_make(&input.in, ret, err);
 }
 
 /* The program's are the request's; those of other stages come from the language's file, and count as presets: they
@@ -141,18 +151,25 @@ static int stage_limits(const sbr_job *job, enum stage stage, struct limits *ret
     return 0;
 }
 
+/* 0: it is starting; STAGE_ASKED: an engine may have a sandbox for it. */
 static int start_planned(sbr_job *job, const struct features *features, sbr_error *err)
 {
     struct stage_run *now = &job->now;
+    struct stage_input input;
+    bool asked = now->asked;
 
     plan_free(now->plan);
     now->plan = NULL;
-    if (stages_plan(job, now->stage, features, &now->plan, err) < 0 || !now->plan)
+    if (stages_input(job, now->stage, features, &input, err) < 0 ||
+        planner_make(&input.in, &now->plan, err) < 0 || !now->plan)
         return err->code;
     snprintf(job->place, sizeof(job->place), "%s", now->plan->place ? now->plan->place : "");
     log_debug("plan", "stage %s, isolation %s, %zu mount operations, %zu filter instructions",
               stage_name(now->stage), tier_name(now->plan->isolation.tier), now->plan->n_ops,
               plan_filter_len(now->plan));
+    now->asked = true;
+    if (!asked && warm_ask(job, &input.in))
+        return STAGE_ASKED;
     return sandbox_start(&now->box, now->plan, features, err);
 }
 
@@ -225,12 +242,39 @@ static int open_parts(sbr_job *job, sbr_error *err)
     return 0;
 }
 
-static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
+/* The sandbox of the stage is on its way. */
+static int stage_watch(sbr_job *job, sbr_error *err)
 {
     struct stage_run *now = &job->now;
     struct monitor_options options = { .keep_output = true, .stdin_fd = -1 };
 
+    log_debug("sandbox", "set-up goes on inside");
+    if (open_parts(job, err) < 0) {
+        sandbox_end(&now->box); /* nobody watches it yet */
+        sandbox_done(&now->box);
+        return err->code;
+    }
+    if (now->stage == STAGE_RUN)
+        options = job->options;
+    if (!options.started_us || job->n_done)
+        options.started_us = now->started_us;
+    options.loop = &job->loop;
+    options.startup = warm_startup(job);
+    /* What the program says of its own failure is looked at when it has failed. */
+    options.keep_tail =
+        now->stage == STAGE_RUN || (job->language && job->language->diagnosis.n_errors);
+    now->watching = true;
+    options.intake = now->collecting ? &now->intake : NULL;
+    return monitor_start(&now->monitor, &now->box, now->plan, &options, err) < 0 ? err->code : 1;
+}
+
+static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
+{
+    struct stage_run *now = &job->now;
+    int r;
+
     now->stage = stage;
+    now->started_us = clock_now_us();
     if (job->on_stage)
         job->on_stage(job->on_stage_context, stage);
     if (stage_limits(job, stage, &now->limits, err) < 0 ||
@@ -238,25 +282,21 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
                       &now->needs, err) < 0 ||
         (job->language && needs_expand(&job->language->needs, &now->needs, err) < 0))
         return err->code;
-    if (stage == STAGE_RUN)
-        options = job->options;
-    if (!options.started_us || job->n_done)
-        options.started_us = clock_now_us();
-    options.loop = &job->loop;
-    /* What the program says of its own failure is looked at when it has failed. */
-    options.keep_tail =
-        now->stage == STAGE_RUN || (job->language && job->language->diagnosis.n_errors);
-    if (open_staging(job, err) < 0 || start_anyhow(job, err) < 0)
+    if (open_staging(job, err) < 0)
         return err->code;
-    log_debug("sandbox", "set-up goes on inside");
-    if (open_parts(job, err) < 0) {
-        sandbox_end(&now->box); /* nobody watches it yet */
-        sandbox_done(&now->box);
+    r = start_anyhow(job, err);
+    return r == 0 ? stage_watch(job, err) : r;
+}
+
+int stages_resume(sbr_job *job, sbr_error *err)
+{
+    int r = warm_enter(job, err);
+
+    if (job->warm.queued && job->on_stage)
+        job->on_stage(job->on_stage_context, job->now.stage); /* it waits no longer */
+    if (r == 0 && start_anyhow(job, err) < 0)
         return err->code;
-    }
-    now->watching = true;
-    options.intake = now->collecting ? &now->intake : NULL;
-    return monitor_start(&now->monitor, &now->box, now->plan, &options, err);
+    return r < 0 ? r : stage_watch(job, err);
 }
 
 /* 1: go on; 0: the layer is being made by somebody else; 2: it is there now. */
@@ -285,8 +325,8 @@ int stages_next(sbr_job *job, sbr_error *err)
         if (r <= 0)
             return r;
         if (r == 1)
-            return stage_start(job, stage, err) < 0 ? err->code : 1;
-        stages_drop(&job->now);
+            return stage_start(job, stage, err);
+        stages_drop(job);
         job->at++;
     }
 }
@@ -343,14 +383,31 @@ static void refuse_layer(const struct stage_run *now, sbr_result *result)
              now->intake.failure.message);
 }
 
+/* A sandbox of an engine's ended, and not by what the program did.  1: it had not begun. */
+static int lost_sandbox(sbr_job *job, sbr_error *err)
+{
+    const struct monitor *m = &job->now.monitor;
+    bool ran = job->now.box.report->state >= REPORT_RUNNING;
+
+    if (!ran && !m->feed.used) {
+        log_info("engine", "its sandbox ended too early; starting another");
+        job->warm.off = true;
+        return 1;
+    }
+    return warm_failure(job, err);
+}
+
 int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err)
 {
     struct stage_run *now = &job->now;
     sbr_result *result = NULL;
     int r = monitor_take_result(&now->monitor, &result, err);
 
+    if (r < 0 && now->box.parked)
+        r = lost_sandbox(job, err);
     if (r == 0) {
         result->stage = stage_name(now->stage);
+        result->usage.queue_us = job->warm.queue_us;
         name_the_limit(now->stage, result);
     }
     if (r == 0 && now->staged && result_success(result)) {
@@ -363,8 +420,8 @@ int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err)
     }
     if (r == 0 && now->stage == STAGE_RUN)
         r = trees_end(job, result, err);
-    stages_drop(now);
-    if (r < 0) {
+    stages_drop(job);
+    if (r != 0) {
         result_free(result);
         return r;
     }
@@ -373,13 +430,16 @@ int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err)
     return 0;
 }
 
-void stages_drop(struct stage_run *now)
+void stages_drop(sbr_job *job)
 {
+    struct stage_run *now = &job->now;
+
     if (now->watching) {
         monitor_done(&now->monitor);
         sandbox_end(&now->box);
         sandbox_done(&now->box);
     }
+    warm_release(job);
     if (now->collecting)
         intake_done(&now->intake);
     if (now->staged)

@@ -257,7 +257,7 @@ int trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
 
     if (!trees || !trees->n_parts || result->verdict == SBR_CANCELLED)
         return 0;
-    result->usage.queue_us = trees->queue_us;
+    result->usage.queue_us += trees->queue_us;
     changes = calloc(1, sizeof(*changes));
     if (!changes)
         return err_set_oom(err, "workspace");

@@ -34,6 +34,7 @@ extern const struct command cmd_changes;
 extern const struct command cmd_apply;
 extern const struct command cmd_undo;
 extern const struct command cmd_workspace;
+extern const struct command cmd_serve;
 extern const struct command cmd_completion;
 extern const struct command cmd_help;
 

@@ -135,7 +135,7 @@ static void print_json(const struct report *report)
 static int doctor_run(struct options *o)
 {
     struct report report = { 0 };
-    sbr_runtime runtime;
+    sbr_runtime runtime = { .cold = true }; /* the trial is of this machine, not of an engine */
     sbr_error ignored; /* the trial then says what is missing */
 
     probe_features(&runtime.features);

@@ -49,7 +49,7 @@ static void print_text(const struct plan *plan)
 static int plan_run(struct options *o)
 {
     scoped_free char *json = NULL;
-    sbr_runtime runtime;
+    sbr_runtime runtime = { 0 };
     struct source source;
     struct plan *plan;
     sbr_error err;

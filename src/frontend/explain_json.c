@@ -58,7 +58,7 @@ static int read_record(const struct options *o, char **ret, size_t *ret_len, sbr
 
 static int make_plan(struct options *o, char **ret, sbr_error *err)
 {
-    sbr_runtime runtime;
+    sbr_runtime runtime = { 0 };
     struct source source;
     struct plan *plan;
 

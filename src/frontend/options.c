@@ -10,7 +10,7 @@
 
 #define FOR_RUNS (FOR_RUN | FOR_EXEC | FOR_PLAN)
 #define FOR_KEPT (FOR_CHANGES | FOR_APPLY | FOR_UNDO | FOR_WORKSPACE)
-#define FOR_REPORTS (FOR_DOCTOR | FOR_LANGUAGES | FOR_CACHE | FOR_KEPT)
+#define FOR_REPORTS (FOR_DOCTOR | FOR_LANGUAGES | FOR_CACHE | FOR_KEPT | FOR_SERVE)
 #define FOR_ALL (FOR_RUNS | FOR_REPORTS | FOR_OTHERS)
 
 /* clang-format off */
@@ -45,12 +45,21 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_TEXT,     't', "text",     NULL,      "header and metrics around the output, as on a terminal", FOR_RUN | FOR_EXEC },
     { OPT_QUIET,    'q', "quiet",    NULL,      "the program's output and nothing of ours",              FOR_RUN | FOR_EXEC | FOR_WORKSPACE },
     { OPT_RAW,      0,   "raw",      NULL,      "let terminal control sequences through",                FOR_RUN | FOR_EXEC },
+    { OPT_COLD,     0,   "cold",     NULL,      "make the sandbox anew, though an engine has some ready", FOR_RUN | FOR_EXEC },
     { OPT_NO_SELFTEST, 0, "no-selftest", NULL,  "run no selftests; show what earlier ones said",         FOR_LANGUAGES },
     { OPT_FRESH,    0,   "fresh",    NULL,      "run the selftests again, whatever earlier ones said",   FOR_LANGUAGES },
     { OPT_OLDER,    0,   "older",    "TIME",    "prune: what was not used for so long, as in 30d",       FOR_CACHE },
     { OPT_MAX_SIZE, 0,   "max-size", "SIZE",    "prune: least recently used, until the rest is no more", FOR_CACHE },
     { OPT_YES,      'y', "yes",      NULL,      "do it without asking",                                  FOR_APPLY | FOR_UNDO },
     { OPT_FORCE,    0,   "force",    "PATH",    "this path, though it conflicts; repeatable",            FOR_APPLY | FOR_UNDO },
+    { OPT_STATUS,   0,   "status",   NULL,      "say what the engine that runs is doing",                FOR_SERVE },
+    { OPT_SLOTS,    0,   "slots",    "N",       "runs at once (default: 4 for each processor)",          FOR_SERVE },
+    { OPT_QUEUE,    0,   "queue",    "N",       "further runs that wait; more are refused (default: 1024)", FOR_SERVE },
+    { OPT_PER_CALLER, 0, "per-caller", "N",     "runs at once of one caller (default: all)",             FOR_SERVE },
+    { OPT_PARK_MIN, 0,   "park-min", "N",       "sandboxes kept ready of each kind of run in use (default: 4)", FOR_SERVE },
+    { OPT_PARK_MAX, 0,   "park-max", "N",       "the most that are kept ready of one kind (default: 64)", FOR_SERVE },
+    { OPT_POOL_MEMORY, 0, "pool-memory", "SIZE", "memory that all of them may take (default: a quarter)", FOR_SERVE },
+    { OPT_WARM,     0,   "warm",     "LIST",    "languages to make ready at once, with commas; command is `exec`", FOR_SERVE },
     { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_RUNS | FOR_REPORTS },
     { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_RUNS | FOR_REPORTS },
     { OPT_HELP,     'h', "help",     NULL,      "this help",                                             FOR_ALL },
@@ -176,6 +185,13 @@ static int apply_value(struct options *o, int id, const char *value, sbr_error *
         [OPT_LANG] = &o->lang,         [OPT_CODE] = &o->code,   [OPT_REQUEST] = &o->request_path,
         [OPT_TEMPLATE] = &o->template, [OPT_OLDER] = &o->older, [OPT_MAX_SIZE] = &o->max_size,
         [OPT_STDIN] = &o->stdin_path,
+        [OPT_SLOTS] = &o->serve.slots,
+        [OPT_QUEUE] = &o->serve.queue,
+        [OPT_PER_CALLER] = &o->serve.per_caller,
+        [OPT_PARK_MIN] = &o->serve.park_min,
+        [OPT_PARK_MAX] = &o->serve.park_max,
+        [OPT_POOL_MEMORY] = &o->serve.pool_memory,
+        [OPT_WARM] = &o->serve.warm,
     };
 
     if (id >= OPT_LIMIT)
@@ -207,12 +223,14 @@ static void apply_switch(struct options *o, int id)
         [OPT_TEXT] = &o->text,
         [OPT_QUIET] = &o->quiet,
         [OPT_RAW] = &o->raw,
+        [OPT_COLD] = &o->cold,
         [OPT_HELP] = &o->help,
         [OPT_NO_COLOR] = &o->no_color,
         [OPT_VERSION] = &o->version,
         [OPT_NO_SELFTEST] = &o->no_selftest,
         [OPT_FRESH] = &o->fresh,
         [OPT_YES] = &o->yes,
+        [OPT_STATUS] = &o->serve.status,
         [OPT_CHECK] = &o->request->check,
         [OPT_DIFF] = &o->request->diff,
         [OPT_KEEP] = &o->request->keep,

@@ -38,12 +38,21 @@ enum option_id {
     OPT_TEXT,
     OPT_QUIET,
     OPT_RAW,
+    OPT_COLD,
     OPT_NO_SELFTEST,
     OPT_FRESH,
     OPT_OLDER,
     OPT_MAX_SIZE,
     OPT_YES,
     OPT_FORCE,
+    OPT_STATUS,
+    OPT_SLOTS,
+    OPT_QUEUE,
+    OPT_PER_CALLER,
+    OPT_PARK_MIN,
+    OPT_PARK_MAX,
+    OPT_POOL_MEMORY,
+    OPT_WARM,
     OPT_NO_COLOR,
     OPT_VERBOSE,
     OPT_HELP,
@@ -71,7 +80,8 @@ enum command_bit {
     FOR_CHANGES = 128,
     FOR_APPLY = 256,
     FOR_UNDO = 512,
-    FOR_WORKSPACE = 1024
+    FOR_WORKSPACE = 1024,
+    FOR_SERVE = 2048
 };
 
 #define N_PLAIN_OPTIONS OPT_LIMIT
@@ -79,6 +89,12 @@ extern const struct option_def option_defs[N_PLAIN_OPTIONS];
 
 /* All options of a command, limits included, one after the other; false past the last. */
 bool option_at(size_t index, struct option_def *ret);
+
+/* Of `serve`, as they were written; NULL: not given. */
+struct serve_options {
+    const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm;
+    bool status;
+};
 
 /* What a command line asks for. */
 struct options {
@@ -96,10 +112,12 @@ struct options {
     const char *stdin_path;
     bool json, text, quiet, raw, no_color, help, version;
     bool no_selftest, fresh;
+    bool cold; /* no engine is asked */
     const char *older, *max_size; /* of `cache prune` */
     bool yes;                     /* what would be asked is answered */
     const char **force;           /* paths that are applied or undone though they conflict */
     size_t n_force;
+    struct serve_options serve;
     int verbose;
     char **argv;       /* the whole command line */
     char **positional; /* before "--"  */

@@ -7,6 +7,7 @@
 
 #include "frontend/cli.h"
 #include "frontend/explain.h"
+#include "frontend/serve.h"
 #include "frontend/source.h"
 #include "frontend/user_languages.h"
 
@@ -38,6 +39,14 @@ int source_load_request(struct options *o, struct source *source, sbr_error *err
 }
 
 int explain_run(struct options *o)
+{
+    sbr_error err;
+
+    (void)become_whole(o, &err); /* or never comes back */
+    return cli_fail(o, &err);
+}
+
+int serve_run(struct options *o)
 {
     sbr_error err;
 

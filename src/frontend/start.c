@@ -229,12 +229,25 @@ static void copy_goes_on(void *context, uint64_t files, uint64_t bytes)
     present_stage(text);
 }
 
+/* The engine has as much to do as it takes at once. */
+static void engine_queues(void *context, unsigned int position)
+{
+    const struct front *front = context;
+    char text[80];
+
+    if (front->o->quiet || front->o->json || !isatty(STDERR_FILENO))
+        return;
+    snprintf(text, sizeof(text), "waiting for the engine, %u before this one", position);
+    present_stage(position ? text : "waiting for the engine");
+}
+
 static int start_front(struct front *front, struct monitor_options *options, sbr_error *err)
 {
     const struct options *o = front->o;
 
     if (watch_signals(front, err) < 0)
         return err->code;
+    front->runtime.cold = o->cold;
     probe_features(&front->runtime.features);
     /* A failure is logged; the plan then says what is missing. */
     (void)cgroup_prepare(&front->runtime.features.cgroup, err);
@@ -256,6 +269,7 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
     front->job->on_stage = stage_begins;
     front->job->on_stage_context = front;
     front->job->on_copy = copy_goes_on;
+    front->job->on_queue = engine_queues;
     front->diff = (struct diff_options){ .color = present_uses_color(STDERR_FILENO, o),
                                          .max_file = DIFF_MAX_FILE,
                                          .max_bytes = DIFF_MAX_BYTES,

@@ -24,23 +24,13 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "init/collect.h"
+#include "init/nursery.h"
+#include "init/parked.h"
 #include "init/program.h"
-#include "init/report.h"
 #include "init/tree.h"
-#include "init/watch.h"
 #include "sandbox/confine.h"
 #include "sandbox/place.h"
 #include "sandbox/protocol.h"
-
-/* Everything that init knows. */
-struct init {
-    struct inside in;
-    struct init_report *report;
-    struct watch watch;
-    struct io_count io_before;
-    int child_fd; /* SIGCHLD */
-    pid_t program;
-};
 
 /* There in a coverage build only. */
 extern void __gcov_dump(void) __attribute__((weak));
@@ -62,6 +52,7 @@ static void __attribute__((noreturn)) fail(const struct init *init, const sbr_er
     init_exit(1);
 }
 
+/* A nursery's zygote reads it again. */
 static const struct plan *read_plan(const struct init *init)
 {
     struct plan *plan = NULL;
@@ -78,7 +69,8 @@ static const struct plan *read_plan(const struct init *init)
     }
     if (plan_decode(data, (size_t)st.st_size, &plan, &err) < 0)
         fail(init, &err);
-    close(INIT_PLAN);
+    if (!plan->park)
+        close(INIT_PLAN);
     return plan;
 }
 
@@ -92,9 +84,8 @@ static void reset_signals(void)
         syscall(SYS_rt_sigaction, number, by_default, NULL, sizeof(unsigned long));
 }
 
-static void start_program(struct init *init)
+static void watch_children(struct init *init)
 {
-    struct init_report *report = init->report;
     sigset_t child;
     sbr_error err;
 
@@ -107,12 +98,35 @@ static void start_program(struct init *init)
         fail(init, &err);
     }
     prctl(PR_SET_DUMPABLE, plan_leaves_out(init->in.plan, "undumpable"), 0, 0, 0);
+}
+
+static void start_program(struct init *init)
+{
+    struct init_report *report = init->report;
+    sbr_error err;
+
     watch_init(&init->watch, &init->in);
-    init->io_before = report_io(&init->in);
+    init->before = report_usage(&init->in);
     report->ready_us = clock_now_us();
-    if (program_start(&init->in, &init->program, &err) < 0)
+    if (program_start(&init->in, -1, &init->program, &err) < 0)
         fail(init, &err);
     report->state = REPORT_RUNNING;
+}
+
+/* Made ahead: the rest of the plan comes when it is known. */
+static void await_program(struct init *init)
+{
+    sbr_error err;
+    int r = parked_start(init, &err);
+
+    if (r == 0)
+        r = parked_wait(init, &err);
+    if (r > 0)
+        init_exit(1); /* nobody wants it any more */
+    if (r < 0)
+        fail(init, &err);
+    if (init->program == 0)
+        start_program(init);
 }
 
 /* Collects every dead child; true when the program itself is among them. */
@@ -182,6 +196,21 @@ static bool obey(const struct init *init, uint32_t *ret_order)
     return n > 0;
 }
 
+/* The command line itself, in the place of a driver that could not do the same.  Who listens to refused calls listens to
+ * the driver's filter: those of this one are refused in silence. */
+static void start_instead(struct init *init)
+{
+    static struct plan plan; /* it stays the plan */
+    sbr_error err;
+
+    plan = *init->in.plan;
+    plan.report = false;
+    init->in.plan = &plan;
+    if (rlimits_confiner.apply(&init->in, &err) < 0 ||
+        program_start(&init->in, -1, &init->program, &err) < 0)
+        fail(init, &err);
+}
+
 static enum report_state supervise(struct init *init)
 {
     struct pollfd fds[] = { { .fd = init->child_fd, .events = POLLIN },
@@ -201,8 +230,11 @@ static enum report_state supervise(struct init *init)
             end_alone(init);
         if (order == ORDER_KILL)
             return REPORT_KILLED;
-        if (n > 0 && fds[0].revents && reap(init))
-            return REPORT_EXITED;
+        if (n > 0 && fds[0].revents && reap(init)) {
+            if (!parked_refused(init))
+                return REPORT_EXITED;
+            start_instead(init);
+        }
     }
 }
 
@@ -216,11 +248,37 @@ static void hand_out(struct init *init, enum report_state state)
     collect(&init->in, state == REPORT_EXITED && init->report->wait_status == 0);
 }
 
+/* Returns in a shell. */
+static void be_nursery(struct init *init)
+{
+    sbr_error err;
+    int r;
+
+    init->in.role = ROLE_NURSERY;
+    r = confine_self(&init->in, &err);
+    if (r == 0)
+        r = nursery_run(&init->in, INIT_PLAN, &err);
+    if (r > 0)
+        init_exit(0);
+    if (r < 0 && init->in.role == ROLE_NURSERY)
+        fail(init, &err);
+    munmap(init->report, REPORT_SIZE);
+    init->report = report_open();
+    if (!init->report)
+        init_exit(1);
+    init->in.report = init->report;
+    if (r < 0)
+        fail(init, &err);
+    setsid();
+    reset_signals();
+}
+
 int main(void)
 {
     struct init init = {
         .in = { .control_fd = INIT_CONTROL, .root_fd = -1, .io_fd = -1, .proc_fd = -1 },
-        .report = report_open()
+        .report = report_open(),
+        .go_fd = -1,
     };
     enum report_state state;
     sbr_error err;
@@ -233,14 +291,20 @@ int main(void)
     reset_signals();
     if (init.in.plan->place)
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    if (init.in.plan->park)
+        be_nursery(&init);
     if (confine_self(&init.in, &err) < 0)
         fail(&init, &err);
-    start_program(&init);
+    watch_children(&init);
+    if (init.in.plan->park)
+        await_program(&init);
+    else
+        start_program(&init);
     state = supervise(&init);
     init.report->ended_us = clock_now_us();
     watch_last(&init.watch, state == REPORT_EXITED);
     end_rest(&init);
-    report_end(init.report, &init.in, init.io_before);
+    report_end(init.report, &init.in, init.before);
     watch_report(&init.watch, init.report);
     hand_out(&init, state);
     if (init.in.plan->place)

@@ -14,6 +14,7 @@
 
 #include "sandbox/confine.h"
 #include "sandbox/protocol.h"
+#include "sandbox/zygote_protocol.h"
 
 #define PATH_SIZE 4096
 
@@ -25,9 +26,9 @@ static const char *search_path(const struct plan *plan)
     return "";
 }
 
-/* Executes `file` as execvp would, without its fall-back to a shell.  Returns only on failure. */
-static void execute(const struct plan *plan, const char *file)
+void program_execute(const struct plan *plan)
 {
+    const char *file = plan->argv[0];
     char *const *argv = (char *const *)plan->argv, *const *env = (char *const *)plan->env;
     int worst = ENOENT;
     char path[PATH_SIZE];
@@ -62,6 +63,7 @@ static int start_error(const char *file, int sys_errno, sbr_error *err)
 
 struct launch {
     struct inside *in;
+    int go_fd; /* -1: none */
     sbr_error err;
     volatile int refused;   /* a step failed: `err` says which */
     volatile int sys_errno; /* why it could not be executed */
@@ -93,19 +95,23 @@ static int launch_main(void *context)
         tie_to_init(launch->in);
     launch->refused = confine_program(launch->in, &launch->err);
     if (!launch->refused) {
-        execute(plan, plan->argv[0]);
+        /* The one descriptor besides the streams that a driver finds. */
+        if (launch->go_fd >= 0 && dup2(launch->go_fd, DRIVER_GO) < 0)
+            _exit(127); /* lint-ok: _exit: the child of a vfork */
+        program_execute(plan);
         launch->sys_errno = errno;
     }
     _exit(127);
 }
 
 /* clone, not clone3: the filter is in force already. */
-int program_start(struct inside *in, pid_t *ret, sbr_error *err)
+int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err)
 {
     static struct launch launch;
     pid_t pid;
 
     launch.in = in;
+    launch.go_fd = go_fd;
     pid = clone(launch_main, launch.stack + sizeof(launch.stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
                 &launch);
     if (pid < 0 && errno == EAGAIN)

@@ -8,14 +8,16 @@
 /* Maps the page and closes its descriptor; NULL when that is impossible. */
 struct init_report *report_open(void);
 
-/* What was read and written, by init and by everything that was waited for. */
-struct io_count {
-    uint64_t read, written;
+/* What was used before the program began. */
+struct usage_before {
+    uint64_t read, written; /* by init and by everything that was waited for */
+    uint64_t switches;      /* of a driver, which ran before its program came */
 };
 
-struct io_count report_io(const struct inside *in);
-/* Resources of all that was reaped, and how full the scratch space is.  `before` is what init
- * itself had read and written when the program started. */
-void report_end(struct init_report *report, const struct inside *in, struct io_count before);
+struct usage_before report_usage(const struct inside *in);
+/* The same, with what a driver has used that is waiting now. */
+struct usage_before report_usage_with(const struct inside *in, pid_t driver);
+/* Resources of all that was reaped, and how full the scratch space is. */
+void report_end(struct init_report *report, const struct inside *in, struct usage_before before);
 
 #endif

@@ -67,7 +67,7 @@ struct sbr_result {
     struct usage usage;
     struct limits limits;
     struct isolation isolation;
-    const char *startup;   /* "cold"                                           */
+    const char *startup;   /* "parked", "forked" or "cold"                     */
     char explanation[240]; /* one sentence when a limit or a rule ended the run */
     const char *stage;     /* "run", "compile", ...                            */
     struct sbr_result *before[RESULT_MAX_STAGES]; /* earlier stages, owned, in order */

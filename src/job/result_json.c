@@ -149,6 +149,7 @@ static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
         denials_put_json(j, &r->denials);
     }
     limits_put_json(j, "limits", &r->limits);
+    jsonw_text(j, "startup", r->startup);
     jsonw_close(j, '}');
 }
 

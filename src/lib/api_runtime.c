@@ -26,6 +26,7 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
     probe_features(&rt->features);
     (void)cgroup_prepare(&rt->features.cgroup, &unused);
     cgroup_sweep(&rt->features.cgroup);
+    rt->pool = warm_pool_new(); /* without one every job connects anew */
     *ret = rt;
     return 0;
 }
@@ -79,5 +80,8 @@ char *sbr_runtime_describe(const sbr_runtime *rt)
 
 void sbr_runtime_close(sbr_runtime *rt)
 {
+    if (!rt)
+        return;
+    warm_pool_free(rt->pool);
     free(rt);
 }

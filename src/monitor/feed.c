@@ -75,6 +75,7 @@ static bool feed_fill(struct feed *feed)
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
+    feed->used |= n > 0;
     feed->data = feed->buffer;
     feed->len = n > 0 ? (size_t)n : 0;
     return n > 0;

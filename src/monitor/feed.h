@@ -12,6 +12,7 @@ struct feed {
     const char *data; /* what is to be written next; borrowed unless it is the buffer */
     size_t len;
     char *buffer;
+    bool used;       /* something was taken from the source, and cannot be taken again */
     bool from_waits; /* the source can be waited for; a regular file cannot and need not */
     bool watching_from, watching_to;
     struct loop *loop;

@@ -186,13 +186,25 @@ static void excess(struct monitor *m, enum stop_reason reason)
     handle(m, EV_EXCESS);
 }
 
+/* Two clocks, of which one may be late. */
+static uint64_t less(uint64_t all, uint64_t part)
+{
+    return all > part ? all - part : 0;
+}
+
+/* A sandbox that was made ahead has used something before there was a program. */
+static uint64_t cpu_before(const struct sandbox *box)
+{
+    return box->before.cpu_user_us + box->before.cpu_system_us;
+}
+
 /* Not a poll: the timer is set to the earliest moment at which the limit could be reached, which is
  * when all processors had been busy with it since the last look. */
 static void cpu_timer_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
     uint64_t limit = m->plan->limits.value[SBR_CPU_MS] * 1000,
-             used = cgroup_cpu_us(&m->box->cgroup);
+             used = less(cgroup_cpu_us(&m->box->cgroup), cpu_before(m->box));
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
 
     (void)events;
@@ -258,10 +270,14 @@ static void egress_died(void *context, uint32_t events)
     handle(m, EV_EXCESS);
 }
 
-/* Two clocks, of which one may be late. */
-static uint64_t less(uint64_t all, uint64_t part)
+/* What the groups of the run counted since the program began. */
+static void read_groups(const struct sandbox *box, struct cgroup_usage *usage)
 {
-    return all > part ? all - part : 0;
+    cgroup_read(&box->cgroup, usage);
+    usage->cpu_user_us = less(usage->cpu_user_us, box->before.cpu_user_us);
+    usage->cpu_system_us = less(usage->cpu_system_us, box->before.cpu_system_us);
+    usage->oom_kills = less(usage->oom_kills, box->before.oom_kills);
+    usage->refused_forks = less(usage->refused_forks, box->before.refused_forks);
 }
 
 static void fill_usage(struct monitor *m, sbr_result *result)
@@ -271,7 +287,7 @@ static void fill_usage(struct monitor *m, sbr_result *result)
     struct cgroup_usage group;
     bool measured = m->box->cgroup.controllers & 1u << CG_CPUACCT;
 
-    cgroup_read(&m->box->cgroup, &group);
+    read_groups(m->box, &group);
     m->seen.oom_kills = group.oom_kills;
     m->seen.refused_forks = group.refused_forks;
     /* Nobody counts refusals where only a resource limit refuses; that it was reached can be seen. */
@@ -324,7 +340,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     result->isolation = m->plan->isolation;
     if (m->box->report->keeps_host_name)
         isolation_add_missing(&result->isolation, "a host name of its own");
-    result->startup = "cold";
+    result->startup = m->startup;
     result->ran = true;
     result->stage = "run";
     fill_usage(m, result);
@@ -361,7 +377,7 @@ static int watch_all(struct monitor *m, sbr_error *err)
     if (m->intake && m->box->collected >= 0 &&
         intake_start(m->intake, take_fd(m->box->collected), m->loop, err) < 0)
         return err->code;
-    if (notices_start(&m->notices, m->box->control, err) < 0)
+    if (notices_start(&m->notices, m->box, err) < 0)
         return err->code;
     return feed_start(&m->feed, m->loop, err);
 }
@@ -378,6 +394,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .box = box,
                            .plan = plan,
                            .loop = options->loop,
+                           .startup = options->startup ? options->startup : "cold",
                            .started_us = options->started_us };
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);

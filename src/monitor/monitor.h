@@ -27,6 +27,7 @@ struct monitor {
     uint64_t progress;     /* of init's handing out, at the last look */
 
     uint64_t started_us; /* when the request came */
+    const char *startup;
     struct observation seen;
     sbr_error failure;  /* code 0: set-up did not fail */
     sbr_result *result; /* complete once DONE          */
@@ -41,6 +42,7 @@ struct monitor_options {
     size_t stdin_len;
     int stdin_fd; /* then this; -1: end-of-file follows */
     uint64_t started_us;
+    const char *startup;   /* how the sandbox came about, as the result says it; NULL: "cold" */
     struct intake *intake; /* for what the plan collects; must outlive the monitor */
 };
 

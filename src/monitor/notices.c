@@ -126,6 +126,18 @@ static void questions_came(void *context, uint32_t events)
     }
 }
 
+static void listen_to(struct notices *n, int listener)
+{
+    n->listener = listener;
+    /* Whoever asks waits: waking us on its own processor saves a trip.  Only faster. */
+    (void)ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    if (loop_add(n->loop, n->listener, EPOLLIN, questions_came, n) < 0) {
+        log_info("notices", "refusals cannot be listened to: %s", strerror(errno));
+        scope_close_fd(&n->listener); /* refused calls do not exist then */
+        n->listener = -1;
+    }
+}
+
 static void news_came(void *context, uint32_t events)
 {
     struct notices *n = context;
@@ -137,29 +149,24 @@ static void news_came(void *context, uint32_t events)
     (void)events;
     loop_remove(n->loop, n->control); /* nothing else comes, but the end of init */
     if (len == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1)
-        n->listener = fds[--n_fds];
+        listen_to(n, fds[--n_fds]);
     while (n_fds > 0)
         close(fds[--n_fds]);
-    if (n->listener < 0)
-        return;
-    /* Whoever asks waits: waking us on its own processor saves a trip.  Only faster. */
-    (void)ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-    if (loop_add(n->loop, n->listener, EPOLLIN, questions_came, n) < 0) {
-        log_info("notices", "refusals cannot be listened to: %s", strerror(errno));
-        scope_close_fd(&n->listener); /* refused calls do not exist then */
-        n->listener = -1;
-    }
 }
 
-int notices_start(struct notices *n, int control, sbr_error *err)
+int notices_start(struct notices *n, struct sandbox *box, sbr_error *err)
 {
     n->listener = n->control = -1;
     if (!n->plan->report)
         return 0;
     n->policy = policy_of(&n->plan->filters[0]);
-    if (loop_add(n->loop, control, EPOLLIN, news_came, n) < 0)
+    if (box->listener >= 0) {
+        listen_to(n, take_fd(box->listener));
+        return 0;
+    }
+    if (loop_add(n->loop, box->control, EPOLLIN, news_came, n) < 0)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
-    n->control = control;
+    n->control = box->control;
     return 0;
 }
 

@@ -15,6 +15,7 @@
 #include "base/loop.h"
 #include "job/denial.h"
 #include "plan/plan.h"
+#include "sandbox/sandbox.h"
 
 /* A socket that was told it is connected to the resolver, until it asks its question. */
 struct notice_lookup {
@@ -44,8 +45,8 @@ struct notice_answer {
     long long val; /* with success                            */
 };
 
-/* `control` is the supervisor's end of the pair with init.  Does nothing when the plan has no report. */
-int notices_start(struct notices *n, int control, sbr_error *err) must_check;
+/* The listener is there already, or comes over the sandbox's control socket.  Does nothing when the plan has no report. */
+int notices_start(struct notices *n, struct sandbox *box, sbr_error *err) must_check;
 /* Nobody is left inside: the last note, and no more watching.  May be called again. */
 void notices_finish(struct notices *n);
 

@@ -21,5 +21,7 @@ int park_template(const struct plan *plan, const struct plan_input *in, struct p
 
 /* Equal for templates that can stand for each other: a digest of the encoded template and its control groups. */
 int park_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err) must_check;
+/* The same where the bytes are at hand. */
+void park_key_of(const struct plan *template, const struct buf *encoded, char key[SHA256_HEX_SIZE]);
 
 #endif

@@ -128,6 +128,16 @@ void *plan_alloc(struct plan *plan, size_t size)
     return block;
 }
 
+void plan_adopt(struct plan *plan, struct plan *from)
+{
+    struct plan_chunk **end = &plan->arena;
+
+    while (*end)
+        end = &(*end)->next;
+    *end = from->arena;
+    from->arena = NULL;
+}
+
 char *plan_printf(struct plan *plan, const char *fmt, ...)
 {
     va_list args;

@@ -162,6 +162,8 @@ void plan_free(struct plan *plan);
 void *plan_alloc(struct plan *plan, size_t size);
 char *plan_printf(struct plan *plan, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 int plan_add_op(struct plan *plan, struct plan_op op, sbr_error *err);
+/* What `from` has allocated becomes the plan's. */
+void plan_adopt(struct plan *plan, struct plan *from);
 
 /* The inside's half, to and from bytes. */
 int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err) must_check;

@@ -71,11 +71,12 @@ static const char *plan_home(const struct plan_input *in)
     return in->request->project && stage_sees_work(in) ? "/tmp" : INSIDE_WORK;
 }
 
+static const struct string_list no_strings;
+
 static int plan_env(struct plan *plan, const struct plan_input *in,
-                    const struct word_values *values, sbr_error *err)
+                    const struct word_values *values, const struct string_list *given,
+                    sbr_error *err)
 {
-    static const struct string_list none;
-    const struct string_list *given = in->stage == STAGE_RUN ? &in->request->env : &none;
     const char *const base_env[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         plan_printf(plan, "HOME=%s%s", plan->place ? plan->place : "", plan_home(in)),
@@ -191,20 +192,22 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
 /* What follows the command of a stage: the program's arguments, or what is to be installed. */
 static const struct string_list *trailing_args(const struct plan_input *in)
 {
-    static const struct string_list none;
-
     if (in->stage == STAGE_RUN)
         return &in->request->args;
-    return in->stage == STAGE_INSTALL ? &in->request->deps : &none;
+    return in->stage == STAGE_INSTALL ? &in->request->deps : &no_strings;
 }
 
-static int plan_argv(struct plan *plan, const struct plan_input *in,
-                     const struct word_values *values, sbr_error *err)
+static const struct words *stage_command(const struct plan_input *in)
 {
     static const struct words none;
     const struct stage_def *def = stage_def(in->language, in->stage);
-    const struct words *words = in->language ? def ? &def->run : &in->language->run : &none;
-    const struct string_list *args = trailing_args(in);
+
+    return in->language ? def ? &def->run : &in->language->run : &none;
+}
+
+static int plan_argv(struct plan *plan, const struct words *words, const struct word_values *values,
+                     const struct string_list *args, sbr_error *err)
+{
     struct word_output out = { .alloc = alloc_in_plan, .context = plan };
 
     out.at = plan_alloc(plan, (words_room(words, values) + args->n + 1) * sizeof(*out.at));
@@ -234,7 +237,21 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (!plan->workdir || (source && !path))
         return err_set_oom(err, "plan");
     if (plan_stage_values(plan, in, path, &values, err) < 0 ||
-        plan_argv(plan, in, &values, err) < 0)
+        plan_argv(plan, stage_command(in), &values, trailing_args(in), err) < 0)
         return err->code;
-    return plan_env(plan, in, &values, err);
+    return plan_env(plan, in, &values, in->stage == STAGE_RUN ? &in->request->env : &no_strings,
+                    err);
+}
+
+int plan_waiting(struct plan *plan, const struct plan_input *in, const struct words *command,
+                 sbr_error *err)
+{
+    struct word_values values;
+
+    if (plan_stage_values(plan, in, NULL, &values, err) < 0)
+        return err->code;
+    values.sources.n = values.compile_args.n = 0;
+    if (plan_argv(plan, command, &values, &no_strings, err) < 0)
+        return err->code;
+    return plan_env(plan, in, &values, &no_strings, err);
 }

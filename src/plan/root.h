@@ -30,5 +30,8 @@ const char *plan_inside(struct plan *plan, const char *path);
 
 /* The program's files, its command line and its environment. */
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+/* Command line and environment of what waits for a program: nothing of them differs from one to the next. */
+int plan_waiting(struct plan *plan, const struct plan_input *in, const struct words *command,
+                 sbr_error *err) must_check;
 
 #endif

@@ -101,21 +101,55 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     return 0;
 }
 
+static int make_leaf(struct cgroup *cg, unsigned int slot, sbr_error *err)
+{
+    if (mkdirat(cg->parent_fd[slot], cg->name, 0755) < 0 && errno != EEXIST)
+        return err_set_errno(err, "cgroup", "cannot make a control group");
+    cg->leaf_fd[slot] =
+        openat(cg->parent_fd[slot], cg->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
+    if (cg->leaf_fd[slot] < 0)
+        return err_set_errno(err, "cgroup", "cannot open the control group");
+    return 0;
+}
+
+int cgroup_make(struct cgroup *cg, sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_CG; i++)
+        if (cg->parent_fd[i] >= 0 && make_leaf(cg, i, err) < 0)
+            return err->code;
+    return 0;
+}
+
+int cgroup_limit(struct cgroup *cg, const struct limits *limits, sbr_error *err)
+{
+    return cg->controllers ? driver_of(cg)->limit(cg, limits, err) : 0;
+}
+
 int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err)
 {
+    return cgroup_make(cg, err) < 0 ? err->code : cgroup_limit(cg, limits, err);
+}
+
+int cgroup_renew(struct cgroup *cg, sbr_error *err)
+{
     for (unsigned int i = 0; i < N_CG; i++) {
-        if (cg->parent_fd[i] < 0)
+        if (cg->parent_fd[i] < 0 || driver_of(cg)->is_reusable(i))
             continue;
-        if (mkdirat(cg->parent_fd[i], cg->name, 0755) < 0 && errno != EEXIST)
-            return err_set_errno(err, "cgroup", "cannot make a control group");
-        cg->leaf_fd[i] =
-            openat(cg->parent_fd[i], cg->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
-        if (cg->leaf_fd[i] < 0)
-            return err_set_errno(err, "cgroup", "cannot open the control group");
+        if (unlinkat(cg->parent_fd[i], cg->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
+            return errno == EBUSY ? 1
+                                  : err_set_errno(err, "cgroup", "cannot remove a control group");
+        scope_close_fd(&cg->leaf_fd[i]);
+        if (make_leaf(cg, i, err) < 0)
+            return err->code;
     }
-    if (!cg->controllers)
-        return 0;
-    return driver_of(cg)->limit(cg, limits, err);
+    driver_of(cg)->unlimit(cg);
+    return 0;
+}
+
+void cgroup_forget_peaks(const struct cgroup *cg)
+{
+    if (cg->controllers)
+        driver_of(cg)->forget_peaks(cg);
 }
 
 int cgroup_birth_fd(const struct cgroup *cg)
@@ -183,6 +217,16 @@ void cgroup_destroy(struct cgroup *cg)
     for (unsigned int i = 0; i < N_CG; i++) {
         if (cg->parent_fd[i] >= 0)
             remove_leaf(cg, i);
+        scope_close_fd(&cg->leaf_fd[i]);
+        scope_close_fd(&cg->parent_fd[i]);
+    }
+    scope_close_fd(&cg->oom_fd);
+    cgroup_init(cg);
+}
+
+void cgroup_leave(struct cgroup *cg)
+{
+    for (unsigned int i = 0; i < N_CG; i++) {
         scope_close_fd(&cg->leaf_fd[i]);
         scope_close_fd(&cg->parent_fd[i]);
     }

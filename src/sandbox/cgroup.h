@@ -38,6 +38,10 @@ struct cgroup_driver {
     int (*limit)(struct cgroup *cg, const struct limits *limits, sbr_error *err);
     void (*read)(const struct cgroup *cg, struct cgroup_usage *usage);
     uint64_t (*cpu_us)(const struct cgroup *cg);
+    void (*forget_peaks)(const struct cgroup *cg);
+    /* Whether what a slot counts can be brought back to a beginning; else the leaf is made anew. */
+    bool (*is_reusable)(unsigned int slot);
+    void (*unlimit)(const struct cgroup *cg);
 };
 
 extern const struct cgroup_driver cgroup_v1_driver;
@@ -56,6 +60,14 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
                 sbr_error *err) must_check;
 /* Makes the leaves and sets the limits. */
 int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err) must_check;
+/* The two halves of it: leaves can be made before the limits of a run are known. */
+int cgroup_make(struct cgroup *cg, sbr_error *err) must_check;
+int cgroup_limit(struct cgroup *cg, const struct limits *limits, sbr_error *err) must_check;
+/* Leaves whose processes are dead become as good as new, for another run.  0; 1: not all are dead yet; negative: they are
+ * of no use any more. */
+int cgroup_renew(struct cgroup *cg, sbr_error *err) must_check;
+/* The peaks start from what is there now, where the kernel can do that. */
+void cgroup_forget_peaks(const struct cgroup *cg);
 /* v2: where clone3 puts init; -1 otherwise. */
 int cgroup_birth_fd(const struct cgroup *cg);
 /* v1: descriptors of `tasks` for init to write to; opened here, closed by the caller.  Number, or
@@ -68,6 +80,9 @@ void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage);
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
 /* Removes the leaves; everything in them is dead.  Closes all descriptors. */
 void cgroup_destroy(struct cgroup *cg);
+
+/* Closes all descriptors; the leaves are somebody else's. */
+void cgroup_leave(struct cgroup *cg);
 
 /* Removes leaves whose supervisor was killed together with its janitor.  Not on the way of a run.
  */

@@ -30,4 +30,13 @@ static int cgroup_apply(struct inside *in, sbr_error *err)
     return r;
 }
 
+/* A shell was born in its groups or has entered them at birth. */
+static int shell_apply(struct inside *in, sbr_error *err)
+{
+    if (in->plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)
+        return err_set_errno(err, "cgroup", "cannot make a cgroup namespace");
+    return 0;
+}
+
+const struct confiner shell_cgroup_confiner = { "cgroup", NULL, shell_apply };
 const struct confiner cgroup_confiner = { "cgroup", NULL, cgroup_apply };

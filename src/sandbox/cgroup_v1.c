@@ -13,6 +13,7 @@
 #include "sandbox/cgroup.h"
 
 #define CGROUP1_MAGIC 0x27e0eb
+#define CACHE_LEFT (1u << 20) /* that the next run in the same group does not notice */
 
 static const char *const v1_names[N_CG] = {
     [CG_MEMORY] = "memory",
@@ -175,4 +176,37 @@ static void v1_read(const struct cgroup *cg, struct cgroup_usage *usage)
         read_cpu(cg, usage);
 }
 
-const struct cgroup_driver cgroup_v1_driver = { v1_probe, v1_limit, v1_read, v1_cpu_us };
+static void v1_forget_peaks(const struct cgroup *cg)
+{
+    if (cg->leaf_fd[CG_MEMORY] >= 0)
+        (void)cgroup_write(cg->leaf_fd[CG_MEMORY], "memory.max_usage_in_bytes", 0);
+}
+
+/* A memory group is dear to make, and what it holds can be started again.  The highest number of processes cannot. */
+static bool v1_is_reusable(unsigned int slot)
+{
+    return slot != CG_PIDS;
+}
+
+/* In the order in which the kernel lets them be raised.  What the dead left in the cache is let go. */
+static void v1_unlimit(const struct cgroup *cg)
+{
+    int memory = cg->leaf_fd[CG_MEMORY];
+
+    if (memory >= 0) {
+        (void)fd_write_small(memory, "memory.memsw.limit_in_bytes", "-1");
+        (void)fd_write_small(memory, "memory.limit_in_bytes", "-1");
+        if (cgroup_read_number(memory, "memory.usage_in_bytes") > CACHE_LEFT)
+            (void)cgroup_write(memory, "memory.force_empty", 0);
+    }
+    if (cg->leaf_fd[CG_CPU] >= 0)
+        (void)fd_write_small(cg->leaf_fd[CG_CPU], "cpu.cfs_quota_us", "-1");
+}
+
+const struct cgroup_driver cgroup_v1_driver = { .probe = v1_probe,
+                                                .limit = v1_limit,
+                                                .read = v1_read,
+                                                .cpu_us = v1_cpu_us,
+                                                .forget_peaks = v1_forget_peaks,
+                                                .is_reusable = v1_is_reusable,
+                                                .unlimit = v1_unlimit };

@@ -13,6 +13,14 @@
 #include "plan/plan.h"
 #include "sandbox/protocol.h"
 
+/* Whom init is. */
+enum role {
+    ROLE_RUN,     /* of one run, from its beginning                                  */
+    ROLE_NURSERY, /* it makes sandboxes of one template, and never runs anything      */
+    ROLE_SHELL,   /* one of those: all but what is left to the moment of the program */
+    N_ROLES
+};
+
 /* What init holds while it confines itself. */
 struct inside {
     const struct plan *plan;
@@ -27,6 +35,10 @@ struct inside {
     int copies[PLAN_MAX_COW]; /* trees that are copies made for this run, to measure */
     size_t n_copies;
     struct init_report *report;
+    enum role role;
+    /* A shell's steps that wait for the program: see confine.c. */
+    bool late_filter, late_landlock;
+    bool has_network; /* a shell was born in a network namespace that its nursery keeps */
 };
 
 struct confiner {
@@ -47,6 +59,14 @@ extern const struct confiner no_new_privs_confiner;
 extern const struct confiner landlock_confiner;
 extern const struct confiner seccomp_confiner;
 extern const struct confiner open_files_confiner;
+
+/* The same for sandboxes that are made ahead: the nursery does once what all of them can share. */
+extern const struct confiner nursery_namespaces_confiner;
+extern const struct confiner nursery_mounts_confiner;
+extern const struct confiner shell_namespaces_confiner;
+extern const struct confiner shell_mounts_confiner;
+extern const struct confiner shell_cgroup_confiner;
+extern const struct confiner shell_rlimits_confiner;
 
 /* Tries it, at the cost of a process. */
 bool namespaces_work(void);

@@ -232,6 +232,25 @@ int ids_map(const struct ids *ids, const struct plan *plan, const struct process
     return map_error("map its user", err);
 }
 
+int ids_map_nursery(const struct ids *ids, const struct process *init, sbr_error *err)
+{
+    struct id_range uids = { ids->host_uid, 1 }, gids = { ids->host_gid, 1 };
+    pid_t pid = pid_in_proc(init);
+    char text[64];
+
+    if (ids->lock_fd < 0 && write_map(pid, "setgroups", "deny") < 0 && errno != ENOENT)
+        return map_error("give up setgroups", err);
+    if (ids->lock_fd >= 0 && read_range(&uids, err) < 0)
+        return err->code;
+    if (ids->lock_fd >= 0)
+        gids = uids;
+    snprintf(text, sizeof(text), "%u %u %u\n", uids.first, uids.first, uids.count);
+    if (write_map(pid, "uid_map", text) < 0)
+        return map_error("map its users", err);
+    snprintf(text, sizeof(text), "%u %u %u\n", gids.first, gids.first, gids.count);
+    return write_map(pid, "gid_map", text) < 0 ? map_error("map its groups", err) : 0;
+}
+
 /* One id is another's, and all others are what they are: 4294967295 is none. */
 static void map_the_rest(unsigned int inside, unsigned int host, char text[MAP_SIZE])
 {

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -230,8 +231,7 @@ static uint64_t root_inodes(const struct plan *plan)
     return n + cow_inodes(plan);
 }
 
-/* A tmpfs over the host's root; the current directory becomes its top. */
-static int open_new_root(struct inside *in, sbr_error *err)
+int mount_open_root(struct inside *in, sbr_error *err)
 {
     char size[40], inodes[40];
     const char *const options[] = { size, inodes, "mode=0755", NULL };
@@ -251,7 +251,7 @@ static int open_new_root(struct inside *in, sbr_error *err)
 }
 
 /* The old root ends up on top of the new one for a moment, then it is gone from this namespace. */
-static int leave_host_root(struct inside *in, sbr_error *err)
+int mount_leave_host(struct inside *in, sbr_error *err)
 {
     if (syscall(SYS_pivot_root, ".", ".") < 0)
         return err_set_errno(err, "mounts", "cannot enter the new root");
@@ -280,12 +280,12 @@ static int mounts_apply(struct inside *in, sbr_error *err)
     if (!(in->plan->namespaces & CLONE_NEWNS))
         return err_set(err, SBR_E_BUG, "mounts", "there is no mount namespace to build a root in");
     umask(0); /* modes of the plan are meant as they are written */
-    if (open_new_root(in, err) < 0)
+    if (mount_open_root(in, err) < 0)
         return err->code;
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (mount_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    if (cow_cover(in, err) < 0 || leave_host_root(in, err) < 0)
+    if (cow_cover(in, err) < 0 || mount_leave_host(in, err) < 0)
         return err->code;
     return in->n_uppers ? tell_mounted(in, err) : 0;
 }
@@ -310,10 +310,30 @@ static void mounts_probe(struct features *features)
 
 const struct confiner mounts_confiner = { "mounts", mounts_probe, mounts_apply };
 
-/* A file of the program's, laid over a tree of somebody else's where one stands at /work. */
-static int put_program_file(const struct plan_op *op, bool over_tree, sbr_error *err)
+/* A file of an artifact: its content is that of a descriptor that came with the order. */
+static int copy_passed(struct inside *in, const struct plan_op *op)
 {
-    if ((over_tree ? replace_file : make_file)(op->to, op->mode, op->data, op->len) == 0)
+    scoped_fd int from = mount_take_passed(in), to = -1;
+    ssize_t n;
+
+    if (from < 0 || make_file(op->to, op->mode | 0200, "", 0) < 0)
+        return -1;
+    to = open(op->to, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (to < 0)
+        return -1;
+    do
+        n = sendfile(to, from, NULL, 1u << 30);
+    while (n > 0 || (n < 0 && errno == EINTR));
+    return n < 0 ? -1 : fchmod(to, op->mode);
+}
+
+/* A file of the program's, laid over a tree of somebody else's where one stands at /work. */
+static int put_program_file(struct inside *in, const struct plan_op *op, bool over_tree,
+                            sbr_error *err)
+{
+    if (op->flags & OP_PASSED
+            ? copy_passed(in, op) == 0
+            : (over_tree ? replace_file : make_file)(op->to, op->mode, op->data, op->len) == 0)
         return 0;
     if (errno == ENOSPC)
         return err_set(err, SBR_E_INVALID, "program",
@@ -339,7 +359,7 @@ static int program_apply(struct inside *in, sbr_error *err)
 
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (in->plan->ops[i].kind == OP_PROGRAM &&
-            put_program_file(&in->plan->ops[i], over_tree, err) < 0)
+            put_program_file(in, &in->plan->ops[i], over_tree, err) < 0)
             return err->code;
     umask(022);
     if (chdir(in->plan->workdir) < 0)

@@ -46,6 +46,11 @@ int replace_file(const char *path, uint32_t mode, const void *data, size_t len);
 /* The next of the trees that the supervisor cloned; fd or -1. */
 int mount_take_passed(struct inside *in);
 
+/* A tmpfs over the host's root; the current directory becomes its top. */
+int mount_open_root(struct inside *in, sbr_error *err) must_check;
+/* The new root becomes the root, read-only, and the host's tree is let go. */
+int mount_leave_host(struct inside *in, sbr_error *err) must_check;
+
 /* Performs one operation, relative to the current directory. */
 int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;
 

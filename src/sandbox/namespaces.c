@@ -220,4 +220,24 @@ static int namespaces_apply(struct inside *in, sbr_error *err)
     return 0;
 }
 
+/* A nursery needs user namespaces: one for each sandbox. */
+static int nursery_apply(struct inside *in, sbr_error *err)
+{
+    struct init_message message = { 0 };
+
+    if (await_mapping(in, &message, err) < 0)
+        return err->code;
+    return become(message.uid, message.gid, err);
+}
+
+/* The nursery has mapped the ids by now. */
+static int shell_apply(struct inside *in, sbr_error *err)
+{
+    if (become(in->plan->inside_uid, in->plan->inside_gid, err) < 0 || name_host(in, err) < 0)
+        return err->code;
+    return plan_leaves_out(in->plan, "no-user-namespaces") ? 0 : forbid_user_namespaces(err);
+}
+
+const struct confiner nursery_namespaces_confiner = { "namespaces", NULL, nursery_apply };
+const struct confiner shell_namespaces_confiner = { "namespaces", NULL, shell_apply };
 const struct confiner namespaces_confiner = { "namespaces", namespaces_probe, namespaces_apply };

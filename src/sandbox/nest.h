@@ -7,7 +7,8 @@
 
 struct nest {
     struct cgroup cgroup;
-    uint32_t number; /* small, unique among the nests of a process: a nursery keeps a network namespace for each */
+    uint32_t
+        number; /* small, unique among the nests of a process: a nursery keeps a network namespace for each */
 };
 
 /* Makes the groups, without limits. */

@@ -26,9 +26,9 @@ struct nursery {
     struct spawn *spawn;
     struct ids ids;
     struct features features;
-    const struct plan *plan;                     /* the template; borrowed */
-    bool ready;                                  /* its root stands, its zygote is warm */
-    struct sandbox *making[NURSERY_MAX_MAKING];  /* ordered, not born yet; oldest first */
+    const struct plan *plan;                    /* the template; borrowed */
+    bool ready;                                 /* its root stands, its zygote is warm */
+    struct sandbox *making[NURSERY_MAX_MAKING]; /* ordered, not born yet; oldest first */
     size_t n_making;
 };
 
@@ -39,7 +39,8 @@ int nursery_start(struct nursery *nursery, const struct plan *plan, const struct
  * at most NURSERY_MAX_MAKING at once.  `box` must stay where it is until nursery_hear names it. */
 int nursery_make(struct nursery *nursery, struct nest *nest, struct sandbox *box, sbr_error *err)
     must_check;
-/* `control` is readable.  1: *ret was born: watch its `control` and its `init.pidfd` from now on; 0: nothing of
+/* `control` is readable.  1: *ret was born: watch its `control` and its `init.pidfd` from now on (without a pidfd it could
+ * not be born: sandbox_end, sandbox_done); 0: nothing of
  * interest (or `ready` has become true); negative: the nursery is dead, and so is all that it made. */
 int nursery_hear(struct nursery *nursery, struct sandbox **ret, sbr_error *err) must_check;
 /* The `control` of a sandbox that was born is readable.  1: it is parked and can be given away; 0: not yet; negative: it

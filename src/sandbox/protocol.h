@@ -43,13 +43,29 @@ struct init_message {
     uint32_t uid, gid; /* with ORDER_MAPPED: whom to become where no user namespace maps ids */
 };
 
+/* A nursery finds other things at two of its descriptors. */
+#define NURSERY_LIBRARY INIT_COLLECT /* for its zygote                */
+#define NURSERY_ZYGOTE INIT_LINK     /* the zygote's end of its socket */
+
+/* ORDER_MAKE, with descriptors: those of the new init's `enum init_fd` that `given` has a bit for, in their order, then the
+ * control groups. */
+struct nursery_order {
+    uint32_t order;
+    uint32_t uid, gid; /* of the host: whom the one user inside is */
+    uint32_t nest;     /* see nest.h */
+    uint32_t given;
+    uint32_t n_tasks; /* v1: `tasks` of the groups to enter */
+    uint32_t group;   /* v2: 1, the group to be born in      */
+};
+#define NURSERY_MAX_NESTS 4096
+
 /* Init to supervisor, over the same pair. */
 enum init_news_kind {
     NEWS_LISTENER = 1, /* the filter holds; carries its listener, which init keeps no copy of */
     NEWS_MOUNTED,      /* the root is built; only where a tree of the plan is copy-on-write  */
-    NEWS_PARKED,       /* confined and waiting: for ORDER_GO, or, with a zygote, for ORDER_ADOPT first */
-    NEWS_READY,        /* nursery: sandboxes can be ordered                                   */
-    NEWS_MADE          /* nursery: the oldest one ordered was born; carries its pidfd          */
+    NEWS_PARKED, /* confined and waiting: for ORDER_GO, or, with a zygote, for ORDER_ADOPT first */
+    NEWS_READY,  /* nursery: sandboxes can be ordered                                   */
+    NEWS_MADE    /* nursery: the oldest one ordered was born; carries its pidfd          */
 };
 
 struct init_news {

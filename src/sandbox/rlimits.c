@@ -74,6 +74,16 @@ static int rlimits_apply(struct inside *in, sbr_error *err)
     return 0;
 }
 
+/* Core files cannot be spoken of once the filter holds; the rest comes with the program. */
+static int shell_apply(struct inside *in, sbr_error *err)
+{
+    static const struct plan_rlimit no_core = { RLIMIT_CORE, 1, 1 };
+
+    (void)in;
+    return apply_limit(&no_core, 0, err);
+}
+
+const struct confiner shell_rlimits_confiner = { "rlimits", NULL, shell_apply };
 const struct confiner rlimits_confiner = { "rlimits", NULL, rlimits_apply };
 
 /* The program's alone: init opens what is to be handed out when all is over, and how deep that is, is up to

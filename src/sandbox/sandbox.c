@@ -29,102 +29,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "sandbox/ends.h"
 #include "sandbox/mount_pass.h"
 #include "sandbox/place.h"
 #include "sandbox/protocol.h"
-
-#define PIPE_SIZE (256 * 1024)
-
-/* The program's ends of its streams, the plan and init's end of the control socket. */
-struct far_ends {
-    int fds[N_INIT_FDS];
-};
-
-static void far_ends_close(struct far_ends *far)
-{
-    for (unsigned int i = 0; i < N_INIT_FDS; i++)
-        scope_close_fd(&far->fds[i]);
-}
-
-static void sandbox_reset(struct sandbox *box)
-{
-    *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1, .collected = -1 };
-    box->init.pidfd = box->ids.lock_fd = -1;
-    egress_reset(&box->egress);
-}
-
-/* A pipe whose near end does not block; the far end is the program's and must. */
-static int make_stream(int *near, int *far, bool program_reads)
-{
-    int ends[2];
-
-    if (pipe2(ends, O_CLOEXEC) < 0)
-        return -1;
-    *near = ends[program_reads ? 1 : 0];
-    *far = ends[program_reads ? 0 : 1];
-    if (!program_reads)
-        (void)fcntl(*near, F_SETPIPE_SZ, PIPE_SIZE); /* fewer wake-ups; refused past a quota */
-    return fcntl(*near, F_SETFL, O_NONBLOCK);
-}
-
-/* /dev/stdout and its kin are opened anew by name: that takes an owner's right.  Where it is refused the streams work
- * all the same. */
-static void own_streams(const struct sandbox *box, const struct far_ends *far)
-{
-    if (geteuid() != 0)
-        return;
-    for (int i = INIT_STDIN; i <= INIT_STDERR; i++)
-        if (fchown(far->fds[i], box->ids.host_uid, box->ids.host_gid) < 0)
-            return;
-}
-
-static int make_streams(struct sandbox *box, const struct plan *plan, struct far_ends *far,
-                        sbr_error *err)
-{
-    int pair[2];
-
-    if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
-        make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
-        make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0 ||
-        (plan->n_collects && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
-        return err_set_errno(err, "streams", "cannot make a pipe");
-    own_streams(box, far);
-    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
-        return err_set_errno(err, "streams", "cannot make a socket pair");
-    box->control = pair[0];
-    far->fds[INIT_CONTROL] = pair[1];
-    return 0;
-}
-
-static int store_plan(const struct plan *plan, struct far_ends *far, sbr_error *err)
-{
-    struct buf bytes;
-    int r;
-
-    buf_init(&bytes, 2 * REQUEST_MAX_BYTES);
-    r = plan_encode(plan, &bytes, err);
-    if (r == 0) {
-        far->fds[INIT_PLAN] = fd_sealed_memory("plan", bytes.data, bytes.len, 0);
-        if (far->fds[INIT_PLAN] < 0)
-            r = err_set_errno(err, "plan", "cannot store the plan");
-    }
-    buf_done(&bytes);
-    return r;
-}
-
-static int share_report(struct sandbox *box, struct far_ends *far, sbr_error *err)
-{
-    void *page;
-
-    far->fds[INIT_REPORT] = memfd_create("report", MFD_CLOEXEC);
-    if (far->fds[INIT_REPORT] < 0 || ftruncate(far->fds[INIT_REPORT], REPORT_SIZE) < 0)
-        return err_set_errno(err, "report", "cannot make a page for the report");
-    page = mmap(NULL, REPORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, far->fds[INIT_REPORT], 0);
-    if (page == MAP_FAILED)
-        return err_set_errno(err, "report", "cannot map the report");
-    box->report = page;
-    return 0;
-}
 
 static bool has_cow(const struct plan *plan)
 {
@@ -226,8 +134,8 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 {
     bool born_inside = box->cgroup.kind == CGROUP_V2;
 
-    if (make_streams(box, plan, far, err) < 0 || store_plan(plan, far, err) < 0 ||
-        share_report(box, far, err) < 0 ||
+    if (ends_make_streams(box, plan->n_collects > 0, far, err) < 0 ||
+        ends_store_plan(plan, far, err) < 0 || ends_share_report(&box->report, far, err) < 0 ||
         egress_prepare(&box->egress, plan, &far->fds[INIT_LINK], err) < 0)
         return err->code;
     if (born_inside && make_group(box, plan, err) < 0)
@@ -246,7 +154,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
                   sbr_error *err)
 {
-    struct far_ends far = { { -1, -1, -1, -1, -1, -1, -1, -1 } };
+    struct far_ends far = FAR_ENDS_NONE;
     int r;
 
     sandbox_reset(box);
@@ -292,7 +200,7 @@ int sandbox_failure(const struct sandbox *box, sbr_error *err)
         *err = box->report->error;
         return err->code;
     }
-    if (box->spawn->sys_errno) {
+    if (box->spawn && box->spawn->sys_errno) {
         errno = box->spawn->sys_errno;
         return err_set_errno(err, "spawn", "cannot execute the helper");
     }
@@ -305,8 +213,26 @@ static void close_control(struct sandbox *box)
     box->control = -1; /* it is closed again with the rest */
 }
 
+/* Somebody else's child, in groups that somebody else keeps. */
+static void end_parked(struct sandbox *box)
+{
+    struct pollfd init = { .fd = box->init.pidfd, .events = POLLIN };
+
+    if (box->init.pidfd >= 0) {
+        sandbox_kill(box);
+        while (poll(&init, 1, -1) < 0 && errno == EINTR)
+            continue;
+    }
+    cgroup_leave(&box->cgroup);
+    ids_release(&box->ids);
+}
+
 void sandbox_end(struct sandbox *box)
 {
+    if (box->parked) {
+        end_parked(box);
+        return;
+    }
     if (box->init.pidfd >= 0) {
         siginfo_t info;
 
@@ -338,5 +264,11 @@ void sandbox_done(struct sandbox *box)
     scope_close_fd(&box->out);
     scope_close_fd(&box->err);
     scope_close_fd(&box->collected);
+    scope_close_fd(&box->listener);
+    scope_close_fd(&box->report_fd);
+    for (int i = 0; i <= INIT_CONTROL; i++)
+        scope_close_fd(&box->far[i]);
+    if (box->parked)
+        cgroup_leave(&box->cgroup);
     sandbox_reset(box);
 }

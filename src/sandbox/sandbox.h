@@ -27,8 +27,10 @@ struct sandbox {
     struct ids ids;
     const char *place; /* of the plan: init ends the run and cleans up, not the kernel */
     bool parked;       /* made ahead: neither init nor the groups are ours to reap and remove */
-    int listener;      /* of the filter, when it came before anybody watched; -1: it comes over `control` */
-    int report_fd;     /* of a parked one, to be given away; -1 otherwise */
+    int listener; /* of the filter, when it came before anybody watched; -1: it comes over `control` */
+    int report_fd; /* of a parked one, to be given away; -1 otherwise */
+    int far[INIT_CONTROL +
+            1]; /* the inside's ends, until a worker of a zygote has them; -1 otherwise */
     struct cgroup_usage before; /* of a parked one: what was used before the program began */
 };
 
@@ -48,12 +50,15 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
                   sbr_error *err) must_check;
 
 /* A parked one, for another process.  The descriptors are borrowed: after they were sent, sandbox_done(). */
-void sandbox_give(const struct sandbox *box, struct sandbox_card *card, int fds[SANDBOX_MAX_GIVEN], size_t *ret_n);
+void sandbox_give(const struct sandbox *box, struct sandbox_card *card, int fds[SANDBOX_MAX_GIVEN],
+                  size_t *ret_n);
 /* The other side.  The descriptors are the sandbox's afterwards, also on failure. */
-int sandbox_take(struct sandbox *box, const struct sandbox_card *card, const int *fds, size_t n, sbr_error *err) must_check;
+int sandbox_take(struct sandbox *box, const struct sandbox_card *card, const int *fds, size_t n,
+                 sbr_error *err) must_check;
 /* Gives a parked one its limits and its program: `plan` is of the template that it was made of.  `files` are descriptors
  * of the OP_PROGRAM operations that are OP_PASSED, in their order; they stay the caller's.  On failure nothing was run. */
-int sandbox_go(struct sandbox *box, const struct plan *plan, const int *files, size_t n_files, sbr_error *err) must_check;
+int sandbox_go(struct sandbox *box, const struct plan *plan, const int *files, size_t n_files,
+               sbr_error *err) must_check;
 
 /* Ends everything inside at once. */
 void sandbox_kill(const struct sandbox *box);

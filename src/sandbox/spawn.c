@@ -69,27 +69,35 @@ static void open_egress(void)
     open_image(HELPER_EGRESS);
 }
 
-/* Capabilities of the new user namespace survive the exec only if they are ambient.  The last one only
- * where it is asked for. */
+/* Capabilities of the new user namespace survive the exec only if they are ambient.  The last two only
+ * where they are asked for. */
 static const int setup_capabilities[] = {
     CAP_SYS_ADMIN, CAP_SETUID,           CAP_SETGID,       CAP_SETPCAP,      CAP_NET_ADMIN,
-    CAP_NET_RAW,   CAP_NET_BIND_SERVICE, CAP_SYS_RESOURCE, CAP_DAC_OVERRIDE,
+    CAP_NET_RAW,   CAP_NET_BIND_SERVICE, CAP_SYS_RESOURCE, CAP_DAC_OVERRIDE, CAP_SYS_PTRACE,
 };
 
-static long keep_setup_capabilities(bool override_modes)
+static bool is_wanted(const struct spawn *spawn, int capability)
+{
+    return (capability != CAP_DAC_OVERRIDE || spawn->override_modes) &&
+           (capability != CAP_SYS_PTRACE || spawn->nursery);
+}
+
+static long keep_setup_capabilities(const struct spawn *spawn)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct sets[2] = { { 0 } };
-    unsigned int n = ARRAY_LEN(setup_capabilities) - !override_modes;
+    unsigned int n = ARRAY_LEN(setup_capabilities);
     long r = arch_syscall(SYS_capget, (long)&header, (long)sets, 0);
 
     for (unsigned int i = 0; i < n; i++)
-        sets[setup_capabilities[i] / 32].inheritable |= 1u << (setup_capabilities[i] % 32);
+        if (is_wanted(spawn, setup_capabilities[i]))
+            sets[setup_capabilities[i] / 32].inheritable |= 1u << (setup_capabilities[i] % 32);
     if (r == 0)
         r = arch_syscall(SYS_capset, (long)&header, (long)sets, 0);
     for (unsigned int i = 0; r == 0 && i < n; i++)
-        r = arch_syscall5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, setup_capabilities[i], 0,
-                          0);
+        if (is_wanted(spawn, setup_capabilities[i]))
+            r = arch_syscall5(SYS_prctl, PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE,
+                              setup_capabilities[i], 0, 0);
     return r;
 }
 
@@ -122,7 +130,7 @@ static void child_main(void *context)
     static const uint64_t no_signals = 0;
     struct spawn *spawn = context;
     const char *const argv[] = { helpers[spawn->helper].name, NULL };
-    long r = spawn->keep_capabilities ? keep_setup_capabilities(spawn->override_modes) : 0;
+    long r = spawn->keep_capabilities ? keep_setup_capabilities(spawn) : 0;
 
     if (r >= 0)
         r = arrange_descriptors(spawn);

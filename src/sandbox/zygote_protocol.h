@@ -42,4 +42,8 @@ enum zygote_order_fd {
 #define DRIVER_GO 3
 #define DRIVER_READY 'R'
 
+/* A driver that cannot do what the command line would (options that only count when its runtime starts, say) answers
+ * this and ends; init then executes the command line in its place. */
+#define DRIVER_CANNOT 'X'
+
 #endif

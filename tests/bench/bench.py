@@ -21,6 +21,7 @@ import network
 import peers
 import report
 import tables
+import warm
 import workspaces
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -41,6 +42,7 @@ FULL = tables.Effort(
     network_connections=2000,
     network_rounds=7,
     workspace_rounds=60,
+    warm_rounds=1000,
 )
 QUICK = tables.Effort(
     rounds={"static": 60, "dynamic": 60, "python": 20},
@@ -57,6 +59,7 @@ QUICK = tables.Effort(
     network_connections=300,
     network_rounds=3,
     workspace_rounds=8,
+    warm_rounds=60,
 )
 MEASUREMENTS = {
     m.__name__.replace("_", "-"): m
@@ -65,6 +68,7 @@ MEASUREMENTS = {
         network.network,
         network.network_start,
         workspaces.workspaces,
+        warm.warm,
         languages.languages,
     )
 }

@@ -52,6 +52,7 @@ class Effort:
     network_connections: int
     network_rounds: int
     workspace_rounds: int
+    warm_rounds: int
     languages: tuple = ()  # those to measure; none: all
 
 

@@ -40,7 +40,7 @@ def started(*args, caller=None, env=None, **kwargs):
     """The tool in flight, with pipes; it is ended when the test fails in between."""
     pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
     process = subprocess.Popen(support.command(*args, caller=caller), bufsize=0,
-                               env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **(env or {})},
+                               env=support.environment(env, caller),
                                **{**pipes, **kwargs})
     try:
         yield process
@@ -99,7 +99,8 @@ def on_terminal(*args, caller=None, env=None, stdin=subprocess.DEVNULL, **kwargs
     process = subprocess.Popen(support.command(*args, caller=caller),
                                stdin=theirs if stdin == "terminal" else stdin,
                                stdout=theirs, stderr=theirs,
-                               env={"PATH": "/usr/bin:/bin", "TERM": "xterm", **(env or {})},
+                               env={"PATH": "/usr/bin:/bin", "TERM": "xterm", **support.engine_of(caller),
+                                    **(env or {})},
                                **kwargs)
     os.close(theirs)
     seen, end = b"", time.monotonic() + SOON

@@ -78,16 +78,25 @@ class Answer:
         return f"<{self.line or 'no answer'}; outcome {self.outcome}; {said}>"
 
 
+def goes_in_by_itself(words, without, caller):
+    """In the suite `warm` the attacker is the program, not a volume: volumes are never parked."""
+    needs = (INSIDE_DATA, INSIDE_TOOLS)
+    return ("SANDBOX_RUN_SOCKET" in support.engine_of(caller) and not without
+            and not any(place in word for word in words for place in needs))
+
+
 def run_attack(scene, *words, caller=Callers.ROOT, without=(), options=(), env=None, **kwargs):
     """Runs the attacker inside; with layers left out, in the test build."""
     tool = str(scene.tools / "attack") if "mounts" in without else f"{INSIDE_TOOLS}/attack"
-    env = dict(env or {})
+    env, said = dict(env or {}), scene.words(words, without)
     if without:
         env["SANDBOX_RUN_TEST_WITHOUT"] = ",".join(without)
-    result = support.result_of(
-        "exec", "--volume", f"{scene.tools}:{INSIDE_TOOLS}:ro", "--volume",
-        f"{scene.data}:{INSIDE_DATA}:ro", *options, "--", tool, *scene.words(words, without),
-        caller=caller, hooks=bool(without), env=env, **kwargs)
+    if goes_in_by_itself(said, without, caller):
+        line = ["run", *options, str(scene.tools / "attack"), "--", *said]
+    else:
+        line = ["exec", "--volume", f"{scene.tools}:{INSIDE_TOOLS}:ro", "--volume",
+                f"{scene.data}:{INSIDE_DATA}:ro", *options, "--", tool, *said]
+    result = support.result_of(*line, caller=caller, hooks=bool(without), env=env, **kwargs)
     lines = result.get("stdout", "").splitlines()
     verdicts = [line for line in lines if line.startswith(("GOT ", "NOT "))]
     return Answer(verdicts[-1] if verdicts else "", result["outcome"], result)
@@ -260,7 +269,7 @@ def running(scene, *words, caller=Callers.ROOT, without=(), options=(), env=None
     """Starts a program (the attacker, unless named) and ends it when the block is left."""
     tool = str(scene.tools / "attack") if "mounts" in without else f"{INSIDE_TOOLS}/attack"
     line = [program] if program else [tool]
-    env = {"PATH": "/usr/bin:/bin", **(env or {})}
+    env = {"PATH": "/usr/bin:/bin", "SANDBOX_RUN_COLD": "1", **(env or {})}
     if without:
         env["SANDBOX_RUN_TEST_WITHOUT"] = ",".join(without)
     process = subprocess.Popen(

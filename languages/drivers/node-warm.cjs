@@ -1,0 +1,187 @@
+// Waits for a program that is not known yet.  node-start.cjs loads it when Node was started with this file in the
+// place of the main module: the same Node, the same options.  What follows the end of this file is Node's own
+// start of the main module, so traces and errors are those of a run that was not made ahead.
+'use strict';
+const fs = require('node:fs');
+const Module = require('node:module');
+const net = require('node:net');
+const path = require('node:path');
+
+const GO = 3; // DRIVER_GO of zygote_protocol.h
+/* Variables that count only when Node starts, among them all of Node's own but those of this list. */
+const atStart = /^(NODE_|UV_|LD_|LC_|LANG|OPENSSL_|SSL_CERT_|MALLOC_|GLIBC_)/;
+const later = ['NODE_ENV', 'NODE_PATH', 'NODE_TLS_REJECT_UNAUTHORIZED'];
+
+const startVariables = () =>
+    Object.keys(process.env)
+        .filter((name) => atStart.test(name) && !later.includes(name))
+        .map((name) => `${name}=${process.env[name]}`)
+        .sort()
+        .join('\0');
+const startedWith = startVariables();
+
+function encode(directory, argv, env) {
+    return [directory, argv.length, ...argv, env.length, ...env, ''].join('\0');
+}
+
+function decode(text) {
+    const words = text.split('\0');
+    const directory = words.shift();
+    const argv = words.splice(0, Number(words.shift()));
+    const env = words.splice(0, Number(words.shift()));
+    return { directory, argv, env };
+}
+
+/* In the order given, since programs can see it. */
+function setEnvironment(env) {
+    for (const name of Object.keys(process.env))
+        delete process.env[name];
+    for (const variable of env) {
+        const end = variable.indexOf('=', 1);
+        process.env[variable.slice(0, end)] = variable.slice(end + 1);
+    }
+    Module._initPaths(); // NODE_PATH, HOME
+}
+
+/* Node looks for node-start.cjs from the work directory: a package.json there that it cannot read ends it. */
+function findsStart() {
+    try {
+        return Boolean(Module._resolveFilename(module.parent.filename, new Module('internal/preload')));
+    } catch {
+        return false;
+    }
+}
+
+/* False: another start of Node is asked for. */
+function become({ directory, argv, env }) {
+    const main = 1 + process.execArgv.length;
+    process.chdir(directory);
+    setEnvironment(env);
+    process.argv.splice(1, Infinity, path.resolve(argv[main]), ...argv.slice(main + 1));
+    const same = argv[0] === process.argv0 && process.execArgv.every((word, at) => word === argv[1 + at]);
+    return same && startVariables() === startedWith && findsStart();
+}
+
+/* No function of ours must stand between Node's start and the program: the next who asks for runMain(), which is Node,
+ * finds a bound one, and whoever asks later the one that was there. */
+function setMain() {
+    const { runMain } = Module;
+    const put = (value) => Object.defineProperty(Module, 'runMain', { value, configurable: true, enumerable: true, writable: true });
+    const get = () => {
+        put(runMain);
+        return runMain.bind(Module, process.argv[1]);
+    };
+    Object.defineProperty(Module, 'runMain', { get, configurable: true, enumerable: true });
+}
+
+/* Only newer versions of Node can be replaced; of the others this one stays behind its child until that has ended. */
+function startAnew(argv) {
+    if (process.execve) {
+        process.emitWarning = () => {};
+        process.execve(process.execPath, argv, { ...process.env });
+    }
+    const { spawnSync } = require('node:child_process');
+    const { status, signal } = spawnSync(process.execPath, argv.slice(1), { argv0: argv[0], stdio: 'inherit' });
+    if (signal)
+        process.kill(process.pid, signal);
+    process.reallyExit(status);
+}
+
+/* Writes nothing several times: all that console.log() needs, without a touch on the program's own streams. */
+function warmOutput() {
+    let stream;
+    try {
+        stream = new net.Socket({ fd: fs.openSync('/proc/self/fd/1', fs.constants.O_WRONLY), readable: false, writable: true });
+    } catch {
+        return; // no pipe
+    }
+    const sink = { write: () => stream.write(''), on() {}, once() {}, removeListener() {}, listenerCount: () => 0 };
+    const stderr = Object.getOwnPropertyDescriptor(process, 'stderr');
+    Object.defineProperty(process, 'stderr', { value: sink, configurable: true, enumerable: true });
+    const out = new console.Console(sink);
+    out.log(1);
+    out.log('%s', 'text', { object: [1, 'two', null] });
+    stream.unref();
+    stream.destroy();
+    Object.defineProperty(process, 'stderr', stderr);
+}
+
+let parked = 0; // milliseconds
+
+function replace(object, name, make) {
+    const property = Object.getOwnPropertyDescriptor(object, name);
+    const kind = property && (property.get ? 'get' : 'value');
+    if (!property || typeof property[kind] !== 'function')
+        return;
+    const value = make(property[kind]);
+    Object.defineProperty(value, 'name', { value: property[kind].name });
+    Object.defineProperty(object, name, { ...property, [kind]: value });
+}
+
+/* Clocks that count from the start of the process leave out how long it waited. */
+function setClocks() {
+    const clock = Object.getPrototypeOf(performance);
+    const inside = (time) => (typeof time === 'number' ? time + parked : time);
+    const all = (options) => (options && typeof options === 'object'
+        ? Object.fromEntries(Object.entries(options).map(([key, value]) => [key, /^(start|end|startTime)$/.test(key) ? inside(value) : value]))
+        : options);
+    replace(process, 'uptime', (uptime) => () => uptime() - parked / 1000);
+    replace(clock, 'now', (now) => function () { return now.call(this) - parked; });
+    replace(clock, 'timeOrigin', (origin) => function () { return origin.call(this) + parked; });
+    replace(clock, 'mark', (mark) => function (name, options) { return mark.call(this, name, all(options)); });
+    replace(clock, 'measure', (measure) => function (name, from, to) { return measure.call(this, name, all(from), to); });
+    replace(require('node:perf_hooks').PerformanceEntry.prototype, 'startTime', (time) => function () { return time.call(this) - parked; });
+}
+
+/* Everything that importing takes and that needs no turn of the loop. */
+function warmModules() {
+    const map = Buffer.from('{"version":3,"sources":["a"],"names":[],"mappings":"AAAA"}').toString('base64');
+    const failing = `try { null.x } catch (error) { error.stack }\n//# sourceMappingURL=data:application/json;base64,${map}`;
+    const source = `import 'node:fs'; await 0; ${process.execArgv.includes('--enable-source-maps') ? failing : ''}`;
+    import(`data:text/javascript,${encodeURIComponent(source)}`).catch(() => {});
+    import(`file://${__dirname}/nothing.mjs`).catch(() => {});
+    process._tickCallback();
+}
+
+/* Everything that happens between the order and the program, but for the program. */
+function rehearse() {
+    const env = Object.entries(process.env).map(([name, value]) => `${name}=${value}`);
+    const harmless = path.join(__dirname, 'node-syntax.cjs');
+    become(decode(encode(process.cwd(), [process.argv0, ...process.execArgv, harmless], env)));
+    Module.runMain(harmless);
+    delete process.mainModule;
+}
+
+function warmUp() {
+    for (const name of ['os', 'readline', 'timers/promises', 'v8'])
+        require(name);
+    void fs.promises;
+    warmOutput();
+    warmModules();
+    setClocks();
+    rehearse();
+}
+
+/* What the program could see of this. */
+function tidy() {
+    const start = module.parent;
+    for (const name of Object.keys(require.cache).filter((name) => name !== start.filename))
+        delete require.cache[name];
+    for (const name of Object.keys(Module._pathCache).filter((name) => name !== `${start.filename}\0`))
+        delete Module._pathCache[name];
+    start.children.length = 0;
+}
+
+module.exports = setMain;
+warmUp();
+tidy();
+fs.writeSync(GO, 'R');
+const ready = performance.now();
+const text = fs.readFileSync(GO, 'utf8');
+parked = performance.now() - ready;
+fs.closeSync(GO);
+if (!text)
+    process.reallyExit(0);
+const order = decode(text);
+if (!become(order))
+    startAnew(order.argv);

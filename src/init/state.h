@@ -1,0 +1,22 @@
+/* Everything that init knows. */
+#ifndef INIT_STATE_H
+#define INIT_STATE_H
+
+#include <sys/types.h>
+
+#include "init/report.h"
+#include "init/watch.h"
+#include "sandbox/confiner.h"
+#include "sandbox/protocol.h"
+
+struct init {
+    struct inside in;
+    struct init_report *report;
+    struct watch watch;
+    struct usage_before before;
+    int child_fd;  /* SIGCHLD */
+    pid_t program; /* 0: none yet; of a parked one, its driver */
+    int go_fd;     /* to a driver that waits for its program; -1: none */
+};
+
+#endif

@@ -1,0 +1,32 @@
+#include "sandbox/nest.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+
+int nest_open(struct nest *nest, uint32_t number, const struct plan *plan,
+              const struct cgroup_features *features, sbr_error *err)
+{
+    nest->number = number;
+    if (cgroup_open(&nest->cgroup, plan, features, err) < 0)
+        return err->code;
+    if (cgroup_make(&nest->cgroup, err) < 0) {
+        cgroup_destroy(&nest->cgroup);
+        return err->code;
+    }
+    return 0;
+}
+
+int nest_reset(struct nest *nest, sbr_error *err)
+{
+    return nest->cgroup.controllers ? cgroup_renew(&nest->cgroup, err) : 0;
+}
+
+void nest_close(struct nest *nest)
+{
+    (void)cgroup_kill(&nest->cgroup);
+    cgroup_destroy(&nest->cgroup);
+}

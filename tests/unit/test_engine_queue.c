@@ -1,0 +1,184 @@
+/* Places, turns and positions. */
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "service/queue.h"
+
+#define MANY 64
+
+static struct queue queue;
+static struct ticket tickets[MANY];
+
+static void prepare(uint32_t slots, uint32_t depth, uint32_t per_caller)
+{
+    queue_init(&queue, slots, depth, per_caller);
+    for (size_t i = 0; i < MANY; i++)
+        ticket_init(&tickets[i]);
+}
+
+static void leave_all(void)
+{
+    for (size_t i = 0; i < MANY; i++)
+        queue_leave(&queue, &tickets[i]);
+    assert_int_equal(queue.n_running, 0);
+    assert_int_equal(queue.n_waiting, 0);
+    assert_true(link_is_alone(&queue.known));
+    assert_true(link_is_alone(&queue.ring));
+}
+
+static void so_many_run_as_there_are_places(void **state)
+{
+    (void)state;
+    prepare(2, 2, 2);
+    assert_int_equal(queue_ask(&queue, &tickets[0], "a"), QUEUE_ADMITTED);
+    assert_int_equal(queue_ask(&queue, &tickets[1], "b"), QUEUE_ADMITTED);
+    assert_int_equal(queue_ask(&queue, &tickets[2], "a"), QUEUE_WAITS);
+    assert_int_equal(queue_ask(&queue, &tickets[3], "b"), QUEUE_WAITS);
+    assert_int_equal(queue_ask(&queue, &tickets[4], "c"), QUEUE_FULL);
+    assert_int_equal(tickets[4].state, TICKET_NONE);
+    assert_null(queue_next(&queue));
+    queue_leave(&queue, &tickets[1]);
+    assert_ptr_equal(queue_next(&queue), &tickets[2]);
+    assert_null(queue_next(&queue));
+    leave_all();
+}
+
+static void callers_take_turns(void **state)
+{
+    (void)state;
+    prepare(1, MANY, 1);
+    assert_int_equal(queue_ask(&queue, &tickets[0], "busy"), QUEUE_ADMITTED);
+    for (size_t i = 1; i < 10; i++)
+        assert_int_equal(queue_ask(&queue, &tickets[i], "busy"), QUEUE_WAITS);
+    assert_int_equal(queue_ask(&queue, &tickets[10], "modest"), QUEUE_WAITS);
+    queue_leave(&queue, &tickets[0]);
+    assert_ptr_equal(queue_next(&queue), &tickets[1]);
+    queue_leave(&queue, &tickets[1]);
+    assert_ptr_equal(queue_next(&queue), &tickets[10]);
+    queue_leave(&queue, &tickets[10]);
+    assert_ptr_equal(queue_next(&queue), &tickets[2]);
+    leave_all();
+}
+
+static void a_caller_has_no_more_places_than_he_may(void **state)
+{
+    (void)state;
+    prepare(4, MANY, 2);
+    for (size_t i = 0; i < 2; i++)
+        assert_int_equal(queue_ask(&queue, &tickets[i], "a"), QUEUE_ADMITTED);
+    assert_int_equal(queue_ask(&queue, &tickets[2], "a"), QUEUE_WAITS);
+    assert_null(queue_next(&queue)); /* though places are free */
+    assert_int_equal(queue_ask(&queue, &tickets[3], "b"), QUEUE_ADMITTED);
+    queue_leave(&queue, &tickets[3]);
+    assert_null(queue_next(&queue));
+    queue_leave(&queue, &tickets[0]);
+    assert_ptr_equal(queue_next(&queue), &tickets[2]);
+    leave_all();
+}
+
+static void one_that_waits_may_leave(void **state)
+{
+    (void)state;
+    prepare(1, MANY, 1);
+    for (size_t i = 0; i < 4; i++)
+        (void)queue_ask(&queue, &tickets[i], i == 2 ? "b" : "a");
+    queue_leave(&queue, &tickets[2]);
+    queue_leave(&queue, &tickets[2]); /* a second time is none */
+    assert_int_equal(queue.n_waiting, 2);
+    queue_leave(&queue, &tickets[0]);
+    assert_ptr_equal(queue_next(&queue), &tickets[1]);
+    leave_all();
+}
+
+static uint32_t positions[MANY];
+
+static void note(void *context, struct ticket *ticket, uint32_t position)
+{
+    (void)context;
+    positions[ticket - tickets] = position;
+}
+
+static void a_position_is_the_number_of_those_that_go_before(void **state)
+{
+    static const char *const callers[] = { "x", "a", "a", "b", "a", "c", "b" };
+
+    (void)state;
+    prepare(1, MANY, 1);
+    for (size_t i = 0; i < 7; i++)
+        (void)queue_ask(&queue, &tickets[i], callers[i]);
+    queue_positions(&queue, note, NULL);
+    for (uint32_t expected = 0; expected < 6; expected++) {
+        struct ticket *next;
+
+        queue_leave(&queue, expected == 0 ? &tickets[0] : &tickets[positions[0]]);
+        next = queue_next(&queue);
+        assert_non_null(next);
+        assert_int_equal(positions[next - tickets], expected);
+        positions[0] = (uint32_t)(next - tickets);
+    }
+    leave_all();
+}
+
+static void a_long_name_is_cut_and_still_one_caller(void **state)
+{
+    char name[200];
+
+    (void)state;
+    memset(name, 'n', sizeof(name));
+    name[sizeof(name) - 1] = '\0';
+    prepare(4, MANY, 1);
+    assert_int_equal(queue_ask(&queue, &tickets[0], name), QUEUE_ADMITTED);
+    assert_int_equal(queue_ask(&queue, &tickets[1], name), QUEUE_WAITS);
+    leave_all();
+}
+
+/* Whatever happens, the numbers add up, nobody is lost, and nobody waits who could run. */
+static void it_holds_in_any_order(void **state)
+{
+    uint32_t seed = 1;
+
+    (void)state;
+    prepare(5, 20, 3);
+    for (int step = 0; step < 20000; step++) {
+        uint32_t running = 0, waiting = 0;
+        struct ticket *ticket;
+        char name[2] = { 0 };
+
+        seed = seed * 1664525u + 1013904223u;
+        ticket = &tickets[(seed >> 8) % MANY];
+        name[0] = (char)('a' + (seed >> 20) % 5);
+        if (ticket->state != TICKET_NONE)
+            queue_leave(&queue, ticket);
+        else
+            (void)queue_ask(&queue, ticket, name);
+        while (queue_next(&queue))
+            continue;
+        for (size_t i = 0; i < MANY; i++) {
+            running += tickets[i].state == TICKET_ADMITTED;
+            waiting += tickets[i].state == TICKET_WAITS;
+            if (tickets[i].state == TICKET_WAITS)
+                assert_true(queue.n_running == 5 || tickets[i].caller->n_running == 3);
+        }
+        assert_int_equal(running, queue.n_running);
+        assert_int_equal(waiting, queue.n_waiting);
+        assert_true(running <= 5 && waiting <= 20);
+    }
+    leave_all();
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(so_many_run_as_there_are_places),
+        cmocka_unit_test(callers_take_turns),
+        cmocka_unit_test(a_caller_has_no_more_places_than_he_may),
+        cmocka_unit_test(one_that_waits_may_leave),
+        cmocka_unit_test(a_position_is_the_number_of_those_that_go_before),
+        cmocka_unit_test(a_long_name_is_cut_and_still_one_caller),
+        cmocka_unit_test(it_holds_in_any_order),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,44 @@
+"""Fixtures of the tests of engines: one engine for a module's tests, or one for a single test."""
+import os
+import pathlib
+import sys
+import tempfile
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent)]
+
+import engine as engines  # noqa: E402
+import support  # noqa: E402
+
+PROGRAMS = HERE / "programs"
+
+
+@pytest.fixture(scope="module")
+def place():
+    """A directory that every caller may enter, gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="sbr-warm-") as name:
+        os.chmod(name, 0o755)
+        yield pathlib.Path(name)
+
+
+@pytest.fixture(scope="module", params=support.available_callers())
+def engine(request, place):
+    """Shared by the tests of a module, as its callers share it."""
+    with engines.Engine(place / request.param, request.param) as found:
+        yield found
+        assert found.process.poll() is None, f"the engine died: {found.words()}"
+
+
+@pytest.fixture(params=support.available_callers())
+def own_engine(request, place):
+    """For tests that harm it."""
+    with tempfile.TemporaryDirectory(dir=place) as folder:
+        os.chmod(folder, 0o755)
+        with engines.Engine(pathlib.Path(folder) / "e", request.param) as found:
+            yield found
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "core: belongs to the choice that every host runs")

@@ -1,0 +1,158 @@
+"""The life of an engine: who may use it, how it ends, what a crash leaves, and that the dead are replaced."""
+import os
+import random
+import select
+import signal
+import stat
+import subprocess
+
+import pytest
+
+import engine as engines
+import support
+
+SOON = 20
+
+
+def in_flight(engine, *words):
+    """A run that says, when its program has started, what its pid namespace is, and ends when its stdin does."""
+    code = ("import os, sys; print('on', os.stat('/proc/self/ns/pid').st_ino, flush=True); sys.stdin.read(); "
+            "print('off')")
+    line = support.command("run", "--quiet", *words, "--lang", "python", "--code", code, caller=engine.caller)
+    process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                               env=engine.environment())
+    word, _, process.namespace = process.stdout.readline().decode().partition(" ")
+    assert word == "on", process.communicate()
+    return process
+
+
+def inside(namespace):
+    """Pids, on the host, of those in a pid namespace."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        try:
+            if os.stat(f"/proc/{pid}/ns/pid").st_ino == int(namespace):
+                found.append(int(pid))
+        except OSError:
+            continue
+    return found
+
+
+@pytest.mark.core
+def test_a_run_uses_the_engine_by_itself_and_not_when_told(engine):
+    assert engine.wait_parked("python")["startup"] == "parked"
+    assert engine.python("pass", "--cold")["startup"] == "cold"
+    assert engine.python("pass", env={"SANDBOX_RUN_COLD": "1"})["startup"] == "cold"
+
+
+def test_the_socket_is_its_owners_only(engine):
+    about = os.stat(engine.socket)
+    assert stat.S_ISSOCK(about.st_mode) and stat.S_IMODE(about.st_mode) == 0o600
+    assert about.st_uid == (support.ORDINARY_UID if engine.caller == "user" else os.geteuid())
+
+
+def test_another_user_is_not_served(engine, place):
+    if len(support.available_callers()) < 2:
+        pytest.skip("needs root")
+    other = "user" if engine.caller == "root" else "root"
+    os.chmod(engine.folder, 0o711)
+    os.chmod(engine.socket, 0o666)
+    try:
+        result = support.python("print(1)", caller=other, env=engine.variables())
+    finally:
+        os.chmod(engine.socket, 0o600)
+        os.chmod(engine.folder, 0o700)
+    assert (result["stdout"], result["startup"]) == ("1\n", "cold")
+
+
+def test_a_second_one_is_refused(engine):
+    done = support.sandbox_run("serve", caller=engine.caller, env=engine.variables(), timeout=SOON)
+    assert done.returncode != 0 and done.stderr
+    engine.answers()
+
+
+def test_its_status_is_told(engine):
+    engine.wait_parked("python")
+    status = engine.status()
+    assert "python" in str(status), status
+
+
+@pytest.mark.core
+def test_sigterm_lets_what_runs_come_to_its_end(own_engine):
+    own_engine.wait_parked("python")
+    running = in_flight(own_engine)
+    pid = os.pidfd_open(own_engine.process.pid)
+    own_engine.process.terminate()
+    assert not select.select([pid], [], [], 0.2)[0], "it did not wait for the run"
+    out, _ = running.communicate(timeout=SOON)
+    assert (out, running.returncode) == (b"off\n", 0)
+    assert own_engine.process.wait(SOON) == 0
+    os.close(pid)
+
+
+@pytest.mark.core
+def test_a_crash_ends_its_sandboxes_and_leaves_nothing(own_engine):
+    own_engine.wait_parked("python")
+    running = in_flight(own_engine)
+    left = own_engine.kill()
+    assert not left, left
+    running.communicate(timeout=SOON)  # it has an answer, whatever it is
+    assert not inside(running.namespace)
+    result = own_engine.python("print(1)")
+    assert (result["stdout"], result["startup"]) == ("1\n", "cold")
+    own_engine.restart()
+    own_engine.wait_parked("python")
+
+
+def test_one_that_dies_while_it_is_parked_is_replaced(own_engine):
+    """Whoever it is: a worker, its zygote, its nursery."""
+    own_engine.wait_parked("python")
+    chance = random.Random(8)
+    for _ in range(12):
+        assert engines.within(SOON, lambda: engines.descendants(own_engine.process.pid)), own_engine.words()
+        victim = chance.choice(engines.descendants(own_engine.process.pid))
+        try:
+            os.kill(victim, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+        result = own_engine.python("print(1)")
+        assert result["stdout"] == "1\n", result
+    own_engine.wait_parked("python")
+
+
+def test_a_client_that_is_killed_takes_its_run_along(engine):
+    engine.wait_parked("python")
+    running = in_flight(engine)
+    assert inside(running.namespace)
+    running.kill()
+    running.communicate(timeout=SOON)
+    assert engines.within(SOON, lambda: not inside(running.namespace)), inside(running.namespace)
+    engine.answers()
+
+
+def test_a_client_that_says_nothing_or_nonsense_is_no_burden(engine):
+    code = """import socket, sys
+for words in (b"", b"x", b"\\0" * 8, b"\\xff" * 400, b"A" * 65536):
+    client = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    client.connect(sys.argv[1])
+    try:
+        client.send(words)
+    except OSError:
+        pass
+    client.close()
+silent = [socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) for _ in range(20)]
+for client in silent:
+    client.connect(sys.argv[1])
+"""
+    as_user = engine.caller == "user" and os.geteuid() == 0
+    subprocess.run([*(support.AS_ORDINARY if as_user else []), "python3", "-c", code, engine.socket], check=True,
+                   timeout=SOON)
+    engine.answers()
+
+
+def test_many_at_once_are_all_answered(engine):
+    line = support.command("run", "--quiet", "--lang", "python", "--code", "print(1)", caller=engine.caller)
+    many = [subprocess.Popen(line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=engine.environment())
+            for _ in range(40)]
+    assert [process.communicate(timeout=support.DEADLINE)[0] for process in many] == [b"1\n"] * 40
+    engine.answers()

@@ -1,0 +1,16 @@
+"""A short soak; `make soak` is the long one."""
+import os
+import pathlib
+import tempfile
+
+import pytest
+
+import soak
+import support
+
+
+@pytest.mark.parametrize("caller", support.available_callers())
+def test_five_hundred_mixed_runs_with_kills_and_two_crashes(caller):
+    with tempfile.TemporaryDirectory(prefix="sbr-soak-") as folder:
+        os.chmod(folder, 0o755)
+        print(soak.soak(pathlib.Path(folder), caller, runs=500, segments=6, kills=2))
