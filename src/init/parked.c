@@ -99,9 +99,26 @@ static int adopt(struct init *init, int go_fd, sbr_error *err)
     return await_warm(init, err);
 }
 
+/* The parts of the plan that the template was made without. */
+static void merge(struct inside *in, const struct plan *late)
+{
+    static struct plan plan; /* it stays the plan */
+
+    plan = *in->plan;
+    plan.park = PARK_NOT;
+    plan.argv = late->argv;
+    plan.env = late->env;
+    plan.workdir = late->workdir;
+    plan.ops = late->ops;
+    plan.n_ops = late->n_ops;
+    memcpy(plan.rlimits, late->rlimits, sizeof(plan.rlimits));
+    plan.n_rlimits = late->n_rlimits;
+    in->plan = &plan;
+}
+
 static int read_plan(struct inside *in, int fd, sbr_error *err)
 {
-    struct plan *plan = NULL;
+    struct plan *late = NULL;
     struct stat st;
     void *data = MAP_FAILED;
 
@@ -109,11 +126,11 @@ static int read_plan(struct inside *in, int fd, sbr_error *err)
         data = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
     if (data == MAP_FAILED)
         return err_set_errno(err, "plan", "cannot map the plan");
-    if (plan_decode(data, (size_t)st.st_size, &plan, err) < 0)
+    if (plan_decode(data, (size_t)st.st_size, &late, err) < 0)
         return err->code;
-    if (plan->park || plan->place)
+    if (late->park || late->place)
         return err_set(err, SBR_E_BUG, "plan", "the plan is not one of a run");
-    in->plan = plan;
+    merge(in, late);
     return 0;
 }
 

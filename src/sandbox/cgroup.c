@@ -24,13 +24,21 @@ static const struct cgroup_driver *driver_of(const struct cgroup *cg)
     return cg->kind == CGROUP_V2 ? &cgroup_v2_driver : &cgroup_v1_driver;
 }
 
+/* These files are given out whole by the first read; asking once more for their end would be as dear again. */
+static bool read_once(int dir_fd, const char *file, char *text, size_t size)
+{
+    scoped_fd int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd >= 0 ? read(fd, text, size - 1) : -1;
+
+    text[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
 uint64_t cgroup_read_number(int dir_fd, const char *file)
 {
     char text[64];
 
-    if (fd_read_small(dir_fd, file, text, sizeof(text)) < 0)
-        return 0;
-    return strtoull(text, NULL, 10);
+    return read_once(dir_fd, file, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
 /* A line "field number" of a file such as cpu.stat; 0 when it is not there. */
@@ -39,7 +47,7 @@ uint64_t cgroup_read_field(int dir_fd, const char *file, const char *field)
     char text[4096];
     size_t len = strlen(field);
 
-    if (fd_read_small(dir_fd, file, text, sizeof(text)) < 0)
+    if (!read_once(dir_fd, file, text, sizeof(text)))
         return 0;
     for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL)
         if (!strncmp(line, field, len) && line[len] == ' ')
@@ -120,14 +128,15 @@ int cgroup_make(struct cgroup *cg, sbr_error *err)
     return 0;
 }
 
-int cgroup_limit(struct cgroup *cg, const struct limits *limits, sbr_error *err)
+int cgroup_limit(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err)
 {
-    return cg->controllers ? driver_of(cg)->limit(cg, limits, err) : 0;
+    which &= cg->controllers;
+    return which ? driver_of(cg)->limit(cg, limits, which, err) : 0;
 }
 
 int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err)
 {
-    return cgroup_make(cg, err) < 0 ? err->code : cgroup_limit(cg, limits, err);
+    return cgroup_make(cg, err) < 0 ? err->code : cgroup_limit(cg, limits, cg->controllers, err);
 }
 
 int cgroup_renew(struct cgroup *cg, sbr_error *err)

@@ -35,7 +35,7 @@ struct cgroup_usage {
 /* v1 and v2 behind the same five calls. */
 struct cgroup_driver {
     void (*probe)(struct cgroup_features *features);
-    int (*limit)(struct cgroup *cg, const struct limits *limits, sbr_error *err);
+    int (*limit)(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err);
     void (*read)(const struct cgroup *cg, struct cgroup_usage *usage);
     uint64_t (*cpu_us)(const struct cgroup *cg);
     void (*forget_peaks)(const struct cgroup *cg);
@@ -62,7 +62,9 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
 int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err) must_check;
 /* The two halves of it: leaves can be made before the limits of a run are known. */
 int cgroup_make(struct cgroup *cg, sbr_error *err) must_check;
-int cgroup_limit(struct cgroup *cg, const struct limits *limits, sbr_error *err) must_check;
+/* `which` has a bit for each controller whose limit is set; those that the group is without do not matter. */
+int cgroup_limit(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err)
+    must_check;
 /* Leaves whose processes are dead become as good as new, for another run.  0; 1: not all are dead yet; negative: they are
  * of no use any more. */
 int cgroup_renew(struct cgroup *cg, sbr_error *err) must_check;

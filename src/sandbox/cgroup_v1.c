@@ -119,20 +119,20 @@ static int limit_memory(struct cgroup *cg, uint64_t bytes, sbr_error *err)
         return limit_error("swap", err);
     if (cgroup_write(fd, "memory.swappiness", 0) < 0 && errno != ENOENT)
         return limit_error("swap", err);
-    return watch_oom(cg, err);
+    return cg->oom_fd < 0 ? watch_oom(cg, err) : 0;
 }
 
-static int v1_limit(struct cgroup *cg, const struct limits *limits, sbr_error *err)
+static int v1_limit(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err)
 {
     const uint64_t *value = limits->value;
 
-    if (cg->leaf_fd[CG_MEMORY] >= 0 && limit_memory(cg, value[SBR_MEMORY_BYTES], err) < 0)
+    if (which & 1u << CG_MEMORY && limit_memory(cg, value[SBR_MEMORY_BYTES], err) < 0)
         return err->code;
     /* One more for init. */
-    if (cg->leaf_fd[CG_PIDS] >= 0 &&
+    if (which & 1u << CG_PIDS &&
         cgroup_write(cg->leaf_fd[CG_PIDS], "pids.max", value[SBR_PIDS] + 1) < 0)
         return limit_error("processes", err);
-    if (cg->leaf_fd[CG_CPU] >= 0 &&
+    if (which & 1u << CG_CPU &&
         (cgroup_write(cg->leaf_fd[CG_CPU], "cpu.cfs_period_us", 100000) < 0 ||
          cgroup_write(cg->leaf_fd[CG_CPU], "cpu.cfs_quota_us", value[SBR_CPU_MILLIS] * 100) < 0))
         return limit_error("processors", err);

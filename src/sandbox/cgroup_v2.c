@@ -12,21 +12,21 @@ static int limit_error(const char *what, sbr_error *err)
     return err_set_errno(err, "cgroup", "cannot limit %s", what);
 }
 
-static int v2_limit(struct cgroup *cg, const struct limits *limits, sbr_error *err)
+static int v2_limit(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err)
 {
     const uint64_t *value = limits->value;
     int leaf = cg->leaf_fd[0];
 
-    if (cg->controllers & 1u << CG_MEMORY) {
+    if (which & 1u << CG_MEMORY) {
         if (cgroup_write(leaf, "memory.max", value[SBR_MEMORY_BYTES]) < 0 ||
             cgroup_write(leaf, "memory.oom.group", cg->spares_init ? 0 : 1) < 0)
             return limit_error("memory", err);
         if (cgroup_write(leaf, "memory.swap.max", 0) < 0 && errno != ENOENT)
             return limit_error("swap", err);
     }
-    if (cg->controllers & 1u << CG_PIDS && cgroup_write(leaf, "pids.max", value[SBR_PIDS] + 1) < 0)
+    if (which & 1u << CG_PIDS && cgroup_write(leaf, "pids.max", value[SBR_PIDS] + 1) < 0)
         return limit_error("processes", err);
-    if (cg->controllers & 1u << CG_CPU) {
+    if (which & 1u << CG_CPU) {
         char text[48];
 
         snprintf(text, sizeof(text), "%" PRIu64 " 100000", value[SBR_CPU_MILLIS] * 100);

@@ -22,6 +22,8 @@ int nest_open(struct nest *nest, uint32_t number, const struct plan *plan,
 
 int nest_reset(struct nest *nest, sbr_error *err)
 {
+    scope_close_fd(&nest->cgroup.oom_fd);
+    nest->cgroup.oom_fd = -1;
     return nest->cgroup.controllers ? cgroup_renew(&nest->cgroup, err) : 0;
 }
 

@@ -139,7 +139,7 @@ static void let_be_born(const struct nursery *nursery, const struct cgroup *cg)
 static int lend_groups(struct cgroup *to, const struct cgroup *from, sbr_error *err)
 {
     *to = *from;
-    to->oom_fd = -1;
+    to->oom_fd = from->oom_fd >= 0 ? fcntl(from->oom_fd, F_DUPFD_CLOEXEC, 3) : -1;
     for (unsigned int i = 0; i < N_CG; i++) {
         to->parent_fd[i] = -1;
         to->leaf_fd[i] = -1;
@@ -192,8 +192,12 @@ static void keep_far_ends(struct sandbox *box, struct far_ends *far)
 static int order_sandbox(struct nursery *nursery, struct nest *nest, struct sandbox *box,
                          struct far_ends *far, sbr_error *err)
 {
+    struct limits usual;
+
+    limits_init(&usual);
     if (ends_make_streams(box, nursery->plan->n_collects > 0, far, err) < 0 ||
         ends_share_report(&box->report, far, err) < 0 ||
+        cgroup_limit(&nest->cgroup, &usual, SANDBOX_USUAL_LIMITS, err) < 0 ||
         lend_groups(&box->cgroup, &nest->cgroup, err) < 0)
         return err->code;
     box->report_fd = fcntl(far->fds[INIT_REPORT], F_DUPFD_CLOEXEC, 3);
@@ -338,8 +342,12 @@ int nursery_box_news(struct nursery *nursery, struct sandbox *box, sbr_error *er
         return sandbox_failure(box, err);
     if (news.kind != NEWS_PARKED)
         return 0;
-    if (box->far[INIT_CONTROL] < 0)
+    if (box->far[INIT_CONTROL] < 0) {
+        /* What was used until now was for making it ready. */
+        cgroup_forget_peaks(&box->cgroup);
+        cgroup_read(&box->cgroup, &box->before);
         return 1;
+    }
     return join_worker(nursery, box, err);
 }
 

@@ -1,6 +1,7 @@
 /* A parked sandbox goes from the engine that made it to the process that runs something in it. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -19,6 +20,7 @@ enum given {
     GIVEN_REPORT,
     GIVEN_INIT,
     GIVEN_LISTENER,
+    GIVEN_OOM,
     GIVEN_GROUPS, /* N_CG of them */
     N_GIVEN = GIVEN_GROUPS + N_CG
 };
@@ -33,7 +35,7 @@ static int *slot(struct sandbox *box, unsigned int which)
 {
     int *const slots[GIVEN_GROUPS] = { &box->control,    &box->in,        &box->out,
                                        &box->err,        &box->collected, &box->report_fd,
-                                       &box->init.pidfd, &box->listener };
+                                       &box->init.pidfd, &box->listener,  &box->cgroup.oom_fd };
 
     return which < GIVEN_GROUPS ? slots[which] : &box->cgroup.leaf_fd[which - GIVEN_GROUPS];
 }
@@ -48,7 +50,8 @@ void sandbox_give(const struct sandbox *box, struct sandbox_card *card, int fds[
                                    .host_uid = box->ids.host_uid,
                                    .host_gid = box->ids.host_gid,
                                    .cgroup_kind = box->cgroup.kind,
-                                   .cgroup_controllers = box->cgroup.controllers };
+                                   .cgroup_controllers = box->cgroup.controllers,
+                                   .before = box->before };
     memcpy(card->cgroup_name, box->cgroup.name, sizeof(card->cgroup_name));
     for (unsigned int i = 0; i < N_GIVEN; i++)
         if (*slot(&copy, i) >= 0) {
@@ -80,6 +83,7 @@ int sandbox_take(struct sandbox *box, const struct sandbox_card *card, const int
     box->ids.host_gid = card->host_gid;
     box->cgroup.kind = (enum cgroup_kind)card->cgroup_kind;
     box->cgroup.controllers = card->cgroup_controllers;
+    box->before = card->before;
     memcpy(box->cgroup.name, card->cgroup_name, sizeof(box->cgroup.name));
     box->cgroup.name[sizeof(box->cgroup.name) - 1] = '\0';
     for (unsigned int i = 0; i < N_GIVEN && used < n; i++)
@@ -98,12 +102,31 @@ int sandbox_take(struct sandbox *box, const struct sandbox_card *card, const int
     return err->code;
 }
 
+/* Only what is not in the template: init has the rest. */
+static int store_late_parts(const struct plan *plan, struct far_ends *far, sbr_error *err)
+{
+    struct plan late = *plan;
+    int r;
+
+    late.n_filters = late.n_rules = late.n_collects = 0;
+    late.n_ops = 0;
+    late.ops = calloc(plan->n_ops + 1, sizeof(*late.ops));
+    if (!late.ops)
+        return err_set_oom(err, "plan");
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].kind == OP_PROGRAM)
+            late.ops[late.n_ops++] = plan->ops[i];
+    r = ends_store_plan(&late, far, err);
+    free(late.ops);
+    return r;
+}
+
 static int send_program(const struct sandbox *box, const struct plan *plan, const int *files,
                         size_t n_files, sbr_error *err)
 {
     struct init_message message = { .order = ORDER_GO };
     struct far_ends far = FAR_ENDS_NONE;
-    int fds[FD_MAX_PASSED], r = ends_store_plan(plan, &far, err);
+    int fds[FD_MAX_PASSED], r = store_late_parts(plan, &far, err);
 
     if (r == 0) {
         fds[0] = far.fds[INIT_PLAN];
@@ -116,16 +139,27 @@ static int send_program(const struct sandbox *box, const struct plan *plan, cons
     return r < 0 ? err->code : 0;
 }
 
-/* What its group has used until now was for making it ready. */
+/* The controllers whose limit is another than the usual one. */
+static uint32_t unusual(const struct sandbox *box, const struct limits *limits)
+{
+    uint32_t which = ~SANDBOX_USUAL_LIMITS;
+    struct limits usual;
+
+    limits_init(&usual);
+    if (limits->value[SBR_MEMORY_BYTES] != usual.value[SBR_MEMORY_BYTES] || box->cgroup.spares_init)
+        which |= 1u << CG_MEMORY;
+    if (limits->value[SBR_PIDS] != usual.value[SBR_PIDS])
+        which |= 1u << CG_PIDS;
+    return which;
+}
+
 int sandbox_go(struct sandbox *box, const struct plan *plan, const int *files, size_t n_files,
                sbr_error *err)
 {
     if (n_files >= FD_MAX_PASSED)
         return err_set(err, SBR_E_INVALID, "program", "the program has too many files");
     box->cgroup.spares_init = plan->n_collects > 0;
-    if (cgroup_limit(&box->cgroup, &plan->limits, err) < 0)
+    if (cgroup_limit(&box->cgroup, &plan->limits, unusual(box, &plan->limits), err) < 0)
         return err->code;
-    cgroup_forget_peaks(&box->cgroup);
-    cgroup_read(&box->cgroup, &box->before);
     return send_program(box, plan, files, n_files, err);
 }

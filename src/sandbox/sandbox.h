@@ -40,9 +40,13 @@ struct sandbox_card {
     uint32_t host_uid, host_gid;
     uint32_t cgroup_kind, cgroup_controllers;
     uint32_t given; /* which descriptors follow, see sandbox.c */
+    struct cgroup_usage before;
     char cgroup_name[CGROUP_NAME_MAX];
 };
-#define SANDBOX_MAX_GIVEN (8 + N_CG)
+#define SANDBOX_MAX_GIVEN (9 + N_CG)
+
+/* What is limited in a parked one as if nothing had been asked for (limits_init): most runs then change nothing. */
+#define SANDBOX_USUAL_LIMITS (1u << CG_MEMORY | 1u << CG_PIDS)
 
 /* Starts init with its plan.  On failure nothing is left.  The program runs once init is through
  * its steps; it says so on `control`. */

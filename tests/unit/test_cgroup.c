@@ -104,7 +104,7 @@ static void limits_of_v2_are_written_to_the_files_of_their_controllers(void **st
     limits.value[SBR_MEMORY_BYTES] = 64 * MIB;
     limits.value[SBR_PIDS] = 10;
     limits.value[SBR_CPU_MILLIS] = 1500;
-    assert_int_equal(cgroup_v2_driver.limit(&cg, &limits, &err), 0);
+    assert_int_equal(cgroup_v2_driver.limit(&cg, &limits, cg.controllers, &err), 0);
     assert_file("memory.max", "67108864");
     assert_file("memory.oom.group", "1");
     assert_file("memory.swap.max", "0");
@@ -120,7 +120,7 @@ static void controllers_that_are_not_wanted_are_left_alone(void **state)
 
     (void)state;
     limits_init(&limits);
-    assert_int_equal(cgroup_v2_driver.limit(&cg, &limits, &err), 0);
+    assert_int_equal(cgroup_v2_driver.limit(&cg, &limits, cg.controllers, &err), 0);
     assert_file("memory.max", "");
     assert_file("cpu.max", "");
     assert_file("pids.max", "129");
@@ -135,7 +135,7 @@ static void a_limit_that_cannot_be_set_is_an_error(void **state)
     (void)state;
     limits_init(&limits);
     unlinkat(dir_fd, "memory.oom.group", 0);
-    assert_refused(cgroup_v2_driver.limit(&cg, &limits, &err), &err, SBR_E_SYSTEM,
+    assert_refused(cgroup_v2_driver.limit(&cg, &limits, cg.controllers, &err), &err, SBR_E_SYSTEM,
                    "cannot limit memory");
     assert_string_equal(err.stage, "cgroup");
 }
@@ -149,7 +149,7 @@ static void a_kernel_without_swap_accounting_is_fine(void **state)
     (void)state;
     limits_init(&limits);
     unlinkat(dir_fd, "memory.swap.max", 0);
-    assert_int_equal(cgroup_v2_driver.limit(&cg, &limits, &err), 0);
+    assert_int_equal(cgroup_v2_driver.limit(&cg, &limits, cg.controllers, &err), 0);
 }
 
 static void measures_of_v2_are_read_from_their_files(void **state)
