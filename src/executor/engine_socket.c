@@ -27,9 +27,9 @@ static enum socket_place socket_place(void)
 
     if (chosen && *chosen)
         return SOCKET_CHOSEN;
-    if (runtime && *runtime == '/')
-        return SOCKET_RUNTIME_DIR;
-    return geteuid() == 0 ? SOCKET_RUN : SOCKET_TMP;
+    if (geteuid() == 0) /* a service of the system's has no directory of a session */
+        return SOCKET_RUN;
+    return runtime && *runtime == '/' ? SOCKET_RUNTIME_DIR : SOCKET_TMP;
 }
 
 static int format_path(enum socket_place place, char *path, size_t size)

@@ -1,7 +1,7 @@
 /* Where the engine (`sandbox-run serve`) and its clients meet: a socket that only its owner can reach.
  *
- * $SANDBOX_RUN_SOCKET if set; else $XDG_RUNTIME_DIR/sandbox-run/engine.sock; else /run/sandbox-run/engine.sock for root
- * and /tmp/sandbox-run-UID/engine.sock for others. */
+ * $SANDBOX_RUN_SOCKET if set; else /run/sandbox-run/engine.sock for root, and for others
+ * $XDG_RUNTIME_DIR/sandbox-run/engine.sock or, without such a directory, /tmp/sandbox-run-UID/engine.sock. */
 #ifndef EXECUTOR_ENGINE_SOCKET_H
 #define EXECUTOR_ENGINE_SOCKET_H
 

@@ -73,10 +73,8 @@ int parked_start(struct init *init, sbr_error *err)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "driver", "cannot make a socket pair");
     init->go_fd = pair[0];
-    if (chdir(init->in.plan->workdir) < 0)
-        r = err_set_errno(err, "driver", "cannot enter the work directory");
-    else
-        r = program_start(&init->in, pair[1], &init->program, err);
+    /* Not in the work directory: a runtime may remember what it does not find there. */
+    r = program_start(&init->in, pair[1], &init->program, err);
     close(pair[1]);
     return r == 0 ? await_warm(init, err) : r;
 }

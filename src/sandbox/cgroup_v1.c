@@ -111,7 +111,10 @@ static int limit_memory(struct cgroup *cg, uint64_t bytes, sbr_error *err)
 {
     int fd = cg->leaf_fd[CG_MEMORY];
 
-    if (cgroup_write(fd, "memory.limit_in_bytes", bytes) < 0)
+    /* With swap it may never be less than without: a limit that is raised has to be raised there first. */
+    if (cgroup_write(fd, "memory.limit_in_bytes", bytes) < 0 &&
+        (errno != EINVAL || cgroup_write(fd, "memory.memsw.limit_in_bytes", bytes) < 0 ||
+         cgroup_write(fd, "memory.limit_in_bytes", bytes) < 0))
         return limit_error("memory", err);
     /* Absent when the kernel does not account for swap; then swappiness keeps pages in memory. */
     if (cgroup_write(fd, "memory.memsw.limit_in_bytes", bytes) < 0 && errno != ENOENT &&

@@ -80,8 +80,8 @@ static int take_step(struct inside *in, const struct confiner *step, struct step
 
 /* Without a pid namespace init has to reach what it ends, and without a root of its own it has to
  * measure and remove what the program made: there the last steps are the program's own.  So is the filter where init
- * has to set the limits of a driver that runs already, and Landlock where that one comes from a zygote: signals do not
- * pass between two domains.  How many files may be open always is. */
+ * has to set the limits of a driver that runs already, and Landlock where that one comes from a zygote, since signals do not
+ * pass between two domains, or where init brings an artifact in.  How many files may be open always is. */
 static bool is_left_to_program(const struct inside *in, const struct confiner *step)
 {
     if (step == &rlimits_confiner)
@@ -116,13 +116,22 @@ static bool forbids_parking(const struct plan *plan)
     return false;
 }
 
+/* Whether init has to write where the program must not. */
+static bool has_artifact(const struct plan *plan)
+{
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (plan->ops[i].flags & OP_APART)
+            return true;
+    return false;
+}
+
 int confine_self(struct inside *in, sbr_error *err)
 {
     const struct plan *plan = in->plan;
 
     if (in->role == ROLE_SHELL) {
         in->late_filter = plan->park != PARK_SHELL || forbids_parking(plan);
-        in->late_landlock = plan->park == PARK_ZYGOTE;
+        in->late_landlock = plan->park == PARK_ZYGOTE || has_artifact(plan);
     }
     return take_steps(in, false, err);
 }

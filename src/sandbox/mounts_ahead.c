@@ -62,6 +62,7 @@ static int nursery_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (nursery_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
+    umask(022); /* as its zygote shall have it */
     return mount_leave_host(in, err);
 }
 
@@ -150,6 +151,7 @@ static int shell_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (shell_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
+    umask(022); /* as a driver shall have it */
     return 0;
 }
 

@@ -230,9 +230,17 @@ static int nursery_apply(struct inside *in, sbr_error *err)
     return become(message.uid, message.gid, err);
 }
 
+/* A run that is not made ahead has a helper for its network: the program is the third process there, and here. */
+static void skip_helper(const struct inside *in)
+{
+    if (in->has_network)
+        (void)fd_write_small(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "2");
+}
+
 /* The nursery has mapped the ids by now. */
 static int shell_apply(struct inside *in, sbr_error *err)
 {
+    skip_helper(in);
     if (become(in->plan->inside_uid, in->plan->inside_gid, err) < 0 || name_host(in, err) < 0)
         return err->code;
     return plan_leaves_out(in->plan, "no-user-namespaces") ? 0 : forbid_user_namespaces(err);
