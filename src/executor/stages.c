@@ -390,7 +390,7 @@ static int lost_sandbox(sbr_job *job, sbr_error *err)
     bool ran = job->now.box.report->state >= REPORT_RUNNING;
 
     if (!ran && !m->feed.used) {
-        log_info("engine", "its sandbox ended too early; starting another");
+        log_info("engine", "its sandbox ended too early, cold: %s", err->message);
         job->warm.off = true;
         return 1;
     }

@@ -1,6 +1,7 @@
 #include "monitor/output.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -13,6 +14,24 @@
 
 /* One for all captures of a thread: big enough to be fast, and not on the stack. */
 static __thread char *chunk_buffer;
+static pthread_key_t chunk_key; /* frees it with its thread */
+static pthread_once_t chunk_once = PTHREAD_ONCE_INIT;
+
+static void make_chunk_key(void)
+{
+    (void)pthread_key_create(&chunk_key, free);
+}
+
+static bool have_chunk_buffer(void)
+{
+    if (chunk_buffer)
+        return true;
+    pthread_once(&chunk_once, make_chunk_key);
+    chunk_buffer = malloc(CHUNK);
+    if (chunk_buffer)
+        (void)pthread_setspecific(chunk_key, chunk_buffer);
+    return chunk_buffer;
+}
 
 static void capture_ready(void *context, uint32_t events);
 
@@ -128,9 +147,7 @@ static void capture_ready(void *context, uint32_t events)
 
 int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
 {
-    if (!chunk_buffer)
-        chunk_buffer = malloc(CHUNK);
-    if (!chunk_buffer)
+    if (!have_chunk_buffer())
         return err_set_oom(err, "output");
     capture->loop = loop;
     buf_init(&capture->kept, capture->keep_tail            ? 4 * OUTPUT_TAIL + CHUNK

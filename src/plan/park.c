@@ -36,11 +36,25 @@ const char *park_refusal(const struct plan *plan)
     return NULL;
 }
 
+/* A zygote never runs what somebody else wrote, and a runtime may find something to run in every tree that it sees: a
+ * sitecustomize.py of a package is enough. */
+static bool is_for_zygote(const struct plan_input *in)
+{
+    return in->language && in->language->warm.zygote && in->stage == STAGE_RUN;
+}
+
+static bool sees_foreign_code(const struct plan_input *in)
+{
+    return in->layers[LAYER_DEPS] || in->n_trees;
+}
+
 /* The command of what waits for programs of this stage; NULL: a sandbox without any. */
 static const struct words *driver_of(const struct plan_input *in)
 {
     const struct words *words = NULL;
 
+    if (is_for_zygote(in) && sees_foreign_code(in))
+        return NULL;
     if (in->language && in->stage == STAGE_RUN)
         words = &in->language->warm.run;
     else if (in->language && in->stage == STAGE_COMPILE)
@@ -92,8 +106,7 @@ static int set_command(struct plan *template, const struct plan *plan, const str
         template->env = nobody + 1;
         return 0;
     }
-    template->park =
-        in->language->warm.zygote && in->stage == STAGE_RUN ? PARK_ZYGOTE : PARK_DRIVER;
+    template->park = is_for_zygote(in) ? PARK_ZYGOTE : PARK_DRIVER;
     if (plan_waiting(template, in, driver, err) < 0)
         return err->code;
     if (in->language->warm.fixed_env)
