@@ -112,7 +112,10 @@ typedef struct sbr_report {
 uint32_t sbr_version(void);
 
 /* Looks at the machine once.  Where limits need a control group that only systemd can give, this process
- * is moved into a scope of its own, once.  `data_dir` is reserved and must be NULL. */
+ * is moved into a scope of its own, once.  `data_dir` is reserved and must be NULL.
+ *
+ * Runs take sandboxes from an engine of the same user (`sandbox-run serve`) where one is running and SANDBOX_RUN_COLD is
+ * not set; SANDBOX_RUN_SOCKET names its socket.  A runtime may be used by several threads at once. */
 int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err);
 /* JSON text with languages, policies and features; the caller frees it.  NULL without memory. */
 char *sbr_runtime_describe(const sbr_runtime *rt);

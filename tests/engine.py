@@ -4,6 +4,7 @@ As a program: engine.py COMMAND [ARG...] runs the command with an engine behind 
 """
 import collections
 import contextlib
+import functools
 import json
 import os
 import pathlib
@@ -52,6 +53,24 @@ def groups_of(pid):
             for name in names if name.startswith(f"sandbox-run.{pid}.")}
 
 
+def members_of(group):
+    try:
+        return pathlib.Path(group, "cgroup.procs").read_text().split()
+    except OSError as problem:
+        return problem
+
+
+@functools.cache
+def callers():
+    """Those whose limits are held by control groups: only such runs are made ahead."""
+    found = []
+    for caller in support.available_callers():
+        missing = support.shell(":", caller=caller)["isolation"]["missing"]
+        if not any("cgroup" in name for name in map(str, missing)):
+            found.append(caller)
+    return found
+
+
 def mounts():
     return set(pathlib.Path("/proc/self/mountinfo").read_text().splitlines())
 
@@ -62,7 +81,7 @@ class Engine:
     `folder` is where its socket goes: a new directory, which becomes the caller's."""
 
     def __init__(self, folder, caller=None, options=(), env=None, hooks=False, tool=None):
-        self.caller = caller or support.available_callers()[0]
+        self.caller = caller or callers()[0]
         self.folder = pathlib.Path(folder)
         self.socket = self.folder / "engine.sock"
         self.options = [str(option) for option in options]
@@ -165,7 +184,8 @@ class Engine:
                 left.append(f"process {child} {name}")
             os.close(pidfd)
         within(END_S, lambda: not groups_of(pid) and not any(map(os.path.exists, groups)))
-        left += sorted(groups_of(pid) | set(filter(os.path.exists, groups)))
+        left += [f"{group} with {members_of(group)}"
+                 for group in sorted(groups_of(pid) | set(filter(os.path.exists, groups)))]
         new = mounts() - self.mounts
         within(END_S, lambda: not new & mounts())
         return left + sorted(new & mounts())
@@ -185,9 +205,9 @@ class Engine:
         env = {**self.variables(), **kwargs.pop("env", {})}
         return support.result_of(*words, caller=self.caller, hooks=self.hooks, env=env, **kwargs)
 
-    def code(self, language, code, *options, **kwargs):
-        """The result of a program in some language."""
-        return self.result_of("run", *options, "--lang", language, "--code", code, **kwargs)
+    def code(self, language, code, *options, words=(), **kwargs):
+        """The result of a program in some language; `words` are its own."""
+        return self.result_of("run", *options, "--lang", language, "--code", code, "--", *words, **kwargs)
 
     def python(self, code, *options, **kwargs):
         return self.code("python", code, *options, **kwargs)
@@ -235,7 +255,7 @@ def behind_every_caller():
         place = pathlib.Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="sbr-engine-")))
         place.chmod(0o711)
         variables = {}
-        for caller in support.available_callers():
+        for caller in callers():
             engine = stack.enter_context(Engine(place / caller, caller))
             variables[support.ENGINE_OF + caller.upper()] = str(engine.socket)
         yield variables

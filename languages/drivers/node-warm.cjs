@@ -7,7 +7,11 @@ const Module = require('node:module');
 const net = require('node:net');
 const path = require('node:path');
 
-const GO = 3; // DRIVER_GO of zygote_protocol.h
+/* Of zygote_protocol.h. */
+const GO = 3;
+const READY = 'R';
+const CANNOT = 'X';
+
 /* Variables that count only when Node starts, among them all of Node's own but those of this list. */
 const atStart = /^(NODE_|UV_|LD_|LC_|LANG|OPENSSL_|SSL_CERT_|MALLOC_|GLIBC_)/;
 const later = ['NODE_ENV', 'NODE_PATH', 'NODE_TLS_REJECT_UNAUTHORIZED'];
@@ -52,7 +56,7 @@ function findsStart() {
     }
 }
 
-/* False: another start of Node is asked for. */
+/* False: it takes another start of Node. */
 function become({ directory, argv, env }) {
     const main = 1 + process.execArgv.length;
     process.chdir(directory);
@@ -72,19 +76,6 @@ function setMain() {
         return runMain.bind(Module, process.argv[1]);
     };
     Object.defineProperty(Module, 'runMain', { get, configurable: true, enumerable: true });
-}
-
-/* Only newer versions of Node can be replaced; of the others this one stays behind its child until that has ended. */
-function startAnew(argv) {
-    if (process.execve) {
-        process.emitWarning = () => {};
-        process.execve(process.execPath, argv, { ...process.env });
-    }
-    const { spawnSync } = require('node:child_process');
-    const { status, signal } = spawnSync(process.execPath, argv.slice(1), { argv0: argv[0], stdio: 'inherit' });
-    if (signal)
-        process.kill(process.pid, signal);
-    process.reallyExit(status);
 }
 
 /* Writes nothing several times: all that console.log() needs, without a touch on the program's own streams. */
@@ -175,13 +166,14 @@ function tidy() {
 module.exports = setMain;
 warmUp();
 tidy();
-fs.writeSync(GO, 'R');
+fs.writeSync(GO, READY);
 const ready = performance.now();
-const text = fs.readFileSync(GO, 'utf8');
+const order = fs.readFileSync(GO, 'utf8');
 parked = performance.now() - ready;
-fs.closeSync(GO);
-if (!text)
+if (!order)
+    process.reallyExit(0); // not wanted any more
+if (!become(decode(order))) {
+    fs.writeSync(GO, CANNOT);
     process.reallyExit(0);
-const order = decode(text);
-if (!become(order))
-    startAnew(order.argv);
+}
+fs.closeSync(GO);

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
@@ -230,6 +231,8 @@ int warm_ask(sbr_job *job, const struct plan_input *in)
     warm->queue_us = 0;
     warm->queued = false;
     warm->request = (struct engine_request){ .version = ENGINE_VERSION, .ask = ENGINE_LEASE };
+    snprintf(warm->request.label, sizeof(warm->request.label), "%.20s %s",
+             job->language ? job->language->name : "command", stage_name(in->stage));
     why = warm_template_make(job, in);
     if (why)
         log_info("engine", "cold, since %s; asking for a place only", why);

@@ -101,12 +101,14 @@ static int decode_owned(const struct buf *bytes, const struct plan *template, st
 {
     struct plan *holder = plan_new();
     char *data = holder ? plan_alloc(holder, bytes->len) : NULL;
-    int r = data ? 0 : err_set_oom(err, "park");
+    int r;
 
-    if (r == 0) {
-        memcpy(data, bytes->data, bytes->len);
-        r = plan_decode(data, bytes->len, ret, err);
+    if (!data) {
+        plan_free(holder);
+        return err_set_oom(err, "park");
     }
+    memcpy(data, bytes->data, bytes->len);
+    r = plan_decode(data, bytes->len, ret, err);
     if (r == 0) {
         (*ret)->cgroup_kind = template->cgroup_kind;
         (*ret)->cgroup_controllers = template->cgroup_controllers;

@@ -44,6 +44,21 @@ static int parse_number(const struct number_option *option, sbr_error *err)
     return 0;
 }
 
+/* A misspelt name would be noticed only by its slowness. */
+static int check_languages(const char *list, sbr_error *err)
+{
+    char name[40];
+
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
+        if (name[0] && strcmp(name, ENGINE_COMMAND) != 0 && !language_find(name))
+            return err_set(err, SBR_E_NOT_FOUND, "options",
+                           "--warm: there is no language '%.40s'; see `sandbox-run languages`",
+                           name);
+    }
+    return 0;
+}
+
 static int parse_config(const struct serve_options *given, struct engine_config *config,
                         sbr_error *err)
 {
@@ -71,7 +86,7 @@ static int parse_config(const struct serve_options *given, struct engine_config 
         return err_set(err, SBR_E_INVALID, "options", "--pool-memory '%.60s' %s; write it as 2g",
                        given->pool_memory, text_fault_reason(fault));
     config->warm = given->warm;
-    return 0;
+    return check_languages(given->warm, err);
 }
 
 static uint64_t number_of(const json_t *object, const char *key)

@@ -222,7 +222,7 @@ static void ignore_children(void)
 {
     struct sigaction action = { .sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT };
 
-    sigaction(SIGCHLD, &action, NULL);
+    (void)sigaction(SIGCHLD, &action, NULL);
 }
 
 /* A descriptor for each network namespace. */
@@ -232,7 +232,7 @@ static void raise_open_files(void)
 
     if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
         limit.rlim_cur = limit.rlim_max;
-        setrlimit(RLIMIT_NOFILE, &limit);
+        (void)setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
 

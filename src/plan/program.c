@@ -251,6 +251,9 @@ int plan_waiting(struct plan *plan, const struct plan_input *in, const struct wo
     if (plan_stage_values(plan, in, NULL, &values, err) < 0)
         return err->code;
     values.sources.n = values.compile_args.n = 0;
+    /* A variable alone is told when the program is known: runs with other limits can share what waits. */
+    if (!words_use(command, WORD_MEMORY_MB))
+        values.text[WORD_MEMORY_MB] = NULL;
     if (plan_argv(plan, command, &values, &no_strings, err) < 0)
         return err->code;
     return plan_env(plan, in, &values, &no_strings, err);

@@ -162,6 +162,15 @@ static void measure(struct cell *cell)
         kind->demand.bytes = usage.peak_memory_bytes;
 }
 
+/* One from a new nursery takes the place of one from the nursery before. */
+static void make_room(struct kind *kind)
+{
+    struct cell *oldest = link_owner(kind->parked.prev, struct cell, parked);
+
+    if (kind->n_parked > kind->target && oldest->house->retired)
+        cell_end(oldest);
+}
+
 static void parked(struct cell *cell)
 {
     struct kind *kind = cell->house->kind;
@@ -176,8 +185,10 @@ static void parked(struct cell *cell)
     kind->engine->n_made++;
     kind->engine->changed = true;
     pool_made(&kind->demand, clock_now_us() - cell->ordered_us);
-    if (!lease_hand_over(kind))
-        measure(cell);
+    if (lease_hand_over(kind))
+        return;
+    measure(cell);
+    make_room(kind);
 }
 
 static void control_spoke(void *context, uint32_t events)

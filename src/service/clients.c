@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "executor/engine_socket.h"
 #include "service/parts.h"
 
 #define ACCEPT_AT_ONCE 64
@@ -53,7 +52,8 @@ static bool is_sound(const struct engine_request *request, ssize_t len)
 {
     return len == (ssize_t)sizeof(*request) && request->version == ENGINE_VERSION &&
            memchr(request->key, '\0', sizeof(request->key)) &&
-           memchr(request->caller, '\0', sizeof(request->caller));
+           memchr(request->caller, '\0', sizeof(request->caller)) &&
+           memchr(request->label, '\0', sizeof(request->label));
 }
 
 static void handle(struct client *client, const struct engine_request *request, int template_fd)
@@ -108,16 +108,14 @@ static void turn_away(int fd)
     (void)fd_send(fd, &reply, sizeof(reply), NULL, 0);
 }
 
-static int add_client(struct engine *engine, int fd)
+/* NULL when it cannot be watched. */
+static struct client *add_client(struct engine *engine, int fd, const struct ucred *peer)
 {
-    struct ucred peer = { 0 };
-    socklen_t len = sizeof(peer);
     struct client *client = calloc(1, sizeof(*client));
 
     if (!client)
-        return -1;
-    (void)getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len);
-    snprintf(client->process, sizeof(client->process), "process %d", (int)peer.pid);
+        return NULL;
+    snprintf(client->process, sizeof(client->process), "process %d", (int)peer->pid);
     client->engine = engine;
     client->fd = fd;
     client->told_position = UINT32_MAX;
@@ -126,11 +124,18 @@ static int add_client(struct engine *engine, int fd)
     client->watch = (struct watch){ fd, client_spoke, client };
     if (events_add(&engine->events, &client->watch, EPOLLIN) < 0) {
         free(client);
-        return -1;
+        return NULL;
     }
     list_append(&engine->clients, &client->link);
     engine->n_clients++;
-    return 0;
+    return client;
+}
+
+static bool is_ours(int fd, struct ucred *peer)
+{
+    socklen_t len = sizeof(*peer);
+
+    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) == 0 && peer->uid == geteuid();
 }
 
 void clients_accept(void *context, uint32_t events)
@@ -139,18 +144,24 @@ void clients_accept(void *context, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
+        /* cppcheck-suppress nullPointer */
         scoped_fd int fd = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct client *client;
+        struct ucred peer;
 
         if (fd < 0)
             return;
-        if (!engine_peer_is_us(fd))
+        if (!is_ours(fd, &peer))
             continue;
         if (engine->n_clients >= engine->max_clients) {
             engine->n_refused++;
             turn_away(fd);
             continue;
         }
-        if (add_client(engine, fd) == 0)
+        client = add_client(engine, fd, &peer);
+        if (client) {
             (void)take_fd(fd);
+            client_spoke(client, 0); /* most have asked already */
+        }
     }
 }

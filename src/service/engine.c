@@ -25,6 +25,7 @@
 #define IDLE_US (10 * 60 * 1000000ULL)
 #define DRAIN_US (30 * 1000000ULL)
 #define END_US (5 * 1000000ULL)
+#define END_STEP_US 100000
 #define WARM_US (15 * 1000000ULL)
 #define UPKEEP_AT_LEAST_US 20000 /* also when there is always something to do */
 
@@ -175,35 +176,31 @@ static uint64_t look_after_all(struct engine *engine, uint64_t now_us, const cha
     return engine->warm_next ? now_us : next_us;
 }
 
-static int wait_ms(uint64_t next_us)
+static uint64_t time_until(uint64_t next_us)
 {
     uint64_t now_us = clock_now_us();
 
     if (next_us == NEVER)
-        return -1;
-    if (next_us <= now_us)
-        return 0;
-    return next_us - now_us > 3600 * 1000000ULL ? 3600 * 1000
-                                                : (int)((next_us - now_us + 999) / 1000);
+        return NEVER;
+    return next_us > now_us ? next_us - now_us : 0;
 }
 
 static int turn_until_over(struct engine *engine, const char *path, sbr_error *err)
 {
-    uint64_t looked_us = 0;
-    int timeout_ms = 0;
+    uint64_t looked_us = 0, timeout_us = 0;
 
     while (!engine->over) {
-        int n = events_turn(&engine->events, timeout_ms);
+        int n = events_turn(&engine->events, timeout_us);
         uint64_t now_us;
 
         if (n < 0)
             return err_set_errno(err, "engine", "cannot wait for events");
         now_us = clock_now_us();
-        timeout_ms = 0; /* once more: what is asked for goes before what is only prepared */
+        timeout_us = 0; /* once more: what is asked for goes before what is only prepared */
         if (n && now_us - looked_us < UPKEEP_AT_LEAST_US)
             continue;
         looked_us = now_us;
-        timeout_ms = wait_ms(look_after_all(engine, now_us, path));
+        timeout_us = time_until(look_after_all(engine, now_us, path));
     }
     return 0;
 }
@@ -215,11 +212,13 @@ static void end_all(struct engine *engine)
 
     engine->draining = true;
     stop_listening(engine);
-    list_each(at, &engine->clients) client_drop(link_owner(at, struct client, link));
+    list_each(at, &engine->clients)
+        client_drop(link_owner(at, struct client, link));
     houses_close_all(engine);
-    list_each(at, &engine->kinds) kind_forget(link_owner(at, struct kind, link));
+    list_each(at, &engine->kinds)
+        kind_forget(link_owner(at, struct kind, link));
     while (!link_is_alone(&engine->houses) && clock_now_us() < end_us)
-        if (events_turn(&engine->events, 100) < 0)
+        if (events_turn(&engine->events, END_STEP_US) < 0)
             break;
     nests_close_all(engine);
     watcher_stop(engine);

@@ -26,6 +26,7 @@ struct engine_config {
     void *context;
 };
 
+#define ENGINE_COMMAND "command" /* among languages: runs without one */
 #define ENGINE_QUEUE 1024u
 #define ENGINE_PARK_MIN 4u
 #define ENGINE_PARK_MAX 64u

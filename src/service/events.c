@@ -3,10 +3,14 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 
 #define MAX_EVENTS 64
+#define LONGEST_US 3600000000ULL
 
 int events_init(struct events *events, sbr_error *err)
 {
@@ -54,10 +58,25 @@ void events_bury(struct events *events, struct grave *grave)
     events->dead = grave;
 }
 
-int events_turn(struct events *events, int timeout_ms)
+/* To the microsecond where the kernel can (Linux 5.11). */
+static int wait_for_events(int epoll_fd, struct epoll_event *ready, uint64_t timeout_us)
+{
+    struct timespec timeout = { .tv_sec = (time_t)(timeout_us / 1000000),
+                                .tv_nsec = (long)(timeout_us % 1000000) * 1000 };
+    long n;
+
+    if (timeout_us == 0 || timeout_us > LONGEST_US)
+        return epoll_wait(epoll_fd, ready, MAX_EVENTS, timeout_us ? -1 : 0);
+    n = syscall(SYS_epoll_pwait2, epoll_fd, ready, MAX_EVENTS, &timeout, NULL, 0);
+    if (n < 0 && (errno == ENOSYS || errno == EPERM)) /* the latter of a container's filter */
+        n = epoll_wait(epoll_fd, ready, MAX_EVENTS, (int)((timeout_us + 999) / 1000));
+    return (int)n;
+}
+
+int events_turn(struct events *events, uint64_t timeout_us)
 {
     struct epoll_event ready[MAX_EVENTS];
-    int n = epoll_wait(events->epoll_fd, ready, MAX_EVENTS, timeout_ms);
+    int n = wait_for_events(events->epoll_fd, ready, timeout_us);
 
     if (n < 0)
         return errno == EINTR ? 0 : -1;

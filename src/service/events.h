@@ -36,7 +36,7 @@ int events_add(struct events *events, struct watch *watch, uint32_t what) must_c
 void events_remove(struct events *events, struct watch *watch);
 /* Freed after this turn; from malloc. */
 void events_bury(struct events *events, struct grave *grave);
-/* Waits at most so long (-1: for ever) and handles what is there: how many, or -1 with errno. */
-int events_turn(struct events *events, int timeout_ms);
+/* Waits at most so long (UINT64_MAX: for ever) and handles what is there: how many, or -1 with errno. */
+int events_turn(struct events *events, uint64_t timeout_us);
 
 #endif

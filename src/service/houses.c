@@ -1,7 +1,10 @@
 /* Nurseries: started when a template is wanted, watched, replaced when they are worn or dead. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -22,25 +25,56 @@ static void set_reason(struct kind *kind, const char *reason)
     snprintf(kind->reason, sizeof(kind->reason), "%.*s", (int)sizeof(kind->reason) - 1, reason);
 }
 
-/* Without cells, and out of its kind. */
+/* Without cells and nursery, and out of its kind. */
 static void house_free(struct house *house)
 {
     struct kind *kind = house->kind;
-    struct engine *engine = kind->engine;
 
-    events_remove(&engine->events, &house->control);
-    if (!house->over)
-        nursery_end(&house->nursery);
     link_remove(&house->link);
-    events_bury(&engine->events, &house->grave);
+    events_bury(&kind->engine->events, &house->grave);
     kind->n_houses--;
     kind_free_unused(kind);
 }
 
+static void end_nursery(struct house *house)
+{
+    struct events *events = &house->kind->engine->events;
+
+    events_remove(events, &house->control);
+    events_remove(events, &house->death);
+    nursery_end(&house->nursery);
+    house->over = true;
+}
+
+static void nursery_died(void *context, uint32_t events)
+{
+    struct house *house = context;
+
+    (void)events;
+    end_nursery(house);
+    house_free(house);
+}
+
+/* It has nothing to lose any more.  Its end takes a while, which is not waited for. */
+static void kill_nursery(struct house *house)
+{
+    struct events *events = &house->kind->engine->events;
+
+    events_remove(events, &house->control);
+    house->death = (struct watch){ house->nursery.process.pidfd, nursery_died, house };
+    if (syscall(SYS_pidfd_send_signal, house->nursery.process.pidfd, SIGKILL, NULL, 0) < 0 ||
+        events_add(events, &house->death, EPOLLIN) < 0)
+        nursery_died(house, 0);
+}
+
 void house_close_unused(struct house *house)
 {
-    if (house->retired && link_is_alone(&house->cells))
+    if (!house->retired || !link_is_alone(&house->cells))
+        return;
+    if (house->over)
         house_free(house);
+    else if (!house->death.callback)
+        kill_nursery(house);
 }
 
 static void leave_kind(struct house *house)
@@ -56,8 +90,7 @@ static void leave_kind(struct house *house)
 /* What is parked or on its way there; what is leased stays. */
 static void end_idle_cells(struct house *house)
 {
-    list_each(at, &house->cells)
-    {
+    list_each(at, &house->cells) {
         struct cell *cell = link_owner(at, struct cell, link);
 
         if (cell->state != CELL_LEASED)
@@ -91,21 +124,18 @@ static void house_end(struct house *house, const char *reason)
     kind->not_before_us = clock_now_us() + pool_back_off_us(kind->failures);
     set_reason(kind, reason);
     log_info("engine", "%s: its nursery ended: %s", kind->name, reason);
-    events_remove(&engine->events, &house->control);
     house->over = true;
     house->retired = false; /* it must not go before the last of its cells was looked at */
     leave_kind(house);
     engine->changed = true;
-    list_each(at, &house->cells)
-    {
+    list_each(at, &house->cells) {
         struct cell *cell = link_owner(at, struct cell, link);
 
         if (cell->state != CELL_ORDERED && cell->state != CELL_LEASED)
             cell_end(cell);
     }
-    nursery_end(&house->nursery);
-    list_each(at, &house->cells)
-    {
+    end_nursery(house);
+    list_each(at, &house->cells) {
         struct cell *cell = link_owner(at, struct cell, link);
 
         if (cell->state == CELL_ORDERED)
@@ -203,5 +233,6 @@ void house_open(struct kind *kind)
 
 void houses_close_all(struct engine *engine)
 {
-    list_each(at, &engine->houses) house_end(link_owner(at, struct house, link), "the engine ends");
+    list_each(at, &engine->houses)
+        house_end(link_owner(at, struct house, link), "the engine ends");
 }

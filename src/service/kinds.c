@@ -21,8 +21,7 @@ static const uint64_t first_guess[N_PARKS] = {
 
 struct kind *kind_find(struct engine *engine, const char *key)
 {
-    list_each(at, &engine->kinds)
-    {
+    list_each(at, &engine->kinds) {
         struct kind *kind = link_owner(at, struct kind, link);
 
         if (!strcmp(kind->key, key))
@@ -56,8 +55,7 @@ void kind_forget(struct kind *kind)
     link_remove(&kind->link);
     engine->n_kinds--;
     kind->n_users++; /* stays until all houses were looked at */
-    list_each(at, &engine->houses)
-    {
+    list_each(at, &engine->houses) {
         struct house *house = link_owner(at, struct house, link);
 
         if (house->kind == kind)
@@ -117,19 +115,21 @@ static int check(struct plan *plan, const struct engine_request *request, sbr_er
     return 0;
 }
 
-/* For people: what waits inside. */
+/* For people: what the client calls it, or what waits inside. */
 static void choose_name(struct kind *kind, const struct engine_request *request)
 {
     static const char *const forms[N_PARKS] = { "", "shell", "driver", "zygote" };
     const char *command = kind->plan->argv && kind->plan->argv[0] ? kind->plan->argv[0] : "-";
     const char *slash = strrchr(command, '/');
 
-    (void)request;
-    if (kind->plan->park == PARK_SHELL)
-        snprintf(kind->name, sizeof(kind->name), "shell %.8s", kind->key);
+    if (request->label[0])
+        snprintf(kind->name, sizeof(kind->name), "%s", request->label);
     else
         snprintf(kind->name, sizeof(kind->name), "%s %.20s", forms[kind->plan->park],
                  slash ? slash + 1 : command);
+    for (char *c = kind->name; *c; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
 }
 
 static int fill(struct kind *kind, const struct engine_request *request, size_t len, sbr_error *err)

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "service/parts.h"
 
+#define QUIET_US 300 /* most that run one thing after the other are back by then */
+
 static struct engine_reply reply_of(uint32_t answer)
 {
     return (struct engine_reply){ .version = ENGINE_VERSION, .answer = answer };
@@ -128,8 +130,7 @@ static void serve(struct client *client)
 
 void leases_go_cold(struct kind *kind, const char *reason)
 {
-    list_each(at, &kind->waiting)
-    {
+    list_each(at, &kind->waiting) {
         struct client *client = link_owner(at, struct client, waiting);
 
         link_remove(&client->waiting);
@@ -242,12 +243,12 @@ void lease_end(struct client *client)
         kind->n_users--;
     queue_leave(&engine->queue, &client->ticket);
     engine->changed = true;
+    engine->quiet_us = clock_now_us() + QUIET_US;
 }
 
 void leases_refuse_queued(struct engine *engine)
 {
-    list_each(at, &engine->clients)
-    {
+    list_each(at, &engine->clients) {
         struct client *client = link_owner(at, struct client, link);
 
         if (client->state != CLIENT_QUEUED)

@@ -43,9 +43,10 @@ static inline void list_prepend(struct link *list, struct link *link)
     list_append(list->next, link);
 }
 
-/* The loop's body may remove the one that it is given. */
+/* The loop's body may remove the one that it is given.  NOLINTBEGIN(bugprone-macro-parentheses): `at` is declared here */
 #define list_each(at, list)                                                                        \
     for (struct link *at = (list)->next, *at##_next = at->next; at != (list);                      \
          at = at##_next, at##_next = at->next)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif

@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "service/parts.h"
 
-#define CLEAN_AT_ONCE 8
 #define RETRY_US 1000
 
 static bool fits(const struct nest_slot *slot, const struct plan *plan)
@@ -16,8 +15,7 @@ static bool fits(const struct nest_slot *slot, const struct plan *plan)
 
 static struct nest_slot *find_free(struct engine *engine, const struct plan *plan)
 {
-    list_each(at, &engine->free_nests)
-    {
+    list_each(at, &engine->free_nests) {
         struct nest_slot *slot = link_owner(at, struct nest_slot, link);
 
         if (fits(slot, plan))
@@ -124,32 +122,24 @@ static void clean(struct engine *engine, struct nest_slot *slot, uint64_t now_us
 uint64_t nests_clean(struct engine *engine, uint64_t now_us)
 {
     uint64_t next_us = NEVER;
-    int n = 0;
+    bool cleaned = false;
 
-    list_each(at, &engine->dirty_nests)
-    {
+    list_each(at, &engine->dirty_nests) {
         struct nest_slot *slot = link_owner(at, struct nest_slot, link);
 
-        if (n == CLEAN_AT_ONCE)
-            return now_us; /* others may want something meanwhile */
-        if (slot->retry_us <= now_us) {
+        if (slot->retry_us <= now_us && !cleaned) {
+            cleaned = true;
             clean(engine, slot, now_us);
-            n++;
+        } else if (slot->retry_us < next_us) {
+            next_us = slot->retry_us;
         }
-    }
-    list_each(at, &engine->dirty_nests)
-    {
-        const struct nest_slot *slot = link_owner(at, struct nest_slot, link);
-
-        next_us = slot->retry_us < next_us ? slot->retry_us : next_us;
     }
     return next_us;
 }
 
 static void close_list(struct engine *engine, struct link *list)
 {
-    list_each(at, list)
-    {
+    list_each(at, list) {
         link_remove(at);
         close_slot(engine, link_owner(at, struct nest_slot, link));
     }

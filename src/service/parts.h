@@ -23,8 +23,7 @@
 #define MAX_KINDS 64
 #define MAX_NESTS 1024
 #define NEVER UINT64_MAX
-#define PREWARM_COMMAND "command" /* in the list of languages: runs without one */
-#define PREWARM_PRESET "python,javascript,bash," PREWARM_COMMAND
+#define PREWARM_PRESET "python,javascript,bash," ENGINE_COMMAND
 #define VERSION_TEXT_(a, b, c) #a "." #b "." #c
 #define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
 #define ENGINE_VERSION_TEXT VERSION_TEXT(SBR_VERSION_MAJOR, SBR_VERSION_MINOR, SBR_VERSION_PATCH)
@@ -71,6 +70,7 @@ struct house {
     struct kind *kind;
     struct nursery nursery;
     struct watch control;
+    struct watch death; /* of one that was told to end */
     struct link cells;
     uint32_t stock; /* cells that are parked or being made */
     bool retired;   /* makes no more; ends with its last cell */
@@ -143,10 +143,12 @@ struct engine {
     struct link free_nests, dirty_nests;
     uint32_t n_nests, n_free, n_dirty;
     bool nest_numbers[MAX_NESTS]; /* taken */
-    uint64_t started_us, upkeep_us, positions_us;
+    uint64_t started_us, upkeep_us, positions_us, targets_us;
+    uint64_t quiet_us; /* until then nothing is done that can wait */
     bool draining, over, ready;
     uint64_t drain_end_us;
     bool changed;          /* something happened that upkeep has to look at */
+    bool unsettled;        /* pools may have to be filled when there is time */
     const char *warm_next; /* what is left of the list of languages to make ready; NULL: nothing */
     uint64_t warm_end_us;
     uint64_t n_refused, given_parked, given_forked, given_cold, n_made, n_died;
@@ -219,7 +221,7 @@ void cell_abandon(struct cell *cell);
 /* nests.c */
 struct nest_slot *nests_take(struct engine *engine, const struct plan *plan, sbr_error *err);
 void nests_put(struct engine *engine, struct nest_slot *slot);
-/* Cleans some; when to come back for more. */
+/* Cleans one; when to come back for more. */
 uint64_t nests_clean(struct engine *engine, uint64_t now_us);
 void nests_close_all(struct engine *engine);
 

@@ -53,7 +53,7 @@ bool pool_is_low(uint32_t stock, uint32_t target);
  * one includes the start of a runtime, as starting cold does.  `unclaimed`: are being made, and nobody waits for them. */
 bool pool_is_worth_waiting(bool boots, uint32_t unclaimed);
 
-#define POOL_RECYCLE_MADE 10000u
+#define POOL_RECYCLE_MADE 20000u
 #define POOL_RECYCLE_US (20 * 60 * 1000000ULL)
 /* Whether another nursery takes its place: a zygote's children share its layout of addresses. */
 bool pool_is_worn(uint64_t made, uint64_t age_us);

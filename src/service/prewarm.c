@@ -52,9 +52,10 @@ static int warm_up(struct engine *engine, const char *language, sbr_error *err)
     struct plan *plan = NULL;
     struct kind *kind;
 
-    if (warm_template_for(&engine->runtime, strcmp(language, PREWARM_COMMAND) ? language : NULL,
+    if (warm_template_for(&engine->runtime, strcmp(language, ENGINE_COMMAND) ? language : NULL,
                           &plan, request.key, err) < 0)
         return err->code;
+    snprintf(request.label, sizeof(request.label), "%.20s run", language);
     request.cgroup_kind = plan->cgroup_kind;
     request.cgroup_controllers = plan->cgroup_controllers;
     kind = kind_find(engine, request.key);
@@ -63,7 +64,6 @@ static int warm_up(struct engine *engine, const char *language, sbr_error *err)
     plan_free(plan);
     if (!kind)
         return err->code;
-    snprintf(kind->name, sizeof(kind->name), "%s", language);
     kind->demand.pinned = true;
     if (!kind->house)
         house_open(kind);
@@ -86,8 +86,7 @@ bool prewarm_is_over(const struct engine *engine)
         return false;
     if (clock_now_us() >= engine->warm_end_us)
         return true;
-    list_each(at, &engine->kinds)
-    {
+    list_each(at, &engine->kinds) {
         const struct kind *kind = link_owner(at, struct kind, link);
 
         if (kind->demand.pinned && !kind->failures && !kind->losses &&

@@ -19,8 +19,7 @@ void ticket_init(struct ticket *ticket)
 
 static struct queue_caller *find_caller(struct queue *queue, const char *name)
 {
-    list_each(at, &queue->known)
-    {
+    list_each(at, &queue->known) {
         struct queue_caller *caller = link_owner(at, struct queue_caller, known);
 
         if (!strcmp(caller->name, name))
@@ -110,8 +109,7 @@ static void take_out(struct queue *queue, struct ticket *ticket)
 
 struct ticket *queue_next(struct queue *queue)
 {
-    list_each(at, &queue->ring)
-    {
+    list_each(at, &queue->ring) {
         struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
         struct ticket *ticket;
 
@@ -151,15 +149,13 @@ void queue_positions(struct queue *queue, queue_teller *tell, void *context)
 {
     uint32_t position = 0;
 
-    list_each(at, &queue->ring)
-    {
+    list_each(at, &queue->ring) {
         struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
 
         caller->walk = caller->waiting.next;
     }
     while (position < queue->n_waiting) {
-        list_each(at, &queue->ring)
-        {
+        list_each(at, &queue->ring) {
             struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
 
             if (caller->walk == &caller->waiting)

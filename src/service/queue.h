@@ -47,8 +47,8 @@ enum queue_answer { QUEUE_ADMITTED, QUEUE_WAITS, QUEUE_FULL, QUEUE_NO_MEMORY };
 void queue_init(struct queue *queue, uint32_t slots, uint32_t depth, uint32_t per_caller);
 
 void ticket_init(struct ticket *ticket);
-/* `ticket` has none of the queue's states yet. */
-enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const char *caller);
+/* For the caller of that name.  `ticket` has none of the queue's states yet. */
+enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const char *name);
 /* The one whose turn it is, now admitted; NULL: nobody who waits may run yet. */
 struct ticket *queue_next(struct queue *queue);
 /* Out of the queue, or off its place: call queue_next afterwards.  Nothing happens without a state. */

@@ -45,15 +45,15 @@ static void put_pool(struct jsonw *j, const struct kind *kind)
 static void put_pools(struct jsonw *j, const struct engine *engine)
 {
     jsonw_open(j, "pools", '[');
-    list_each(at, &engine->kinds) put_pool(j, link_owner(at, struct kind, link));
+    list_each(at, &engine->kinds)
+        put_pool(j, link_owner(at, struct kind, link));
     jsonw_close(j, ']');
 }
 
 static void put_callers(struct jsonw *j, const struct queue *queue)
 {
     jsonw_open(j, "callers", '[');
-    list_each(at, &queue->known)
-    {
+    list_each(at, &queue->known) {
         const struct queue_caller *caller = link_owner(at, struct queue_caller, known);
 
         jsonw_open(j, NULL, '{');
@@ -91,8 +91,7 @@ static void put_memory(struct jsonw *j, const struct engine *engine)
 {
     uint64_t bytes = 0;
 
-    list_each(at, &engine->kinds)
-    {
+    list_each(at, &engine->kinds) {
         const struct kind *kind = link_owner(at, struct kind, link);
 
         bytes += kind->n_parked * kind->demand.bytes;

@@ -1,4 +1,5 @@
-/* What is done when no event is left: positions are told, groups cleaned, pools filled and trimmed, nurseries replaced. */
+/* What is done when no event is left: positions are told, groups cleaned, pools filled and trimmed, nurseries replaced.
+ * In small steps, with a look at what was asked for after each. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "service/parts.h"
@@ -6,7 +7,9 @@
 #define LOOK_EVERY_US 250000ULL
 #define LOOK_SELDOM_US 5000000ULL /* when nobody has wanted anything for a while */
 #define POSITIONS_EVERY_US 100000ULL
+#define TARGETS_EVERY_US 10000ULL
 #define TRIM_AT_ONCE 2
+#define MAKING_PER_PROCESSOR 4 /* most of them are slow ones that wait for each other */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
@@ -19,8 +22,7 @@ static void set_targets(struct engine *engine, uint64_t now_us)
     struct pool_claim claims[MAX_KINDS];
     size_t n = 0;
 
-    list_each(at, &engine->kinds)
-    {
+    list_each(at, &engine->kinds) {
         const struct kind *kind = link_owner(at, struct kind, link);
 
         claims[n++] = (struct pool_claim){
@@ -30,21 +32,33 @@ static void set_targets(struct engine *engine, uint64_t now_us)
     }
     pool_share(claims, n, &engine->limits);
     n = 0;
-    list_each(at, &engine->kinds) link_owner(at, struct kind, link)->target = claims[n++].target;
+    list_each(at, &engine->kinds)
+        link_owner(at, struct kind, link)->target = claims[n++].target;
 }
 
-/* Off the way of those that run: as long as there is enough, only when nobody does. */
-static void refill(struct kind *kind)
+/* Whether one more of the kind is to be made now: as long as there is enough, only when nobody runs. */
+static bool needs_one(const struct kind *kind, bool urgently)
 {
-    struct engine *engine = kind->engine;
+    const struct engine *engine = kind->engine;
+    const struct house *house = kind->house;
 
-    while (kind->house && kind->house->stock < kind->target + kind->n_waiting &&
-           engine->n_making < engine->processors) {
-        if (engine->queue.n_running && !pool_is_low(kind->house->stock, kind->target))
-            return;
-        if (cell_order(kind) != 0)
-            return;
+    if (!house || house->stock >= kind->target + kind->n_waiting ||
+        kind->n_making >= engine->processors ||
+        engine->n_making >= engine->processors * MAKING_PER_PROCESSOR)
+        return false;
+    return pool_is_low(house->stock, kind->target) || (!urgently && !engine->queue.n_running);
+}
+
+/* One at a time: whoever asks for something meanwhile goes first. */
+static bool refill_one(struct engine *engine, bool urgently)
+{
+    list_each(at, &engine->kinds) {
+        struct kind *kind = link_owner(at, struct kind, link);
+
+        if (needs_one(kind, urgently) && cell_order(kind) == 0)
+            return true;
     }
+    return false;
 }
 
 /* The oldest go first; those of a house that retired are among them. */
@@ -57,29 +71,22 @@ static void trim(struct kind *kind)
 static void look_after_houses(struct kind *kind, uint64_t now_us)
 {
     struct house *house = kind->house;
+    bool is_ready = house && house->nursery.ready;
+    bool is_wanted = !house && kind->target && now_us >= kind->not_before_us;
 
-    if (!house && !kind->successor && kind->target && now_us >= kind->not_before_us)
-        house_open(kind);
-    else if (house && house->nursery.ready && !kind->target && !kind->n_users)
+    if (is_ready && !kind->target && !kind->n_users)
         house_dismiss(house);
-    else if (house && house->nursery.ready && !kind->successor &&
-             pool_is_worn(house->made, now_us - house->started_us))
+    else if (is_wanted || (is_ready && pool_is_worn(house->made, now_us - house->started_us)))
         house_open(kind);
 }
 
-static void look_at_kinds(struct engine *engine, uint64_t now_us, bool all)
+static void look_at_kinds(struct engine *engine, uint64_t now_us)
 {
-    set_targets(engine, now_us);
-    list_each(at, &engine->kinds)
-    {
+    list_each(at, &engine->kinds) {
         struct kind *kind = link_owner(at, struct kind, link);
 
-        leases_make(kind);
-        if (all) {
-            look_after_houses(kind, now_us);
-            trim(kind);
-        }
-        refill(kind);
+        look_after_houses(kind, now_us);
+        trim(kind);
     }
 }
 
@@ -88,8 +95,7 @@ static uint64_t look_again(const struct engine *engine, uint64_t now_us)
 {
     bool lively = engine->draining || engine->warm_next || engine->n_making;
 
-    list_each(at, &engine->kinds)
-    {
+    list_each(at, &engine->kinds) {
         const struct kind *kind = link_owner(at, struct kind, link);
 
         lively |=
@@ -98,28 +104,50 @@ static uint64_t look_again(const struct engine *engine, uint64_t now_us)
     return now_us + (lively ? LOOK_EVERY_US : LOOK_SELDOM_US);
 }
 
-uint64_t upkeep(struct engine *engine, uint64_t now_us)
+/* What cannot wait for a quiet moment.  True when something was done. */
+static bool make_urgent(struct engine *engine, uint64_t now_us)
 {
-    uint64_t next_us = nests_clean(engine, now_us);
-    bool all = now_us >= engine->upkeep_us;
+    if (now_us >= engine->targets_us) {
+        set_targets(engine, now_us);
+        engine->targets_us = now_us + TARGETS_EVERY_US;
+    }
+    list_each(at, &engine->kinds)
+        leases_make(link_owner(at, struct kind, link));
+    return refill_one(engine, true);
+}
 
-    if (engine->changed) /* what was settled may be no longer */
-        engine->upkeep_us = earlier(engine->upkeep_us, now_us + LOOK_EVERY_US);
-    if (engine->changed || all) {
-        engine->changed = false;
-        look_at_kinds(engine, now_us, all);
-        if (all)
-            engine->upkeep_us = look_again(engine, now_us);
+static uint64_t look_around(struct engine *engine, uint64_t now_us)
+{
+    if (now_us >= engine->upkeep_us) {
+        look_at_kinds(engine, now_us);
+        engine->upkeep_us = look_again(engine, now_us);
     }
     if (engine->queue.n_waiting && now_us >= engine->positions_us) {
         leases_tell_positions(engine);
         engine->positions_us = now_us + POSITIONS_EVERY_US;
     }
-    if (engine->queue.n_waiting)
-        next_us = earlier(next_us, engine->positions_us);
-    if (engine->n_kinds)
-        next_us = earlier(next_us, engine->upkeep_us);
-    if (engine->draining)
-        next_us = earlier(next_us, engine->drain_end_us);
+    return engine->queue.n_waiting ? earlier(engine->upkeep_us, engine->positions_us)
+                                   : engine->upkeep_us;
+}
+
+uint64_t upkeep(struct engine *engine, uint64_t now_us)
+{
+    uint64_t next_us = engine->draining ? engine->drain_end_us : NEVER;
+
+    if (engine->changed) { /* what was settled may be no longer */
+        engine->upkeep_us = earlier(engine->upkeep_us, now_us + LOOK_EVERY_US);
+        engine->changed = make_urgent(engine, now_us);
+        if (engine->changed)
+            return now_us;
+        engine->unsettled = true;
+    }
+    next_us = earlier(next_us, look_around(engine, now_us));
+    if (now_us < engine->quiet_us) /* whose run just ended may have another */
+        return earlier(next_us, engine->quiet_us);
+    next_us = earlier(next_us, nests_clean(engine, now_us));
+    if (engine->unsettled && next_us > now_us) {
+        engine->unsettled = refill_one(engine, false);
+        next_us = engine->unsettled ? now_us : next_us;
+    }
     return next_us;
 }

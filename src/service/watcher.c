@@ -57,7 +57,7 @@ static void remove_all_groups(const struct left *left)
                 busy += remove_groups(left->cgroup->parent[i], left->prefix);
         if (!busy)
             return;
-        nanosleep(&moment, NULL); /* lint-ok: nanosleep: nobody tells when a group is empty */
+        nanosleep(&moment, NULL); /* nobody tells when a group is empty */
     }
 }
 
@@ -110,7 +110,7 @@ int watcher_start(struct engine *engine, const char *socket, sbr_error *err)
     engine->watcher = fork();
     if (engine->watcher == 0) {
         watch_over(&left, ends[0]);
-        _exit(0); /* lint-ok: exit: a process of its own */
+        _exit(0); /* lint-ok: _exit: a process of its own */
     }
     close(ends[0]);
     if (engine->watcher < 0) {

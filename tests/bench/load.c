@@ -419,6 +419,7 @@ int main(int argc, char **argv)
     sbr_error error;
     char *end;
     long first, second = 0, most = 0;
+    size_t n_workers;
 
     if (argc < 4)
         errx(2, "usage: load rounds N PAUSE FILE | rate THREADS MS FILE | burst THREADS FILE | mix "
@@ -434,20 +435,24 @@ int main(int argc, char **argv)
         errx(2, "%s", error.message);
     atomic_store(&all.next_number, FIRST_NUMBER);
     atomic_store(&all.left, second);
-    workers = calloc(strcmp(mode, "rounds") == 0 ? 1 : (size_t)first, sizeof(*workers));
+    n_workers = strcmp(mode, "rounds") == 0 ? 1 : (size_t)first;
+    workers = calloc(n_workers, sizeof(*workers));
     if (!workers || all.n_lines == 0)
         errx(2, "nothing to do");
     if (strcmp(mode, "rounds") == 0)
         in_rounds(workers, first, second, most);
     else if (strcmp(mode, "rate") == 0)
-        in_threads(workers, (size_t)first, until_the_end, second);
+        in_threads(workers, n_workers, until_the_end, second);
     else if (strcmp(mode, "burst") == 0)
-        in_threads(workers, (size_t)first, once, 0);
+        in_threads(workers, n_workers, once, 0);
     else if (strcmp(mode, "mix") == 0)
-        in_threads(workers, (size_t)first, by_chance, 0);
+        in_threads(workers, n_workers, by_chance, 0);
     else
         errx(2, "no mode: %s", mode);
-    print_samples(workers, strcmp(mode, "rounds") == 0 ? 1 : (size_t)first);
+    print_samples(workers, n_workers);
+    for (size_t i = 0; i < n_workers; i++)
+        free(workers[i].samples);
+    free(workers);
     sbr_runtime_close(all.runtime);
     return 0;
 }

@@ -24,11 +24,12 @@ ORDER = (
 )
 PUBLIC = "sandboxrun.h"
 
-# What a layer may include, itself apart.  `init` runs inside the sandbox, `egress` beside it and
+# What a layer may include, itself apart.  `init` runs inside the sandbox, `worker` in a zygote, `egress` beside it and
 # `compile` while the project is built: they are programs beside the order, so nothing includes them.
 MAY_INCLUDE = {layer: set(ORDER[:rank]) for rank, layer in enumerate(ORDER)}
 MAY_INCLUDE["egress"] = {"base", "job"}
 MAY_INCLUDE["init"] = {"base", "job", "plan", "sandbox"}
+MAY_INCLUDE["worker"] = {"base", "job", "plan", "sandbox"}
 MAY_INCLUDE["compile"] = {"base", "job", "plan"}
 
 # Single headers of layers that are not below: what programs say to each other.

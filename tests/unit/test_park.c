@@ -187,6 +187,7 @@ static void only_a_run_is_forked_from_a_zygote(void **state)
 
     (void)state;
     warm_language.warm.zygote = true;
+    c.in.layers[LAYER_DEPS] = NULL;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct plan *plan, *template;
 
@@ -197,6 +198,21 @@ static void only_a_run_is_forked_from_a_zygote(void **state)
         plan_free(template);
         plan_free(plan);
     }
+}
+
+/* It runs nothing that somebody else wrote, and packages have files that run by themselves. */
+static void a_zygote_sees_no_dependencies(void **state)
+{
+    struct plan *plan, *template;
+
+    (void)state;
+    warm_language.warm.zygote = true;
+    plan = plan_case_make(&c);
+    template = template_of(plan);
+    assert_non_null(plan_find_op(template, "deps"));
+    assert_int_equal(template->park, PARK_SHELL);
+    plan_free(template);
+    plan_free(plan);
 }
 
 static void without_a_driver_nothing_is_started_ahead(void **state)
@@ -242,7 +258,6 @@ static void limits_that_groups_hold_are_in_no_key(void **state)
     sbr_error err;
 
     (void)state;
-    c.in.language = &stage_language; /* the other's environment tells of the memory */
     key_now(key);
     for (size_t i = 0; i < ARRAY_LEN(late); i++) {
         assert_int_equal(limits_set(&c.request->limits, late[i], 77, &err), 0);
@@ -252,12 +267,14 @@ static void limits_that_groups_hold_are_in_no_key(void **state)
     assert_same_key(key);
 }
 
-static void memory_counts_where_a_driver_is_told_of_it(void **state)
+static void memory_counts_where_a_driver_is_started_with_it(void **state)
 {
+    static const char *command[] = { "${binary}", "--heap=${memory_mb}" };
     char key[SHA256_HEX_SIZE];
     sbr_error err;
 
     (void)state;
+    warm_language.warm.run = (struct words){ command, 2 };
     key_now(key);
     assert_int_equal(limits_set(&c.request->limits, SBR_MEMORY_BYTES, 77 * MIB, &err), 0);
     assert_other_key(key);
@@ -387,10 +404,11 @@ int main(void)
         PARK_TEST(a_driver_is_started_with_the_languages_environment),
         PARK_TEST(a_driver_that_cannot_change_its_environment_has_it_all),
         PARK_TEST(only_a_run_is_forked_from_a_zygote),
+        PARK_TEST(a_zygote_sees_no_dependencies),
         PARK_TEST(without_a_driver_nothing_is_started_ahead),
         PARK_TEST(what_differs_from_run_to_run_is_in_no_key),
         PARK_TEST(limits_that_groups_hold_are_in_no_key),
-        PARK_TEST(memory_counts_where_a_driver_is_told_of_it),
+        PARK_TEST(memory_counts_where_a_driver_is_started_with_it),
         PARK_TEST(what_the_sandbox_is_made_of_is_in_the_key),
         PARK_TEST(the_groups_are_in_the_key),
         PARK_TEST(outputs_are_collected_from_parked_runs_too),

@@ -10,7 +10,6 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE), str(HERE.parent)]
 
 import engine as engines  # noqa: E402
-import support  # noqa: E402
 
 PROGRAMS = HERE / "programs"
 
@@ -23,15 +22,15 @@ def place():
         yield pathlib.Path(name)
 
 
-@pytest.fixture(scope="module", params=support.available_callers())
+@pytest.fixture(scope="module", params=engines.callers())
 def engine(request, place):
     """Shared by the tests of a module, as its callers share it."""
-    with engines.Engine(place / request.param, request.param) as found:
+    with engines.Engine(place / request.param, request.param, os.environ.get("SBR_SERVE", "").split()) as found:
         yield found
         assert found.process.poll() is None, f"the engine died: {found.words()}"
 
 
-@pytest.fixture(params=support.available_callers())
+@pytest.fixture(params=engines.callers())
 def own_engine(request, place):
     """For tests that harm it."""
     with tempfile.TemporaryDirectory(dir=place) as folder:

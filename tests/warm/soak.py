@@ -58,14 +58,10 @@ LINES = [
     ("output_limit", "-", {"language": "python", "code": "while True: print('x' * 4000)", "limits": {**SMALL, "wall_ms": 20000}}),
     ("disk_limit", "-", {"language": "sh", "code": "head -c 8000000 /dev/zero > /tmp/x", "limits": {**SMALL, "wall_ms": 20000}}),
 ]
-WITHOUT_CGROUPS = {"memory_limit"}  # an ordinary user without a group gets other verdicts there
 
 
-def request_lines(caller):
-    for verdict, check, request in LINES:
-        if caller == support.Callers.USER and verdict in WITHOUT_CGROUPS:
-            continue
-        yield f"run {verdict} {check} {json.dumps({**request, 'allow_degraded': caller == support.Callers.USER})}\n"
+def request_lines():
+    return [f"run {verdict} {check} {json.dumps(request)}\n" for verdict, check, request in LINES]
 
 
 def build_load(folder, sanitize=None):
@@ -115,7 +111,7 @@ class Soak:
         self.load = load
         self.threads = threads
         self.mix = folder / "mix"
-        self.mix.write_text("".join(request_lines(engine.caller)), encoding="utf-8")
+        self.mix.write_text("".join(request_lines()), encoding="utf-8")
         self.mix.chmod(0o644)
         self.chance = random.Random(SEED)
         self.samples, self.complaints = [], []
@@ -200,10 +196,12 @@ class Soak:
         if len(self.states) < 4:
             return []
         first, last = self.states[1], self.states[-1]
-        found = [f"{name}: {getattr(first, name)}, then {getattr(last, name)}" for name in ("descriptors", "mounts")
-                 if getattr(last, name) > getattr(first, name) + 8]
-        found += [f"{name}: {getattr(first, name)}, then {getattr(last, name)}" for name in ("processes", "groups")
-                  if getattr(last, name) > 1.5 * getattr(first, name) + 8]
+        found = [f"{name}: {getattr(first, name)}, then {getattr(last, name)}"
+                 for name in ("descriptors", "processes", "groups", "mounts")
+                 if getattr(last, name) > 1.5 * getattr(first, name) + 8]
+        alike = [state for state in self.states if (state.processes, state.groups) == (last.processes, last.groups)]
+        if last.descriptors > alike[0].descriptors + 4:  # with as many that wait
+            found.append(f"descriptors: {alike[0].descriptors}, then {last.descriptors}")
         if self.memory and last.rss_kib > max(first.rss_kib * MOST_GROWTH, first.rss_kib + MOST_GROWTH_KIB):
             found.append(f"memory: {first.rss_kib} KiB, then {last.rss_kib} KiB")
         return found
@@ -242,7 +240,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=20000)
     parser.add_argument("--threads", type=int, default=4)
-    parser.add_argument("--caller", choices=support.available_callers(), default=support.available_callers()[0])
+    parser.add_argument("--caller", choices=engines.callers(), default=engines.callers()[0])
     parser.add_argument("--sanitize", choices=["address,undefined", "thread"])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="sbr-soak-") as folder:

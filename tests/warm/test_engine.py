@@ -156,3 +156,12 @@ def test_many_at_once_are_all_answered(engine):
             for _ in range(40)]
     assert [process.communicate(timeout=support.DEADLINE)[0] for process in many] == [b"1\n"] * 40
     engine.answers()
+
+
+def test_who_has_no_control_groups_is_served_cold(place):
+    without = [caller for caller in support.available_callers() if caller not in engines.callers()]
+    if not without:
+        pytest.skip("everybody has them")
+    with engines.Engine(place / "without", without[0]) as found:
+        for _ in range(3):
+            assert found.answers()["startup"] == "cold"

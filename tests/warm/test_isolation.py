@@ -79,10 +79,9 @@ def test_the_scan_finds_what_is_in_memory(engine):
 def test_no_memory_of_an_earlier_run_nor_of_the_engine(place):
     """The engine's variables, and program, input, argument and variable of a run, are looked for by the next."""
     words = {name: new_mark() for name in ("engine", "code", "stdin", "argument", "variable", "output")}
-    caller = support.available_callers()[0]
-    with engines.Engine(place / "scan", caller, env={"OURS": words["engine"]}) as engine:
+    with engines.Engine(place / "scan", env={"OURS": words["engine"]}) as engine:
         code = f"secret = '{words['code']}' * 1000\nprint('{words['output']}' * 1000)\ninput()\n"
-        engine.parked(lambda: engine.python(code, "--env", f"THEIRS={words['variable']}", "--", words["argument"],
+        engine.parked(lambda: engine.python(code, "--env", f"THEIRS={words['variable']}", words=[words["argument"]],
                                             stdin=words["stdin"].encode() * 1000))
         halves = [f"{word[:16]},{word[16:]}" for word in words.values()]
         assert lines(parked(engine, "scan.py", *halves)) == set()
@@ -100,9 +99,9 @@ def test_nobody_outside_is_reached(engine):
 
 
 @pytest.mark.parametrize("language, code", [
-    ("python", "import os; print(sorted(os.listdir('/proc/self/fd')), os.getpid(), os.getppid(), os.getpgid(0) == "
+    ("python", "import os; print(sorted(os.listdir('/proc/self/fd')), os.getppid(), os.getpgid(0) == "
                "os.getpid(), os.getsid(0) == os.getpid())"),
-    ("bash", "echo /proc/self/fd/*; echo $$ $PPID; cat /proc/self/environ | tr '\\0' '\\n' | sort"),
+    ("bash", "echo /proc/self/fd/*; echo $PPID; cat /proc/self/environ | tr '\\0' '\\n' | sort"),
     ("javascript", "console.log(require('fs').readdirSync('/proc').filter(n => /^[0-9]+$/.test(n)).length < 4, "
                    "JSON.stringify(process.env))"),
 ])

@@ -5,11 +5,11 @@ import tempfile
 
 import pytest
 
+import engine as engines
 import soak
-import support
 
 
-@pytest.mark.parametrize("caller", support.available_callers())
+@pytest.mark.parametrize("caller", engines.callers())
 def test_five_hundred_mixed_runs_with_kills_and_two_crashes(caller):
     with tempfile.TemporaryDirectory(prefix="sbr-soak-") as folder:
         os.chmod(folder, 0o755)
