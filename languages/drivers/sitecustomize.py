@@ -30,6 +30,14 @@ except KeyError as error:
     print(error)
 """
 
+# Types whose objects are freed without anybody noticing, besides the most common ones.
+SAFE_TYPES = """
+    FunctionType BuiltinFunctionType MethodType MethodWrapperType WrapperDescriptorType MethodDescriptorType
+    ClassMethodDescriptorType GetSetDescriptorType MemberDescriptorType ModuleType CellType CodeType MappingProxyType
+    SimpleNamespace GenericAlias UnionType TracebackType
+"""
+DEALLOC = 48 # where a type keeps the function that frees its objects: behind three words of its head and three more
+
 GO = 3
 LIBRARY = "/proc/self/fd/5"
 DESCRIPTORS_OF_START = (4, 5) # the plan and the library
@@ -161,22 +169,6 @@ class Zygote:
         if self.library.sbr_worker_prepare_finish() == 0:
             codecs.register({"": pythonapi.PyCapsule_New(destructor, None, destructor)}.get)
 
-    def remember_modules(self):
-        import atexit
-        import ctypes
-
-        names = [name for name in sys.modules if name not in ("sys", "builtins", "__main__", __name__)]
-        kept = {name: sys.modules[name] for name in names}
-        spare = {}
-        addresses = (ctypes.c_void_p * len(names))(*(id(vars(kept[name])) for name in names))
-        for thing in (kept, names, spare, spare, addresses, globals(), sys.modules[__name__], self):
-            keep(thing)
-        keep_copies(kept.values())
-        if self.library.sbr_worker_watch(addresses, len(names)) == 0:
-            atexit.register(
-                leave, sys.modules, kept, names, spare, self.library, ctypes.memmove, ctypes.string_at, type(sys.stdout)
-            )
-
     def prepare(self):
         import ctypes
         import gc
@@ -189,7 +181,7 @@ class Zygote:
         self.next = self.library.sbr_worker_next
         self.shorten_end()
         self.preloaded = {name.partition(".")[0] for name in sys.modules} - self.cold
-        self.remember_modules()
+        End(self.library).register()
         gc.collect()
         main = sys.modules["__main__"]
         for thing in (main, vars(main)):
@@ -219,36 +211,107 @@ def keep_copies(modules):
             keep(ctypes.cast(copy, ctypes.py_object).value)
 
 
-def leave(modules, kept, names, spare, library, memmove, string_at, stream_type):
-    """The last thing before the interpreter takes itself apart.  What the zygote had loaded shall be left alone: the
-    dictionary's contents change places, so that none of those modules is touched.  The program's own are the last ones
-    in it; and those that it has put something into are the program's own too."""
-    try:
+def has_plain_end(kind, safe, dealloc_of, plain_dealloc):
+    """Whether objects of that type just vanish: those of classes written in Python without a destructor do."""
+    return not hasattr(kind, "__del__") and all(
+        base in safe or dealloc_of(id(base) + DEALLOC) == plain_dealloc for base in kind.__mro__
+    )
+
+
+class End:
+    """The last thing that runs before the interpreter takes itself apart."""
+
+    def __init__(self, library):
+        import ctypes
+        import gc
+        import types
+        import weakref
+
+        class Plain:
+            pass
+
+        self.library = library
+        self.gc = gc
+        self.memmove = ctypes.memmove
+        self.string_at = ctypes.string_at
+        self.stream_type = type(sys.stdout)
+        self.reference = weakref.ref
+        self.dealloc_of = lambda address: ctypes.c_void_p.from_address(address).value
+        self.plain_dealloc = self.dealloc_of(id(Plain) + DEALLOC)
+        self.safe = {object, type, dict, list, tuple, set, frozenset, str, bytes, int, float, complex, bool, range, slice}
+        self.safe |= {staticmethod, classmethod, property, super, BaseException, Exception, weakref.ref, map, zip, filter}
+        self.safe |= {value for name, value in vars(types).items() if name in SAFE_TYPES.split()}
+        self.safe |= {type(iter(value)) for value in ([], (), {}, set(), "", {}.items(), {}.values(), range(1))}
+        self.safe |= {type(value) for value in ({}.keys(), {}.items(), {}.values())}
+        self.safe |= {type(getattr(Plain, "__weakref__"))}
+        self.safe |= {error for error in vars(__import__("builtins")).values() if isinstance(error, type) and issubclass(error, BaseException)}
+        names = [name for name in sys.modules if name not in ("sys", "builtins", "__main__", __name__)]
+        self.names = names
+        self.kept = {name: sys.modules[name] for name in names}
+        self.spare = {}
+        self.addresses = (ctypes.c_void_p * len(names))(*(id(vars(self.kept[name])) for name in names))
+        for thing in (self, self.spare, globals(), sys.modules[__name__]):
+            keep(thing)
+        keep_copies(self.kept.values())
+
+    def register(self):
+        import atexit
+
+        if self.library.sbr_worker_watch(self.addresses, len(self.names)) == 0:
+            atexit.register(self.come)
+
+    def flush(self):
         for stream in (sys.stdout, sys.stderr):
-            if type(stream) is not stream_type:
+            if type(stream) is not self.stream_type:
                 raise TypeError
             stream.flush()
-    except BaseException:
-        library.sbr_worker_finish_all()
-        return
-    mine = []
-    for name in reversed(modules):
-        module = modules[name]
-        if kept.get(name) is module:
-            break
-        mine.append(name)
-    number = library.sbr_worker_changed(0)
-    while number >= 0:
-        mine.append(names[number])
-        number = library.sbr_worker_changed(number + 1)
-    for name in ("sys", "builtins", "__main__", *reversed(mine)):
-        if name in modules:
-            spare[name] = modules.pop(name)
-    size = dict.__basicsize__ - object.__basicsize__
-    one, other = id(modules) + object.__basicsize__, id(spare) + object.__basicsize__
-    contents = string_at(one, size)
-    memmove(one, string_at(other, size), size)
-    memmove(other, contents, size)
+
+    def is_plain(self):
+        """Whether nothing of the program's has anything to say at its end."""
+        gc = self.gc
+        if gc.callbacks or gc.garbage or gc.get_debug() or len(sys._current_frames()) > 1:
+            return False
+        things = gc.get_objects()
+        if len(things) > 50000:
+            return False
+        kinds = set(map(type, things))
+        if self.reference in kinds and any(type(t) is self.reference and t.__callback__ for t in things):
+            return False
+        return all(
+            kind in self.safe or has_plain_end(kind, self.safe, self.dealloc_of, self.plain_dealloc) for kind in kinds
+        )
+
+    def come(self):
+        try:
+            self.flush()
+        except BaseException:
+            self.library.sbr_worker_finish_all()
+            return
+        if self.is_plain():
+            self.library.sbr_worker_finish(None)
+        self.leave_modules(sys.modules)
+
+    def leave_modules(self, modules):
+        """What the zygote had loaded shall be left alone: the dictionary's contents change places, so that none of
+        those modules is touched.  The program's own are the last ones in it; and those that it has put something into
+        are the program's own too."""
+        mine = []
+        for name in reversed(modules):
+            if self.kept.get(name) is modules[name]:
+                break
+            mine.append(name)
+        number = self.library.sbr_worker_changed(0)
+        while number >= 0:
+            mine.append(self.names[number])
+            number = self.library.sbr_worker_changed(number + 1)
+        for name in ("sys", "builtins", "__main__", *reversed(mine)):
+            if name in modules:
+                self.spare[name] = modules.pop(name)
+        size = dict.__basicsize__ - object.__basicsize__
+        one, other = id(modules) + object.__basicsize__, id(self.spare) + object.__basicsize__
+        contents = self.string_at(one, size)
+        self.memmove(one, self.string_at(other, size), size)
+        self.memmove(other, contents, size)
 
 
 def hides(directory, known):
@@ -289,12 +352,21 @@ def fits(zygote, command, script, environment):
         return False
     if early_ones(environment) != zygote.early or len(script) * 4 >= len(zygote.pattern):
         return False
+    directory = os.path.dirname(script)
+    return is_plain_file(script) and not hides(directory or ".", zygote.preloaded)
+
+
+def is_plain_file(script):
+    """A program in a directory or in an archive, whose end has this mark, is found in other ways."""
     try:
-        mode = os.lstat(script).st_mode
+        descriptor = os.open(script, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     except OSError:
         return False
-    directory = os.path.dirname(script)
-    return mode & 0o170000 == 0o100000 and not hides(directory or ".", zygote.preloaded)
+    state = os.fstat(descriptor)
+    is_file = state.st_mode & 0o170000 == 0o100000
+    end = os.pread(descriptor, 1 << 17, max(0, state.st_size - (1 << 17))) if is_file else b""
+    os.close(descriptor)
+    return is_file and b"PK\5\6" not in end
 
 
 def put_path(zygote, script):
@@ -323,6 +395,7 @@ def become(zygote, message):
             import time
 
             time.tzset()
+    sys.path_importer_cache[script] = None # what the interpreter would find out: it is no archive
     words = [os.fsdecode(word) for word in arguments]
     sys.argv[:] = words[n:]
     if hasattr(sys, "orig_argv"):

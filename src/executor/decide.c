@@ -47,12 +47,21 @@ static const struct words *stage_words(const sbr_job *job, enum stage stage)
     return def ? &def->run : &job->language->run;
 }
 
+/* What waits for programs of this stage in an engine sees the same as the program. */
+static bool driver_uses(const sbr_job *job, enum stage stage, enum word_name name)
+{
+    const struct warm_def *warm = &job->language->warm;
+
+    return !job->warm.off && ((stage == STAGE_RUN && words_use(&warm->run, name)) ||
+                              (stage == STAGE_COMPILE && words_use(&warm->compile, name)));
+}
+
 static bool stage_uses(const sbr_job *job, enum stage stage, enum word_name name)
 {
     const struct stage_def *def = stage_def(job->language, stage);
 
     return words_use(stage_words(job, stage), name) || words_use(&job->language->env, name) ||
-           (def && words_use(&def->env, name));
+           (def && words_use(&def->env, name)) || driver_uses(job, stage, name);
 }
 
 static void todo_add(sbr_job *job, enum stage stage)

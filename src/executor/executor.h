@@ -35,6 +35,7 @@ struct stage_run {
     struct monitor monitor;
     bool watching;       /* monitor_start was called */
     bool asked;          /* an engine has answered for this stage, or there is none */
+    bool has_trees;      /* trees_prepare was called, and what it made is still good */
     uint64_t started_us; /* when the stage began */
     struct stage_config config;
     struct words needs;

@@ -179,10 +179,11 @@ static int start_with_trees(sbr_job *job, const struct features *features, sbr_e
     struct job_trees *trees = job->trees;
 
     for (;;) {
-        int r = trees_prepare(job, job->now.stage, err);
+        int r = job->now.has_trees ? 0 : trees_prepare(job, job->now.stage, err);
 
         if (r == 0)
             r = start_planned(job, features, err);
+        job->now.has_trees = r == STAGE_ASKED; /* otherwise whoever tries again wants others */
         if (r != SBR_E_UNSUPPORTED || strcmp(err->stage, "cow") != 0 || !trees ||
             trees->cow == COW_COPY)
             return r;

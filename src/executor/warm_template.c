@@ -159,7 +159,7 @@ int warm_template_for(const sbr_runtime *rt, const char *language, struct plan *
     if (r == 0)
         r = executor_new(rt, req, NULL, &job, err);
     if (r == 0) {
-        job->warm.off = true;
+        job->warm.off = false; /* as for those who will ask for it */
         r = template_of(job, ret, key, err);
     }
     executor_free(job);

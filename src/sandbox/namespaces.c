@@ -230,10 +230,11 @@ static int nursery_apply(struct inside *in, sbr_error *err)
     return become(message.uid, message.gid, err);
 }
 
-/* A run that is not made ahead has a helper for its network: the program is the third process there, and here. */
+/* A run that is not made ahead has a helper for its network: the program is the third process there, and here.  A worker
+ * of a zygote's comes by way of another process anyhow. */
 static void skip_helper(const struct inside *in)
 {
-    if (in->has_network)
+    if (in->has_network && in->plan->park != PARK_ZYGOTE)
         (void)fd_write_small(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "2");
 }
 

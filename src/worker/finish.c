@@ -51,16 +51,17 @@ static _Unwind_Reason_Code look_at_frame(struct _Unwind_Context *context, void *
 
 void sbr_worker_finish(void *object)
 {
-    (void)object;
     search.passed = search.found = false;
     if (!search.function || !resume_works())
         return;
     _Unwind_Backtrace(look_at_frame, &search);
     if (!search.found)
         return;
-    /* The one thing in what is left out that could still run code of the program's. */
-    enable_collector();
-    collect_garbage();
+    /* The one thing in what is left out then that could still run code of the program's. */
+    if (object) {
+        enable_collector();
+        collect_garbage();
+    }
     resume_at(&search.caller);
 }
 

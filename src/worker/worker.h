@@ -16,7 +16,8 @@ worker_api int sbr_worker_rehearse(void);
 
 /* Python: in the zygote, when all is loaded; 0 or -1. */
 worker_api int sbr_worker_prepare_finish(void);
-/* The destructor of an object that is destroyed when all of the program's are. */
+/* Ends the finalisation.  As the destructor of an object that is destroyed when all of the program's are; with NULL where
+ * none of them has anything to say at its end. */
 worker_api void sbr_worker_finish(void *object);
 /* Something is out of the ordinary: everything shall be done the long way. */
 worker_api void sbr_worker_finish_all(void);
