@@ -3,6 +3,7 @@ import com.sun.source.util.TaskEvent;
 import com.sun.source.util.TaskListener;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
 import java.io.Writer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -11,6 +12,7 @@ import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.ToIntFunction;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import javax.lang.model.element.Element;
@@ -19,7 +21,6 @@ import javax.lang.model.element.ExecutableElement;
 import javax.lang.model.element.Modifier;
 import javax.lang.model.element.TypeElement;
 import javax.lang.model.type.TypeKind;
-import javax.tools.JavaCompiler;
 import javax.tools.JavaFileObject;
 import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
@@ -29,9 +30,14 @@ import javax.tools.ToolProvider;
  *
  * --main=FILE [--out=DIRECTORY] [--deps=DIRECTORY] [--project=DIRECTORY] [--check] FILE... -- OPTION...
  *
- * Leaves DIRECTORY/classes, and DIRECTORY/main, which `java @DIRECTORY/main` reads.
+ * Leaves the classes in DIRECTORY, and DIRECTORY/.main, which `java @DIRECTORY/.main` reads; no package is called like that.
  */
 public final class JavaBuild {
+    /** Makes a task of the compiler and has it used. */
+    interface Compiler {
+        int with(Writer messages, List<String> options, List<JavaFileObject> files, ToIntFunction<JavacTask> use);
+    }
+
     /** A public class may be in a file of any name: a program from a request has no better one. */
     private static final class Source extends SimpleJavaFileObject {
         private final Path path;
@@ -91,7 +97,7 @@ public final class JavaBuild {
     private final List<Path> sources = new ArrayList<>();
     private final List<String> options = new ArrayList<>();
 
-    private JavaBuild(String[] args) {
+    JavaBuild(String[] args) {
         int rest = 0;
         for (; rest < args.length && !args[rest].equals("--"); rest++) {
             String[] parts = args[rest].split("=", 2);
@@ -102,7 +108,7 @@ public final class JavaBuild {
         }
         String scratch = System.getenv().getOrDefault("TMPDIR", "/tmp");
         settings.putIfAbsent("--out", scratch + "/check");
-        String classes = settings.get("--out") + "/classes";
+        String classes = settings.get("--out");
         options.addAll(List.of("-d", classes, "-encoding", "UTF-8", "-cp", classpath(classes)));
         /* Only libraries bring processors of annotations; looking for them takes time. */
         if (!settings.containsKey("--deps"))
@@ -110,6 +116,10 @@ public final class JavaBuild {
         if (settings.containsKey("--project"))
             options.addAll(List.of("-sourcepath", sourcepath(), "-implicit:class"));
         options.addAll(Arrays.asList(args).subList(Math.min(rest + 1, args.length), args.length));
+    }
+
+    List<String> options() {
+        return options;
     }
 
     private String classpath(String classes) {
@@ -137,21 +147,32 @@ public final class JavaBuild {
         try (Stream<String> lines = Files.lines(file)) {
             return lines.map(String::trim).filter(line -> line.startsWith("package ")).findFirst()
                 .map(line -> line.substring(8).replaceFirst(";.*", "").trim()).orElse("");
-        } catch (IOException | java.io.UncheckedIOException e) {
+        } catch (IOException | UncheckedIOException e) {
             return "";
         }
     }
 
-    private int build(Writer messages) throws IOException {
-        JavaCompiler compiler = ToolProvider.getSystemJavaCompiler();
-        Path out = Path.of(settings.get("--out"));
+    static int compile(Writer messages, List<String> options, List<JavaFileObject> files, ToIntFunction<JavacTask> use) {
+        var compiler = ToolProvider.getSystemJavaCompiler();
+        return use.applyAsInt((JavacTask) compiler.getTask(messages, null, null, options, null, files));
+    }
+
+    /** `messages` may be null: stderr. */
+    int build(Writer messages, Compiler compiler) throws IOException {
         List<JavaFileObject> files = new ArrayList<>();
 
-        Files.createDirectories(out.resolve("classes"));
+        Files.createDirectories(Path.of(settings.get("--out")));
         for (Path source : sources)
             files.add(new Source(source));
+        try {
+            return compiler.with(messages, options, files, this::use);
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
+    }
+
+    private int use(JavacTask task) {
         boolean preview = options.contains("--enable-preview");
-        var task = (JavacTask) compiler.getTask(messages, null, null, options, null, files);
         var starters = new Starters(task, preview || Runtime.version().feature() >= 25);
         task.addTaskListener(starters);
         if (!task.call())
@@ -161,7 +182,11 @@ public final class JavaBuild {
         String main = choose(starters.found);
         if (main == null)
             return 1;
-        Files.writeString(out.resolve("main"), (preview ? "--enable-preview " : "") + main + "\n");
+        try {
+            Files.writeString(Path.of(settings.get("--out"), ".main"), (preview ? "--enable-preview " : "") + main + "\n");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
         return 0;
     }
 
@@ -187,21 +212,6 @@ public final class JavaBuild {
     }
 
     public static void main(String[] args) throws IOException {
-        if (args.length > 0 && args[0].equals("--train"))
-            train(Arrays.copyOfRange(args, 1, args.length));
-        else
-            System.exit(new JavaBuild(args).build(null));
-    }
-
-    /** For the class-data archive: a program that compiles, and one with the errors that people make. */
-    private static void train(String[] args) throws IOException {
-        Path wrong = Path.of(args[0]);
-        String[] rest = Arrays.copyOfRange(args, 1, args.length);
-        String[] again = { rest[0], rest[1], wrong.toString() };
-        Files.writeString(wrong, "import no.such.Thing; class A { int f() { return x + \"\"; } void g() { String s = 1 } }");
-        new JavaBuild(again).build(Writer.nullWriter());
-        Files.writeString(wrong, "import no.such.Thing; class A { int f() { return x + \"\"; } void g() { f(1); new B(); } }");
-        new JavaBuild(again).build(new PrintWriter(Writer.nullWriter()));
-        System.exit(new JavaBuild(rest).build(null));
+        System.exit(new JavaBuild(args).build(null, JavaBuild::compile));
     }
 }

@@ -179,16 +179,19 @@ class Zygote:
             self.warm_up()
         self.library = ctypes.PyDLL(LIBRARY)
         self.next = self.library.sbr_worker_next
+        self.rehearse = self.library.sbr_worker_rehearse
         self.shorten_end()
         self.preloaded = {name.partition(".")[0] for name in sys.modules} - self.cold
         End(self.library).register()
+        # These are the program's own, to be collected with the rest of it.
+        program = [ctypes.py_object(thing) for thing in (sys.modules["__main__"], vars(sys.modules["__main__"]))]
+        track, untrack = ctypes.pythonapi.PyObject_GC_Track, ctypes.pythonapi.PyObject_GC_UnTrack
         gc.collect()
-        main = sys.modules["__main__"]
-        for thing in (main, vars(main)):
-            ctypes.pythonapi.PyObject_GC_UnTrack(ctypes.py_object(thing))
+        for thing in program:
+            untrack(thing)
         gc.freeze()
-        for thing in (main, vars(main)): # these are the program's own, to be collected with the rest of it
-            ctypes.pythonapi.PyObject_GC_Track(ctypes.py_object(thing))
+        for thing in program:
+            track(thing)
 
 
 def keep(thing):
@@ -224,13 +227,17 @@ class End:
     def __init__(self, library):
         import ctypes
         import gc
+        import threading
         import types
         import weakref
 
         class Plain:
             pass
 
-        self.library = library
+        self.watch = library.sbr_worker_watch
+        self.changed = library.sbr_worker_changed
+        self.finish = library.sbr_worker_finish
+        self.finish_all = library.sbr_worker_finish_all
         self.gc = gc
         self.memmove = ctypes.memmove
         self.string_at = ctypes.string_at
@@ -243,7 +250,7 @@ class End:
         self.safe |= {value for name, value in vars(types).items() if name in SAFE_TYPES.split()}
         self.safe |= {type(iter(value)) for value in ([], (), {}, set(), "", {}.items(), {}.values(), range(1))}
         self.safe |= {type(value) for value in ({}.keys(), {}.items(), {}.values())}
-        self.safe |= {type(getattr(Plain, "__weakref__"))}
+        self.safe |= {type(threading.Lock()), type(threading.RLock())}
         self.safe |= {error for error in vars(__import__("builtins")).values() if isinstance(error, type) and issubclass(error, BaseException)}
         names = [name for name in sys.modules if name not in ("sys", "builtins", "__main__", __name__)]
         self.names = names
@@ -257,7 +264,7 @@ class End:
     def register(self):
         import atexit
 
-        if self.library.sbr_worker_watch(self.addresses, len(self.names)) == 0:
+        if self.watch(self.addresses, len(self.names)) == 0:
             atexit.register(self.come)
 
     def flush(self):
@@ -285,10 +292,10 @@ class End:
         try:
             self.flush()
         except BaseException:
-            self.library.sbr_worker_finish_all()
+            self.finish_all()
             return
         if self.is_plain():
-            self.library.sbr_worker_finish(None)
+            self.finish(None)
         self.leave_modules(sys.modules)
 
     def leave_modules(self, modules):
@@ -300,10 +307,10 @@ class End:
             if self.kept.get(name) is modules[name]:
                 break
             mine.append(name)
-        number = self.library.sbr_worker_changed(0)
+        number = self.changed(0)
         while number >= 0:
             mine.append(self.names[number])
-            number = self.library.sbr_worker_changed(number + 1)
+            number = self.changed(number + 1)
         for name in ("sys", "builtins", "__main__", *reversed(mine)):
             if name in modules:
                 self.spare[name] = modules.pop(name)
@@ -416,7 +423,7 @@ def rehearse(zygote):
     """Lets a copy run a program as a worker will.  True in the copy."""
     script = os.memfd_create("sample")
     os.write(script, SAMPLE.encode())
-    if zygote.library.sbr_worker_rehearse() != 0:
+    if zygote.rehearse() != 0:
         os.close(script)
         return False
     path = f"/proc/self/fd/{script}"

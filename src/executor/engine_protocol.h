@@ -34,11 +34,16 @@ enum engine_ask { ENGINE_LEASE = 1, ENGINE_DONE, ENGINE_STATUS };
 struct engine_request {
     uint32_t version;
     uint32_t ask;
-    char key[SHA256_HEX_SIZE];       /* of the template; empty: the run has none, and wants a place only        */
-    char caller[ENGINE_CALLER_SIZE]; /* whom the queue is fair to; empty: the process at the other end          */
-    char label[ENGINE_LABEL_SIZE];   /* of the template, for people: "python run"                               */
-    uint32_t cgroup_kind, cgroup_controllers; /* of the template, whose bytes do not hold them                  */
-    uint32_t has_template; /* a sealed memory file with the encoded template comes along: sent when the last answer
+    char key
+        [SHA256_HEX_SIZE]; /* of the template; empty: the run has none, and wants a place only        */
+    char caller
+        [ENGINE_CALLER_SIZE]; /* whom the queue is fair to; empty: the process at the other end          */
+    char label
+        [ENGINE_LABEL_SIZE]; /* of the template, for people: "python run"                               */
+    uint32_t cgroup_kind,
+        cgroup_controllers; /* of the template, whose bytes do not hold them                  */
+    uint32_t
+        has_template; /* a sealed memory file with the encoded template comes along: sent when the last answer
                             * was COLD with ENGINE_UNKNOWN, and with the first request of a connection             */
 };
 

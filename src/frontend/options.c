@@ -59,6 +59,7 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_PARK_MIN, 0,   "park-min", "N",       "sandboxes kept ready of each kind of run in use (default: 4)", FOR_SERVE },
     { OPT_PARK_MAX, 0,   "park-max", "N",       "the most that are kept ready of one kind (default: 64)", FOR_SERVE },
     { OPT_POOL_MEMORY, 0, "pool-memory", "SIZE", "memory that all of them may take (default: a quarter)", FOR_SERVE },
+    { OPT_PRELOAD,  0,   "preload",  "LIST",    "modules that Python's workers have loaded besides the usual ones: numpy,pandas", FOR_SERVE },
     { OPT_WARM,     0,   "warm",     "LIST",    "languages to make ready at once, with commas; command is `exec`", FOR_SERVE },
     { OPT_NO_COLOR, 0,   "no-color", NULL,      "no colours",                                            FOR_RUNS | FOR_REPORTS },
     { OPT_VERBOSE,  0,   "verbose",  NULL,      "tell on stderr what each stage does; twice: more",      FOR_RUNS | FOR_REPORTS },
@@ -182,8 +183,12 @@ static set_text *const request_setters[N_PLAIN_OPTIONS] = {
 static int apply_value(struct options *o, int id, const char *value, sbr_error *err)
 {
     const char **const texts[N_PLAIN_OPTIONS] = {
-        [OPT_LANG] = &o->lang,         [OPT_CODE] = &o->code,   [OPT_REQUEST] = &o->request_path,
-        [OPT_TEMPLATE] = &o->template, [OPT_OLDER] = &o->older, [OPT_MAX_SIZE] = &o->max_size,
+        [OPT_LANG] = &o->lang,
+        [OPT_CODE] = &o->code,
+        [OPT_REQUEST] = &o->request_path,
+        [OPT_TEMPLATE] = &o->template,
+        [OPT_OLDER] = &o->older,
+        [OPT_MAX_SIZE] = &o->max_size,
         [OPT_STDIN] = &o->stdin_path,
         [OPT_SLOTS] = &o->serve.slots,
         [OPT_QUEUE] = &o->serve.queue,
@@ -192,6 +197,7 @@ static int apply_value(struct options *o, int id, const char *value, sbr_error *
         [OPT_PARK_MAX] = &o->serve.park_max,
         [OPT_POOL_MEMORY] = &o->serve.pool_memory,
         [OPT_WARM] = &o->serve.warm,
+        [OPT_PRELOAD] = &o->serve.preload,
     };
 
     if (id >= OPT_LIMIT)

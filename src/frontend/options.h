@@ -53,6 +53,7 @@ enum option_id {
     OPT_PARK_MAX,
     OPT_POOL_MEMORY,
     OPT_WARM,
+    OPT_PRELOAD,
     OPT_NO_COLOR,
     OPT_VERBOSE,
     OPT_HELP,
@@ -92,7 +93,7 @@ bool option_at(size_t index, struct option_def *ret);
 
 /* Of `serve`, as they were written; NULL: not given. */
 struct serve_options {
-    const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm;
+    const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm, *preload;
     bool status;
 };
 

@@ -44,6 +44,18 @@ static int parse_number(const struct number_option *option, sbr_error *err)
     return 0;
 }
 
+/* Names of modules, with dots and commas: what else would be an option or a path. */
+static int check_modules(const char *list, sbr_error *err)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,";
+
+    if (!list || list[strspn(list, plain)] == '\0')
+        return 0;
+    return err_set(err, SBR_E_INVALID, "options",
+                   "--preload '%.60s' is not a list of modules with commas, as in numpy,pandas",
+                   list);
+}
+
 /* A misspelt name would be noticed only by its slowness. */
 static int check_languages(const char *list, sbr_error *err)
 {
@@ -86,6 +98,9 @@ static int parse_config(const struct serve_options *given, struct engine_config 
         return err_set(err, SBR_E_INVALID, "options", "--pool-memory '%.60s' %s; write it as 2g",
                        given->pool_memory, text_fault_reason(fault));
     config->warm = given->warm;
+    config->preload = given->preload;
+    if (check_modules(given->preload, err) < 0)
+        return err->code;
     return check_languages(given->warm, err);
 }
 

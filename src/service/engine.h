@@ -21,6 +21,7 @@ struct engine_config {
     uint64_t pool_bytes; /* that parked sandboxes may take; 0: a quarter of the memory */
     const char
         *warm; /* languages with commas, made ready at the start; NULL: those that most use */
+    const char *preload; /* modules that zygotes load besides their own; NULL: none */
     /* Told once that runs are accepted and what was asked for is warm. */
     void (*on_ready)(void *context, const char *socket);
     void *context;

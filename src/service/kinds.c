@@ -132,12 +132,35 @@ static void choose_name(struct kind *kind, const struct engine_request *request)
             *c = '?';
 }
 
+/* Not part of the key: what is loaded ahead makes no difference but in time. */
+static int add_preload(struct kind *kind, sbr_error *err)
+{
+    struct plan *plan = kind->plan;
+    const char *list = kind->engine->config.preload, **env;
+    size_t n = 0;
+
+    if (!list || plan->park != PARK_ZYGOTE)
+        return 0;
+    while (plan->env[n])
+        n++;
+    env = plan_alloc(plan, (n + 2) * sizeof(*env));
+    if (!env)
+        return err_set_oom(err, "engine");
+    memcpy(env, plan->env, n * sizeof(*env));
+    env[n] = plan_printf(plan, "SANDBOX_RUN_PRELOAD=%s", list);
+    env[n + 1] = NULL;
+    plan->env = env;
+    return env[n] ? 0 : err_set_oom(err, "engine");
+}
+
 static int fill(struct kind *kind, const struct engine_request *request, size_t len, sbr_error *err)
 {
     if (plan_decode(kind->bytes, len, &kind->plan, err) < 0 || check(kind->plan, request, err) < 0)
         return err->code;
     snprintf(kind->key, sizeof(kind->key), "%s", request->key);
     choose_name(kind, request);
+    if (add_preload(kind, err) < 0)
+        return err->code;
     kind->demand.bytes = first_guess[kind->plan->park];
     return 0;
 }

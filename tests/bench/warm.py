@@ -205,14 +205,14 @@ def burst(lab, times):
 
 
 def memory(lab, descendants):
-    """Private memory of what waits: python processes that a python started, and inits of sandboxes whose only child is none."""
+    """Private memory of what waits."""
     lab.warm_up(request(**HELLO["python"][0]))
     lab.warm_up(request(args=["/usr/bin/true"]))
     pids = descendants(lab.engine.process.pid)
     found = collections.defaultdict(list)
     for pid in pids:
         with contextlib.suppress(OSError):
-            role = role_of(pid, pids)
+            role = role_of(pid, lab.engine.process.pid)
             found[role].append(memory_kib(pid)[0])
     for role, sizes in sorted(found.items()):
         lab.add_figure(f"private KiB: {role}", "sandbox-run", str(report.median(sizes)), count=str(len(sizes)))
@@ -221,20 +221,24 @@ def memory(lab, descendants):
         lab.goals.append(report.goal_at_most(f"private memory of a {role} at most {limit:.0f} KiB", value, limit, " KiB"))
 
 
-def role_of(pid, pids):
-    """By program and by place in the tree."""
-    program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
-    numbers = [line.split()[1:] for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines()
-               if line.startswith(("PPid", "NSpid"))]
-    parent, inside = int(numbers[0][0]), numbers[1]
-    children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+def stat_of(pid):
+    """(program, parent) of a process."""
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return os.path.basename(os.readlink(f"/proc/{pid}/exe")), int(re.search(r"^PPid:\s*(\d+)", status, re.MULTILINE)[1])
+
+
+def role_of(pid, engine):
+    """By program and by place in the tree: the engine starts nurseries, and a nursery its shells and its zygote."""
+    program, parent = stat_of(pid)
+    if parent == engine:
+        return "watcher" if "init" not in program else "nursery"
+    is_of_nursery = stat_of(parent)[1] == engine
     if program.startswith("python"):
-        return "Python zygote" if children else "parked Python worker"
-    if "init" in program or "memfd" in program:
-        if inside[-1] != "1":
-            return "nursery"
-        return "idle shell" if not children else "shell of a worker"
-    return f"{program} {'of the engine' if parent in pids else ''}"
+        return "Python zygote" if is_of_nursery else "parked Python worker"
+    if "init" in program:
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+        return "shell of a worker" if children else "idle shell"
+    return f"{program}, parked"
 
 
 def rivals(lab, rounds):

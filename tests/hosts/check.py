@@ -39,13 +39,14 @@ SUITES = {
     "workspaces": [HERE / "suite/test_workspaces.py"],
     "blackbox": [TESTS / "blackbox", f"--ignore-glob={TESTS}/blackbox/test_process_tier*"],
     "escape": [TESTS / "escape", f"--ignore-glob={TESTS}/escape/test_process_tier*"],
+    "warm": [TESTS / "warm"],
     # The tier without namespaces has its own: most of the others have no premise there.
     "process": sorted((TESTS / "blackbox").glob("test_process_tier*.py")),
     "process-escape": sorted((TESTS / "escape").glob("test_process_tier*.py")),
     "systemd": [HERE / "suite/test_systemd.py"],
     "remedies": [HERE / "suite/test_remedies.py"],  # last: it changes the host
 }
-QUICK = ("host", "limits", "network", "workspaces", "blackbox", "escape")
+QUICK = ("host", "limits", "network", "workspaces", "blackbox", "escape", "warm")
 TOGETHER = ("host", "limits", "network", "workspaces")
 QUICK_WITHOUT = ["--ignore-glob=*/test_filter_table.py"]  # the same on every x86_64, and slow
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
