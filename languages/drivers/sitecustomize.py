@@ -86,6 +86,8 @@ class Zygote:
         self.command = command_line()
         self.pattern = self.command.pop().encode(WIDE) + bytes(4)
         self.places = find_places(self.pattern)
+        with open("/proc/self/stat") as stat: # where the kernel finds the command line, for ps and the like
+            self.shown = [int(field) for field in stat.read().rpartition(")")[2].split()[45:47]]
         given = bytes.fromhex(os.environ["SANDBOX_RUN_ZYGOTE"])
         # As in a run that brings no variables of its own.
         self.environment = [item for item in given.split(b"\0") if item]
@@ -387,6 +389,15 @@ def put_path(zygote, script):
         ctypes.memmove(address - lead, text, len(text))
 
 
+def show_command(zygote, arguments):
+    import ctypes
+
+    start, end = zygote.shown
+    text = b"\0".join(arguments) + b"\0"
+    if 0 < start < end and len(text) <= end - start:
+        ctypes.memmove(start, text.ljust(end - start, b"\0"), end - start)
+
+
 def become(zygote, message):
     fields = message.split(b"\0")
     arguments, at = take_list(fields, 1)
@@ -408,6 +419,7 @@ def become(zygote, message):
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = words
     put_path(zygote, script)
+    show_command(zygote, arguments)
 
 
 def refresh():
@@ -422,7 +434,7 @@ def refresh():
 def rehearse(zygote):
     """Lets a copy run a program as a worker will.  True in the copy."""
     script = os.memfd_create("sample")
-    os.write(script, SAMPLE.encode())
+    os.write(script, b"print(1)\n") # what every program needs; more would be copied in vain
     if zygote.rehearse() != 0:
         os.close(script)
         return False

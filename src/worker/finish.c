@@ -88,7 +88,7 @@ static void leave(int status, void *nothing)
         return;
     fflush(NULL);
     rehearse_note();
-    _exit(status);
+    _exit(status); /* lint-ok: _exit: what exit() would do in the end */
 }
 
 int sbr_worker_prepare_finish(void)

@@ -156,7 +156,7 @@ static int worker_begin(void)
 
     rehearse_repeat();
     if (settle(&settling) < 0)
-        _exit(1); /* its init sees that, and the engine makes another one */
+        _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
     runtime_after_fork_in_child();
     return DRIVER_GO;
 }

@@ -1,0 +1,120 @@
+"""Java in JVMs that were started before their program was known: every byte is that of a run of its own."""
+import itertools
+import pathlib
+
+import pytest
+import yaml
+
+PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs" / "java.yaml"
+COMPARED = ("outcome", "exit_code", "signal", "stdout", "stderr", "explanation", "diagnosis")
+BODY = "public class Main {\n    public static void main(String[] args) throws Exception {\n%s    }\n}\n"
+SLOWLY = 600  # seconds: the first run prepares the compiler
+CASES = [pytest.param(case, id=case["name"]) for case in yaml.safe_load(PROGRAMS.read_text())]
+numbers = itertools.count()
+
+
+def words_of(case, folder):
+    """The program and its options, as on a command line."""
+    words = ["--lang", "java"]
+    for variable in case.get("env", []):
+        words += ["--env", variable]
+    for name, text in case.get("files", {}).items():
+        (folder / name).write_text(text)
+    words += [folder] if "files" in case else ["--code", case.get("code") or BODY % case["body"]]
+    return [*words, "--", *case.get("args", [])]
+
+
+def compared(result):
+    """With what the compiler said, but without what was in the cache."""
+    said = [stage["stderr"] for stage in result.get("stages", []) if stage["name"] == "compile" and not stage["success"]]
+    return {**{name: result.get(name) for name in COMPARED}, "compiler": said}
+
+
+@pytest.fixture
+def folder(place):
+    """A directory of the test's own that the caller may read."""
+    path = place / f"java{next(numbers)}"
+    path.mkdir(mode=0o755)
+    return path
+
+
+def new_program(word):
+    """That nobody has compiled before."""
+    return BODY % f'System.out.println("{word} {next(numbers)}");\n'
+
+
+def startups(result):
+    return {stage["name"]: stage["startup"] for stage in result["stages"]}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_program_does_the_same(engine, folder, case):
+    words = words_of(case, folder)
+    stdin = (case.get("stdin", "") * case.get("times", 1)).encode()
+    cold = engine.result_of("run", "--cold", *words, stdin=stdin, timeout=SLOWLY)
+    warm = engine.parked(lambda: engine.result_of("run", *words, stdin=stdin, timeout=SLOWLY))
+    assert compared(warm) == compared(cold)
+
+
+def test_a_new_program_is_compiled_by_one_that_waited(engine):
+    def both_waited():
+        nonlocal result
+        result = engine.code("java", new_program(engine.caller), timeout=SLOWLY)
+        return result if startups(result).get("compile") == "parked" else {}
+
+    result = {}
+    assert engine.parked(both_waited)["stdout"] == result["stdout"]
+    assert result["stdout"].startswith(engine.caller)
+
+
+def test_classes_are_the_same(engine, folder):
+    """What a compiler that has compiled before leaves is what a new one leaves."""
+    text = """
+        for (String name : new String[] { "Main.class", "Main$Item.class", ".main" })
+            System.out.println(java.util.Base64.getEncoder().encodeToString(Main.class.getResourceAsStream("/" + name).readAllBytes()));
+    }
+    record Item(int n) {}
+    static void unused() {
+    """
+    cold = engine.code("java", BODY % (text + f"// {next(numbers)}\n"), "--cold", timeout=SLOWLY)
+    warm = engine.parked(lambda: engine.code("java", BODY % (text + f"// {next(numbers)}\n"), timeout=SLOWLY))
+    assert warm["stdout"] == cold["stdout"] and len(warm["stdout"].split()) == 3
+
+
+def test_options_of_the_compiler_count(engine):
+    code = BODY % "new Integer(1);\n"
+    words = ["--lang", "java", "--compile-arg=-Xlint:all", "--compile-arg=-Werror", "--code", code]
+    cold = engine.result_of("run", "--cold", *words, timeout=SLOWLY)
+    warm = engine.parked(lambda: engine.result_of("run", *words, timeout=SLOWLY))
+    assert compared(warm) == compared(cold) and "removal" in str(compared(warm))
+
+
+def test_a_preview_of_java_is_left_to_a_jvm_of_its_own(engine):
+    """Whether it has one is up to the JVM's start."""
+    code = BODY % 'System.out.println(ManagementFactory.getRuntimeMXBean().getInputArguments().contains("--enable-preview"));\n'
+    code = "import java.lang.management.ManagementFactory;\n" + code
+    version = engine.code("java", BODY % "System.out.println(Runtime.version().feature());\n", timeout=SLOWLY)["stdout"].strip()
+    words = ["--lang", "java", "--compile-arg=--enable-preview", "--compile-arg=--release", f"--compile-arg={version}", "--code", code]
+    cold = engine.result_of("run", "--cold", *words, timeout=SLOWLY)
+    warm = engine.parked(lambda: engine.result_of("run", *words, timeout=SLOWLY))
+    assert compared(warm) == compared(cold) and warm["stdout"] == "true\n"
+
+
+def test_every_run_has_its_own_randomness(engine):
+    code = BODY % "System.out.println(Math.random() + \" \" + java.util.UUID.randomUUID() + \" \" + new java.util.Random().nextLong());\n"
+    seen = [word for _ in range(3) for word in engine.parked(lambda: engine.code("java", code, timeout=SLOWLY))["stdout"].split()]
+    assert len(set(seen)) == len(seen)
+
+
+def test_warming_up_is_not_the_programs_time(engine):
+    result = engine.parked(lambda: engine.code("java", BODY % "System.out.println(1);\n", timeout=SLOWLY))
+    assert result["metrics"]["cpu_user_ms"] + result["metrics"]["cpu_system_ms"] < 100
+
+
+def test_little_memory_is_the_heaps_limit(engine):
+    code = BODY % "System.out.println(Runtime.getRuntime().maxMemory() >> 20);\n"
+    for memory in ("128m", "256m"):
+        words = ["--lang", "java", "--memory", memory, "--code", code]
+        cold = engine.result_of("run", "--cold", *words, timeout=SLOWLY)
+        warm = engine.parked(lambda words=words: engine.result_of("run", *words, timeout=SLOWLY))
+        assert compared(warm) == compared(cold)
