@@ -30,6 +30,7 @@ static void finish(struct cell *cell)
 
     events_remove(&engine->events, &cell->control);
     events_remove(&engine->events, &cell->death);
+    cell_stop_answering(cell);
     if (!cell->given_away) {
         sandbox_end(&cell->box);
         sandbox_done(&cell->box);
@@ -87,6 +88,7 @@ void cell_end(struct cell *cell)
     leave_state(cell);
     cell->state = CELL_ENDING;
     events_remove(&engine_of(cell)->events, &cell->control);
+    cell_stop_answering(cell);
     if (cell->dead) {
         finish(cell);
         return;
@@ -105,6 +107,7 @@ void cell_lease(struct cell *cell)
 {
     struct kind *kind = cell->house->kind;
 
+    cell_stop_answering(cell);
     leave_state(cell);
     cell->state = CELL_LEASED;
     kind->n_leased++;
@@ -202,6 +205,8 @@ static void control_spoke(void *context, uint32_t events)
         lost(cell, err.message);
     else if (r > 0)
         parked(cell);
+    else
+        cell_answer(cell);
 }
 
 static int watch_cell(struct cell *cell)

@@ -101,6 +101,7 @@ struct cell {
     struct ids ids; /* of one that was given away: nobody else may have them before its end */
     struct sandbox box;
     struct watch control, death;
+    struct watch questions; /* of a driver, until somebody has it */
     uint64_t ordered_us;
 };
 
@@ -212,6 +213,8 @@ int cell_order(struct kind *kind);
 void cell_end(struct cell *cell);
 /* It was given to a client. */
 void cell_lease(struct cell *cell);
+void cell_answer(struct cell *cell);
+void cell_stop_answering(struct cell *cell);
 /* The nursery says that it was born. */
 void cell_born(struct cell *cell);
 struct cell *cell_of_box(struct sandbox *box);

@@ -90,8 +90,6 @@ static void midwife_main(void *context)
     pid_t pid;
 
     (void)context;
-    if (!enter_groups())
-        leave(true);
     pid = fork();
     if (pid == 0) {
         birth.is_worker = 1;
@@ -154,6 +152,9 @@ static int worker_begin(void)
                                        .order_fds = birth.fds,
                                        .group = birth.order.group != 0 };
 
+    /* By itself: nobody else is to be counted with the program. */
+    if (!enter_groups())
+        _exit(1);
     rehearse_repeat();
     if (settle(&settling) < 0)
         _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
