@@ -47,7 +47,8 @@ def load(session_folder):
 
 
 def is_ours(leftover):
-    """Not what is dead and waits for the pid 1 of this machine, nor the runs of somebody else."""
+    """Not what is dead and waits for the pid 1 of this machine, nor the runs of somebody else, nor what an engine
+    keeps: the suite `warm` looks at what is left when its engines end."""
     pid = re.search(r"^process (\d+)|/sandbox-run\.(\d+)\.", leftover)
     pid = int(pid[1] or pid[2])
     try:
@@ -55,6 +56,8 @@ def is_ours(leftover):
             name, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)
             if rest.startswith(("Z 1 ", "X ")):
                 return "process" not in leftover
+            if b"\0serve\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                return False
             if "sandbox-run" not in name and "setpriv" not in name:
                 return False
             pid = int(rest.split()[1])
