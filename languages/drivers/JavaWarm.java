@@ -225,7 +225,7 @@ public final class JavaWarm {
         }
     }
 
-    private static String[] arguments = {};
+    private static String[] arguments;
 
     @Hidden
     public static void main(String[] args) throws Exception {
@@ -253,14 +253,21 @@ public final class JavaWarm {
             Order order = channel.await();
             if (order == null)
                 Runtime.getRuntime().halt(1);
-            arguments = order.after(file);
-            String name = read(file.substring(1)).strip();
-            Start start = arguments == null || !order.isHere() || name.contains(" ") ? null : Start.of(name);
-            if (start == null)
+            Consumer<Object> program = order.isHere() ? caller(read(file.substring(1)).strip(), order.after(file)) : null;
+            if (program == null)
                 channel.refuse();
-            System.setProperty("sun.java.command", name + Arrays.stream(arguments).map(each -> " " + each).collect(Collectors.joining()));
-            return start.caller();
+            return program;
         }
+    }
+
+    /** What calls the program; null if only the launcher knows. */
+    private static Consumer<Object> caller(String name, String[] words) throws ReflectiveOperationException, IOException {
+        Start start = words == null ? null : Start.of(name);
+        if (start == null)
+            return null;
+        arguments = words;
+        System.setProperty("sun.java.command", words.length > 0 ? name + " " + String.join(" ", words) : name);
+        return start.caller();
     }
 
     private static String read(String path) throws IOException {
@@ -285,9 +292,9 @@ public final class JavaWarm {
     /** All of the above with a program of ours, and what the JVM would load only then. */
     private static void rehearse() throws ReflectiveOperationException, IOException {
         make(FileDescriptor.class, int.class, -1);
-        new Order("/\0" + "1\0@\0" + "0\0").after("@");
+        var order = new Order("/\0" + "2\0@\0-\0" + "0\0");
+        order.isHere();
         read("/proc/self/stat").strip();
-        Stream.of("a").map(each -> " " + each).collect(Collectors.joining());
         for (String name : List.of("sandboxrun.Missing", "jdk.internal.loader.Resource", "jdk.internal.loader.URLClassPath$FileLoader$1",
                  "java.io.FileCleanable", "sun.nio.ByteBuffered", "java.io.FileInputStream$1", "java.io.FileOutputStream$1",
                  "java.security.BasicPermissionCollection", "java.security.AllPermission", "java.security.UnresolvedPermission",
@@ -298,7 +305,7 @@ public final class JavaWarm {
             } catch (ClassNotFoundException e) {
                 continue;
             }
-        Start.of(Rehearsal.class.getName()).caller().accept(arguments);
+        caller(Rehearsal.class.getName(), order.after("@")).accept(arguments);
         System.out.print("");
         System.out.flush();
         System.err.print("");
@@ -316,7 +323,7 @@ public final class JavaWarm {
 
         public static void main(String[] args) {
             var out = new PrintStream(OutputStream.nullOutputStream(), true, platform());
-            texts(out, args.length);
+            texts(out, args.length - 1);
             collections(out, args.length);
             input(out);
             errors(out);
