@@ -136,7 +136,7 @@ static int doctor_run(struct options *o)
 {
     struct report report = { 0 };
     sbr_runtime runtime = { .cold = true }; /* the trial is of this machine, not of an engine */
-    sbr_error ignored; /* the trial then says what is missing */
+    sbr_error ignored;                      /* the trial then says what is missing */
 
     probe_features(&runtime.features);
     cgroup_sweep(&runtime.features.cgroup);

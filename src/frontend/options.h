@@ -113,7 +113,7 @@ struct options {
     const char *stdin_path;
     bool json, text, quiet, raw, no_color, help, version;
     bool no_selftest, fresh;
-    bool cold; /* no engine is asked */
+    bool cold;                    /* no engine is asked */
     const char *older, *max_size; /* of `cache prune` */
     bool yes;                     /* what would be asked is answered */
     const char **force;           /* paths that are applied or undone though they conflict */

@@ -153,10 +153,13 @@ static int worker_begin(void)
                                        .group = birth.order.group != 0 };
 
     /* By itself: nobody else is to be counted with the program. */
-    if (!enter_groups())
-        _exit(1);
-    rehearse_repeat();
-    if (settle(&settling) < 0)
+    bool settled = enter_groups();
+
+    if (settled) {
+        rehearse_repeat();
+        settled = settle(&settling) == 0;
+    }
+    if (!settled)
         _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
     runtime_after_fork_in_child();
     return DRIVER_GO;
