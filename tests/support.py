@@ -49,6 +49,11 @@ def engine_of(caller):
     return {"SANDBOX_RUN_SOCKET": socket} if socket else {"SANDBOX_RUN_COLD": "1"}
 
 
+def is_warm(caller):
+    """Whether the caller's runs go through an engine."""
+    return "SANDBOX_RUN_SOCKET" in engine_of(caller)
+
+
 def environment(extra=None, caller=None):
     """An empty environment but for the path, the engine, and where a coverage build keeps its counters."""
     kept = {name: os.environ[name] for name in ("SANDBOX_RUN_TEST_WRITABLE",) if name in os.environ}

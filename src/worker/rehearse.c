@@ -92,9 +92,8 @@ void rehearse_note(void)
     if (!maps)
         return;
     while (fgets(line, sizeof(line), maps))
-        if (sscanf(line, "%lx-%lx %7s", &start, &end, access) == 3 &&
-            access[0] == 'r' && /* NOLINT: the kernel's */
-            access[3] == 'p')
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, access) == 3 && /* NOLINT: the kernel's */
+            access[0] == 'r' && access[3] == 'p')
             note_mapping(pagemap, start, end, access[1] == 'w');
     fclose(maps);
 }

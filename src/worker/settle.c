@@ -62,8 +62,8 @@ int settle(const struct settling *settling)
     sigset_t none;
     uint32_t pid = (uint32_t)getpid();
 
-    if (settling->group && plan->namespaces & CLONE_NEWCGROUP &&
-        setns(settling->order_fds[ZYGOTE_ORDER_INIT], CLONE_NEWCGROUP) < 0)
+    /* Born in its group: one of its own has the same root as init's, which only those may enter who may look at it. */
+    if (settling->group && plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)
         return -1;
     if (arrange_descriptors(settling->order_fds) < 0 || become_user(plan) < 0 || chdir("/work") < 0)
         return -1;

@@ -103,7 +103,8 @@ def test_a_killed_run_is_measured_too(caller):
     assert result["metrics"]["peak_processes"] == 1
     assert 0.5 <= result["execution_time"] < 2
     assert result["metrics"]["context_switches"] > 0
-    assert result["metrics"]["io_read_bytes"] > 10_000  # the interpreter's own files
+    if not support.is_warm(caller):  # there they were read before
+        assert result["metrics"]["io_read_bytes"] > 10_000  # the interpreter's own files
 
 
 FIELDS = {
@@ -122,7 +123,8 @@ def test_the_result_has_the_fields_of_the_contract(caller):
     assert FIELDS <= set(result)
     assert set(result["metrics"]) == METRICS
     assert all(isinstance(value, (int, float)) for value in result["metrics"].values())
-    assert (result["schema"], result["startup"]) == (1, "cold")
+    assert result["schema"] == 1
+    assert result["startup"] in (("parked", "forked", "cold") if support.is_warm(caller) else ("cold",))
     assert re.fullmatch("[0-9a-f]{32}", result["id"])
     stage, = result["stages"]
     assert stage["name"] == "run" and stage["metrics"] == result["metrics"]

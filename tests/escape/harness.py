@@ -81,7 +81,7 @@ class Answer:
 def goes_in_by_itself(words, without, caller):
     """In the suite `warm` the attacker is the program, not a volume: volumes are never parked."""
     needs = (INSIDE_DATA, INSIDE_TOOLS)
-    return ("SANDBOX_RUN_SOCKET" in support.engine_of(caller) and not without
+    return (support.is_warm(caller) and not without
             and not any(place in word for word in words for place in needs))
 
 
