@@ -105,7 +105,7 @@ def built_with_shared_library(place):
 
 
 def built_classes(place):
-    return [[place.tool.parent / "java", "-cp", place.artifact / "classes", "Main"]]
+    return [[place.tool.parent / "java", "-cp", place.artifact, "Main"]]
 
 
 def built_bundle(place):
