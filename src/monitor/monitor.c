@@ -256,6 +256,17 @@ static void init_died(void *context, uint32_t events)
     handle(m, EV_DEAD);
 }
 
+/* Of a sandbox that somebody else reaps: init closes it when all is dead and reported, and takes its time to die. */
+static void control_closed(void *context, uint32_t events)
+{
+    struct monitor *m = context;
+
+    (void)events;
+    loop_remove(m->loop, m->box->control);
+    if (REPORT_IS_FINAL(m->box->report->state))
+        init_died(m, 0);
+}
+
 /* Nothing can be reached any more, so the program cannot be said to have had what was asked for. */
 static void egress_died(void *context, uint32_t events)
 {
@@ -352,6 +363,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
              verdict_name(result->verdict));
     loop_remove(m->loop, m->box->egress.process.pidfd);
+    loop_remove(m->loop, m->box->control);
     sandbox_end(m->box);
     way_out_read(&m->box->egress, result);
     return DONE;
@@ -379,6 +391,10 @@ static int watch_all(struct monitor *m, sbr_error *err)
         return err->code;
     if (notices_start(&m->notices, m->box, err) < 0)
         return err->code;
+    /* Where refusals are still to come that way, the end is told by init's death alone. */
+    if (m->box->parked && m->notices.control < 0 &&
+        loop_add(m->loop, m->box->control, EPOLLIN, control_closed, m) < 0)
+        return err_set_errno(err, "monitor", "cannot watch the sandbox");
     return feed_start(&m->feed, m->loop, err);
 }
 
@@ -462,6 +478,7 @@ void monitor_done(struct monitor *m)
     capture_done(&m->err);
     if (m->loop) {
         loop_remove(m->loop, m->box->init.pidfd);
+        loop_remove(m->loop, m->box->control);
         loop_remove(m->loop, m->box->cgroup.oom_fd);
         loop_remove(m->loop, m->box->egress.process.pidfd);
         for (unsigned int timer = 0; timer <= TIMER_STDERR; timer++)

@@ -83,6 +83,9 @@ enum report_state {
     REPORT_EXITED      /* the program ended; everything is filled                   */
 };
 
+/* The page says how it ended, and nothing will change it. */
+#define REPORT_IS_FINAL(state) ((state) == REPORT_FAILED || (state) >= REPORT_KILLED)
+
 enum disk_full { DISK_BYTES_FULL = 1, DISK_INODES_FULL };
 
 enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU, INIT_LIMIT_DISK };

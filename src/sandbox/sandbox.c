@@ -218,8 +218,9 @@ static void end_parked(struct sandbox *box)
 {
     struct pollfd init = { .fd = box->init.pidfd, .events = POLLIN };
 
-    if (box->init.pidfd >= 0) {
+    if (box->init.pidfd >= 0)
         sandbox_kill(box);
+    if (box->init.pidfd >= 0 && !(box->report && REPORT_IS_FINAL(box->report->state))) {
         while (poll(&init, 1, -1) < 0 && errno == EINTR)
             continue;
     }
