@@ -218,16 +218,19 @@ class Engine:
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
+    def is_settled(self):
+        """As many wait as shall wait: who asks again and again, and at once, finds none of what takes long to make."""
+        return all(pool["making"] == 0 and pool["state"] != "starting" for pool in self.status()["pools"])
+
     def parked(self, run, seconds=WARM_S):
         """Calls until the result says that its sandbox had waited for it, and returns that result."""
-        last = {}
-
-        def is_parked():
-            last.update(run())
-            return last.get("startup") == "parked"
-
-        assert within(seconds, is_parked), f"never parked: {last}; {self.words()}"
-        return last
+        end = time.monotonic() + seconds
+        while True:
+            last = run()
+            if last.get("startup") == "parked":
+                return last
+            assert time.monotonic() < end, f"never parked: {last}; {self.status()}; {self.words()}"
+            within(end - time.monotonic(), self.is_settled)
 
     def wait_parked(self, language, code=None, *options, seconds=WARM_S):
         """Until a sandbox of the language waits."""
