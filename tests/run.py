@@ -33,7 +33,7 @@ HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 SILENCE_S = 300
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
-    "blackbox": ("language_programs verdicts metrics signals output run denials diagnosis", "not dependency"),
+    "blackbox": ("language_programs verdicts metrics signals output run denials", "not dependency"),
     "escape": (None, "fails_inside or do_not_meet"),
 }
 

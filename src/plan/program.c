@@ -246,7 +246,7 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 int plan_waiting(struct plan *plan, const struct plan_input *in, const struct words *command,
                  sbr_error *err)
 {
-    struct word_values values;
+    struct word_values values = { 0 };
 
     if (plan_stage_values(plan, in, NULL, &values, err) < 0)
         return err->code;

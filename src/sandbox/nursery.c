@@ -28,6 +28,9 @@
 
 /* The library of the zygote, put here by the build; see src/worker. */
 extern const unsigned char worker_image_start[], worker_image_end[];
+static const struct {
+    const unsigned char *start, *end;
+} worker_image = { worker_image_start, worker_image_end };
 
 /* What a nursery has at the numbers of a run's streams. */
 static int open_nothing(struct far_ends *far, sbr_error *err)
@@ -42,16 +45,16 @@ static int open_nothing(struct far_ends *far, sbr_error *err)
 
 static int prepare_zygote(struct nursery *nursery, struct far_ends *far, sbr_error *err)
 {
-    size_t len = (size_t)(worker_image_end - worker_image_start);
+    size_t len = (size_t)(worker_image.end - worker_image.start);
     int pair[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "zygote", "cannot make a socket pair");
     nursery->zygote = pair[0];
     far->fds[NURSERY_ZYGOTE] = pair[1];
-    far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image_start, len, MFD_EXEC);
+    far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, MFD_EXEC);
     if (far->fds[NURSERY_LIBRARY] < 0 && errno == EINVAL) /* before Linux 6.3 */
-        far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image_start, len, 0);
+        far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, 0);
     if (far->fds[NURSERY_LIBRARY] < 0)
         return err_set_errno(err, "zygote", "cannot store the library");
     return 0;

@@ -104,7 +104,7 @@ def test_nobody_outside_is_reached(engine):
     ("bash", "echo /proc/self/fd/*; echo $PPID; cat /proc/self/environ | tr '\\0' '\\n' | sort"),
     ("javascript", "console.log(require('fs').readdirSync('/proc').filter(n => /^[0-9]+$/.test(n)).length < 4, "
                    "JSON.stringify(process.env))"),
-])
+], ids=["python", "bash", "javascript"])
 def test_what_surrounds_the_program_is_as_in_the_cold_path(engine, language, code):
     cold = engine.code(language, code, "--cold")
     warm = engine.parked(lambda: engine.code(language, code))
@@ -131,7 +131,7 @@ BASH = """echo "[$RANDOM$RANDOM, $SRANDOM, \\"$(mktemp -u)\\"]"
 
 @pytest.mark.parametrize("language, code, same", [
     ("python", PYTHON, ()), ("javascript", JAVASCRIPT, ()), ("java", JAVA, (5,)), ("bash", BASH, ()),
-])
+], ids=["python", "javascript", "java", "bash"])
 def test_no_two_runs_draw_the_same(engine, language, code, same):
     engine.parked(lambda: engine.code(language, code))
     runs = [json.loads(engine.code(language, code)["stdout"]) for _ in range(RUNS)]
@@ -157,7 +157,7 @@ def test_a_program_that_does_not_read_its_stdin_harms_nobody(engine):
     "import os\nwhile True:\n    os.write(1, b'x' * 65536)",
     "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
     "import os\nfor fd in range(3, 200):\n    os.close(fd) if os.path.exists(f'/proc/self/fd/{fd}') else None",
-])
+], ids=["processes", "memory", "disk", "output", "stopped", "descriptors"])
 def test_a_program_that_wants_too_much_harms_nobody(engine, code):
     engine.parked(lambda: engine.python(code, "--timeout", "300ms", "--grace", "0ms", "--memory", "64m", "--pids", "30"))
     engine.answers()

@@ -193,7 +193,7 @@ def test_a_selftest_has_the_same_result(engine, name):
     ("pass", "cpu_user_ms", 0, 60), ("pass", "cpu_system_ms", 0, 60), ("pass", "peak_memory_bytes", 0, 16 << 20),
     ("x = bytearray(40 << 20)\nfor i in range(0, len(x), 4096): x[i] = 1", "peak_memory_bytes", 40 << 20, 60 << 20),
     ("pass", "peak_processes", 1, 1), ("import os\nif os.fork(): os.wait()", "peak_processes", 2, 2),
-])
+], ids=["user time", "system time", "memory", "memory of its own", "one process", "two processes"])
 def test_the_warm_up_is_not_measured(engine, code, metric, least, most):
     warm = engine.parked(lambda: engine.python(code))
     assert least <= warm["metrics"][metric] <= most, warm["metrics"]
