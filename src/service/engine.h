@@ -29,7 +29,7 @@ struct engine_config {
 
 #define ENGINE_COMMAND "command" /* among languages: runs without one */
 #define ENGINE_QUEUE 1024u
-#define ENGINE_PARK_MIN 4u
+#define ENGINE_PARK_MIN 8u
 #define ENGINE_PARK_MAX 64u
 
 /* Serves until a signal says to end, and all that it made is gone.  The signals are blocked afterwards. */

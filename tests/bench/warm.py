@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 import languages
 import report
@@ -19,6 +20,7 @@ from tables import MS, memory_kib
 
 TESTS = pathlib.Path(__file__).resolve().parents[1]
 SECONDS = 3600
+SETTLE_SECONDS = 20
 AT_ONCE = 100
 CALLERS = (2, 4)
 GAPS = "0-30"
@@ -69,11 +71,18 @@ class Lab:
 
     def warm_up(self, line):
         """Until its sandboxes wait."""
-        for _ in range(30):
-            found = self.samples("first", "rounds", 10, 20, lines=[line])
-            if all(sample.way == "parked" for sample in found[-5:]):
+        for _ in range(10):
+            found = self.samples("first", "rounds", 3, 20, lines=[line])
+            self.settle()
+            if all(sample.way == "parked" for sample in found):
                 return
         print(f"never parked: {line[:100]}", file=sys.stderr)
+
+    def settle(self):
+        """Until as many wait as shall wait."""
+        end = time.monotonic() + SETTLE_SECONDS
+        while not self.engine.is_settled() and time.monotonic() < end:
+            time.sleep(0.05)
 
     def compare(self, name, rounds, pause, ours, bare, goals):
         """Rows of ours and of bare, which take turns; the goals are of the two."""
@@ -196,6 +205,7 @@ def burst(lab, times):
     taken = collections.defaultdict(list)
     for _ in range(times):
         for who, line in lines.items():
+            lab.settle()
             found = lab.samples(f"burst {who}", "burst", AT_ONCE, lines=[line])
             taken[who].append(max(s.end for s in found) - min(s.begin for s in found))
     for who in lines:
