@@ -14,9 +14,9 @@ from harness import callers, json_error
 SOURCES = support.REPO / "src/sandbox"
 STEP_NAMES = {symbol: name for path in SOURCES.glob("*.c") for symbol, name in re.findall(
     r'struct confiner (\w+) = \{\s*"([\w-]+)"', path.read_text(encoding="utf-8"))}
-# As the table of confine.c has them: a step that is added there is tried here.
+# As the table of confine.c has them for a run: a step that is added there is tried here.
 STEPS = [STEP_NAMES[symbol] for symbol in re.findall(
-    r"^\s*&(\w+),", (SOURCES / "confine.c").read_text(encoding="utf-8"), re.MULTILINE)]
+    r"^\s*\{ &(\w+),\s+RUN\b", (SOURCES / "confine.c").read_text(encoding="utf-8"), re.MULTILINE)]
 
 
 def stages(step):
