@@ -46,7 +46,7 @@ SUITES = {
     "systemd": [HERE / "suite/test_systemd.py"],
     "remedies": [HERE / "suite/test_remedies.py"],  # last: it changes the host
 }
-QUICK = ("host", "limits", "network", "workspaces", "blackbox", "escape", "warm")
+QUICK = ("host", "limits", "network", "workspaces", "blackbox", "escape")
 TOGETHER = ("host", "limits", "network", "workspaces")
 QUICK_WITHOUT = ["--ignore-glob=*/test_filter_table.py"]  # the same on every x86_64, and slow
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
