@@ -249,6 +249,7 @@ static int decide(sbr_job *job, sbr_error *err)
 
     if (r <= 0 || job->decided)
         return r;
+    warm_find(job); /* what waits there may use layers that the program alone would not */
     if (stages_decide(job, err) < 0)
         return err->code;
     job->decided = true;

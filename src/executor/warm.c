@@ -215,18 +215,25 @@ static int ask(sbr_job *job)
     return 1;
 }
 
+void warm_find(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+
+    if (warm->off || warm->fd >= 0 || warm_pool_take(job->rt->pool, warm) ||
+        engine_connect(&warm->fd) == 0)
+        return;
+    log_info("engine", "cold, since no engine is running");
+    warm->off = true;
+}
+
 int warm_ask(sbr_job *job, const struct plan_input *in)
 {
     struct warm *warm = &job->warm;
     const char *why;
 
+    warm_find(job);
     if (warm->off)
         return 0;
-    if (warm->fd < 0 && !warm_pool_take(job->rt->pool, warm) && engine_connect(&warm->fd) < 0) {
-        log_info("engine", "cold, since no engine is running");
-        warm->off = true;
-        return 0;
-    }
     warm->asked_us = clock_now_us();
     warm->queue_us = 0;
     warm->queued = false;

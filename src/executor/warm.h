@@ -45,6 +45,8 @@ struct warm {
 };
 
 void warm_init(struct warm *warm, bool off);
+/* Looks whether an engine is there, once; `off` says when none is. */
+void warm_find(struct sbr_job *job);
 /* 1: asked; 0: the stage is started as usual.  The job's plan is the stage's, made of `in`. */
 int warm_ask(struct sbr_job *job, const struct plan_input *in);
 /* After the answer.  1: the program is on its way in the stage's sandbox; 0: start it as usual; negative: refused. */

@@ -32,6 +32,20 @@ static const struct {
     const unsigned char *start, *end;
 } worker_image = { worker_image_start, worker_image_end };
 
+/* All nurseries of a process are one user: on cgroup v2 that user owns the right to be born in a group, and the group above
+ * all leaves has room for one owner.  Held as long as the process lives. */
+static int take_user(struct ids *ret, const struct features *features, sbr_error *err)
+{
+    static struct ids user;
+    static bool taken;
+
+    if (!taken && ids_take(&user, features, err) < 0)
+        return err->code;
+    taken = true;
+    *ret = user;
+    return 0;
+}
+
 /* What a nursery has at the numbers of a run's streams. */
 static int open_nothing(struct far_ends *far, sbr_error *err)
 {
@@ -114,10 +128,9 @@ int nursery_start(struct nursery *nursery, const struct plan *plan, const struct
     *nursery = (struct nursery){
         .control = -1, .zygote = -1, .plan = plan, .features = *features, .process.pidfd = -1
     };
-    nursery->ids.lock_fd = -1;
     if (!plan->park || !(plan->namespaces & CLONE_NEWUSER) || plan->place)
         return err_set(err, SBR_E_BUG, "nursery", "the plan is not a template");
-    r = ids_take(&nursery->ids, features, err);
+    r = take_user(&nursery->ids, features, err);
     if (r == 0)
         r = bring_up(nursery, &far, err);
     far_ends_close(&far);
@@ -362,7 +375,6 @@ void nursery_end(struct nursery *nursery)
         syscall(SYS_pidfd_send_signal, nursery->process.pidfd, SIGKILL, NULL, 0);
         waitid(P_PIDFD, (id_t)nursery->process.pidfd, &info, WEXITED | __WALL);
     }
-    ids_release(&nursery->ids);
     free(nursery->spawn);
     if (nursery->report)
         munmap(nursery->report, REPORT_SIZE);
@@ -370,5 +382,4 @@ void nursery_end(struct nursery *nursery)
     scope_close_fd(&nursery->control);
     scope_close_fd(&nursery->zygote);
     *nursery = (struct nursery){ .control = -1, .zygote = -1, .process.pidfd = -1 };
-    nursery->ids.lock_fd = -1;
 }

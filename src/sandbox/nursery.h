@@ -24,7 +24,7 @@ struct nursery {
     int zygote;                 /* to the zygote of a PARK_ZYGOTE template; -1: none */
     struct init_report *report; /* says why it could not start                       */
     struct spawn *spawn;
-    struct ids ids;
+    struct ids ids; /* of all nurseries of this process */
     struct features features;
     const struct plan *plan;                    /* the template; borrowed */
     bool ready;                                 /* its root stands, its zygote is warm */

@@ -1,4 +1,5 @@
 """Fixtures of the tests of engines: one engine for a module's tests, or one for a single test."""
+import itertools
 import os
 import pathlib
 import sys
@@ -41,3 +42,13 @@ def own_engine(request, place):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: belongs to the choice that every host runs")
+
+
+@pytest.fixture
+def folder(place):
+    """A directory of the test's own that the caller may read."""
+    for number in itertools.count():
+        path = place / f"program{number}"
+        if not path.exists():
+            path.mkdir(mode=0o755)
+            return path

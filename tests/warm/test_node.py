@@ -1,5 +1,4 @@
 """JavaScript and TypeScript in a Node that was started before its program was known: every byte is that of a run of its own."""
-import itertools
 import pathlib
 import re
 
@@ -38,16 +37,6 @@ def compared(result):
     """All but the number of the process, which Node puts before its warnings."""
     found = {name: result.get(name) for name in COMPARED}
     return {**found, "stderr": re.sub(r"^\(node:\d+\)", "(node:PID)", found["stderr"], flags=re.M)}
-
-
-@pytest.fixture
-def folder(place):
-    """A directory of the test's own that the caller may read."""
-    for number in itertools.count():
-        path = place / f"program{number}"
-        if not path.exists():
-            path.mkdir(mode=0o755)
-            return path
 
 
 @pytest.mark.parametrize("language, case", programs())

@@ -1,5 +1,4 @@
 """Python in a worker that was forked before its program was known: every byte is that of an interpreter started for it."""
-import itertools
 import pathlib
 import re
 
@@ -35,16 +34,6 @@ def compared(result):
         found[name] = re.sub(r"0x[0-9a-f]+", "ADDRESS", found[name])
         found[name] = re.sub(r"(MainThread|T|Thread-\d), started( daemon)? \d+", r"\1, started", found[name])
     return found
-
-
-@pytest.fixture
-def folder(place):
-    """A directory of the test's own that the caller may read."""
-    for number in itertools.count():
-        path = place / f"program{number}"
-        if not path.exists():
-            path.mkdir(mode=0o755)
-            return path
 
 
 @pytest.mark.parametrize("case", programs())
