@@ -43,6 +43,8 @@ LIBRARY = "/proc/self/fd/5"
 DESCRIPTORS_OF_START = (4, 5) # the plan and the library
 WARM = 6
 WIDE = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
+WIDTH = 4 # bytes of a wide character
+USUAL_DIRECTORY = b"/work"
 # What the interpreter, the loader and the C library look at once, when they start.
 EARLY = (b"PYTHON", b"LD_", b"LC_", b"LANG", b"GLIBC_TUNABLES", b"MALLOC_")
 
@@ -53,14 +55,19 @@ def command_line():
     return [sys.executable, "-B", "-s", sys.argv[0]]
 
 
+def joined(*fields):
+    return b"".join(field + b"\0" for field in fields)
+
+
 def early_ones(environment):
     return sorted(item for item in environment if item.startswith(EARLY))
 
 
-def find_places(pattern):
-    """Where the interpreter keeps the path of the program: address and whether it was made absolute."""
+def find_places(placeholder):
+    """Where the interpreter keeps the path of the program: address and how many characters make it an absolute one."""
     import ctypes
 
+    pattern = placeholder.encode(WIDE) + bytes(WIDTH)
     before = (os.getcwd() + "/").encode(WIDE)
     places = []
     with open("/proc/self/maps") as maps:
@@ -74,9 +81,9 @@ def find_places(pattern):
         while at >= 0:
             if not id(pattern) <= start + at < id(pattern) + len(pattern):
                 absolute = at >= len(before) and data[at - len(before) : at] == before
-                places.append((start + at, len(before) if absolute else 0))
-            at = data.find(pattern, at + 4)
-    return places
+                places += [start + at, len(before) // WIDTH if absolute else 0]
+            at = data.find(pattern, at + WIDTH)
+    return (ctypes.c_size_t * len(places))(*places)
 
 
 class Zygote:
@@ -84,26 +91,40 @@ class Zygote:
         self.cold = set(sys.modules) - {__name__}
         self.cold_paths = set(sys.path_importer_cache)
         self.command = command_line()
-        self.pattern = self.command.pop().encode(WIDE) + bytes(4)
-        self.places = find_places(self.pattern)
+        self.placeholder = self.command.pop()
+        self.command_bytes = [os.fsencode(word) for word in self.command]
+        self.places = find_places(self.placeholder)
         with open("/proc/self/stat") as stat: # where the kernel finds the command line, for ps and the like
             self.shown = [int(field) for field in stat.read().rpartition(")")[2].split()[45:47]]
         given = bytes.fromhex(os.environ["SANDBOX_RUN_ZYGOTE"])
         # As in a run that brings no variables of its own.
         self.environment = [item for item in given.split(b"\0") if item]
         self.early = early_ones(self.environment)
-        self.must_start_anew = not self.places
+        self.must_start_anew = not len(self.places)
+        self.hooks = [] # what modules want to do in a copy of their process, such as to draw other random numbers
+        # What a worker is told, before and after the path of its program, when nothing else is special.
+        self.head = joined(USUAL_DIRECTORY, b"%d" % (len(self.command) + 1), *self.command_bytes)
+        self.tail = joined(b"", b"%d" % len(self.environment), *self.environment)
 
     def load(self):
         """Only what the machine itself has: packages of a program are not to be run here."""
         import importlib
 
         wanted = MODULES + os.environ.get("SANDBOX_RUN_PRELOAD", "").replace(",", " ").split()
+        register = os.register_at_fork
+
+        def note(**hooks):
+            register(**hooks)
+            if "after_in_child" in hooks:
+                self.hooks.append(hooks["after_in_child"])
+
+        os.register_at_fork = note
         for name in wanted:
             try:
                 importlib.import_module(name)
             except Exception:
                 pass
+        os.register_at_fork = register
 
     def hide_parts(self):
         """Of packages that were not wanted themselves: `import package` alone would not bring them."""
@@ -182,8 +203,13 @@ class Zygote:
         self.library = ctypes.PyDLL(LIBRARY)
         self.next = self.library.sbr_worker_next
         self.rehearse = self.library.sbr_worker_rehearse
+        self.can_run = self.library.sbr_worker_can_run
+        self.put_script = self.library.sbr_worker_put_script
+        self.put_script.argtypes = [ctypes.c_void_p, ctypes.c_int, *[ctypes.c_wchar_p] * 3]
+        self.move = ctypes.memmove
         self.shorten_end()
-        self.preloaded = {name.partition(".")[0] for name in sys.modules} - self.cold
+        preloaded = {name.partition(".")[0] for name in sys.modules} - self.cold
+        self.preloaded = joined(*(os.fsencode(name) for name in preloaded), b"")
         End(self.library).register()
         # These are the program's own, to be collected with the rest of it.
         program = [ctypes.py_object(thing) for thing in (sys.modules["__main__"], vars(sys.modules["__main__"]))]
@@ -201,6 +227,13 @@ def keep(thing):
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(thing))
+
+
+def keep_code(frame):
+    """Of all that is still running: it would be freed when it is done, with all its words and numbers."""
+    while frame:
+        keep(frame.f_code)
+        frame = frame.f_back
 
 
 def keep_copies(modules):
@@ -261,6 +294,7 @@ class End:
         self.addresses = (ctypes.c_void_p * len(names))(*(id(vars(self.kept[name])) for name in names))
         for thing in (self, self.spare, globals(), sys.modules[__name__]):
             keep(thing)
+        keep_code(sys._getframe())
         keep_copies(self.kept.values())
 
     def register(self):
@@ -355,57 +389,14 @@ def start_anew(arguments, environment):
         os._exit(127)
 
 
-def fits(zygote, command, script, environment):
-    """Whether all that is special about this run can still be brought about."""
-    if zygote.must_start_anew or command != [os.fsencode(word) for word in zygote.command]:
-        return False
-    if early_ones(environment) != zygote.early or len(script) * 4 >= len(zygote.pattern):
-        return False
-    directory = os.path.dirname(script)
-    return is_plain_file(script) and not hides(directory or ".", zygote.preloaded)
-
-
-def is_plain_file(script):
-    """A program in a directory or in an archive, whose end has this mark, is found in other ways."""
-    try:
-        descriptor = os.open(script, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    state = os.fstat(descriptor)
-    is_file = state.st_mode & 0o170000 == 0o100000
-    end = os.pread(descriptor, 1 << 17, max(0, state.st_size - (1 << 17))) if is_file else b""
-    os.close(descriptor)
-    return is_file and b"PK\5\6" not in end
-
-
-def put_path(zygote, script):
-    import ctypes
-
-    absolute = script if script.startswith("/") else os.getcwd() + "/" + script
-    for address, lead in zygote.places:
-        if ctypes.string_at(address, len(zygote.pattern)) != zygote.pattern:
-            continue
-        text = (absolute if lead else script).encode(WIDE, "surrogatepass") + bytes(4)
-        ctypes.memmove(address - lead, text, len(text))
-
-
-def show_command(zygote, arguments):
-    import ctypes
-
-    start, end = zygote.shown
-    text = b"\0".join(arguments) + b"\0"
-    if 0 < start < end and len(text) <= end - start:
-        ctypes.memmove(start, text.ljust(end - start, b"\0"), end - start)
-
-
-def become(zygote, message):
-    fields = message.split(b"\0")
-    arguments, at = take_list(fields, 1)
+def read_unusual(zygote, message):
+    """The words after the interpreter's own, when there is anything special about a run."""
+    directory, *fields = message.split(b"\0")
+    arguments, at = take_list(fields, 0)
     environment, _ = take_list(fields, at)
-    os.chdir(fields[0])
+    os.chdir(directory)
     n = len(zygote.command)
-    script = os.fsdecode(arguments[n]) if len(arguments) > n else ""
-    if not fits(zygote, arguments[:n], script, environment):
+    if arguments[:n] != zygote.command_bytes or len(arguments) == n or early_ones(environment) != zygote.early:
         start_anew(arguments, environment)
     if environment != zygote.environment:
         zygote.take_environment(environment)
@@ -413,18 +404,42 @@ def become(zygote, message):
             import time
 
             time.tzset()
+    return arguments[n:], environment
+
+
+def put_words(zygote, words):
+    """As if they had been on the command line from the beginning."""
+    decoded = [os.fsdecode(word) for word in words]
+    script = decoded[0]
     sys.path_importer_cache[script] = None # what the interpreter would find out: it is no archive
-    words = [os.fsdecode(word) for word in arguments]
-    sys.argv[:] = words[n:]
+    sys.argv[:] = decoded
     if hasattr(sys, "orig_argv"):
-        sys.orig_argv[:] = words
-    put_path(zygote, script)
-    show_command(zygote, arguments)
+        sys.orig_argv[:] = zygote.command + decoded
+    absolute = script if script.startswith("/") else os.getcwd() + "/" + script
+    zygote.put_script(zygote.places, len(zygote.places) // 2, zygote.placeholder, script, absolute)
+    start, end = zygote.shown
+    text = b"\0".join(zygote.command_bytes + words) + b"\0"
+    if 0 < start < end and len(text) <= end - start:
+        zygote.move(start, text.ljust(end - start, b"\0"), end - start)
 
 
-def refresh():
-    """What must differ from worker to worker and does not by itself."""
+def become(zygote, message):
+    words, environment = [message[len(zygote.head) : -len(zygote.tail)]], zygote.environment
+    if not message.startswith(zygote.head) or not message.endswith(zygote.tail) or b"\0" in words[0]:
+        words, environment = read_unusual(zygote, message)
+    too_long = len(words[0]) >= len(zygote.placeholder)
+    if zygote.must_start_anew or too_long or not zygote.can_run(words[0], zygote.preloaded):
+        start_anew(zygote.command_bytes + words, environment)
+    put_words(zygote, words)
+
+
+def refresh(zygote):
+    """What must differ from worker to worker and does not by itself.  A fork by the program itself makes a process anew
+    in which one thread of many is left; here there was only one, nobody waits for any lock, and all that is the same."""
     threading = sys.modules["threading"]
+    for hook in zygote.hooks:
+        if hook is not threading._after_fork:
+            hook()
     if hasattr(threading.main_thread(), "_set_native_id"):
         threading.main_thread()._set_native_id()
     if "numpy.random" in sys.modules:
@@ -438,17 +453,17 @@ def rehearse(zygote):
     if zygote.rehearse() != 0:
         os.close(script)
         return False
-    path = f"/proc/self/fd/{script}"
-    refresh()
-    sys.argv[:] = [path]
-    put_path(zygote, path)
+    path = b"/proc/self/fd/%d" % script
+    refresh(zygote)
+    zygote.can_run(path, zygote.preloaded)
+    put_words(zygote, [path])
     return True
 
 
 def wait_for_program(zygote):
     if zygote.next() < 0:
         os._exit(0)
-    refresh()
+    refresh(zygote)
     os.write(GO, b"R")
     message = read_all(GO)
     os.close(GO)
@@ -459,6 +474,7 @@ def wait_for_program(zygote):
 
 def main():
     zygote = Zygote()
+    keep(zygote)
     zygote.prepare()
     if rehearse(zygote):
         return

@@ -15,44 +15,38 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "worker/runtime.h"
 #include "worker/worker.h"
-
-#ifndef MADV_POPULATE_READ /* Linux 5.14; before it nothing happens */
-#define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
-#endif
 
 /* Of an entry of /proc/PID/pagemap. */
 #define PAGE_PRESENT (1ull << 63)
 #define PAGE_OF_FILE (1ull << 61)
 #define PAGE_EXCLUSIVE (1ull << 56)
 
-#define MAX_RANGES 4000
+#define MAX_PAGES 4000
+#define AT_ONCE (64u << 10) /* what the kernel maps of a file when one page of it is asked for */
 
-struct range {
-    uintptr_t start;
-    size_t size;
-    int advice;
+struct page {
+    uintptr_t address;
+    bool is_written;
 };
 
 /* Shared by the zygote and the copy. */
 struct notes {
     size_t n;
-    struct range ranges[MAX_RANGES];
+    struct page pages[MAX_PAGES];
 };
 
 static struct notes *notes;
 static bool is_rehearsal;
 
-static void note_page(uintptr_t address, size_t page, int advice)
+static void note_page(uintptr_t address, bool is_written)
 {
-    struct range *last = notes->n ? &notes->ranges[notes->n - 1] : NULL;
+    const struct page *last = notes->n ? &notes->pages[notes->n - 1] : NULL;
 
-    if (last && last->advice == advice && last->start + last->size == address)
-        last->size += page;
-    else if (notes->n < MAX_RANGES)
-        notes->ranges[notes->n++] = (struct range){ address, page, advice };
+    if (!is_written && last && !last->is_written && last->address / AT_ONCE == address / AT_ONCE)
+        return;
+    if (notes->n < MAX_PAGES)
+        notes->pages[notes->n++] = (struct page){ address, is_written };
 }
 
 /* Written to: no longer shared with the zygote.  Else it is enough to have it at hand. */
@@ -74,9 +68,9 @@ static void note_mapping(int pagemap, uintptr_t start, uintptr_t end, bool writa
             if (!(entry & PAGE_PRESENT))
                 continue;
             if (writable && entry & PAGE_EXCLUSIVE && !(entry & PAGE_OF_FILE))
-                note_page(start + i * page, page, MADV_POPULATE_WRITE);
+                note_page(start + i * page, true);
             else if (!writable && entry & PAGE_OF_FILE)
-                note_page(start + i * page, page, MADV_POPULATE_READ);
+                note_page(start + i * page, false);
         }
         start += n * page;
     }
@@ -100,21 +94,26 @@ void rehearse_note(void)
 
 void rehearse_repeat(void)
 {
-    for (size_t i = 0; notes && i < notes->n; i++)
-        (void)madvise((void *)notes->ranges[i].start, notes->ranges[i].size,
-                      notes->ranges[i].advice);
+    for (size_t i = 0; notes && i < notes->n; i++) {
+        volatile char *byte = (volatile char *)notes->pages[i].address;
+        char value = *byte;
+
+        if (notes->pages[i].is_written)
+            *byte = value;
+    }
 }
 
 /* What only the copy had mapped is of no use to others. */
 static void forget_unmapped(void)
 {
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
     size_t n = 0;
 
     for (size_t i = 0; i < notes->n; i++) {
-        struct range range = notes->ranges[i];
+        struct page page = notes->pages[i];
 
-        if (msync((void *)range.start, range.size, MS_ASYNC) == 0)
-            notes->ranges[n++] = range;
+        if (msync((void *)page.address, size, MS_ASYNC) == 0)
+            notes->pages[n++] = page;
     }
     notes->n = n;
 }
@@ -128,14 +127,11 @@ int sbr_worker_rehearse(void)
         notes = NULL;
         return -1;
     }
-    runtime_before_fork();
     pid = fork();
     if (pid == 0) {
         is_rehearsal = true;
-        runtime_after_fork_in_child();
         return 0;
     }
-    runtime_after_fork_in_parent();
     if (pid < 0)
         return -1;
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)

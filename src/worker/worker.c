@@ -9,7 +9,8 @@
  * Whoever is orphaned goes to the first process of its parent's pid namespace.  That is why there are two between: the
  * midwife's is the sandbox's, so the worker is left to the sandbox's init.  Both share the zygote's memory, and the zygote
  * stands still until they have ended (CLONE_VFORK).  Only the worker is a copy, made by the C library's own fork(), so
- * that everybody who wants to know of a fork hears of it. */
+ * that libraries which want to know of a fork hear of it.  What the language's own modules want to know is the driver's
+ * business: a zygote has one thread, so that most of it has nothing to mend. */
 #include "worker/worker.h"
 
 #include <errno.h>
@@ -29,7 +30,6 @@
 #include "plan/plan.h"
 #include "sandbox/zygote_protocol.h"
 #include "worker/rehearse.h"
-#include "worker/runtime.h"
 #include "worker/settle.h"
 
 #define STACK_SIZE (64u << 10) /* fork() calls handlers of libraries that we do not know */
@@ -161,19 +161,16 @@ static int worker_begin(void)
     }
     if (!settled)
         _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
-    runtime_after_fork_in_child();
     return DRIVER_GO;
 }
 
 /* True in the worker. */
 static bool make_worker(void)
 {
-    runtime_before_fork();
     if (setjmp(birth.home) == 0)
         clone_and_wait(guide_stack, guide_main, -1);
     if (birth.is_worker)
         return true;
-    runtime_after_fork_in_parent();
     for (size_t i = 0; i < birth.n_fds; i++)
         close(birth.fds[i]);
     return false;

@@ -2,7 +2,9 @@
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
 
+#include <stddef.h>
 #include <sys/types.h>
+#include <wchar.h>
 
 #define worker_api __attribute__((visibility("default")))
 
@@ -13,6 +15,21 @@ worker_api int sbr_worker_next(void);
 /* Makes a copy of the zygote, which shall run some program to its end: 0 in the copy, 1 in the zygote when it has ended,
  * or -1.  Workers then have at hand what that program needed. */
 worker_api int sbr_worker_rehearse(void);
+
+/* Python: whether that file is a program of the usual kind, and nothing beside it would be found instead of one of
+ * `modules`: names, each with its NUL, and an empty one. */
+worker_api int sbr_worker_can_run(const char *script, const char *modules);
+
+/* Where the interpreter keeps the path of its program.  With `lead` it was made absolute, by so many characters before. */
+struct script_place {
+    wchar_t *at;
+    size_t lead;
+};
+
+/* Puts a path where the placeholder still stands. */
+worker_api void sbr_worker_put_script(const struct script_place *places, int n,
+                                      const wchar_t *placeholder, const wchar_t *script,
+                                      const wchar_t *absolute);
 
 /* Python: in the zygote, when all is loaded; 0 or -1. */
 worker_api int sbr_worker_prepare_finish(void);

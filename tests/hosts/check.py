@@ -21,7 +21,7 @@ sys.dont_write_bytecode = True
 import boot  # noqa: E402
 import machine  # noqa: E402
 import table  # noqa: E402
-from guest import Guest  # noqa: E402
+from guest import Guest, NeverUp  # noqa: E402
 from here import Here  # noqa: E402
 from packages import Failed  # noqa: E402
 from paths import HERE, LOGS, REPO, TESTS, WORK  # noqa: E402
@@ -116,7 +116,7 @@ class Matrix:
         outcome = Outcome(machine.load(name), runner.Results(False))
         begin = time.monotonic()
         try:
-            self.follow(outcome)
+            self.boot(outcome)
             if outcome.host.expect.reboot:
                 self.follow_again(outcome)
         except Failed as problem:
@@ -124,10 +124,19 @@ class Matrix:
         outcome.seconds = time.monotonic() - begin
         return outcome
 
-    def follow(self, outcome):
+    def boot(self, outcome):
+        """Once in a great while an emulated kernel stops before it says a word.  That is no finding about what is
+        tested, so it gets a second boot; the console of the first is kept."""
+        try:
+            self.follow(outcome, outcome.host.name)
+        except NeverUp as problem:
+            print(f"{outcome.host.name} is booted again: {problem}", file=sys.stderr, flush=True)
+            self.follow(outcome, f"{outcome.host.name}-second")
+
+    def follow(self, outcome, log):
         host = outcome.host
         place = Here if host.machine == "here" else Guest
-        with place(host, self.script(host), host.name) as guest, \
+        with place(host, self.script(host), log) as guest, \
                 open(LOGS / f"{host.name}.out", "wb", buffering=0) as output:
             with self.lock:
                 self.live.add(guest)
@@ -146,7 +155,7 @@ class Matrix:
         """A second boot, with the kernel arguments that doctor named in the first."""
         outcome.doing = "another boot"
         second = Outcome(machine.rebooted(outcome.host, outcome.doctor), runner.Results(False))
-        self.follow(second)
+        self.boot(second)
         for (_, name), (status, detail) in second.results.tests.items():
             outcome.add(f"another boot: {name}", status, detail)
 

@@ -20,7 +20,7 @@ from packages import Failed, kernel
 from paths import HERE, LOGS, REPO, WORK
 
 VIRTIOFSD = "/usr/lib/qemu/virtiofsd"
-UP_S = 240  # until the guest says its first word
+UP_S = 120  # until the guest says its first word; a busy machine needs 20
 MACHINE = {
     "x86_64": ["-M", "q35", "-cpu", "Nehalem"],
     "aarch64": ["-M", "virt,gic-version=3", "-cpu", "cortex-a72"],
@@ -33,6 +33,10 @@ SHARE = 'mount --bind "$1" /mnt && mount -o remount,bind,ro /mnt && shift && exe
 
 class Dead(Failed):
     """The guest panicked, hung or went silent; the text has the end of its console."""
+
+
+class NeverUp(Dead):
+    """The guest did not come as far as its first word: nothing of ours has run in it."""
 
 
 class Guest:
@@ -116,7 +120,7 @@ class Guest:
     def _qemu(self, job):
         arch, memory = self.host.arch, self.host.memory
         init = f"{HERE}/guest/pid1" if self.host.init == "ours" else "/lib/systemd/systemd"
-        arguments = [f"console={CONSOLE[arch]}", "panic=-1", "quiet", "loglevel=4",
+        arguments = [f"console={CONSOLE[arch]}", "panic=-1", "loglevel=7",
                      "mitigations=off",  # they are half of the time, and nothing here is secret
                      f"sbr.repo={REPO}", f"sbr.job={job}", f"sbr.init={init}",
                      f"sbr.modules={','.join(self.host.modules)}", *self.host.kernel]
@@ -174,7 +178,8 @@ class Guest:
                 ready = selector.select(max(0, min(limit, left)))
                 if not ready:
                     why = f"is silent for {limit} s" if left > limit else "did not end in time"
-                    raise Dead(f"{self.host.name} {why}\n{self.tail()}")
+                    kind = NeverUp if limit == UP_S else Dead
+                    raise kind(f"{self.host.name} {why}\n{self.tail()}")
                 # Output first: what was said before the end is seen before the end.
                 for key, _ in sorted(ready, key=lambda pair: pair[0].data):
                     data = self._read(key.fileobj)
