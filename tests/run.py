@@ -11,6 +11,7 @@ JSON, to the descriptor that the runner named in SBR_REPORT_FD.
 
 import argparse
 import collections
+import concurrent.futures
 import json
 import os
 import re
@@ -31,10 +32,15 @@ MESON = "/usr/bin/meson"
 SUITES = ("lint", "unit", "golden", "blackbox", "escape", "warm", "fuzz", "hosts")
 HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 SILENCE_S = 300
+# Black-box tests wait more than they work, so that two files of them share the machine: a row of patterns of files that go
+# one after the other; what is not named here goes by itself.  The last are run alone: they look at all of the machine.
+IN_A_ROW = ("test_*network*.py",)
+ALONE = ("test_leaks.py",)
+LANES = 2
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
     "blackbox": ("language_programs verdicts metrics signals output run denials", "not dependency"),
-    "escape": (None, "fails_inside or do_not_meet"),
+    "escape": ("", "fails_inside or do_not_meet"),
 }
 
 PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
@@ -117,8 +123,9 @@ class Results:
 
     RANK = {PASSED: 0, SKIPPED: 1, FAILED: 2}
 
-    def __init__(self, must_work):
+    def __init__(self, must_work, tell=False):
         self.must_work = must_work
+        self.tell = tell  # of each failure at once, for whoever will not see the end
         self.tests = {}
 
     def add(self, suite, name, status, detail=""):
@@ -126,6 +133,8 @@ class Results:
             status, detail = FAILED, f"skipped, but SBR_MUST_WORK=1: {detail}"
         key = (suite, name)
         known = self.tests.get(key)
+        if self.tell and status == FAILED and (known is None or known[0] != FAILED):
+            print(f"failed    {suite}: {name}", flush=True)
         if known is None or self.RANK[status] > self.RANK[known[0]]:
             self.tests[key] = (status, detail.strip())
         elif status == FAILED:
@@ -177,8 +186,9 @@ class Runner:
         self.build = Path(options.build).resolve()
         self.test_build = Path(options.test_build).resolve()
         self.select = options.k
-        self.results = Results(os.environ.get("SBR_MUST_WORK") == "1")
+        self.results = Results(os.environ.get("SBR_MUST_WORK") == "1", tell=not sys.stdout.isatty())
         self.progress = Progress(self.results, sys.stdout.isatty())
+        self.live = set()  # pytest, in groups of their own
         self.env = {
             **os.environ,
             "SBR_BUILD": str(self.build),
@@ -201,7 +211,9 @@ class Runner:
         else:
             if suite == "unit":
                 self.run_meson(suite)
-            if any((TESTS / suite).rglob("test_*.py")):
+            if suite == "blackbox":
+                self.run_side_by_side(suite)
+            elif any((TESTS / suite).rglob("test_*.py")):
                 self.run_pytest(suite)
         if not self.select and not any(of == suite for of, _ in list(self.results.tests)):
             self.results.add(suite, suite, SKIPPED, "the suite has no tests")
@@ -342,20 +354,31 @@ class Runner:
         if not self.select:
             self.results.add("warm", "most runs were warm", PASSED if count["p"] > count["c"] else FAILED, said)
 
-    def run_warm_parts(self, variables):
-        threads = [threading.Thread(target=self.run_warm_part, args=(part, variables)) for part in WARM]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    def run_side_by_side(self, suite):
+        folder = TESTS / suite
+        rows = [sorted(folder.glob(pattern)) for pattern in IN_A_ROW]
+        alone = [folder / name for name in ALONE]
+        known = {path for row in [*rows, alone] for path in row}
+        # The largest first, so that no lane waits long for the other.
+        others = sorted(set(folder.glob("test_*.py")) - known, key=lambda path: -path.stat().st_size)
+        self.at_once([suite, paths] for paths in [*rows, *([path] for path in others)])
+        self.run_pytest(suite, alone)
 
-    def run_warm_part(self, part, variables):
-        files, select_them = WARM[part]
-        paths = [TESTS / part / f"test_{name}.py" for name in files.split()] if files else [TESTS / part]
-        try:
-            self.run_pytest("warm", paths, select_them, variables)
-        except Exception:  # pylint: disable=broad-exception-caught
-            self.results.add("warm", part, FAILED, traceback.format_exc())
+    def run_warm_parts(self, variables):
+        self.at_once(["warm", [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part],
+                      select_them, variables] for part, (files, select_them) in WARM.items())
+
+    def at_once(self, calls):
+        """Calls of run_pytest, as many at a time as there are lanes."""
+        with concurrent.futures.ThreadPoolExecutor(LANES) as pool:
+            try:
+                for done in [pool.submit(self.run_pytest, *words) for words in calls]:
+                    done.result()
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                for process in list(self.live):
+                    os.killpg(process.pid, signal.SIGKILL)
+                raise
 
     def run_pytest(self, suite, paths=None, select_them=None, variables=None):
         read_fd, write_fd = os.pipe()
@@ -375,6 +398,7 @@ class Runner:
                 pass_fds=[write_fd],
                 start_new_session=True,
             )
+            self.live.add(process)
             os.close(write_fd)
             try:
                 doing = self.follow(suite, reports)
@@ -385,6 +409,8 @@ class Runner:
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
                 status = None
+            finally:
+                self.live.discard(process)
             if doing is None and status in (0, 5):  # all passed, none selected
                 return
             if doing is None and status in (1, 2) and self.results.count(FAILED, suite):

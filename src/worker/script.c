@@ -64,7 +64,8 @@ static bool hides_module(const char *directory, const char *modules)
 int sbr_worker_can_run(const char *script, const char *modules)
 {
     const char *slash = strrchr(script, '/');
-    scoped_free char *directory = slash ? strndup(script, (size_t)(slash - script) + 1) : strdup(".");
+    scoped_free char *directory =
+        slash ? strndup(script, (size_t)(slash - script) + 1) : strdup(".");
 
     return directory && !hides_module(directory, modules) && is_plain_file(script);
 }
@@ -78,7 +79,8 @@ void sbr_worker_put_script(const struct script_place *places, int n, const wchar
         if (wcscmp(at, placeholder) != 0)
             continue;
         if (places[i].lead)
-            wcscpy(at - places[i].lead, absolute); /* NOLINT: the driver has seen that there is room */
+            wcscpy(at - places[i].lead,
+                   absolute); /* NOLINT: the driver has seen that there is room */
         else
             wcscpy(at, script); /* NOLINT: as above */
     }

@@ -90,6 +90,31 @@ def test_no_memory_of_an_earlier_run_nor_of_the_engine(place):
 # Whoever made the sandbox
 
 
+def reached(result):
+    """What reach.py could do, by process."""
+    found = {}
+    for line in lines(result):
+        pid, what = line.split()[:2]
+        found.setdefault(pid, set()).add(what)
+    return found
+
+
+def test_the_reach_is_as_long_as_it_should_be(engine):
+    """It gets at a process of its own, and signals it."""
+    found = reached(parked(engine, "reach.py", "child"))
+    (child,) = found.pop("child")
+    assert found.pop("signal") and set(found) == {child}
+    assert {"mem", "environ", "maps", "exe", "cwd", "fd", "ns"} <= found[child]
+
+
+def test_the_first_process_is_seen_where_it_is_left_unguarded(place):
+    """As far as the list of its descriptors: it has capabilities that the program has not, which guard the rest."""
+    without = {"SANDBOX_RUN_TEST_WITHOUT": "undumpable"}
+    with engines.Engine(place / "open", env=without, hooks=True) as engine:
+        found = reached(parked(engine, "reach.py", env=without))
+        assert "fd" in found["1"], found
+
+
 @pytest.mark.core
 def test_nobody_outside_is_reached(engine):
     for _ in range(3):
