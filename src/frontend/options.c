@@ -57,7 +57,7 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_QUEUE,    0,   "queue",    "N",       "further runs that wait; more are refused (default: 1024)", FOR_SERVE },
     { OPT_PER_CALLER, 0, "per-caller", "N",     "runs at once of one caller (default: all)",             FOR_SERVE },
     { OPT_PARK_MIN, 0,   "park-min", "N",       "sandboxes kept ready of each kind of run in use (default: 8)", FOR_SERVE },
-    { OPT_PARK_MAX, 0,   "park-max", "N",       "the most that are kept ready of one kind (default: 64)", FOR_SERVE },
+    { OPT_PARK_MAX, 0,   "park-max", "N",       "the most that are kept ready of one kind (default: 128)", FOR_SERVE },
     { OPT_POOL_MEMORY, 0, "pool-memory", "SIZE", "memory that all of them may take (default: a quarter)", FOR_SERVE },
     { OPT_WARM,     0,   "warm",     "LIST",    "languages to make ready at once, with commas; command is `exec`", FOR_SERVE },
     { OPT_PRELOAD,  0,   "preload",  "LIST",    "modules that Python's workers have loaded besides the usual ones: numpy,pandas", FOR_SERVE },

@@ -30,7 +30,7 @@ struct engine_config {
 #define ENGINE_COMMAND "command" /* among languages: runs without one */
 #define ENGINE_QUEUE 1024u
 #define ENGINE_PARK_MIN 8u
-#define ENGINE_PARK_MAX 64u
+#define ENGINE_PARK_MAX 128u
 
 /* Serves until a signal says to end, and all that it made is gone.  The signals are blocked afterwards. */
 int engine_serve(const struct engine_config *config, sbr_error *err) must_check;

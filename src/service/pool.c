@@ -95,7 +95,7 @@ void pool_share(struct pool_claim *claims, size_t n, const struct pool_limits *l
 
 bool pool_is_low(uint32_t stock, uint32_t target)
 {
-    return stock < (target + 1) / 2;
+    return stock < (target + 3) / 4;
 }
 
 bool pool_is_worth_waiting(bool boots, uint32_t unclaimed)

@@ -130,8 +130,11 @@ static void half_the_stock_is_low(void **state)
 {
     (void)state;
     assert_false(pool_is_low(4, 4));
-    assert_false(pool_is_low(2, 4));
-    assert_true(pool_is_low(1, 4));
+    assert_false(pool_is_low(1, 4));
+    assert_true(pool_is_low(0, 4));
+    assert_true(pool_is_low(1, 8));
+    assert_false(pool_is_low(25, 100));
+    assert_true(pool_is_low(24, 100));
     assert_true(pool_is_low(0, 1));
     assert_false(pool_is_low(0, 0));
 }
