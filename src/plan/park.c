@@ -107,6 +107,8 @@ static int set_command(struct plan *template, const struct plan *plan, const str
         return 0;
     }
     template->park = is_for_zygote(in) ? PARK_ZYGOTE : PARK_DRIVER;
+    if (!stage_uses_drivers(in) && plan_drivers(template, in, err) < 0)
+        return err->code;
     if (plan_waiting(template, in, driver, err) < 0)
         return err->code;
     if (in->language->warm.fixed_env)

@@ -159,20 +159,18 @@ static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr
     return op.from ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
-/* Small files of ours, outside the program's own directory.  Without a private root nothing keeps the
- * program from changing its copy, which is its own. */
-static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
+bool stage_uses_drivers(const struct plan_input *in)
+{
+    const struct stage_def *def = stage_def(in->language, in->stage);
+
+    return words_use(def ? &def->run : &in->language->run, WORD_DRIVER) ||
+           words_use(&in->language->env, WORD_DRIVER) || (def && words_use(&def->env, WORD_DRIVER));
+}
+
+int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const struct language *language = in->language;
-    struct plan_op dir = { .kind = plan->place ? OP_SCRATCH : OP_DIR,
-                           .to = "driver",
-                           .mode = 0755 };
 
-    if (!language || !language->drivers.n)
-        return 0;
-    if (plan_add_op(plan, dir, err) < 0 ||
-        (plan->place && add_rule(plan, plan_inside(plan, INSIDE_DRIVER), ACCESS_READ, err) < 0))
-        return err->code;
     for (unsigned int i = 0; i < language->drivers.n; i++) {
         struct plan_op op = { .kind = plan->place ? OP_PROGRAM : OP_FILE,
                               .to = plan_printf(plan, "driver/%s", language->drivers.at[i]),
@@ -186,6 +184,22 @@ static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_err
             return err->code;
     }
     return 0;
+}
+
+/* Small files of ours, outside the program's own directory.  Without a private root nothing keeps the
+ * program from changing its copy, which is its own. */
+static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    struct plan_op dir = { .kind = plan->place ? OP_SCRATCH : OP_DIR,
+                           .to = "driver",
+                           .mode = 0755 };
+
+    if (!in->language || !in->language->drivers.n)
+        return 0;
+    if (plan_add_op(plan, dir, err) < 0 ||
+        (plan->place && add_rule(plan, plan_inside(plan, INSIDE_DRIVER), ACCESS_READ, err) < 0))
+        return err->code;
+    return stage_uses_drivers(in) ? plan_drivers(plan, in, err) : 0;
 }
 
 static int bring_config(struct plan *plan, const struct plan_input *in, sbr_error *err)

@@ -38,6 +38,11 @@ struct plan_input;
 /* Whether /work is a project or a workspace in this stage: what prepares and installs does not see it. */
 bool stage_sees_work(const struct plan_input *in);
 
+/* Whether the stage's command finds the language's drivers by their names. */
+bool stage_uses_drivers(const struct plan_input *in);
+/* Their files, in the directory that every stage has. */
+int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+
 /* Operations and rules for all of that. */
 int plan_stage(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 /* What the words of this stage's command stand for; `source` is the main file inside, or NULL. */
