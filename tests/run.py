@@ -32,11 +32,6 @@ MESON = "/usr/bin/meson"
 SUITES = ("lint", "unit", "golden", "blackbox", "escape", "warm", "fuzz", "hosts")
 HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 SILENCE_S = 300
-# Black-box tests wait more than they work, so that two files of them share the machine: a row of patterns of files that go
-# one after the other; what is not named here goes by itself.  The last are run alone: they look at all of the machine.
-IN_A_ROW = ("test_*network*.py",)
-ALONE = ("test_leaks.py",)
-LANES = 2
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
     "blackbox": ("language_programs verdicts metrics signals output run denials", "not dependency"),
@@ -211,9 +206,7 @@ class Runner:
         else:
             if suite == "unit":
                 self.run_meson(suite)
-            if suite == "blackbox":
-                self.run_side_by_side(suite)
-            elif any((TESTS / suite).rglob("test_*.py")):
+            if any((TESTS / suite).rglob("test_*.py")):
                 self.run_pytest(suite)
         if not self.select and not any(of == suite for of, _ in list(self.results.tests)):
             self.results.add(suite, suite, SKIPPED, "the suite has no tests")
@@ -354,28 +347,15 @@ class Runner:
         if not self.select:
             self.results.add("warm", "most runs were warm", PASSED if count["p"] > count["c"] else FAILED, said)
 
-    def run_side_by_side(self, suite):
-        folder = TESTS / suite
-        rows = [sorted(folder.glob(pattern)) for pattern in IN_A_ROW]
-        alone = [folder / name for name in ALONE]
-        known = {path for row in [*rows, alone] for path in row}
-        # The largest first, so that no lane waits long for the other.
-        others = sorted(set(folder.glob("test_*.py")) - known, key=lambda path: -path.stat().st_size)
-        self.at_once([suite, paths] for paths in [*rows, *([path] for path in others)])
-        self.run_pytest(suite, alone)
-
     def run_warm_parts(self, variables):
-        self.at_once(["warm", [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part],
-                      select_them, variables] for part, (files, select_them) in WARM.items())
-
-    def at_once(self, calls):
-        """Calls of run_pytest, as many at a time as there are lanes."""
-        with concurrent.futures.ThreadPoolExecutor(LANES) as pool:
+        """At the same time: they wait more than they work."""
+        calls = [("warm", [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part], select_them, variables)
+                 for part, (files, select_them) in WARM.items()]
+        with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
             try:
                 for done in [pool.submit(self.run_pytest, *words) for words in calls]:
                     done.result()
             except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
                 for process in list(self.live):
                     os.killpg(process.pid, signal.SIGKILL)
                 raise
