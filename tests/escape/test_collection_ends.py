@@ -77,7 +77,7 @@ def test_files_come_after_too_much_memory(place):
 
 @callers
 @pytest.mark.core
-@pytest.mark.parametrize("options", [("--policy", "strict"), ("--open-files", "16"), ("--cpu-time", "1s")],
+@pytest.mark.parametrize("options", [("--policy", "strict"), ("--open-files", "16"), ("--cpu-time", "10s")],
                          ids=lambda options: options[0])
 def test_the_programs_own_bounds_do_not_hinder(place, options):
     """Whoever hands out has the same filter and limits as the program had."""
