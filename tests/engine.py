@@ -219,8 +219,12 @@ class Engine:
         return json.loads(done.stdout)
 
     def is_settled(self):
-        """As many wait as shall wait: who asks again and again, and at once, finds none of what takes long to make."""
+        """None is being made: who asks again and again, and at once, finds none of what takes long to make."""
         return all(pool["making"] == 0 and pool["state"] != "starting" for pool in self.status()["pools"])
+
+    def is_full(self):
+        """As many wait as shall wait, of every kind."""
+        return all(pool["parked"] >= pool["wanted"] for pool in self.status()["pools"])
 
     def parked(self, run, seconds=WARM_S):
         """Calls until the result says that its sandbox had waited for it, and returns that result."""

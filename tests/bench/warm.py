@@ -82,7 +82,7 @@ class Lab:
     def settle(self):
         """Until as many wait as shall wait."""
         end = time.monotonic() + SETTLE_SECONDS
-        while not self.engine.is_settled() and time.monotonic() < end:
+        while not (self.engine.is_settled() and self.engine.is_full()) and time.monotonic() < end:
             time.sleep(0.05)
 
     def compare(self, name, rounds, pause, ours, bare, goals):

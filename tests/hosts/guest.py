@@ -125,7 +125,7 @@ class Guest:
                      f"sbr.repo={REPO}", f"sbr.job={job}", f"sbr.init={init}",
                      f"sbr.modules={','.join(self.host.modules)}", *self.host.kernel]
         return [f"qemu-system-{arch}", "-nodefaults", "-no-user-config", "-display", "none",
-                "-no-reboot", *MACHINE[arch], "-accel", "tcg,thread=multi", "-smp", "2",
+                "-no-reboot", *MACHINE[arch], "-accel", "tcg,thread=multi", "-smp", str(self.host.processors),
                 "-m", f"{memory}M", "-object",
                 f"memory-backend-memfd,id=mem,size={memory}M,share=on", "-numa", "node,memdev=mem",
                 "-kernel", next((kernel(arch) / "boot").glob("vmlinuz-*")),

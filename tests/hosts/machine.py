@@ -44,6 +44,7 @@ class Host:
     inside: str = ""
     expect: Expected = Expected()
     tests: tuple = ("host", "limits", "blackbox", "escape", "remedies")
+    processors: int = 2
     memory: int = MEMORY_MIB
     deadline: int = DEADLINE_S
 
