@@ -28,7 +28,7 @@ const struct language stage_language = {
                  .n_manifests = ARRAY_LEN(manifests),
                  .locks = WORDS("deps.lock") },
     .compile = { .run = WORDS("${binary}", "${sources}", "${build}", "${compile_args}"),
-                 .env = WORDS("STAGE=compile") },
+                 .env = WORDS("STAGE=compile", "DRIVER=${driver}/build.sh") },
     .check = { .run = WORDS("${binary}", "${source}") },
     .run = WORDS("${build}/program"),
 };
