@@ -15,7 +15,7 @@ SANDBOX_RUN = BUILD / "sandbox-run"
 SANDBOX_RUN_HOOKS = TEST_BUILD / "sandbox-run"
 
 ORDINARY_UID = 65534
-DEADLINE = 60  # seconds after which a test run is stuck, not slow
+DEADLINE = 150  # seconds after which a test run is stuck, not slow: a first one may prepare its toolchain
 ENGINE_OF = "SBR_ENGINE_"  # and ROOT or USER: the socket of a caller's engine, when the suite `warm` runs
 
 AS_ORDINARY = ["setpriv", "--reuid", str(ORDINARY_UID), "--regid", str(ORDINARY_UID), "--clear-groups", "--"]
