@@ -427,7 +427,8 @@ def become(zygote, message):
     words, environment = [message[len(zygote.head) : -len(zygote.tail)]], zygote.environment
     if not message.startswith(zygote.head) or not message.endswith(zygote.tail) or b"\0" in words[0]:
         words, environment = read_unusual(zygote, message)
-    too_long = len(words[0]) >= len(zygote.placeholder)
+    room = len(zygote.placeholder) if words[0].startswith(b"/") else len(zygote.placeholder) - len(os.getcwdb()) - 1
+    too_long = len(words[0]) >= room
     if zygote.must_start_anew or too_long or not zygote.can_run(words[0], zygote.preloaded):
         start_anew(zygote.command_bytes + words, environment)
     put_words(zygote, words)
