@@ -30,9 +30,12 @@ static inline void plan_trees_fill(struct plan_input *in, struct plan_tree trees
 
     if (work)
         trees[n++] = plan_tree_of(work, INSIDE_WORK, VOLUME_COW, cow);
-    for (size_t i = 0; i < req->n_volumes; i++)
-        trees[n++] =
-            plan_tree_of(req->volumes[i].source, req->volumes[i].target, req->volumes[i].mode, cow);
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        const struct request_volume *volume = &req->volumes[i];
+
+        trees[n] = plan_tree_of(volume->source, volume->target, volume->mode, cow);
+        trees[n++].sockets = volume->sockets;
+    }
     for (size_t i = 0; i < n; i++)
         trees[i].collect =
             trees[i].mode == VOLUME_COW && (req->diff || req->keep || req->workspace);

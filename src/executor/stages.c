@@ -173,22 +173,31 @@ static int start_planned(sbr_job *job, const struct features *features, sbr_erro
     return sandbox_start(&now->box, now->plan, features, err);
 }
 
-/* Which way of copy-on-write a file system takes is known only when it is tried. */
+/* Whether there is another way to bring the trees in, after the one that was tried was refused. */
+static bool trees_have_another_way(struct job_trees *trees, const sbr_error *err)
+{
+    if (!trees)
+        return false;
+    if (!strcmp(err->stage, "view"))
+        return trees_show_plain(trees);
+    if (strcmp(err->stage, "cow") != 0 || trees->cow == COW_COPY)
+        return false;
+    trees->cow++;
+    return true;
+}
+
+/* Which overlay a file system takes is known only when it is tried. */
 static int start_with_trees(sbr_job *job, const struct features *features, sbr_error *err)
 {
-    struct job_trees *trees = job->trees;
-
     for (;;) {
         int r = job->now.has_trees ? 0 : trees_prepare(job, job->now.stage, err);
 
         if (r == 0)
             r = start_planned(job, features, err);
         job->now.has_trees = r == STAGE_ASKED; /* otherwise whoever tries again wants others */
-        if (r != SBR_E_UNSUPPORTED || strcmp(err->stage, "cow") != 0 || !trees ||
-            trees->cow == COW_COPY)
+        if (r != SBR_E_UNSUPPORTED || !trees_have_another_way(job->trees, err))
             return r;
         log_info("sandbox", "%s", err->message);
-        trees->cow++;
     }
 }
 

@@ -115,8 +115,21 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
     return (struct plan_tree){ .source = tree->source,
                                .target = tree->target,
                                .mode = tree->mode,
+                               .sockets = tree->sockets,
+                               .plain = tree->plain,
                                .cow = job->trees->cow,
                                .collect = is_collected(job, tree, stage) };
+}
+
+bool trees_show_plain(struct job_trees *trees)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < trees->n; i++) {
+        changed |= !trees->at[i].plain;
+        trees->at[i].plain = true;
+    }
+    return changed;
 }
 
 void trees_plan(sbr_job *job)

@@ -21,6 +21,7 @@ struct job_tree {
     const char *source; /* on the host; of the request or of the workspace */
     const char *target;
     enum volume_mode mode;
+    bool sockets, plain;        /* see struct plan_tree */
     int source_fd;              /* of cow trees; -1 otherwise */
     int copy_fd;                /* of the current stage's copy; -1: there is none */
     int part;                   /* of the intake that takes its changes; -1: none */
@@ -58,6 +59,8 @@ void trees_limits(const sbr_job *job, struct limits *limits);
 /* The run's view of them with nothing made for it; for plans. */
 void trees_plan(sbr_job *job);
 int trees_prepare(sbr_job *job, enum stage stage, sbr_error *err) must_check;
+/* From now on `ro` trees are shown without views; false: they were before. */
+bool trees_show_plain(struct job_trees *trees);
 /* One part for each of the plan's collects; NULL and 0 without trees. */
 int trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_check;
 /* After the run; may change the verdict. */

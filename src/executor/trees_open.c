@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "executor/project.h"
 #include "executor/trees.h"
+#include "sandbox/mount_below.h"
 
 static const char *kind_of(mode_t mode)
 {
@@ -135,9 +136,13 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
     for (size_t i = 0; i < req->n_volumes; i++) {
         const struct request_volume *volume = &req->volumes[i];
 
-        if (check_source("--volume", add_tree(trees, volume->source, volume->target, volume->mode),
-                         err) < 0)
+        struct job_tree *tree = add_tree(trees, volume->source, volume->target, volume->mode);
+
+        tree->sockets = volume->sockets;
+        if (check_source("--volume", tree, err) < 0)
             return err->code;
+        /* An overlay would show what lies beneath the other file system. */
+        tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
     }
     return check_overlaps(trees, err);
 }

@@ -29,7 +29,7 @@ const struct option_def option_defs[N_PLAIN_OPTIONS] = {
     { OPT_STDIN,    'i', "stdin",    "FILE",    "the program's stdin; - is ours (default)",              FOR_RUN | FOR_EXEC },
     { OPT_ENV,      'e', "env",      "K=V",     "a variable of the program's environment",               FOR_RUNS },
     { OPT_WORKDIR,  'w', "workdir",  "DIR",     "where the program starts, inside (default: /work)",     FOR_RUNS },
-    { OPT_VOLUME,   'v', "volume",   "SRC:DST[:MODE]", "a host file or directory at DST: ro (default), rw, or cow: changes stay inside", FOR_RUNS },
+    { OPT_VOLUME,   'v', "volume",   "SRC:DST[:MODE]", "a host file or directory at DST: ro (default), rw, or cow: changes stay inside; rw+sockets", FOR_RUNS },
     { OPT_PROJECT,  'p', "project",  "DIR",     "a host directory as /work; changes stay inside",        FOR_RUNS },
     { OPT_WORKSPACE, 0,  "workspace", "NAME",   "a /work that is kept between runs; bounded by --disk and --inodes", FOR_RUNS },
     { OPT_DIFF,     0,   "diff",     NULL,      "tell what was changed in --project and volumes with cow", FOR_RUNS },

@@ -368,7 +368,7 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
         scoped_free char *spec = NULL;
 
         if (asprintf(&spec, "%s:%s:%s", volume->source, volume->target,
-                     volume_mode_name(volume->mode)) < 0)
+                     volume_mode_name(volume)) < 0)
             return err_set_oom(err, "request");
         if (request_add_volume(req, spec, err) < 0)
             return err->code;

@@ -38,13 +38,14 @@ enum volume_mode {
     VOLUME_COW /* reads the real files; every change stays in the sandbox */
 };
 
-const char *volume_mode_name(enum volume_mode mode); /* "ro", "rw", "cow" */
-
 struct request_volume {
     char *source; /* absolute, on the host                    */
     char *target; /* absolute, inside; never one of our own  */
     enum volume_mode mode;
+    bool sockets; /* programs inside may connect to sockets of the host's that are in it */
 };
+
+const char *volume_mode_name(const struct request_volume *volume); /* "ro", "rw+sockets", ... */
 
 struct string_list {
     char **items; /* NULL-terminated once something was added; NULL when empty */
@@ -103,7 +104,7 @@ int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
 int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
-/* `spec` is SRC:DST[:ro|rw|cow]; the first colons separate.  Doubled slashes, "." parts and slashes at the end go. */
+/* `spec` is SRC:DST[:ro|rw|cow|ro+sockets|rw+sockets]; the first colons separate.  Doubled slashes, "." parts and slashes at the end go. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* A directory, absolute. */
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);

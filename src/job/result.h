@@ -52,6 +52,9 @@ struct isolation {
     size_t n_missing;
 };
 
+/* Where overlayfs is refused, the program is shown the host's own files (sandbox/view.h). */
+#define MISSING_INODES "inodes apart from the host's"
+
 void isolation_add_mechanism(struct isolation *isolation, const char *name);
 void isolation_add_missing(struct isolation *isolation, const char *name);
 

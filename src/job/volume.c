@@ -15,15 +15,23 @@ static const char *const own_trees[] = { "/.cow",         "/bin",      "/build",
                                          "/sbin",         "/sys",      "/tmp",    "/usr",
                                          "/node_modules", "/prepared", "/work",   "/toolchain" };
 
-static const char *const mode_names[] = {
-    [VOLUME_RO] = "ro",
-    [VOLUME_RW] = "rw",
-    [VOLUME_COW] = "cow",
+static const struct {
+    const char *name;
+    enum volume_mode mode;
+    bool sockets;
+} modes[] = {
+    { "ro", VOLUME_RO, false },        { "rw", VOLUME_RW, false },
+    { "cow", VOLUME_COW, false },      { "ro+sockets", VOLUME_RO, true },
+    { "rw+sockets", VOLUME_RW, true },
 };
 
-const char *volume_mode_name(enum volume_mode mode)
+const char *volume_mode_name(const struct request_volume *volume)
 {
-    return mode_names[mode];
+    size_t i = 0;
+
+    while (modes[i].mode != volume->mode || modes[i].sockets != volume->sockets)
+        i++;
+    return modes[i].name;
 }
 
 /* True when one is the other or lies below it. */
@@ -105,17 +113,20 @@ static int check_volume(const sbr_request *req, const char *spec,
     return 0;
 }
 
-static int parse_mode(const char *spec, const char *name, enum volume_mode *ret, sbr_error *err)
+static int parse_mode(const char *spec, const char *name, struct request_volume *ret,
+                      sbr_error *err)
 {
-    for (size_t i = 0; i < ARRAY_LEN(mode_names); i++) {
-        if (!strcmp(name, mode_names[i])) {
-            *ret = (enum volume_mode)i;
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        if (!strcmp(name, modes[i].name)) {
+            ret->mode = modes[i].mode;
+            ret->sockets = modes[i].sockets;
             return 0;
         }
     }
     return err_set(err, SBR_E_INVALID, "request",
                    "--volume '%.100s' has no mode '%.40s'; choose ro (only read), rw (writes reach "
-                   "the host) or cow (changes stay in the sandbox)",
+                   "the host) or cow (changes stay in the sandbox); ro+sockets and rw+sockets let "
+                   "the program connect to sockets of the host's that are in it",
                    spec, name);
 }
 
@@ -139,7 +150,7 @@ static int split_volume(char *copy, const char *spec, struct request_volume *ret
         return volume_error(spec, "has a target that is not an absolute path without '..' below /",
                             err);
     if (mode)
-        r = parse_mode(spec, mode, &ret->mode, err);
+        r = parse_mode(spec, mode, ret, err);
     if (r < 0)
         return r;
     tidy_path(copy);

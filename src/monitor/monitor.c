@@ -351,11 +351,15 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     result->isolation = m->plan->isolation;
     if (m->box->report->keeps_host_name)
         isolation_add_missing(&result->isolation, "a host name of its own");
+    if (m->box->report->shares_inodes)
+        isolation_add_missing(&result->isolation, MISSING_INODES);
     result->startup = m->startup;
     result->ran = true;
     result->stage = "run";
     fill_usage(m, result);
     verdict_decide(&m->seen, result);
+    if (!result_success(result))
+        notices_blame(&m->notices);
     result_complete(result);
     if (!program_runs(m) && m->seen.stop == STOP_NONE)
         sandbox_failure(m->box, &m->failure);

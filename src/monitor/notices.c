@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -32,50 +34,68 @@ bool notice_is_valid(const struct notices *n, const struct seccomp_notif *notif)
     return ioctl(n->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &notif->id) == 0;
 }
 
-/* Of several filters the strictest answer counts, which is the smallest; ours are all below 2^31. */
-static uint32_t answer_of_plan(const struct plan *plan, const struct seccomp_data *data)
-{
-    uint32_t strictest = SECCOMP_RET_ALLOW;
-
-    for (size_t i = 0; i < plan->n_filters; i++) {
-        uint32_t answer = filter_eval(&plan->filters[i], data);
-
-        if ((answer & SECCOMP_RET_ACTION_FULL) < (strictest & SECCOMP_RET_ACTION_FULL))
-            strictest = answer;
-    }
-    return strictest;
-}
-
-/* Another policy that would not have refused: the one that this one is stricter than. */
-static const char *remedy_for(const struct notices *n, const struct seccomp_data *data)
+/* What would have let the call pass: a policy that is less strict, or a word for the volume. */
+static const char *remedy_for(const struct policy *refuses, const struct seccomp_data *data)
 {
     const struct policy *usual = policy_find(NULL);
 
-    if (n->policy == usual || strcmp(n->policy->name, "strict") != 0)
+    if (!strcmp(refuses->name, "nosockets"))
+        return "bring the volume in as cow, or as rw+sockets (ro+sockets) where sockets that lie "
+               "in it may "
+               "be used";
+    if (strcmp(refuses->name, "strict") != 0)
         return "";
     return filter_eval(&usual->filter, data) >= SECCOMP_RET_USER_NOTIF ? "--policy default" : "";
 }
 
-static void note_call(struct notices *n, const struct seccomp_data *data)
+static void note_call(struct notices *n, const struct policy *refuses,
+                      const struct seccomp_data *data)
 {
-    const struct policy_rule *rule = n->policy ? policy_rule_find(n->policy, data->nr) : NULL;
+    const struct policy_rule *rule = refuses ? policy_rule_find(refuses, data->nr) : NULL;
     char text[120], where[160];
 
     if (!rule)
         return;
     notice_text(rule->call, data, text, sizeof(text));
     snprintf(where, sizeof(where), "%s: %s", rule->file, rule->about);
-    denials_note(n->denials, DENIAL_SYSCALL, where, remedy_for(n, data), "%s", text);
+    denials_note(n->denials, DENIAL_SYSCALL, where, remedy_for(refuses, data), "%s", text);
+}
+
+/* A C library looks for a daemon of names with a socket of exactly this type, in many a program that never learns of it. */
+static bool is_probe(const struct policy *refuses, const struct seccomp_data *data)
+{
+    return refuses && !strcmp(refuses->name, "nosockets") && data->nr == SYS_socket &&
+           (uint32_t)data->args[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static void note_refusal(struct notices *n, const struct policy *refuses,
+                         const struct seccomp_notif *notif)
+{
+    if ((pid_t)notif->pid == n->init)
+        return;
+    if (is_probe(refuses, &notif->data)) {
+        n->probe = notif->data;
+        n->probe_by = refuses;
+        return;
+    }
+    note_call(n, refuses, &notif->data);
+}
+
+void notices_blame(struct notices *n)
+{
+    if (n->probe_by)
+        note_call(n, n->probe_by, &n->probe);
 }
 
 static struct notice_answer answer_to(struct notices *n, const struct seccomp_notif *notif)
 {
-    uint32_t answer = answer_of_plan(n->plan, &notif->data);
+    const struct plan *plan = n->plan;
+    uint32_t answer;
+    size_t decides = filter_eval_all(plan->filters, plan->n_filters, &notif->data, &answer);
 
     if (answer == SECCOMP_RET_USER_NOTIF)
         return notice_network(n, notif);
-    if ((pid_t)notif->pid != n->init)
-        note_call(n, &notif->data);
+    note_refusal(n, policy_of(&plan->filters[decides]), notif);
     if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && answer & SECCOMP_RET_DATA)
         return (struct notice_answer){ .error = (int)(answer & SECCOMP_RET_DATA) };
     return (struct notice_answer){ .error = EPERM };
@@ -159,7 +179,6 @@ int notices_start(struct notices *n, struct sandbox *box, sbr_error *err)
     n->listener = n->control = -1;
     if (!n->plan->report)
         return 0;
-    n->policy = policy_of(&n->plan->filters[0]);
     if (box->listener >= 0) {
         listen_to(n, take_fd(box->listener));
         return 0;

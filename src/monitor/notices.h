@@ -29,9 +29,12 @@ struct notices {
     int listener; /* -1: not yet, or none                      */
     struct loop *loop;
     const struct plan *plan;
-    const struct policy *policy; /* whose rules are named */
     pid_t init;
     struct denials *denials; /* borrowed */
+
+    /* The last refusal that is worth a word only when the program fails; NULL: there was none. */
+    const struct policy *probe_by;
+    struct seccomp_data probe;
 
     struct notice_lookup lookups[NOTICE_LOOKUPS];
     unsigned int next_lookup;
@@ -49,6 +52,8 @@ struct notice_answer {
 int notices_start(struct notices *n, struct sandbox *box, sbr_error *err) must_check;
 /* Nobody is left inside: the last note, and no more watching.  May be called again. */
 void notices_finish(struct notices *n);
+/* The program failed: what it may have failed of is noted as well. */
+void notices_blame(struct notices *n);
 
 /* connect, sendto and sendmmsg without a network (notice_network.c). */
 struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif);

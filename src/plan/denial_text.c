@@ -226,6 +226,7 @@ static bool is_tree(const struct plan_op *op)
     case OP_SYMLINK:
         return !strchr(op->to, '/');
     case OP_FILE:
+    case OP_COPY:
     case OP_DEVICE:
     case OP_EMPTY:
     case OP_MASK:

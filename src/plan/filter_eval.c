@@ -62,3 +62,25 @@ uint32_t filter_eval_number(const struct policy_filter *filter, int number)
 
     return filter_eval(filter, &data);
 }
+
+/* Strictest first, as the kernel orders them: signed, so that ending the process comes before all others. */
+static int32_t action_of(uint32_t answer)
+{
+    return (int32_t)(answer & SECCOMP_RET_ACTION_FULL);
+}
+
+size_t filter_eval_all(const struct policy_filter *filters, size_t n,
+                       const struct seccomp_data *data, uint32_t *ret_answer)
+{
+    size_t decides = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        uint32_t answer = filter_eval(&filters[i], data);
+
+        if (i > 0 && action_of(answer) > action_of(*ret_answer))
+            continue;
+        *ret_answer = answer;
+        decides = i;
+    }
+    return decides;
+}

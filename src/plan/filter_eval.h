@@ -12,4 +12,9 @@ uint32_t filter_eval(const struct policy_filter *filter, const struct seccomp_da
 /* The same for a number of this machine with all arguments 0. */
 uint32_t filter_eval_number(const struct policy_filter *filter, int number);
 
+/* Which of the filters decides, as the kernel has it: the strictest answer counts, and of several the last one's.
+ * *ret_answer is that answer; `n` is not 0. */
+size_t filter_eval_all(const struct policy_filter *filters, size_t n,
+                       const struct seccomp_data *data, uint32_t *ret_answer);
+
 #endif

@@ -27,10 +27,10 @@ static const struct plan_op resolver_ops[] = {
 
 /* What a client needs to verify whom it talks to. */
 static const struct plan_op certificate_ops[] = {
-    { .kind = OP_BIND, .from = "/etc/ssl/certs",       .to = "etc/ssl/certs",       .flags = OP_OPTIONAL },
-    { .kind = OP_BIND, .from = "/etc/ssl/openssl.cnf", .to = "etc/ssl/openssl.cnf", .flags = OP_OPTIONAL },
-    { .kind = OP_BIND, .from = "/etc/pki/tls/certs",   .to = "etc/pki/tls/certs",   .flags = OP_OPTIONAL },
-    { .kind = OP_BIND, .from = "/etc/ca-certificates", .to = "etc/ca-certificates", .flags = OP_OPTIONAL },
+    { .kind = OP_BIND, .from = "/etc/ssl/certs",       .to = "etc/ssl/certs",       .flags = OP_OPTIONAL | OP_VIEW },
+    { .kind = OP_COPY, .from = "/etc/ssl/openssl.cnf", .to = "etc/ssl/openssl.cnf", .mode = 0444, .flags = OP_OPTIONAL },
+    { .kind = OP_BIND, .from = "/etc/pki/tls/certs",   .to = "etc/pki/tls/certs",   .flags = OP_OPTIONAL | OP_VIEW },
+    { .kind = OP_BIND, .from = "/etc/ca-certificates", .to = "etc/ca-certificates", .flags = OP_OPTIONAL | OP_VIEW },
 };
 /* clang-format on */
 

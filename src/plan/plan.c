@@ -16,10 +16,11 @@ struct plan_chunk {
 };
 
 static const char *const op_names[N_OPS] = {
-    [OP_DIR] = "directory",   [OP_FILE] = "file",     [OP_SYMLINK] = "symlink",
-    [OP_BIND] = "bind",       [OP_DEVICE] = "device", [OP_PROC] = "proc",
-    [OP_MASK] = "mask",       [OP_DEVPTS] = "devpts", [OP_SCRATCH] = "scratch",
-    [OP_PROGRAM] = "program", [OP_EMPTY] = "empty",   [OP_COW] = "cow",
+    [OP_DIR] = "directory",   [OP_FILE] = "file",       [OP_SYMLINK] = "symlink",
+    [OP_BIND] = "bind",       [OP_COPY] = "copy",       [OP_DEVICE] = "device",
+    [OP_PROC] = "proc",       [OP_MASK] = "mask",       [OP_DEVPTS] = "devpts",
+    [OP_SCRATCH] = "scratch", [OP_PROGRAM] = "program", [OP_EMPTY] = "empty",
+    [OP_COW] = "cow",
 };
 
 const char *cgroup_kind_name(enum cgroup_kind kind)
@@ -73,6 +74,15 @@ const char *barrier_name(enum userns_barrier barrier)
 const char *op_name(enum op_kind kind)
 {
     return op_names[kind];
+}
+
+bool plan_awaits_mounts(const struct plan *plan)
+{
+    bool found = false;
+
+    for (size_t i = 0; i < plan->n_ops; i++)
+        found |= plan->ops[i].kind == OP_COW || plan->ops[i].flags & OP_VIEW_ONLY;
+    return found && !plan_leaves_out(plan, "mounts");
 }
 
 bool plan_has_tree(const struct plan *plan, const char *to)

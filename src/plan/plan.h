@@ -24,6 +24,7 @@ enum op_kind {
     OP_FILE,    /* write a file that did not exist                           */
     OP_SYMLINK, /* `from` is the text of the link                            */
     OP_BIND,    /* the host's tree `from`, read-only, with what is below it   */
+    OP_COPY,    /* a copy of the host's small file `from`, read-only         */
     OP_DEVICE,  /* the host's device node `from`, checked for its numbers    */
     OP_PROC,    /* a fresh procfs, read-only                                 */
     OP_EMPTY,   /* an empty read-only file or directory, to cover others with */
@@ -44,6 +45,8 @@ enum op_kind {
 #define OP_WRITABLE 16u /* bind: not read-only; what is written reaches the host */
 #define OP_OWN 32u      /* bind: a tree of ours, made for this run: its owners may be changed */
 #define OP_APART 64u    /* scratch: a file system of its own, not part of the program's disk */
+#define OP_VIEW 128u    /* bind: a directory is shown with inodes of its own, see sandbox/view.h */
+#define OP_VIEW_ONLY 256u /* the same, and a kernel that refuses ends the set-up */
 
 struct plan_op {
     enum op_kind kind;
@@ -176,6 +179,9 @@ bool plan_list_has(const char *list, const char *name);
 bool plan_leaves_out(const struct plan *plan, const char *defence);
 
 const char *op_name(enum op_kind kind);
+
+/* Whether the kernel may refuse to mount a tree as the plan has it, so that the caller tries another way. */
+bool plan_awaits_mounts(const struct plan *plan);
 
 /* Whether a tree of the host's stands there that the program may write to; `to` as in an operation. */
 bool plan_has_tree(const struct plan *plan, const char *to);

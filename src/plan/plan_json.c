@@ -56,6 +56,8 @@ static void put_op(struct jsonw *j, const struct plan_op *op)
         jsonw_bool(j, "passed", true);
     if (op->flags & OP_WRITABLE)
         jsonw_bool(j, "writable", true);
+    if (op->flags & OP_VIEW)
+        jsonw_bool(j, "view", true);
     if (op->flags & OP_OWN)
         jsonw_bool(j, "copy", true);
     if (op->upper)

@@ -191,6 +191,9 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
         plan_process_filters(plan, in);
     if (plan_writes_to_host(in) && !plan_list_has(in->test_without, "nosetid"))
         plan->filters[plan->n_filters++] = policy_find("nosetid")->filter;
+    /* Without namespaces no socket can be made at all. */
+    if (!plan->place && plan_hides_sockets(in) && !plan_list_has(in->test_without, "nosockets"))
+        plan->filters[plan->n_filters++] = policy_find("nosockets")->filter;
     isolation_add_mechanism(&plan->isolation, "seccomp");
 }
 

@@ -19,6 +19,8 @@ struct plan_tree {
     const char *source; /* on the host; COW_COPY: the copy */
     const char *target; /* inside, absolute */
     enum volume_mode mode;
+    bool sockets;      /* the host's, in this tree, may be connected to                     */
+    bool plain;        /* VOLUME_RO: no view of it can be had, so the host's own inodes show */
     enum cow_kind cow; /* of VOLUME_COW */
     const char *upper; /* COW_DISK: see struct plan_op */
     bool collect;      /* its changes are handed out */

@@ -17,8 +17,9 @@ static const struct plan_op etc_ops[] = {
         "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n") },
     { .kind = OP_FILE, .to = "etc/hosts", .mode = 0444, TEXT_FILE(
         "127.0.0.1 localhost sandbox\n::1 localhost\n") },
-    /* Where the loader finds libraries outside its default directories. */
-    { .kind = OP_BIND, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .flags = OP_OPTIONAL },
+    /* Where the loader finds libraries outside its default directories.  A copy: every start of a program opens it,
+     * and whoever watches the host's own file sees them all. */
+    { .kind = OP_COPY, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .mode = 0444, .flags = OP_OPTIONAL },
     /* Debian's links from /usr/bin to the chosen awk, cc, java and the like lead through here. */
     { .kind = OP_BIND, .from = "/etc/alternatives", .to = "etc/alternatives", .flags = OP_OPTIONAL },
 };
@@ -73,7 +74,9 @@ static int add_ops(struct plan *plan, const struct plan_op *ops, size_t n, sbr_e
 /* /usr, and the names beside it that are links into it or directories of their own. */
 static int plan_system(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    struct plan_op usr = { .kind = OP_BIND, .from = "/usr", .to = "usr" };
+    struct plan_op usr = {
+        .kind = OP_BIND, .from = "/usr", .to = "usr", .flags = OP_VIEW | OP_DIRECTORY
+    };
 
     if (plan_add_op(plan, usr, err) < 0)
         return err->code;
@@ -84,6 +87,7 @@ static int plan_system(struct plan *plan, const struct plan_input *in, sbr_error
         if (entry->form == ROOT_ABSENT)
             continue;
         op.kind = entry->form == ROOT_LINK ? OP_SYMLINK : OP_BIND;
+        op.flags = entry->form == ROOT_LINK ? 0 : OP_VIEW | OP_DIRECTORY;
         op.from = entry->form == ROOT_LINK ? entry->target : plan_printf(plan, "/%s", op.to);
         if (!op.from)
             return err_set_oom(err, "plan");

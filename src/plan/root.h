@@ -24,6 +24,8 @@ bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree
 const struct plan_tree *plan_tree_at_work(const struct plan_input *in); /* or NULL */
 /* Whether the program writes to files of the host's. */
 bool plan_writes_to_host(const struct plan_input *in);
+/* Whether it is shown inodes of the host's in a volume, and may not use the sockets among them. */
+bool plan_hides_sockets(const struct plan_input *in);
 
 /* How the program names an absolute path of the private root; NULL without memory. */
 const char *plan_inside(struct plan *plan, const char *path);

@@ -66,7 +66,7 @@ static int add_rule(struct plan *plan, const char *path, enum access_kind access
 static int bring(struct plan *plan, const struct plan_input *in, const char *from, const char *to,
                  sbr_error *err)
 {
-    struct plan_op op = { .kind = OP_BIND, .from = from, .to = to + 1 };
+    struct plan_op op = { .kind = OP_BIND, .flags = OP_VIEW, .from = from, .to = to + 1 };
 
     /* The program is another user then, and what root keeps is closed to others. */
     if (plan->place && in->features->uid == 0)

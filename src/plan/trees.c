@@ -32,6 +32,27 @@ bool plan_writes_to_host(const struct plan_input *in)
     return false;
 }
 
+/* A `rw` tree is the host's own, and so is a `ro` one without a view. */
+static bool shows_host(const struct plan_tree *tree)
+{
+    return tree->mode == VOLUME_RW || (tree->mode == VOLUME_RO && tree->plain);
+}
+
+/* A filter does not see which socket a path leads to: what is granted for one tree holds for all of the run. */
+bool plan_hides_sockets(const struct plan_input *in)
+{
+    bool shown = false;
+
+    for (size_t i = 0; i < in->n_trees; i++) {
+        if (!plan_tree_is_seen(in, &in->trees[i]))
+            continue;
+        if (in->trees[i].sockets)
+            return false;
+        shown |= shows_host(&in->trees[i]);
+    }
+    return shown;
+}
+
 static int add_rule(struct plan *plan, const struct plan_tree *tree, sbr_error *err)
 {
     /* The rules have /work already, and the root can be read. */
@@ -95,6 +116,8 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
         return err->code;
     if (in->features->privileged && in->features->mounts)
         op.flags |= OP_PASSED;
+    if (tree->mode == VOLUME_RO && !tree->plain && !tree->sockets)
+        op.flags |= OP_VIEW | OP_VIEW_ONLY;
     if (tree->mode != VOLUME_RO && !overlaid)
         op.flags |= OP_WRITABLE | (tree->mode == VOLUME_COW ? OP_OWN : 0);
     if (overlaid && tree->collect && add_collect(plan, changes, err) < 0)
@@ -107,12 +130,19 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
 /* What bounds a work directory that is kept: the scratch space, or a look now and then. */
 static void tell_mechanisms(struct plan *plan, const struct plan_input *in)
 {
-    bool used[N_COW_KINDS] = { false };
+    bool used[N_COW_KINDS] = { false }, plain = false;
     const struct plan_tree *work = plan_tree_at_work(in);
 
-    for (size_t i = 0; i < in->n_trees; i++)
-        if (in->trees[i].mode == VOLUME_COW && plan_tree_is_seen(in, &in->trees[i]))
-            used[in->trees[i].cow] = true;
+    for (size_t i = 0; i < in->n_trees; i++) {
+        const struct plan_tree *tree = &in->trees[i];
+
+        if (!plan_tree_is_seen(in, tree))
+            continue;
+        used[tree->cow] |= tree->mode == VOLUME_COW;
+        plain |= tree->mode == VOLUME_RO && tree->plain && !tree->sockets;
+    }
+    if (plain)
+        isolation_add_missing(&plan->isolation, MISSING_INODES);
     for (unsigned int i = 0; i < N_COW_KINDS; i++)
         if (used[i])
             isolation_add_mechanism(&plan->isolation, cow_mechanisms[i]);

@@ -38,7 +38,9 @@ struct inside {
     enum role role;
     /* A shell's steps that wait for the program: see confine.c. */
     bool late_filter, late_landlock;
-    bool has_network; /* a shell was born in a network namespace that its nursery keeps */
+    bool has_view;      /* the directory that views need while they are made is there */
+    bool shares_inodes; /* the kernel refused a view, so the host's own inodes are shown */
+    bool has_network;   /* a shell was born in a network namespace that its nursery keeps */
 };
 
 struct confiner {

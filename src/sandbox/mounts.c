@@ -23,6 +23,7 @@
 #include "sandbox/cow.h"
 #include "sandbox/mounts.h"
 #include "sandbox/place.h"
+#include "sandbox/view.h"
 
 typedef int perform_fn(struct inside *in, const struct plan_op *op, sbr_error *err);
 
@@ -66,7 +67,7 @@ int mount_take_passed(struct inside *in)
     return in->trees[in->next_tree++];
 }
 
-static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *err)
+static int bind_tree(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     uint64_t attributes = op->flags & OP_WRITABLE ? ATTR_BASE : ATTR_BIND;
     scoped_fd int tree =
@@ -80,10 +81,55 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
     if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
         return err_set(err, SBR_E_INVALID, "mounts",
                        "'%s' is neither a file nor a directory and cannot be brought in", op->from);
+    if (op->flags & OP_VIEW && S_ISDIR(st.st_mode))
+        return view_bring(in, op, tree, err);
     if (make_mount_point(op->to, S_ISDIR(st.st_mode)) < 0 ||
         mount_attach(tree, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
     return op->flags & OP_OWN ? cow_open_copy(in, op, err) : 0;
+}
+
+/* What is a directory for sure and has a path needs no bind mount below its view. */
+static bool is_viewed(const struct inside *in, const struct plan_op *op)
+{
+    const uint32_t flags = OP_VIEW | OP_DIRECTORY;
+
+    return (op->flags & (flags | OP_PASSED)) == flags && !plan_leaves_out(in->plan, "views") &&
+           make_directories(op->to, 0755) == 0 && view_mount(op) == 0;
+}
+
+static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    if (is_viewed(in, op))
+        return 0;
+    return bind_tree(in, op, err);
+}
+
+/* The content of a file into another that is made for it; 0 or -1. */
+static int copy_content(int from, const char *to, uint32_t mode)
+{
+    scoped_fd int fd = -1;
+    ssize_t n;
+
+    if (make_file(to, mode | 0200, "", 0) < 0)
+        return -1;
+    fd = open(to, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd < 0)
+        return -1;
+    do
+        n = sendfile(fd, from, NULL, 1u << 30);
+    while (n > 0 || (n < 0 && errno == EINTR));
+    return n < 0 ? -1 : fchmod(fd, mode);
+}
+
+static int perform_copy(struct inside *in, const struct plan_op *op, sbr_error *err)
+{
+    scoped_fd int from = open(op->from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+    (void)in;
+    if (from < 0 && errno == ENOENT && op->flags & OP_OPTIONAL)
+        return 0;
+    return from < 0 || copy_content(from, op->to, op->mode) < 0 ? op_error(op, err) : 0;
 }
 
 static int perform_device(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -199,6 +245,7 @@ static perform_fn *const performers[N_OPS] = {
     [OP_BIND] = perform_bind,       [OP_DEVICE] = perform_device, [OP_PROC] = perform_proc,
     [OP_MASK] = perform_mask,       [OP_DEVPTS] = perform_devpts, [OP_SCRATCH] = perform_scratch,
     [OP_PROGRAM] = perform_nothing, [OP_EMPTY] = perform_empty,   [OP_COW] = cow_perform,
+    [OP_COPY] = perform_copy,
 };
 
 int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -206,14 +253,27 @@ int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
     return performers[op->kind](in, op, err);
 }
 
-/* What the root itself takes of the tmpfs, over and above the program's share: a page for each
- * small file, and an inode for everything, with some for directories that are made on the way. */
+/* Pages of the root's own file that an operation makes. */
+static uint64_t file_pages(const struct plan_op *op)
+{
+    uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+    struct stat st;
+
+    if (op->kind == OP_FILE)
+        return 1;
+    if (op->kind != OP_COPY || stat(op->from, &st) < 0)
+        return 0;
+    return ((uint64_t)st.st_size + page - 1) / page;
+}
+
+/* What the root itself takes of the tmpfs, over and above the program's share: pages of its
+ * files, and an inode for everything, with some for directories that are made on the way. */
 static uint64_t root_pages(const struct plan *plan)
 {
     uint64_t n = 0;
 
     for (size_t i = 0; i < plan->n_ops; i++)
-        n += plan->ops[i].kind == OP_FILE;
+        n += file_pages(&plan->ops[i]);
     return n;
 }
 
@@ -228,7 +288,7 @@ static uint64_t root_inodes(const struct plan *plan)
         for (const char *p = op->to; (op->kind == OP_BIND || op->kind == OP_COW) && *p; p++)
             n += *p == '/';
     }
-    return n + cow_inodes(plan);
+    return n + cow_inodes(plan) + view_inodes(plan);
 }
 
 int mount_open_root(struct inside *in, sbr_error *err)
@@ -262,7 +322,7 @@ int mount_leave_host(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* Whether a tree can be brought in copy-on-write shows only here; the supervisor waits for it. */
+/* Whether a tree can be brought in as the plan has it shows only here; the supervisor waits for it. */
 static int tell_mounted(const struct inside *in, sbr_error *err)
 {
     const struct init_news news = { NEWS_MOUNTED };
@@ -285,9 +345,9 @@ static int mounts_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (mount_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    if (cow_cover(in, err) < 0 || mount_leave_host(in, err) < 0)
+    if (cow_cover(in, err) < 0 || view_finish(in, err) < 0 || mount_leave_host(in, err) < 0)
         return err->code;
-    return in->n_uppers ? tell_mounted(in, err) : 0;
+    return plan_awaits_mounts(in->plan) ? tell_mounted(in, err) : 0;
 }
 
 static void mounts_probe(struct features *features)
@@ -313,18 +373,9 @@ const struct confiner mounts_confiner = { "mounts", mounts_probe, mounts_apply }
 /* A file of an artifact: its content is that of a descriptor that came with the order. */
 static int copy_passed(struct inside *in, const struct plan_op *op)
 {
-    scoped_fd int from = mount_take_passed(in), to = -1;
-    ssize_t n;
+    scoped_fd int from = mount_take_passed(in);
 
-    if (from < 0 || make_file(op->to, op->mode | 0200, "", 0) < 0)
-        return -1;
-    to = open(op->to, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (to < 0)
-        return -1;
-    do
-        n = sendfile(to, from, NULL, 1u << 30);
-    while (n > 0 || (n < 0 && errno == EINTR));
-    return n < 0 ? -1 : fchmod(to, op->mode);
+    return from < 0 ? -1 : copy_content(from, op->to, op->mode);
 }
 
 /* A file of the program's, laid over a tree of somebody else's where one stands at /work. */

@@ -14,6 +14,7 @@
 
 #include "base/scope.h"
 #include "sandbox/mounts.h"
+#include "sandbox/view.h"
 
 #define SCRATCH                                                                                    \
     "tmp" /* where a shell's tmpfs is for a moment, before its parts are where they belong */
@@ -63,7 +64,7 @@ static int nursery_apply(struct inside *in, sbr_error *err)
         if (nursery_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
     umask(022); /* as its zygote shall have it */
-    return mount_leave_host(in, err);
+    return view_finish(in, err) < 0 ? err->code : mount_leave_host(in, err);
 }
 
 /* A tmpfs of the size that the template says. */
@@ -146,6 +147,7 @@ static int shell_perform(struct inside *in, const struct plan_op *op, sbr_error 
 static int shell_apply(struct inside *in, sbr_error *err)
 {
     umask(0);
+    in->report->shares_inodes = in->shares_inodes; /* as the nursery found */
     if (shell_scratch(in, err) < 0)
         return err->code;
     for (size_t i = 0; i < in->plan->n_ops; i++)

@@ -62,7 +62,7 @@ struct nursery_order {
 /* Init to supervisor, over the same pair. */
 enum init_news_kind {
     NEWS_LISTENER = 1, /* the filter holds; carries its listener, which init keeps no copy of */
-    NEWS_MOUNTED,      /* the root is built; only where a tree of the plan is copy-on-write  */
+    NEWS_MOUNTED,      /* the root is built; only where plan_awaits_mounts()               */
     NEWS_PARKED, /* confined and waiting: for ORDER_GO, or, with a zygote, for ORDER_ADOPT first */
     NEWS_READY,  /* nursery: sandboxes can be ordered                                   */
     NEWS_MADE    /* nursery: the oldest one ordered was born; carries its pidfd          */
@@ -107,6 +107,7 @@ struct init_report {
     int32_t wait_status;
     uint32_t disk_full;       /* enum disk_full: what is used up of the scratch space */
     uint32_t keeps_host_name; /* a container's filter did not let it be changed */
+    uint32_t shares_inodes;   /* the kernel refused a view: see view.h           */
     uint32_t egress_way;      /* enum egress_way, where the plan has a way out  */
     uint64_t ready_us;        /* CLOCK_MONOTONIC */
     uint64_t ended_us;

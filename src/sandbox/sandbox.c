@@ -87,8 +87,8 @@ static int order_mapped(struct sandbox *box, const struct plan *plan, sbr_error 
     return r;
 }
 
-/* Whether this kernel and these file systems have copy-on-write shows only inside.  The caller may try
- * another way of it as long as nothing has been read for the program. */
+/* Whether this kernel mounts an overlay over these file systems shows only inside.  The caller may try
+ * another way as long as nothing has been read for the program. */
 static int await_mounts(const struct sandbox *box, sbr_error *err)
 {
     struct pollfd fds[] = { { .fd = box->control, .events = POLLIN },
@@ -146,7 +146,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
         return err->code;
     if (!born_inside && make_group(box, plan, err) < 0)
         return err->code;
-    if (has_cow(plan) && await_mounts(box, err) < 0)
+    if (plan_awaits_mounts(plan) && await_mounts(box, err) < 0)
         return err->code;
     return order_enter(box, err);
 }

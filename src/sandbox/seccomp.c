@@ -30,6 +30,11 @@ _Static_assert(sizeof(struct policy_insn) == sizeof(struct sock_filter),
 /* Not on the stack, which is a small one where the program loads its own filter. */
 static struct sock_filter copy[GATE_LEN + BPF_MAXINSNS];
 
+struct copying {
+    bool told; /* refusals become questions to the supervisor */
+    bool last; /* nothing follows: what passes, passes        */
+};
+
 static void seccomp_probe(struct features *features)
 {
     unsigned int action = SECCOMP_RET_KILL_PROCESS;
@@ -57,19 +62,35 @@ static uint32_t answer_untold(const struct plan *plan, uint32_t answer)
     return nowhere ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | ENETUNREACH;
 }
 
-static struct sock_fprog seccomp_copy(const struct plan *plan, const struct policy_filter *filter,
-                                      bool told)
+/* One filter after those that were copied before it.  What a filter lets pass is for the next one to answer, which
+ * begins right behind it. */
+static size_t seccomp_add(const struct plan *plan, const struct policy_filter *filter, size_t at,
+                          struct copying how)
 {
-    struct sock_filter *to = copy + GATE_LEN;
+    struct sock_filter *to = copy + GATE_LEN + at;
 
     for (size_t i = 0; i < filter->len; i++) {
         const struct policy_insn *insn = &filter->insns[i];
 
         to[i] = (struct sock_filter){ insn->code, insn->jt, insn->jf, insn->k };
-        if (insn->code == (BPF_RET | BPF_K))
-            to[i].k = told ? answer_told(insn->k) : answer_untold(plan, insn->k);
+        if (insn->code != (BPF_RET | BPF_K))
+            continue;
+        to[i].k = how.told ? answer_told(insn->k) : answer_untold(plan, insn->k);
+        if (!how.last && to[i].k == SECCOMP_RET_ALLOW)
+            to[i] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)(filter->len - i - 1));
     }
-    return (struct sock_fprog){ .len = (unsigned short)filter->len, .filter = to };
+    return at + filter->len;
+}
+
+/* All filters of the plan as one, the last of them first: of several that the kernel holds, the newest decides between
+ * answers of the same weight. */
+static struct sock_fprog seccomp_copy(const struct plan *plan, bool told)
+{
+    size_t len = 0;
+
+    for (size_t i = plan->n_filters; i-- > 0;)
+        len = seccomp_add(plan, &plan->filters[i], len, (struct copying){ told, i == 0 });
+    return (struct sock_fprog){ .len = (unsigned short)len, .filter = copy + GATE_LEN };
 }
 
 /* One answer for sendmsg, then what follows. */
@@ -104,13 +125,12 @@ static int seccomp_listen(const struct sock_fprog *program)
  * it through, and a second filter closes the gate.
  *
  * *ret is false when the kernel has no listener for us: an old one, or there is one above us already (EBUSY). */
-static int seccomp_load_told(struct inside *in, const struct policy_filter *filter, bool *ret,
-                             sbr_error *err)
+static int seccomp_load_told(struct inside *in, bool *ret, sbr_error *err)
 {
     const struct init_news news = { NEWS_LISTENER };
-    uint32_t sending = filter_eval_number(filter, SYS_sendmsg);
+    uint32_t sending = filter_eval_number(&in->plan->filters[0], SYS_sendmsg);
     bool gated = sending != SECCOMP_RET_ALLOW;
-    struct sock_fprog program = seccomp_copy(in->plan, filter, true);
+    struct sock_fprog program = seccomp_copy(in->plan, true);
     scoped_fd int listener = -1;
 
     if (gated) {
@@ -134,26 +154,24 @@ static int seccomp_load_told(struct inside *in, const struct policy_filter *filt
     return 0;
 }
 
-/* Of several filters the strictest answer counts.  All that loading the next one needs is allowed by
- * every policy.  Only one of them can have a listener. */
+/* Each filter can only refuse more than the others: loaded as one, all of them have the listener. */
 static int seccomp_apply(struct inside *in, sbr_error *err)
 {
     const struct plan *plan = in->plan;
+    struct sock_fprog program;
     bool told = false;
 
     if (plan->n_filters == 0)
         return err_set(err, SBR_E_BUG, "seccomp", "the plan has no system call filter");
-    for (size_t i = 0; i < plan->n_filters; i++)
-        if (plan->filters[i].len > BPF_MAXINSNS)
-            return err_set(err, SBR_E_BUG, "seccomp", "a system call filter is too long");
-    if (plan->report && seccomp_load_told(in, &plan->filters[0], &told, err) < 0)
+    if (plan_filter_len(plan) + GATE_LEN > BPF_MAXINSNS)
+        return err_set(err, SBR_E_BUG, "seccomp", "the system call filters are too long");
+    if (plan->report && seccomp_load_told(in, &told, err) < 0)
         return err->code;
-    for (size_t i = told; i < plan->n_filters; i++) {
-        struct sock_fprog program = seccomp_copy(plan, &plan->filters[i], false);
-
-        if (seccomp_load(0, &program) < 0)
-            return err_set_errno(err, "seccomp", "cannot load the system call filter");
-    }
+    if (told)
+        return 0;
+    program = seccomp_copy(plan, false);
+    if (seccomp_load(0, &program) < 0)
+        return err_set_errno(err, "seccomp", "cannot load the system call filter");
     return 0;
 }
 

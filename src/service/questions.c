@@ -23,14 +23,9 @@ static void answer(const struct cell *cell, const struct seccomp_notif *notif)
 {
     const struct plan *plan = cell->house->kind->plan;
     struct seccomp_notif_resp resp = { .id = notif->id };
-    uint32_t strictest = SECCOMP_RET_ALLOW;
+    uint32_t strictest;
 
-    for (size_t i = 0; i < plan->n_filters; i++) {
-        uint32_t verdict = filter_eval(&plan->filters[i], &notif->data);
-
-        if ((verdict & SECCOMP_RET_ACTION_FULL) < (strictest & SECCOMP_RET_ACTION_FULL))
-            strictest = verdict;
-    }
+    filter_eval_all(plan->filters, plan->n_filters, &notif->data, &strictest);
     if (strictest == SECCOMP_RET_USER_NOTIF)
         resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     else

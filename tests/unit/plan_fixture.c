@@ -47,6 +47,8 @@ struct plan *plan_case_try(struct plan_case *c, sbr_error *err)
 
     if (!c->in.trees || c->in.trees == c->trees) /* a test may have trees of its own */
         plan_trees_fill(&c->in, c->trees);
+    for (size_t i = 0; i < c->in.n_trees; i++)
+        c->trees[i].plain = c->plain;
     return planner_make(&c->in, &plan, err) == 0 ? plan : NULL;
 }
 

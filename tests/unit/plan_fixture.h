@@ -15,6 +15,7 @@ struct plan_case {
     sbr_request *request;
     struct plan_input in;
     struct plan_tree trees[PLAN_MAX_TREES]; /* of the request, when a plan is made */
+    bool plain;                             /* no views can be had of them         */
 };
 
 void plan_case_init(struct plan_case *c);

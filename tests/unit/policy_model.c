@@ -157,6 +157,18 @@ static uint32_t answer_socketpair(const uint64_t *args)
     return (int)args[0] == AF_UNIX ? ALLOW : MODEL_REFUSE(EAFNOSUPPORT);
 }
 
+static uint32_t answer_no_local(const uint64_t *args)
+{
+    return (int)args[0] == AF_UNIX ? MODEL_REFUSE(EAFNOSUPPORT) : ALLOW;
+}
+
+static uint32_t answer_connected_pair(const uint64_t *args)
+{
+    int type = (int)args[1] & 0xf;
+
+    return type == SOCK_STREAM || type == SOCK_SEQPACKET ? ALLOW : MODEL_REFUSE(EAFNOSUPPORT);
+}
+
 static uint32_t answer_ioctl(const uint64_t *args)
 {
     switch ((unsigned)args[1]) {
@@ -376,6 +388,8 @@ static const struct model_call calls[] = {
     { "process", "sched_setattr",      answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "setpriority", answer_own_priority, MODEL_REFUSE(EPERM),      1 << 0 | 1 << 1 },
     { "nosignals", "kill",     answer_self,        MODEL_REFUSE(EPERM),        1 << 0 },
+    { "nosockets", "socket",   answer_no_local,    ALLOW,                      1 << 0 },
+    { "nosockets", "socketpair", answer_connected_pair, MODEL_REFUSE(EAFNOSUPPORT), 1 << 1 },
     { "nosetid", "chmod",      answer_bits_1,      MODEL_REFUSE(EPERM),        1 << 1 },
     { "nosetid", "fchmod",     answer_bits_1,      MODEL_REFUSE(EPERM),        1 << 1 },
     { "nosetid", "fchmodat",   answer_bits_2,      MODEL_REFUSE(EPERM),        1 << 2 },
@@ -390,6 +404,7 @@ static const struct model_call calls[] = {
 };
 
 #define EPERM_ SCMP_ACT_ERRNO(EPERM)
+#define EAFNOSUPPORT_ SCMP_ACT_ERRNO(EAFNOSUPPORT)
 #define EINVAL_ SCMP_ACT_ERRNO(EINVAL)
 #define EACCES_ SCMP_ACT_ERRNO(EACCES)
 #define ALLOW_ SCMP_ACT_ALLOW
@@ -488,6 +503,9 @@ const struct model_rule model_rules[] = {
     { "process", "sched_setattr",      ALLOW_, 1, { LOW(0, 0) } },
     { "process", "setpriority", ALLOW_, 2, { LOW(0, 0), LOW(1, 0) } },
     { "nosignals", "kill",     ALLOW_, 1, { LOW(0, 0) } },
+    { "nosockets", "socket",   EAFNOSUPPORT_, 1, { LOW(0, AF_UNIX) } },
+    { "nosockets", "socketpair", ALLOW_, 1, { BITS(1, 0xf, SOCK_STREAM) } },
+    { "nosockets", "socketpair", ALLOW_, 1, { BITS(1, 0xf, SOCK_SEQPACKET) } },
     { "nosetid", "chmod",      ALLOW_, 1, { BITS(1, 06000, 0) } },
     { "nosetid", "fchmod",     ALLOW_, 1, { BITS(1, 06000, 0) } },
     { "nosetid", "fchmodat",   ALLOW_, 1, { BITS(2, 06000, 0) } },
@@ -516,7 +534,7 @@ static bool list_has(const struct wordlist *list, const char *name)
 /* Says nothing of calls that it does not name: another filter does. */
 static bool model_passes(const char *policy)
 {
-    return strcmp(policy, "nosetid") == 0;
+    return strcmp(policy, "nosetid") == 0 || strcmp(policy, "nosockets") == 0;
 }
 
 uint32_t model_unknown(const char *policy)

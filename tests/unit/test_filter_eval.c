@@ -204,6 +204,35 @@ static void every_refused_number_has_a_rule_that_names_it(void **state)
     assert_string_equal(policy_rule_find(policy_find("strict"), SYS_mount)->file, "default.yaml");
 }
 
+static void the_strictest_of_several_filters_decides_and_of_those_the_last(void **state)
+{
+    const struct policy_insn allow = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW },
+                             ask = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_USER_NOTIF },
+                             eperm = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | EPERM },
+                             enosys = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | ENOSYS },
+                             end = { BPF_RET | BPF_K, 0, 0, SECCOMP_RET_KILL_PROCESS };
+    const struct {
+        const struct policy_insn *filters[3];
+        size_t decides;
+    } rows[] = {
+        { { &allow, &allow, &allow }, 2 },  { { &eperm, &allow, &ask }, 0 },
+        { { &eperm, &allow, &enosys }, 2 }, { { &enosys, &eperm, &allow }, 1 },
+        { { &ask, &end, &eperm }, 1 },      { { &end, &eperm, &ask }, 0 },
+    };
+    const struct seccomp_data data = { .arch = ARCH_AUDIT };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct policy_filter filters[3];
+        uint32_t answer;
+
+        for (size_t k = 0; k < 3; k++)
+            filters[k] = filter_of(rows[i].filters[k], 1);
+        assert_int_equal(filter_eval_all(filters, 3, &data, &answer), rows[i].decides);
+        assert_int_equal(answer, rows[i].filters[rows[i].decides]->k);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -213,6 +242,7 @@ int main(void)
         cmocka_unit_test(what_runs_wild_counts_as_the_strictest_answer),
         cmocka_unit_test(the_kernel_gives_the_same_error),
         cmocka_unit_test(every_refused_number_has_a_rule_that_names_it),
+        cmocka_unit_test(the_strictest_of_several_filters_decides_and_of_those_the_last),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ static void only_what_is_written_to_has_a_rule(void **state)
     assert_null(rule_of(plan, "/a"));
     assert_int_equal(rule_of(plan, "/b")->access, ACCESS_WRITE);
     assert_int_equal(rule_of(plan, "/c")->access, ACCESS_WRITE);
-    assert_int_equal(plan_find_op(plan, "a")->flags, OP_PASSED);
+    assert_int_equal(plan_find_op(plan, "a")->flags, OP_PASSED | OP_VIEW | OP_VIEW_ONLY);
     assert_int_equal(plan_find_op(plan, "b")->flags, OP_PASSED | OP_WRITABLE);
     assert_int_equal(plan_find_op(plan, "c")->kind, OP_COW);
     assert_false(plan_has_tree(plan, "a"));
@@ -94,6 +94,41 @@ static void set_id_bits_are_refused_where_files_of_the_host_are_written(void **s
     plan = plan_case_make(&c);
     assert_false(has_filter(plan, "nosetid"));
     plan_free(plan);
+}
+
+/* Connecting asks for no right that a mount could take away. */
+static void sockets_are_refused_where_inodes_of_the_host_are_shown(void **state)
+{
+    static const struct {
+        const char *volumes[2];
+        bool plain, hidden, missing;
+    } rows[] = {
+        { { "/srv/a:/a:ro" }, .hidden = false },
+        { { "/srv/a:/a:cow" }, .hidden = false },
+        { { "/srv/a:/a:rw" }, .hidden = true },
+        { { "/srv/a:/a:rw+sockets" }, .hidden = false },
+        { { "/srv/a:/a:ro" }, .plain = true, .hidden = true, .missing = true },
+        { { "/srv/a:/a:ro+sockets" }, .plain = true, .hidden = false },
+        { { "/srv/a:/a:rw", "/srv/b:/b:ro+sockets" }, .hidden = false },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct plan *plan;
+
+        plan_case_done(&c);
+        plan_case_init(&c);
+        for (size_t k = 0; k < 2 && rows[i].volumes[k]; k++)
+            add_volume(rows[i].volumes[k]);
+        c.plain = rows[i].plain;
+        plan = plan_case_make(&c);
+        assert_int_equal(has_filter(plan, "nosockets"), rows[i].hidden);
+        assert_int_equal(isolation_lacks(&plan->isolation, MISSING_INODES), rows[i].missing);
+        assert_int_equal(plan_awaits_mounts(plan),
+                         !strcmp(rows[i].volumes[0], "/srv/a:/a:cow") ||
+                             (!strcmp(rows[i].volumes[0], "/srv/a:/a:ro") && !rows[i].plain));
+        plan_free(plan);
+    }
 }
 
 static void a_project_takes_the_place_of_the_work_directory(void **state)
@@ -246,6 +281,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TREE_TEST(only_what_is_written_to_has_a_rule),
         TREE_TEST(set_id_bits_are_refused_where_files_of_the_host_are_written),
+        TREE_TEST(sockets_are_refused_where_inodes_of_the_host_are_shown),
         TREE_TEST(a_project_takes_the_place_of_the_work_directory),
         TREE_TEST(each_way_of_copy_on_write_has_its_operation),
         TREE_TEST(changes_are_collected_by_the_number_of_their_overlay),

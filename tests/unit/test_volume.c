@@ -21,17 +21,20 @@ static void a_volume_is_a_source_and_a_target(void **state)
     static const struct {
         const char *spec, *source, *target;
         enum volume_mode mode;
+        bool sockets;
     } rows[] = {
-        { "/srv/data:/data", "/srv/data", "/data", VOLUME_RO },
-        { "/srv/data:/mnt/deep/er:ro", "/srv/data", "/mnt/deep/er", VOLUME_RO },
-        { "/:/host:rw", "/", "/host", VOLUME_RW },
-        { "/with space:/a b:cow", "/with space", "/a b", VOLUME_COW },
-        { "/x:/worker", "/x", "/worker", VOLUME_RO },
-        { "/x:/usr2", "/x", "/usr2", VOLUME_RO },
-        { "/x:/libexec", "/x", "/libexec", VOLUME_RO },
-        { "//x//y/./z/.://b//c/.//:cow", "/x/y/z", "/b/c", VOLUME_COW },
-        { "/x/../y/..z/:/d/..e", "/x/../y/..z", "/d/..e", VOLUME_RO },
-        { "/./:/f", "/", "/f", VOLUME_RO },
+        { "/srv/data:/data", "/srv/data", "/data", VOLUME_RO, false },
+        { "/srv/data:/mnt/deep/er:ro", "/srv/data", "/mnt/deep/er", VOLUME_RO, false },
+        { "/:/host:rw", "/", "/host", VOLUME_RW, false },
+        { "/with space:/a b:cow", "/with space", "/a b", VOLUME_COW, false },
+        { "/x:/worker", "/x", "/worker", VOLUME_RO, false },
+        { "/x:/usr2", "/x", "/usr2", VOLUME_RO, false },
+        { "/x:/libexec", "/x", "/libexec", VOLUME_RO, false },
+        { "//x//y/./z/.://b//c/.//:cow", "/x/y/z", "/b/c", VOLUME_COW, false },
+        { "/x/../y/..z/:/d/..e", "/x/../y/..z", "/d/..e", VOLUME_RO, false },
+        { "/./:/f", "/", "/f", VOLUME_RO, false },
+        { "/run:/g:ro+sockets", "/run", "/g", VOLUME_RO, true },
+        { "/run:/h:rw+sockets", "/run", "/h", VOLUME_RW, true },
     };
     sbr_request *req = *state;
     sbr_error err;
@@ -42,6 +45,7 @@ static void a_volume_is_a_source_and_a_target(void **state)
         assert_string_equal(req->volumes[i].source, rows[i].source);
         assert_string_equal(req->volumes[i].target, rows[i].target);
         assert_int_equal(req->volumes[i].mode, rows[i].mode);
+        assert_int_equal(req->volumes[i].sockets, rows[i].sockets);
     }
 }
 
@@ -60,6 +64,8 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
         { "/a:/b:RO", "has no mode 'RO'; choose ro (only read), rw" },
         { "/a:/b:ro:x", "has no mode 'ro:x'; choose ro (only read), rw" },
         { "/a:/b:/c", "has no mode '/c'" },
+        { "/a:/b:cow+sockets", "has no mode 'cow+sockets'" },
+        { "/a:/b:rw+", "has no mode 'rw+'" },
         { "a:/b", "has a source that is not an absolute path" },
         { "./a:/b", "has a source that is not an absolute path" },
         { "/a:b", "has a target that is not an absolute path" },
