@@ -146,7 +146,8 @@ int sbr_request_allow_host(sbr_request *req, const char *rule);
 /* Every name can be looked up, not only those of the hosts above.  Only with "allow" and "full". */
 int sbr_request_allow_dns(sbr_request *req, int allow);
 /* A file or directory of the host's, SRC:DST or SRC:DST:MODE: "ro" (as it is when nothing is said), "rw": what is written
- * reaches the host, or "cow": changes stay in the sandbox.  SRC and DST are absolute. */
+ * reaches the host, or "cow": changes stay in the sandbox.  "ro+sockets" and "rw+sockets" let the program connect to sockets
+ * of the host's that are in it.  SRC and DST are absolute. */
 int sbr_request_add_volume(sbr_request *req, const char *spec);
 /* A directory of the host's as /work, copy-on-write; an absolute path. */
 int sbr_request_set_project(sbr_request *req, const char *dir);
