@@ -22,9 +22,11 @@
 #include "base/sha256.h"
 #include "sandbox/sandbox.h"
 
-#define ENGINE_VERSION 1u
+#define ENGINE_VERSION 2u
 #define ENGINE_CALLER_SIZE 64
 #define ENGINE_LABEL_SIZE 32
+#define ENGINE_LANGUAGE_SIZE 64
+#define ENGINE_POLICY_SIZE 32
 #define ENGINE_REASON_SIZE 200
 #define ENGINE_MAX_TEMPLATE (1u << 20)
 
@@ -42,6 +44,12 @@ struct engine_request {
         [ENGINE_LABEL_SIZE]; /* of the template, for people: "python run"                               */
     uint32_t cgroup_kind,
         cgroup_controllers; /* of the template, whose bytes do not hold them                  */
+    /* What the template was made of; the engine makes it once more and compares (executor/warm_check.h). */
+    char language
+        [ENGINE_LANGUAGE_SIZE]; /* as it was asked for, maybe with @VERSION; empty: a command */
+    char policy[ENGINE_POLICY_SIZE];
+    uint32_t stage;
+    uint64_t memory_bytes;
     uint32_t
         has_template; /* a sealed memory file with the encoded template comes along: sent when the last answer
                             * was COLD with ENGINE_UNKNOWN, and with the first request of a connection             */

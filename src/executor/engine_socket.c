@@ -11,7 +11,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/scope.h"
+#include "sandbox/peer.h"
 
 #define SOCKET_NAME "engine.sock"
 #define BACKLOG 4096 /* the kernel lowers it to what it allows */
@@ -72,28 +74,27 @@ static int new_socket(void)
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-bool engine_peer_is_us(int fd)
-{
-    struct ucred peer;
-    socklen_t len = sizeof(peer);
-
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 && len == sizeof(peer) &&
-           peer.uid == geteuid();
-}
-
-/* Who listens there is asked of the kernel, so nothing has to be known about the directory. */
+/* Who listens there is asked of the kernel, so nothing has to be known about the directory: a program in a sandbox may
+ * have made both in a volume that it can write to. */
 int engine_connect(int *ret_fd)
 {
     struct sockaddr_un address;
+    struct peer_home home;
     scoped_fd int fd = -1;
     sbr_error ignored;
 
     if (engine_address(&address, &ignored) < 0)
         return -1;
     fd = new_socket();
-    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0 ||
-        !engine_peer_is_us(fd))
+    if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof(address)) < 0)
         return -1;
+    peer_look_home(&home);
+    if (!peer_is_neighbour(fd, &home, NULL)) {
+        log_info("engine",
+                 "who listens at '%s' is another user, or lives in a sandbox or container",
+                 address.sun_path);
+        return -1;
+    }
     *ret_fd = take_fd(fd);
     return 0;
 }

@@ -5,7 +5,6 @@
 #ifndef EXECUTOR_ENGINE_SOCKET_H
 #define EXECUTOR_ENGINE_SOCKET_H
 
-#include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
@@ -15,7 +14,8 @@
 
 int engine_socket_path(char *path, size_t size, sbr_error *err) must_check;
 
-/* 0 and a descriptor that does not block; -1 when nobody is there, or somebody who is not us. */
+/* 0 and a descriptor that does not block; -1 when nobody is there, or somebody who is not of our user or lives in other
+ * namespaces than we do (sandbox/peer.h). */
 int engine_connect(int *ret_fd);
 
 /* Makes the directory where it is ours to make, and the socket in it, mode 0600, listening; its descriptor does not
@@ -23,8 +23,5 @@ int engine_connect(int *ret_fd);
 int engine_listen(int *ret_fd, sbr_error *err) must_check;
 /* Before the listening descriptor is closed, so that nobody finds a name without an engine. */
 void engine_unlisten(void);
-
-/* Whether the process at the other end is of our user. */
-bool engine_peer_is_us(int fd);
 
 #endif

@@ -8,10 +8,11 @@
 #include "base/scope.h"
 #include "executor/stages.h"
 #include "plan/park.h"
+#include "plan/park_check.h"
 
 /* A tree that was removed and made anew under the same name is another one, and what was mounted of the first is
  * empty: the source of each mount is part of the template by what it is, not only by its name. */
-static uint64_t identity_of(const char *path)
+uint64_t warm_source_identity(const char *path)
 {
     struct stat st;
 
@@ -21,15 +22,7 @@ static uint64_t identity_of(const char *path)
            (uint64_t)st.st_ctim.tv_sec * 1000000000u + (uint64_t)st.st_ctim.tv_nsec;
 }
 
-static void mark_sources(struct plan *template)
-{
-    for (size_t i = 0; i < template->n_ops; i++)
-        if (template->ops[i].kind == OP_BIND)
-            template->ops[i].device = identity_of(template->ops[i].from);
-}
-
-/* Those that are made once and kept are not worth a place of their own. */
-static bool is_frequent(enum stage stage)
+bool warm_stage_is_frequent(enum stage stage)
 {
     return stage == STAGE_RUN || stage == STAGE_COMPILE || stage == STAGE_CHECK;
 }
@@ -41,7 +34,7 @@ static int encode(struct buf *out, const struct plan *plan, const struct plan_in
 
     if (r < 0)
         return r;
-    mark_sources(*ret);
+    park_mark_sources(*ret, warm_source_identity);
     buf_done(out);
     buf_init(out, ENGINE_MAX_TEMPLATE);
     r = plan_encode(*ret, out, err);
@@ -52,10 +45,23 @@ static int encode(struct buf *out, const struct plan *plan, const struct plan_in
     return r;
 }
 
+/* What the engine makes the template of once more, to compare: texts that are too long name nothing that it knows. */
+static void tell_origin(const sbr_job *job, const struct plan_input *in,
+                        struct engine_request *request)
+{
+    const char *language = in->language ? job->req->language : NULL;
+
+    snprintf(request->language, sizeof(request->language), "%s", language ? language : "");
+    snprintf(request->policy, sizeof(request->policy), "%s", in->policy->name);
+    request->stage = in->stage;
+    request->memory_bytes = job->now.plan->limits.value[SBR_MEMORY_BYTES];
+}
+
 const char *warm_template_make(sbr_job *job, const struct plan_input *in)
 {
     struct warm *warm = &job->warm;
-    const char *why = is_frequent(in->stage) ? park_refusal(job->now.plan) : "it is not made often";
+    const char *why =
+        warm_stage_is_frequent(in->stage) ? park_refusal(job->now.plan) : "it is not made often";
     struct plan *template;
     sbr_error ignored;
     int n = 0;
@@ -70,6 +76,7 @@ const char *warm_template_make(sbr_job *job, const struct plan_input *in)
         warm->n_files = (size_t)n;
         warm->request.cgroup_kind = template->cgroup_kind;
         warm->request.cgroup_controllers = template->cgroup_controllers;
+        tell_origin(job, in, &warm->request);
         warm_pool_key(job->rt->pool, template, &warm->template, warm->request.key);
     }
     plan_free(template);

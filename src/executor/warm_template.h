@@ -8,4 +8,9 @@
  * the stage has none. */
 const char *warm_template_make(sbr_job *job, const struct plan_input *in);
 
+/* Those that are made once and kept are not worth a place of their own. */
+bool warm_stage_is_frequent(enum stage stage);
+/* Of a file or directory, links followed; 0: there is none. */
+uint64_t warm_source_identity(const char *path);
+
 #endif

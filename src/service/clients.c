@@ -1,4 +1,4 @@
-/* Connections.  Only processes of our own user are heard.  A client that does not read what it is told is dropped:
+/* Connections.  Only processes of our own user in our own namespaces are heard.  A client that does not read what it is told is dropped:
  * nothing is kept for it. */
 #include <errno.h>
 #include <stdio.h>
@@ -53,7 +53,9 @@ static bool is_sound(const struct engine_request *request, ssize_t len)
     return len == (ssize_t)sizeof(*request) && request->version == ENGINE_VERSION &&
            memchr(request->key, '\0', sizeof(request->key)) &&
            memchr(request->caller, '\0', sizeof(request->caller)) &&
-           memchr(request->label, '\0', sizeof(request->label));
+           memchr(request->label, '\0', sizeof(request->label)) &&
+           memchr(request->language, '\0', sizeof(request->language)) &&
+           memchr(request->policy, '\0', sizeof(request->policy));
 }
 
 static void handle(struct client *client, const struct engine_request *request, int template_fd)
@@ -131,13 +133,6 @@ static struct client *add_client(struct engine *engine, int fd, const struct ucr
     return client;
 }
 
-static bool is_ours(int fd, struct ucred *peer)
-{
-    socklen_t len = sizeof(*peer);
-
-    return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, peer, &len) == 0 && peer->uid == geteuid();
-}
-
 void clients_accept(void *context, uint32_t events)
 {
     struct engine *engine = context;
@@ -151,8 +146,11 @@ void clients_accept(void *context, uint32_t events)
 
         if (fd < 0)
             return;
-        if (!is_ours(fd, &peer))
+        if (!peer_is_neighbour(fd, &engine->home, &peer)) {
+            engine->n_strangers++;
+            log_info("engine", "a connection was refused: another user, or another namespace");
             continue;
+        }
         if (engine->n_clients >= engine->max_clients) {
             engine->n_refused++;
             turn_away(fd);

@@ -122,6 +122,17 @@ static int watch_signals(struct engine *engine, sbr_error *err)
     return 0;
 }
 
+/* Who cannot tell its clients from programs in sandboxes serves nobody. */
+static int find_home(struct engine *engine, sbr_error *err)
+{
+    peer_look_home(&engine->home);
+    if (engine->home.known)
+        return 0;
+    return err_set(err, SBR_E_UNSUPPORTED, "engine",
+                   "/proc is not that of this pid namespace, so nobody can tell who the clients "
+                   "are; `mount -t proc proc /proc` mends it");
+}
+
 static int start_listening(struct engine *engine, char *path, sbr_error *err)
 {
     if (engine_socket_path(path, ENGINE_PATH_SIZE, err) < 0 ||
@@ -149,7 +160,8 @@ static int start(struct engine *engine, char *path, sbr_error *err)
         engine->warm_next = NULL;
     engine->warm_end_us = engine->started_us + WARM_US;
     set_limits(engine);
-    if (events_init(&engine->events, err) < 0 || watch_signals(engine, err) < 0)
+    if (events_init(&engine->events, err) < 0 || watch_signals(engine, err) < 0 ||
+        find_home(engine, err) < 0)
         return err->code;
     probe_features(&engine->runtime.features);
     cgroup_sweep(&engine->runtime.features.cgroup);

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "executor/warm_check.h"
 #include "plan/park.h"
 #include "service/parts.h"
 
@@ -192,20 +193,47 @@ struct kind *kind_add_bytes(struct engine *engine, const struct engine_request *
     return kind;
 }
 
+/* Whoever sent it: nothing is built that our own planner would not have asked for. */
+static int check_origin(const struct engine *engine, const struct engine_request *request,
+                        const char *bytes, size_t len, sbr_error *err)
+{
+    struct plan *plan = NULL;
+    int r = plan_decode(bytes, len, &plan, err);
+
+    if (r == 0) {
+        plan->cgroup_kind = request->cgroup_kind;
+        plan->cgroup_controllers = request->cgroup_controllers;
+        r = warm_check(&engine->runtime, plan, request, err);
+    }
+    plan_free(plan);
+    return r;
+}
+
+static struct kind *add_foreign(struct engine *engine, const struct engine_request *request, int fd,
+                                sbr_error *err)
+{
+    char *bytes = NULL;
+    size_t len = 0;
+
+    if (read_template(fd, &bytes, &len, err) < 0)
+        return NULL;
+    if (check_origin(engine, request, bytes, len, err) < 0) {
+        free(bytes);
+        return NULL;
+    }
+    return kind_add_bytes(engine, request, bytes, len, err);
+}
+
 struct kind *kind_add(struct engine *engine, const struct engine_request *request, int fd,
                       sbr_error *err)
 {
-    char *bytes = NULL;
     struct kind *kind;
-    size_t len = 0;
 
     if (engine->n_kinds >= MAX_KINDS && !forget_oldest(engine)) {
         err_set(err, SBR_E_BUSY, "engine", "all %d kinds of runs are in use", MAX_KINDS);
         kind = NULL;
     } else {
-        kind = read_template(fd, &bytes, &len, err) < 0
-                   ? NULL
-                   : kind_add_bytes(engine, request, bytes, len, err);
+        kind = add_foreign(engine, request, fd, err);
     }
     if (!kind)
         log_info("engine", "a template was not taken: %s", err->message);

@@ -96,6 +96,8 @@ static const char *why_cold(const struct client *client)
 {
     if (client->unknown)
         return "the engine does not know this kind of run yet";
+    if (client->declined)
+        return "this engine would plan such a run otherwise, or all its kinds are in use";
     if (!client->kind)
         return "this run has no parked form";
     return client->kind->reason[0] ? client->kind->reason
@@ -155,13 +157,14 @@ static void find_kind(struct client *client, const struct engine_request *reques
     struct kind *kind;
     sbr_error err;
 
-    client->unknown = false;
+    client->unknown = client->declined = false;
     if (!request->key[0])
         return;
     kind = kind_find(client->engine, request->key);
     if (!kind && template_fd >= 0)
         kind = kind_add(client->engine, request, template_fd, &err);
     client->unknown = !kind && template_fd < 0;
+    client->declined = !kind && template_fd >= 0;
     use_kind(client, kind);
 }
 

@@ -13,6 +13,7 @@
 #include "executor/engine_protocol.h"
 #include "sandbox/nest.h"
 #include "sandbox/nursery.h"
+#include "sandbox/peer.h"
 #include "service/engine.h"
 #include "service/events.h"
 #include "service/list.h"
@@ -124,6 +125,7 @@ struct client {
     struct kind *kind; /* NULL: it wants no sandbox of ours */
     struct cell *cell;
     bool unknown;           /* its template was not sent */
+    bool declined;          /* its template was not taken */
     uint32_t told_position; /* of a queued one */
     char process[24];       /* who it is when it does not say */
 };
@@ -131,6 +133,7 @@ struct client {
 struct engine {
     struct engine_config config;
     sbr_runtime runtime;
+    struct peer_home home; /* whose processes are heard */
     struct events events;
     struct queue queue;
     struct pool_limits limits;
@@ -152,7 +155,7 @@ struct engine {
     bool unsettled;        /* pools may have to be filled when there is time */
     const char *warm_next; /* what is left of the list of languages to make ready; NULL: nothing */
     uint64_t warm_end_us;
-    uint64_t n_refused, given_parked, given_forked, given_cold, n_made, n_died;
+    uint64_t n_refused, n_strangers, given_parked, given_forked, given_cold, n_made, n_died;
 };
 
 /* clients.c: connections and what they say. */

@@ -1,0 +1,114 @@
+#include "sandbox/peer.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "plan/plan.h"
+
+#ifndef SO_PEERPIDFD
+#define SO_PEERPIDFD 77 /* Linux 6.5 */
+#endif
+
+#define PID_TEXT 24
+
+/* The two that no program in a sandbox shares with whoever started it. */
+static const char *const kinds[] = { "user", "pid" };
+
+_Static_assert(ARRAY_LEN(kinds) == ARRAY_LEN(((struct peer_home *)0)->dev), "room for each");
+
+#ifdef SBR_TEST_HOOKS
+static bool is_left_out(void)
+{
+    return plan_list_has(getenv("SANDBOX_RUN_TEST_WITHOUT"), "peer-namespace");
+}
+#else
+static bool is_left_out(void)
+{
+    return false;
+}
+#endif
+
+/* `who` is a name in /proc. */
+static bool look(const char *who, struct peer_home *ret)
+{
+    char path[64];
+    struct stat st;
+
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        snprintf(path, sizeof(path), "/proc/%s/ns/%s", who, kinds[i]);
+        if (stat(path, &st) < 0)
+            return false;
+        ret->dev[i] = st.st_dev;
+        ret->ino[i] = st.st_ino;
+    }
+    return true;
+}
+
+/* Below the numbers that a /proc of another pid namespace has, somebody else would be found. */
+void peer_look_home(struct peer_home *ret)
+{
+    char own[PID_TEXT], *end;
+    ssize_t n = readlink("/proc/self", own, sizeof(own) - 1);
+
+    *ret = (struct peer_home){ 0 };
+    if (n <= 0)
+        return;
+    own[n] = '\0';
+    ret->known = strtol(own, &end, 10) == getpid() && !*end && look("self", ret);
+}
+
+static bool is_same(const struct peer_home *a, const struct peer_home *b)
+{
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++)
+        if (a->dev[i] != b->dev[i] || a->ino[i] != b->ino[i])
+            return false;
+    return true;
+}
+
+/* The process itself, which no later one of the same number is.  Before Linux 6.5 it is found by its number: whoever has
+ * it now.  A peer that ended since, and whose number was given to a process of ours, is not told from that one there;
+ * what the engine builds for it is what it builds for everybody (executor/warm_check.h). */
+static int open_peer(int fd, pid_t pid)
+{
+    int pidfd = -1;
+    socklen_t len = sizeof(pidfd);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERPIDFD, &pidfd, &len) == 0)
+        return pidfd;
+    if (errno != ENOPROTOOPT)
+        return -1;
+    return (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* What was found under the number was found of this process as long as the process still has the number. */
+static bool lives_at(int fd, pid_t pid, const struct peer_home *home)
+{
+    scoped_fd int pidfd = open_peer(fd, pid);
+    struct peer_home found;
+    char who[PID_TEXT];
+
+    snprintf(who, sizeof(who), "%d", (int)pid);
+    return pidfd >= 0 && look(who, &found) && is_same(&found, home) &&
+           syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
+}
+
+/* A process of a pid namespace that is not below ours has the number 0 here. */
+bool peer_is_neighbour(int fd, const struct peer_home *home, struct ucred *ret)
+{
+    struct ucred peer;
+    socklen_t len = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || len != sizeof(peer) ||
+        peer.uid != geteuid())
+        return false;
+    if (!is_left_out() && (!home->known || peer.pid <= 0 || !lives_at(fd, peer.pid, home)))
+        return false;
+    if (ret)
+        *ret = peer;
+    return true;
+}
