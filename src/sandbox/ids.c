@@ -3,18 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/capability.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "sandbox/id_locks.h"
 
 #define MAP_SIZE 160 /* four lines of three numbers */
 #define ATTEMPTS 64
@@ -121,26 +119,10 @@ static int read_range(struct id_range *range, sbr_error *err)
     return 0;
 }
 
-/* An abstract socket name is held as long as its socket is open, is gone with its process however
- * that ends, and needs no directory to be writable. */
-static int hold(uint32_t id)
-{
-    struct sockaddr_un name = { .sun_family = AF_UNIX };
-    scoped_fd int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    int len;
-
-    if (fd < 0)
-        return -1;
-    len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "sandbox-run/id/%u", id);
-    if (bind(fd, (struct sockaddr *)&name,
-             (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len)) < 0)
-        return -1;
-    return take_fd(fd);
-}
-
 int ids_take(struct ids *ids, const struct features *features, sbr_error *err)
 {
     struct id_range range;
+    scoped_fd int fd = -1;
     uint32_t start;
 
     *ids = (struct ids){ .host_uid = features->uid, .host_gid = features->gid, .lock_fd = -1 };
@@ -150,15 +132,18 @@ int ids_take(struct ids *ids, const struct features *features, sbr_error *err)
         return err->code;
     if (getrandom(&start, sizeof(start), 0) != sizeof(start))
         return err_set_errno(err, "ids", "cannot choose an id");
+    fd = id_locks_open(err);
+    if (fd < 0)
+        return err->code;
     for (uint32_t i = 0; i < ATTEMPTS && i < range.count; i++) {
         uint32_t id = range.first + (start + i) % range.count;
 
-        ids->lock_fd = hold(id);
-        if (ids->lock_fd >= 0) {
+        if (id_locks_hold(fd, id) == 0) {
             ids->host_uid = ids->host_gid = id;
+            ids->lock_fd = take_fd(fd);
             return 0;
         }
-        if (errno != EADDRINUSE)
+        if (errno != EAGAIN && errno != EACCES)
             return err_set_errno(err, "ids", "cannot hold a user id");
     }
     return err_set(err, SBR_E_BUSY, "ids",

@@ -19,7 +19,7 @@
 
 struct ids {
     uint32_t host_uid, host_gid;
-    int lock_fd; /* holds the id while it is open; -1: nothing to hold */
+    int lock_fd; /* holds the id while it is open (id_locks.h); -1: nothing to hold */
 };
 
 /* Whether there are ids to take. */

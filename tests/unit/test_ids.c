@@ -1,11 +1,33 @@
-/* Ids are held by names of sockets, so nothing here needs to be root. */
+/* Ids are held by locks in a directory of the test's own, so nothing here needs to be root. */
 #include "sandbox/ids.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include "sandbox/id_locks.h"
 #include "unit.h"
 
+static char dir[] = "/tmp/id-locks-XXXXXX", file[40];
+
 static const struct features as_root = { .privileged = true, .uid = 0 };
+
+static int make_dir(void **state)
+{
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    snprintf(file, sizeof(file), "%s/ids", dir);
+    return setenv(ID_LOCKS_VARIABLE, dir, 1);
+}
+
+static int remove_dir(void **state)
+{
+    (void)state;
+    unlink(file);
+    return rmdir(dir);
+}
 
 static int no_variable(void **state)
 {
@@ -115,6 +137,63 @@ static void a_range_out_of_bounds_is_refused(void **state)
     }
 }
 
+/* As the engine does that has lent a sandbox: whoever has a copy of the descriptor holds the id. */
+static void an_id_is_held_by_every_copy_of_its_descriptor(void **state)
+{
+    struct ids first, second;
+    sbr_error err;
+    int copy;
+
+    (void)state;
+    setenv(IDS_VARIABLE, "1950000000:1", 1);
+    assert_int_equal(ids_take(&first, &as_root, &err), 0);
+    copy = dup(first.lock_fd);
+    ids_release(&first);
+    assert_refused(ids_take(&second, &as_root, &err), &err, SBR_E_BUSY, IDS_VARIABLE);
+    close(copy);
+    assert_int_equal(ids_take(&second, &as_root, &err), 0);
+    ids_release(&second);
+}
+
+static void an_id_is_free_when_its_holder_dies(void **state)
+{
+    struct ids ids;
+    sbr_error err;
+    pid_t holder;
+    int status;
+
+    (void)state;
+    setenv(IDS_VARIABLE, "1950000000:1", 1);
+    holder = fork();
+    if (holder == 0)
+        _exit(ids_take(&ids, &as_root, &err) == 0 ? 0 : 1);
+    assert_int_equal(waitpid(holder, &status, 0), holder);
+    assert_int_equal(status, 0);
+    assert_int_equal(ids_take(&ids, &as_root, &err), 0);
+    ids_release(&ids);
+}
+
+/* Who can open the file can take every lock in it. */
+static void a_file_that_others_can_open_is_none(void **state)
+{
+    struct ids ids;
+    sbr_error err;
+
+    (void)state;
+    assert_int_equal(ids_take(&ids, &as_root, &err), 0);
+    ids_release(&ids);
+    assert_int_equal(chmod(file, 0604), 0);
+    assert_refused(ids_take(&ids, &as_root, &err), &err, SBR_E_SYSTEM, ID_LOCKS_VARIABLE);
+    assert_int_equal(chmod(file, 0600), 0);
+    assert_int_equal(chmod(dir, 0777), 0);
+    assert_refused(ids_take(&ids, &as_root, &err), &err, SBR_E_SYSTEM, ID_LOCKS_VARIABLE);
+    assert_int_equal(chmod(dir, 0700), 0);
+    assert_int_equal(unlink(file), 0);
+    assert_int_equal(symlink("/dev/null", file), 0);
+    assert_refused(ids_take(&ids, &as_root, &err), &err, SBR_E_SYSTEM, ID_LOCKS_VARIABLE);
+    assert_int_equal(unlink(file), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,7 +202,10 @@ int main(void)
         cmocka_unit_test_setup(a_range_is_used_up_and_freed_again, no_variable),
         cmocka_unit_test_setup(a_range_within_bounds_is_taken, no_variable),
         cmocka_unit_test_setup(a_range_out_of_bounds_is_refused, no_variable),
+        cmocka_unit_test_setup(an_id_is_held_by_every_copy_of_its_descriptor, no_variable),
+        cmocka_unit_test_setup(an_id_is_free_when_its_holder_dies, no_variable),
+        cmocka_unit_test_setup(a_file_that_others_can_open_is_none, no_variable),
     };
 
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, make_dir, remove_dir);
 }
