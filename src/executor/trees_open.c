@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "executor/own_places.h"
 #include "executor/project.h"
 #include "executor/trees.h"
 #include "sandbox/mount_below.h"
@@ -139,7 +140,8 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
         struct job_tree *tree = add_tree(trees, volume->source, volume->target, volume->mode);
 
         tree->sockets = volume->sockets;
-        if (check_source("--volume", tree, err) < 0)
+        if (check_source("--volume", tree, err) < 0 ||
+            own_places_check("--volume", volume->source, volume->mode, err) < 0)
             return err->code;
         /* An overlay would show what lies beneath the other file system. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);

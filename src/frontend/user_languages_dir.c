@@ -1,17 +1,14 @@
 #include <stdio.h>
-#include <stdlib.h>
 
+#include "executor/own_places.h"
 #include "frontend/user_languages.h"
 
 bool user_languages_dir(char *path, size_t size)
 {
-    const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
+    char config[2048];
 
-    if (config && config[0] == '/')
-        snprintf(path, size, "%s/sandbox-run/languages", config);
-    else if (home && home[0] == '/')
-        snprintf(path, size, "%s/.config/sandbox-run/languages", home);
-    else
+    if (!own_places_config(config, sizeof(config)))
         return false;
+    snprintf(path, size, "%s/languages", config);
     return true;
 }

@@ -24,6 +24,8 @@ struct state_dir {
 /* The directory `name` of the state.  1: open; 0: not there, and not to be made; negative: error. */
 int state_open(const char *name, bool make, struct state_dir *ret, sbr_error *err) must_check;
 void state_close(struct state_dir *dir);
+/* Where the state is, or would be made. */
+int state_path(char *buf, size_t size, sbr_error *err) must_check;
 /* The current errno, with what a user can do about it. */
 int state_fail(const char *what, const char *path, sbr_error *err);
 
