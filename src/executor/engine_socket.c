@@ -134,6 +134,27 @@ static int open_directory(const struct sockaddr_un *address, int *ret_fd, sbr_er
     return 0;
 }
 
+static int is_running(const struct sockaddr_un *address, sbr_error *err)
+{
+    return err_set(err, SBR_E_BUSY, "engine",
+                   "an engine is running at '%.108s'; `sandbox-run serve --status` tells of it",
+                   address->sun_path);
+}
+
+/* A program that may write there can listen there.  It is told of, not removed: it may be an engine of a container's. */
+static int refuse_listener(int fd, const struct sockaddr_un *address, sbr_error *err)
+{
+    struct peer_home home;
+
+    peer_look_home(&home);
+    if (peer_is_neighbour(fd, &home, NULL))
+        return is_running(address, err);
+    return err_set(err, SBR_E_DENIED, "engine",
+                   "who listens at '%.108s' lives in a sandbox or a container; remove the socket, "
+                   "or name another in " ENGINE_SOCKET_ENV,
+                   address->sun_path);
+}
+
 /* Nobody else is between looking and binding: two engines that start at once would each remove the other's socket. */
 static int make_way(int dir_fd, const struct sockaddr_un *address, sbr_error *err)
 {
@@ -153,10 +174,10 @@ static int make_way(int dir_fd, const struct sockaddr_un *address, sbr_error *er
     fd = new_socket();
     if (fd < 0)
         return err_set_errno(err, "engine", "cannot make a socket");
-    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
-        return err_set(err, SBR_E_BUSY, "engine",
-                       "an engine is running at '%.108s'; `sandbox-run serve --status` tells of it",
-                       address->sun_path);
+    if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0)
+        return refuse_listener(fd, address, err);
+    if (errno == EAGAIN)
+        return is_running(address, err);
     if (unlink(address->sun_path) < 0)
         return err_set_errno(err, "engine", "cannot remove '%.100s'", address->sun_path);
     return 0;

@@ -12,13 +12,13 @@
 
 #include <stdbool.h>
 #include <sys/socket.h>
-#include <sys/types.h>
+
+#define PEER_NAMESPACE_SIZE 32 /* "user:[4026531837]" */
 
 /* Where a process lives.  The process that looks is looked at once, others again and again. */
 struct peer_home {
     bool known; /* false: nobody is taken for a neighbour */
-    dev_t dev[2];
-    ino_t ino[2];
+    char namespaces[2][PEER_NAMESPACE_SIZE];
 };
 
 /* Ours.  It is not known where /proc is not that of our own pid namespace. */

@@ -100,10 +100,12 @@ if apart == "apart":
     assert ctypes.CDLL(None, use_errno=True).unshare(0x10000000) == 0
 listener = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 listener.bind(path)
-listener.listen(1)
+listener.listen(8)
 print("listens", flush=True)
 client, _ = listener.accept()
 print("heard", len(client.recv(4096)), flush=True)
+client.close()
+sys.stdin.read()
 """
 
 
@@ -120,15 +122,17 @@ def test_nobody_inside_passes_for_the_engine(place, caller, apart, without, hear
     line = [*(support.AS_ORDINARY if as_user else []), sys.executable, "-c", IMPOSTOR, str(folder / "e.sock"), apart]
     env = {"SANDBOX_RUN_SOCKET": str(folder / "e.sock"), "SANDBOX_RUN_COLD": None,
            "SANDBOX_RUN_TEST_WITHOUT": without or None}
-    with subprocess.Popen(line, stdout=subprocess.PIPE, text=True) as impostor:
+    with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as impostor:
         try:
             assert impostor.stdout.readline() == "listens\n"
             result = support.result_of("exec", "--", "echo", "1", caller=caller, hooks=bool(without), env=env)
             told = int(impostor.stdout.readline().split()[1])
+            serve = support.sandbox_run("serve", caller=caller, env={**env, "SANDBOX_RUN_TEST_WITHOUT": None})
         finally:
             impostor.kill()
     assert (result["stdout"], result["startup"]) == ("1\n", "cold"), result
     assert (told > 0) == heard, told
+    assert serve.returncode != 0 and ("sandbox" if apart == "apart" else "running") in serve.stderr.decode(), serve
 
 
 # Where the engine lives in a container, so do its clients
