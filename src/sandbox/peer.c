@@ -89,7 +89,7 @@ static int open_peer(int fd, pid_t pid)
 static bool lives_at(int fd, pid_t pid, const struct peer_home *home)
 {
     scoped_fd int pidfd = open_peer(fd, pid);
-    struct peer_home found;
+    struct peer_home found = { 0 };
     char who[PID_TEXT];
 
     snprintf(who, sizeof(who), "%d", (int)pid);
