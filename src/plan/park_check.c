@@ -27,7 +27,7 @@ static int refuse(const char *what, sbr_error *err)
 void park_mark_sources(struct plan *template, uint64_t (*identity)(const char *path))
 {
     for (size_t i = 0; i < template->n_ops; i++)
-        if (template->ops[i].kind == OP_BIND)
+        if (template->ops[i].kind == OP_BIND || template->ops[i].kind == OP_COPY)
             template->ops[i].device = identity(template->ops[i].from);
 }
 

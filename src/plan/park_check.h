@@ -30,7 +30,7 @@ struct park_claim {
 /* 0, or SBR_E_DENIED: it is another one.  `given` has its control groups. */
 int park_check(const struct plan *given, const struct park_claim *claim, sbr_error *err) must_check;
 
-/* Fills `device` of each mount by the identity of its source. */
+/* Fills `device` of each mount and copy by the identity of its source. */
 void park_mark_sources(struct plan *template, uint64_t (*identity)(const char *path));
 
 #endif

@@ -19,6 +19,8 @@ SOURCES = ("base/buf.c", "base/err.c", "base/fd.c", "base/sha256.c", "plan/plan.
 PEER, TEMPLATE = "peer-namespace", "template-check"
 # Each of the two stops it alone.
 LAYERS = ((), (PEER,), (TEMPLATE,))
+# Of these only the last two show sockets of the host at all.
+MODES = ("ro", "rw", "cow", "ro+sockets", "rw+sockets")
 SOON = 60
 
 
@@ -76,7 +78,7 @@ def on_ground(place, caller, without):
 def test_nobody_inside_leases_a_sandbox_of_its_own_making(place, attacker, caller, without):
     ground, engine = on_ground(place, caller, without)
     with engine:
-        told = {mode: ground.inside(attacker, mode) for mode in ("ro", "rw", "cow")}
+        told = {mode: ground.inside(attacker, mode) for mode in MODES}
         told["apart"] = ground.outside(attacker, "--apart", engine.socket, ground.prize)
         if TEMPLATE not in without:
             told["neighbour"] = ground.outside(attacker, engine.socket, ground.prize)
@@ -87,7 +89,8 @@ def test_without_both_it_is_an_escape(place, attacker):
     """Of an ordinary user: what root's engine makes has another user id, which is one defence more."""
     ground, engine = on_ground(place, support.Callers.USER, (PEER, TEMPLATE))
     with engine:
-        told = [ground.outside(attacker, "--apart", engine.socket, ground.prize), ground.inside(attacker, "rw")]
+        told = [ground.outside(attacker, "--apart", engine.socket, ground.prize), ground.inside(attacker, "ro+sockets"),
+                ground.inside(attacker, "rw+sockets")]
     assert all(text.startswith("GOT ") for text in told), told
 
 
