@@ -30,7 +30,7 @@ struct page {
     bool is_written;
 };
 
-/* Shared by the zygote and the copy. */
+/* Shared by the zygote and the copy; workers follow it before they are confined, so none of them may share it (apart.c). */
 struct notes {
     size_t n;
     struct page pages[MAX_PAGES];

@@ -29,6 +29,7 @@
 #include "base/fd.h"
 #include "plan/plan.h"
 #include "sandbox/zygote_protocol.h"
+#include "worker/apart.h"
 #include "worker/rehearse.h"
 #include "worker/settle.h"
 
@@ -145,6 +146,13 @@ static const struct plan *read_plan(void)
     return plan;
 }
 
+/* Before the first worker. */
+static bool prepare(void)
+{
+    birth.plan = read_plan();
+    return birth.plan && (plan_leaves_out(birth.plan, "private-memory") || apart_memory() == 0);
+}
+
 /* The worker's first steps. */
 static int worker_begin(void)
 {
@@ -157,8 +165,10 @@ static int worker_begin(void)
 
     if (settled) {
         rehearse_repeat();
-        settled = settle(&settling) == 0;
+        if (!plan_leaves_out(birth.plan, "own-random-bytes"))
+            settled = apart_random_bytes() == 0;
     }
+    settled = settled && settle(&settling) == 0;
     if (!settled)
         _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
     return DRIVER_GO;
@@ -178,9 +188,9 @@ static bool make_worker(void)
 
 int sbr_worker_next(void)
 {
-    if (!birth.plan)
-        birth.plan = read_plan();
-    while (birth.plan && receive_order())
+    if (!birth.plan && !prepare())
+        return -1;
+    while (receive_order())
         if (make_worker())
             return worker_begin();
     return -1;
