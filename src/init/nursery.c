@@ -3,8 +3,8 @@
  *   (1) It never runs anything of a user's: what it executes is a language's own runtime with a driver of ours.
  *   (2) It is pid 1 of its own pid namespace: when it ends, the kernel ends all that it made.
  *   (3) A shell's first steps, until its descriptors are its own, are in this file; the rest is as for every init.
- *   (4) Network namespaces are kept by nest and entered before a birth: making one costs as much as all other
- *       namespaces together.  Nothing in one outlives its run, since its loopback is down and all its processes are dead. */
+ *   (4) It keeps no namespace for a second sandbox.  Each shell makes its network namespace itself: counters, flow
+ *       labels and the like stay in one for as long as it exists, whoever has died. */
 #include "init/nursery.h"
 
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,8 +24,6 @@
 #include "sandbox/zygote_protocol.h"
 
 #define ABOVE 32 /* where descriptors are out of the way of the numbers that they shall get */
-
-static int networks[NURSERY_MAX_NESTS]; /* 0: not made yet */
 
 /* Puts fds[i] at first + i and closes all above. */
 static int arrange(const int *fds, int n, int first)
@@ -79,21 +76,6 @@ static int start_zygote(const struct inside *in, int plan_fd, sbr_error *err)
     return pidfd;
 }
 
-static int enter_network(const struct inside *in, uint32_t nest)
-{
-    if (!(in->plan->namespaces & CLONE_NEWNET) || in->plan->network != NETWORK_NONE)
-        return 0;
-    if (networks[nest])
-        return setns(networks[nest], CLONE_NEWNET);
-    if (unshare(CLONE_NEWNET) < 0)
-        return -1;
-    networks[nest] = openat(in->proc_fd, "self/ns/net", O_RDONLY | O_CLOEXEC);
-    if (networks[nest] > 0)
-        return 0;
-    networks[nest] = 0;
-    return -1;
-}
-
 static int map_ids(const struct inside *in, const struct nursery_order *order, pid_t pid)
 {
     char path[40], text[64];
@@ -125,8 +107,7 @@ static bool is_sound(const struct birth *birth)
 {
     const struct nursery_order *order = &birth->order;
 
-    return order->order == ORDER_MAKE && order->nest < NURSERY_MAX_NESTS &&
-           order->given < 1u << N_INIT_FDS && order->group <= 1 &&
+    return order->order == ORDER_MAKE && order->given < 1u << N_INIT_FDS && order->group <= 1 &&
            order->n_tasks <= FD_MAX_PASSED &&
            n_given(birth) + order->n_tasks + order->group == birth->n_fds;
 }
@@ -150,7 +131,6 @@ static int settle(struct inside *in, const struct birth *birth, sbr_error *err)
     in->role = ROLE_SHELL;
     in->root_fd = in->io_fd = in->proc_fd = -1;
     in->n_trees = in->next_tree = 0;
-    in->has_network = in->plan->network == NETWORK_NONE;
     return 0;
 }
 
@@ -190,8 +170,7 @@ static int give_birth(const struct inside *in, struct birth *birth)
 {
     pid_t pid = -1;
 
-    if (is_sound(birth) && pipe2(birth->release, O_CLOEXEC) == 0 &&
-        enter_network(in, birth->order.nest) == 0)
+    if (is_sound(birth) && pipe2(birth->release, O_CLOEXEC) == 0)
         pid = fork_into(in, birth);
     if (pid == 0)
         return 1;
@@ -225,24 +204,12 @@ static void ignore_children(void)
     (void)sigaction(SIGCHLD, &action, NULL);
 }
 
-/* A descriptor for each network namespace. */
-static void raise_open_files(void)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
-        limit.rlim_cur = limit.rlim_max;
-        (void)setrlimit(RLIMIT_NOFILE, &limit);
-    }
-}
-
 static int make_ready(const struct inside *in, int plan_fd, int *ret_zygote, sbr_error *err)
 {
     const struct init_news news = { NEWS_READY };
 
     prctl(PR_SET_DUMPABLE, 1, 0, 0,
           0); /* else the maps of our children would not be ours to write */
-    raise_open_files();
     if (in->plan->namespaces & CLONE_NEWNET && unshare(CLONE_NEWNET) < 0)
         return err_set_errno(err, "network", "cannot make a network namespace");
     if (in->plan->park == PARK_ZYGOTE && (*ret_zygote = start_zygote(in, plan_fd, err)) < 0)

@@ -34,13 +34,15 @@ struct inside {
     size_t n_uppers;
     int copies[PLAN_MAX_COW]; /* trees that are copies made for this run, to measure */
     size_t n_copies;
+    const char
+        *apart;   /* a shell's place for an artifact, NULL: none; a mount that is only to be read */
+    int apart_fd; /* the same, to be written to until the program starts                         */
     struct init_report *report;
     enum role role;
     /* A shell's steps that wait for the program: see confine.c. */
     bool late_filter, late_landlock;
     bool has_view;      /* the directory that views need while they are made is there */
     bool shares_inodes; /* the kernel refused a view, so the host's own inodes are shown */
-    bool has_network;   /* a shell was born in a network namespace that its nursery keeps */
 };
 
 struct confiner {

@@ -7,10 +7,9 @@
 
 #include "base/scope.h"
 
-int nest_open(struct nest *nest, uint32_t number, const struct plan *plan,
-              const struct cgroup_features *features, sbr_error *err)
+int nest_open(struct nest *nest, const struct plan *plan, const struct cgroup_features *features,
+              sbr_error *err)
 {
-    nest->number = number;
     if (cgroup_open(&nest->cgroup, plan, features, err) < 0)
         return err->code;
     if (cgroup_make(&nest->cgroup, err) < 0) {

@@ -7,13 +7,11 @@
 
 struct nest {
     struct cgroup cgroup;
-    uint32_t
-        number; /* small, unique among the nests of a process: a nursery keeps a network namespace for each */
 };
 
 /* Makes the groups, without limits. */
-int nest_open(struct nest *nest, uint32_t number, const struct plan *plan,
-              const struct cgroup_features *features, sbr_error *err) must_check;
+int nest_open(struct nest *nest, const struct plan *plan, const struct cgroup_features *features,
+              sbr_error *err) must_check;
 /* Everything in it is dead: makes it as good as new.  0; negative: it is no longer of use, close it.  1: somebody is
  * still on his way out, try again in a moment. */
 int nest_reset(struct nest *nest, sbr_error *err) must_check;

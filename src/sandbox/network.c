@@ -56,7 +56,7 @@ static int network_start(struct inside *in, sbr_error *err)
                                .stack_size = sizeof(maker.stack) };
     long pid;
 
-    if (!(in->plan->namespaces & CLONE_NEWNET) || in->has_network)
+    if (!(in->plan->namespaces & CLONE_NEWNET))
         return 0;
     pid = arch_clone3(&args, maker_main, &maker);
     if (pid < 0) {
@@ -127,7 +127,7 @@ static int network_enter(struct inside *in, sbr_error *err)
     scoped_fd int fd = -1;
     pid_t r;
 
-    if (!(in->plan->namespaces & CLONE_NEWNET) || in->has_network)
+    if (!(in->plan->namespaces & CLONE_NEWNET))
         return 0;
     do
         r = waitpid(maker.pid, NULL, __WALL);

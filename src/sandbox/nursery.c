@@ -172,8 +172,7 @@ static int send_make(struct nursery *nursery, const struct nest *nest, const str
 {
     struct nursery_order order = { .order = ORDER_MAKE,
                                    .uid = box->ids.host_uid,
-                                   .gid = box->ids.host_gid,
-                                   .nest = nest->number };
+                                   .gid = box->ids.host_gid };
     int fds[FD_MAX_PASSED], tasks[N_CG], r = 0;
     size_t n = 0;
 

@@ -52,12 +52,10 @@ struct init_message {
 struct nursery_order {
     uint32_t order;
     uint32_t uid, gid; /* of the host: whom the one user inside is */
-    uint32_t nest;     /* see nest.h */
     uint32_t given;
     uint32_t n_tasks; /* v1: `tasks` of the groups to enter */
     uint32_t group;   /* v2: 1, the group to be born in      */
 };
-#define NURSERY_MAX_NESTS 4096
 
 /* Init to supervisor, over the same pair. */
 enum init_news_kind {

@@ -27,7 +27,6 @@ static struct nest_slot *find_free(struct engine *engine, const struct plan *pla
 /* Out of its list. */
 static void close_slot(struct engine *engine, struct nest_slot *slot)
 {
-    engine->nest_numbers[slot->nest.number] = false;
     nest_close(&slot->nest);
     engine->n_nests--;
     free(slot);
@@ -47,13 +46,10 @@ static void close_one_free(struct engine *engine)
 static struct nest_slot *open_slot(struct engine *engine, const struct plan *plan, sbr_error *err)
 {
     struct nest_slot *slot;
-    uint32_t number = 0;
 
     if (engine->n_nests >= MAX_NESTS)
         close_one_free(engine);
-    while (number < MAX_NESTS && engine->nest_numbers[number])
-        number++;
-    if (number == MAX_NESTS) {
+    if (engine->n_nests >= MAX_NESTS) {
         err_set(err, SBR_E_BUSY, "engine", "all %d control groups are in use", MAX_NESTS);
         return NULL;
     }
@@ -62,7 +58,7 @@ static struct nest_slot *open_slot(struct engine *engine, const struct plan *pla
         err_set_oom(err, "engine");
         return NULL;
     }
-    if (nest_open(&slot->nest, number, plan, &engine->runtime.features.cgroup, err) < 0) {
+    if (nest_open(&slot->nest, plan, &engine->runtime.features.cgroup, err) < 0) {
         free(slot);
         return NULL;
     }
@@ -70,7 +66,6 @@ static struct nest_slot *open_slot(struct engine *engine, const struct plan *pla
     slot->kind = plan->cgroup_kind;
     slot->controllers = plan->cgroup_controllers;
     slot->collects = plan->n_collects > 0;
-    engine->nest_numbers[number] = true;
     engine->n_nests++;
     return slot;
 }

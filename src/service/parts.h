@@ -146,7 +146,6 @@ struct engine {
     uint32_t n_clients, n_kinds, n_making;
     struct link free_nests, dirty_nests;
     uint32_t n_nests, n_free, n_dirty;
-    bool nest_numbers[MAX_NESTS]; /* taken */
     uint64_t started_us, upkeep_us, positions_us, targets_us;
     uint64_t quiet_us; /* until then nothing is done that can wait */
     bool draining, over, ready;
