@@ -370,12 +370,34 @@ static void mounts_probe(struct features *features)
 
 const struct confiner mounts_confiner = { "mounts", mounts_probe, mounts_apply };
 
+/* Makes the place for an artifact the current directory, through the mount that can be written to; the rest of the
+ * path, or NULL. */
+static const char *enter_apart(const struct inside *in, const char *path)
+{
+    size_t len = in->apart ? strlen(in->apart) : 0;
+
+    if (!len || strncmp(path, in->apart, len) != 0 || path[len] != '/') {
+        errno = EINVAL;
+        return NULL;
+    }
+    return fchdir(in->apart_fd) == 0 ? path + len + 1 : NULL;
+}
+
 /* A file of an artifact: its content is that of a descriptor that came with the order. */
 static int copy_passed(struct inside *in, const struct plan_op *op)
 {
     scoped_fd int from = mount_take_passed(in);
+    const char *path = from >= 0 ? enter_apart(in, op->to) : NULL;
 
-    return from < 0 ? -1 : copy_content(from, op->to, op->mode);
+    return path && copy_content(from, path, op->mode) == 0 ? chdir("/") : -1;
+}
+
+/* The artifact is complete: nobody may write to it any more. */
+static void close_apart(struct inside *in)
+{
+    if (in->apart)
+        close(in->apart_fd);
+    in->apart = NULL;
 }
 
 /* A file of the program's, laid over a tree of somebody else's where one stands at /work. */
@@ -412,6 +434,7 @@ static int program_apply(struct inside *in, sbr_error *err)
         if (in->plan->ops[i].kind == OP_PROGRAM &&
             put_program_file(in, &in->plan->ops[i], over_tree, err) < 0)
             return err->code;
+    close_apart(in);
     umask(022);
     if (chdir(in->plan->workdir) < 0)
         return err_set_errno(err, "program", "cannot enter the work directory '%s'",

@@ -123,18 +123,30 @@ static int shell_scratch(struct inside *in, sbr_error *err)
     return r;
 }
 
-static int shell_apart(const struct plan_op *op, uint64_t inodes, sbr_error *err)
+/* The program finds it read-only, as it finds the layer of a cold run.  Init has no capability left when the artifact
+ * comes, so it keeps a second mount of the same file system that is nowhere in the tree. */
+static int shell_apart(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    scoped_fd int tree = new_tmpfs(PLAN_APART_BYTES, inodes);
+    const uint64_t attributes =
+        plan_leaves_out(in->plan, "read-only-artifact") ? ATTR_BASE : ATTR_BIND;
+    scoped_fd int tree = new_tmpfs(PLAN_APART_BYTES, in->plan->scratch_inodes);
 
-    return tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0 ? ahead_error(op, err) : 0;
+    if (in->apart)
+        return err_set(err, SBR_E_BUG, "mounts", "a template has one place for an artifact");
+    if (tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
+        return ahead_error(op, err);
+    in->apart_fd = mount_clone(AT_FDCWD, op->to, ATTR_BASE);
+    if (in->apart_fd < 0 || mount_change(tree, attributes) < 0)
+        return ahead_error(op, err);
+    in->apart = op->to;
+    return 0;
 }
 
 static int shell_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     switch (op->kind) {
     case OP_SCRATCH:
-        return is_part(op) ? 0 : shell_apart(op, in->plan->scratch_inodes, err);
+        return is_part(op) ? 0 : shell_apart(in, op, err);
     case OP_PROC:
     case OP_MASK:
     case OP_DEVPTS:
