@@ -118,3 +118,11 @@ def test_little_memory_is_the_heaps_limit(engine):
         cold = engine.result_of("run", "--cold", *words, timeout=SLOWLY)
         warm = engine.parked(lambda words=words: engine.result_of("run", *words, timeout=SLOWLY))
         assert compared(warm) == compared(cold)
+
+
+def test_no_memory_of_a_waiting_jvm_is_shared(engine):
+    """The kernel says `sh` of a shared mapping that may be written to."""
+    code = BODY % ('for (var line : java.nio.file.Files.readAllLines(java.nio.file.Path.of("/proc/self/smaps")))\n'
+                   '    if (line.startsWith("VmFlags") && line.contains(" sh ")) System.out.println(line);\n')
+    result = engine.parked(lambda: engine.code("java", code), SLOWLY)
+    assert (result["outcome"], result["stdout"]) == ("exited", ""), result

@@ -1,0 +1,211 @@
+"""What the makers of sandboxes hand on from one to the next: memory, namespaces, descriptors, mounts, attributes."""
+import collections
+import contextlib
+import itertools
+import json
+import os
+import pathlib
+import re
+
+import pytest
+
+import engine as engines
+import support
+from conftest import PROGRAMS
+from test_isolation import RUNS, lines, new_mark, parked, program
+
+NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
+MADE_S = 20  # until newborn ones show whether they live
+
+
+@pytest.fixture(scope="module", params=engines.callers())
+def open_engine(request, place):
+    """Of the test build: clients leave defences out."""
+    with engines.Engine(place / f"open-{request.param}", request.param, ["--warm", ""], hooks=True) as found:
+        yield found
+
+
+def without(*defences):
+    return {"env": {"SANDBOX_RUN_TEST_WITHOUT": ",".join(defences)}}
+
+
+# Memory
+
+
+def test_the_probe_finds_a_mapping_that_is_shared(engine):
+    (found,) = lines(parked(engine, "scribble.py", "own"))
+    assert found.startswith("shared ")
+
+
+@pytest.mark.core
+def test_a_worker_shares_no_memory_with_the_next(engine):
+    parked(engine, "scribble.py", "mark", new_mark())
+    before = engine.status()
+    for words in (["mark", new_mark()], ["harm"], ["harm"]):
+        assert lines(parked(engine, "scribble.py", *words)) == set()
+    for _ in range(RUNS):
+        assert program(engine, "scribble.py", "mark", "m")["outcome"] == "exited"
+    after = engine.status()
+    makers = [{pool["key"]: pool["nursery_pid"] for pool in status["pools"]} for status in (before, after)]
+    assert makers[0] == makers[1] and before["died_total"] == after["died_total"], (before, after)
+
+
+def test_a_mapping_that_is_left_shared_hands_marks_and_harm_on(open_engine):
+    """The attack, where the defence is left out: the next run sees the mark, and newborn workers die."""
+    mark, kwargs = new_mark()[:16], without("private-memory")
+    found = lines(parked(open_engine, "scribble.py", "mark", mark, **kwargs))
+    assert found and not any(mark in line for line in found)
+    assert all(mark in line for line in lines(parked(open_engine, "scribble.py", "mark", mark, **kwargs)))
+    before = open_engine.status()["died_total"]
+    parked(open_engine, "scribble.py", "harm", **kwargs)
+
+    def some_died():
+        program(open_engine, "scribble.py", "harm", **kwargs)
+        status = open_engine.status()
+        return status["died_total"] > before or any(pool["state"] == "failed" for pool in status["pools"])
+
+    assert engines.within(MADE_S, some_died), open_engine.status()
+
+
+SHARED = {
+    "bash": "while read -r line; do case $line in VmFlags*' sh '*) echo \"$line\";; esac; done < /proc/self/smaps",
+    "javascript": "for (const line of require('fs').readFileSync('/proc/self/smaps', 'utf8').split('\\n'))\n"
+                  "    if (/^VmFlags.* sh /.test(line)) console.log(line)",
+}
+
+
+@pytest.mark.parametrize("language", SHARED)
+def test_no_runtime_that_waits_has_memory_that_is_shared(engine, language):
+    if not support.have({"javascript": "node"}.get(language, language)):
+        pytest.skip(f"there is no {language}")
+    assert lines(engine.parked(lambda: engine.code(language, SHARED[language]))) == set()
+
+
+RANDOM_BYTES = """import ctypes
+find = ctypes.CDLL(None).getauxval
+find.restype = ctypes.c_ulong
+print(ctypes.string_at(find(25), 16).hex())
+"""
+
+
+def test_every_worker_has_random_bytes_of_its_own(engine, open_engine):
+    def drawn(where, **kwargs):
+        return [where.parked(lambda: where.python(RANDOM_BYTES, **kwargs))["stdout"] for _ in range(RUNS)]
+
+    assert len(set(drawn(engine))) == RUNS
+    assert len(set(drawn(open_engine, **without("own-random-bytes")))) == 1
+
+
+# The network namespace
+
+
+@pytest.mark.core
+def test_no_network_namespace_is_used_twice(engine):
+    cold = json.loads(program(engine, "net.py", new_mark()[:16], options=["--cold"])["stdout"])
+    runs = [json.loads(parked(engine, "net.py", new_mark()[:16])["stdout"]) for _ in range(RUNS)]
+    assert all(run["left"] == cold["left"] for run in runs)
+    for run in runs:
+        assert run["before"] == cold["before"]
+    cookies = {run["cookie"] for run in runs}
+    assert cookies == {None} or len(cookies) == RUNS, cookies
+
+
+# Everything else that can be seen from outside
+
+
+def link(pid, name):
+    with contextlib.suppress(OSError):
+        return os.readlink(f"/proc/{pid}/{name}")
+    return None
+
+
+def objects_of(pid):
+    """What a process holds that another could share: pipes, sockets, other descriptors without a path, shared memory."""
+    found = set()
+    with contextlib.suppress(OSError):
+        for number in os.listdir(f"/proc/{pid}/fd"):
+            target = link(pid, f"fd/{number}") or ""
+            # Anonymous inodes (eventfd, signalfd, pidfd) all have one number: those are not told apart.
+            if re.match(r"(pipe|socket|mnt|net):|/memfd:|/dev/shm/", target):
+                found.add((target, os.stat(f"/proc/{pid}/fd/{number}").st_ino))
+        for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines():
+            _, access, _, device, inode, *path = line.split(maxsplit=5)
+            if access[1] == "w" and access[3] == "s":
+                found.add((f"memory {device} {path}", int(inode)))
+    return found
+
+
+def written_mounts(pid):
+    """File systems that can be written to where this process is; what is covered by another mount is out of reach."""
+    found = {}
+    with contextlib.suppress(OSError):
+        for line in pathlib.Path(f"/proc/{pid}/mountinfo").read_text().splitlines():
+            _, _, device, _, where, options, *rest = line.split()
+            found[where] = (device, rest[rest.index("-") + 1], "rw" in options.split(","))
+    return {(device, kind) for device, kind, writable in found.values() if writable}
+
+
+def sandboxes(engine):
+    """Processes of each sandbox, by their pid namespace.  Those of the engine and of the nurseries are left out."""
+    status = engine.status()
+    makers = {link(pid, "ns/pid") for pid in [engine.process.pid, *(pool["nursery_pid"] for pool in status["pools"])]}
+    found = collections.defaultdict(list)
+    for pid in engines.descendants(engine.process.pid):
+        place = link(pid, "ns/pid")
+        if place and place not in makers:
+            found[place].append(pid)
+    return found
+
+
+@pytest.mark.core
+def test_two_sandboxes_that_wait_have_nothing_in_common(engine):
+    """Namespaces, descriptors, shared memory, and file systems that can be written to."""
+    parked(engine, "look.py", new_mark())
+    engine.wait_parked("bash")
+    engines.within(MADE_S, lambda: engine.is_settled() and engine.is_full())
+    held = {}
+    for place, pids in sandboxes(engine).items():
+        first = min(pids)
+        held[place] = {f"{name} {link(first, f'ns/{name}')}" for name in NAMESPACES}
+        held[place] |= set().union(*map(objects_of, pids)) | written_mounts(first)
+    assert len(held) > 4 and all(len(things) > len(NAMESPACES) for things in held.values()), held
+    for one, other in itertools.combinations(held, 2):
+        assert not held[one] & held[other], (one, other)
+
+
+@pytest.mark.parametrize("words", [["run", "--file"], ["exec"]], ids=["worker", "shell"])
+def test_what_a_process_inherits_is_as_in_the_cold_path(engine, words):
+    """Limits, signals, priorities, timers: also after a run that changed them."""
+    def run(*options):
+        if words == ["exec"]:
+            return engine.result_of("exec", *options, "--", "python3", "-c", (PROGRAMS / "attributes.py").read_text())
+        return engine.result_of(*words, PROGRAMS / "attributes.py", *options)
+
+    cold = json.loads(run("--cold")["stdout"])
+    for _ in range(3):
+        assert json.loads(engine.parked(run)["stdout"]) == cold
+
+
+# The place of a compiled program
+
+WRITES = """#include <stdio.h>
+#include <sys/stat.h>
+int main(void)
+{
+    if (fopen("/build/more", "w")) puts("written");
+    if (chmod("/build", 0777) == 0) puts("changed");
+    return 0;
+}
+"""
+
+
+@pytest.mark.skipif(not support.have("gcc"), reason="there is no C compiler")
+def test_a_program_cannot_write_where_its_artifact_is(open_engine):
+    """A mount and Landlock forbid it, each alone; without both it can.  Landlock knows no modes."""
+    def done(*defences):
+        return lines(open_engine.parked(lambda: open_engine.code("c", WRITES, **without(*defences))))
+
+    assert done() == set()
+    assert done("landlock") == set()
+    assert "written" not in done("read-only-artifact")
+    assert done("landlock", "read-only-artifact") == {"written", "changed"}
