@@ -151,7 +151,8 @@ int cgroup_renew(struct cgroup *cg, sbr_error *err)
         if (make_leaf(cg, i, err) < 0)
             return err->code;
     }
-    driver_of(cg)->unlimit(cg);
+    if (!driver_of(cg)->unlimit(cg))
+        return err_set(err, SBR_E_BUSY, "cgroup", "what the dead left in it stays");
     return 0;
 }
 

@@ -41,7 +41,8 @@ struct cgroup_driver {
     void (*forget_peaks)(const struct cgroup *cg);
     /* Whether what a slot counts can be brought back to a beginning; else the leaf is made anew. */
     bool (*is_reusable)(unsigned int slot);
-    void (*unlimit)(const struct cgroup *cg);
+    /* False: something of the dead is still counted. */
+    bool (*unlimit)(const struct cgroup *cg);
 };
 
 extern const struct cgroup_driver cgroup_v1_driver;

@@ -191,19 +191,27 @@ static bool v1_is_reusable(unsigned int slot)
     return slot != CG_PIDS;
 }
 
-/* In the order in which the kernel lets them be raised.  What the dead left in the cache is let go. */
-static void v1_unlimit(const struct cgroup *cg)
+static bool holds_much(int memory)
+{
+    return cgroup_read_number(memory, "memory.usage_in_bytes") > CACHE_LEFT;
+}
+
+/* In the order in which the kernel lets them be raised.  What the dead left in the cache is let go; where the kernel
+ * cannot do that, the group is not used again, since the next run would have less memory than it was promised. */
+static bool v1_unlimit(const struct cgroup *cg)
 {
     int memory = cg->leaf_fd[CG_MEMORY];
+    bool empty = true;
 
     if (memory >= 0) {
         (void)fd_write_small(memory, "memory.memsw.limit_in_bytes", "-1");
         (void)fd_write_small(memory, "memory.limit_in_bytes", "-1");
-        if (cgroup_read_number(memory, "memory.usage_in_bytes") > CACHE_LEFT)
-            (void)cgroup_write(memory, "memory.force_empty", 0);
+        empty = !holds_much(memory) ||
+                (cgroup_write(memory, "memory.force_empty", 0) == 0 && !holds_much(memory));
     }
     if (cg->leaf_fd[CG_CPU] >= 0)
         (void)fd_write_small(cg->leaf_fd[CG_CPU], "cpu.cfs_quota_us", "-1");
+    return empty;
 }
 
 const struct cgroup_driver cgroup_v1_driver = { .probe = v1_probe,

@@ -68,9 +68,10 @@ static bool v2_is_reusable(unsigned int slot)
     return false;
 }
 
-static void v2_unlimit(const struct cgroup *cg)
+static bool v2_unlimit(const struct cgroup *cg)
 {
     (void)cg; /* it is new */
+    return true;
 }
 
 const struct cgroup_driver cgroup_v2_driver = { .probe = cgroup_v2_probe,
