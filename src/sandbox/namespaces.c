@@ -230,18 +230,18 @@ static int nursery_apply(struct inside *in, sbr_error *err)
     return become(message.uid, message.gid, err);
 }
 
-/* The program of a cold run is the third process of its namespace, after init and the helper that made the network.  A
- * worker comes by way of another process, which takes the helper's number: the helper ends before that one is made. */
-static void free_number_of_helper(const struct inside *in)
+/* A run that is not made ahead has a helper for its network: the program is the third process there, and here.  A worker
+ * of a zygote's comes by way of another process anyhow. */
+static void skip_helper(const struct inside *in)
 {
-    if (in->plan->park == PARK_ZYGOTE)
-        (void)fd_write_small(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "1");
+    if (in->plan->park != PARK_ZYGOTE)
+        (void)fd_write_small(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "2");
 }
 
 /* The nursery has mapped the ids by now. */
 static int shell_apply(struct inside *in, sbr_error *err)
 {
-    free_number_of_helper(in);
+    skip_helper(in);
     if (become(in->plan->inside_uid, in->plan->inside_gid, err) < 0 || name_host(in, err) < 0)
         return err->code;
     return plan_leaves_out(in->plan, "no-user-namespaces") ? 0 : forbid_user_namespaces(err);

@@ -7,7 +7,8 @@
  *
  * Making one takes the kernel as long as the rest of the set-up together, so a second task of init
  * makes it while the first one builds the root; that one then enters it.  The two steps of the
- * table are the two ends of this. */
+ * table are the two ends of this.  A sandbox that is made ahead makes its own without a second task:
+ * nobody waits for it, and what counts is the processor's time. */
 #include <errno.h>
 #include <linux/sched.h>
 #include <linux/sockios.h>
@@ -56,7 +57,7 @@ static int network_start(struct inside *in, sbr_error *err)
                                .stack_size = sizeof(maker.stack) };
     long pid;
 
-    if (!(in->plan->namespaces & CLONE_NEWNET))
+    if (!(in->plan->namespaces & CLONE_NEWNET) || in->role == ROLE_SHELL)
         return 0;
     pid = arch_clone3(&args, maker_main, &maker);
     if (pid < 0) {
@@ -122,13 +123,12 @@ static int set_up(struct inside *in, sbr_error *err)
     return in->plan->network == NETWORK_LOCALHOST ? 0 : open_ways_out(in, err);
 }
 
-static int network_enter(struct inside *in, sbr_error *err)
+/* Takes over what the second task made. */
+static int enter_made(sbr_error *err)
 {
     scoped_fd int fd = -1;
     pid_t r;
 
-    if (!(in->plan->namespaces & CLONE_NEWNET))
-        return 0;
     do
         r = waitpid(maker.pid, NULL, __WALL);
     while (r < 0 && errno == EINTR);
@@ -139,6 +139,17 @@ static int network_enter(struct inside *in, sbr_error *err)
     }
     if (setns(fd, CLONE_NEWNET) < 0)
         return err_set_errno(err, "network", "cannot enter the network namespace");
+    return 0;
+}
+
+static int network_enter(struct inside *in, sbr_error *err)
+{
+    if (!(in->plan->namespaces & CLONE_NEWNET))
+        return 0;
+    if (in->role != ROLE_SHELL && enter_made(err) < 0)
+        return err->code;
+    if (in->role == ROLE_SHELL && unshare(CLONE_NEWNET) < 0)
+        return err_set_errno(err, "network", "cannot make a network namespace");
     return set_up(in, err);
 }
 
