@@ -2,7 +2,7 @@
  *
  * A nursery is a sandbox-run-init that has built the root of one kind of run (a *template*: a plan without the parts that
  * differ from run to run, plan/park.h) in a user namespace of its own, and then makes sandboxes on request: each is a
- * process of its own in fresh user, mount, pid, ipc, uts and cgroup namespaces, confined, and parked until it is told
+ * process of its own in fresh user, mount, pid, ipc, uts, cgroup and network namespaces, confined, and parked until it is told
  * what to run (ORDER_GO).  It never runs anything of a user's.  When its control socket closes it ends, and the kernel
  * ends everything that it made.
  *
