@@ -262,13 +262,13 @@ static const struct {
     [COLLECT_END] = { end_all, .anywhere = true },
     [COLLECT_PART] = { begin_part, .anywhere = true },
     [COLLECT_ENTER] = { enter, .named = true },
-    [COLLECT_LEAVE] = { leave },
+    [COLLECT_LEAVE] = { leave, .named = false },
     [COLLECT_FILE] = { open_file, .named = true },
     [COLLECT_LINK] = { open_link, .named = true },
     [COLLECT_GONE] = { only_list, .named = true },
     [COLLECT_OTHER] = { only_list, .named = true },
     [COLLECT_SKIPPED] = { only_list, .named = true },
-    [COLLECT_FAILED] = { told_failure },
+    [COLLECT_FAILED] = { told_failure, .named = false },
 };
 
 /* The head of an entry and its name are complete. */

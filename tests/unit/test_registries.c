@@ -134,7 +134,7 @@ static void what_no_client_reads_opens_nothing(void **state)
         "# index-url = https://old.example/\n; https://older.example\n",
         "registry = \"x\" # or https://old.example/\n",
         "-----BEGIN CERTIFICATE-----\nhttps://ca.example/\n",
-        "ftp://files.example/ file:///etc/passwd git://g.example ssh://git@h.example "
+        "ftp://files.example/ file:///etc/passwd git://g.example ssh://git@h.example",
         "javascript://x.example",
         "xhttps://joined.example",
         "https://",
