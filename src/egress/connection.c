@@ -9,12 +9,12 @@
 
 #include "base/clock.h"
 #include "egress/account.h"
+#include "egress/dial.h"
 #include "egress/flow.h"
 #include "egress/pump.h"
 #include "egress/stream.h"
 #include "egress/target.h"
 
-#define DIAL_US 10000000
 #define ACCEPT_BATCH 32
 #define UNSENT_BYTES (256 << 10)
 #define ORIGINAL_DST                                                                               \
@@ -27,8 +27,7 @@ struct connection {
     struct connection *next, **at; /* where the list points to it */
     enum connection_state state;
     struct target target;
-    unsigned int next_address;
-    uint64_t give_up_us; /* on the address that is being dialled */
+    struct dial dial;
     struct watch inside, outside;
     struct pump out, in;
 };
@@ -38,6 +37,7 @@ static void connection_free(struct connection *c)
     struct egress *egress = c->egress;
 
     target_forget(&c->target);
+    dial_stop(&c->dial);
     events_close(&egress->events, &c->inside);
     events_close(&egress->events, &c->outside);
     pump_done(&c->out);
@@ -119,60 +119,31 @@ static void start_relay(struct connection *c)
         relay(c, 0);
 }
 
-static void dialled(void *context, uint32_t events);
-
-/* 1: connected, 0: under way, -1: not this one. */
-static int dial(struct connection *c, const struct address *address)
-{
-    struct sockaddr_storage to;
-    socklen_t size = address_to_socket(address, c->target.asked.port, &to);
-    int r;
-
-    c->outside.fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (c->outside.fd < 0)
-        return -1;
-    c->outside.ready = dialled;
-    r = connect(c->outside.fd, (struct sockaddr *)&to, size);
-    if ((r < 0 && errno != EINPROGRESS) ||
-        !events_add(&c->egress->events, &c->outside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET)) {
-        events_close(&c->egress->events, &c->outside);
-        return -1;
-    }
-    c->give_up_us = clock_now_us() + DIAL_US;
-    return r == 0;
-}
-
-static void dial_next(struct connection *c)
-{
-    int r = -1;
-
-    c->state = DIALLING;
-    events_close(&c->egress->events, &c->outside);
-    while (r < 0 && c->next_address < c->target.n)
-        r = dial(c, &c->target.addresses[c->next_address++]);
-    if (r < 0)
-        connection_reset(c);
-    else if (r > 0)
-        start_relay(c);
-}
-
-static void dialled(void *context, uint32_t events)
+static void dialled(void *context, struct watch *winner)
 {
     struct connection *c = context;
-    int error = 0;
-    socklen_t size = sizeof(error);
 
-    if (!(events & (EPOLLOUT | EPOLLERR | EPOLLHUP)))
+    if (!winner) {
+        connection_reset(c);
         return;
-    if (getsockopt(c->outside.fd, SOL_SOCKET, SO_ERROR, &error, &size) < 0 || error)
-        dial_next(c);
-    else
-        start_relay(c);
+    }
+    events_move(&c->egress->events, winner, &c->outside);
+    start_relay(c);
 }
 
 static void found(void *context)
 {
-    dial_next(context);
+    struct connection *c = context;
+
+    c->state = DIALLING;
+    c->dial = (struct dial){ .events = &c->egress->events,
+                             .due_us = &c->egress->due_us,
+                             .addresses = c->target.addresses,
+                             .n = c->target.n,
+                             .port = c->target.asked.port,
+                             .done = dialled,
+                             .context = c };
+    dial_start(&c->dial, clock_now_us());
 }
 
 void connection_tick(struct egress *egress, uint64_t now_us)
@@ -183,8 +154,8 @@ void connection_tick(struct egress *egress, uint64_t now_us)
     connection_rest(egress);
     for (struct connection *c = egress->connections; c; c = next) {
         next = c->next;
-        if (c->state == DIALLING && now_us >= c->give_up_us)
-            dial_next(c);
+        if (c->state == DIALLING)
+            dial_tick(&c->dial, now_us);
     }
 }
 

@@ -11,7 +11,7 @@
 void connection_accept(void *context, uint32_t events);
 /* Lets the listeners rest, or work again, according to how many are open. */
 void connection_rest(struct egress *egress);
-/* Gives up on addresses that do not answer, and lets starved listeners try again. */
+/* Goes on to the next addresses of hosts that do not answer, and lets starved listeners try again. */
 void connection_tick(struct egress *egress, uint64_t now_us);
 /* No byte more may pass in this direction: it is noted, and all connections and flows end. */
 void connection_limit_reached(struct egress *egress, enum direction direction, const char *target);

@@ -33,6 +33,7 @@ struct egress {
     enum egress_way way;
 
     struct events events;
+    uint64_t due_us; /* time is looked at by then: the next address of a host is to be dialled */
     struct names names;
     struct resolver *resolver;
     struct watch resolver_watch;

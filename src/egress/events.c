@@ -53,6 +53,18 @@ void events_close(struct events *events, struct watch *watch)
     watch->fd = -1;
 }
 
+void events_move(struct events *events, struct watch *from, struct watch *to)
+{
+    to->fd = from->fd;
+    to->events = from->events;
+    control(events, EPOLL_CTL_MOD, to);
+    for (int i = events->at; i < events->n; i++)
+        if (events->batch[i].data.ptr == from)
+            events->batch[i].data.ptr = to;
+    from->fd = -1;
+    from->events = 0;
+}
+
 int events_turn(struct events *events, int timeout_ms)
 {
     int n = epoll_wait(events->epoll_fd, events->batch, EVENTS_BATCH, timeout_ms);

@@ -1,4 +1,5 @@
-/* Many descriptors, one epoll.  (base/loop.h is for a handful, with timers; here time is looked at once a second.) */
+/* Many descriptors, one epoll.  (base/loop.h is for a handful, with timers; here time is looked at once a second,
+ * and when the next address of a host is due.) */
 #ifndef EGRESS_EVENTS_H
 #define EGRESS_EVENTS_H
 
@@ -32,6 +33,8 @@ void events_again(const struct events *events, struct watch *watch);
 void events_remove(struct events *events, struct watch *watch);
 /* The same, and closes the descriptor. */
 void events_close(struct events *events, struct watch *watch);
+/* Hands the descriptor and its registration to another watch, which keeps its own `ready`; `from` has none any more. */
+void events_move(struct events *events, struct watch *from, struct watch *to);
 /* Waits at most this long and handles what is ready.  How many were, or -1 with errno. */
 int events_turn(struct events *events, int timeout_ms);
 

@@ -270,6 +270,7 @@ static void supervisor_says(void *context, uint32_t events)
 
 static void tick(struct egress *egress, uint64_t now_us)
 {
+    egress->due_us = UINT64_MAX; /* until somebody says otherwise */
     connection_tick(egress, now_us);
     stream_tick(egress, now_us);
     flow_tick(egress, now_us);
@@ -283,6 +284,11 @@ static bool is_idle(const struct egress *egress)
            !egress->starved;
 }
 
+static int wait_ms(uint64_t until_us, uint64_t now_us)
+{
+    return until_us <= now_us ? 0 : (int)((until_us - now_us) / 1000) + 1;
+}
+
 /* Until the program is over. */
 static void serve(struct egress *egress)
 {
@@ -290,13 +296,14 @@ static void serve(struct egress *egress)
 
     while (!egress->ending) {
         uint64_t now_us = clock_now_us();
+        uint64_t due_us;
 
-        if (now_us >= next_us) {
+        if (now_us >= next_us || now_us >= egress->due_us) {
             tick(egress, now_us);
             next_us = now_us + TICK_US;
         }
-        if (events_turn(&egress->events,
-                        is_idle(egress) ? -1 : (int)((next_us - now_us) / 1000) + 1) < 0)
+        due_us = egress->due_us < next_us ? egress->due_us : next_us;
+        if (events_turn(&egress->events, is_idle(egress) ? -1 : wait_ms(due_us, now_us)) < 0)
             return;
         watch_upstream(egress);
     }
@@ -313,14 +320,20 @@ static void drain(struct egress *egress)
 
         if (n < 0 || (n == 0 && connection_all_sent(egress) && flow_all_sent(egress)))
             return;
-        if (n == 0)
-            events_turn(&egress->events, (int)((end_us - now_us) / 1000) + 1);
+        if (n > 0)
+            continue;
+        if (now_us >= egress->due_us)
+            tick(egress, now_us);
+        events_turn(&egress->events,
+                    wait_ms(egress->due_us < end_us ? egress->due_us : end_us, now_us));
     }
 }
 
 int main(void)
 {
-    static struct egress egress = { .own_fd = -1, .raw4_fd = -1, .raw6_fd = -1 };
+    static struct egress egress = {
+        .due_us = UINT64_MAX, .own_fd = -1, .raw4_fd = -1, .raw6_fd = -1
+    };
     struct watch alive = { .fd = EGRESS_ALIVE, .ready = supervisor_says, .context = &egress };
     struct egress_page *page = map_page();
     struct config config = { 0 };

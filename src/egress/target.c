@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "egress/account.h"
 #include "egress/decide.h"
+#include "egress/dial.h"
 #include "egress/own.h"
 
 #define FRESH_US 30000000 /* how long a name's addresses are taken to be the same */
@@ -53,6 +54,7 @@ static void decide(struct target *target, const struct address *addresses, unsig
         else if (refusal.allowed)
             refusal = decision;
     }
+    dial_interleave(target->addresses, target->n);
     if (target->n == 0 && !refusal.allowed)
         deny(target, &refusal);
     if (target->n > 0 && !account_open(egress, target_text(target, text)))

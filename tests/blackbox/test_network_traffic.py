@@ -109,9 +109,12 @@ DEAD = ("half-dead", "old-dead", "new-dead", "half-closed")
 
 
 def test_a_host_of_which_one_address_is_dead_is_reached(lab, caller):
-    outcomes, _ = lab.probe([["http", f"http://{name}.example.org/"] for name in DEAD],
-                            *listed("*.example.org"), caller=caller)
+    outcomes, result = lab.probe([["http", f"http://{name}.example.org/"] for name in DEAD],
+                                 *listed("*.example.org"), "--max-connections", str(len(DEAD)), caller=caller)
     assert all(outcome.startswith("web ") for outcome in outcomes), outcomes
+    # The next address is tried after a quarter of a second, not after the ten that an address has.
+    assert result["metrics"]["wall_ms"] < 8000
+    assert result["metrics"]["network_connections"] == len(DEAD), "addresses of one host are one connection"
 
 
 def test_many_runs_at_once(lab):
