@@ -35,6 +35,7 @@ TABLE = {
     "nat64.example.org": {"AAAA": ["64:ff9b::a07:5"]},
     "6to4.example.org": {"AAAA": ["2002:a07:5::1"]},
     "own.example.org": {"A": ["93.184.216.1"], "AAAA": ["2606:2800:220:1::2"]},
+    "next-door.example.org": {"A": ["93.184.217.5"]},
     "mixed.example.org": {"A": ["10.7.0.5", WEB4]},
     "rebind.example.org": {"A": [[WEB4], ["10.7.0.5"]]},
     "rebind-late.example.org": {"A": [["10.7.0.5"], [WEB4]]},

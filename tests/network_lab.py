@@ -1,7 +1,8 @@
 """A small internet for the tests: two network namespaces joined by a cable.
 
     host    where sandbox-run is started: 93.184.216.1, 2606:2800:220:1::2 and loopback, each with
-            something to lose, and its own /etc/resolv.conf, /etc/hosts and /etc/nsswitch.conf
+            something to lose, and its own /etc/resolv.conf, /etc/hosts and /etc/nsswitch.conf;
+            everything is behind a router, except NEIGHBOUR4 and NEIGHBOUR6
     world   everything else: public, private, link-local and metadata addresses, with real servers
             (network_world.py) and a resolver (network_dns.py)
 
@@ -28,11 +29,14 @@ PROBE = HERE / "network_probe.py"
 RESOLVER = "8.8.4.4"
 HOST4, HOST6 = "93.184.216.1", "2606:2800:220:1::2"
 WEB4, WEB6 = "93.184.216.34", "2606:2800:220:1::1"
+ROUTER4, TRANSIT4 = "10.99.7.1", "10.99.7.2"
+ROUTER6 = "fe80::7"
+NEIGHBOUR4, NEIGHBOUR6 = "93.184.217.5", "2606:2800:220:3::5"
 PRIVATE = ("10.7.0.5", "192.168.77.5", "172.20.7.5", "100.64.7.5")
 METADATA = "169.254.169.254"
 
 WORLD_ADDRESSES = [
-    f"{WEB4}/24", f"{WEB6}/64", f"{RESOLVER}/32", *(f"{address}/32" for address in PRIVATE),
+    f"{WEB4}/32", f"{WEB6}/128", f"{ROUTER4}/30", f"{NEIGHBOUR4}/24", f"{NEIGHBOUR6}/64", f"{RESOLVER}/32", *(f"{address}/32" for address in PRIVATE),
     f"{METADATA}/32", "169.254.7.5/32", "198.18.7.5/32", "203.0.113.5/32", "10.0.2.2/32",
     "fd00:7::5/128", "fd00:ec2::254/128", "64:ff9b::a07:5/128", "2002:a07:5::1/128",
     "fe80::7/64", "2001:db8::5/128",
@@ -144,11 +148,14 @@ class Lab:
             f"link add cable type veth peer name cable netns {self.host.process.pid}",
             *(f"address add {address} dev cable{' nodad' if ':' in address else ''}"
               for address in WORLD_ADDRESSES),
-            "link set cable up")
+            "link set cable up", f"route add {HOST4}/32 dev cable", f"route add {HOST6}/128 dev cable")
         self.host.ip(
-            "link set lo up", f"address add {HOST4}/24 dev cable",
-            f"address add {HOST6}/64 dev cable nodad", "link set cable up",
-            f"route add default via {WEB4}", f"route add ::/0 via {WEB6}",
+            "link set lo up", f"address add {HOST4}/32 dev cable",
+            f"address add {TRANSIT4}/30 dev cable", "address add 93.184.217.1/24 dev cable",
+            f"address add {HOST6}/128 dev cable nodad",
+            "address add 2606:2800:220:3::1/64 dev cable nodad", "link set cable up",
+            f"route add default via {ROUTER4} src {HOST4}",
+            f"route add ::/0 via {ROUTER6} dev cable src {HOST6}",
             "route add unreachable 8.8.6.0/24")
 
     def end(self):

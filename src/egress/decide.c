@@ -98,6 +98,19 @@ static bool own_is_open(const struct question *q)
     return false;
 }
 
+/* As a private range is opened: by a rule that holds nothing else.  One for a name does not, whoever answers for it. */
+static bool link_is_open(const struct question *q, size_t i, unsigned int link)
+{
+    for (size_t k = 0; k < q->network->n_rules; k++) {
+        const struct host_rule *rule = &q->network->rules[k];
+
+        if (is_for_port(rule, q->port) && ((rule->anywhere && covers_name(rule, q->name)) ||
+                                           (holds(rule, &q->layers[i]) && rule->prefix >= link)))
+            return true;
+    }
+    return false;
+}
+
 /* The rule that the whole is listed by, special or not. */
 static const struct host_rule *listed_by(const struct question *q)
 {
@@ -206,7 +219,7 @@ struct decision decide_name(const struct network *network, const char *name)
 }
 
 struct decision decide_address(const struct network *network, const char *name,
-                               const struct address *address, uint16_t port, bool is_own)
+                               const struct address *address, uint16_t port, struct whereabouts at)
 {
     struct question q = { .network = network, .name = name, .port = port, .n_layers = 1 };
     const struct host_rule *by = NULL, *listed;
@@ -224,8 +237,12 @@ struct decision decide_address(const struct network *network, const char *name,
             return d;
         by = by ? by : d.by;
     }
-    if (is_own && !own_is_open(&q))
+    if (at.own && !own_is_open(&q))
         return refuse_layer(&q, &q.layers[0], "is this host's own", true);
+    for (size_t i = 0; i < q.n_layers; i++)
+        if (at.link[i] && address_outer_class(&q.layers[i]) == ADDRESS_PUBLIC &&
+            !link_is_open(&q, i, at.link[i]))
+            return refuse_layer(&q, &q.layers[i], "is in this host's own network", true);
     listed = listed_by(&q);
     if (!listed && network->mode == NETWORK_ALLOW)
         return refuse_unlisted(network, asked_target(&q, target));

@@ -11,11 +11,19 @@ struct decision {
     char remedy[300];           /* refused: what helps, "--allow-host example.org:443", or ""   */
 };
 
+/* Where an address is, as this host's routes tell; all zero: behind a router. */
+struct whereabouts {
+    bool own; /* leads to this very host, itself or what it wraps */
+    uint8_t link
+        [2]; /* of the address and of the one within it: the network (bits of 128) that this host is connected to
+                        without a router, and that holds it; 0: none */
+};
+
 /* May this (canonical) name be looked up at all? */
 struct decision decide_name(const struct network *network, const char *name);
 
 /* May a connection go to this address and port?  `name` is what the program asked for, canonical;
- * NULL: it asked for the address itself.  `is_own`: the address is one of this host's.
+ * NULL: it asked for the address itself.
  *
  *   mode allow  a rule must be for the name, or hold the address, at this port
  *   mode full   nothing else is needed for a public address
@@ -27,12 +35,14 @@ struct decision decide_name(const struct network *network, const char *name);
  *               - a name with `anywhere`, which opens all but link-local: metadata is nobody's
  *                 registry.
  *               The host's own addresses need a rule for exactly that address, or `anywhere`.
+ *               A public address in a network that the host is connected to is a neighbour's: it
+ *               needs a rule whose whole range is in that network, or `anywhere`.
  *   never       multicast, broadcast, and the addresses inside that stand for names
  *
  * An IPv4 address within an IPv6 one is looked at as well: neither may be special unless it is
  * opened.  A rule for it is a rule for the whole only where the address within is the host that is
  * reached (NAT64), not for tunnels. */
 struct decision decide_address(const struct network *network, const char *name,
-                               const struct address *address, uint16_t port, bool is_own);
+                               const struct address *address, uint16_t port, struct whereabouts at);
 
 #endif

@@ -6,6 +6,11 @@
 #include <string.h>
 #include <sys/socket.h>
 
+/* A route that holds so much without a router is a line to somebody who knows the way (a tunnel, a modem): those behind it
+ * are no neighbours.  Of 128 bits, as IPv4 is kept. */
+#define LEAST_LINK4 (96 + 8)
+#define LEAST_LINK6 16
+
 int own_open(int *ret_fd, sbr_error *err)
 {
     int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
@@ -23,13 +28,15 @@ struct question {
     uint8_t address[16];
 };
 
-static bool ask(int fd, const struct address *address, uint32_t number)
+static bool ask(int fd, const struct address *address, unsigned int flags, uint32_t number)
 {
     bool v4 = address_is_v4(address);
     size_t size = v4 ? 4 : 16;
     struct question question = {
         .head = { .nlmsg_type = RTM_GETROUTE, .nlmsg_flags = NLM_F_REQUEST, .nlmsg_seq = number },
-        .route = { .rtm_family = v4 ? AF_INET : AF_INET6, .rtm_dst_len = (uint8_t)(size * 8) },
+        .route = { .rtm_family = v4 ? AF_INET : AF_INET6,
+                   .rtm_dst_len = (uint8_t)(size * 8),
+                   .rtm_flags = flags },
         .attribute = { .rta_type = RTA_DST, .rta_len = (uint16_t)RTA_LENGTH(size) },
     };
 
@@ -38,50 +45,104 @@ static bool ask(int fd, const struct address *address, uint32_t number)
     return send(fd, &question, question.head.nlmsg_len, 0) == (ssize_t)question.head.nlmsg_len;
 }
 
+struct route {
+    int error; /* of the lookup: nothing below is known */
+    uint8_t type;
+    uint8_t prefix; /* as the route's family counts */
+    bool by_router;
+};
+
+static bool names_router(const struct nlmsghdr *head)
+{
+    const struct rtattr *one =
+        (const struct rtattr *)((const char *)NLMSG_DATA(head) + NLMSG_ALIGN(sizeof(struct rtmsg)));
+    size_t left = head->nlmsg_len - NLMSG_LENGTH(sizeof(struct rtmsg));
+
+    while (left >= sizeof(*one) && one->rta_len >= sizeof(*one) && one->rta_len <= left) {
+        size_t size = RTA_ALIGN(one->rta_len);
+
+        if (one->rta_type == RTA_GATEWAY || one->rta_type == RTA_VIA)
+            return true;
+        if (size >= left)
+            break;
+        left -= size;
+        one = (const struct rtattr *)((const char *)one + size);
+    }
+    return false;
+}
+
 /* An answer is there when the question has been sent.  One that belongs to an earlier question is passed over. */
-static bool read_answer(int fd, uint32_t number, struct rtmsg *ret_route, int *ret_error)
+static bool read_answer(int fd, uint32_t number, struct route *ret)
 {
     union {
         struct nlmsghdr head;
         char bytes[4096];
     } answer;
     const struct nlmsgerr *error = NLMSG_DATA(&answer.head);
+    const struct rtmsg *route = NLMSG_DATA(&answer.head);
     ssize_t n;
 
     do {
         n = recv(fd, &answer, sizeof(answer), MSG_DONTWAIT);
-        if (n < (ssize_t)NLMSG_LENGTH(sizeof(*ret_route)))
+        if (n < (ssize_t)NLMSG_LENGTH(sizeof(*route)) || answer.head.nlmsg_len > (size_t)n ||
+            answer.head.nlmsg_len < NLMSG_LENGTH(sizeof(*route)))
             return false;
     } while (answer.head.nlmsg_seq != number);
-    *ret_error = 0;
+    *ret = (struct route){ .error = 0 };
     if (answer.head.nlmsg_type == RTM_NEWROUTE)
-        memcpy(ret_route, NLMSG_DATA(&answer.head), sizeof(*ret_route));
+        *ret = (struct route){ .type = route->rtm_type,
+                               .prefix = route->rtm_dst_len,
+                               .by_router = names_router(&answer.head) };
     else if (answer.head.nlmsg_type == NLMSG_ERROR && n >= (ssize_t)NLMSG_LENGTH(sizeof(*error)))
-        *ret_error = -error->error;
+        ret->error = -error->error;
     else
         return false;
     return true;
 }
 
-static bool leads_here(int fd, const struct address *address)
+static bool find_route(int fd, const struct address *address, unsigned int flags, struct route *ret)
 {
     static uint32_t number;
-    struct rtmsg route = { .rtm_type = RTN_LOCAL };
-    int error = 0;
 
     number++;
-    if (!ask(fd, address, number) || !read_answer(fd, number, &route, &error))
-        return true;
-    if (error)
-        return error != ENETUNREACH && error != EHOSTUNREACH; /* no way there is no way here */
-    return route.rtm_type != RTN_UNICAST;
+    return ask(fd, address, flags, number) && read_answer(fd, number, ret);
+}
+
+/* The network of the route that holds the address, which needs no router; 0: it is none of ours. */
+static uint8_t link_prefix(int fd, const struct address *address)
+{
+    bool v4 = address_is_v4(address);
+    struct route route;
+    unsigned int prefix;
+
+    if (!find_route(fd, address, RTM_F_FIB_MATCH, &route) || route.error)
+        return 128; /* closed to all but a rule for this very address */
+    prefix = route.prefix + (v4 ? 96u : 0u);
+    return (uint8_t)(prefix >= (v4 ? LEAST_LINK4 : LEAST_LINK6) ? prefix : 0);
+}
+
+static void look(int fd, const struct address *address, bool *ret_own, uint8_t *ret_link)
+{
+    struct route route;
+
+    if (!find_route(fd, address, 0, &route))
+        *ret_own = true;
+    else if (route.error) /* no way there is no way here */
+        *ret_own |= route.error != ENETUNREACH && route.error != EHOSTUNREACH;
+    else if (route.type != RTN_UNICAST)
+        *ret_own = true;
+    else if (!route.by_router)
+        *ret_link = link_prefix(fd, address);
 }
 
 /* An address that wraps one of ours comes back here in the end. */
-bool own_is(int fd, const struct address *address)
+struct whereabouts own_find(int fd, const struct address *address)
 {
+    struct whereabouts ret = { 0 };
     struct address inner;
 
-    return leads_here(fd, address) ||
-           (address_inner(address, &inner) != ADDRESS_PLAIN && leads_here(fd, &inner));
+    look(fd, address, &ret.own, &ret.link[0]);
+    if (address_inner(address, &inner) != ADDRESS_PLAIN)
+        look(fd, &inner, &ret.own, &ret.link[1]);
+    return ret;
 }

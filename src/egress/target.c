@@ -47,7 +47,7 @@ static void decide(struct target *target, const struct address *addresses, unsig
     for (unsigned int i = 0; i < n; i++) {
         struct decision decision =
             decide_address(&egress->network, name, &addresses[i], target->asked.port,
-                           own_is(egress->own_fd, &addresses[i]));
+                           own_find(egress->own_fd, &addresses[i]));
 
         if (decision.allowed)
             target->addresses[target->n++] = addresses[i];

@@ -7,7 +7,7 @@ import pytest
 
 import support
 from harness import callers, root_only, status_of, wait_until
-from network_lab import HOST4, HOST6, METADATA, PORTS, PRIVATE, WEB4, WEB6
+from network_lab import HOST4, HOST6, METADATA, NEIGHBOUR4, NEIGHBOUR6, PORTS, PRIVATE, WEB4, WEB6
 from network_world import ABSTRACT
 
 MODES = {
@@ -34,10 +34,11 @@ FORBIDDEN = [
     *[[how, address, ECHO] for address in (*PRIVATE, METADATA, "169.254.7.5", "10.0.2.2", "198.18.7.5",
                                            "203.0.113.5", "fd00:7::5", "fd00:ec2::254",
                                            "64:ff9b::a07:5", "2002:a07:5::1", "::ffff:10.7.0.5",
-                                           "::ffff:169.254.169.254", "2001:db8::5")
+                                           "::ffff:169.254.169.254", "2001:db8::5", NEIGHBOUR4, NEIGHBOUR6,
+                                           f"::ffff:{NEIGHBOUR4}")
       for how in ("talk", "udp", "fast_open", "send_message")],
     *[["talk", name, ECHO] for name in ("priv.example.org", "meta.example.org", "nat64.example.org",
-                                        "6to4.example.org", "mapped.example.org")],
+                                        "6to4.example.org", "mapped.example.org", "next-door.example.org")],
     ["talk", "loop.example.org", HOST], ["talk", "own.example.org", HOST],
     ["talk", "localhost", HOST],
     ["unix", "\0" + ABSTRACT],
@@ -71,7 +72,7 @@ def test_all_of_it_is_reached_from_the_host(lab):
 @callers
 def test_each_of_it_is_reached_when_it_is_listed(lab, caller):
     listed = [address for address in (*PRIVATE, METADATA, "169.254.7.5", "10.0.2.2", "203.0.113.5",
-                                      "fd00:7::5", "fd00:ec2::254", "2001:db8::5", HOST4, HOST6)]
+                                      "fd00:7::5", "fd00:ec2::254", "2001:db8::5", NEIGHBOUR4, NEIGHBOUR6, HOST4, HOST6)]
     options = [word for address in listed for word in ("--allow-host", address)]
     actions = [[how, address, HOST if address in (HOST4, HOST6) else ECHO] for address in listed
                for how in ("talk", "udp")]
@@ -79,9 +80,33 @@ def test_each_of_it_is_reached_when_it_is_listed(lab, caller):
     assert not [pair for pair in zip(actions, outcomes) if refused(pair[1])]
 
 
+NEIGHBOUR_ROWS = [
+    (NEIGHBOUR4, f"network: full ({NEIGHBOUR4} is in this host's own network)", f"--allow-host {NEIGHBOUR4}:{ECHO}"),
+    (NEIGHBOUR6, f"network: full ({NEIGHBOUR6} is in this host's own network)",
+     f"--allow-host [{NEIGHBOUR6}]:{ECHO}"),
+    ("next-door.example.org",
+     f"network: full (next-door.example.org leads to {NEIGHBOUR4}, which is in this host's own network)",
+     f"--allow-host {NEIGHBOUR4}:{ECHO}"),
+]
+
+
+@callers
+def test_a_neighbour_is_local_whatever_its_address_is(lab, caller):
+    """A network with public addresses that no router parts from the host is the host's own."""
+    actions = [["talk", target, ECHO] for target, _, _ in NEIGHBOUR_ROWS]
+    _, result = lab.probe(actions, *MODES["full"], caller=caller)
+    assert {(denial["rule"], denial["remedy"]) for denial in result["denials"]} == \
+        {(rule, remedy) for _, rule, remedy in NEIGHBOUR_ROWS}
+    # The remedies help, in their own mode, and so does the network; a rule that holds more does not.
+    for rules, expected in ((["93.184.217.0/24", "2606:2800:220:3::/64"], 0), (["0.0.0.0/0", "::/0", "93.0.0.0/8"], 3)):
+        outcomes, _ = lab.probe(actions, *MODES["full"], *(word for rule in rules for word in ("--allow-host", rule)),
+                                caller=caller)
+        assert sum(map(refused, outcomes)) == expected, (rules, outcomes)
+
+
 # ---- all at once ---------------------------------------------------------------------------------
 
-TO_ALL = [["broadcast", "255.255.255.255", SINK], ["broadcast", "93.184.216.255", SINK],
+TO_ALL = [["broadcast", "255.255.255.255", SINK], ["broadcast", "93.184.217.255", SINK],
           ["udp_send", "224.0.0.1", SINK], ["udp_send", "ff02::1%{lo}", SINK],
           ["udp_send", "fe80::7%{lo}", SINK]]
 
@@ -100,7 +125,7 @@ def test_nobody_hears_what_is_said_to_all(lab, mode, caller):
 
 def test_the_host_can_speak_to_all(lab):
     lab.outside(to_all("cable"))
-    heard = {"93.184.216.255", "224.0.0.1", "fe80::7"}
+    heard = {"93.184.217.255", "224.0.0.1", "fe80::7"}
     wait_until(lambda: {entry[1] for entry in lab.log("udp")} >= heard,
                "heard", lab.log)
 

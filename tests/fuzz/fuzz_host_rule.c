@@ -50,7 +50,7 @@ static bool is_named(const struct network *network, const struct address *a, uin
 static void check_decision(const struct network *network, const char *name, const struct address *a,
                            uint16_t port)
 {
-    struct decision d = decide_address(network, name, a, port, false);
+    struct decision d = decide_address(network, name, a, port, (struct whereabouts){ 0 });
     enum address_class class = address_class(a);
     struct address inner;
 
@@ -66,7 +66,7 @@ static void check_decision(const struct network *network, const char *name, cons
         FUZZ_ASSERT(address_outer_class(&inner) == ADDRESS_PUBLIC ||
                     is_named(network, &inner, port));
     /* The host's own is never opened by what did not open it as a stranger's. */
-    d = decide_address(network, name, a, port, true);
+    d = decide_address(network, name, a, port, (struct whereabouts){ .own = true });
     FUZZ_ASSERT(!d.allowed || class == ADDRESS_LOOPBACK || d.by);
 }
 

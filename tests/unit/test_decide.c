@@ -44,7 +44,7 @@ static void assert_row(enum network_mode mode, const struct row *row)
     struct decision d;
 
     assert_true(address_parse(row->address, &a));
-    d = decide_address(&network, row->name, &a, row->port, row->own);
+    d = decide_address(&network, row->name, &a, row->port, (struct whereabouts){ .own = row->own });
     if (d.allowed != !row->refused)
         fail_msg("%s: '%s' with %s (%s), port %d: %s %s", network_mode_name(mode), row->rules,
                  row->address, row->name ? row->name : "-", row->port,
@@ -346,12 +346,61 @@ static void the_remedy_helps(void **state)
 
         assert_true(address_parse(targets[i / 4], &a));
         own = own && address_inner(&a, &(struct address){ 0 }) == ADDRESS_PLAIN;
-        d = decide_address(&network, NULL, &a, 443, own);
+        d = decide_address(&network, NULL, &a, 443, (struct whereabouts){ .own = own });
         assert_true(d.allowed || d.remedy[0]);
         if (!d.allowed) {
             network = make_network(mode, d.remedy + strlen("--allow-host "));
-            assert_true(decide_address(&network, NULL, &a, 443, own).allowed);
+            assert_true(decide_address(&network, NULL, &a, 443, (struct whereabouts){ .own = own })
+                            .allowed);
         }
+        network_done(&network);
+    }
+}
+
+/* Neighbours with public addresses: 8.8.8.0/24 and 2606:4700::/64 are networks of this host. */
+static void a_neighbour_needs_a_rule_within_its_network(void **state)
+{
+    static const struct {
+        enum network_mode mode;
+        const char *rules, *name, *address;
+        uint8_t link[2];
+        const char *remedy; /* NULL: allowed */
+    } rows[] = {
+        { NETWORK_FULL, "", NULL, "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_FULL, "", NULL, "8.8.8.8", { 0, 0 }, NULL },
+        { NETWORK_FULL, "", "x.test", "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_FULL, "", NULL, "2606:4700::1", { 64, 0 }, "--allow-host [2606:4700::1]:443" },
+        { NETWORK_FULL, "8.8.8.8", NULL, "8.8.8.8", { 120, 0 }, NULL },
+        { NETWORK_FULL, "8.8.8.8:80", NULL, "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_FULL, "8.8.8.0/24", NULL, "8.8.8.8", { 120, 0 }, NULL },
+        { NETWORK_FULL, "8.8.8.0/25", NULL, "8.8.8.8", { 120, 0 }, NULL },
+        { NETWORK_FULL, "8.8.8.0/23", NULL, "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_ALLOW, "0.0.0.0/0", NULL, "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_ALLOW, "x.test", "x.test", "8.8.8.8", { 120, 0 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_ALLOW, "!x.test", "x.test", "8.8.8.8", { 120, 0 }, NULL },
+        { NETWORK_ALLOW, "8.8.8.8", NULL, "8.8.8.8", { 120, 0 }, NULL },
+        { NETWORK_ALLOW, "2606:4700::/64", NULL, "2606:4700::1", { 64, 0 }, NULL },
+        /* Through a translator. */
+        { NETWORK_FULL, "", NULL, "64:ff9b::8.8.8.8", { 0, 120 }, "--allow-host 8.8.8.8:443" },
+        { NETWORK_FULL, "8.8.8.8", NULL, "64:ff9b::8.8.8.8", { 0, 120 }, NULL },
+        /* What is not public is opened as it always is. */
+        { NETWORK_FULL, "10.0.0.0/8", NULL, "10.0.0.5", { 120, 0 }, NULL },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct network network = make_network(rows[i].mode, rows[i].rules);
+        struct whereabouts at = { .link = { rows[i].link[0], rows[i].link[1] } };
+        struct address a;
+        struct decision d;
+
+        assert_true(address_parse(rows[i].address, &a));
+        d = decide_address(&network, rows[i].name, &a, 443, at);
+        if (d.allowed != !rows[i].remedy)
+            fail_msg("row %zu: %s", i, d.rule);
+        assert_string_equal(d.remedy, rows[i].remedy ? rows[i].remedy : "");
+        if (!d.allowed)
+            assert_non_null(strstr(d.rule, "is in this host's own network"));
         network_done(&network);
     }
 }
@@ -369,15 +418,15 @@ static void the_longest_name_fits(void **state)
     for (size_t i = 60; i < sizeof(name) - 1; i += 60)
         name[i] = '.';
     assert_true(address_parse("8.8.8.8", &a));
-    d = decide_address(&network, name, &a, 65535, false);
+    d = decide_address(&network, name, &a, 65535, (struct whereabouts){ 0 });
     assert_false(d.allowed);
     assert_int_equal(strlen(d.remedy), strlen("--allow-host :65535") + strlen(name));
     network.mode = NETWORK_LOCALHOST;
-    d = decide_address(&network, name, &a, 65535, false);
+    d = decide_address(&network, name, &a, 65535, (struct whereabouts){ 0 });
     assert_string_equal(d.remedy + strlen(d.remedy) - 6, ":65535");
     assert_true(address_parse("ff02:1111:1111:1111:1111:1111:1111:1111", &a));
     network.mode = NETWORK_FULL;
-    d = decide_address(&network, name, &a, 65535, false);
+    d = decide_address(&network, name, &a, 65535, (struct whereabouts){ 0 });
     assert_non_null(strstr(d.rule, "broadcast)"));
 }
 
@@ -391,6 +440,7 @@ int main(void)
         cmocka_unit_test(a_listed_name_can_be_looked_up),
         cmocka_unit_test(another_name_cannot_unless_dns_is_allowed),
         cmocka_unit_test(the_remedy_helps),
+        cmocka_unit_test(a_neighbour_needs_a_rule_within_its_network),
         cmocka_unit_test(the_longest_name_fits),
     };
 
