@@ -14,20 +14,38 @@
 #include "base/log.h"
 #include "base/scope.h"
 
-#define NOBODY 65534
 #define DRAIN_MS 500 /* it gives itself less */
 #define CONFIG_MAX (1 << 20)
 
 void egress_reset(struct egress *egress)
 {
-    *egress = (struct egress){ .process.pidfd = -1, .alive = -1, .far_link = -1, .far_alive = -1 };
+    *egress = (struct egress){
+        .process.pidfd = -1, .alive = -1, .far_link = -1, .far_alive = -1, .ids.lock_fd = -1
+    };
+}
+
+/* As root it would be more than it needs to be.  Root of a user namespace without other users is the user who made it. */
+int egress_take_id(struct egress *egress, const struct plan *plan, const struct features *features,
+                   sbr_error *err)
+{
+    int r = 0;
+
+    if (!network_goes_outside(plan->network))
+        return 0;
+    if (features->privileged)
+        r = ids_take(&egress->ids, features, err);
+    if (r == SBR_E_BUSY || (!features->privileged && features->is_host_root)) {
+        egress->ids =
+            (struct ids){ .host_uid = EGRESS_FIXED_ID, .host_gid = EGRESS_FIXED_ID, .lock_fd = -1 };
+        r = 0;
+    }
+    return r;
 }
 
 /* What it must know, in the order in which it reads it. */
-static int store_config(const struct plan *plan, int *ret, sbr_error *err)
+static int store_config(const struct plan *plan, const struct ids *ids, int *ret, sbr_error *err)
 {
     const struct policy_filter *filter = &policy_find("egress")->filter;
-    uint32_t id = geteuid() == 0 ? NOBODY : 0; /* as root it would be more than it needs to be */
     struct buf out;
     int fd = -1;
 
@@ -36,8 +54,8 @@ static int store_config(const struct plan *plan, int *ret, sbr_error *err)
     buf_put_u64(&out, plan->limits.value[SBR_CONNECTIONS]);
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_IN]);
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_OUT]);
-    buf_put_u32(&out, id);
-    buf_put_u32(&out, id);
+    buf_put_u32(&out, ids->host_uid); /* 0: who it is */
+    buf_put_u32(&out, ids->host_gid);
     buf_put_bytes(&out, filter->insns, filter->len * sizeof(*filter->insns));
     buf_put_string(&out, plan->test_without);
     if (!out.failed)
@@ -111,7 +129,7 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
 
     if (!network_goes_outside(plan->network))
         return 0;
-    if (store_config(plan, &config, err) < 0 || share_page(egress, &page, err) < 0)
+    if (store_config(plan, &egress->ids, &config, err) < 0 || share_page(egress, &page, err) < 0)
         return err->code;
     r = spawn_egress(egress,
                      (int[N_EGRESS_FDS]){ egress->far_link, egress->far_alive, config, page }, err);
@@ -130,6 +148,7 @@ void egress_stop(struct egress *egress)
     if (poll(&dead, 1, DRAIN_MS) != 1)
         syscall(SYS_pidfd_send_signal, egress->process.pidfd, SIGKILL, NULL, 0);
     waitid(P_PIDFD, (id_t)egress->process.pidfd, &info, WEXITED | __WALL);
+    ids_release(&egress->ids);
     scope_close_fd(&egress->process.pidfd);
     egress->process.pidfd = -1;
 }
@@ -142,5 +161,6 @@ void egress_done(struct egress *egress)
     scope_close_fd(&egress->process.pidfd);
     scope_close_fd(&egress->alive);
     close_far_ends(egress);
+    ids_release(&egress->ids);
     egress_reset(egress);
 }

@@ -161,6 +161,8 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
     box->place = plan->place;
     r = ids_take(&box->ids, features, err);
     if (r == 0)
+        r = egress_take_id(&box->egress, plan, features, err);
+    if (r == 0)
         r = cgroup_open(&box->cgroup, plan, &features->cgroup, err);
     if (r == 0)
         r = sandbox_bring_up(box, plan, &far, err);

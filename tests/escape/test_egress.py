@@ -9,6 +9,8 @@ from harness import DEADLINE, callers, root_only, running, status_of, wait_until
 from support import Callers
 
 EGRESS = "sandbox-run-egress"
+INIT = "sandbox-run-init"
+FIRST_ID, FIXED_ID = 1900000000, 61183
 NO_CAPABILITY = "0" * 16
 WAY_OUT = ("--allow-host", "example.org:443")
 
@@ -18,6 +20,16 @@ def has(run, *names):
         return [run.find(name) for name in names]
     except AssertionError:
         return None
+
+
+def user_of_egress(run):
+    """Once it is what it will be: the program does not wait for it."""
+    assert run.read_line() == "READY file", run.finish()
+    wait_until(lambda: has(run, EGRESS), "it runs")
+    pid = run.find(EGRESS)
+    wait_until(lambda: status_of(pid)["Seccomp"] == "2", "the filter holds")
+    uid, = set(status_of(pid)["Uid"].split())
+    return uid
 
 
 def threads_of(pid):
@@ -35,7 +47,23 @@ def test_every_thread_is_confined(scene, caller):
             status = status_of(f"{pid}/task/{thread}")
             assert (status["Seccomp"], status["NoNewPrivs"], status["CapEff"]) == ("2", "1", NO_CAPABILITY)
             if caller == Callers.ROOT:
-                assert set(status["Uid"].split()) == {"65534"} and status["Groups"] == ""
+                uid, = set(status["Uid"].split())
+                assert int(uid) >= FIRST_ID and status["Groups"] == "", "a user whom nothing else is"
+                assert uid not in status_of(run.find(INIT))["Uid"].split(), "nor the program"
+
+
+@root_only
+def test_two_of_them_are_two_users(scene):
+    with running(scene, "hold", "file", "/tmp/x", options=WAY_OUT) as one, \
+            running(scene, "hold", "file", "/tmp/x", options=WAY_OUT) as other:
+        assert user_of_egress(one) != user_of_egress(other)
+
+
+@root_only
+def test_where_the_ids_are_used_up_it_still_is_nobody_else(scene):
+    with running(scene, "hold", "file", "/tmp/x", options=WAY_OUT, env={"SANDBOX_RUN_IDS": "1800000011:1"}) as run:
+        assert user_of_egress(run) == str(FIXED_ID)
+        assert "1800000011" in status_of(run.find(INIT))["Uid"].split()
 
 
 @root_only
