@@ -9,6 +9,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "executor/config_key.h"
 #include "executor/registries.h"
 #include "executor/stages.h"
 #include "executor/toolchain_paths.h"
@@ -147,15 +148,17 @@ static int gather(const struct stage_def *def, struct stage_config *ret, struct 
     return 0;
 }
 
-/* A file that is there inside without our doing, as one of the toolchain's is: only its addresses matter. */
-static int read_shown(const char *path, const char *home, struct buf *text, sbr_error *err)
+/* A file that is there inside without our doing, as one of the toolchain's is.  *ret is NULL when it is not there; the
+ * caller frees it. */
+static int read_shown(const char *path, const char *home, char **ret, size_t *ret_len,
+                      sbr_error *err)
 {
     bool of_home = !strncmp(path, HOME_WORD, strlen(HOME_WORD));
-    scoped_free char *from = NULL, *data = NULL;
+    scoped_free char *from = NULL;
     scoped_fd int fd = -1;
     struct stat st;
-    size_t len;
 
+    *ret = NULL;
     if (of_home && !home[0])
         return 0;
     if (asprintf(&from, "%s%s", of_home ? home : "",
@@ -164,10 +167,7 @@ static int read_shown(const char *path, const char *home, struct buf *text, sbr_
     fd = open(from, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
-    if (fd_read_text(fd, CONFIG_MAX, &data, &len, err) < 0)
-        return err->code;
-    registries_add_text(text, data, len);
-    return 0;
+    return fd_read_text(fd, CONFIG_MAX, ret, ret_len, err);
 }
 
 /* Everything that may name a registry. */
@@ -182,9 +182,15 @@ static int read_config(const struct stage_def *def, const char *home,
         registries_add_text(text, config->env.at[i], strlen(config->env.at[i]));
     for (size_t i = 0; i < config->n_files; i++)
         registries_add_text(text, config->files[i].data, config->files[i].len);
-    for (unsigned int i = 0; i < def->config_shown.n; i++)
-        if (read_shown(def->config_shown.at[i], home, text, err) < 0)
+    for (unsigned int i = 0; i < def->config_shown.n; i++) {
+        scoped_free char *data = NULL;
+        size_t len = 0;
+
+        if (read_shown(def->config_shown.at[i], home, &data, &len, err) < 0)
             return err->code;
+        if (data)
+            registries_add_text(text, data, len);
+    }
     if (text->failed)
         return err_set(err, SBR_E_INVALID, "config",
                        "the configuration of the package managers is longer than %d bytes",
@@ -192,8 +198,54 @@ static int read_config(const struct stage_def *def, const char *home,
     return 0;
 }
 
-int config_gather(const struct stage_def *def, const char *home, struct stage_config *ret,
-                  struct words *needs, sbr_error *err)
+/* Everything that reaches the clients, and what opens hosts to them. */
+static int make_key(const struct stage_def *def, const char *home, struct installer *installer,
+                    sbr_error *err)
+{
+    const struct stage_config *config = &installer->config;
+    const char *more = getenv(REGISTRIES_ENV);
+    struct config_key key;
+
+    config_key_begin(&key);
+    if (more)
+        config_key_text(&key, REGISTRIES_ENV, more, strlen(more));
+    for (unsigned int i = 0; i < config->env.n; i++)
+        config_key_text(&key, "", config->env.at[i], strlen(config->env.at[i]));
+    for (size_t i = 0; i < config->n_files; i++)
+        config_key_text(&key, config->files[i].path, config->files[i].data, config->files[i].len);
+    for (unsigned int i = 0; i < installer->needs.n; i++)
+        config_key_directory(&key, installer->needs.at[i]);
+    for (unsigned int i = 0; i < def->config_shown.n; i++) {
+        scoped_free char *data = NULL;
+        size_t len = 0;
+
+        if (read_shown(def->config_shown.at[i], home, &data, &len, err) < 0)
+            return err->code;
+        if (data)
+            config_key_text(&key, def->config_shown.at[i], data, len);
+    }
+    for (unsigned int i = 0; i < def->n_registries; i++) {
+        sha256_add_text(&key.sum, def->registries[i].host);
+        sha256_add_text(&key.sum, def->registries[i].when);
+        sha256_add_text(&key.sum, def->registries[i].unless);
+    }
+    config_key_finish(&key, installer->key);
+    return 0;
+}
+
+int config_read(const struct stage_def *def, const char *home, struct installer *ret,
+                sbr_error *err)
+{
+    if (ret->read || !def || !def->network)
+        return 0;
+    if (gather(def, &ret->config, &ret->needs, err) < 0)
+        return err->code;
+    ret->read = true;
+    return make_key(def, home, ret, err);
+}
+
+int config_find_registries(const struct stage_def *def, const char *home, struct stage_config *ret,
+                           sbr_error *err)
 {
     struct buf text;
     int r;
@@ -202,13 +254,18 @@ int config_gather(const struct stage_def *def, const char *home, struct stage_co
         return 0;
     ret->network.mode = NETWORK_ALLOW;
     buf_init(&text, CONFIG_TEXT_MAX);
-    r = gather(def, ret, needs, err);
-    if (r == 0)
-        r = read_config(def, home, ret, &text, err);
+    r = read_config(def, home, ret, &text, err);
     if (r == 0)
         r = registries_find(def, text.data ? text.data : "", &ret->network, err);
     buf_done(&text);
     return r;
+}
+
+void installer_done(struct installer *installer)
+{
+    config_done(&installer->config);
+    words_done(&installer->needs);
+    *installer = (struct installer){ 0 };
 }
 
 void config_done(struct stage_config *config)

@@ -82,6 +82,7 @@ static int want_layer(sbr_job *job, enum layer layer, sbr_error *err)
 static int decide_dependencies(sbr_job *job, sbr_error *err)
 {
     const struct language *language = job->language;
+    int r;
 
     if (!language->install.run.n) {
         if (job->req->deps.n)
@@ -91,7 +92,8 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
                            language->name, job->req->deps.items[0]);
         return 0;
     }
-    return key_dependencies(job) ? want_layer(job, LAYER_DEPS, err) : 0;
+    r = key_dependencies(job, err);
+    return r > 0 ? want_layer(job, LAYER_DEPS, err) : r;
 }
 
 /* The stage that stands for compiling; N_STAGES: the language has none. */

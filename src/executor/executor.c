@@ -465,6 +465,7 @@ void executor_free(sbr_job *job)
     warm_done(job);
     forget_artifact(job);
     trees_done(job);
+    installer_done(&job->installer);
     for (size_t i = 0; i < job->n_done; i++)
         result_free(job->done[i]);
     result_free(job->result);

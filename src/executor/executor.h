@@ -47,6 +47,14 @@ struct stage_run {
     int lock_fd; /* nobody else makes the same layer; -1: not held */
 };
 
+/* How an installer is configured: read once, for the key of its layer and for the installer itself. */
+struct installer {
+    bool read;
+    struct stage_config config; /* its network is found when the stage starts */
+    struct words needs;         /* directories of the host that it names      */
+    char key[SHA256_HEX_SIZE];  /* a digest of all that, without credentials  */
+};
+
 /* The request must outlive the job; so must the runtime. */
 struct sbr_job {
     const sbr_runtime *rt;
@@ -67,7 +75,8 @@ struct sbr_job {
     bool decided;                 /* which stages there are */
     char place[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
-    struct warm warm; /* the engine, if there is one */
+    struct warm warm;           /* the engine, if there is one */
+    struct installer installer; /* until the stage has it */
     struct stage_run now;
     sbr_result *done[RESULT_MAX_STAGES];
     size_t n_done;

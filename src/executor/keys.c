@@ -9,7 +9,7 @@
 #include "executor/stages.h"
 #include "executor/trees.h"
 
-#define KEY_REVISION "1"
+#define KEY_REVISION "2"
 
 static void add_words(struct sha256 *s, const struct words *words)
 {
@@ -146,21 +146,25 @@ static bool wants_dependencies(const sbr_job *job, const struct stage_def *def)
     return job->req->deps.n > 0;
 }
 
-bool key_dependencies(sbr_job *job)
+int key_dependencies(sbr_job *job, sbr_error *err)
 {
     const struct stage_def *def = &job->language->install;
     const struct request_file *file;
     struct sha256 s;
 
     if (!wants_dependencies(job, def))
-        return false;
+        return 0;
+    if (config_read(def, job->toolchain.home, &job->installer, err) < 0)
+        return err->code;
     begin(&s, job, def);
+    sha256_add_text(&s, job->keys[LAYER_PREPARED]); /* installers may use it */
+    sha256_add_text(&s, job->installer.key);
     add_list(&s, &job->req->deps);
     for (size_t i = 0; (file = file_at(job, i)); i++)
         if (is_manifest(def, file->path) && !is_hidden(job, i))
             add_file(&s, file);
     sha256_finish_hex(&s, job->keys[LAYER_DEPS]);
-    return true;
+    return 1;
 }
 
 /* What a compiler finds in a project is no part of any key: the key is one that nobody else has, and the artifact goes

@@ -19,6 +19,12 @@
  * hold addresses of schemas), certificates not at all. */
 void registries_add_text(struct buf *text, const char *data, size_t len);
 
+/* Adds a file, or NAME=VALUE, without its credentials: users and passwords of addresses, values of settings that are
+ * called so, keys in armour. */
+void registries_add_plain(struct buf *text, const char *data, size_t len);
+/* The file holds nothing but credentials. */
+bool registries_is_secret_file(const char *path);
+
 /* A rule for every address in `text`, and for those defaults that it does not replace.  `ret` may hold rules already. */
 int registries_find(const struct stage_def *def, const char *text, struct network *ret,
                     sbr_error *err) must_check;

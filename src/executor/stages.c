@@ -278,6 +278,23 @@ static int stage_watch(sbr_job *job, sbr_error *err)
     return monitor_start(&now->monitor, &now->box, now->plan, &options, err) < 0 ? err->code : 1;
 }
 
+/* What the key of the layer was made of is what the installer gets. */
+static int take_config(sbr_job *job, enum stage stage, sbr_error *err)
+{
+    const struct stage_def *def = stage_def(job->language, stage);
+    struct installer *installer = &job->installer;
+    struct stage_run *now = &job->now;
+
+    if (!def || !def->network)
+        return 0;
+    if (config_read(def, job->toolchain.home, installer, err) < 0)
+        return err->code;
+    now->config = installer->config;
+    now->needs = installer->needs;
+    *installer = (struct installer){ 0 };
+    return config_find_registries(def, job->toolchain.home, &now->config, err);
+}
+
 static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
 {
     struct stage_run *now = &job->now;
@@ -287,9 +304,7 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
     now->started_us = clock_now_us();
     if (job->on_stage)
         job->on_stage(job->on_stage_context, stage);
-    if (stage_limits(job, stage, &now->limits, err) < 0 ||
-        config_gather(stage_def(job->language, stage), job->toolchain.home, &now->config,
-                      &now->needs, err) < 0 ||
+    if (stage_limits(job, stage, &now->limits, err) < 0 || take_config(job, stage, err) < 0 ||
         (job->language && needs_expand(&job->language->needs, &now->needs, err) < 0))
         return err->code;
     if (open_staging(job, err) < 0)

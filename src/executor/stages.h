@@ -48,13 +48,18 @@ void job_diagnose(const sbr_job *job, sbr_result *result);
 
 /* Layers by content: what they are made from, as text of their key. */
 void key_prepared(sbr_job *job);
-/* False when the job has no dependencies. */
-bool key_dependencies(sbr_job *job);
+/* 1; 0: the job has no dependencies; negative: error.  Reads the configuration of the installer, which is a part of it. */
+int key_dependencies(sbr_job *job, sbr_error *err) must_check;
 void key_artifact(sbr_job *job);
 
-/* What configures the clients of a stage with a network, and which hosts that opens; `home` is the toolchain's, or "". */
-int config_gather(const struct stage_def *def, const char *home, struct stage_config *ret,
-                  struct words *needs, sbr_error *err) must_check;
+/* What configures the clients of a stage with a network; `home` is the toolchain's, or "".  Nothing for other stages, and
+ * nothing when it was read already. */
+int config_read(const struct stage_def *def, const char *home, struct installer *ret,
+                sbr_error *err) must_check;
+/* Which hosts that opens, into ret->network. */
+int config_find_registries(const struct stage_def *def, const char *home, struct stage_config *ret,
+                           sbr_error *err) must_check;
+void installer_done(struct installer *installer);
 void config_done(struct stage_config *config);
 /* Paths of the host that match the patterns; the caller frees with words_done. */
 int needs_expand(const struct words *patterns, struct words *ret, sbr_error *err) must_check;

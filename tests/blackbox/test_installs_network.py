@@ -10,6 +10,7 @@ import json
 import os
 import tarfile
 import threading
+import zipfile
 
 import pytest
 
@@ -73,6 +74,7 @@ class Registry(http.server.ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), Answer)
         self.asked = []
         self.package = b""
+        self.pages = {}  # instead of Python's
 
     @property
     def port(self):
@@ -86,8 +88,8 @@ class Registry(http.server.ThreadingHTTPServer):
 class Answer(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         self.server.asked.append(self.path)
-        pages = {"/simple/curious/": b'<a href="/curious-1.0.tar.gz">curious-1.0.tar.gz</a>',
-                 "/curious-1.0.tar.gz": self.server.package}
+        pages = self.server.pages or {"/simple/curious/": b'<a href="/curious-1.0.tar.gz">curious-1.0.tar.gz</a>',
+                                      "/curious-1.0.tar.gz": self.server.package}
         body = pages.get(self.path, b"")
         self.send_response(200 if body else 404)
         self.send_header("Content-Type", "text/html")
@@ -137,9 +139,9 @@ def install(caller, folder):
     if caller == support.Callers.USER and os.geteuid() == 0:
         os.chown(cache, support.ORDINARY_UID, support.ORDINARY_UID)
 
-    def run(*options, env=None, code=SHOW):
+    def run(*options, env=None, code=SHOW, language="python"):
         settings = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(home), **(env or {})}
-        return support.result_of("run", *options, "--lang", "python", "--code", code, caller=caller,
+        return support.result_of("run", *options, "--lang", language, "--code", code, caller=caller,
                                  env=settings, timeout=120)
 
     run.home = home
@@ -233,3 +235,83 @@ def test_registries_open_nothing_for_the_program(install, registry):
     code = f"import curious, socket\nsocket.create_connection(('127.0.0.1', {registry.port}))"
     result = install("--dep", "curious", env={"PIP_INDEX_URL": registry.url}, code=code)
     assert result["exit_code"] == 1 and "socket.create_connection" in result["stderr"], result["stderr"]
+
+
+ASK = "import curious; print(curious.SAID)"
+WHEEL = "curious-1.0-py3-none-any.whl"
+
+
+def wheel(letter):
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, text in {"curious.py": f"SAID = {letter!r}",
+                           "curious-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: curious\nVersion: 1.0\n",
+                           "curious-1.0.dist-info/WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\n"
+                                                          "Tag: py3-none-any\n",
+                           "curious-1.0.dist-info/RECORD": ""}.items():
+            archive.writestr(name, text)
+    return packed.getvalue()
+
+
+def test_packages_of_one_registry_are_not_those_of_another(install, registry, other, folder):
+    """The same name and version, in two indexes and in a directory: a run has what it is configured for."""
+    for server, letter in ((registry, "A"), (other, "B")):
+        server.pages = {"/simple/curious/": f'<a href="/{WHEEL}">{WHEEL}</a>'.encode(), f"/{WHEEL}": wheel(letter)}
+    place = install.home / ".config" / "pip"
+    place.mkdir(parents=True)
+    config = place / "pip.conf"
+
+    def said(env=None, text=""):
+        config.write_text(text)
+        result = install("--dep", "curious", env=env, code=ASK)
+        assert result["exit_code"] == 0, result
+        return result["stdout"].strip(), [stage["name"] for stage in result["stages"]]
+
+    new, kept = ["dependencies", "run"], ["run"]
+    assert said({"PIP_INDEX_URL": registry.url}) == ("A", new)
+    assert said({"PIP_INDEX_URL": other.url}) == ("B", new)
+    assert said({"PIP_INDEX_URL": registry.url}) == ("A", kept)
+    # The same by a file of the client's.
+    assert said(text=f"[global]\nindex-url = {other.url}\n") == ("B", new)
+    assert said(text=f"[global]\nindex-url = {registry.url}\n") == ("A", new)
+    assert said(text=f"[global]\nindex-url = {other.url}\n") == ("B", kept)
+    # Credentials are no other registry.
+    secret = registry.url.replace("//", "//user:one@")
+    assert said(text=f"[global]\nindex-url = {secret}\n") == ("A", kept)
+    assert said({"PIP_INDEX_URL": secret.replace("one", "two")}) == ("A", kept)
+    # A directory counts by what is in it.
+    links = folder / "links"
+    links.mkdir()
+    offline = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(links)}
+    for letter in "CD":
+        (links / WHEEL).write_bytes(wheel(letter))
+        assert said(offline) == (letter, new)
+        assert said(offline) == (letter, kept)
+
+
+NPM_INDEX = '{"name": "curious", "dist-tags": {"latest": "1.0.0"}, "versions": {"1.0.0": {"name": "curious", ' \
+            '"version": "1.0.0", "dist": {"tarball": "http://localhost:%d/curious/-/curious-1.0.0.tgz"}}}}'
+
+
+def npm_package(letter):
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
+        for name, text in {"package.json": '{"name": "curious", "version": "1.0.0"}',
+                           "index.js": f"module.exports = {letter!r}"}.items():
+            entry = tarfile.TarInfo(f"package/{name}")
+            entry.size = len(text)
+            archive.addfile(entry, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+@pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
+def test_registries_of_npm_are_told_apart(install, registry, other):
+    for server, letter in ((registry, "A"), (other, "B")):
+        server.pages = {"/curious": (NPM_INDEX % server.port).encode(),
+                        "/curious/-/curious-1.0.0.tgz": npm_package(letter)}
+    for server, letter in ((registry, "A"), (other, "B"), (registry, "A")):
+        (install.home / ".npmrc").write_text(f"registry=http://localhost:{server.port}/\n"
+                                             f"//localhost:{server.port}/:_authToken={os.urandom(8).hex()}\n")
+        result = install("--dep", "curious", language="javascript", code="console.log(require('curious'))")
+        assert (result["exit_code"], result["stdout"].strip()) == (0, letter), result
+    assert [stage["name"] for stage in result["stages"]] == ["run"], "the first layer was found again"

@@ -1,6 +1,10 @@
 /* Whatever can change what a stage leaves is a part of its key, and nothing else is. */
+#include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
+#include "base/tree.h"
 #include "executor/stages.h"
 #include "executor/trees.h"
 #include "unit.h"
@@ -26,6 +30,9 @@ static const struct language language = {
                  .locks = WORDS("deps.lock") },
     .compile = { .run = WORDS("compile"), .env = WORDS("B=2") },
 };
+
+static const struct words variables = WORDS("KEY_INDEX", "KEY_LINKS", "KEY_PASSWORD"),
+                          files_of_clients = WORDS("~/.keyrc", "~/.netrc");
 
 static struct language changed;
 static sbr_job *job;
@@ -67,18 +74,18 @@ static void the_projects_own_lists_count(void **state)
     (void)state;
     assert_non_null(trees);
     job->trees = trees;
-    assert_false(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 0);
     trees->manifests = files;
     trees->n_manifests = ARRAY_LEN(files);
-    assert_true(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 1);
     memcpy(first, job->keys[LAYER_DEPS], sizeof(first));
     files[1].data = (char *)"2";
-    assert_true(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 1);
     memcpy(second, job->keys[LAYER_DEPS], sizeof(second));
     assert_string_not_equal(first, second);
     /* A file of the request hides the project's. */
     assert_int_equal(request_add_file(request, "deps.txt", "# none", 6, &err), 0);
-    assert_false(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 0);
     job->trees = NULL;
     free(trees);
 }
@@ -92,7 +99,7 @@ static const char *key_now(enum layer layer)
     if (layer == LAYER_PREPARED)
         key_prepared(job);
     else if (layer == LAYER_DEPS)
-        assert_true(key_dependencies(job));
+        assert_int_equal(key_dependencies(job, &err), 1);
     else
         key_artifact(job);
     turn = !turn;
@@ -230,22 +237,22 @@ static void the_rest_of_a_request_changes_nothing(void **state)
 static void dependencies_are_wanted_by_name_or_by_manifest(void **state)
 {
     (void)state;
-    assert_false(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 0);
     add_file("deps.lock", "a lock alone asks for nothing");
-    assert_false(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 0);
     add_file("deps.txt", "# only a comment\n");
-    assert_false(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 0);
     add_file("sub/deps.txt", "name\n"); /* not the project's own */
-    assert_false(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 0);
     add_file("always.txt", "");
-    assert_true(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 1);
 }
 
 static void a_manifest_asks_by_any_of_its_lines(void **state)
 {
     (void)state;
     add_file("deps.txt", "# a comment\nname\n");
-    assert_true(key_dependencies(job));
+    assert_int_equal(key_dependencies(job, &err), 1);
 }
 
 static void a_layer_is_its_names_manifests_and_locks(void **state)
@@ -257,6 +264,128 @@ static void a_layer_is_its_names_manifests_and_locks(void **state)
     ASSERT_CHANGES(LAYER_DEPS, add_file("deps.lock", "1"));
     ASSERT_STAYS(LAYER_DEPS, add_file("other.k", "sources are not given to installers"));
     ASSERT_STAYS(LAYER_DEPS, request->files[0].data[0] = 'T');
+}
+
+/* ---- where packages come from ---- */
+
+static char room[] = "/tmp/test_keys.XXXXXX";
+
+static const char *in_room(const char *name)
+{
+    static char paths[4][128];
+    static int turn;
+
+    turn = (turn + 1) % 4;
+    snprintf(paths[turn], sizeof(paths[turn]), "%s/%s", room, name);
+    return paths[turn];
+}
+
+static void write_text(const char *name, const char *text)
+{
+    FILE *file = fopen(in_room(name), "w");
+
+    assert_non_null(file);
+    assert_true(fputs(text, file) >= 0);
+    assert_int_equal(fclose(file), 0);
+}
+
+/* As a new job of the same caller would see it. */
+static void forget(void)
+{
+    installer_done(&job->installer);
+}
+
+#define ASSERT_INSTALLS(check, change) check(LAYER_DEPS, change; forget())
+
+static void remove_room(void)
+{
+    assert_int_equal(tree_remove(AT_FDCWD, room), 0);
+    memcpy(room, "/tmp/test_keys.XXXXXX", sizeof(room));
+}
+
+static void make_room(void)
+{
+    assert_non_null(mkdtemp(room));
+    setenv("SANDBOX_RUN_CACHE", in_room("cache"), 1);
+    setenv("HOME", in_room("home"), 1);
+    assert_int_equal(mkdir(in_room("home"), 0700), 0);
+    changed.install.network = true;
+    changed.install.config_env = variables;
+    changed.install.config_files = files_of_clients;
+    assert_int_equal(request_add_dep(request, "x", &err), 0);
+}
+
+static void a_layer_is_where_its_packages_come_from(void **state)
+{
+    (void)state;
+    make_room();
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("KEY_INDEX", "https://a.example/simple", 1));
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("KEY_INDEX", "https://b.example/simple", 1));
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("KEY_INDEX", "https://b.example/other", 1));
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("https_proxy", "http://proxy.example:3128", 1));
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("SANDBOX_RUN_REGISTRIES", "c.example", 1));
+    ASSERT_INSTALLS(ASSERT_CHANGES, write_text("home/.keyrc", "registry = https://a.example\n"));
+    ASSERT_INSTALLS(ASSERT_CHANGES, write_text("home/.keyrc", "registry = https://b.example\n"));
+    ASSERT_INSTALLS(ASSERT_CHANGES,
+                    write_text("home/.keyrc", "registry = https://b.example\npre = yes\n"));
+    ASSERT_INSTALLS(ASSERT_STAYS, setenv("KEY_UNRELATED", "https://c.example", 1));
+    unsetenv("KEY_INDEX");
+    unsetenv("https_proxy");
+    unsetenv("SANDBOX_RUN_REGISTRIES");
+    forget();
+    remove_room();
+}
+
+static void packages_of_a_directory_count(void **state)
+{
+    (void)state;
+    make_room();
+    assert_int_equal(mkdir(in_room("links"), 0700), 0);
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("KEY_LINKS", in_room("links"), 1));
+    ASSERT_INSTALLS(ASSERT_CHANGES, write_text("links/x-1.whl", "one"));
+    ASSERT_INSTALLS(ASSERT_CHANGES, write_text("links/x-1.whl", "other"));
+    ASSERT_INSTALLS(ASSERT_CHANGES, rename(in_room("links/x-1.whl"), in_room("links/x-2.whl")));
+    ASSERT_INSTALLS(ASSERT_CHANGES, mkdir(in_room("links/sub"), 0700));
+    ASSERT_INSTALLS(ASSERT_CHANGES, write_text("links/sub/y", "deep"));
+    ASSERT_INSTALLS(ASSERT_STAYS, write_text("beside", "x"));
+    unsetenv("KEY_LINKS");
+    forget();
+    remove_room();
+}
+
+static void credentials_are_no_part_of_a_key(void **state)
+{
+    (void)state;
+    make_room();
+    setenv("KEY_INDEX", "https://user:one@a.example/simple", 1);
+    write_text("home/.keyrc", "//a.example/:_authToken=one\n");
+    write_text("home/.netrc", "machine a.example login u password one\n");
+    setenv("KEY_PASSWORD", "one", 1);
+    ASSERT_INSTALLS(ASSERT_STAYS, setenv("KEY_INDEX", "https://user:two@a.example/simple", 1));
+    ASSERT_INSTALLS(ASSERT_STAYS, setenv("KEY_INDEX", "https://a.example/simple", 1));
+    ASSERT_INSTALLS(ASSERT_STAYS, write_text("home/.keyrc", "//a.example/:_authToken=two\n"));
+    ASSERT_INSTALLS(ASSERT_STAYS,
+                    write_text("home/.netrc", "machine a.example login u password two\n"));
+    ASSERT_INSTALLS(ASSERT_STAYS, setenv("KEY_PASSWORD", "two", 1));
+    unsetenv("KEY_INDEX");
+    unsetenv("KEY_PASSWORD");
+    forget();
+    remove_room();
+}
+
+/* Whoever sees a key cannot try out what went into it: that takes the secret of the store. */
+static void another_store_has_other_keys(void **state)
+{
+    (void)state;
+    make_room();
+    ASSERT_INSTALLS(ASSERT_STAYS, (void)0);
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("SANDBOX_RUN_CACHE", in_room("other"), 1));
+    ASSERT_INSTALLS(ASSERT_STAYS, (void)0);
+    /* A store that cannot be written has no secret: every key is new. */
+    ASSERT_INSTALLS(ASSERT_CHANGES, setenv("SANDBOX_RUN_CACHE", "/proc/none", 1));
+    ASSERT_INSTALLS(ASSERT_CHANGES, (void)0);
+    forget();
+    remove_room();
 }
 
 #define KEYS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
@@ -277,6 +406,10 @@ int main(void)
         KEYS_TEST(dependencies_are_wanted_by_name_or_by_manifest),
         KEYS_TEST(a_manifest_asks_by_any_of_its_lines),
         KEYS_TEST(a_layer_is_its_names_manifests_and_locks),
+        KEYS_TEST(a_layer_is_where_its_packages_come_from),
+        KEYS_TEST(packages_of_a_directory_count),
+        KEYS_TEST(credentials_are_no_part_of_a_key),
+        KEYS_TEST(another_store_has_other_keys),
         KEYS_TEST(the_projects_own_lists_count),
     };
 

@@ -296,6 +296,63 @@ static void languages_replace_theirs(void **state)
     }
 }
 
+/* What is left of a configuration when its credentials are gone. */
+static void credentials_are_left_out(void **state)
+{
+    static const struct {
+        const char *with, *without;
+    } rows[] = {
+        { "index-url = https://user:pw@a.example/simple\n",
+          "index-url = https://a.example/simple\n" },
+        { "PIP_INDEX_URL=https://token@a.example:8443/x",
+          "PIP_INDEX_URL=https://a.example:8443/x" },
+        { "git+ssh://git@a.example/x", "git+ssh://a.example/x" },
+        { "https://a.example/@scope/name", "https://a.example/@scope/name" },
+        { "https://u:p@a.example,https://v:q@b.example|direct",
+          "https://a.example,https://b.example|direct" },
+        { "http_proxy=u:p=w@proxy.example:3128", "http_proxy=proxy.example:3128" },
+        { "no_proxy=localhost,127.0.0.1,::1", "no_proxy=localhost,127.0.0.1,::1" },
+        { "@scope:registry=https://a.example/\n", "@scope:registry=https://a.example/\n" },
+        { "//a.example/:_authToken=abc\nregistry=https://a.example",
+          "//a.example/:_authToken\nregistry=https://a.example" },
+        { "//a.example/:_password=\"a b\" x", "//a.example/:_password x" },
+        { "_auth = abc==\nx=1\n", "_auth\nx=1\n" },
+        { "always-auth=true\n", "always-auth=true\n" },
+        { "password = with blanks in it\nnext = 1", "password\nnext = 1" },
+        { "[registries]\nmine = { index = \"https://a.example\", token = \"x y\" }\n",
+          "[registries]\nmine = { index = \"https://a.example\", token }\n" },
+        { "token = \"\"\"\nabc\n\"\"\"\nx = 1", "token\nx = 1" },
+        { "<server><id>a</id><username>u</username><password>\np w\n</password></server>",
+          "<server><id>a</id><username>u</username><password</password></server>" },
+        { "-Dhttp.proxyPassword=x -Dmirror=https://b.example",
+          "-Dhttp.proxyPassword -Dmirror=https://b.example" },
+        { "extraheader = Authorization: Basic abc def\nx", "extraheader = Authorization\nx" },
+        { "https://a.example/?private_token=abc", "https://a.example/?private_token" },
+        { "ca=\"-----BEGIN CERTIFICATE-----\\nAB\\n-----END CERTIFICATE-----\"\nregistry=r\n",
+          "ca=\"\nregistry=r\n" },
+        { "-----BEGIN PRIVATE KEY-----\nAB", "" },
+        { "token", "token" },
+        { "token=", "token" },
+        { "password>", "password" },
+        { "://@", "://" },
+        { "", "" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct buf text;
+
+        buf_init(&text, MAX_TEXT);
+        registries_add_plain(&text, rows[i].with, strlen(rows[i].with));
+        assert_string_equal(text.data ? text.data : "", rows[i].without);
+        buf_done(&text);
+    }
+    assert_true(registries_is_secret_file("/work/.netrc"));
+    assert_true(registries_is_secret_file("/work/.cargo/credentials"));
+    assert_false(registries_is_secret_file("/work/.cargo/config.toml"));
+    assert_false(registries_is_secret_file(".npmrc"));
+}
+
 #define REGISTRIES_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -309,6 +366,7 @@ int main(void)
         REGISTRIES_TEST(a_long_text_takes_no_time_and_too_many_hosts_are_refused),
         REGISTRIES_TEST(defaults_are_replaced_and_come_back),
         REGISTRIES_TEST(languages_replace_theirs),
+        REGISTRIES_TEST(credentials_are_left_out),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
