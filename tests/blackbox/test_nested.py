@@ -305,7 +305,7 @@ def test_in_bubblewrap(caller, name):
     prefix = support.AS_ORDINARY if caller == Callers.USER and os.geteuid() == 0 else []
 
     def run(*words):
-        return subprocess.run([*prefix, "bwrap", *options, "--", support.SANDBOX_RUN, *words],
+        return subprocess.run([*prefix, "bwrap", *options, "--", support.visible_program(), *words],
                               input=b"", capture_output=True, timeout=support.DEADLINE, check=False)
 
     isolation = checked(run, tier)
