@@ -22,11 +22,16 @@ def has(run, *names):
         return None
 
 
-def user_of_egress(run):
-    """Once it is what it will be: the program does not wait for it."""
-    assert run.read_line() == "READY file", run.finish()
+def find_egress(run):
+    """The program does not wait for it."""
     wait_until(lambda: has(run, EGRESS), "it runs")
-    pid = run.find(EGRESS)
+    return run.find(EGRESS)
+
+
+def user_of_egress(run):
+    """Once it is what it will be."""
+    assert run.read_line() == "READY file", run.finish()
+    pid = find_egress(run)
     wait_until(lambda: status_of(pid)["Seccomp"] == "2", "the filter holds")
     uid, = set(status_of(pid)["Uid"].split())
     return uid
@@ -41,7 +46,7 @@ def threads_of(pid):
 def test_every_thread_is_confined(scene, caller):
     with running(scene, "hold", "file", "/tmp/x", options=WAY_OUT, caller=caller) as run:
         run.read_line()
-        pid = run.find(EGRESS)
+        pid = find_egress(run)
         wait_until(lambda: status_of(pid)["Seccomp"] == "2", "the filter holds")
         for thread in threads_of(pid):
             status = status_of(f"{pid}/task/{thread}")
@@ -70,7 +75,7 @@ def test_where_the_ids_are_used_up_it_still_is_nobody_else(scene):
 def test_without_its_confinement_it_is_root(scene):
     with running(scene, "hold", "file", "/tmp/x", options=WAY_OUT, without=("egress-confine",)) as run:
         run.read_line()
-        status = status_of(run.find(EGRESS))
+        status = status_of(find_egress(run))
         assert (status["Seccomp"], status["Uid"].split()[0]) == ("0", "0")
 
 
@@ -79,7 +84,7 @@ def test_it_has_only_what_it_needs_open(scene, caller):
     """Nothing of the caller's: no terminal, no file, no socket that was not made for this run."""
     with running(scene, "hold", "file", "/tmp/x", options=WAY_OUT, caller=caller) as run:
         run.read_line()
-        pid = run.find(EGRESS)
+        pid = find_egress(run)
         links = [path.readlink() for path in pathlib.Path(f"/proc/{pid}/fd").iterdir()]
         kinds = {str(link).partition(":")[0] for link in links}
     assert kinds <= {"socket", "anon_inode", "pipe"}
@@ -90,7 +95,7 @@ def test_it_has_only_what_it_needs_open(scene, caller):
 def test_it_ends_with_the_run(scene, caller, how):
     with running(scene, "hold", "file", "/tmp/x", options=WAY_OUT, caller=caller) as run:
         run.read_line()
-        pid = run.find(EGRESS)
+        pid = find_egress(run)
         if how == "is killed":
             run.process.kill()
         else:
@@ -104,5 +109,6 @@ def test_a_run_whose_way_out_dies_is_an_error_and_no_result(scene, caller):
     with running(scene, "hold", "file", "/tmp/x", options=(*WAY_OUT, "--json"), caller=caller) as run:
         wait_until(lambda: has(run, EGRESS, "attack"), "the program runs")
         os.kill(run.find(EGRESS), signal.SIGKILL)
+        run.process.wait(timeout=DEADLINE)  # not communicate(): the program ends with its stdin
         out, _ = run.process.communicate(timeout=DEADLINE)
     assert b'"stage":"egress"' in out and b'"success":false' in out
