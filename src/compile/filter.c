@@ -35,6 +35,10 @@ static uint32_t answer_action(int answer)
 {
     if (answer == ANSWER_NOTICE)
         return SECCOMP_RET_USER_NOTIF;
+    if (answer == ANSWER_COUNT)
+        return POLICY_COUNT;
+    if (answer == ANSWER_DONE)
+        return SECCOMP_RET_ERRNO;
     return answer == ANSWER_ALLOW ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | (uint32_t)answer;
 }
 

@@ -16,6 +16,8 @@ enum answer {
     ANSWER_ALLOW = -1,
     ANSWER_NOTICE =
         -2, /* the supervisor is asked; where there is none to ask, see sandbox/seccomp.c */
+    ANSWER_COUNT = -3, /* the supervisor counts; where there is none, it is refused */
+    ANSWER_DONE = -4,  /* success, and nothing is done                              */
 };
 
 /* True when the argument, cut to `bits` and to the mask, is one of the values. */

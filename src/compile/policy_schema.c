@@ -13,7 +13,10 @@
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/shm.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 
@@ -22,6 +25,20 @@
 
 /* O_TMPFILE without O_DIRECTORY, which differs between architectures. */
 #define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
+
+/* Newer than the headers of Debian 12, or the kernel's own. */
+#ifndef PR_SET_MEMORY_MERGE
+#define PR_SET_MEMORY_MERGE 67
+#endif
+#ifndef TCP_AO_ADD_KEY
+#define TCP_AO_ADD_KEY 38
+#endif
+#ifndef IPV6_2292PKTOPTIONS
+#define IPV6_2292PKTOPTIONS 6
+#endif
+#ifndef IPV6_FLOWLABEL_MGR
+#define IPV6_FLOWLABEL_MGR 32
+#endif
 
 /* clang-format off */
 #define ROW(name) { #name, name }
@@ -39,12 +56,14 @@
 static const cyaml_strval_t answers[] = {
     { "ALLOW", ANSWER_ALLOW },
     { "NOTICE", ANSWER_NOTICE },
+    { "COUNT", ANSWER_COUNT },
+    { "DONE", ANSWER_DONE },
     ROW(EPERM), ROW(ENOSYS), ROW(EACCES), ROW(EINVAL), ROW(EOPNOTSUPP), ROW(EAFNOSUPPORT),
-    ROW(ENOTTY),
+    ROW(ENOTTY), ROW(ENOMEM), ROW(ENODEV), ROW(ENOPROTOOPT),
 };
 
-/* A group that is refused cannot answer with the first two of them. */
-#define ERRNOS (answers + 2), (ARRAY_LEN(answers) - 2)
+/* A group that is refused cannot answer with the first three of them. */
+#define ERRNOS (answers + 3), (ARRAY_LEN(answers) - 3)
 
 /* Of a call that nobody named; the first only in what is laid over another policy. */
 static const cyaml_strval_t unknowns[] = {
@@ -60,6 +79,15 @@ static const cyaml_strval_t constants[] = {
     ROW(SOCK_TYPE_MASK), ROW(SOCK_STREAM), ROW(SOCK_DGRAM), ROW(SOCK_SEQPACKET), ROW(SOCK_RAW),
     ROW(MSG_NOSIGNAL), ROW(IPPROTO_IP), ROW(IPPROTO_TCP), ROW(IPPROTO_UDP),
 
+    ROW(SOL_SOCKET), ROW(SOL_NETLINK), ROW(IPPROTO_IPV6),
+    ROW(SO_SNDBUF), ROW(SO_RCVBUF), ROW(SO_ATTACH_FILTER), ROW(SO_ATTACH_REUSEPORT_CBPF),
+    ROW(TCP_MD5SIG), ROW(TCP_MD5SIG_EXT), ROW(TCP_ULP), ROW(TCP_AO_ADD_KEY),
+    ROW(IP_ADD_MEMBERSHIP), ROW(IP_ADD_SOURCE_MEMBERSHIP), ROW(IPV6_ADD_MEMBERSHIP),
+    ROW(MCAST_JOIN_GROUP), ROW(MCAST_JOIN_SOURCE_GROUP),
+    ROW(IPV6_2292PKTOPTIONS), ROW(IPV6_FLOWLABEL_MGR), ROW(IPV6_RTHDR),
+
+    ROW(MAP_HUGETLB), ROW(MFD_HUGETLB), ROW(SHM_HUGETLB), ROW(MADV_MERGEABLE),
+
     ROW(TIOCSTI), ROW(TIOCLINUX), ROW(TIOCSETD),
     ROW(FS_IOC_SETFLAGS), ROW(FS_IOC32_SETFLAGS), ROW(FS_IOC_FSSETXATTR),
 
@@ -70,7 +98,9 @@ static const cyaml_strval_t constants[] = {
     ROW(PR_CAP_AMBIENT), ROW(PR_CAP_AMBIENT_RAISE),
     ROW(PR_SET_SPECULATION_CTRL), ROW(PR_SPEC_ENABLE),
 
-    ROW(SECCOMP_FILTER_FLAG_NEW_LISTENER),
+    ROW(PR_SET_SECCOMP), ROW(PR_SET_MEMORY_MERGE),
+
+    ROW(SECCOMP_FILTER_FLAG_NEW_LISTENER), ROW(SECCOMP_SET_MODE_FILTER),
 
     ROW(RLIMIT_CORE),
 

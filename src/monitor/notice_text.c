@@ -44,7 +44,7 @@ static const struct word ioctls[] = {
 
 static const struct word prctls[] = {
     ROW(PR_SET_DUMPABLE), ROW(PR_SET_MM), ROW(PR_SET_PTRACER), ROW(PR_SET_SECUREBITS), ROW(PR_CAP_AMBIENT),
-    ROW(PR_SET_SPECULATION_CTRL), END,
+    ROW(PR_SET_SPECULATION_CTRL), ROW(PR_SET_SECCOMP), END,
 };
 
 static const struct word seccomp_flags[] = { ROW(SECCOMP_FILTER_FLAG_NEW_LISTENER), END };
@@ -53,6 +53,8 @@ static const struct word fcntls[] = {
     ROW(F_GETLK), ROW(F_SETLK), ROW(F_SETLKW), ROW(F_OFD_GETLK), ROW(F_OFD_SETLK), ROW(F_OFD_SETLKW),
     ROW(F_SETLEASE), ROW(F_NOTIFY), ROW(F_SETOWN), ROW(F_SETOWN_EX), ROW(F_SETSIG), END,
 };
+
+static const struct word options[] = { ROW(SO_ATTACH_FILTER), ROW(SO_ATTACH_REUSEPORT_CBPF), END };
 
 static const struct word limits[] = { ROW(RLIMIT_CORE), END };
 
@@ -78,6 +80,7 @@ static const struct shown {
     { "personality", 0, UINT32_MAX, NULL,          false },
     { "prlimit64",   1, UINT32_MAX, limits,        false },
     { "setrlimit",   0, UINT32_MAX, limits,        false },
+    { "setsockopt",  2, UINT32_MAX, options,       false },
     { "mknod",       1, S_IFMT,     modes,         false },
     { "mknodat",     2, S_IFMT,     modes,         false },
     { "fcntl",       1, UINT32_MAX, fcntls,        false },

@@ -95,6 +95,13 @@ static struct notice_answer answer_to(struct notices *n, const struct seccomp_no
 
     if (answer == SECCOMP_RET_USER_NOTIF)
         return notice_network(n, notif);
+    if (answer == POLICY_COUNT) {
+        struct notice_answer counted = notice_count(n, notif);
+
+        if (counted.error)
+            note_call(n, policy_of(&plan->filters[decides]), &notif->data);
+        return counted;
+    }
     note_refusal(n, policy_of(&plan->filters[decides]), notif);
     if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && answer & SECCOMP_RET_DATA)
         return (struct notice_answer){ .error = (int)(answer & SECCOMP_RET_DATA) };

@@ -39,6 +39,9 @@ struct notices {
     struct notice_lookup lookups[NOTICE_LOOKUPS];
     unsigned int next_lookup;
     unsigned int lookups_seen, names_seen;
+
+    unsigned int netlinks; /* sockets at the last look and since then */
+    unsigned int filters;  /* of the program's own, ever              */
 };
 
 /* What to tell the program. */
@@ -57,6 +60,8 @@ void notices_blame(struct notices *n);
 
 /* connect, sendto and sendmmsg without a network (notice_network.c). */
 struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif);
+/* What is bounded by its number (notice_count.c). */
+struct notice_answer notice_count(struct notices *n, const struct seccomp_notif *notif);
 /* A name was looked up, and nobody saw which. */
 void notice_unnamed(struct notices *n);
 /* False when the one who asks is gone: what was read since is not its memory. */

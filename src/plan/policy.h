@@ -2,6 +2,7 @@
 #ifndef PLAN_POLICY_H
 #define PLAN_POLICY_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -19,6 +20,10 @@ struct policy_insn {
     uint8_t jt, jf;
     uint32_t k;
 };
+
+/* A question to the supervisor, which counts (SECCOMP_RET_USER_NOTIF).  The lower half is the error where it counts too
+ * many, or where nobody counts; the kernel does not look at it. */
+#define POLICY_COUNT (0x7fc00000u | ENOMEM)
 
 struct policy_filter {
     const struct policy_insn *insns;

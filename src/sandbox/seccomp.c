@@ -25,7 +25,7 @@ _Static_assert(sizeof(struct policy_insn) == sizeof(struct sock_filter),
 #endif
 
 /* Instructions before the policy's own, see seccomp_put_gate(). */
-#define GATE_LEN 5
+#define GATE_LEN 7
 
 /* Not on the stack, which is a small one where the program loads its own filter. */
 static struct sock_filter copy[GATE_LEN + BPF_MAXINSNS];
@@ -57,9 +57,19 @@ static uint32_t answer_untold(const struct plan *plan, uint32_t answer)
 {
     bool nowhere = plan->place || plan->namespaces & CLONE_NEWNET;
 
+    if (answer == POLICY_COUNT)
+        return SECCOMP_RET_ERRNO | (answer & SECCOMP_RET_DATA);
     if (answer != SECCOMP_RET_USER_NOTIF)
         return answer;
     return nowhere ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | ENETUNREACH;
+}
+
+/* What is laid over a policy leaves the counting to it. */
+static uint32_t answer_loaded(const struct plan *plan, struct copying how, uint32_t answer)
+{
+    if (!how.last && answer == POLICY_COUNT)
+        return SECCOMP_RET_ALLOW;
+    return how.told ? answer_told(answer) : answer_untold(plan, answer);
 }
 
 /* One filter after those that were copied before it.  What a filter lets pass is for the next one to answer, which
@@ -75,7 +85,7 @@ static size_t seccomp_add(const struct plan *plan, const struct policy_filter *f
         to[i] = (struct sock_filter){ insn->code, insn->jt, insn->jf, insn->k };
         if (insn->code != (BPF_RET | BPF_K))
             continue;
-        to[i].k = how.told ? answer_told(insn->k) : answer_untold(plan, insn->k);
+        to[i].k = answer_loaded(plan, how, insn->k);
         if (!how.last && to[i].k == SECCOMP_RET_ALLOW)
             to[i] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)(filter->len - i - 1));
     }
@@ -93,15 +103,17 @@ static struct sock_fprog seccomp_copy(const struct plan *plan, bool told)
     return (struct sock_fprog){ .len = (unsigned short)len, .filter = copy + GATE_LEN };
 }
 
-/* One answer for sendmsg, then what follows. */
-static void seccomp_put_gate(uint32_t answer)
+/* One answer for sendmsg and one for seccomp, then what follows. */
+static void seccomp_put_gate(uint32_t sending, uint32_t loading)
 {
     const struct sock_filter gate[GATE_LEN] = {
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
-        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 0, 3),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 0, 5),
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
         BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendmsg, 0, 1),
-        BPF_STMT(BPF_RET | BPF_K, answer),
+        BPF_STMT(BPF_RET | BPF_K, sending),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, loading),
     };
 
     for (size_t i = 0; i < GATE_LEN; i++)
@@ -122,19 +134,20 @@ static int seccomp_listen(const struct sock_fprog *program)
 }
 
 /* The listener has to be sent once the filter holds, so a policy that refuses sendmsg is loaded with a gate that lets
- * it through, and a second filter closes the gate.
+ * it and the second filter through, which closes the gate.
  *
  * *ret is false when the kernel has no listener for us: an old one, or there is one above us already (EBUSY). */
 static int seccomp_load_told(struct inside *in, bool *ret, sbr_error *err)
 {
     const struct init_news news = { NEWS_LISTENER };
     uint32_t sending = filter_eval_number(&in->plan->filters[0], SYS_sendmsg);
+    uint32_t loading = filter_eval_number(&in->plan->filters[0], SYS_seccomp);
     bool gated = sending != SECCOMP_RET_ALLOW;
     struct sock_fprog program = seccomp_copy(in->plan, true);
     scoped_fd int listener = -1;
 
     if (gated) {
-        seccomp_put_gate(SECCOMP_RET_ALLOW);
+        seccomp_put_gate(SECCOMP_RET_ALLOW, SECCOMP_RET_ALLOW);
         program.filter = copy;
         program.len += GATE_LEN;
     }
@@ -146,7 +159,7 @@ static int seccomp_load_told(struct inside *in, bool *ret, sbr_error *err)
         return err_set_errno(err, "seccomp", "cannot hand out the listener of the filter");
     if (!gated)
         return 0;
-    seccomp_put_gate(sending);
+    seccomp_put_gate(sending, loading);
     copy[GATE_LEN] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
     program.len = GATE_LEN + 1;
     if (seccomp_load(0, &program) < 0)

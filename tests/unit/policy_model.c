@@ -18,6 +18,8 @@
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ALLOW SECCOMP_RET_ALLOW
 #define NOTICE SECCOMP_RET_USER_NOTIF
+#define COUNTED (SECCOMP_RET_USER_NOTIF | ENOMEM)
+#define DONE MODEL_REFUSE(0)
 
 const struct model_arch model_archs[MODEL_ARCHS] = {
     [MODEL_X86_64] = { "x86_64", AUDIT_ARCH_X86_64, SCMP_ARCH_X86_64 },
@@ -50,6 +52,7 @@ static const struct wordlist lists[] = {
       " shmget shmat shmdt shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl"
       " mq_open mq_unlink mq_timedsend mq_timedreceive mq_notify mq_getsetattr"
       " inotify_init inotify_init1 inotify_add_watch inotify_rm_watch " },
+    { "strict", MODEL_REFUSE(EINVAL), " seccomp " },
     { "process", MODEL_REFUSE(EAFNOSUPPORT), " socket " },
     { "process", MODEL_REFUSE(EPERM),
       " bind connect listen accept accept4 chmod fchmod fchmodat fchmodat2 chown lchown fchown"
@@ -86,14 +89,14 @@ static const struct wordlist lists[] = {
       " preadv2 pwritev2 readv writev copy_file_range sendfile splice tee vmsplice inotify_init1"
       " inotify_add_watch inotify_rm_watch timerfd_create timerfd_settime timerfd_gettime"
       " timer_create timer_settime timer_gettime timer_getoverrun timer_delete signalfd4"
-      " memfd_create membarrier mremap mincore mlock munlock msync mlock2 get_mempolicy"
-      " set_mempolicy mbind sched_setaffinity sched_getparam sched_setparam sched_getscheduler"
+      " memfd_create membarrier mremap mincore mlock munlock msync mlock2"
+      " sched_setaffinity sched_getparam sched_setparam sched_getscheduler"
       " sched_setscheduler sched_getattr sched_setattr sched_get_priority_max"
       " sched_get_priority_min sched_rr_get_interval setpriority getpriority getpgrp setpgid setsid"
       " getsid getgroups getresuid getresgid setitimer getitimer alarm tkill rt_sigpending"
       " rt_sigsuspend rt_sigtimedwait rt_sigqueueinfo rt_tgsigqueueinfo kill pidfd_open"
       " pidfd_send_signal symlinkat renameat2 fchmod fchmodat2 fchown fchownat mknodat truncate"
-      " fsync fdatasync sync_file_range syncfs getxattr lgetxattr fgetxattr listxattr llistxattr"
+      " fsync fdatasync sync_file_range getxattr lgetxattr fgetxattr listxattr llistxattr"
       " flistxattr execveat openat2 epoll_pwait2 futex_waitv getcpu times restart_syscall"
       " landlock_create_ruleset landlock_add_rule landlock_restrict_self seccomp shmget shmat shmdt"
       " shmctl semget semop semtimedop semctl msgget msgsnd msgrcv msgctl mq_open mq_unlink"
@@ -118,6 +121,8 @@ static const struct wordlist lists[] = {
       " nfsservctl lookup_dcookie move_pages migrate_pages"
       " process_madvise process_mrelease memfd_secret vhangup listmount statmount setgroups"
       " file_setattr " },
+    { NULL, MODEL_REFUSE(ENOSYS), " get_mempolicy set_mempolicy mbind " },
+    { NULL, DONE, " sync syncfs " },
     { NULL, MODEL_REFUSE(EOPNOTSUPP),
       " setxattr lsetxattr fsetxattr setxattrat removexattr lremovexattr fremovexattr"
       " removexattrat " },
@@ -141,8 +146,70 @@ static uint32_t answer_socket(const uint64_t *args)
         (protocol == 0 || protocol == 6 || protocol == 17))
         return ALLOW;
     if (family == AF_NETLINK && (type == SOCK_RAW || type == SOCK_DGRAM) && protocol == 0)
-        return ALLOW;
+        return COUNTED;
     return MODEL_REFUSE(EAFNOSUPPORT);
+}
+
+static uint32_t answer_ipv6_option(int option)
+{
+    switch (option) {
+    case 20: /* IPV6_ADD_MEMBERSHIP     */
+    case 42: /* MCAST_JOIN_GROUP        */
+    case 46: /* MCAST_JOIN_SOURCE_GROUP */
+        return MODEL_REFUSE(ENODEV);
+    case 6:  /* IPV6_2292PKTOPTIONS */
+    case 32: /* IPV6_FLOWLABEL_MGR  */
+    case 57: /* IPV6_RTHDR          */
+        return MODEL_REFUSE(ENOPROTOOPT);
+    default:
+        return ALLOW;
+    }
+}
+
+static uint32_t answer_setsockopt(const uint64_t *args)
+{
+    int option = (int)args[2];
+
+    switch ((int)args[1]) {
+    case 1: /* SOL_SOCKET */
+        if (option == SO_SNDBUF || option == SO_RCVBUF)
+            return DONE;
+        return option == SO_ATTACH_FILTER || option == 51 ? MODEL_REFUSE(EPERM) : ALLOW;
+    case 6: /* TCP: two kinds of keys by three names, and layers above */
+        return option == 14 || option == 31 || option == 32 || option == 38
+                   ? MODEL_REFUSE(ENOPROTOOPT)
+                   : ALLOW;
+    case 0: /* IP: groups */
+        return option == 35 || option == 39 || option == 42 || option == 46 ? MODEL_REFUSE(ENODEV)
+                                                                            : ALLOW;
+    case 41:
+        return answer_ipv6_option(option);
+    case 17:  /* UDP     */
+    case 270: /* netlink */
+        return ALLOW;
+    default:
+        return MODEL_REFUSE(ENOPROTOOPT);
+    }
+}
+
+static uint32_t answer_mmap(const uint64_t *args)
+{
+    return args[3] & 0x40000 ? MODEL_REFUSE(ENOMEM) : ALLOW;
+}
+
+static uint32_t answer_memfd(const uint64_t *args)
+{
+    return args[1] & 4 ? MODEL_REFUSE(ENOMEM) : ALLOW;
+}
+
+static uint32_t answer_shmget(const uint64_t *args)
+{
+    return args[2] & 04000 ? MODEL_REFUSE(ENOMEM) : ALLOW;
+}
+
+static uint32_t answer_madvise(const uint64_t *args)
+{
+    return (int)args[2] == 12 ? MODEL_REFUSE(EINVAL) : ALLOW;
 }
 
 static uint32_t answer_sendto(const uint64_t *args)
@@ -200,14 +267,24 @@ static uint32_t answer_prctl(const uint64_t *args)
     case PR_SET_SPECULATION_CTRL:
         refused = args[2] == PR_SPEC_ENABLE;
         break;
+    case 67: /* PR_SET_MEMORY_MERGE */
+        return MODEL_REFUSE(EINVAL);
+    case PR_SET_SECCOMP:
+        return COUNTED;
     }
     return refused ? MODEL_REFUSE(EPERM) : ALLOW;
 }
 
+static uint32_t answer_prctl_strict(const uint64_t *args)
+{
+    return (int)args[0] == PR_SET_SECCOMP ? MODEL_REFUSE(EINVAL) : answer_prctl(args);
+}
+
 static uint32_t answer_seccomp(const uint64_t *args)
 {
-    return ((unsigned)args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER) != 0 ? MODEL_REFUSE(EPERM)
-                                                                       : ALLOW;
+    if ((unsigned)args[1] & SECCOMP_FILTER_FLAG_NEW_LISTENER)
+        return MODEL_REFUSE(EPERM);
+    return (unsigned)args[0] == SECCOMP_SET_MODE_FILTER ? COUNTED : ALLOW;
 }
 
 static uint32_t answer_personality(const uint64_t *args)
@@ -219,12 +296,14 @@ static uint32_t answer_prlimit64(const uint64_t *args)
 {
     bool own = (int)args[0] == 0, changes_core = (int)args[1] == RLIMIT_CORE && args[2] != 0;
 
+    if (own && changes_core && args[3] == 0)
+        return DONE;
     return own && !changes_core ? ALLOW : MODEL_REFUSE(EPERM);
 }
 
 static uint32_t answer_setrlimit(const uint64_t *args)
 {
-    return (int)args[0] == RLIMIT_CORE ? MODEL_REFUSE(EPERM) : ALLOW;
+    return (int)args[0] == RLIMIT_CORE ? DONE : ALLOW;
 }
 
 static uint32_t answer_mode(uint64_t mode)
@@ -245,6 +324,11 @@ static uint32_t answer_mknodat(const uint64_t *args)
     return answer_mode(args[2]);
 }
 
+static uint32_t answer_lease(const uint64_t *args)
+{
+    return (int)args[1] == 1024 || (int)args[1] == 1026 ? MODEL_REFUSE(EINVAL) : ALLOW;
+}
+
 static uint32_t answer_fcntl(const uint64_t *args)
 {
     int command = (int)args[1];
@@ -256,14 +340,12 @@ static uint32_t answer_fcntl(const uint64_t *args)
 static uint32_t answer_owner(const uint64_t *args)
 {
     switch ((int)args[1]) {
-    case 8:    /* F_SETOWN    */
-    case 10:   /* F_SETSIG    */
-    case 15:   /* F_SETOWN_EX */
-    case 1024: /* F_SETLEASE  */
-    case 1026: /* F_NOTIFY    */
+    case 8:  /* F_SETOWN    */
+    case 10: /* F_SETSIG    */
+    case 15: /* F_SETOWN_EX */
         return MODEL_REFUSE(EPERM);
     default:
-        return ALLOW;
+        return answer_lease(args);
     }
 }
 
@@ -368,13 +450,20 @@ static const struct model_call calls[] = {
     { NULL, "socketpair",  answer_socketpair,  MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 },
     { NULL, "ioctl",       answer_ioctl,       ALLOW,                      1 << 1 },
     { NULL, "prctl",       answer_prctl,       ALLOW,                      1 << 0 | 1 << 1 | 1 << 2 },
-    { NULL, "seccomp",     answer_seccomp,     ALLOW,                      1 << 1 },
+    { NULL, "seccomp",     answer_seccomp,     ALLOW,                      1 << 0 | 1 << 1 },
+    { NULL, "setsockopt",  answer_setsockopt,  MODEL_REFUSE(ENOPROTOOPT),  1 << 1 | 1 << 2 },
+    { NULL, "mmap",        answer_mmap,        MODEL_REFUSE(ENOMEM),       1 << 3 },
+    { NULL, "memfd_create", answer_memfd,      MODEL_REFUSE(ENOMEM),       1 << 1 },
+    { NULL, "shmget",      answer_shmget,      MODEL_REFUSE(ENOMEM),       1 << 2 },
+    { NULL, "madvise",     answer_madvise,     ALLOW,                      1 << 2 },
+    { NULL, "fcntl",       answer_lease,       ALLOW,                      1 << 1 },
     { NULL, "personality", answer_personality, MODEL_REFUSE(EPERM),        1 << 0 },
-    { NULL, "prlimit64",   answer_prlimit64,   MODEL_REFUSE(EPERM),        1 << 0 | 1 << 1 | 1 << 2 },
+    { NULL, "prlimit64",   answer_prlimit64,   MODEL_REFUSE(EPERM),        1 << 0 | 1 << 1 | 1 << 2 | 1 << 3 },
     { NULL, "setrlimit",   answer_setrlimit,   ALLOW,                      1 << 0 },
     { NULL, "mknod",       answer_mknod,       MODEL_REFUSE(EPERM),        1 << 1 },
     { NULL, "mknodat",     answer_mknodat,     MODEL_REFUSE(EPERM),        1 << 2 },
     { "strict", "fcntl",    answer_fcntl,       ALLOW,                      1 << 1 },
+    { "strict", "prctl",    answer_prctl_strict, ALLOW,                     1 << 0 | 1 << 1 | 1 << 2 },
     { "process", "fcntl",      answer_owner,       ALLOW,                      1 << 1 },
     { "process", "ioctl",      answer_ioctl_question, MODEL_REFUSE(ENOTTY),    1 << 1 },
     { "process", "prctl",      answer_prctl_dumpable, ALLOW,                   1 << 0 | 1 << 1 | 1 << 2 },
@@ -407,6 +496,11 @@ static const struct model_call calls[] = {
 #define EAFNOSUPPORT_ SCMP_ACT_ERRNO(EAFNOSUPPORT)
 #define EINVAL_ SCMP_ACT_ERRNO(EINVAL)
 #define EACCES_ SCMP_ACT_ERRNO(EACCES)
+#define ENOMEM_ SCMP_ACT_ERRNO(ENOMEM)
+#define ENODEV_ SCMP_ACT_ERRNO(ENODEV)
+#define ENOPROTOOPT_ SCMP_ACT_ERRNO(ENOPROTOOPT)
+#define DONE_ SCMP_ACT_ERRNO(0)
+#define COUNTED_ SCMP_ACT_NOTIFY
 #define ALLOW_ SCMP_ACT_ALLOW
 #define BITS(arg, mask, value) SCMP_CMP64(arg, SCMP_CMP_MASKED_EQ, mask, value)
 #define LOW(arg, value) BITS(arg, 0xffffffffU, value)
@@ -429,8 +523,8 @@ const struct model_rule model_rules[] = {
     { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
     { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 6) } },
     { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_INET6), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 17) } },
-    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_RAW), LOW(2, 0) } },
-    { NULL, "socket",      ALLOW_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
+    { NULL, "socket",      COUNTED_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_RAW), LOW(2, 0) } },
+    { NULL, "socket",      COUNTED_, 3, { LOW(0, AF_NETLINK), BITS(1, 0xf, SOCK_DGRAM), LOW(2, 0) } },
     { NULL, "socketpair",  ALLOW_, 1, { LOW(0, AF_UNIX) } },
     { NULL, "ioctl",       EPERM_, 1, { LOW(1, TIOCSTI) } },
     { NULL, "ioctl",       EPERM_, 1, { LOW(1, TIOCLINUX) } },
@@ -444,6 +538,24 @@ const struct model_rule model_rules[] = {
     { NULL, "prctl",       EPERM_, 2, { LOW(0, PR_CAP_AMBIENT), ALL(1, PR_CAP_AMBIENT_RAISE) } },
     { NULL, "prctl",       EPERM_, 2, { LOW(0, PR_SET_SPECULATION_CTRL), ALL(2, PR_SPEC_ENABLE) } },
     { NULL, "seccomp",     EPERM_, 1, { BITS(1, 8, 8) } },
+    { NULL, "seccomp",     COUNTED_, 2, { LOW(0, 1), BITS(1, 8, 0) } },
+    { NULL, "prctl",       EINVAL_, 1, { LOW(0, 67) } },
+    { NULL, "prctl",       COUNTED_, 1, { LOW(0, PR_SET_SECCOMP) } },
+    { "strict", "prctl",   EPERM_, 1, { LOW(0, PR_SET_MM) } },
+    { "strict", "prctl",   EPERM_, 1, { LOW(0, PR_SET_PTRACER) } },
+    { "strict", "prctl",   EPERM_, 1, { LOW(0, PR_SET_SECUREBITS) } },
+    { "strict", "prctl",   EPERM_, 2, { LOW(0, PR_CAP_AMBIENT), ALL(1, PR_CAP_AMBIENT_RAISE) } },
+    { "strict", "prctl",   EPERM_, 2, { LOW(0, PR_SET_SPECULATION_CTRL), ALL(2, PR_SPEC_ENABLE) } },
+    { "strict", "prctl",   EINVAL_, 1, { LOW(0, 67) } },
+    { "strict", "prctl",   EINVAL_, 1, { LOW(0, PR_SET_SECCOMP) } },
+    { "process", "prctl",  EINVAL_, 1, { LOW(0, 67) } },
+    { "process", "prctl",  COUNTED_, 1, { LOW(0, PR_SET_SECCOMP) } },
+    { NULL, "mmap",        ALLOW_, 1, { BITS(3, 0x40000, 0) } },
+    { NULL, "memfd_create", ALLOW_, 1, { BITS(1, 4, 0) } },
+    { NULL, "shmget",      ALLOW_, 1, { BITS(2, 04000, 0) } },
+    { NULL, "madvise",     EINVAL_, 1, { LOW(2, 12) } },
+    { NULL, "fcntl",       EINVAL_, 1, { LOW(1, F_SETLEASE) } },
+    { NULL, "fcntl",       EINVAL_, 1, { LOW(1, F_NOTIFY) } },
     { NULL, "personality", ALLOW_, 1, { LOW(0, 0) } },
     { NULL, "personality", ALLOW_, 1, { LOW(0, 0xffffffffU) } },
     /* libseccomp has no "low half differs from": resources are below 16, so four bits tell. */
@@ -452,7 +564,7 @@ const struct model_rule model_rules[] = {
     { NULL, "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 2, 2) } },
     { NULL, "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 4, 0) } },
     { NULL, "prlimit64",   ALLOW_, 2, { LOW(0, 0), BITS(1, 8, 8) } },
-    { NULL, "setrlimit",   EPERM_, 1, { LOW(0, RLIMIT_CORE) } },
+    { NULL, "setrlimit",   DONE_, 1, { LOW(0, RLIMIT_CORE) } },
     { NULL, "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, 0) } },
     { NULL, "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFREG) } },
     { NULL, "mknod",       ALLOW_, 1, { BITS(1, S_IFMT, S_IFIFO) } },
@@ -472,8 +584,8 @@ const struct model_rule model_rules[] = {
     { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETOWN) } },
     { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETSIG) } },
     { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETOWN_EX) } },
-    { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETLEASE) } },
-    { "process", "fcntl",      EPERM_, 1, { LOW(1, F_NOTIFY) } },
+    { "process", "fcntl",      EINVAL_, 1, { LOW(1, F_SETLEASE) } },
+    { "process", "fcntl",      EINVAL_, 1, { LOW(1, F_NOTIFY) } },
     { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCGETS) } },
     { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCGWINSZ) } },
     { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCGPGRP) } },

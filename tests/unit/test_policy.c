@@ -78,14 +78,16 @@ static const uint64_t values[] = {
     0x10000000, 0x20000000, 0x40000000, 0x80000000, 0x003d0f00, 0x01200011, 0x200,      0x201,
     0x203,      0x5401,     0x540f,     0x5413,     0x541b,     0x5421,     0x5450,     0x5451,
     0x40049409, 0x4020940d, 0x80086601, 0xffffffff, 0100,       0101,       04755,      02755,
-    06000,      0104755,    020000000,  020200001,
+    06000,      0104755,    020000000,  020200001,  12,         13,         14,         20,
+    22,         26,         31,         32,         41,         42,         46,         50,
+    51,         57,         67,         270,        04000,      04001,      0x40000,    0x40022,
 };
 
 /* The same for calls of which three arguments matter, so that all combinations stay few. */
 static const uint64_t few_values[] = {
-    0,          1,          2,          3,  4,  5,   7,     8,       10,      15,
-    16,         17,         28,         35, 47, 53,  0x801, 0x80001, 0x80803, 0x80805,
-    0x59616d61, 0x80000000, 0xffffffff, 6,  9,  511, 512,   0x4000,  0x4001,
+    0,          1,  2,  3,   4,   5,      7,       8,       10,      15,         16,
+    17,         28, 35, 47,  53,  0x801,  0x80001, 0x80803, 0x80805, 0x59616d61, 0x80000000,
+    0xffffffff, 6,  9,  511, 512, 0x4000, 0x4001,  22,      67,
 };
 
 /* Upper halves that the kernel may or may not look at. */
@@ -123,7 +125,7 @@ static void args_walk_uppers(const struct args_walk *walk, uint64_t *args)
 /* Every combination of values in the arguments that matter; junk in the others. */
 static void args_walk(const struct args_walk *walk, unsigned arg, uint64_t *args)
 {
-    const bool is_cube = __builtin_popcount(walk->call->args) == 3;
+    const bool is_cube = __builtin_popcount(walk->call->args) >= 3;
     const uint64_t *pool = is_cube ? few_values : values;
     const size_t n = is_cube ? COUNT(few_values) : COUNT(values);
 
@@ -168,7 +170,7 @@ static void check_is_short(const struct subject *s)
 
     print_message("# %s on %s: %zu instructions\n", s->policy->name, s->arch->name,
                   s->policy->filter.len);
-    assert_true(s->policy->filter.len <= 256);
+    assert_true(s->policy->filter.len <= 340);
     for (uint32_t number = 0; number < NUMBERS; number++) {
         struct seccomp_data data = { .nr = (int)number, .arch = s->arch->audit };
         unsigned steps = 0;
@@ -176,7 +178,7 @@ static void check_is_short(const struct subject *s)
         bpf_sim_run(s->policy->filter, &data, &steps);
         longest = steps > longest ? steps : longest;
     }
-    assert_true(longest <= 32);
+    assert_true(longest <= 40);
 }
 
 static void a_filter_is_short_enough_to_install_for_every_run(void **state)
@@ -360,16 +362,32 @@ struct library_call {
     struct policy_filter filter;
 };
 
+/* What our rules for libseccomp cannot say: it has no "differs from" for the low half of an argument, and none that
+ * comes before another. */
+static bool is_beyond_library(const struct model_call *call, const uint64_t *args)
+{
+    if (strcmp(call->name, "setsockopt") == 0)
+        return true;
+    return strcmp(call->name, "prlimit64") == 0 &&
+           ((uint32_t)args[1] >= 16 || (uint32_t)args[1] == 4);
+}
+
 static void check_args_against_library(const struct subject *s, const struct model_call *call,
                                        const uint64_t *args, void *context)
 {
     const struct library_call *library = context;
     struct seccomp_data data = { .nr = (int)library->number, .arch = s->arch->audit };
 
-    if (strcmp(call->name, "prlimit64") == 0 && (uint32_t)args[1] >= 16)
-        return; /* outside what our rules for libseccomp can say */
+    uint32_t expected;
+
+    if (is_beyond_library(call, args))
+        return;
     memcpy(data.args, args, sizeof(data.args));
-    assert_answer(s, library->number, args, bpf_sim_run(library->filter, &data, NULL));
+    expected = bpf_sim_run(library->filter, &data, NULL);
+    /* It cannot put an error into a question. */
+    if (expected == SECCOMP_RET_USER_NOTIF)
+        expected = call->answer(args);
+    assert_answer(s, library->number, args, expected);
 }
 
 static bool same_text(const char *a, const char *b)

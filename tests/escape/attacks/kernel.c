@@ -207,21 +207,34 @@ static int change_personality(int argc, char **argv)
 
 static int raise_core_limit(int argc, char **argv)
 {
-    struct rlimit some = { 4096, 4096 };
+    struct rlimit some = { 4096, 4096 }, now = { 0, 0 };
+    long r;
 
     (void)argc;
     if (!strcmp(argv[0], "setrlimit"))
-        return outcome(syscall(SYS_setrlimit, RLIMIT_CORE, &some), "setrlimit");
-    return outcome(syscall(SYS_prlimit64, 0, RLIMIT_CORE, &some, NULL), "prlimit64");
+        r = syscall(SYS_setrlimit, RLIMIT_CORE, &some);
+    else
+        r = syscall(SYS_prlimit64, 0, RLIMIT_CORE, &some, NULL);
+    if (r < 0)
+        return not(argv[0]);
+    getrlimit(RLIMIT_CORE, &now);
+    if (now.rlim_cur != some.rlim_cur)
+        return not_because("UNCHANGED, though the answer was success");
+    return got("%s", argv[0]);
 }
 
 static int set_core_limit(int argc, char **argv)
 {
-    struct rlimit zero = { 0, 0 };
+    struct rlimit zero = { 0, 0 }, now = { 0, 0 };
 
     (void)argc;
     (void)argv;
-    return outcome(syscall(SYS_prlimit64, 0, RLIMIT_CORE, &zero, NULL), "prlimit64");
+    if (syscall(SYS_prlimit64, 0, RLIMIT_CORE, &zero, NULL) < 0)
+        return not("prlimit64");
+    getrlimit(RLIMIT_CORE, &now);
+    if (now.rlim_cur != 0)
+        return not_because("UNCHANGED, though the answer was success");
+    return got("prlimit64");
 }
 
 /* A terminal of one's own, so that nothing is ever typed into anyone's. */
