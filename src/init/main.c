@@ -11,8 +11,10 @@
  *       (collect.c): the strictest policy has them.
  *   (3) Undumpable, so the program can read neither its memory nor its descriptors. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -82,6 +84,24 @@ static void reset_signals(void)
 
     for (int number = 1; number <= 64; number++)
         syscall(SYS_rt_sigaction, number, by_default, NULL, sizeof(unsigned long));
+}
+
+/* Should the host run out of memory, what is inside ends before anything of the host's, also for memory of the kernel's
+ * that no control group is charged for: its owners give it back when they die.  Everything inside inherits it, and
+ * nothing there can take it back: procfs is read-only, or closed by Landlock.  Before the ids change, after which our own
+ * files in procfs are no longer ours.  Where init is not pid 1, it goes last (program.c). */
+static void offer_to_oom_killer(struct init *init)
+{
+    static const char path[] = "/proc/self/oom_score_adj";
+    const struct plan *plan = init->in.plan;
+    const char *score = plan->place ? "999" : "1000";
+    char now[16];
+
+    if (plan_leaves_out(plan, "oom-score") || fd_write_small(AT_FDCWD, path, score) == 0)
+        return;
+    /* In a sandbox of ours it is so already, and cannot be written. */
+    init->in.keeps_oom_score =
+        fd_read_small(AT_FDCWD, path, now, sizeof(now)) <= 0 || atoi(now) < atoi(score);
 }
 
 static void watch_children(struct init *init)
@@ -295,12 +315,14 @@ int main(void)
         init_exit(1);
     init.in.plan = read_plan(&init);
     init.in.report = init.report;
+    offer_to_oom_killer(&init);
     setsid();
     reset_signals();
     if (init.in.plan->place)
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (init.in.plan->park)
         be_nursery(&init);
+    init.report->keeps_oom_score = init.in.keeps_oom_score;
     if (confine_self(&init.in, &err) < 0)
         fail(&init, &err);
     watch_children(&init);

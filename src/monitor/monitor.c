@@ -353,6 +353,8 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
         isolation_add_missing(&result->isolation, "a host name of its own");
     if (m->box->report->shares_inodes)
         isolation_add_missing(&result->isolation, MISSING_INODES);
+    if (m->box->report->keeps_oom_score)
+        isolation_add_missing(&result->isolation, "ending first when the host is out of memory");
     result->startup = m->startup;
     result->ran = true;
     result->stage = "run";

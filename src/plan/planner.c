@@ -144,6 +144,8 @@ static void plan_rlimits(struct plan *plan)
          * the cgroup's limit where there is one: only the cgroup counts what it refused. */
         { RLIMIT_NPROC, limit[SBR_PIDS] + nproc_slack, limit[SBR_PIDS] + nproc_slack },
         { RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
+        /* Signals that wait and timers: the count is the user's, with all runs and the host's own. */
+        { RLIMIT_SIGPENDING, 4096, 4096 },
         /* Without a cgroup init looks every few milliseconds; this bounds what can happen in
          * between, far enough above the limit that it is init who ends the run and names the cause.
          * Not RLIMIT_AS, which counts address space that Go, Node and the JVM reserve and never

@@ -60,6 +60,8 @@ static const struct {
     { "proc/keys", false },        { "proc/kpagecgroup", false }, { "proc/kpagecount", false },
     { "proc/kpageflags", false },  { "proc/latency_stats", false }, { "proc/sched_debug", false },
     { "proc/scsi", true },         { "proc/timer_list", false },  { "proc/timer_stats", false },
+    { "proc/config.gz", false },   { "proc/pressure", true },
+    { "proc/sys/kernel/random/boot_id", false }, /* one for all runs, and for the host */
 };
 /* clang-format on */
 

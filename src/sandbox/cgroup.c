@@ -81,6 +81,12 @@ static bool slot_is_used(const struct cgroup *cg, unsigned int slot)
     return cg->kind == CGROUP_V2 || cg->controllers & (1u << slot);
 }
 
+void cgroup_take_plan(struct cgroup *cg, const struct plan *plan)
+{
+    cg->spares_init = plan->n_collects > 0;
+    cg->has_network = plan->network != NETWORK_NONE && !plan_leaves_out(plan, "socket-memory");
+}
+
 int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_features *features,
                 sbr_error *err)
 {
@@ -90,7 +96,7 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     if (features->need != CGROUP_READY)
         return err_set(err, SBR_E_BUG, "cgroup", "the control groups were not prepared");
     cg->kind = plan->cgroup_kind;
-    cg->spares_init = plan->n_collects > 0;
+    cgroup_take_plan(cg, plan);
     cg->controllers = plan->cgroup_controllers;
     /* The pid tells a sweep whose leaf it is; the time makes the name new after a pid was reused.
      */

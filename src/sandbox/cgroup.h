@@ -16,6 +16,7 @@
 struct cgroup {
     bool
         spares_init; /* v2: a run out of memory does not end init, which has something to hand out */
+    bool has_network; /* v1: what waits in sockets of the internet has a limit of its own */
     enum cgroup_kind kind;
     uint32_t controllers;
     char name[CGROUP_NAME_MAX];
@@ -63,6 +64,8 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
 int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err) must_check;
 /* The two halves of it: leaves can be made before the limits of a run are known. */
 int cgroup_make(struct cgroup *cg, sbr_error *err) must_check;
+/* What the plan says of them beside its limits. */
+void cgroup_take_plan(struct cgroup *cg, const struct plan *plan);
 /* `which` has a bit for each controller whose limit is set; those that the group is without do not matter. */
 int cgroup_limit(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err)
     must_check;

@@ -41,8 +41,9 @@ struct inside {
     enum role role;
     /* A shell's steps that wait for the program: see confine.c. */
     bool late_filter, late_landlock;
-    bool has_view;      /* the directory that views need while they are made is there */
-    bool shares_inodes; /* the kernel refused a view, so the host's own inodes are shown */
+    bool has_view;        /* the directory that views need while they are made is there */
+    bool shares_inodes;   /* the kernel refused a view, so the host's own inodes are shown */
+    bool keeps_oom_score; /* it could not be raised, see init/main.c */
 };
 
 struct confiner {

@@ -146,7 +146,8 @@ static uint32_t unusual(const struct sandbox *box, const struct limits *limits)
     struct limits usual;
 
     limits_init(&usual);
-    if (limits->value[SBR_MEMORY_BYTES] != usual.value[SBR_MEMORY_BYTES] || box->cgroup.spares_init)
+    if (limits->value[SBR_MEMORY_BYTES] != usual.value[SBR_MEMORY_BYTES] ||
+        box->cgroup.spares_init || box->cgroup.has_network)
         which |= 1u << CG_MEMORY;
     if (limits->value[SBR_PIDS] != usual.value[SBR_PIDS])
         which |= 1u << CG_PIDS;
@@ -158,7 +159,7 @@ int sandbox_go(struct sandbox *box, const struct plan *plan, const int *files, s
 {
     if (n_files >= FD_MAX_PASSED)
         return err_set(err, SBR_E_INVALID, "program", "the program has too many files");
-    box->cgroup.spares_init = plan->n_collects > 0;
+    cgroup_take_plan(&box->cgroup, plan);
     if (cgroup_limit(&box->cgroup, &plan->limits, unusual(box, &plan->limits), err) < 0)
         return err->code;
     return send_program(box, plan, files, n_files, err);

@@ -106,6 +106,7 @@ struct init_report {
     uint32_t disk_full;       /* enum disk_full: what is used up of the scratch space */
     uint32_t keeps_host_name; /* a container's filter did not let it be changed */
     uint32_t shares_inodes;   /* the kernel refused a view: see view.h           */
+    uint32_t keeps_oom_score; /* the host's out-of-memory killer may choose others first */
     uint32_t egress_way;      /* enum egress_way, where the plan has a way out  */
     uint64_t ready_us;        /* CLOCK_MONOTONIC */
     uint64_t ended_us;

@@ -38,10 +38,12 @@ def tools(room):
     """The attacker and the prober, compiled once."""
     tools = room / "tools"
     tools.mkdir(mode=0o755)
-    sources = sorted(set((HERE / "attacks").glob("*.c")) - {HERE / "attacks/probe.c"})
+    alone = [HERE / "attacks/probe.c", HERE / "attacks/kernel_memory.c"]
+    sources = sorted(set((HERE / "attacks").glob("*.c")) - set(alone))
     flags = ["-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pthread"]
     support.compile_c(sources[0], tools / "attack", *map(str, sources[1:]), *flags)
-    support.compile_c(HERE / "attacks/probe.c", tools / "probe", *flags)
+    for source in alone:
+        support.compile_c(source, tools / source.stem, *flags)
     return tools
 
 
