@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 
 #include "base/fd.h"
@@ -20,24 +21,45 @@
  * theirs into.  They are not counted as they go: nobody says when. */
 #define FILTERS_MOST 128
 
+/* Streams of the internet: what a connection keeps at least, and how many may be made between two looks. */
+#define STREAM_BYTES (64u << 10)
+#define STREAMS_A_LOOK 32
+#define STREAMS_LEAST 256
+
 static const struct notice_answer go_on = { .go_on = true }, too_many = { .error = ENOMEM };
 
-/* How many netlink sockets there are in the network namespace of a process; negative when nobody says.  A line is
- * "NAME SIZE SOCKETS ...". */
+/* A file about the network namespace of a process: what follows a word, or NULL. */
+static const char *find_in(pid_t pid, const char *file, const char *word, char text[8192])
+{
+    char path[48];
+    const char *at;
+
+    snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, file);
+    if (fd_read_small(AT_FDCWD, path, text, 8192) <= 0)
+        return NULL;
+    at = strstr(text, word);
+    return at ? at + strlen(word) : NULL;
+}
+
+/* How many netlink sockets there are; negative when nobody says.  A line is "NAME SIZE SOCKETS ...". */
 static int netlinks_alive(pid_t pid)
 {
-    char path[48], text[8192];
-    const char *line;
+    char text[8192], *end;
+    const char *at = find_in(pid, "protocols", "\nNETLINK ", text);
 
-    snprintf(path, sizeof(path), "/proc/%d/net/protocols", (int)pid);
-    if (fd_read_small(AT_FDCWD, path, text, sizeof(text)) <= 0)
+    if (!at)
         return -1;
-    line = strstr(text, "\nNETLINK ");
-    if (!line)
-        return -1;
-    line += strlen("\nNETLINK ");
-    strtol(line, (char **)&line, 10);
-    return (int)strtol(line, NULL, 10);
+    strtol(at, &end, 10);
+    return (int)strtol(end, NULL, 10);
+}
+
+/* Of all kinds, also those that are not connected yet; negative when nobody says. */
+static long sockets_alive(pid_t pid)
+{
+    char text[8192];
+    const char *at = find_in(pid, "sockstat", "sockets: used ", text);
+
+    return at ? strtol(at, NULL, 10) : -1;
 }
 
 static struct notice_answer count_netlink(struct notices *n)
@@ -53,6 +75,30 @@ static struct notice_answer count_netlink(struct notices *n)
     return go_on;
 }
 
+/* The group of v2 is charged for what waits. */
+static bool is_charged(const struct plan *plan)
+{
+    return plan->cgroup_kind == CGROUP_V2 && plan->cgroup_controllers & 1u << CG_MEMORY;
+}
+
+/* As many as would fill the memory limit with what connections keep at least. */
+static struct notice_answer count_stream(struct notices *n)
+{
+    uint64_t most = n->plan->limits.value[SBR_MEMORY_BYTES] / STREAM_BYTES;
+
+    if (is_charged(n->plan))
+        return go_on;
+    if (n->streams == 0) {
+        long alive = sockets_alive(n->init);
+
+        if (alive < 0 || (uint64_t)alive >= (most > STREAMS_LEAST ? most : STREAMS_LEAST))
+            return too_many;
+        n->streams = STREAMS_A_LOOK;
+    }
+    n->streams--;
+    return go_on;
+}
+
 static struct notice_answer count_filter(struct notices *n)
 {
     if (n->filters >= FILTERS_MOST)
@@ -65,7 +111,7 @@ struct notice_answer notice_count(struct notices *n, const struct seccomp_notif 
 {
     switch (notif->data.nr) {
     case SYS_socket:
-        return count_netlink(n);
+        return (int)notif->data.args[0] == AF_NETLINK ? count_netlink(n) : count_stream(n);
     case SYS_seccomp:
     case SYS_prctl:
         return count_filter(n);

@@ -87,21 +87,27 @@ void notices_blame(struct notices *n)
         note_call(n, n->probe_by, &n->probe);
 }
 
+/* NOTICE of a socket is about the number of them, of everything else about where to. */
+static bool is_counted(const struct seccomp_data *data, uint32_t answer)
+{
+    return answer == POLICY_COUNT || (answer == SECCOMP_RET_USER_NOTIF && data->nr == SYS_socket);
+}
+
 static struct notice_answer answer_to(struct notices *n, const struct seccomp_notif *notif)
 {
     const struct plan *plan = n->plan;
     uint32_t answer;
     size_t decides = filter_eval_all(plan->filters, plan->n_filters, &notif->data, &answer);
 
-    if (answer == SECCOMP_RET_USER_NOTIF)
-        return notice_network(n, notif);
-    if (answer == POLICY_COUNT) {
+    if (is_counted(&notif->data, answer)) {
         struct notice_answer counted = notice_count(n, notif);
 
         if (counted.error)
             note_call(n, policy_of(&plan->filters[decides]), &notif->data);
         return counted;
     }
+    if (answer == SECCOMP_RET_USER_NOTIF)
+        return notice_network(n, notif);
     note_refusal(n, policy_of(&plan->filters[decides]), notif);
     if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && answer & SECCOMP_RET_DATA)
         return (struct notice_answer){ .error = (int)(answer & SECCOMP_RET_DATA) };

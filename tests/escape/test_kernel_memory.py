@@ -10,7 +10,7 @@ import support
 from harness import callers, root_only
 from support import Callers
 
-ENOUGH = 24  # MiB
+ENOUGH = 24 << 10  # KiB
 # Kind, the errors that stop it, and how many KiB there may be by then.
 REFUSED = {
     "socket-filters": ("EPERM", 0), "reuseport-filters": ("EPERM", 0),
@@ -30,9 +30,6 @@ STRICT = {**REFUSED, "reuseport-filters": ("EAFNOSUPPORT", 0), "tcp-md5": ("EAFN
 TABLES = {("default", "none"): {**REFUSED, **COUNTED},
           ("default", "localhost"): {**REFUSED, **COUNTED},
           ("strict", "none"): STRICT}
-# The kernel looks at all of them for each new one: few are enough to see that there is no bound.
-SLOW = ("multicast", "dnotify")
-RLIMITS = ("signals", "timers")
 
 
 def fill(scene, kinds, *options, enough=ENOUGH, without=(), caller=Callers.ROOT):
@@ -60,12 +57,11 @@ def test_what_nobody_is_charged_for_is_refused_or_bounded(scene, policy, network
 @root_only
 def test_there_is_more_of_it_without_the_filter_and_the_limits(scene):
     table = {**REFUSED, **COUNTED, "seccomp-prctl": COUNTED["seccomp"]}
-    few = [*RLIMITS, *(kind for kind in table if kind.startswith("seccomp"))]
-    many = [kind for kind in table if kind not in few and kind not in SLOW]
-    options = ("--memory", "1g", "--network", "localhost")
-    found = {**fill(scene, many, *options, enough=9, without=("seccomp",)),
-             **fill(scene, few, *options, enough=3, without=("seccomp", "rlimits")),
-             **fill(scene, SLOW, *options, enough=1, without=("seccomp",))}
+    options = ("--memory", "1g", "--network", "localhost", "--open-files", "4096")
+    found = {**fill(scene, REFUSED, *options, enough=100, without=("seccomp",)),
+             **fill(scene, ["netlink"], *options, enough=9 << 10, without=("seccomp",)),
+             **fill(scene, [kind for kind in table if kind not in (*REFUSED, "netlink")], *options,
+                    enough=3 << 10, without=("seccomp", "rlimits"))}
     assert {kind: got for kind, got in found.items() if got[0] <= table[kind][1]} == {}
 
 
@@ -79,13 +75,26 @@ NETWORK = ("--network", "localhost", "--memory", "64m")
 @needs_v1
 @pytest.mark.core
 def test_what_waits_in_datagram_sockets_is_bounded(scene):
-    kib, error = fill(scene, ["udp"], *NETWORK, enough=96)["udp"]
+    kib, error = fill(scene, ["udp"], *NETWORK, enough=96 << 10)["udp"]
     assert error == "ENOBUFS" and kib <= 20 << 10
 
 
 @needs_v1
+@pytest.mark.core
+def test_what_waits_in_connections_is_bounded(scene):
+    kib, error = fill(scene, ["tcp"], *NETWORK, enough=96 << 10)["tcp"]
+    assert error == "ENOMEM" and kib <= 64 << 10
+
+
+@needs_v1
+def test_what_waits_in_connections_has_no_bound_without_the_filter(scene):
+    _, error = fill(scene, ["tcp"], *NETWORK, enough=96 << 10, without=("seccomp",))["tcp"]
+    assert error == "enough"
+
+
+@needs_v1
 def test_what_waits_in_datagram_sockets_has_no_bound_without_the_limit(scene):
-    _, error = fill(scene, ["udp"], *NETWORK, enough=96, without=("socket-memory",))["udp"]
+    _, error = fill(scene, ["udp"], *NETWORK, enough=96 << 10, without=("socket-memory",))["udp"]
     assert error == "enough"
 
 

@@ -150,6 +150,14 @@ static uint32_t answer_socket(const uint64_t *args)
     return MODEL_REFUSE(EAFNOSUPPORT);
 }
 
+static uint32_t answer_socket_counted(const uint64_t *args)
+{
+    uint32_t answer = answer_socket(args);
+    bool stream = (int)args[0] != AF_UNIX && ((int)args[1] & 0xf) == SOCK_STREAM;
+
+    return answer == ALLOW && stream ? NOTICE : answer;
+}
+
 static uint32_t answer_ipv6_option(int option)
 {
     switch (option) {
@@ -446,6 +454,8 @@ static uint32_t answer_bits_openat(const uint64_t *args)
 static const struct model_call calls[] = {
     { NULL, "clone",       answer_clone,       MODEL_REFUSE(EPERM),        1 << 0 },
     { NULL, "socket",      answer_socket,      MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
+    { "network", "socket",   answer_socket_counted, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
+    { "localhost", "socket", answer_socket_counted, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 | 1 << 2 },
     { NULL, "sendto",      answer_sendto,      NOTICE,                     1 << 2 | 1 << 3 | 1 << 4 },
     { NULL, "socketpair",  answer_socketpair,  MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 },
     { NULL, "ioctl",       answer_ioctl,       ALLOW,                      1 << 1 },

@@ -90,6 +90,9 @@ static const uint64_t few_values[] = {
     0xffffffff, 6,  9,  511, 512, 0x4000, 0x4001,  22,      67,
 };
 
+/* And of which four matter. */
+static const uint64_t least_values[] = { 0, 1, 3, 4, 5, 7, 0x80000000 };
+
 /* Upper halves that the kernel may or may not look at. */
 static const uint64_t uppers[] = { 0, 1ULL << 32, 0xffffffff00000000ULL };
 
@@ -125,9 +128,11 @@ static void args_walk_uppers(const struct args_walk *walk, uint64_t *args)
 /* Every combination of values in the arguments that matter; junk in the others. */
 static void args_walk(const struct args_walk *walk, unsigned arg, uint64_t *args)
 {
-    const bool is_cube = __builtin_popcount(walk->call->args) >= 3;
-    const uint64_t *pool = is_cube ? few_values : values;
-    const size_t n = is_cube ? COUNT(few_values) : COUNT(values);
+    const int dimensions = __builtin_popcount(walk->call->args);
+    const uint64_t *pool = dimensions > 3 ? least_values : dimensions == 3 ? few_values : values;
+    const size_t n = dimensions > 3    ? COUNT(least_values)
+                     : dimensions == 3 ? COUNT(few_values)
+                                       : COUNT(values);
 
     if (arg == ARGS) {
         args_walk_uppers(walk, args);
@@ -366,7 +371,8 @@ struct library_call {
  * comes before another. */
 static bool is_beyond_library(const struct model_call *call, const uint64_t *args)
 {
-    if (strcmp(call->name, "setsockopt") == 0)
+    if (strcmp(call->name, "setsockopt") == 0 ||
+        (call->policy && strcmp(call->name, "socket") == 0))
         return true;
     return strcmp(call->name, "prlimit64") == 0 &&
            ((uint32_t)args[1] >= 16 || (uint32_t)args[1] == 4);

@@ -1,6 +1,6 @@
 /* Fills kernel memory with one kind of object, until something stops it or enough is there.
  *
- *   kernel_memory MIB KIND...
+ *   kernel_memory KIB KIND...
  *
  * prints one line for each kind:
  *
@@ -741,11 +741,6 @@ static void fill_all(struct tally *tally, long (*make)(long))
         if (tally->made == before)
             break;
     }
-    if (getenv("HOLD")) {
-        printf("hold %ld %ld\n", tally->made, tally->bytes >> 10);
-        fflush(stdout);
-        (void)!read(0, &byte, 1);
-    }
     close(stay[1]);
     while (wait(NULL) > 0)
         continue;
@@ -763,7 +758,7 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
             if (strcmp(argv[i], kinds[k].name) != 0)
                 continue;
-            *tally = (struct tally){ .enough = atol(argv[1]) << 20 };
+            *tally = (struct tally){ .enough = atol(argv[1]) << 10 };
             fill_all(tally, kinds[k].make);
             printf("%s %ld %ld %s\n", argv[i], tally->made, tally->bytes >> 10,
                    tally->bytes >= tally->enough ? "enough" : strerrorname_np(tally->error));
