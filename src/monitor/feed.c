@@ -81,11 +81,16 @@ static bool feed_fill(struct feed *feed)
     return n > 0;
 }
 
-/* Writes what there is; false when the program does not take it now, or not any more. */
-static bool feed_drain(struct feed *feed)
+/* Writes what there is; false when the program does not take it now, or not any more, or when the turn is over. */
+static bool feed_drain(struct feed *feed, size_t *left)
 {
     while (feed->len) {
-        ssize_t n = write_quietly(feed->to, feed->data, feed->len);
+        size_t part = feed->len < FEED_CHUNK ? feed->len : FEED_CHUNK;
+        ssize_t n;
+
+        if (part > *left)
+            return false;
+        n = write_quietly(feed->to, feed->data, part);
 
         if (n < 0 && errno == EINTR)
             continue;
@@ -95,16 +100,22 @@ static bool feed_drain(struct feed *feed)
             return false;
         feed->data += n;
         feed->len -= (size_t)n;
+        *left -= (size_t)n;
     }
     return true;
 }
 
-/* Moves what can be moved, then waits for the side that holds things up. */
+/* Moves what can be moved in one turn, then waits for the side that holds things up.  A program that reads as fast as
+ * we write would otherwise keep us from the clock for as long as its input is. */
 static void feed_pump(struct feed *feed)
 {
-    while (feed_drain(feed)) {
+    size_t left = FEED_PER_TURN;
+
+    while (feed_drain(feed, &left)) {
         if (feed->from_waits)
             break; /* the next read only when the source says that it is ready */
+        if (left < FEED_CHUNK && feed->from >= 0)
+            break;
         if (!feed_fill(feed)) {
             feed_end(feed);
             return;
@@ -112,7 +123,8 @@ static void feed_pump(struct feed *feed)
     }
     if (feed->to < 0)
         return;
-    watch_target(feed, feed->len > 0);
+    /* What is always ready cannot be waited for: the program's end says when to go on. */
+    watch_target(feed, feed->len > 0 || !feed->from_waits);
     watch_source(feed, feed->len == 0 && feed->from_waits);
 }
 

@@ -6,6 +6,9 @@
 
 #include "base/loop.h"
 
+/* Bytes in one turn of the loop: then output, deadlines and cancelling have their turn. */
+#define FEED_PER_TURN ((size_t)512 * 1024)
+
 struct feed {
     int to;           /* the program's stdin; owned, closed at the end of the input */
     int from;         /* -1: only the memory below */

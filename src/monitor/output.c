@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -160,13 +161,28 @@ int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
     return 0;
 }
 
+/* What is in the pipe now is the program's.  What comes later is not: its other end may be in the hands of somebody who
+ * lives on, and writes for ever. */
+static void capture_rest(struct capture *capture)
+{
+    int left = 0;
+
+    if (capture->fd >= 0 && ioctl(capture->fd, FIONREAD, &left) < 0)
+        left = 0; /* no pipe of ours */
+    while (capture->fd >= 0 && left > 0) {
+        ssize_t n = read(capture->fd, chunk_buffer, left < CHUNK ? (size_t)left : CHUNK);
+
+        if (n <= 0)
+            return;
+        left -= (int)n;
+        capture_take(capture, chunk_buffer, (size_t)n);
+    }
+}
+
 void capture_finish(struct capture *capture, struct output *ret)
 {
-    ssize_t n;
-
     capture_resume(capture, 0);
-    while (capture->fd >= 0 && (n = read(capture->fd, chunk_buffer, CHUNK)) > 0)
-        capture_take(capture, chunk_buffer, (size_t)n);
+    capture_rest(capture);
     capture_close(capture);
     ret->total = capture->total;
     ret->truncated = capture->total > capture->max || capture->kept.failed;

@@ -39,7 +39,7 @@ struct capture {
 };
 
 int capture_start(struct capture *capture, struct loop *loop, sbr_error *err) must_check;
-/* Everything inside is dead: takes what is left in the pipe. */
+/* Everything inside is dead: takes what is in the pipe at this moment, and closes it. */
 void capture_finish(struct capture *capture, struct output *ret);
 void capture_done(struct capture *capture);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -178,6 +179,63 @@ static void a_regular_file_is_fed_without_being_watched(void **state)
     close(fd);
 }
 
+/* As a program that reads as fast as it is fed: there is room for all of it. */
+static void make_room(size_t bytes)
+{
+    if (fcntl(f.write_end, F_SETPIPE_SZ, (int)bytes) < (int)bytes)
+        skip(); /* an administrator allows less */
+}
+
+static size_t fed(void)
+{
+    int n = 0;
+
+    assert_int_equal(ioctl(f.read_end, FIONREAD, &n), 0);
+    return (size_t)n;
+}
+
+/* The clock, output and cancelling wait for one turn, however fast the program reads. */
+static void assert_fed_in_turns(size_t all)
+{
+    start();
+    for (size_t before = 0; before < all;) {
+        assert_in_range(fed() - before, 1, FEED_PER_TURN);
+        before = fed();
+        if (before < all)
+            pipe_fixture_turn(&f);
+    }
+    while (feed.to >= 0)
+        pipe_fixture_turn(&f);
+    assert_int_equal(fed(), all);
+}
+
+static void memory_is_fed_in_turns(void **state)
+{
+    size_t all = FEED_PER_TURN + FEED_PER_TURN / 2;
+    char *data = calloc(1, all);
+
+    (void)state;
+    assert_non_null(data);
+    make_room(2 * FEED_PER_TURN);
+    feed.data = data;
+    feed.len = all;
+    assert_fed_in_turns(all);
+    free(data);
+}
+
+static void a_regular_file_is_fed_in_turns(void **state)
+{
+    size_t all = FEED_PER_TURN + FEED_PER_TURN / 2;
+    int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(ftruncate(fd, (off_t)all), 0);
+    make_room(2 * FEED_PER_TURN);
+    feed.from = fd;
+    assert_fed_in_turns(all);
+    close(fd);
+}
+
 static void a_feed_that_never_started_can_be_ended(void **state)
 {
     struct feed idle = { .to = -1, .from = -1 };
@@ -199,6 +257,8 @@ int main(void)
         FEED_TEST(a_pipe_is_passed_on_as_it_comes),
         FEED_TEST(a_source_waits_until_the_program_has_read),
         FEED_TEST(a_regular_file_is_fed_without_being_watched),
+        FEED_TEST(memory_is_fed_in_turns),
+        FEED_TEST(a_regular_file_is_fed_in_turns),
         FEED_TEST(a_feed_that_never_started_can_be_ended),
     };
 

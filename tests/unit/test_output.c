@@ -187,6 +187,26 @@ static void a_reader_that_left_does_not_end_what_is_kept(void **state)
     pipe_fixture_done(&reader);
 }
 
+/* Somebody outside who has the other end, and writes whenever there is room again. */
+static void write_more(void *context)
+{
+    (void)context;
+    if (n_excess++ < 1000)
+        put("more");
+}
+
+static void what_others_write_after_the_end_is_not_waited_for(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    capture = (struct capture){ .fd = f.read_end, .max = 1, .keep = true, .excess = write_more };
+    assert_int_equal(capture_start(&capture, &f.loop, &err), 0);
+    put("the program's own");
+    assert_finished("t", strlen("the program's own"), true);
+    assert_int_equal(n_excess, 1);
+}
+
 #define OUTPUT_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -195,6 +215,7 @@ int main(void)
         OUTPUT_TEST(output_is_kept_as_it_comes),
         OUTPUT_TEST(a_program_that_writes_nothing_has_empty_output),
         OUTPUT_TEST(what_is_left_in_the_pipe_is_taken_at_the_end),
+        OUTPUT_TEST(what_others_write_after_the_end_is_not_waited_for),
         OUTPUT_TEST(the_limit_itself_is_kept_whole),
         OUTPUT_TEST(what_is_beyond_the_limit_is_counted_and_dropped),
         OUTPUT_TEST(several_times_the_limit_is_too_much),
