@@ -61,7 +61,7 @@ static int put_opened(struct walk *w, DIR *dir, const char *name, const struct s
     return r ? r : stream_entry(w->stream, leave, NULL, st);
 }
 
-static int put_directory(struct walk *w, int at, const char *name, const struct stat *st)
+static int put_directory(struct walk *w, int at, const char *name, struct stat *st)
 {
     scoped_dir DIR *dir = NULL;
 

@@ -5,8 +5,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-
-#define OPEN_FLAGS (O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+#include "base/seen.h"
 
 /* A directory is read and walked through, a file only read. */
 static mode_t needed(const struct stat *st)
@@ -19,23 +18,15 @@ static bool locks_us_out(const struct stat *st)
     return st->st_uid == geteuid() && st->st_uid != 0 && (st->st_mode & needed(st)) != needed(st);
 }
 
-/* What cannot be changed cannot be opened either, which shows. */
-void collect_unlock(int at, const char *name, const struct stat *st)
+static int open_any(int at, const char *name, struct stat *st, int flags)
 {
-    if (locks_us_out(st))
-        (void)!fchmodat(at, name, (st->st_mode & 0777) | needed(st), 0);
+    return locks_us_out(st) ? seen_open_locked(at, name, flags | O_NONBLOCK, needed(st), st)
+                            : seen_open(at, name, flags | O_NONBLOCK, st);
 }
 
-void collect_lock(int at, const char *name, const struct stat *st)
+int collect_pass(int at, const char *name, struct stat *st)
 {
-    if (locks_us_out(st))
-        (void)!fchmodat(at, name, st->st_mode & 07777, 0);
-}
-
-static int open_locked(int at, const char *name, const struct stat *st, int flags)
-{
-    collect_unlock(at, name, st);
-    return openat(at, name, flags | OPEN_FLAGS);
+    return open_any(at, name, st, O_PATH | O_DIRECTORY);
 }
 
 DIR *dir_of(int fd)
@@ -47,16 +38,16 @@ DIR *dir_of(int fd)
     return dir;
 }
 
-DIR *collect_open_dir(int at, const char *name, const struct stat *st)
+DIR *collect_open_dir(int at, const char *name, struct stat *st)
 {
-    return dir_of(open_locked(at, name, st, O_RDONLY | O_DIRECTORY));
+    return dir_of(open_any(at, name, st, O_RDONLY | O_DIRECTORY));
 }
 
 /* It may be in a volume of the caller's. */
 void collect_restore(int fd, const struct stat *st)
 {
     if (locks_us_out(st))
-        (void)fchmod(fd, st->st_mode & 07777);
+        (void)seen_chmod(fd, st->st_mode & 07777);
 }
 
 /* The next part that is no hole, from `from` on; false: there is none.  A file system that knows no holes has none. */
@@ -101,9 +92,9 @@ static int send_file(struct stream *s, int fd, const char *name, const struct st
     return r ? r : broken;
 }
 
-int collect_file(struct stream *s, int at, const char *name, const struct stat *st)
+int collect_file(struct stream *s, int at, const char *name, struct stat *st)
 {
-    scoped_fd int fd = open_locked(at, name, st, O_RDONLY);
+    scoped_fd int fd = open_any(at, name, st, O_RDONLY);
 
     if (fd < 0)
         return errno;

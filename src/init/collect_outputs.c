@@ -61,7 +61,14 @@ static bool has_controls(const char *name)
     return false;
 }
 
-static int take_file(struct search *s, int at, const char *name, const struct stat *st)
+/* It cannot be read, or is not there any more, or not what it was: whoever shares a volume may do that. */
+static bool is_its_own(int error)
+{
+    return error == EACCES || error == EPERM || error == ENOENT || error == ELOOP ||
+           error == ESTALE || error == ENXIO;
+}
+
+static int take_file(struct search *s, int at, const char *name, struct stat *st)
 {
     int r = tell_way(s);
 
@@ -69,7 +76,7 @@ static int take_file(struct search *s, int at, const char *name, const struct st
         r = collect_file(s->stream, at, name, st);
     if (r == EFBIG)
         return skip(s, name, st, SKIP_TOO_MUCH);
-    return r == EACCES || r == EPERM ? skip(s, name, st, SKIP_UNREADABLE) : r;
+    return is_its_own(r) ? skip(s, name, st, SKIP_UNREADABLE) : r;
 }
 
 /* False: it would be too deep. */
@@ -104,7 +111,7 @@ static int pop(struct search *s)
 
 static int search_entries(struct search *s, DIR *dir);
 
-static int search_directory(struct search *s, int at, const char *name, const struct stat *st)
+static int search_directory(struct search *s, int at, const char *name, struct stat *st)
 {
     scoped_dir DIR *dir = NULL;
     int r, left;
@@ -124,7 +131,7 @@ static int search_directory(struct search *s, int at, const char *name, const st
 }
 
 /* Files alone are taken: a link leads who knows where once it is outside. */
-static int take(struct search *s, int at, const char *name, const struct stat *st)
+static int take(struct search *s, int at, const char *name, struct stat *st)
 {
     if (S_ISLNK(st->st_mode))
         return skip(s, name, st, SKIP_LINK);
@@ -178,27 +185,30 @@ static int search_here(struct search *s, int at, const char *last)
 
 static int search_fixed(struct search *s, int at, const char *rest, const char *end);
 
+static int search_below(struct search *s, int fd, const char *rest, const char *end)
+{
+    int r = search_fixed(s, fd, rest, end), left = pop(s);
+
+    return r ? r : left;
+}
+
 /* Not read, only walked through: of the directories on the way the program may have no right to see more. */
 static int pass(struct search *s, int at, const char *name, const char *rest, const char *end)
 {
     scoped_fd int fd = -1;
     struct stat st;
-    int r, left;
+    int r;
 
     if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT || errno == ENOTDIR ? 0 : errno;
     if (!S_ISDIR(st.st_mode))
         return S_ISLNK(st.st_mode) ? skip(s, name, &st, SKIP_LINK) : 0;
-    collect_unlock(at, name, &st);
-    fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = collect_pass(at, name, &st);
     if (fd < 0)
         return errno;
-    if (!push(s, name, &st))
-        return skip(s, name, &st, SKIP_DEPTH);
-    r = search_fixed(s, fd, rest, end);
-    left = pop(s);
-    collect_lock(at, name, &st);
-    return r ? r : left;
+    r = push(s, name, &st) ? search_below(s, fd, rest, end) : skip(s, name, &st, SKIP_DEPTH);
+    collect_restore(fd, &st);
+    return r;
 }
 
 static int search_fixed(struct search *s, int at, const char *rest, const char *end)

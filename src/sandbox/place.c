@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/seen.h"
 #include "base/tree.h"
 #include "sandbox/mounts.h"
 
@@ -56,15 +57,13 @@ static DIR *open_dir(int at, const char *name)
 /* What the program made unreadable is not what it just removed or replaced. */
 static bool is_hidden(int sys_errno)
 {
-    return sys_errno != ENOENT && sys_errno != ENOTDIR && sys_errno != ELOOP;
+    return sys_errno != ENOENT && sys_errno != ENOTDIR && sys_errno != ELOOP && sys_errno != ESTALE;
 }
 
-/* The program locked a directory of its own.  Whoever looks has its rights and no more, so the name may as well
- * lead elsewhere by now. */
-static DIR *unlock_dir(int at, const char *name, bool *ret_unlocked)
+/* The program locked a directory of its own, and may put something else in its place at any time. */
+static DIR *unlock_dir(int at, const char *name, struct stat *st)
 {
-    *ret_unlocked = fchmodat(at, name, 0700, 0) == 0;
-    return open_dir(at, name);
+    return dir_of(seen_open_locked(at, name, O_RDONLY | O_DIRECTORY, 0700, st));
 }
 
 static void measure_level(DIR *dir, struct place_use *use, int depth)
@@ -86,15 +85,16 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
         use->bytes +=
             (uint64_t)st.st_blocks * 512 / (S_ISREG(st.st_mode) && st.st_nlink ? st.st_nlink : 1);
         if (S_ISDIR(st.st_mode)) {
-            bool unlocked = false;
+            bool locked = false;
             scoped_dir DIR *below = depth > 0 ? open_dir(dirfd(dir), entry->d_name) : NULL;
 
-            if (!below && depth > 0 && errno == EACCES && use->unlocks)
-                below = unlock_dir(dirfd(dir), entry->d_name, &unlocked);
+            locked = !below && depth > 0 && errno == EACCES && use->unlocks;
+            if (locked)
+                below = unlock_dir(dirfd(dir), entry->d_name, &st);
             use->unseen |= !below && (depth == 0 || is_hidden(errno));
             if (below)
                 measure_level(below, use, depth - 1);
-            if (below && unlocked)
+            if (below && locked)
                 (void)!fchmod(dirfd(below), st.st_mode & 07777);
         }
     }

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/seen.h"
 #include "workspace/named_parts.h"
 #include "workspace/node.h"
 #include "workspace/walk.h"
@@ -43,12 +44,13 @@ static int open_one(int tree_fd, const struct named_locked_dir *dir)
 {
     const char *slash = strrchr(dir->path, '/');
     scoped_free char *above = slash ? strndup(dir->path, (size_t)(slash - dir->path)) : NULL;
-    scoped_fd int parent = above ? node_open(tree_fd, above, O_PATH | O_DIRECTORY) : -1;
+    scoped_fd int parent = above ? node_open(tree_fd, above, O_PATH | O_DIRECTORY) : -1, fd = -1;
 
     if (slash && parent < 0)
         return -1;
-    return fchmodat(slash ? parent : tree_fd, slash ? slash + 1 : dir->path,
-                    dir->mode | 0700 | MARK, 0);
+    fd = openat(slash ? parent : tree_fd, slash ? slash + 1 : dir->path,
+                O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return fd < 0 ? -1 : seen_chmod(fd, dir->mode | 0700 | MARK);
 }
 
 int named_unlock(int tree_fd, struct named_locked *ret, sbr_error *err)

@@ -6,6 +6,7 @@
 
 #include "base/buf.h"
 #include "base/scope.h"
+#include "base/seen.h"
 #include "sandbox/collect.h"
 #include "workspace/listing.h"
 
@@ -30,26 +31,25 @@ static int walk_dir(struct walk *w, int dir_fd, sbr_error *err);
 /* A program may have left a directory that its owner cannot enter: it can be while we are in it. */
 static int walk_into(struct walk *w, const struct walk_entry *entry, sbr_error *err)
 {
+    const int flags = O_RDONLY | O_DIRECTORY | O_NONBLOCK;
+    struct stat st = entry->st;
+    bool locked = (st.st_mode & 0500) != 0500;
     scoped_fd int fd = -1;
-    mode_t mode = entry->st.st_mode & 07777;
-    bool locked = (mode & 0500) != 0500;
     int r;
 
     if (w->depth > COLLECT_MAX_DEPTH) {
         errno = ELOOP;
         return fail(w, err);
     }
-    if (locked && fchmodat(entry->dir_fd, entry->name, mode | 0700, 0) < 0)
-        return fail(w, err);
-    fd = openat(entry->dir_fd, entry->name,
-                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
+    fd = locked ? seen_open_locked(entry->dir_fd, entry->name, flags, 0700, &st)
+                : seen_open(entry->dir_fd, entry->name, flags, &st);
     if (fd < 0)
         return fail(w, err);
     w->depth++;
     r = walk_dir(w, fd, err);
     w->depth--;
     if (locked)
-        (void)fchmod(fd, mode);
+        (void)fchmod(fd, st.st_mode & 07777);
     return r;
 }
 
@@ -99,16 +99,14 @@ int walk_tree(int tree_fd, walk_visit *visit, void *context, sbr_error *err)
 int walk_open_file(const struct walk_entry *entry)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    mode_t mode = entry->st.st_mode & 07777;
+    struct stat st = entry->st;
     int fd = openat(entry->dir_fd, entry->name, flags);
 
     if (fd >= 0 || errno != EACCES || !S_ISREG(entry->st.st_mode))
         return fd;
-    if (fchmodat(entry->dir_fd, entry->name, mode | 0400, 0) < 0)
-        return -1;
-    fd = openat(entry->dir_fd, entry->name, flags);
+    fd = seen_open_locked(entry->dir_fd, entry->name, flags, 0400, &st);
     if (fd >= 0)
-        (void)fchmod(fd, mode);
+        (void)fchmod(fd, st.st_mode & 07777);
     return fd;
 }
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -297,6 +298,50 @@ static int lock_file(int argc, char **argv)
     return outcome(fcntl(fd, F_NOTIFY, DN_ACCESS), "notify");
 }
 
+#define SWAPPED 64       /* names */
+#define SWAPS 2000000000 /* in all: far more than a test waits for */
+
+static int make_pair(const char *directory, int i, const char *target)
+{
+    char hot[300], cold[300];
+    int fd;
+
+    snprintf(hot, sizeof(hot), "%.200s/hot/%d", directory, i);
+    snprintf(cold, sizeof(cold), "%.200s/cold/%d", directory, i);
+    fd = open(hot, O_WRONLY | O_CREAT | O_EXCL, 0377);
+    if (fd < 0 || fchmod(fd, 0377) < 0 || close(fd) < 0)
+        return -1;
+    return symlink(target, cold);
+}
+
+/* Files that their owner may not read, each of which is a link again and again, until stdin is closed. */
+static int swap(int argc, char **argv)
+{
+    struct pollfd end = { .fd = STDIN_FILENO, .events = POLLIN };
+    char path[300], name[SWAPPED][8];
+    int hot, cold;
+
+    (void)argc;
+    snprintf(path, sizeof(path), "%.200s/hot", argv[0]);
+    if (mkdir(path, 0755) < 0 || (hot = open(path, O_RDONLY | O_DIRECTORY)) < 0)
+        return not("hot");
+    snprintf(path, sizeof(path), "%.200s/cold", argv[0]);
+    if (mkdir(path, 0755) < 0 || (cold = open(path, O_RDONLY | O_DIRECTORY)) < 0)
+        return not("cold");
+    for (int i = 0; i < SWAPPED; i++) {
+        snprintf(name[i], sizeof(name[i]), "%d", i);
+        if (make_pair(argv[0], i, argv[1]) < 0)
+            return not("a pair");
+    }
+    printf("swapping\n");
+    fflush(stdout);
+    for (long n = 0; n < SWAPS && (n % 1024 || poll(&end, 1, 0) == 0); n++)
+        if (syscall(SYS_renameat2, hot, name[n % SWAPPED], cold, name[n % SWAPPED],
+                    RENAME_EXCHANGE) < 0)
+            return not("swapping");
+    return got("all swapped");
+}
+
 const struct attack file_attacks[] = {
     { "read", read_file, 1 },
     { "open", open_file, 2 },
@@ -320,5 +365,6 @@ const struct attack file_attacks[] = {
     { "climb", climb, 1 },
     { "overwrite-executable", overwrite_executable, 3 },
     { "lock", lock_file, 2 },
+    { "swap", swap, 2 },
     { NULL, NULL, 0 },
 };
