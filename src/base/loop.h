@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 #define LOOP_MAX_WATCHES 16
-#define LOOP_MAX_TIMERS 6
+#define LOOP_MAX_TIMERS 7
 
 typedef void loop_callback(void *context, uint32_t events);
 

@@ -26,7 +26,8 @@
 #define KILL_PATIENCE_US 200000
 #define STALL_US 5000000 /* between two looks for progress in handing out */
 
-enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR };
+/* Slot 5 is the executor's. */
+enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR, TIMER_NOTICES = 6 };
 
 enum monitor_event {
     EV_DEADLINE, /* wall clock                             */
@@ -443,6 +444,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                                    .plan = plan,
                                    .init = box->init.pid,
                                    .denials = &m->result->denials,
+                                   .timer = TIMER_NOTICES,
                                    .listener = -1,
                                    .control = -1 };
     /* Should set-up hang, it has the program's time to do so. */

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
@@ -129,6 +130,7 @@ static void give_answer(const struct notices *n, uint64_t id, struct notice_answ
 
 static void stop_listening(struct notices *n)
 {
+    loop_set_timer(n->loop, n->timer, 0, NULL, NULL);
     loop_remove(n->loop, n->listener);
     scope_close_fd(&n->listener);
     n->listener = -1;
@@ -143,9 +145,27 @@ static bool is_asked(int listener)
     return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN;
 }
 
+static void rest_over(void *context, uint32_t events)
+{
+    const struct notices *n = context;
+
+    (void)events;
+    if (n->listener >= 0)
+        (void)loop_change(n->loop, n->listener, EPOLLIN);
+}
+
+/* That nobody is left to ask is still heard. */
+static void rest(struct notices *n, uint64_t us)
+{
+    if (us == 0 || loop_change(n->loop, n->listener, 0) < 0)
+        return;
+    loop_set_timer(n->loop, n->timer, clock_now_us() + us, rest_over, n);
+}
+
 static void questions_came(void *context, uint32_t events)
 {
     struct notices *n = context;
+    uint64_t began_us = n->answered < NOTICES_FREE ? 0 : clock_read_us(CLOCK_THREAD_CPUTIME_ID);
     union notif_room room;
 
     if (!(events & EPOLLIN)) { /* nobody is left who could ask */
@@ -156,7 +176,11 @@ static void questions_came(void *context, uint32_t events)
         memset(&room, 0, sizeof(room)); /* the kernel insists */
         if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
             give_answer(n, room.notif.id, answer_to(n, &room.notif));
+        n->answered++;
     }
+    if (began_us)
+        rest(n, pace_spend(&n->pace, clock_read_us(CLOCK_THREAD_CPUTIME_ID) - began_us,
+                           clock_now_us()));
 }
 
 static void listen_to(struct notices *n, int listener)
@@ -190,6 +214,7 @@ static void news_came(void *context, uint32_t events)
 int notices_start(struct notices *n, struct sandbox *box, sbr_error *err)
 {
     n->listener = n->control = -1;
+    n->pace = (struct pace){ .share = NOTICES_SHARE, .burst_us = NOTICES_BURST_US };
     if (!n->plan->report)
         return 0;
     if (box->listener >= 0) {
