@@ -2,6 +2,7 @@
 #ifndef EGRESS_EGRESS_H
 #define EGRESS_EGRESS_H
 
+#include "base/pace.h"
 #include "egress/dns.h"
 #include "egress/events.h"
 #include "egress/names.h"
@@ -31,6 +32,9 @@ struct egress {
     uint64_t max_bytes[N_DIRECTIONS];
     struct egress_page *page;
     enum egress_way way;
+    struct pace pace;    /* without a share unless the program has one */
+    uint64_t started_us; /* processor time when the sockets had come   */
+    uint64_t looked_us;  /* when it was looked at last                 */
 
     struct events events;
     uint64_t due_us; /* time is looked at by then: the next address of a host is to be dialled */

@@ -29,9 +29,12 @@
 #include "egress/flow.h"
 #include "egress/own.h"
 #include "egress/stream.h"
+#include "job/limits.h"
 
 #define TICK_US 1000000
 #define DRAIN_US 200000
+#define LOOK_US 2000   /* between two looks at the processor time    */
+#define BURST_US 10000 /* of processor time, before --cpus slows us   */
 
 struct config {
     uint32_t uid, gid;
@@ -85,12 +88,15 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
     egress->max_connections = reader_u64(&in);
     egress->max_bytes[DIRECTION_IN] = reader_u64(&in);
     egress->max_bytes[DIRECTION_OUT] = reader_u64(&in);
+    egress->pace = (struct pace){ .share = reader_u64(&in), .burst_us = BURST_US };
     ret->uid = reader_u32(&in);
     ret->gid = reader_u32(&in);
     ret->filter = reader_bytes(&in, &ret->filter_size);
     ret->test_without = reader_string(&in);
     if (in.failed)
         return err_set(err, SBR_E_BUG, "egress", "the rules do not read well");
+    if (egress->pace.share == LIMIT_NONE)
+        egress->pace.share = 0;
     return 0;
 }
 
@@ -289,6 +295,23 @@ static int wait_ms(uint64_t until_us, uint64_t now_us)
     return until_us <= now_us ? 0 : (int)((until_us - now_us) / 1000) + 1;
 }
 
+/* What the program makes us do costs time that its control group does not see.  The supervisor counts it in the limit
+ * of processor time; where the program has a share of the processors, we have one that is as large. */
+static void keep_pace(struct egress *egress, uint64_t now_us)
+{
+    struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
+    uint64_t used_us, rest_us;
+
+    if (now_us - egress->looked_us < LOOK_US)
+        return;
+    egress->looked_us = now_us;
+    used_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress->started_us;
+    rest_us = pace_spend(&egress->pace, used_us - egress->page->cpu_us, now_us);
+    egress->page->cpu_us = used_us;
+    if (rest_us)
+        (void)poll(&alive, 1, (int)(rest_us / 1000) + 1);
+}
+
 /* Until the program is over. */
 static void serve(struct egress *egress)
 {
@@ -306,6 +329,7 @@ static void serve(struct egress *egress)
         if (events_turn(&egress->events, is_idle(egress) ? -1 : wait_ms(due_us, now_us)) < 0)
             return;
         watch_upstream(egress);
+        keep_pace(egress, clock_now_us());
     }
 }
 
@@ -349,11 +373,13 @@ int main(void)
         err_set_errno(&err, "egress", "cannot watch the supervisor");
         fail(page, &err);
     }
+    egress.started_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID);
     page->way = egress.way;
     page->started = 1;
     serve(&egress);
     events_remove(&egress.events, &alive);
     drain(&egress);
     connection_give_up(&egress);
+    page->cpu_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress.started_us;
     egress_exit(0);
 }

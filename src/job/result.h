@@ -39,6 +39,7 @@ struct usage {
     uint64_t queue_us;
     uint64_t connections; /* to the outside */
     uint64_t network_in_bytes, network_out_bytes;
+    uint64_t network_cpu_us; /* of the way out, for the program */
 };
 
 #define ISOLATION_MAX 24

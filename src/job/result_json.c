@@ -56,6 +56,7 @@ static void put_usage(struct jsonw *j, const struct usage *u)
     jsonw_number(j, "network_connections", u->connections);
     jsonw_number(j, "network_bytes_in", u->network_in_bytes);
     jsonw_number(j, "network_bytes_out", u->network_out_bytes);
+    jsonw_fixed(j, "network_cpu_ms", u->network_cpu_us, 3);
     jsonw_close(j, '}');
 }
 

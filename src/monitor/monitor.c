@@ -27,7 +27,9 @@
 #define STALL_US 5000000 /* between two looks for progress in handing out */
 
 /* Slot 5 is the executor's. */
+/* clang-format off */
 enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR, TIMER_NOTICES = 6 };
+/* clang-format on */
 
 enum monitor_event {
     EV_DEADLINE, /* wall clock                             */
@@ -205,17 +207,18 @@ static void cpu_timer_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
     uint64_t limit = m->plan->limits.value[SBR_CPU_MS] * 1000,
-             used = less(cgroup_cpu_us(&m->box->cgroup), cpu_before(m->box));
+             used = less(cgroup_cpu_us(&m->box->cgroup), cpu_before(m->box)),
+             outside = way_out_cpu_us(&m->box->egress);
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
 
     (void)events;
     if (hands_out(m))
         return; /* what is used now is not the program's */
-    if (used >= limit) {
+    if (used >= limit || outside >= limit - used) {
         excess(m, STOP_CPU);
         return;
     }
-    wait = (limit - used) / (cpus ? cpus : 1);
+    wait = (limit - used - outside) / (cpus ? cpus : 1);
     loop_set_timer(m->loop, TIMER_CPU, clock_now_us() + (wait > 1000 ? wait : 1000), cpu_timer_due,
                    m);
 }
@@ -450,7 +453,8 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     /* Should set-up hang, it has the program's time to do so. */
     loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000,
                    deadline_due, m);
-    if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE && box->cgroup.controllers)
+    if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE &&
+        (box->cgroup.controllers || box->egress.page))
         cpu_timer_due(m, 0);
     return watch_all(m, err);
 }

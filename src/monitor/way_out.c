@@ -43,6 +43,7 @@ void way_out_read(const struct egress *egress, sbr_result *result)
     result->usage.connections = page->connections;
     result->usage.network_in_bytes = page->bytes_in;
     result->usage.network_out_bytes = page->bytes_out;
+    result->usage.network_cpu_us = page->cpu_us;
     read_denials(page, &result->denials);
     log_info("egress", "%" PRIu64 " connections, %" PRIu64 " names looked up, %" PRIu64 " refusals",
              result->usage.connections, (uint64_t)page->names, (uint64_t)page->refused);
@@ -52,6 +53,11 @@ void way_out_read(const struct egress *egress, sbr_result *result)
     isolation_add_mechanism(&result->isolation, way_names[way]);
     if (way_missing[way])
         isolation_add_missing(&result->isolation, way_missing[way]);
+}
+
+uint64_t way_out_cpu_us(const struct egress *egress)
+{
+    return egress->page ? egress->page->cpu_us : 0;
 }
 
 int way_out_failure(const struct egress *egress, sbr_error *err)

@@ -7,6 +7,8 @@
 
 /* Once it has ended; nothing when there was none. */
 void way_out_read(const struct egress *egress, sbr_result *result);
+/* Processor time that it took until now, or until a moment ago. */
+uint64_t way_out_cpu_us(const struct egress *egress);
 /* Why it ended before the program did. */
 int way_out_failure(const struct egress *egress, sbr_error *err);
 

@@ -54,6 +54,7 @@ static int store_config(const struct plan *plan, const struct ids *ids, int *ret
     buf_put_u64(&out, plan->limits.value[SBR_CONNECTIONS]);
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_IN]);
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_OUT]);
+    buf_put_u64(&out, plan->limits.value[SBR_CPU_MILLIS]);
     buf_put_u32(&out, ids->host_uid); /* 0: who it is */
     buf_put_u32(&out, ids->host_gid);
     buf_put_bytes(&out, filter->insns, filter->len * sizeof(*filter->insns));

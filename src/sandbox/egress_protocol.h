@@ -54,7 +54,9 @@ struct egress_page {
     _Atomic uint64_t names;    /* looked up outside                            */
     _Atomic uint64_t bytes_in; /* to the program                               */
     _Atomic uint64_t bytes_out;
-    _Atomic uint32_t way;     /* enum egress_way, once the sockets have come   */
+    _Atomic uint64_t
+        cpu_us;           /* processor time that it took, since the sockets came; a little late */
+    _Atomic uint32_t way; /* enum egress_way, once the sockets have come   */
     _Atomic uint32_t started; /* 1: the sockets have come                      */
     _Atomic uint64_t denials_dropped;
     _Atomic uint32_t n_denials; /* grown after the entry is complete             */

@@ -116,7 +116,8 @@ FIELDS = {
 }
 METRICS = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "cpu_percent", "peak_memory_bytes",
            "peak_processes", "io_read_bytes", "io_write_bytes", "context_switches", "startup_ms",
-           "queue_ms", "network_connections", "network_bytes_in", "network_bytes_out"}
+           "queue_ms", "network_connections", "network_bytes_in", "network_bytes_out",
+           "network_cpu_ms"}
 
 
 def test_the_result_has_the_fields_of_the_contract(caller):

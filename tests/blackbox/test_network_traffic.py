@@ -307,3 +307,35 @@ def test_a_time_limit_ends_a_run_that_waits_for_the_network(lab, caller):
     result = lab.result("run", *OPEN, "--timeout", "1s", "--lang", "python", "--code", code,
                         caller=caller)
     assert result["outcome"] == "timeout", result
+
+
+# Refused or not, the way out looks at each of them.
+FLOOD = """
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+while True:
+    try:
+        s.sendto(b'x' * 64, ('10.7.0.5', 9999))
+    except OSError:
+        pass
+"""
+
+
+def test_what_the_way_out_takes_counts_in_the_processor_time(lab, caller):
+    """It is none of the program's processes, and works as much as the program lets it."""
+    result = lab.result("run", *OPEN, "--cpu-time", "600ms", "--timeout", "60s", "--lang", "python", "--code", FLOOD,
+                        caller=caller)
+    inside, outside = result["cpu_time"] * 1000, result["metrics"]["network_cpu_ms"]
+    assert result["outcome"] == "cpu_limit", result
+    assert outside > 50
+    if result["isolation"]["tier"] == "container":
+        assert inside < 560 and inside + outside > 590
+    else:
+        assert inside > 500 or outside > 590  # nobody sees both while they run
+
+
+def test_the_way_out_has_no_more_of_the_processors_than_the_program(lab, caller):
+    result = lab.result("run", *OPEN, "--cpus", "0.1", "--timeout", "2s", "--lang", "python", "--code", FLOOD,
+                        caller=caller)
+    assert result["outcome"] == "timeout", result
+    assert 20 < result["metrics"]["network_cpu_ms"] < 0.1 * 2000 * 1.5 + 20
