@@ -12,7 +12,9 @@
 #include "executor/own_places.h"
 #include "executor/project.h"
 #include "executor/trees.h"
+#include "plan/plan.h"
 #include "sandbox/mount_below.h"
+#include "workspace/setid.h"
 
 static const char *kind_of(mode_t mode)
 {
@@ -42,6 +44,16 @@ static int refuse_link(const char *option, const char *source, int fd, sbr_error
                    source, target);
 }
 
+/* For the test that shows what the look is good for. */
+static bool leaves_out_look(void)
+{
+#ifdef SBR_TEST_HOOKS
+    return plan_list_has(getenv("SANDBOX_RUN_TEST_WITHOUT"), "setid-look");
+#else
+    return false;
+#endif
+}
+
 /* The sandbox opens it again by its name: this is for the sentence, not for safety. */
 static int check_source(const char *option, const struct job_tree *tree, sbr_error *err)
 {
@@ -64,7 +76,7 @@ static int check_source(const char *option, const struct job_tree *tree, sbr_err
         return err_set(err, SBR_E_INVALID, "volumes",
                        "%s: '%.200s' is %s; only files and directories can be brought in", option,
                        tree->source, kind_of(st.st_mode));
-    return 0;
+    return tree->mode == VOLUME_RW && !leaves_out_look() ? setid_look(tree->source, err) : 0;
 }
 
 static int open_source(struct job_tree *tree, sbr_error *err)

@@ -220,6 +220,45 @@ def test_without_the_filter_there_would_be_some(place, tree, caller):
     assert len(found) >= 3, found
 
 
+# What write() would do too, but that takes the bits away.
+REWRITE = """
+import mmap, os, sys
+f = os.open("/tree/suid", os.O_RDWR)
+with mmap.mmap(f, 8, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE) as m:
+    m[:8] = b"#!/evil\\n"
+print("rewritten")
+"""
+
+
+def rewrite(tree, caller, **kwargs):
+    suid = tree / "suid"
+    suid.write_text("#!/bin/sh\n")
+    give(tree, caller)
+    suid.chmod(0o4755)
+    result = support.python(REWRITE, "--volume", f"{tree}:/tree:rw", caller=caller, **kwargs)
+    return result, suid.read_text(), stat.S_IMODE(suid.stat().st_mode)
+
+
+@callers
+def test_no_set_id_file_of_the_host_is_rewritten(tree, caller):
+    """A shared mapping writes to a file and leaves its bits: whoever runs it next becomes its owner."""
+    result, text, mode = rewrite(tree, caller)
+    assert result["error"]["stage"] == "volumes" and "'suid'" in result["error"]["message"], result
+    assert "cow" in result["error"]["message"]
+    assert (text, mode) == ("#!/bin/sh\n", 0o4755)
+    # A copy may be written to, and without the bit there is nothing to say.
+    assert support.python(REWRITE, "--volume", f"{tree}:/tree:cow", caller=caller)["stdout"] == "rewritten\n"
+    (tree / "suid").chmod(0o755)
+    assert support.python(REWRITE, "--volume", f"{tree}:/tree:rw", caller=caller)["stdout"] == "rewritten\n"
+
+
+@callers
+def test_without_the_look_one_would_be(tree, caller):
+    result, text, mode = rewrite(tree, caller, hooks=True, env={"SANDBOX_RUN_TEST_WITHOUT": "setid-look"})
+    assert result["stdout"] == "rewritten\n", result
+    assert (text[:8], mode) == ("#!/evil\n", 0o4755)
+
+
 NODES = r"""
 import os, sys
 for name in ("/rw/n", "/cow/n"):

@@ -1,0 +1,218 @@
+#include "workspace/setid.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "base/tree.h"
+
+#define MAX_DEPTH 200 /* one descriptor each */
+#define MOUNTINFO_MAX (1 << 20)
+
+struct look {
+    const char *source;
+    uid_t uid; /* the program's on the host, unless it is 0: then any */
+    uint64_t entries;
+    int depth;
+    char name[NAME_MAX + 1]; /* the last one that was looked at */
+    sbr_error *err;
+};
+
+static int refuse(const struct look *l, const char *what)
+{
+    return err_set(l->err, SBR_E_DENIED, "volumes",
+                   "--volume: '%.150s' cannot be rw: %s '%.100s' in it; take that away, bring the "
+                   "tree in as cow, or name a directory without it",
+                   l->source, what, l->name);
+}
+
+static int refuse_unseen(const struct look *l, const char *why)
+{
+    return err_set(
+        l->err, SBR_E_DENIED, "volumes",
+        "--volume: '%.150s' cannot be rw: it has to be looked through for set-id files, "
+        "and %s ('%.100s'); bring it in as cow, name a directory in it, or mount it nosuid",
+        l->source, why, l->name);
+}
+
+/* Rather too often than not: who is in which group, and whose files root's program may write to, is not asked. */
+static bool may_be_written(const struct look *l, const struct stat *st)
+{
+    bool own = l->uid == 0 || st->st_uid == l->uid;
+
+    return st->st_mode & (S_IWGRP | S_IWOTH) || (own && st->st_mode & S_IWUSR);
+}
+
+/* Without the bit of the group that of set-gid gives nothing. */
+static bool has_bits(const struct stat *st)
+{
+    return st->st_mode & S_ISUID || (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
+}
+
+/* What is not a clear no is a yes. */
+static bool has_capabilities(int dir_fd, const char *name)
+{
+    char path[NAME_MAX + 48];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir_fd, name);
+    return lgetxattr(path, "security.capability", NULL, 0) >= 0 ||
+           (errno != ENODATA && errno != ENOTSUP && errno != ENOENT);
+}
+
+static bool is_honoured(int dir_fd)
+{
+    struct statvfs fs;
+
+    return fstatvfs(dir_fd, &fs) < 0 || !(fs.f_flag & ST_NOSUID);
+}
+
+static bool is_below(const char *path, const char *top)
+{
+    size_t len = strcmp(top, "/") == 0 ? 0 : strlen(top);
+
+    return !strncmp(path, top, len) && path[len] == '/' && path[len + 1];
+}
+
+/* Other mounts come in with it.  In doubt there are some. */
+static bool has_mounts_below(const char *source)
+{
+    scoped_free char *real = realpath(source, NULL), *text = NULL;
+    scoped_fd int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
+    size_t len;
+    sbr_error ignored;
+
+    /* What is escaped there is not compared. */
+    if (!real || strpbrk(real, " \t\n\\") || fd < 0 ||
+        fd_read_text(fd, MOUNTINFO_MAX, &text, &len, &ignored) < 0)
+        return true;
+    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;) {
+        char *point = line;
+
+        for (int field = 0; field < 4 && point; field++) /* id, parent, device, root */
+            (void)strsep(&point, " ");
+        if (point)
+            point[strcspn(point, " ")] = '\0';
+        if (!point || is_below(point, real))
+            return true;
+    }
+    return false;
+}
+
+static int look_at_file(const struct look *l, int dir_fd, const char *name, const struct stat *st)
+{
+    if (!may_be_written(l, st))
+        return 0;
+    if (has_bits(st) && is_honoured(dir_fd))
+        return refuse(l, "there is the set-id file");
+    if (st->st_mode & 0111 && has_capabilities(dir_fd, name) && is_honoured(dir_fd))
+        return refuse(l, "there is the file with capabilities");
+    return 0;
+}
+
+static int look_in(struct look *l, int fd);
+
+/* A directory that we may not read: of the owner's the program could change the mode. */
+static int cannot_enter(const struct look *l, int dir_fd, const char *name)
+{
+    struct stat st;
+    int reason = errno;
+
+    if (reason == ENOENT || reason == ENOTDIR || reason == ELOOP)
+        return 0; /* it has just gone */
+    if (reason == EACCES && l->uid != 0 && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        st.st_uid != l->uid)
+        return 0;
+    return refuse_unseen(l, strerror(reason));
+}
+
+static int look_at_directory(struct look *l, int dir_fd, const char *name)
+{
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+
+    if (fd < 0)
+        return cannot_enter(l, dir_fd, name);
+    if (l->depth == MAX_DEPTH) {
+        close(fd);
+        return refuse_unseen(l, "directories are too deep in one another");
+    }
+    l->depth++;
+    r = look_in(l, fd);
+    l->depth--;
+    return r;
+}
+
+static int look_at(struct look *l, int dir_fd, const struct dirent *entry)
+{
+    struct stat st;
+
+    if (++l->entries > SETID_MOST_ENTRIES)
+        return refuse_unseen(l, "it has too many files");
+    snprintf(l->name, sizeof(l->name), "%s", entry->d_name);
+    if (entry->d_type == DT_DIR)
+        return look_at_directory(l, dir_fd, entry->d_name);
+    if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
+        return 0;
+    if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : refuse_unseen(l, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return look_at_directory(l, dir_fd, entry->d_name);
+    return S_ISREG(st.st_mode) ? look_at_file(l, dir_fd, entry->d_name, &st) : 0;
+}
+
+/* Takes the descriptor over. */
+static int look_in(struct look *l, int fd)
+{
+    scoped_dir DIR *dir = fdopendir(fd);
+    const struct dirent *entry;
+    int r = 0;
+
+    if (!dir) {
+        r = refuse_unseen(l, strerror(errno));
+        close(fd);
+        return r;
+    }
+    while (r == 0 && (errno = 0, entry = readdir(dir)))
+        if (!tree_is_dots(entry->d_name))
+            r = look_at(l, dirfd(dir), entry);
+    return r == 0 && errno ? refuse_unseen(l, strerror(errno)) : r;
+}
+
+/* A file by itself: in the directory that it is in. */
+static int look_at_one(struct look *l, const struct stat *st)
+{
+    const char *slash = strrchr(l->source, '/');
+    scoped_free char *above = slash && slash > l->source
+                                  ? strndup(l->source, (size_t)(slash - l->source))
+                                  : strdup(slash ? "/" : ".");
+    scoped_fd int dir = above ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *name = slash ? slash + 1 : l->source;
+
+    snprintf(l->name, sizeof(l->name), "%s", name);
+    if (dir < 0)
+        return refuse_unseen(l, strerror(errno));
+    return look_at_file(l, dir, name, st);
+}
+
+int setid_look(const char *source, sbr_error *err)
+{
+    struct look look = { .source = source, .uid = geteuid(), .err = err };
+    scoped_fd int fd = open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    snprintf(look.name, sizeof(look.name), ".");
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, "volumes", "--volume: cannot look at '%.200s'", source);
+    if (!is_honoured(fd) && !has_mounts_below(source))
+        return 0;
+    return S_ISDIR(st.st_mode) ? look_at_directory(&look, fd, ".") : look_at_one(&look, &st);
+}
