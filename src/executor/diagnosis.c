@@ -8,6 +8,7 @@
 #include "executor/stages.h"
 #include "executor/trees.h"
 #include "plan/diagnose.h"
+#include "workspace/node.h"
 
 #define PROGRAM_MAX (1u << 20) /* more of a program is not shown to anybody */
 
@@ -21,12 +22,12 @@ static const char *main_file(const sbr_job *job)
     return job->req->n_files ? job->req->files[0].path : NULL;
 }
 
-/* A program of the project is not in the request: its lines are read where it is. */
+/* A program of the project is not in the request: its lines are read where it is.  A link is not followed: it may have
+ * come from a run before, and leads elsewhere out here than inside. */
 static char *read_program(const sbr_job *job, size_t *ret_len)
 {
     int top = job->req->program && job->trees && job->trees->n ? job->trees->at[0].source_fd : -1;
-    scoped_fd int fd =
-        top < 0 ? -1 : openat(top, job->req->program, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    scoped_fd int fd = top < 0 ? -1 : node_open(top, job->req->program, O_RDONLY);
     char *text = NULL;
     sbr_error ignored;
     struct stat st;

@@ -35,7 +35,9 @@ static uint64_t rights_of(enum access_kind access, uint64_t handled)
 
 static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled, sbr_error *err)
 {
-    scoped_fd int fd = open(rule->path, O_PATH | O_CLOEXEC);
+    /* What is written to was no link when it was named; whoever may write above it could have made it one. */
+    int follow = rule->access == ACCESS_WRITE ? O_NOFOLLOW : 0;
+    scoped_fd int fd = open(rule->path, O_PATH | O_CLOEXEC | follow);
     uint64_t rights = rights_of(rule->access, handled);
     struct stat st;
 
@@ -43,6 +45,8 @@ static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled,
         return 0;
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "landlock", "cannot open '%s'", rule->path);
+    if (S_ISLNK(st.st_mode))
+        return err_set(err, SBR_E_DENIED, "landlock", "'%s' has become a link", rule->path);
     if (!S_ISDIR(st.st_mode))
         rights &= OF_A_FILE;
     if (landlock_allow(ruleset, fd, rights) < 0)

@@ -1,11 +1,11 @@
 """Two runs that share one `rw` volume: what the one does to the names in it, or keeps of the other, while the
 supervisor takes out what the other left."""
-import os
-import pathlib
+import json
 import stat
 import time
 
 import harness
+import support
 from collection import place  # noqa: F401
 from harness import callers
 from stages import give
@@ -44,3 +44,20 @@ def test_no_mode_changes_behind_a_link_that_comes_while_files_are_collected(scen
     for path in [*volume.glob("hot/*"), *volume.glob("cold/*")]:
         assert path.is_symlink() or stat.S_IMODE(path.stat().st_mode) == 0o377
     assert b"secret" not in place.content()
+
+
+@callers
+def test_no_line_of_a_file_outside_is_shown_through_a_link(place):
+    """A run before left the link.  Inside it leads to a program that fails, out here to something else."""
+    secret = place.folder / "secret.py"
+    secret.write_text("the_secret = 'of the host'\n")
+    inside = shared(place, "inside")
+    (inside / "secret.py").write_text("raise ValueError('at this line')\n")
+    (place.project / "main.py").symlink_to(secret)
+    give(secret, place.caller), give(inside / "secret.py", place.caller)
+    request = {"language": "python", "project": str(place.project), "program": "main.py",
+               "volumes": [f"{inside}:{place.folder}:ro"]}
+    result = support.result_of("run", "--request", "-", stdin=json.dumps(request).encode(), caller=place.caller,
+                               env={"SANDBOX_RUN_STATE": str(place.state)})
+    assert result["diagnosis"]["message"] == "at this line", result
+    assert "the_secret" not in repr(result)
