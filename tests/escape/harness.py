@@ -247,6 +247,11 @@ class Running:
         out, err = self.process.communicate(timeout=DEADLINE)
         return out.decode(), err.decode()
 
+    def has(self, name):
+        with contextlib.suppress(AssertionError):
+            return self.find(name) > 0
+        return False
+
     def find(self, name):
         """Pid on the host of a process of this run by its name, through the tree of children."""
         todo = [self.process.pid]

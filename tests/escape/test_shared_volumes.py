@@ -1,7 +1,10 @@
 """Two runs that share one `rw` volume: what the one does to the names in it, or keeps of the other, while the
 supervisor takes out what the other left."""
+import fcntl
 import json
+import signal
 import stat
+import subprocess
 import time
 
 import harness
@@ -61,3 +64,29 @@ def test_no_line_of_a_file_outside_is_shown_through_a_link(place):
                                env={"SANDBOX_RUN_STATE": str(place.state)})
     assert result["diagnosis"]["message"] == "at this line", result
     assert "the_secret" not in repr(result)
+
+
+@callers
+def test_whoever_keeps_the_output_open_keeps_nobody_waiting(scene, caller):
+    """The other end of a run's output, in the hands of somebody who writes for ever: passed on by another run, or, as here,
+    taken by a process of the host's.  (That no more is read than there was is shown by unit/test_output.c.)"""
+    del scene
+    words = support.command("exec", "--text", "--max-output", "1000g", "--", "cat", caller=caller)
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                               env=support.environment(caller=caller))
+    run, writers = harness.Running(process), []
+    try:
+        harness.wait_until(lambda: run.has("cat"), "the program runs")
+        with open(f"/proc/{run.find('cat')}/fd/1", "wb", buffering=0) as far_end:
+            fcntl.fcntl(far_end, fcntl.F_SETPIPE_SZ, 1 << 20)
+            for _ in range(2):
+                writers.append(subprocess.Popen(["dd", "if=/dev/zero", "bs=1M"], stdout=far_end,
+                                                stderr=subprocess.DEVNULL))
+        process.stdin.close()
+        assert process.wait(20) == 0
+        for writer in writers:
+            assert writer.wait(20) == -signal.SIGPIPE  # nobody reads any more
+    finally:
+        for child in (process, *writers):
+            child.kill()
+            child.wait()
