@@ -127,6 +127,46 @@ static int check_overlaps(const struct job_trees *trees, sbr_error *err)
     return 0;
 }
 
+/* Whether a name on the way to `path` is one that whoever writes to `top` can change: anything below it. */
+static bool passes_through(const char *path, const char *top)
+{
+    scoped_free char *real_top = realpath(top, NULL), *prefix = strdup(path);
+    char *slash = prefix;
+
+    if (!real_top || !prefix)
+        return true;
+    do {
+        scoped_free char *real = NULL;
+        bool last;
+
+        slash = strchr(slash + 1, '/');
+        last = !slash;
+        if (slash)
+            *slash = '\0';
+        real = realpath(prefix, NULL);
+        if (slash)
+            *slash = '/';
+        if (real && is_within(real, real_top) && (!last || strcmp(real, real_top) != 0))
+            return true;
+    } while (slash);
+    return false;
+}
+
+/* The program could put a link where its outputs are to go, and the caller would write wherever that leads. */
+static int check_outputs(const struct job_trees *trees, const struct output_rules *rules,
+                         sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n; i++)
+        for (size_t j = 0; j < rules->n; j++)
+            if (trees->at[i].mode == VOLUME_RW && rules->items[j].dir &&
+                passes_through(rules->items[j].dir, trees->at[i].source))
+                return err_set(err, SBR_E_INVALID, "outputs",
+                               "--output: '%.150s' lies in '%.150s', where the program could put "
+                               "a link in its place; save to a directory that it cannot write to",
+                               rules->items[j].dir, trees->at[i].source);
+    return 0;
+}
+
 static struct job_tree *add_tree(struct job_trees *trees, const char *source, const char *target,
                                  enum volume_mode mode)
 {
@@ -158,7 +198,9 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
         /* An overlay would show what lies beneath the other file system. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
     }
-    return check_overlaps(trees, err);
+    if (check_overlaps(trees, err) < 0)
+        return err->code;
+    return check_outputs(trees, &req->outputs, err);
 }
 
 static bool is_wanted(const sbr_request *req)

@@ -67,6 +67,32 @@ def test_no_line_of_a_file_outside_is_shown_through_a_link(place):
 
 
 @callers
+def test_outputs_go_nowhere_that_the_program_leads_them(place):
+    """A directory for outputs in a volume: the program replaces it, and the caller would write wherever it likes."""
+    volume, elsewhere = shared(place, "volume"), shared(place, "elsewhere")
+    code = f"rm -rf /data/out; ln -s {elsewhere} /data/out; echo evil > f"
+    for out in (volume / "out", volume / "out/deeper", volume / "new/out"):
+        (volume / "out").mkdir(exist_ok=True)
+        give(volume / "out", place.caller)
+        result = support.shell(code, "--volume", f"{volume}:/data:rw", "--output", f"f:{out}", caller=place.caller,
+                               env={"SANDBOX_RUN_STATE": str(place.state)})
+        assert result["error"]["stage"] == "outputs", result
+    # A link from a run before, on the way.
+    (volume / "out").rmdir()
+    (volume / "out").symlink_to(elsewhere)
+    result = support.shell("echo evil > f", "--volume", f"{volume}:/data:rw", "--output", f"f:{volume}/out",
+                           caller=place.caller, env={"SANDBOX_RUN_STATE": str(place.state)})
+    assert result["error"]["stage"] == "outputs", result
+    assert not list(elsewhere.iterdir())
+    # The volume's own top is no name that the program can change, and what is in it is not followed.
+    result = support.shell("echo good > f; mkdir d; echo good > d/g; ln -s /elsewhere /data/d", "--volume", f"{volume}:/data:rw",
+                           "--output", f"*:{volume}", "--output", f"d/*:{volume}", caller=place.caller,
+                           env={"SANDBOX_RUN_STATE": str(place.state)})
+    assert (volume / "f").read_text() == "good\n", result
+    assert not list(elsewhere.iterdir())
+
+
+@callers
 def test_whoever_keeps_the_output_open_keeps_nobody_waiting(scene, caller):
     """The other end of a run's output, in the hands of somebody who writes for ever: passed on by another run, or, as here,
     taken by a process of the host's.  (That no more is read than there was is shown by unit/test_output.c.)"""
