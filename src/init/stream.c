@@ -100,7 +100,7 @@ int stream_data(struct stream *s, int fd, uint64_t from, uint64_t end)
         n = pread(fd, s->data + s->used + sizeof(piece),
                   room < end - piece.offset ? room : end - piece.offset, (off_t)piece.offset);
         if (n <= 0)
-            return n < 0 ? errno : EIO; /* nobody is left who could have cut it */
+            return n < 0 ? errno : EIO; /* cut meanwhile, by whoever shares the volume */
         piece.len = (uint64_t)n;
         memcpy(s->data + s->used, &piece, sizeof(piece));
         s->used += sizeof(piece) + (size_t)n;
