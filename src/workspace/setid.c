@@ -12,12 +12,11 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/scope.h"
 #include "base/tree.h"
+#include "sandbox/mount_below.h"
 
 #define MAX_DEPTH 200 /* one descriptor each */
-#define MOUNTINFO_MAX (1 << 20)
 
 struct look {
     const char *source;
@@ -74,38 +73,6 @@ static bool is_honoured(int dir_fd)
     struct statvfs fs;
 
     return fstatvfs(dir_fd, &fs) < 0 || !(fs.f_flag & ST_NOSUID);
-}
-
-static bool is_below(const char *path, const char *top)
-{
-    size_t len = strcmp(top, "/") == 0 ? 0 : strlen(top);
-
-    return !strncmp(path, top, len) && path[len] == '/' && path[len + 1];
-}
-
-/* Other mounts come in with it.  In doubt there are some. */
-static bool has_mounts_below(const char *source)
-{
-    scoped_free char *real = realpath(source, NULL), *text = NULL;
-    scoped_fd int fd = open("/proc/self/mountinfo", O_RDONLY | O_CLOEXEC);
-    size_t len;
-    sbr_error ignored;
-
-    /* What is escaped there is not compared. */
-    if (!real || strpbrk(real, " \t\n\\") || fd < 0 ||
-        fd_read_text(fd, MOUNTINFO_MAX, &text, &len, &ignored) < 0)
-        return true;
-    for (char *rest = text, *line; (line = strsep(&rest, "\n")) && *line;) {
-        char *point = line;
-
-        for (int field = 0; field < 4 && point; field++) /* id, parent, device, root */
-            (void)strsep(&point, " ");
-        if (point)
-            point[strcspn(point, " ")] = '\0';
-        if (!point || is_below(point, real))
-            return true;
-    }
-    return false;
 }
 
 static int look_at_file(const struct look *l, int dir_fd, const char *name, const struct stat *st)
@@ -212,7 +179,7 @@ int setid_look(const char *source, sbr_error *err)
     snprintf(look.name, sizeof(look.name), ".");
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "volumes", "--volume: cannot look at '%.200s'", source);
-    if (!is_honoured(fd) && !has_mounts_below(source))
+    if (!is_honoured(fd) && !mount_is_below(source))
         return 0;
     return S_ISDIR(st.st_mode) ? look_at_directory(&look, fd, ".") : look_at_one(&look, &st);
 }
