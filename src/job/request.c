@@ -367,8 +367,8 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
         const struct request_volume *volume = &over->volumes[i];
         scoped_free char *spec = NULL;
 
-        if (asprintf(&spec, "%s:%s:%s", volume->source, volume->target,
-                     volume_mode_name(volume)) < 0)
+        if (asprintf(&spec, "%s:%s:%s", volume->source, volume->target, volume_mode_name(volume)) <
+            0)
             return err_set_oom(err, "request");
         if (request_add_volume(req, spec, err) < 0)
             return err->code;
