@@ -130,8 +130,9 @@ static int check_overlaps(const struct job_trees *trees, sbr_error *err)
 /* Whether a name on the way to `path` is one that whoever writes to `top` can change: anything below it. */
 static bool passes_through(const char *path, const char *top)
 {
-    scoped_free char *real_top = realpath(top, NULL), *prefix = strdup(path);
-    char *slash = prefix;
+    scoped_free char *real_top = realpath(top, NULL);
+    scoped_free char *prefix = strdup(path);
+    char *slash = NULL;
 
     if (!real_top || !prefix)
         return true;
@@ -139,8 +140,8 @@ static bool passes_through(const char *path, const char *top)
         scoped_free char *real = NULL;
         bool last;
 
-        slash = strchr(slash + 1, '/');
-        last = !slash;
+        slash = strchr(slash ? slash + 1 : prefix + 1, '/');
+        last = !slash || !slash[strspn(slash, "/")];
         if (slash)
             *slash = '\0';
         real = realpath(prefix, NULL);
