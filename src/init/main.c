@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -100,8 +100,8 @@ static void offer_to_oom_killer(struct init *init)
     if (plan_leaves_out(plan, "oom-score") || fd_write_small(AT_FDCWD, path, score) == 0)
         return;
     /* In a sandbox of ours it is so already, and cannot be written. */
-    init->in.keeps_oom_score =
-        fd_read_small(AT_FDCWD, path, now, sizeof(now)) <= 0 || atoi(now) < atoi(score);
+    init->in.keeps_oom_score = fd_read_small(AT_FDCWD, path, now, sizeof(now)) <= 0 ||
+                               strncmp(now, "1000", strlen("1000")) != 0;
 }
 
 static void watch_children(struct init *init)

@@ -421,10 +421,9 @@ static long descriptor_in_flight(long n)
     static int fds[2];
     char room[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
     struct iovec part = { &byte, 1 };
-    struct msghdr message = { .msg_iov = &part,
-                              .msg_iovlen = 1,
-                              .msg_control = room,
-                              .msg_controllen = sizeof(room) };
+    struct msghdr message = {
+        .msg_iov = &part, .msg_iovlen = 1, .msg_control = room, .msg_controllen = sizeof(room)
+    };
     struct cmsghdr *header = CMSG_FIRSTHDR(&message);
     int fd = open("/dev/null", O_RDONLY);
 
@@ -537,7 +536,7 @@ static long memory_file(long n)
 
     (void)n;
     return fd >= 0 && ftruncate(fd, 1 << 20) == 0 && fallocate(fd, 0, 0, 1 << 20) == 0 ? 1 << 20
-                                                                                        : -1;
+                                                                                       : -1;
 }
 
 static long huge_page(long n)
