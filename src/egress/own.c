@@ -124,12 +124,11 @@ static uint8_t link_prefix(int fd, const struct address *address)
 static void look(int fd, const struct address *address, bool *ret_own, uint8_t *ret_link)
 {
     struct route route;
+    bool known = find_route(fd, address, 0, &route);
 
-    if (!find_route(fd, address, 0, &route))
-        *ret_own = true;
-    else if (route.error) /* no way there is no way here */
+    if (known && route.error) /* no way there is no way here */
         *ret_own |= route.error != ENETUNREACH && route.error != EHOSTUNREACH;
-    else if (route.type != RTN_UNICAST)
+    else if (!known || route.type != RTN_UNICAST)
         *ret_own = true;
     else if (!route.by_router)
         *ret_link = link_prefix(fd, address);
