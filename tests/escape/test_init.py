@@ -204,3 +204,38 @@ def test_killing_the_supervisor_ends_everything_inside(scene, caller):
         run.process.kill()
         run.process.wait()
         wait_until(lambda: not in_all_processes(token), "the program is gone")
+
+
+# Each says what it could do to process 1; a raised nice value of init shows in /proc.
+PACE = r"""
+import os
+ways = {
+    "affinity": lambda: os.sched_setaffinity(1, {min(os.sched_getaffinity(0))}),
+    "class": lambda: os.sched_setscheduler(1, os.SCHED_IDLE, os.sched_param(0)),
+    "parameter": lambda: os.sched_setparam(1, os.sched_param(0)),
+    "process": lambda: os.setpriority(os.PRIO_PROCESS, 1, 19),
+    "group": lambda: os.setpriority(os.PRIO_PGRP, 1, 19),
+    "user": lambda: os.setpriority(os.PRIO_USER, 0, 19),
+}
+for name, way in ways.items():
+    try:
+        way()
+        print(name)
+    except PermissionError:
+        pass
+os.setpriority(os.PRIO_PROCESS, 0, 5)
+os.sched_setaffinity(0, os.sched_getaffinity(0))
+"""
+
+
+@callers
+def test_a_program_cannot_slow_init(caller):
+    """Init is of the program's own user, and whoever slows it is watched and collected from later."""
+    result = support.python(PACE, caller=caller)
+    assert result["exit_code"] == 0 and result["stdout"] == "", result
+
+
+@callers
+def test_without_the_filter_it_could(caller):
+    result = support.python(PACE, caller=caller, hooks=True, env={"SANDBOX_RUN_TEST_WITHOUT": "seccomp"})
+    assert {"affinity", "class", "process", "user"} <= set(result["stdout"].split()), result

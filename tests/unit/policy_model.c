@@ -418,6 +418,16 @@ static uint32_t answer_self(const uint64_t *args)
     return (int)args[0] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
 }
 
+static uint32_t answer_not_init(const uint64_t *args)
+{
+    return (int)args[0] == 1 ? MODEL_REFUSE(EPERM) : ALLOW;
+}
+
+static uint32_t answer_priority(const uint64_t *args)
+{
+    return (int)args[0] == PRIO_USER || (int)args[1] == 1 ? MODEL_REFUSE(EPERM) : ALLOW;
+}
+
 static uint32_t answer_own_priority(const uint64_t *args)
 {
     return (int)args[0] == 0 && (int)args[1] == 0 ? ALLOW : MODEL_REFUSE(EPERM);
@@ -481,6 +491,11 @@ static const struct model_call calls[] = {
     { "process", "openat",     answer_openat,      ALLOW,                      1 << 2 },
     { "process", "socketpair", answer_stream_pair, MODEL_REFUSE(EAFNOSUPPORT), 1 << 0 | 1 << 1 },
     { "process", "utimensat",  answer_open_file,   MODEL_REFUSE(EPERM),        1 << 1 },
+    { NULL, "sched_setaffinity",  answer_not_init, ALLOW,                      1 << 0 },
+    { NULL, "sched_setparam",     answer_not_init, ALLOW,                      1 << 0 },
+    { NULL, "sched_setscheduler", answer_not_init, ALLOW,                      1 << 0 },
+    { NULL, "sched_setattr",      answer_not_init, ALLOW,                      1 << 0 },
+    { NULL, "setpriority",        answer_priority, ALLOW,                      1 << 0 | 1 << 1 },
     { "process", "sched_setaffinity",  answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "sched_setparam",     answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
     { "process", "sched_setscheduler", answer_self, MODEL_REFUSE(EPERM),       1 << 0 },
@@ -549,6 +564,12 @@ const struct model_rule model_rules[] = {
     { NULL, "prctl",       EPERM_, 2, { LOW(0, PR_SET_SPECULATION_CTRL), ALL(2, PR_SPEC_ENABLE) } },
     { NULL, "seccomp",     EPERM_, 1, { BITS(1, 8, 8) } },
     { NULL, "seccomp",     COUNTED_, 2, { LOW(0, 1), BITS(1, 8, 0) } },
+    { NULL, "sched_setaffinity",  EPERM_, 1, { LOW(0, 1) } },
+    { NULL, "sched_setparam",     EPERM_, 1, { LOW(0, 1) } },
+    { NULL, "sched_setscheduler", EPERM_, 1, { LOW(0, 1) } },
+    { NULL, "sched_setattr",      EPERM_, 1, { LOW(0, 1) } },
+    { NULL, "setpriority",        EPERM_, 1, { LOW(0, PRIO_USER) } },
+    { NULL, "setpriority",        EPERM_, 1, { LOW(1, 1) } },
     { NULL, "prctl",       EINVAL_, 1, { LOW(0, 67) } },
     { NULL, "prctl",       COUNTED_, 1, { LOW(0, PR_SET_SECCOMP) } },
     { "strict", "prctl",   EPERM_, 1, { LOW(0, PR_SET_MM) } },

@@ -131,7 +131,7 @@ static bool is_shown(int number)
 #endif
 }
 
-/* In a child that gets the policy's filter and says what the kernel answered to harmless numbers: all of them are
+/* In a child that gets the policy's filter and says what the kernel answered to harmless numbers (0: done): all of them are
  * refused, so that nothing happens. */
 static void child_asks(const struct policy_filter *filter, int *answers)
 {
@@ -145,7 +145,7 @@ static void child_asks(const struct policy_filter *filter, int *answers)
         uint32_t said = filter_eval_number(filter, number);
 
         if ((said & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && is_shown(number))
-            answers[number] = syscall(number, 0, 0, 0, 0, 0, 0) < 0 ? errno : -1;
+            answers[number] = syscall(number, 0, 0, 0, 0, 0, 0) < 0 ? errno : 0;
     }
     _exit(0);
 }
