@@ -21,6 +21,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "monitor/init_said.h"
 #include "monitor/way_out.h"
 
 #define KILL_PATIENCE_US 200000
@@ -326,17 +327,6 @@ static void fill_usage(struct monitor *m, sbr_result *result)
     usage->context_switches = report->context_switches;
 }
 
-static void log_steps(const struct init_report *report)
-{
-    for (size_t i = 0; i < REPORT_MAX_STEPS; i++)
-        if (report->steps[i].name[0])
-            log_debug("inside", "%s took %.3f ms", report->steps[i].name,
-                      (double)report->steps[i].us / 1000);
-    if (report->progress)
-        log_debug("inside", "handing out took %.3f ms of processor time",
-                  (double)(report->own_user_us + report->own_system_us) / 1000);
-}
-
 static enum monitor_state finish(struct monitor *m, enum monitor_event event)
 {
     sbr_result *result = m->result;
@@ -353,12 +343,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     loop_remove(m->loop, m->box->cgroup.oom_fd); /* closed by the end of the sandbox */
     result->limits = m->plan->limits;
     result->isolation = m->plan->isolation;
-    if (m->box->report->keeps_host_name)
-        isolation_add_missing(&result->isolation, "a host name of its own");
-    if (m->box->report->shares_inodes)
-        isolation_add_missing(&result->isolation, MISSING_INODES);
-    if (m->box->report->keeps_oom_score)
-        isolation_add_missing(&result->isolation, "ending first when the host is out of memory");
+    init_said_missing(m->box->report, &result->isolation);
     result->startup = m->startup;
     result->ran = true;
     result->stage = "run";
@@ -369,7 +354,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     result_complete(result);
     if (!program_runs(m) && m->seen.stop == STOP_NONE)
         sandbox_failure(m->box, &m->failure);
-    log_steps(m->box->report);
+    init_said_steps(m->box->report);
     log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
              verdict_name(result->verdict));
     loop_remove(m->loop, m->box->egress.process.pidfd);

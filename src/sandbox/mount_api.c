@@ -113,9 +113,9 @@ static int open_new_file(const char *path, uint32_t mode)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-int make_file(const char *path, uint32_t mode, const void *data, size_t len)
+int make_open_file(const char *path, uint32_t mode)
 {
-    scoped_fd int fd = open_new_file(path, mode);
+    int fd = open_new_file(path, mode);
     const char *slash = strrchr(path, '/');
 
     if (fd < 0 && errno == ENOENT && slash) {
@@ -132,9 +132,14 @@ int make_file(const char *path, uint32_t mode, const void *data, size_t len)
             return -1;
         fd = open_new_file(path, mode);
     }
-    if (fd < 0)
-        return -1;
-    return fd_write_all(fd, data, len);
+    return fd;
+}
+
+int make_file(const char *path, uint32_t mode, const void *data, size_t len)
+{
+    scoped_fd int fd = make_open_file(path, mode);
+
+    return fd < 0 ? -1 : fd_write_all(fd, data, len);
 }
 
 /* A directory of a tree that may hold links; it is made when it is not there. */

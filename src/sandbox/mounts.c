@@ -108,18 +108,12 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
 /* The content of a file into another that is made for it; 0 or -1. */
 static int copy_content(int from, const char *to, uint32_t mode)
 {
-    scoped_fd int fd = -1;
-    ssize_t n;
+    scoped_fd int fd = make_open_file(to, mode);
+    ssize_t n = -1;
 
-    if (make_file(to, mode | 0200, "", 0) < 0)
-        return -1;
-    fd = open(to, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-    if (fd < 0)
-        return -1;
-    do
-        n = sendfile(fd, from, NULL, 1u << 30);
-    while (n > 0 || (n < 0 && errno == EINTR));
-    return n < 0 ? -1 : fchmod(fd, mode);
+    while (fd >= 0 && ((n = sendfile(fd, from, NULL, 1u << 30)) > 0 || (n < 0 && errno == EINTR)))
+        continue;
+    return n < 0 ? -1 : 0;
 }
 
 static int perform_copy(struct inside *in, const struct plan_op *op, sbr_error *err)

@@ -32,7 +32,9 @@ int mount_change(int mount_fd, uint64_t attributes);
 /* Directories up to and including `path`, relative to the current directory; 0 or -1. */
 int make_directories(const char *path, uint32_t mode);
 
-/* A file that did not exist, with its directories; 0 or -1. */
+/* A file that did not exist, with its directories, open to be written to whatever its mode; fd or -1. */
+int make_open_file(const char *path, uint32_t mode);
+/* The same with its content; 0 or -1. */
 int make_file(const char *path, uint32_t mode, const void *data, size_t len);
 
 /* Puts a file in the place of what has its name, which must not be a directory (EISDIR).  A part of the
