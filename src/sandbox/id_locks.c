@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/scope.h"
@@ -50,47 +52,57 @@ static int open_in(const char *dir)
 }
 
 /* In a container of which the rest may be read-only. */
-static int open_elsewhere(void)
+static int open_shared_memory(void)
 {
-    static const char *const places[] = { "/tmp", "/dev/shm" };
     char dir[40];
-    int fd = -1;
 
-    for (size_t i = 0; fd < 0 && i < ARRAY_LEN(places); i++) {
-        snprintf(dir, sizeof(dir), "%s/sandbox-run-%u", places[i], (unsigned int)geteuid());
-        if (mkdir(dir, 0700) == 0 || errno == EEXIST)
-            fd = open_in(dir);
-    }
-    return fd;
+    snprintf(dir, sizeof(dir), "/dev/shm/sandbox-run-%u", (unsigned int)geteuid());
+    return mkdir(dir, 0700) == 0 || errno == EEXIST ? open_in(dir) : -1;
 }
 
-int id_locks_open(sbr_error *err)
+/* Nothing can be written to: a name that needs no file.  Other users of the network namespace could take it first, which
+ * stops runs and opens nothing. */
+static int open_name(void)
+{
+    return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+}
+
+int id_locks_open(struct id_lock *ret, sbr_error *err)
 {
     const char *chosen = getenv(ID_LOCKS_VARIABLE);
-    int fd;
 
+    *ret = (struct id_lock){ -1, false };
     if (chosen && *chosen) {
-        fd = open_in(chosen);
-        if (fd < 0)
+        ret->fd = open_in(chosen);
+        if (ret->fd < 0)
             return err_set_errno(err, "ids", ID_LOCKS_VARIABLE ": cannot lock in '%.200s'", chosen);
-        return fd;
+        return 0;
     }
-    fd = open_file(AT_FDCWD, USUAL_FILE);
-    if (fd < 0)
-        fd = open_elsewhere();
-    if (fd < 0)
-        return err_set_errno(err, "ids",
-                             "there is no file to lock user ids in, neither " USUAL_FILE
-                             " nor one in /tmp or "
-                             "/dev/shm; " ID_LOCKS_VARIABLE " can name a directory of root's own");
-    return fd;
+    ret->fd = open_file(AT_FDCWD, USUAL_FILE);
+    if (ret->fd < 0)
+        ret->fd = open_shared_memory();
+    if (ret->fd >= 0)
+        return 0;
+    *ret = (struct id_lock){ open_name(), true };
+    return ret->fd < 0 ? err_set_errno(err, "ids", "cannot hold a user id") : 0;
 }
 
-int id_locks_hold(int fd, uint32_t id)
+static int hold_name(int fd, uint32_t id)
 {
-    struct flock lock = {
+    struct sockaddr_un name = { .sun_family = AF_UNIX };
+    int len = snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "sandbox-run/id/%u", id);
+
+    return bind(fd, (struct sockaddr *)&name,
+                (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len));
+}
+
+int id_locks_hold(const struct id_lock *lock, uint32_t id)
+{
+    struct flock byte = {
         .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = (off_t)id, .l_len = 1
     };
 
-    return fcntl(fd, F_OFD_SETLK, &lock);
+    if ((lock->is_name ? hold_name(lock->fd, id) : fcntl(lock->fd, F_OFD_SETLK, &byte)) == 0)
+        return 1;
+    return errno == EAGAIN || errno == EACCES || errno == EADDRINUSE ? 0 : -1;
 }

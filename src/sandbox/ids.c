@@ -122,8 +122,9 @@ static int read_range(struct id_range *range, sbr_error *err)
 int ids_take(struct ids *ids, const struct features *features, sbr_error *err)
 {
     struct id_range range;
-    scoped_fd int fd = -1;
+    struct id_lock lock;
     uint32_t start;
+    int r = 0;
 
     *ids = (struct ids){ .host_uid = features->uid, .host_gid = features->gid, .lock_fd = -1 };
     if (!features->privileged)
@@ -132,22 +133,24 @@ int ids_take(struct ids *ids, const struct features *features, sbr_error *err)
         return err->code;
     if (getrandom(&start, sizeof(start), 0) != sizeof(start))
         return err_set_errno(err, "ids", "cannot choose an id");
-    fd = id_locks_open(err);
-    if (fd < 0)
+    if (id_locks_open(&lock, err) < 0)
         return err->code;
-    for (uint32_t i = 0; i < ATTEMPTS && i < range.count; i++) {
+    for (uint32_t i = 0; r == 0 && i < ATTEMPTS && i < range.count; i++) {
         uint32_t id = range.first + (start + i) % range.count;
 
-        if (id_locks_hold(fd, id) == 0) {
-            ids->host_uid = ids->host_gid = id;
-            ids->lock_fd = take_fd(fd);
-            return 0;
-        }
-        if (errno != EAGAIN && errno != EACCES)
-            return err_set_errno(err, "ids", "cannot hold a user id");
+        r = id_locks_hold(&lock, id);
+        ids->host_uid = ids->host_gid = id;
     }
-    return err_set(err, SBR_E_BUSY, "ids",
-                   "no user id is free for another run; widen " IDS_VARIABLE "=FIRST:COUNT");
+    ids->lock_fd = lock.fd;
+    if (r == 1)
+        return 0;
+    if (r < 0)
+        err_set_errno(err, "ids", "cannot hold a user id");
+    else
+        err_set(err, SBR_E_BUSY, "ids",
+                "no user id is free for another run; widen " IDS_VARIABLE "=FIRST:COUNT");
+    ids_release(ids);
+    return err->code;
 }
 
 void ids_release(struct ids *ids)
