@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -115,6 +116,26 @@ union ancillary {
     char space[CMSG_SPACE(sizeof(int) * FD_MAX_PASSED)];
 };
 
+/* Descriptors that nobody has received count for their user, a program inside that is this user too, and are compared
+ * with the sender's limit of open files.  A program's is --open-files; ours is the highest while we send. */
+static ssize_t send_above_others(int socket_fd, const struct msghdr *message)
+{
+    struct rlimit own, most;
+    ssize_t n;
+    int error = errno;
+
+    if (getrlimit(RLIMIT_NOFILE, &own) < 0)
+        return -1;
+    most = (struct rlimit){ .rlim_cur = own.rlim_max, .rlim_max = own.rlim_max };
+    (void)setrlimit(RLIMIT_NOFILE, &most);
+    errno = error;
+    n = sendmsg(socket_fd, message, MSG_NOSIGNAL);
+    error = errno;
+    (void)setrlimit(RLIMIT_NOFILE, &own);
+    errno = error;
+    return n;
+}
+
 int fd_send(int socket_fd, const void *data, size_t len, const int *fds, size_t n_fds)
 {
     union ancillary ancillary = { .space = { 0 } };
@@ -136,7 +157,9 @@ int fd_send(int socket_fd, const void *data, size_t len, const int *fds, size_t 
         head->cmsg_len = CMSG_LEN(sizeof(int) * n_fds);
         memcpy(CMSG_DATA(head), fds, sizeof(int) * n_fds);
     }
-    return sendmsg(socket_fd, &message, MSG_NOSIGNAL) < 0 ? -1 : 0;
+    if (sendmsg(socket_fd, &message, MSG_NOSIGNAL) >= 0)
+        return 0;
+    return errno == ETOOMANYREFS && send_above_others(socket_fd, &message) >= 0 ? 0 : -1;
 }
 
 ssize_t fd_receive(int socket_fd, void *data, size_t size, int *ret_fds, size_t *ret_n_fds)

@@ -24,6 +24,8 @@
 #include "sandbox/protocol.h"
 
 #define PROC_MAGIC 0x9fa0
+#define INOTIFY_QUEUES_MOST "16"
+#define INOTIFY_WATCHES_MOST "16384"
 #define ATTRIBUTE_MOUNT_ROOT 0x2000 /* of statx, Linux 5.8 */
 
 /* A sysctl that is not there says nothing. */
@@ -178,19 +180,40 @@ static int become_user(const struct plan *plan, const struct init_message *messa
     return plan->place ? become(message->uid, message->gid, err) : 0;
 }
 
-/* The filter refuses new user namespaces too; this holds even for a system call that it misses. The
- * file is that of the reader's own user namespace, whichever procfs it is reached through. */
-static int forbid_user_namespaces(sbr_error *err)
+/* Counters of the kernel that go on through all user namespaces to whoever made the outermost: what the program
+ * takes, the caller lacks.  Few programs have more than one queue of inotify, and most hosts give a user 128. */
+static const struct own_most {
+    const char *name, *most;
+} own_most[] = {
+    /* The filter refuses these too; this holds even for a system call that it misses. */
+    { "max_user_namespaces", "0" },
+    { "max_inotify_instances", INOTIFY_QUEUES_MOST },
+    { "max_inotify_watches", INOTIFY_WATCHES_MOST },
+};
+
+/* Files of the writer's own user namespace, whichever procfs they are reached through.  A kernel without inotify has
+ * none for it. */
+static int write_counters(int dir_fd)
+{
+    for (size_t i = 0; i < ARRAY_LEN(own_most); i++)
+        if (fd_write_small(dir_fd, own_most[i].name, own_most[i].most) < 0 &&
+            (i == 0 || errno != ENOENT))
+            return -1;
+    return 0;
+}
+
+static int bound_counters(sbr_error *err)
 {
     static const char *const no_options[] = { NULL };
-    static const char path[] = "sys/user/max_user_namespaces";
-    scoped_fd int proc = -1;
+    scoped_fd int host = open("/proc/sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC), proc = -1,
+                  own = -1;
 
-    if (fd_write_small(AT_FDCWD, "/proc/sys/user/max_user_namespaces", "0") == 0)
+    if (host >= 0 && write_counters(host) == 0)
         return 0;
     /* In a container the host's procfs may be read-only; one of our own is not. */
     proc = mount_new("proc", no_options, 0);
-    if (proc < 0 || fd_write_small(proc, path, "0") < 0)
+    own = proc < 0 ? -1 : openat(proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (own < 0 || write_counters(own) < 0)
         return err_set_errno(err, "namespaces", "cannot forbid new user namespaces");
     return 0;
 }
@@ -216,7 +239,7 @@ static int namespaces_apply(struct inside *in, sbr_error *err)
     if (plan->namespaces & CLONE_NEWUTS && name_host(in, err) < 0)
         return err->code;
     if (plan->namespaces & CLONE_NEWUSER && !plan_leaves_out(plan, "no-user-namespaces"))
-        return forbid_user_namespaces(err);
+        return bound_counters(err);
     return 0;
 }
 
@@ -244,7 +267,7 @@ static int shell_apply(struct inside *in, sbr_error *err)
     skip_helper(in);
     if (become(in->plan->inside_uid, in->plan->inside_gid, err) < 0 || name_host(in, err) < 0)
         return err->code;
-    return plan_leaves_out(in->plan, "no-user-namespaces") ? 0 : forbid_user_namespaces(err);
+    return plan_leaves_out(in->plan, "no-user-namespaces") ? 0 : bound_counters(err);
 }
 
 const struct confiner nursery_namespaces_confiner = { "namespaces", NULL, nursery_apply };
