@@ -21,10 +21,13 @@
  * theirs into.  They are not counted as they go: nobody says when. */
 #define FILTERS_MOST 128
 
-/* Streams of the internet: what a connection keeps at least, and how many may be made between two looks. */
+/* The kernel's own name for it: the type without its flags. */
+#define SOCK_TYPE_MASK 0xf
+
+/* Sockets of the internet: what a connection keeps at least, and how many may be made between two looks. */
 #define STREAM_BYTES (64u << 10)
-#define STREAMS_A_LOOK 32
-#define STREAMS_LEAST 256
+#define SOCKETS_A_LOOK 32
+#define SOCKETS_LEAST 256
 
 static const struct notice_answer go_on = { .go_on = true }, too_many = { .error = ENOMEM };
 
@@ -75,27 +78,28 @@ static struct notice_answer count_netlink(struct notices *n)
     return go_on;
 }
 
-/* The group of v2 is charged for what waits. */
-static bool is_charged(const struct plan *plan)
+/* The group of v2 is charged for what waits, that of v1 for datagrams. */
+static bool is_charged(const struct plan *plan, int type)
 {
-    return plan->cgroup_kind == CGROUP_V2 && plan->cgroup_controllers & 1u << CG_MEMORY;
+    return plan->cgroup_controllers & 1u << CG_MEMORY &&
+           (plan->cgroup_kind == CGROUP_V2 || (type & SOCK_TYPE_MASK) == SOCK_DGRAM);
 }
 
 /* As many as would fill the memory limit with what connections keep at least. */
-static struct notice_answer count_stream(struct notices *n)
+static struct notice_answer count_internet(struct notices *n, int type)
 {
     uint64_t most = n->plan->limits.value[SBR_MEMORY_BYTES] / STREAM_BYTES;
 
-    if (is_charged(n->plan))
+    if (is_charged(n->plan, type))
         return go_on;
-    if (n->streams == 0) {
+    if (n->sockets == 0) {
         long alive = sockets_alive(n->init);
 
-        if (alive < 0 || (uint64_t)alive >= (most > STREAMS_LEAST ? most : STREAMS_LEAST))
+        if (alive < 0 || (uint64_t)alive >= (most > SOCKETS_LEAST ? most : SOCKETS_LEAST))
             return too_many;
-        n->streams = STREAMS_A_LOOK;
+        n->sockets = SOCKETS_A_LOOK;
     }
-    n->streams--;
+    n->sockets--;
     return go_on;
 }
 
@@ -111,7 +115,8 @@ struct notice_answer notice_count(struct notices *n, const struct seccomp_notif 
 {
     switch (notif->data.nr) {
     case SYS_socket:
-        return (int)notif->data.args[0] == AF_NETLINK ? count_netlink(n) : count_stream(n);
+        return (int)notif->data.args[0] == AF_NETLINK ? count_netlink(n)
+                                                      : count_internet(n, (int)notif->data.args[1]);
     case SYS_seccomp:
     case SYS_prctl:
         return count_filter(n);

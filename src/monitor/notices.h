@@ -53,7 +53,7 @@ struct notices {
 
     unsigned int netlinks; /* sockets at the last look and since then */
     unsigned int filters;  /* of the program's own, ever              */
-    unsigned int streams;  /* sockets that may be made before the next look */
+    unsigned int sockets;  /* sockets that may be made before the next look */
 };
 
 /* What to tell the program. */

@@ -98,6 +98,14 @@ def test_what_waits_in_datagram_sockets_has_no_bound_without_the_limit(scene):
     assert error == "enough"
 
 
+def test_datagram_sockets_are_counted_where_nobody_is_charged(scene):
+    if support.result_of("exec", "--", "true", caller=Callers.USER)["isolation"]["tier"] != "reduced":
+        pytest.skip("there is a memory group")
+    options = ("--network", "localhost", "--memory", "16m")
+    kib, error = fill(scene, ["udp"], *options, enough=96 << 10, caller=Callers.USER)["udp"]
+    assert error == "ENOMEM" and kib <= 64 << 10
+
+
 SCORES = ("import os\n"
           "for pid in 'self', '1':\n"
           "    print(open(f'/proc/{pid}/oom_score_adj').read().strip())\n"

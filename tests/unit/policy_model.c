@@ -153,9 +153,8 @@ static uint32_t answer_socket(const uint64_t *args)
 static uint32_t answer_socket_counted(const uint64_t *args)
 {
     uint32_t answer = answer_socket(args);
-    bool stream = (int)args[0] != AF_UNIX && ((int)args[1] & 0xf) == SOCK_STREAM;
 
-    return answer == ALLOW && stream ? NOTICE : answer;
+    return answer == ALLOW && (int)args[0] != AF_UNIX ? NOTICE : answer;
 }
 
 static uint32_t answer_ipv6_option(int option)
