@@ -23,16 +23,17 @@ struct look {
     uid_t uid; /* the program's on the host, unless it is 0: then any */
     uint64_t entries;
     int depth;
-    char name[NAME_MAX + 1]; /* the last one that was looked at */
+    char path[PATH_MAX]; /* from the source on, of the last one that was looked at */
+    size_t len;          /* of it, up to the directory that is looked through      */
     sbr_error *err;
 };
 
 static int refuse(const struct look *l, const char *what)
 {
     return err_set(l->err, SBR_E_DENIED, "volumes",
-                   "--volume: '%.150s' cannot be rw: %s '%.100s' in it; take that away, bring the "
+                   "--volume: '%.150s' cannot be rw: %s '%.180s' in it; take that away, bring the "
                    "tree in as cow, or name a directory without it",
-                   l->source, what, l->name);
+                   l->source, what, l->path);
 }
 
 static int refuse_unseen(const struct look *l, const char *why)
@@ -41,7 +42,7 @@ static int refuse_unseen(const struct look *l, const char *why)
         l->err, SBR_E_DENIED, "volumes",
         "--volume: '%.150s' cannot be rw: it has to be looked through for set-id files, "
         "and %s ('%.100s'); bring it in as cow, name a directory in it, or mount it nosuid",
-        l->source, why, l->name);
+        l->source, why, l->path);
 }
 
 /* Rather too often than not: who is in which group, and whose files root's program may write to, is not asked. */
@@ -102,9 +103,24 @@ static int cannot_enter(const struct look *l, int dir_fd, const char *name)
     return refuse_unseen(l, strerror(reason));
 }
 
+/* Longer paths than the kernel takes are cut in the message. */
+static void name_entry(struct look *l, const char *name)
+{
+    snprintf(l->path + l->len, sizeof(l->path) - l->len, "%s", name);
+}
+
+static void name_directory(struct look *l)
+{
+    l->len += strlen(l->path + l->len);
+    if (l->len + 1 < sizeof(l->path))
+        l->path[l->len++] = '/';
+    l->path[l->len] = '\0';
+}
+
 static int look_at_directory(struct look *l, int dir_fd, const char *name)
 {
     int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+    size_t len = l->len;
 
     if (fd < 0)
         return cannot_enter(l, dir_fd, name);
@@ -112,9 +128,11 @@ static int look_at_directory(struct look *l, int dir_fd, const char *name)
         close(fd);
         return refuse_unseen(l, "directories are too deep in one another");
     }
-    l->depth++;
+    if (l->depth++ > 0)
+        name_directory(l);
     r = look_in(l, fd);
     l->depth--;
+    l->len = len;
     return r;
 }
 
@@ -124,7 +142,7 @@ static int look_at(struct look *l, int dir_fd, const struct dirent *entry)
 
     if (++l->entries > SETID_MOST_ENTRIES)
         return refuse_unseen(l, "it has too many files");
-    snprintf(l->name, sizeof(l->name), "%s", entry->d_name);
+    name_entry(l, entry->d_name);
     if (entry->d_type == DT_DIR)
         return look_at_directory(l, dir_fd, entry->d_name);
     if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
@@ -164,7 +182,7 @@ static int look_at_one(struct look *l, const struct stat *st)
     scoped_fd int dir = above ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     const char *name = slash ? slash + 1 : l->source;
 
-    snprintf(l->name, sizeof(l->name), "%s", name);
+    name_entry(l, name);
     if (dir < 0)
         return refuse_unseen(l, strerror(errno));
     return look_at_file(l, dir, name, st);
@@ -176,7 +194,7 @@ int setid_look(const char *source, sbr_error *err)
     scoped_fd int fd = open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
 
-    snprintf(look.name, sizeof(look.name), ".");
+    name_entry(&look, ".");
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "volumes", "--volume: cannot look at '%.200s'", source);
     if (!is_honoured(fd) && !mount_is_below(source))
