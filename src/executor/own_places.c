@@ -10,11 +10,12 @@
 #include "base/scope.h"
 #include "executor/engine_socket.h"
 #include "executor/store.h"
+#include "executor/toolchain_paths.h"
+#include "executor/way.h"
 #include "plan/plan.h"
 #include "workspace/state.h"
 
 #define PLACE_SIZE 3000
-#define MAX_DEPTH 1000 /* a tree that is moved about meanwhile has no end */
 
 struct own_place {
     const char *noun;
@@ -61,56 +62,6 @@ static bool find_state(char *path, size_t size)
     return state_path(path, size, &ignored) == 0;
 }
 
-/* Of a path that need not be there, the directory in which its first missing name would be made. */
-static int open_existing(const char *path, bool *ret_whole)
-{
-    char part[PLACE_SIZE];
-    int fd;
-
-    snprintf(part, sizeof(part), "%s", path);
-    *ret_whole = true;
-    while ((fd = open(part, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0 && part[1]) {
-        char *slash = strrchr(part, '/');
-
-        *ret_whole = false;
-        slash[slash == part] = '\0';
-    }
-    return fd;
-}
-
-static bool is_same(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
-}
-
-/* Whether `top` is the directory or one of those above it.  By what they are: links and other names of a mount are no
- * way around it.  What cannot be looked at counts as found. */
-static bool is_below(int dir_fd, const struct stat *top)
-{
-    scoped_fd int fd = openat(dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-    struct stat at, above;
-
-    if (fd < 0 || fstat(fd, &at) < 0)
-        return true;
-    for (int depth = 0; depth < MAX_DEPTH; depth++) {
-        int parent;
-
-        if (is_same(&at, top))
-            return true;
-        parent = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
-        if (parent < 0)
-            return true;
-        close(fd);
-        fd = parent;
-        if (fstat(fd, &above) < 0)
-            return true;
-        if (is_same(&above, &at))
-            return false; /* the root is above itself */
-        at = above;
-    }
-    return true;
-}
-
 /* Of a file, the directory that it is in. */
 static int open_directory_of(const char *source, const struct stat *st)
 {
@@ -125,6 +76,48 @@ static int open_directory_of(const char *source, const struct stat *st)
     return open(part, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+struct written {
+    const char *option, *source;
+    const struct stat *st;
+    int dir_fd; /* the source, or the directory that it is in */
+};
+
+/* Neither in the volume, nor around it, nor to be found by a name that is in the volume. */
+static int check_place(const struct written *w, const char *noun, const char *path, sbr_error *err)
+{
+    struct way way = way_walk(path, w->st);
+    scoped_fd int fd = way.fd;
+    struct stat own;
+
+    if (fd < 0 || fstat(fd, &own) < 0 || w->dir_fd < 0)
+        return err_set_errno(err, "volumes", "%s: cannot compare '%.150s' with '%.150s'", w->option,
+                             w->source, path);
+    if (way.crosses || way_is_below(fd, w->st) || (way.whole && way_is_below(w->dir_fd, &own)))
+        return err_set(err, SBR_E_DENIED, "volumes",
+                       "%s: '%.150s' cannot be rw, since later runs trust %s of sandbox-run in "
+                       "'%.150s'; name a directory apart, or bring it in as cow",
+                       w->option, w->source, noun, path);
+    return 0;
+}
+
+/* Each may be a link to where somebody keeps all settings. */
+static int check_languages(const struct written *w, sbr_error *err)
+{
+    char path[PLACE_SIZE], pattern[PLACE_SIZE + 24];
+    struct toolchain_paths found;
+    int r = 0;
+
+    if (!own_places_config(path, sizeof(path)))
+        return 0;
+    snprintf(pattern, sizeof(pattern), "%s/languages/*.yaml", path);
+    toolchain_paths_expand(pattern, &found);
+    for (size_t i = 0; r == 0 && i < found.n; i++)
+        r = check_place(w, "a language", found.at[i], err);
+    toolchain_paths_done(&found);
+    snprintf(pattern, sizeof(pattern), "%s/languages", path);
+    return r == 0 ? check_place(w, "the languages", pattern, err) : r;
+}
+
 static int check_written(const char *option, const char *source, const struct stat *st,
                          sbr_error *err)
 {
@@ -133,27 +126,17 @@ static int check_written(const char *option, const char *source, const struct st
         { "the state", find_state },
         { "the settings", own_places_config },
     };
-    scoped_fd int source_fd = open_directory_of(source, st);
+    scoped_fd int dir_fd = open_directory_of(source, st);
+    const struct written written = { option, source, st, dir_fd };
 
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         char path[PLACE_SIZE];
-        scoped_fd int fd = -1;
-        struct stat own;
-        bool whole;
 
-        if (!places[i].find(path, sizeof(path)))
-            continue;
-        fd = open_existing(path, &whole);
-        if (fd < 0 || fstat(fd, &own) < 0 || source_fd < 0)
-            return err_set_errno(err, "volumes", "%s: cannot compare '%.150s' with '%.150s'",
-                                 option, source, path);
-        if (is_below(fd, st) || (whole && is_below(source_fd, &own)))
-            return err_set(err, SBR_E_DENIED, "volumes",
-                           "%s: '%.150s' cannot be rw, since later runs trust %s of sandbox-run in "
-                           "'%.150s'; name a directory apart, or bring it in as cow",
-                           option, source, places[i].noun, path);
+        if (places[i].find(path, sizeof(path)) &&
+            check_place(&written, places[i].noun, path, err) < 0)
+            return err->code;
     }
-    return 0;
+    return check_languages(&written, err);
 }
 
 int own_places_check(const char *option, const char *source, enum volume_mode mode, sbr_error *err)
@@ -170,7 +153,7 @@ int own_places_check(const char *option, const char *source, enum volume_mode mo
         char *slash = strrchr(socket, '/');
 
         slash[slash == socket] = '\0';
-        if (stat(socket, &dir) == 0 && is_same(&st, &dir))
+        if (stat(socket, &dir) == 0 && way_is_same(&st, &dir))
             return err_set(err, SBR_E_DENIED, "volumes",
                            "%s: '%.200s' holds the socket of the engine, which no program may see; "
                            "name another directory",

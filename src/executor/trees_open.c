@@ -12,6 +12,7 @@
 #include "executor/own_places.h"
 #include "executor/project.h"
 #include "executor/trees.h"
+#include "executor/way.h"
 #include "plan/plan.h"
 #include "sandbox/mount_below.h"
 #include "workspace/setid.h"
@@ -130,27 +131,15 @@ static int check_overlaps(const struct job_trees *trees, sbr_error *err)
 /* Whether a name on the way to `path` is one that whoever writes to `top` can change: anything below it. */
 static bool passes_through(const char *path, const char *top)
 {
-    scoped_free char *real_top = realpath(top, NULL);
-    scoped_free char *prefix = strdup(path);
-    char *slash = NULL;
+    struct stat st;
+    struct way way;
+    scoped_fd int fd = -1;
 
-    if (!real_top || !prefix)
+    if (stat(top, &st) < 0)
         return true;
-    do {
-        scoped_free char *real = NULL;
-        bool last;
-
-        slash = strchr(slash ? slash + 1 : prefix + 1, '/');
-        last = !slash || !slash[strspn(slash, "/")];
-        if (slash)
-            *slash = '\0';
-        real = realpath(prefix, NULL);
-        if (slash)
-            *slash = '/';
-        if (real && is_within(real, real_top) && (!last || strcmp(real, real_top) != 0))
-            return true;
-    } while (slash);
-    return false;
+    way = way_walk(path, &st);
+    fd = way.fd;
+    return fd < 0 || way.crosses;
 }
 
 /* The program could put a link where its outputs are to go, and the caller would write wherever that leads. */

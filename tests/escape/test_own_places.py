@@ -72,6 +72,31 @@ def test_what_later_runs_trust_cannot_be_written_to(home, caller):
 
 
 @callers
+def test_no_volume_holds_a_link_on_the_way_to_them(home, caller):
+    """What a link leads to lies apart, but whoever can exchange the link chooses what later runs find."""
+    folder = home(caller)
+    as_caller(caller, "mkdir", "-p", folder / "apart/other", folder / "links", folder / ".local/state")
+    for noun, below in {**PLACES, "languages": ".config/sandbox-run/languages",
+                        "a language": ".config/sandbox-run/languages/own.yaml"}.items():
+        place, target = folder / below, folder / "apart" / noun.replace(" ", "-")
+        as_caller(caller, "mkdir", "-p", "-m", "700", place.parent)
+        if noun == "a language":
+            target = folder / "apart/own.yaml"
+            target.write_text(LANGUAGE)
+            os.chmod(target, 0o666)
+        else:
+            as_caller(caller, "mkdir", "-m", "700", target)
+        as_caller(caller, "ln", "-s", target, folder / "links" / target.name)
+        as_caller(caller, "ln", "-s", folder / "links" / target.name, place)
+        for source in (folder / "links", folder / "apart", target):
+            error = json_error(run_with(folder, caller, source, "rw"))
+            assert error["stage"] == "volumes" and "trust" in error["message"], (noun, source, error)
+        assert run_with(folder, caller, folder / "apart/other", "rw")["exit_code"] == 0
+        as_caller(caller, "rm", place)
+        as_caller(caller, "rm", "-r", target, folder / "links" / target.name)
+
+
+@callers
 def test_what_lies_apart_can_be_and_all_can_be_read(home, caller):
     folder = home(caller)
     as_caller(caller, "mkdir", folder / "project")

@@ -84,6 +84,12 @@ def test_outputs_go_nowhere_that_the_program_leads_them(place):
                            caller=place.caller, env={"SANDBOX_RUN_STATE": str(place.state)})
     assert result["error"]["stage"] == "outputs", result
     assert not list(elsewhere.iterdir())
+    # The same from outside the volume: where it leads in the end does not show that it goes through the volume.
+    (place.folder / "results").symlink_to(volume / "out")
+    result = support.shell(code, "--volume", f"{volume}:/data:rw", "--output", f"f:{place.folder}/results",
+                           caller=place.caller, env={"SANDBOX_RUN_STATE": str(place.state)})
+    assert result["error"]["stage"] == "outputs", result
+    assert not list(elsewhere.iterdir())
     # The volume's own top is no name that the program can change, and what is in it is not followed.
     result = support.shell("echo good > f; mkdir d; echo good > d/g; ln -s /elsewhere /data/d", "--volume", f"{volume}:/data:rw",
                            "--output", f"*:{volume}", "--output", f"d/*:{volume}", caller=place.caller,
