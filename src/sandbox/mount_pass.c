@@ -7,6 +7,7 @@
 
 #include "base/scope.h"
 #include "sandbox/idmap.h"
+#include "sandbox/mount_below.h"
 #include "sandbox/mounts.h"
 
 struct passing {
@@ -83,12 +84,23 @@ static int pass_upper(struct passing *passing, const struct plan_op *op, sbr_err
     return add(passing, take_fd(tree), err);
 }
 
+/* The kernel refuses an ordinary user the same: what lies beneath a mount is none of a guest's business. */
+static int mounted_error(const struct plan_op *op, sbr_error *err)
+{
+    return err_set(err, SBR_E_UNSUPPORTED, "cow",
+                   "'%.200s' cannot be brought in copy-on-write: another file system is mounted in "
+                   "it",
+                   op->from);
+}
+
 static int pass_cow(struct passing *passing, const struct plan_op *op, sbr_error *err)
 {
     scoped_fd int tree = mount_clone_top(AT_FDCWD, op->from, ATTR_BIND);
 
     if (tree < 0)
         return bring_error(op, err);
+    if (mount_is_below(op->from))
+        return mounted_error(op, err);
     if (idmap_tree(&passing->map, tree, false) < 0)
         return owners_error(op, err);
     if (add(passing, take_fd(tree), err) < 0)
