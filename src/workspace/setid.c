@@ -45,12 +45,23 @@ static int refuse_unseen(const struct look *l, const char *why)
         l->source, why, l->path);
 }
 
-/* Rather too often than not: who is in which group, and whose files root's program may write to, is not asked. */
+/* Rather too often than not: whose files root's program may write to is not asked. */
+static bool is_own(const struct look *l, const struct stat *st)
+{
+    return l->uid == 0 || st->st_uid == l->uid;
+}
+
+/* Nor is who is in which group. */
 static bool may_be_written(const struct look *l, const struct stat *st)
 {
-    bool own = l->uid == 0 || st->st_uid == l->uid;
+    return st->st_mode & (S_IWGRP | S_IWOTH) || (is_own(l, st) && st->st_mode & S_IWUSR);
+}
 
-    return st->st_mode & (S_IWGRP | S_IWOTH) || (own && st->st_mode & S_IWUSR);
+/* A new mode takes set-id bits away, since a filter refuses one that has them.  Capabilities stay: what its owner may
+ * neither write to nor run today, the program makes fit for both. */
+static bool may_become_a_program(const struct look *l, const struct stat *st)
+{
+    return is_own(l, st) || (may_be_written(l, st) && st->st_mode & 0111);
 }
 
 /* Without the bit of the group that of set-gid gives nothing. */
@@ -78,16 +89,23 @@ static bool is_honoured(int dir_fd)
 
 static int look_at_file(const struct look *l, int dir_fd, const char *name, const struct stat *st)
 {
-    if (!may_be_written(l, st))
-        return 0;
-    if (has_bits(st) && is_honoured(dir_fd))
+    if (may_be_written(l, st) && has_bits(st) && is_honoured(dir_fd))
         return refuse(l, "there is the set-id file");
-    if (st->st_mode & 0111 && has_capabilities(dir_fd, name) && is_honoured(dir_fd))
+    if (may_become_a_program(l, st) && has_capabilities(dir_fd, name) && is_honoured(dir_fd))
         return refuse(l, "there is the file with capabilities");
     return 0;
 }
 
 static int look_in(struct look *l, int fd);
+
+/* Whoever may pass through a directory opens what is in it by a name that was guessed. */
+static bool is_passable(int dir_fd, const char *name)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scoped_fd int in = fd >= 0 ? openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    return in >= 0;
+}
 
 /* A directory that we may not read: of the owner's the program could change the mode. */
 static int cannot_enter(const struct look *l, int dir_fd, const char *name)
@@ -98,7 +116,7 @@ static int cannot_enter(const struct look *l, int dir_fd, const char *name)
     if (reason == ENOENT || reason == ENOTDIR || reason == ELOOP)
         return 0; /* it has just gone */
     if (reason == EACCES && l->uid != 0 && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        st.st_uid != l->uid)
+        st.st_uid != l->uid && !is_passable(dir_fd, name))
         return 0;
     return refuse_unseen(l, strerror(reason));
 }

@@ -2,9 +2,12 @@
 above it is out of reach, and what is written through is written as its owner, without set-id bits."""
 import json
 import os
+import pathlib
 import shutil
 import stat
+import struct
 import subprocess
+import tempfile
 
 import pytest
 
@@ -250,6 +253,44 @@ def test_no_set_id_file_of_the_host_is_rewritten(tree, caller):
     assert support.python(REWRITE, "--volume", f"{tree}:/tree:cow", caller=caller)["stdout"] == "rewritten\n"
     (tree / "suid").chmod(0o755)
     assert support.python(REWRITE, "--volume", f"{tree}:/tree:rw", caller=caller)["stdout"] == "rewritten\n"
+
+
+def test_what_can_be_passed_through_is_looked_through():
+    """A directory of somebody else's that we may not list: the program opens what is in it by name."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make files of others")
+    with tempfile.TemporaryDirectory() as name:
+        tree = pathlib.Path(name)
+        (tree / "others").mkdir()
+        (tree / "others/suid").write_text("#!/bin/sh\n")
+        give(tree, "user")
+        (tree / "others/suid").chmod(0o4755)
+        os.chown(tree / "others", 0, 0)
+        for mode, fine in ((0o711, False), (0o700, True)):
+            (tree / "others").chmod(mode)
+            for top in (tree, tree / "others")[:1 if fine else 2]:
+                result = support.result_of("exec", "--volume", f"{top}:/tree:rw", "--", "true", caller="user")
+                assert fine == (result.get("exit_code") == 0), result
+                assert fine or result["error"]["stage"] == "volumes", result
+
+
+@callers
+def test_no_file_with_capabilities_is_made_writable_and_rewritten(tree, caller):
+    """A change of mode takes set-id bits away, but not capabilities."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files capabilities")
+    capable = tree / "capable"
+    capable.write_text("#!/bin/sh\n")
+    give(tree, caller)
+    os.setxattr(capable, "security.capability", struct.pack("<5I", 0x02000001, 1 << 13, 0, 0, 0))
+    code = "import os; os.chmod('/tree/suid', 0o755)\n" + REWRITE
+    for mode in (0o555, 0o644, 0o400):
+        capable.chmod(mode)
+        result = support.python(code.replace("suid", "capable"), "--volume", f"{tree}:/tree:rw", caller=caller)
+        assert result["error"]["stage"] == "volumes" and "'capable'" in result["error"]["message"], result
+    result = support.python(code.replace("suid", "capable"), "--volume", f"{tree}:/tree:rw", caller=caller, hooks=True,
+                            env={"SANDBOX_RUN_TEST_WITHOUT": "setid-look"})
+    assert result["stdout"] == "rewritten\n" and "security.capability" in os.listxattr(capable), result
 
 
 @callers

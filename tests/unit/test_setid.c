@@ -127,6 +127,10 @@ static void a_file_with_capabilities_is_found(void **state)
     if (setxattr(path_of("capable"), "security.capability", raw, sizeof(raw), 0) < 0)
         skip(); /* only root can, and not on every file system */
     assert_found(room, "capabilities 'capable'");
+    assert_int_equal(chmod(path_of("capable"), 0555), 0); /* a new mode leaves them */
+    assert_found(room, "capabilities 'capable'");
+    assert_int_equal(chmod(path_of("capable"), 0400), 0);
+    assert_found(room, "capabilities 'capable'");
 }
 
 static void what_the_owner_locked_is_not_taken_for_empty(void **state)
