@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <sys/xattr.h>
 #include <unistd.h>
 
@@ -16,13 +17,24 @@
 #include "base/tree.h"
 #include "sandbox/mount_below.h"
 
+#ifndef SYS_getxattrat
+#define SYS_getxattrat 464
+#endif
+
 #define MAX_DEPTH 200 /* one descriptor each */
+
+/* struct xattr_args of the kernel: no room, to learn whether there is something. */
+struct xattr_room {
+    uint64_t value;
+    uint32_t size, flags;
+};
 
 struct look {
     const char *source;
     uid_t uid; /* the program's on the host, unless it is 0: then any */
     uint64_t entries;
     int depth;
+    bool by_path;        /* the kernel reads no attributes below a descriptor */
     char path[PATH_MAX]; /* from the source on, of the last one that was looked at */
     size_t len;          /* of it, up to the directory that is looked through      */
     sbr_error *err;
@@ -70,13 +82,30 @@ static bool has_bits(const struct stat *st)
     return st->st_mode & S_ISUID || (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
 }
 
-/* What is not a clear no is a yes. */
-static bool has_capabilities(int dir_fd, const char *name)
+/* Linux 6.13 takes a name below a descriptor; before, the way leads through /proc.  Some containers answer with EPERM
+ * to calls that they do not know. */
+static ssize_t read_capabilities(struct look *l, int dir_fd, const char *name)
 {
+    static const char attribute[] = "security.capability";
+    struct xattr_room room = { 0 };
     char path[NAME_MAX + 48];
 
+    if (!l->by_path) {
+        ssize_t n = syscall(SYS_getxattrat, dir_fd, name, AT_SYMLINK_NOFOLLOW, attribute, &room,
+                            sizeof(room));
+
+        l->by_path = n < 0 && (errno == ENOSYS || errno == EPERM);
+        if (!l->by_path)
+            return n;
+    }
     snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir_fd, name);
-    return lgetxattr(path, "security.capability", NULL, 0) >= 0 ||
+    return lgetxattr(path, attribute, NULL, 0);
+}
+
+/* What is not a clear no is a yes. */
+static bool has_capabilities(struct look *l, int dir_fd, const char *name)
+{
+    return read_capabilities(l, dir_fd, name) >= 0 ||
            (errno != ENODATA && errno != ENOTSUP && errno != ENOENT);
 }
 
@@ -87,11 +116,11 @@ static bool is_honoured(int dir_fd)
     return fstatvfs(dir_fd, &fs) < 0 || !(fs.f_flag & ST_NOSUID);
 }
 
-static int look_at_file(const struct look *l, int dir_fd, const char *name, const struct stat *st)
+static int look_at_file(struct look *l, int dir_fd, const char *name, const struct stat *st)
 {
     if (may_be_written(l, st) && has_bits(st) && is_honoured(dir_fd))
         return refuse(l, "there is the set-id file");
-    if (may_become_a_program(l, st) && has_capabilities(dir_fd, name) && is_honoured(dir_fd))
+    if (may_become_a_program(l, st) && has_capabilities(l, dir_fd, name) && is_honoured(dir_fd))
         return refuse(l, "there is the file with capabilities");
     return 0;
 }
