@@ -193,6 +193,7 @@ REACHED = "reached"
 
 # Call, arguments, and the filter's answer; REACHED is any other.  Pointers are null: nothing is
 # done by a call that is let through.
+PACE = ("sched_setaffinity", "sched_setparam", "sched_setscheduler", "sched_setattr")
 CASES = [
     *[("clone", (flag | 17,), "EPERM") for flag in CLONE_NEW.values()],
     *[("clone", (JUNK | flag | 17,), "EPERM") for flag in CLONE_NEW.values()],
@@ -266,6 +267,10 @@ CASES = [
     ("shmget", (0, 0, 0o600), REACHED),
     *[("madvise", (0, 0, advice), "EINVAL") for advice in (12, JUNK | 12)],
     ("madvise", (0, 0, 4), REACHED),
+    *[(call, (task, 0, 0), "EPERM") for call in PACE for task in (1, JUNK | 1)],
+    *[(call, (0, 0, 0), REACHED) for call in PACE],
+    *[("setpriority", words, "EPERM") for words in ((2, 0, 0), (0, 1, 0), (1, JUNK | 1, 0), (JUNK | 2, 0, 0))],
+    ("setpriority", (3, 0, 0), REACHED),
     *[("setsockopt", (-1, 1, option, 1, 4), "ok") for option in (7, 8, JUNK | 8)],
     *[("setsockopt", (-1, 1, option, 1, 16), "EPERM") for option in (26, 51, JUNK | 26)],
     *[("setsockopt", (-1, level, option, 1, 16), "ENOPROTOOPT") for level, option in (
