@@ -302,7 +302,7 @@ static void keep_pace(struct egress *egress, uint64_t now_us)
     struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
     uint64_t used_us, rest_us;
 
-    if (now_us - egress->looked_us < LOOK_US)
+    if (!egress->page || now_us - egress->looked_us < LOOK_US)
         return;
     egress->looked_us = now_us;
     used_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress->started_us;
