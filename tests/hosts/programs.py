@@ -11,10 +11,10 @@ FLAGS = ["-O1", "-static", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-pth
 
 
 def _sources():
-    probe = ATTACKS / "probe.c"
+    alone = {name: ATTACKS / f"{name}.c" for name in ("probe", "kernel_memory")}
     return {
-        "attack": sorted(set(ATTACKS.glob("*.c")) - {probe}),
-        "probe": [probe],
+        "attack": sorted(set(ATTACKS.glob("*.c")) - set(alone.values())),
+        **{name: [path] for name, path in alone.items()},
         "load": [TESTS / "blackbox/programs/load.c"],
     }
 
