@@ -73,14 +73,12 @@ NETWORK = ("--network", "localhost", "--memory", "64m")
 
 
 @needs_v1
-@pytest.mark.core
 def test_what_waits_in_datagram_sockets_is_bounded(scene):
     kib, error = fill(scene, ["udp"], *NETWORK, enough=96 << 10)["udp"]
     assert error == "ENOBUFS" and kib <= 20 << 10
 
 
 @needs_v1
-@pytest.mark.core
 def test_what_waits_in_connections_is_bounded(scene):
     kib, error = fill(scene, ["tcp"], *NETWORK, enough=96 << 10)["tcp"]
     assert error == "ENOMEM" and kib <= 64 << 10
