@@ -64,9 +64,13 @@ static void connection_reset(struct connection *c)
 
 void connection_limit_reached(struct egress *egress, enum direction direction, const char *target)
 {
+    struct connection *next;
+
     account_spent(egress, direction, target);
-    while (egress->connections)
-        connection_reset(egress->connections);
+    for (struct connection *c = egress->connections; c; c = next) {
+        next = c->next;
+        connection_reset(c);
+    }
     flow_close_all(egress);
 }
 
