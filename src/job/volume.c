@@ -9,11 +9,11 @@
 #include "job/request.h"
 
 /* What the sandbox builds itself: a volume may not hide any of it. */
-static const char *const own_trees[] = { "/.cow",         "/bin",      "/build",  "/deps",
-                                         "/dev",          "/driver",   "/etc",    "/lib",
-                                         "/lib32",        "/lib64",    "/libx32", "/proc",
-                                         "/sbin",         "/sys",      "/tmp",    "/usr",
-                                         "/node_modules", "/prepared", "/work",   "/toolchain" };
+static const char *const own_trees[] = {
+    "/.cow", "/.view", "/bin",   "/build",        "/deps",     "/dev",  "/driver",
+    "/etc",  "/lib",   "/lib32", "/lib64",        "/libx32",   "/proc", "/sbin",
+    "/sys",  "/tmp",   "/usr",   "/node_modules", "/prepared", "/work", "/toolchain"
+};
 
 static const struct {
     const char *name;

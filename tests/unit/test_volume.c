@@ -73,6 +73,7 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
         { "/a:/.//", "has a target that is not an absolute path" },
         { "/a:/b/../usr", "has a target that is not an absolute path" },
         { "/a:/./usr", "cover the sandbox's own /usr" },
+        { "/a:/.view", "cover the sandbox's own /.view" },
         { "/a://usr//x/", "cover the sandbox's own /usr" },
         { "/a:/work:cow", "--project DIR puts a directory there" },
         { "/a:/work/sub", "--project DIR puts a directory there" },
