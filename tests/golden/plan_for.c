@@ -1,7 +1,7 @@
-/* plan_for HOST.json REQUEST.json: the plan that this request gets on that machine.
+/* plan_for HOST.json REQUEST.json [HOST.json REQUEST.json]...: the plan that each request gets on its machine.
  *
- * The planner makes no system call, so a machine is a file: see hosts/.  Prints the plan, or the
- * refusal, as JSON; exit status 2 when the files themselves are no use. */
+ * The planner makes no system call, so a machine is a file: see hosts/.  Prints for each pair the
+ * plan, or the refusal, as JSON.  Exit status 2 when the files themselves are no use. */
 #include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -182,13 +182,14 @@ int main(int argc, char **argv)
 {
     sbr_error err;
 
-    if (argc != 3) {
-        fprintf(stderr, "usage: plan_for HOST.json REQUEST.json\n");
+    if (argc < 3 || argc % 2 == 0) {
+        fprintf(stderr, "usage: plan_for HOST.json REQUEST.json [HOST.json REQUEST.json]...\n");
         return 2;
     }
-    if (plan_for(argv[1], argv[2], &err) < 0) {
-        fprintf(stderr, "plan_for: %s\n", err.message);
-        return 2;
-    }
+    for (int i = 1; i < argc; i += 2)
+        if (plan_for(argv[i], argv[i + 1], &err) < 0) {
+            fprintf(stderr, "plan_for: %s, %s: %s\n", argv[i], argv[i + 1], err.message);
+            return 2;
+        }
     return 0;
 }
