@@ -1,9 +1,10 @@
 """The one test runner: every suite, one list of failures, one line of counts.
 
-Usage: run.py [--suite NAME]... [--build DIR] [--test-build DIR] [-k EXPR]
+Usage: run.py [--suite NAME]... [--also NAME]... [--build DIR] [--test-build DIR] [-k EXPR]
+              [--workers N] [--durations] [--junit FILE]
 
 A skip is listed with its reason; with SBR_MUST_WORK=1 it is a failure.  So is a suite that stays
-silent for too long, and a run in which nothing ran.
+silent for too long, and a run in which nothing ran.  The suites of pytest are run by two workers (shares.py).
 
 The file is a pytest plugin as well (`-p run`): inside pytest it reports each test, as one line of
 JSON, to the descriptor that the runner named in SBR_REPORT_FD.
@@ -22,28 +23,34 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
 from pathlib import Path
+
+from results import FAILED, PASSED, SKIPPED, Progress, Results, print_durations, print_end, write_junit
 
 TESTS = Path(__file__).resolve().parent
 ROOT = TESTS.parent
 PYTHON = "/usr/bin/python3"
 MESON = "/usr/bin/meson"
-SUITES = ("lint", "unit", "golden", "blackbox", "escape", "warm", "fuzz", "hosts")
+CHECK = ("lint", "unit", "golden", "fuzz", "blackbox", "escape", "warm")  # what `make check` runs
+SUITES = (*CHECK, "hosts", "analysis")
 HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
+PLACES = ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")  # by which tests find what they test
 SILENCE_S = 300
+WORKERS = 2
+SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
     "blackbox": ("language_programs verdicts metrics signals output run denials", "not dependency"),
     "escape": ("", "fails_inside or do_not_meet"),
 }
 
-PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
-
 if "SBR_REPORT_FD" in os.environ:
     import pytest
 
 # ---- inside pytest -------------------------------------------------------------------------------
+
+
+_costs = {"seconds": 0.0, "starts": 0}  # of the test that runs; of the tool's starts, those before it
 
 
 def _report(**fields):
@@ -90,12 +97,17 @@ def pytest_runtest_logstart(nodeid, location):
 
 
 def pytest_runtest_logreport(report):
+    _costs["seconds"] += report.duration
     if report.failed:
         _report(name=report.nodeid, status=FAILED, detail=_failure_text(report))
     elif report.skipped:
         _report(name=report.nodeid, status=SKIPPED, detail=_skip_reason(report))
     elif report.when == "call":
         _report(name=report.nodeid, status=PASSED)
+    if report.when == "teardown":
+        starts = getattr(sys.modules.get("support"), "starts", 0)
+        _report(name=report.nodeid, status="ended", seconds=_costs["seconds"], starts=starts - _costs["starts"])
+        _costs.update(seconds=0.0, starts=starts)
 
 
 def pytest_collectreport(report):
@@ -110,69 +122,6 @@ def pytest_sessionfinish(session, exitstatus):
     _report(name="", status="finished")
 
 
-# ---- what happened -------------------------------------------------------------------------------
-
-
-class Results:
-    """Outcome of each test, in order; a later worse report of the same test wins."""
-
-    RANK = {PASSED: 0, SKIPPED: 1, FAILED: 2}
-
-    def __init__(self, must_work, tell=False):
-        self.must_work = must_work
-        self.tell = tell  # of each failure at once, for whoever will not see the end
-        self.tests = {}
-
-    def add(self, suite, name, status, detail=""):
-        if status == SKIPPED and self.must_work:
-            status, detail = FAILED, f"skipped, but SBR_MUST_WORK=1: {detail}"
-        key = (suite, name)
-        known = self.tests.get(key)
-        if self.tell and status == FAILED and (known is None or known[0] != FAILED):
-            print(f"failed    {suite}: {name}", flush=True)
-        if known is None or self.RANK[status] > self.RANK[known[0]]:
-            self.tests[key] = (status, detail.strip())
-        elif status == FAILED:
-            self.tests[key] = (status, f"{known[1]}\n{detail}".strip())
-
-    def count(self, status, suite=None):
-        return sum(
-            1 for (of, _), (is_, _) in list(self.tests.items()) if is_ == status and suite in (None, of)
-        )
-
-    def having(self, status):
-        return [(*key, detail) for key, (is_, detail) in self.tests.items() if is_ == status]
-
-    def line(self, suite=None):
-        return ", ".join(f"{self.count(s, suite)} {s}" for s in (PASSED, FAILED, SKIPPED))
-
-
-class Progress:
-    """One line that is written over on a terminal; one line per suite elsewhere."""
-
-    def __init__(self, results, live):
-        self.results = results
-        self.live = live
-        self.suite = ""
-        self.start = 0.0
-
-    def begin(self, suite):
-        self.suite, self.start = suite, time.monotonic()
-        self.show("")
-
-    def show(self, doing):
-        if self.live:
-            text = f"{self.suite:<9} {self.results.line(self.suite)}  {doing}"
-            width = os.get_terminal_size(sys.stdout.fileno()).columns or 80
-            print(f"\r\033[K{text[: width - 1]}", end="", flush=True)
-
-    def end(self):
-        seconds = time.monotonic() - self.start
-        lead = "\r\033[K" if self.live else ""
-        text = f"{self.suite:<9} {self.results.line(self.suite)}"
-        print(f"{lead}{text} ({seconds:.1f} s)", flush=True)
-
-
 # ---- suites --------------------------------------------------------------------------------------
 
 
@@ -181,6 +130,7 @@ class Runner:
         self.build = Path(options.build).resolve()
         self.test_build = Path(options.test_build).resolve()
         self.select = options.k
+        self.workers = options.workers
         self.results = Results(os.environ.get("SBR_MUST_WORK") == "1", tell=not sys.stdout.isatty())
         self.progress = Progress(self.results, sys.stdout.isatty())
         self.live = set()  # pytest, in groups of their own
@@ -197,57 +147,56 @@ class Runner:
 
     def run(self, suite):
         self.progress.begin(suite)
-        if suite == "lint":
-            self.run_lint(self.progress)
-        elif suite == "hosts":
-            self.run_hosts()
-        elif suite == "warm":
-            self.run_warm()
-        else:
-            if suite == "unit":
-                self.run_meson(suite)
-            if any((TESTS / suite).rglob("test_*.py")):
-                self.run_pytest(suite)
+        special = {
+            "lint": lambda: self.run_lint("QUICK"),
+            "analysis": lambda: self.run_lint("SLOW"),
+            "unit": self.run_unit,
+            "blackbox": self.run_blackbox,
+            "warm": self.run_warm,
+            "hosts": self.run_hosts,
+        }
+        special.get(suite, lambda: self.run_pytests(suite))()
         if not self.select and not any(of == suite for of, _ in list(self.results.tests)):
             self.results.add(suite, suite, SKIPPED, "the suite has no tests")
         self.progress.end()
 
-    def start_lint(self):
-        """Beside the other suites: it takes minutes of whatever processor time they leave.  Returns what waits for
-        its end and says how it went."""
-        progress = Progress(self.results, live=False)
+    def run_unit(self):
+        self.run_meson("unit")
+        self.run_pytests("unit")
 
-        def run():
-            os.setpriority(os.PRIO_PROCESS, 0, 19)  # of this thread, and of what it starts
-            try:
-                self.run_lint(progress)
-            except Exception:  # pylint: disable=broad-exception-caught
-                self.results.add("lint", "lint", FAILED, traceback.format_exc())
+    def run_blackbox(self):
+        self.prepare_languages()
+        self.run_pytests("blackbox")
 
-        thread = threading.Thread(target=run, daemon=True)
-        progress.begin("lint")
-        thread.start()
+    def prepare_languages(self):
+        """Toolchains are made ready once, for all suites.  Workers that both need one would wait for each other."""
+        if self.select:
+            return
+        self.progress.show("making the toolchains ready")
+        sys.path.insert(0, str(TESTS))
+        os.environ.update({name: self.env[name] for name in PLACES})
+        import support  # pylint: disable=import-outside-toplevel,import-error
 
-        def finish():
-            thread.join()
-            progress.end()
+        callers = support.available_callers()
+        with concurrent.futures.ThreadPoolExecutor(len(callers)) as pool:
+            list(pool.map(lambda caller: support.sandbox_run("languages", "--json", caller=caller, timeout=SILENCE_S), callers))
 
-        return finish
-
-    def run_lint(self, progress):
+    def run_lint(self, checks):
         sys.path.insert(0, str(TESTS / "lint"))
         import run_lint  # pylint: disable=import-outside-toplevel,import-error
 
-        for name, check in run_lint.CHECKS.items():
+        for name, check in getattr(run_lint, checks).items():
             if not self.selected(name):
                 continue
-            progress.show(name)
+            self.progress.show(name)
+            begin = time.monotonic()
             try:
                 problems = check(self.build)
             except run_lint.Skip as reason:
-                self.results.add("lint", name, SKIPPED, str(reason))
+                self.results.add(self.progress.suite, name, SKIPPED, str(reason))
                 continue
-            self.results.add("lint", name, FAILED if problems else PASSED, "\n".join(problems))
+            self.results.add(self.progress.suite, name, FAILED if problems else PASSED, "\n".join(problems))
+            self.results.spent(self.progress.suite, name, time.monotonic() - begin)
 
     def run_hosts(self):
         """The core tests on emulated machines; they have only cgroup v2, which this one may not."""
@@ -327,7 +276,7 @@ class Runner:
     def run_warm(self):
         """Tests of other suites, their runs through an engine; then those of engines."""
         sys.path.insert(0, str(TESTS))
-        os.environ.update({name: self.env[name] for name in ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")})
+        os.environ.update({name: self.env[name] for name in PLACES})
         import engine  # pylint: disable=import-outside-toplevel,import-error
 
         with tempfile.NamedTemporaryFile("r", encoding="ascii") as starts:
@@ -341,16 +290,28 @@ class Runner:
             except AssertionError as problem:
                 self.results.add("warm", "the engines live on, and leave nothing", FAILED, str(problem))
             count = collections.Counter(starts.read())
-        self.run_pytest("warm")
+        self.run_pytests("warm")
         said = f"{count['p']} runs were parked, {count['f']} forked, {count['c']} cold"
         print(f"          {said}")
         if not self.select:
             self.results.add("warm", "most runs were warm", PASSED if count["p"] > count["c"] else FAILED, said)
 
     def run_warm_parts(self, variables):
-        """At the same time: they wait more than they work."""
         calls = [("warm", [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part], select_them, variables)
                  for part, (files, select_them) in WARM.items()]
+        self.at_the_same_time(calls)
+
+    def run_pytests(self, suite):
+        """The tests of a folder, by several workers: each takes what none has taken."""
+        if not any((TESTS / suite).rglob("test_*.py")):
+            return
+        if self.workers == 1 or suite in SMALL:
+            self.run_pytest(suite)
+            return
+        with tempfile.TemporaryDirectory(prefix="sbr-shares-") as shares:
+            self.at_the_same_time([(suite, None, None, {"SBR_SHARES": shares})] * self.workers)
+
+    def at_the_same_time(self, calls):
         with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
             try:
                 for done in [pool.submit(self.run_pytest, *words) for words in calls]:
@@ -362,7 +323,7 @@ class Runner:
 
     def run_pytest(self, suite, paths=None, select_them=None, variables=None):
         read_fd, write_fd = os.pipe()
-        words = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run"]
+        words = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run", "-p", "shares"]
         chosen = " and ".join(f"({expression})" for expression in (select_them, self.select) if expression)
         words += ["--rootdir", ROOT, *(["-k", chosen] if chosen else []), *(paths or [TESTS / suite])]
         env = {**self.env, **(variables or {}), "SBR_REPORT_FD": str(write_fd)}
@@ -415,52 +376,45 @@ class Runner:
                     return None
                 if report["status"] == "started":
                     doing = name
+                elif report["status"] == "ended":
+                    self.results.spent(suite, name, report["seconds"], report["starts"])
                 else:
                     self.results.add(suite, name, report["status"], report.get("detail", ""))
             self.progress.show(doing)
         return doing
 
 
-def print_end(results):
-    for suite, name, detail in results.having(FAILED):
-        print(f"\nFAILED {suite}: {name}")
-        print("\n".join(f"    {line}".rstrip() for line in detail.splitlines()))
-    skipped = results.having(SKIPPED)
-    if skipped:
-        print()
-    for suite, name, detail in skipped:
-        print(f"skipped {suite}: {name}: {' '.join(detail.split())}")
-    if not results.tests:
-        print("\nno test was run")
-    print(f"\n{results.line()}")
-
-
-def main():
+def arguments():
     parser = argparse.ArgumentParser(description="Runs the test suites and counts.")
-    parser.add_argument("--suite", action="append", choices=SUITES, help="may be repeated")
+    parser.add_argument("--suite", action="append", choices=SUITES, help=f"may be repeated; else {', '.join(CHECK)}")
+    parser.add_argument("--also", action="append", choices=SUITES, default=[], help="one more, beside those")
     parser.add_argument("--build", default=ROOT / "build", metavar="DIR")
     parser.add_argument("--test-build", default=ROOT / "build-test", metavar="DIR")
     parser.add_argument("-k", metavar="EXPR", help="only tests whose names match, as for pytest")
-    options = parser.parse_args()
+    parser.add_argument("--workers", type=int, default=WORKERS, metavar="N", help="tests at the same time (2)")
+    parser.add_argument("--durations", action="store_true", help="list the slowest tests, and the sum for each suite")
+    parser.add_argument("--junit", metavar="FILE", help="write the outcome of each test as JUnit's XML too")
+    return parser.parse_args()
 
+
+def main():
+    options = arguments()
     sys.dont_write_bytecode = True
     runner = Runner(options)
+    chosen = {*(options.suite or CHECK), *options.also}
     try:
         with tempfile.TemporaryDirectory(prefix="sbr-cache-") as caches:
             os.chmod(caches, 0o711)
             runner.env["SBR_TEST_CACHE"] = caches
-            suites = [suite for suite in SUITES if not options.suite or suite in options.suite]
-            finish = None
-            if len(suites) > 1 and suites[0] == "lint":
-                finish = runner.start_lint()
-                suites.pop(0)
-            for suite in suites:
+            for suite in filter(chosen.__contains__, SUITES):
                 runner.run(suite)
-            if finish:
-                finish()
     except KeyboardInterrupt:
         print("\ninterrupted")
         return 130
+    if options.durations:
+        print_durations(runner.results)
+    if options.junit:
+        write_junit(runner.results, options.junit)
     print_end(runner.results)
     return int(bool(runner.results.count(FAILED)) or not runner.results.tests)
 

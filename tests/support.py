@@ -18,6 +18,8 @@ ORDINARY_UID = 65534
 DEADLINE = 150  # seconds after which a test run is stuck, not slow: a first one may prepare its toolchain
 ENGINE_OF = "SBR_ENGINE_"  # and ROOT or USER: the socket of a caller's engine, when the suite `warm` runs
 
+starts = 0  # of the tool, for run.py --durations
+
 AS_ORDINARY = ["setpriv", "--reuid", str(ORDINARY_UID), "--regid", str(ORDINARY_UID), "--clear-groups", "--"]
 
 
@@ -33,6 +35,8 @@ def available_callers():
 
 def command(*args, caller=None, hooks=False):
     """The command line for a run by `caller`; options go behind the subcommand."""
+    global starts  # pylint: disable=global-statement
+    starts += 1
     program = str(SANDBOX_RUN_HOOKS if hooks else SANDBOX_RUN)
     words = [str(a) for a in args]
     prefix = []
@@ -150,12 +154,18 @@ def shell(code, *options, **kwargs):
     return result_of("run", *options, "--lang", "bash", "--code", code, **kwargs)
 
 
-def leftovers():
-    """What a run could leave behind on the host, as a set that must be the same afterwards."""
+def pids():
+    """Of all processes, as text."""
+    return set(filter(str.isdigit, os.listdir("/proc")))
+
+
+def leftovers(known=frozenset()):
+    """What a run could leave behind on the host, as a set that must be the same afterwards.  Of the pids that are
+    known nothing is asked: that takes long on a machine with many."""
     found = set()
     for root, dirs, _ in os.walk("/sys/fs/cgroup"):
         found.update(os.path.join(root, d) for d in dirs if d.startswith("sandbox-run."))
-    for pid in filter(str.isdigit, os.listdir("/proc")):
+    for pid in pids() - known:
         try:
             name = pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
             line = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()

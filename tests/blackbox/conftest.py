@@ -72,12 +72,14 @@ def nothing_is_left_behind(request):
     if "leaks" in request.node.name:
         yield
         return
-    before = support.leftovers()
+    known = support.pids()
+    before = support.leftovers(known)
     yield
-    left = support.leftovers() - before
+    left = support.leftovers(known) - before
 
     def gone():
-        left.intersection_update(support.leftovers())
+        if any(map(is_ours, left)):
+            left.intersection_update(support.leftovers(known))
         return not any(map(is_ours, left))
 
     assert wait_until(gone, 20), f"left behind: {sorted(left)}"

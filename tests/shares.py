@@ -1,0 +1,90 @@
+"""A pytest plugin: several pytests run one collection together, each group of tests by the first that takes it.
+
+SBR_SHARES names a directory that they share.  A group is what belongs together: the tests of one file, or
+those that bear `@pytest.mark.group("name")`, or those of one language in a file whose tests are of languages.
+Tests that look at the whole machine bear `@pytest.mark.alone`: they wait until nobody else runs anything.
+"""
+import contextlib
+import fcntl
+import os
+import pathlib
+
+import pytest
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "group(name): runs in one pytest with the others of that name")
+    config.addinivalue_line("markers", "alone: looks at the whole machine, so nothing else runs beside it")
+
+
+def group_of(item):
+    marker = item.get_closest_marker("group")
+    if marker:
+        return marker.args[0]
+    file = item.nodeid.partition("::")[0]
+    language = getattr(item, "callspec", None) and item.callspec.params.get("language")
+    return f"{file} {language}" if isinstance(language, str) else file
+
+
+def groups_of(items):
+    """Lists of tests: the larger ones first, so that nobody waits long at the end; those that must be alone last."""
+    groups = {}
+    for item in items:
+        alone = item.get_closest_marker("alone") is not None
+        groups.setdefault((alone, group_of(item)), []).append(item)
+    return sorted(groups.items(), key=lambda group: (group[0][0], -weight_of(group[1]), group[0][1]))
+
+
+def weight_of(items):
+    """How many, unless a mark says that they take longer than others."""
+    marks = [item.get_closest_marker("group") for item in items]
+    return sum(mark.kwargs.get("weight", 1) if mark else 1 for mark in marks)
+
+
+class Shares:
+    """What is still to be taken.  The lock is held together by those who run what others may run beside."""
+
+    def __init__(self, folder, items):
+        self.folder = pathlib.Path(folder)
+        self.groups = groups_of(items)
+        self.lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+
+    def taken(self):
+        """(alone, tests) of each group that nobody had taken."""
+        for number, ((alone, _), items) in enumerate(self.groups):
+            with contextlib.suppress(FileExistsError):
+                os.close(os.open(self.folder / str(number), os.O_CREAT | os.O_EXCL, 0o600))
+                yield alone, items
+
+    def in_order(self):
+        """(alone, test, next test); the next one tells pytest which fixtures may end."""
+        last = None
+        for alone, items in self.taken():
+            for item in items:
+                if last:
+                    yield (*last, item if alone == last[0] else None)
+                last = (alone, item)
+        if last:
+            yield (*last, None)
+
+    def hold(self, alone):
+        fcntl.flock(self.lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+
+    def leave(self):
+        fcntl.flock(self.lock, fcntl.LOCK_UN)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session):
+    folder = os.environ.get("SBR_SHARES")
+    if not folder or session.config.option.collectonly or session.testsfailed:
+        return None  # as without this plugin
+    shares = Shares(folder, session.items)
+    shares.hold(False)
+    for alone, item, following in shares.in_order():
+        shares.hold(alone)
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        if session.shouldfail or session.shouldstop:
+            break
+    shares.leave()
+    return True
