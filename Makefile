@@ -3,7 +3,7 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
-# Further arguments for tests/run.py, tests/warm/soak.py, tests/hosts/check.py and tests/bench/bench.py.
+# Further arguments for tests/run.py (--durations, --junit=FILE, --suite NAME), tests/warm/soak.py, tests/hosts/check.py and tests/bench/bench.py.
 CHECK_ARGS ?=
 SOAK_ARGS ?=
 HOSTS_ARGS ?=
@@ -20,7 +20,7 @@ NINJA := /usr/bin/ninja
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all hello check check-hosts asan tsan soak coverage fuzz lint format bench install clean help
+.PHONY: all hello check check-all check-hosts asan tsan soak coverage fuzz lint format bench install clean help
 .PHONY: test-build cross-build
 
 # Call as $(call configure,FOLDER,OPTIONS).  Speaks only when there is something to say.  Languages and
@@ -53,10 +53,19 @@ hello: ## install what the build needs, build, and run a first program
 	@$(MAKE) --no-print-directory all
 	@build/sandbox-run run --text --lang python --code 'print("Hello from inside the sandbox")'
 
-check: ## build and run every test
+check: ## build and run every test that proves the product, in at most ten minutes
 	@tools/packages.sh check
 	@$(MAKE) --no-print-directory all test-build
 	@$(PYTHON) tests/run.py $(CHECK_ARGS)
+
+# Each part runs, whatever became of those before it.
+check-all: ## check, lint, check-diagnosis, asan, tsan, soak, check-hosts and check-fresh, one after the other
+	@failed=; \
+	for part in check lint check-diagnosis asan tsan soak check-hosts check-fresh; do \
+		echo "== make $$part"; \
+		$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
+	done; \
+	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
 # The same code with the switches that let tests turn one mechanism off or make one step fail.
 test-build:
@@ -149,4 +158,4 @@ clean: ## remove every build folder
 	@rm -rf build build-test build-asan build-tsan build-coverage build-fuzz build-aarch64 build-aarch64-test build-hosts
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):[^#]*## \(.*\)/\1\t\2/p' $(MAKEFILE_LIST) | expand -t 18

@@ -111,16 +111,22 @@ def state_of(caller):
     return _folder_of(caller, "-state")
 
 
+def surroundings(caller, extra=None):
+    """The environment of a run, with the caller's own store and state."""
+    places = {"SANDBOX_RUN_CACHE": cache_of(caller), "SANDBOX_RUN_STATE": state_of(caller)}
+    return environment({**places, **(extra or {})}, caller)
+
+
 def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, prefix=(),
                 **kwargs):
     """Runs to the end; returns the CompletedProcess with bytes.  `prefix` are the words of a program
     that runs the tool elsewhere."""
-    places = {"SANDBOX_RUN_CACHE": cache_of(caller), "SANDBOX_RUN_STATE": state_of(caller)}
+    cold = {}
     if hooks and not (env or {}).get("SANDBOX_RUN_SOCKET"):
-        places["SANDBOX_RUN_COLD"] = "1"  # the engine is of the other build
+        cold = {"SANDBOX_RUN_COLD": "1"}  # the engine is of the other build
     return subprocess.run([*prefix, *command(*args, caller=caller, hooks=hooks)], input=stdin,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
-                          env=environment({**places, **(env or {})}, caller), **kwargs)
+                          env=surroundings(caller, {**cold, **(env or {})}), **kwargs)
 
 
 def result_of(*args, **kwargs):
