@@ -4,6 +4,9 @@ An attack is proven in three ways.  It fails inside, for root and for an ordinar
 when all but one of the layers that stop it are left out, for each layer: none of them is there for
 show.  And it succeeds when all of them are left out: it is an attack, and the first two mean
 something.  Layers are left out in a test build only (SANDBOX_RUN_TEST_WITHOUT).
+
+Attacks that leave out the same layers share a sandbox, each in a process and a directory of its own
+(attacks/main.c), except those that kill the attacker or would change the sandbox for the others.
 """
 import contextlib
 import dataclasses
@@ -85,21 +88,72 @@ def goes_in_by_itself(words, without, caller):
             and not any(place in word for word in words for place in needs))
 
 
-def run_attack(scene, *words, caller=Callers.ROOT, without=(), options=(), env=None, **kwargs):
-    """Runs the attacker inside; with layers left out, in the test build."""
-    tool = str(scene.tools / "attack") if "mounts" in without else f"{INSIDE_TOOLS}/attack"
-    env, said = dict(env or {}), scene.words(words, without)
+def _attacker(scene, caller, without, options, by_itself, **kwargs):
+    """Words of the tool before the attacker's own, and how to call it."""
+    env = dict(kwargs.pop("env", None) or {})
     if without:
         env["SANDBOX_RUN_TEST_WITHOUT"] = ",".join(without)
-    if goes_in_by_itself(said, without, caller):
-        line = ["run", *options, str(scene.tools / "attack"), "--", *said]
+    tool = str(scene.tools / "attack") if "mounts" in without else f"{INSIDE_TOOLS}/attack"
+    if by_itself:
+        line = ["run", *options, str(scene.tools / "attack"), "--"]
     else:
         line = ["exec", "--volume", f"{scene.tools}:{INSIDE_TOOLS}:ro", "--volume",
-                f"{scene.data}:{INSIDE_DATA}:ro", *options, "--", tool, *said]
-    result = support.result_of(*line, caller=caller, hooks=bool(without), env=env, **kwargs)
+                f"{scene.data}:{INSIDE_DATA}:ro", *options, "--", tool]
+    return line, {"caller": caller, "hooks": bool(without), "env": env, **kwargs}
+
+
+def run_attack(scene, *words, caller=Callers.ROOT, without=(), options=(), **kwargs):
+    """Runs the attacker inside; with layers left out, in the test build."""
+    said = scene.words(words, without)
+    line, how = _attacker(scene, caller, without, options,
+                          goes_in_by_itself(said, without, caller), **kwargs)
+    result = support.result_of(*line, *said, **how)
     lines = result.get("stdout", "").splitlines()
     verdicts = [line for line in lines if line.startswith(("GOT ", "NOT "))]
     return Answer(verdicts[-1] if verdicts else "", result["outcome"], result)
+
+
+def as_lines(attacks):
+    """Attacks as the attacker reads many of them."""
+    assert not any(set("\t\n") & set(word) for words in attacks for word in words)
+    return "".join("\t".join(words) + "\n" for words in attacks).encode()
+
+
+def answers_of(result, count):
+    """What the attacker said of each of many: its verdict, or how it ended without one."""
+    lines = [""] * count
+    for line in result.get("stdout", "").splitlines():
+        number, _, said = line.partition("\t")
+        if number.isdigit() and not (said.startswith("ended") and lines[int(number)]):
+            lines[int(number)] = said
+    return [Answer(line, result["outcome"], result) for line in lines]
+
+
+def run_attacks(scene, attacks, caller=Callers.ROOT, without=(), options=(), **kwargs):
+    """The answers to many attacks, each a tuple of words, in one sandbox; in the suite `warm` in two,
+    when some of them need a volume."""
+    said = [scene.words(words, without) for words in attacks]
+    answers = {}
+    for by_itself in (True, False):
+        part = [n for n, words in enumerate(said)
+                if goes_in_by_itself(words, without, caller) == by_itself]
+        if part:
+            line, how = _attacker(scene, caller, without, options, by_itself, **kwargs)
+            result = support.result_of(*line, "many", stdin=as_lines([said[n] for n in part]), **how)
+            answers.update(zip(part, answers_of(result, len(part))))
+    return [answers[n] for n in range(len(said))]
+
+
+def assert_none(wrong):
+    """Of the cases of a test, with what is wrong with each."""
+    assert not wrong, "\n".join(map(str, [f"{len(wrong)} wrong", *wrong]))
+
+
+def assert_each(attacks, answers, holds):
+    """Every answer is as `holds` wants it; those that are not are named."""
+    assert len(attacks) == len(answers) > 0
+    assert_none([f"{' '.join(map(str, words))}: {answer}"
+                 for words, answer in zip(attacks, answers) if not holds(answer)])
 
 
 def run_outside(scene, *words, **kwargs):
@@ -121,6 +175,7 @@ class Attack:
     also: tuple = ()
     errors: tuple = ()  # when given: what the attacker must be told
     killed: bool = False  # the filter ends the attacker: outcome "denied"
+    lasting: bool = False  # when it succeeds, the sandbox is another one for those after it
     options: tuple = ()
     policy: str = "default"
 
@@ -130,54 +185,72 @@ class Attack:
         kept = keep.split("+") if keep else []
         return tuple(name for name in dict.fromkeys([*names, *self.also]) if name not in kept)
 
-    def run(self, scene, **kwargs):
-        return run_attack(scene, *self.words, options=(*self.options, "--policy", self.policy),
-                          **kwargs)
+    def stays_alone(self, succeeds):
+        return self.killed or (succeeds and self.lasting)
 
-    def assert_stopped(self, answer):
+    def why_not_stopped(self, answer):
+        """A sentence, or None."""
         if self.killed:
-            assert answer.outcome == "denied", f"not killed for it: {answer}"
-            assert not answer.line, f"it lived on: {answer}"
-            return
-        assert answer.error, f"the attack was not stopped: {answer}"
-        assert not self.errors or answer.error in self.errors, f"stopped otherwise: {answer}"
+            if answer.outcome != "denied":
+                return f"not killed for it: {answer}"
+            return f"it lived on: {answer}" if answer.line else None
+        if not answer.error:
+            return f"the attack was not stopped: {answer}"
+        return f"stopped otherwise: {answer}" if self.errors and answer.error not in self.errors else None
 
 
-def _identifier(value):
-    return value.sentence if isinstance(value, Attack) else str(value)
+def run_grouped(scene, attacks, caller=Callers.ROOT, without=lambda attack: (), succeed=False):
+    """Pairs of attack and answer; those that leave out the same and want the same options share a
+    sandbox."""
+    groups, found = {}, []
+    for number, attack in enumerate(attacks):
+        options = (*attack.options, "--policy", attack.policy)
+        alone = number if attack.stays_alone(succeed) else None
+        groups.setdefault((tuple(sorted(without(attack))), options, alone), []).append(attack)
+    for (left_out, options, alone), group in groups.items():
+        how = {"caller": caller, "without": left_out, "options": options}
+        if alone is None:
+            found += zip(group, run_attacks(scene, [attack.words for attack in group], **how))
+        else:
+            found.append((group[0], run_attack(scene, *group[0].words, **how)))
+    return found
+
+
+def _layers_alone(attacks):
+    """Each layer with the attacks that it stops alone, and whether the private root is left out."""
+    found = {}
+    for attack in (attack for attack in attacks if len(attack.layers) > 1):
+        for layer in attack.layers:
+            on_host = "mounts" in attack.without(keep=layer)
+            found.setdefault((layer, on_host), []).append(attack)
+    return [pytest.param(layer, on_host, stopped, id=f"{layer} without a root" if on_host else layer)
+            for (layer, on_host), stopped in found.items()]
 
 
 def proofs(attacks):
-    """The three proofs as three parametrised tests.  A few attacks of each kind are of the core."""
-    core = attacks[:: max(1, len(attacks) // 4)]
-    marked = [pytest.param(attack, marks=[pytest.mark.core] if attack in core else [])
-              for attack in attacks]
-
+    """The three proofs as three tests, of all the attacks."""
+    @pytest.mark.core
     @callers
-    @pytest.mark.parametrize("attack", marked, ids=_identifier)
-    def test_the_attack_fails_inside(scene, attack, caller):
-        attack.assert_stopped(attack.run(scene, caller=caller))
-
-    pairs = [pytest.param(attack, layer, id=f"{attack.sentence}-{layer}")
-             for attack in attacks if len(attack.layers) > 1 for layer in attack.layers]
+    def test_the_attack_fails_inside(scene, caller):
+        pairs = run_grouped(scene, attacks, caller)
+        assert_none([f"{attack.sentence}: {why}" for attack, answer in pairs
+                     if (why := attack.why_not_stopped(answer))])
 
     @root_only
-    @pytest.mark.parametrize("attack, layer", pairs)
-    def test_one_layer_alone_stops_the_attack(scene, attack, layer):
-        without = attack.without(keep=layer)
-        if layer == "landlock" and "mounts" in without and not os.path.isdir("/work"):
+    @pytest.mark.parametrize("layer, on_host, stopped", _layers_alone(attacks))
+    def test_one_layer_alone_stops_the_attack(scene, layer, on_host, stopped):
+        if layer == "landlock" and on_host and not os.path.isdir("/work"):
             pytest.skip("without a private root, Landlock's rules need a /work on the host")
-        answer = attack.run(scene, without=without)
-        if attack.killed:
-            assert not answer.got, f"{layer} alone did not stop it: {answer}"
-        else:
-            assert answer.error, f"{layer} alone did not stop it: {answer}"
+        pairs = run_grouped(scene, stopped, without=lambda attack: attack.without(keep=layer))
+        assert_none([f"{attack.sentence}: {layer} alone did not stop it: {answer}"
+                     for attack, answer in pairs
+                     if (answer.got if attack.killed else not answer.error)])
 
     @root_only
-    @pytest.mark.parametrize("attack", attacks, ids=_identifier)
-    def test_the_attack_succeeds_without_the_layers(scene, attack):
-        answer = attack.run(scene, without=attack.without())
-        assert answer.got, f"the attack proves nothing: {answer}"
+    def test_the_attack_succeeds_without_the_layers(scene):
+        pairs = run_grouped(scene, attacks, without=Attack.without, succeed=True)
+        assert_none([f"{attack.sentence}: it proves nothing: {answer}"
+                     for attack, answer in pairs if not answer.got])
 
     return (test_the_attack_fails_inside, test_one_layer_alone_stops_the_attack,
             test_the_attack_succeeds_without_the_layers)

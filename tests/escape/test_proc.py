@@ -64,7 +64,7 @@ ATTACKS = [
     Attack("mapping users of one's own", ("open", "/proc/self/uid_map", "w"),
            ("read-only-proc", "landlock")),
     Attack("taking a mask away", ("unmask", f"/proc/{PRESENT[0]}"),
-           ("seccomp", "identity", "landlock"), errors=("EPERM",)),
+           ("seccomp", "identity", "landlock"), errors=("EPERM",), lasting=True),
 ]
 
 (test_the_attack_fails_inside, test_one_layer_alone_stops_the_attack,

@@ -1,11 +1,18 @@
 /* The attacker: one static program, one command per attack.
  *
  * It prints one line that starts with GOT (the attack worked) or NOT (and the name of the error
- * that stopped it), so that a run in which it never got to try is neither. */
+ * that stopped it), so that a run in which it never got to try is neither.
+ *
+ *   attack many
+ *
+ * reads attacks from stdin, a line each with a tab between its words, and makes each in a process and
+ * a directory of its own, one after the other.  Its lines then begin with the attack's number and a tab;
+ * a line that is neither GOT nor NOT says how one ended that did not answer. */
 #ifndef ATTACK_H
 #define ATTACK_H
 
 #include <stddef.h>
+#include <sys/types.h>
 
 struct attack {
     const char *name;
@@ -29,5 +36,8 @@ int outcome(long result, const char *what);
 void hold(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 long number(const char *text);
+
+/* Whoever started the attacker: init.  And the attacker's first process, which is nobody's discovery. */
+extern pid_t started_by, first_process;
 
 #endif

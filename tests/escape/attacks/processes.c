@@ -19,7 +19,7 @@
 /* "parent" is whoever started us: init. */
 static pid_t pid_of(const char *text)
 {
-    return !strcmp(text, "parent") ? getppid() : (pid_t)number(text);
+    return !strcmp(text, "parent") ? started_by : (pid_t)number(text);
 }
 
 static int send_signal(int argc, char **argv)
@@ -128,7 +128,7 @@ static int list_processes(int argc, char **argv)
     while ((entry = readdir(dir))) {
         int pid = atoi(entry->d_name);
 
-        if (pid > 1 && pid != getpid() && strlen(found) < sizeof(found) - 32)
+        if (pid > 1 && pid != getpid() && pid != first_process && strlen(found) < sizeof(found) - 32)
             sprintf(found + strlen(found), "%d ", pid);
     }
     return found[0] ? got("%s", found) : not_because("EMPTY only init and me");
