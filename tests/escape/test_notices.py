@@ -9,8 +9,8 @@ import time
 import pytest
 
 import support
-from harness import callers, root_only, run_attack, running, wait_until
-from test_filter_table import numbers
+from harness import assert_each, callers, root_only, run_attack, run_attacks, running, wait_until
+from test_filter_table import calls_on_stdin
 
 CLONE_NEWUSER, TIOCSTI, PR_SET_MM, S_IFBLK = 0x10000000, 0x5412, 35, 0o60000
 MOUNTS = "default.yaml: namespaces, roots and mounts"
@@ -39,43 +39,40 @@ REFUSALS = [
 QUIET = [("clone3", (), "ENOSYS"), ("io_uring_setup", (), "ENOSYS"), ("setxattr", (), "EOPNOTSUPP")]
 
 
-def ask(scene, call, arguments, *options, caller):
+def ask(scene, calls, *options, caller):
+    """The answers to calls, one after the other, and the denials of the run."""
     result = support.result_of("exec", "--volume", f"{scene.tools}:/attacks", *options, "--",
-                               "/attacks/probe", "call", numbers()[call],
-                               *(*arguments, *[0] * (6 - len(arguments))), caller=caller)
+                               "/attacks/probe", "calls", caller=caller, stdin=calls_on_stdin(calls))
     assert result["outcome"] == "exited" and result["exit_code"] == 0, result
-    return result["stdout"].strip(), result["denials"]
+    return result["stdout"].split(), result["denials"]
 
 
 @callers
-@pytest.mark.parametrize("call, arguments, error, target, rule", REFUSALS)
-def test_a_refusal_is_named_with_its_rule(scene, call, arguments, error, target, rule, caller):
-    answer, denials = ask(scene, call, arguments, caller=caller)
-    assert answer == error
-    assert denials == [{"kind": "syscall", "target": target, "rule": rule, "remedy": None,
-                        "count": 1}]
+def test_a_refusal_is_named_with_its_rule(scene, caller):
+    answers, denials = ask(scene, [refusal[:2] for refusal in REFUSALS], caller=caller)
+    assert answers == [error for _, _, error, _, _ in REFUSALS]
+    assert denials == [{"kind": "syscall", "target": target, "rule": rule, "remedy": None, "count": 1}
+                       for _, _, _, target, rule in REFUSALS]
 
 
 @callers
-@pytest.mark.parametrize("call, arguments, error", QUIET)
-def test_a_fallback_is_nobodys_business(scene, call, arguments, error, caller):
-    assert ask(scene, call, arguments, caller=caller) == (error, [])
+def test_a_fallback_is_nobodys_business(scene, caller):
+    assert ask(scene, [quiet[:2] for quiet in QUIET], caller=caller) == ([error for _, _, error in QUIET], [])
 
 
 @callers
 def test_what_only_the_strict_policy_refuses_names_the_other(scene, caller):
-    answer, denials = ask(scene, "flock", (), "--policy", "strict", caller=caller)
-    assert answer == "EPERM"
-    assert denials == [{"kind": "syscall", "target": "flock", "rule": "strict.yaml: locks",
-                        "remedy": "--policy default", "count": 1}]
-    _, denials = ask(scene, "mount", (), "--policy", "strict", caller=caller)
-    assert [(d["rule"], d["remedy"]) for d in denials] == [(MOUNTS, None)]
+    answers, denials = ask(scene, [("flock", ()), ("mount", ())], "--policy", "strict", caller=caller)
+    assert answers[0] == "EPERM"
+    assert denials[0] == {"kind": "syscall", "target": "flock", "rule": "strict.yaml: locks",
+                          "remedy": "--policy default", "count": 1}
+    assert [(d["rule"], d["remedy"]) for d in denials[1:]] == [(MOUNTS, None)]
 
 
 @callers
 def test_sending_descriptors_stays_refused_in_the_strict_policy(scene, caller):
     """Init sends its listener that way before the gate is closed."""
-    assert ask(scene, "sendmsg", (), "--policy", "strict", caller=caller)[0] == "EPERM"
+    assert ask(scene, [("sendmsg", ())], "--policy", "strict", caller=caller)[0] == ["EPERM"]
 
 
 CONNECTIONS = [
@@ -93,12 +90,13 @@ CONNECTIONS = [
 
 
 @callers
-@pytest.mark.parametrize("words, target, remedy", CONNECTIONS)
-def test_a_connection_says_where_to(scene, words, target, remedy, caller):
-    answer = run_attack(scene, *words, caller=caller)
-    assert answer.error == "ENETUNREACH"
-    assert answer.result["denials"] == [{"kind": "connect", "target": target,
-                                         "rule": "network: none", "remedy": remedy, "count": 1}]
+def test_a_connection_says_where_to(scene, caller):
+    attacks = [words for words, _, _ in CONNECTIONS]
+    answers = run_attacks(scene, attacks, caller=caller)
+    assert_each(attacks, answers, lambda answer: answer.error == "ENETUNREACH")
+    assert answers[0].result["denials"] == [
+        {"kind": "connect", "target": target, "rule": "network: none", "remedy": remedy, "count": 1}
+        for _, target, remedy in CONNECTIONS]
 
 
 LOOKUPS = {
@@ -146,13 +144,10 @@ def test_local_sockets_go_on(caller):
 
 @callers
 def test_loopback_goes_on_where_it_is_up(scene, caller):
-    answer = run_attack(scene, "tcp", "127.0.0.1", 80, caller=caller,
-                        options=("--network", "localhost"))
-    assert answer.error == "ECONNREFUSED" and answer.result["denials"] == []
-    answer = run_attack(scene, "tcp", "93.184.216.34", 80, caller=caller,
-                        options=("--network", "localhost"))
-    assert answer.error == "ENETUNREACH"
-    assert [(d["target"], d["rule"]) for d in answer.result["denials"]] == [
+    attacks = [("tcp", "127.0.0.1", 80), ("tcp", "93.184.216.34", 80)]
+    here, there = run_attacks(scene, attacks, caller=caller, options=("--network", "localhost"))
+    assert here.error == "ECONNREFUSED" and there.error == "ENETUNREACH", (here, there)
+    assert [(d["target"], d["rule"]) for d in there.result["denials"]] == [
         ("93.184.216.34:80", "network: localhost")]
 
 

@@ -8,7 +8,8 @@
  *
  *   probe all FIRST LAST      both patterns for each number
  *   probe ones FIRST LAST     one pattern
- *   probe call NUMBER A0..A5  one call with these arguments; prints the answer alone */
+ *   probe calls               one call for each line of stdin: its number and arguments, six at most;
+ *                             prints one answer for each, and nothing else */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -20,6 +21,7 @@
 #include <unistd.h>
 
 #define PATIENCE_US 700000
+#define AT_ONCE 16
 
 struct slot {
     long result;
@@ -68,18 +70,14 @@ static void child(struct slot *slot, long number, const unsigned long arguments[
     _exit(0);
 }
 
-static const char *answer(struct slot *slot, long number, const unsigned long arguments[6])
-{
-    int status;
-    pid_t pid;
+struct question {
+    long number;
+    unsigned long arguments[6];
+    char label[48]; /* before the answer */
+};
 
-    *slot = (struct slot){ 0 };
-    pid = fork();
-    if (pid < 0)
-        exit(2);
-    if (pid == 0)
-        child(slot, number, arguments);
-    waitpid(pid, &status, 0);
+static const char *answer(const struct slot *slot, int status)
+{
     if (WIFSIGNALED(status))
         return WTERMSIG(status) == SIGSYS    ? "killed"
                : WTERMSIG(status) == SIGALRM ? "blocked"
@@ -92,28 +90,86 @@ static const char *answer(struct slot *slot, long number, const unsigned long ar
     return "ok";
 }
 
+/* All at once: some block until their time is over. */
+static void ask_all(const struct question *questions, int n)
+{
+    static struct slot *slots;
+    pid_t pids[AT_ONCE];
+    int status;
+
+    if (!slots)
+        slots = mmap(NULL, AT_ONCE * sizeof(*slots), PROT_READ | PROT_WRITE,
+                     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (slots == MAP_FAILED)
+        exit(2);
+    for (int i = 0; i < n; i++) {
+        slots[i] = (struct slot){ 0 };
+        pids[i] = fork();
+        if (pids[i] < 0)
+            exit(2);
+        if (pids[i] == 0)
+            child(&slots[i], questions[i].number, questions[i].arguments);
+    }
+    for (int i = 0; i < n; i++) {
+        waitpid(pids[i], &status, 0);
+        printf("%s%s\n", questions[i].label, answer(&slots[i], status));
+    }
+    fflush(stdout);
+}
+
+/* Waits until there are some, or all when there is none. */
+static void ask_soon(const struct question *question)
+{
+    static struct question waiting[AT_ONCE];
+    static int n;
+
+    if (question)
+        waiting[n++] = *question;
+    if (n == AT_ONCE || !question) {
+        ask_all(waiting, n);
+        n = 0;
+    }
+}
+
+/* NUMBER and its arguments, as decimal numbers with a space between. */
+static void ask_lines(void)
+{
+    char line[256];
+
+    while (fgets(line, sizeof(line), stdin)) {
+        struct question question = { 0 };
+        char *rest = line;
+
+        question.number = strtol(rest, &rest, 10);
+        for (int i = 0; i < 6; i++)
+            question.arguments[i] = strtoul(rest, &rest, 10);
+        ask_all(&question, 1); /* one after the other: what is told of them has an order */
+    }
+}
+
+static void ask_range(long first, long last, int zeros_too)
+{
+    for (long number = first; number <= last; number++) {
+        struct question question = { .number = number };
+
+        memset(question.arguments, 0xff, sizeof(question.arguments));
+        snprintf(question.label, sizeof(question.label), "%ld ones ", number);
+        ask_soon(&question);
+        memset(question.arguments, 0, sizeof(question.arguments));
+        snprintf(question.label, sizeof(question.label), "%ld zeros ", number);
+        if (zeros_too)
+            ask_soon(&question);
+    }
+    ask_soon(NULL);
+}
+
 int main(int argc, char **argv)
 {
-    static const unsigned long zeros[6];
-    static const unsigned long ones[6] = { -1UL, -1UL, -1UL, -1UL, -1UL, -1UL };
-    struct slot *slot = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-
-    if (slot == MAP_FAILED || argc < 3)
+    if (argc == 2 && !strcmp(argv[1], "calls"))
+        ask_lines();
+    else if (argc == 4)
+        ask_range(strtol(argv[2], NULL, 0), strtol(argv[3], NULL, 0), !strcmp(argv[1], "all"));
+    else
         return 2;
-    if (!strcmp(argv[1], "call")) {
-        unsigned long arguments[6] = { 0 };
-
-        for (int i = 0; i < 6 && i + 3 < argc; i++)
-            arguments[i] = strtoul(argv[i + 3], NULL, 0);
-        puts(answer(slot, strtol(argv[2], NULL, 0), arguments));
-        return 0;
-    }
-    for (long number = strtol(argv[2], NULL, 0); argc > 3 && number <= strtol(argv[3], NULL, 0);
-         number++) {
-        printf("%ld ones %s\n", number, answer(slot, number, ones));
-        if (!strcmp(argv[1], "all"))
-            printf("%ld zeros %s\n", number, answer(slot, number, zeros));
-        fflush(stdout);
-    }
     return 0;
 }
