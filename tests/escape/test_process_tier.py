@@ -1,4 +1,5 @@
 """The tier without namespaces: the user's other files, processes and objects stay out of reach."""
+import contextlib
 import os
 import shutil
 import subprocess
@@ -9,7 +10,8 @@ import pytest
 import harness
 import no_userns
 import process_tier
-from process_tier import ABI, BOTH, FILTER, KERNEL, RULES, SCOPED, TCP, TRUNCATION, Attack, proofs
+from process_tier import (ABI, BOTH, FILTER, KERNEL, RULES, SCOPED, TCP, TRUNCATION, Attack, proofs,
+                          try_all)
 from support import DEADLINE, Callers
 
 pytestmark = process_tier.needs_landlock
@@ -115,27 +117,26 @@ SIGNALS = ("kill", "group", "tkill", "tgkill", "sigqueue", "tgsigqueue", "pidfd"
            "setown-ex", "fiosetown", "siocspgrp")
 
 
+SIGNAL_ATTACKS = [Attack(way, ("signal-by", way, "{victim}"), BOTH) for way in SIGNALS]
+
+
 @pytest.mark.core
 @harness.callers
-@pytest.mark.parametrize("way", SIGNALS)
-def test_no_signal_reaches_another_process(neighbourhood, caller, way):
-    neighbourhood.attack("signal-by", way, "{victim}", caller=caller)
-    assert neighbourhood.victim.is_alive()
+def test_no_signal_reaches_another_process(neighbourhood, caller):
+    harness.assert_none([f"{attack.sentence}: {answer}" for attack, answer, untouched in
+                         try_all(neighbourhood, SIGNAL_ATTACKS, caller=caller) if not untouched])
 
 
 @pytest.mark.parametrize("layer", SCOPED)
-@pytest.mark.parametrize("way", SIGNALS)
-def test_one_layer_alone_keeps_signals_inside(neighbourhood, way, layer):
-    without = tuple(name for name in BOTH if name != layer)
-    neighbourhood.attack("signal-by", way, "{victim}", without=without)
-    assert neighbourhood.victim.is_alive()
+def test_one_layer_alone_keeps_signals_inside(neighbourhood, layer):
+    tried = try_all(neighbourhood, SIGNAL_ATTACKS, lambda attack: attack.without(keep=layer))
+    harness.assert_none([f"{attack.sentence}: {answer}" for attack, answer, untouched in tried if not untouched])
 
 
-@pytest.mark.parametrize("way", SIGNALS)
-def test_a_signal_arrives_without_the_layers(neighbourhood, way):
-    answer = neighbourhood.attack("signal-by", way, "{victim}", without=BOTH)
-    assert answer.got, answer
-    assert not neighbourhood.victim.is_alive()
+def test_a_signal_arrives_without_the_layers(neighbourhood):
+    tried = try_all(neighbourhood, SIGNAL_ATTACKS, Attack.without)
+    harness.assert_none([f"{attack.sentence}: {answer}" for attack, answer, untouched in tried
+                         if untouched or not answer.got])
 
 
 # Landlock looks at queues because they are files of a file system that has no place in the tree.
@@ -143,31 +144,40 @@ OBJECTS = {"shm": ("0x5b720001", FILTER), "sem": ("0x5b720002", FILTER),
            "msg": ("0x5b720003", FILTER), "queue": ("/sandbox-run-escape-tier", BOTH)}
 
 
-@pytest.fixture(params=OBJECTS)
-def held(request, neighbourhood):
+@contextlib.contextmanager
+def held(neighbourhood, kind):
     """An object of the user's, held by a process outside."""
-    holder = neighbourhood.outside("hold", request.param, OBJECTS[request.param][0])
+    holder = neighbourhood.outside("hold", kind, OBJECTS[kind][0])
     try:
         assert holder.stdout.readline().startswith(b"READY")
-        yield request.param
+        yield
     finally:
         holder.communicate(timeout=DEADLINE)
 
 
+@pytest.fixture
+def all_held(neighbourhood):
+    with contextlib.ExitStack() as stack:
+        for kind in OBJECTS:
+            stack.enter_context(held(neighbourhood, kind))
+        yield [Attack(f"find {kind}", ("find", kind, name), layers) for kind, (name, layers) in OBJECTS.items()]
+
+
 @pytest.mark.core
 @harness.callers
-def test_an_object_of_the_users_is_not_found(neighbourhood, held, caller):
-    assert neighbourhood.attack("find", held, OBJECTS[held][0], caller=caller).error
+def test_an_object_of_the_users_is_not_found(neighbourhood, all_held, caller):
+    tried = try_all(neighbourhood, all_held, caller=caller)
+    harness.assert_none([f"{attack.sentence}: {answer}" for attack, answer, _ in tried if not answer.error])
 
 
-def test_an_object_is_found_without_the_layers(neighbourhood, held):
-    name, layers = OBJECTS[held]
-    assert neighbourhood.attack("find", held, name, without=layers).got
+def test_an_object_is_found_without_the_layers(neighbourhood, all_held):
+    tried = try_all(neighbourhood, all_held, Attack.without)
+    harness.assert_none([f"{attack.sentence}: {answer}" for attack, answer, _ in tried if not answer.got])
 
 
-@pytest.mark.parametrize("kind", OBJECTS)
-def test_no_object_can_be_left_for_others(neighbourhood, kind):
-    assert neighbourhood.attack("hold", kind, OBJECTS[kind][0]).error
+def test_no_object_can_be_left_for_others(neighbourhood):
+    attacks = [("hold", kind, name) for kind, (name, _) in OBJECTS.items()]
+    harness.assert_each(attacks, neighbourhood.attacks(attacks), lambda answer: answer.error)
 
 
 @pytest.fixture
