@@ -208,6 +208,68 @@ static void a_variable_is_a_name_and_a_value(void **state)
     assert_int_equal(req->env.n, ARRAY_LEN(good));
 }
 
+static void a_dependency_is_neither_an_option_nor_a_path(void **state)
+{
+    static const char *const good[] = { "a",      "a@1.0",  "@scope/a@^1",   "b[c]>=2",
+                                        "a==1.*", "a/b/c",  "example.org/m", "A_b-c+d",
+                                        "a~=1",   "a!=2,<3" };
+    static const char *const bad[] = { "",
+                                       "-r",
+                                       "--index-url=x",
+                                       "../x",
+                                       "/etc/passwd",
+                                       "./x",
+                                       ".",
+                                       "@",
+                                       "@@",
+                                       "@a",
+                                       "~/x",
+                                       "a b",
+                                       "a\nb",
+                                       "a;b",
+                                       "$(x)",
+                                       "a|b",
+                                       "`x`",
+                                       "a\\b",
+                                       "a'b",
+                                       "a\"b",
+                                       "a&b",
+                                       "a\tb",
+                                       "a\x7f",
+                                       "\xc3\xa4",
+                                       "file:///etc/x",
+                                       "x@file:/etc",
+                                       "a/../../b",
+                                       "a@..",
+                                       "http://x/y",
+                                       "a#b",
+                                       "a%b" };
+    char longest[REQUEST_MAX_DEP + 2];
+    sbr_request *req = *state;
+    sbr_error err;
+
+    for (size_t i = 0; i < ARRAY_LEN(good); i++)
+        assert_int_equal(request_add_dep(req, good[i], &err), 0);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        assert_refused(request_add_dep(req, bad[i], &err), &err, SBR_E_INVALID, "dependency");
+    memset(longest, 'x', sizeof(longest));
+    longest[REQUEST_MAX_DEP + 1] = '\0';
+    assert_refused(request_add_dep(req, longest, &err), &err, SBR_E_INVALID, "dependency");
+    longest[REQUEST_MAX_DEP] = '\0';
+    assert_int_equal(request_add_dep(req, longest, &err), 0);
+    assert_int_equal(req->deps.n, ARRAY_LEN(good) + 1);
+}
+
+static void dependencies_have_a_greatest_number(void **state)
+{
+    sbr_request *req = *state;
+    sbr_error err;
+
+    for (int i = 0; i < REQUEST_MAX_DEPS; i++)
+        assert_int_equal(request_add_dep(req, "a", &err), 0);
+    assert_refused(request_add_dep(req, "a", &err), &err, SBR_E_INVALID, "256");
+}
+
 static void a_work_directory_is_an_absolute_path_inside(void **state)
 {
     static const char *const good[] = { "/", "/work", "/work/sub/dir", "/data.d" };
@@ -380,6 +442,8 @@ int main(void)
         REQUEST_TEST(arguments_keep_their_order_and_end_in_null),
         REQUEST_TEST(arguments_and_variables_have_a_greatest_number),
         REQUEST_TEST(a_variable_is_a_name_and_a_value),
+        REQUEST_TEST(a_dependency_is_neither_an_option_nor_a_path),
+        REQUEST_TEST(dependencies_have_a_greatest_number),
         REQUEST_TEST(a_work_directory_is_an_absolute_path_inside),
         REQUEST_TEST(hosts_without_a_mode_mean_allow),
         cmocka_unit_test(what_opens_the_outside_needs_a_mode_that_has_one),

@@ -147,7 +147,7 @@ static int attack_many(void)
     sigaddset(&ended, SIGCHLD);
     sigprocmask(SIG_BLOCK, &ended, &before);
     for (turn = 0; (line = strsep(&rest, "\n")) && *line; turn++) {
-        char directory[32]; /* of its own: what one attack leaves must not be in the way of the next */
+        char directory[32]; /* of its own: what one leaves must not be in the way of the next */
         int status, made;
         pid_t pid;
 

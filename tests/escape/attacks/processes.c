@@ -128,7 +128,8 @@ static int list_processes(int argc, char **argv)
     while ((entry = readdir(dir))) {
         int pid = atoi(entry->d_name);
 
-        if (pid > 1 && pid != getpid() && pid != first_process && strlen(found) < sizeof(found) - 32)
+        if (pid > 1 && pid != getpid() && pid != first_process &&
+            strlen(found) < sizeof(found) - 32)
             sprintf(found + strlen(found), "%d ", pid);
     }
     return found[0] ? got("%s", found) : not_because("EMPTY only init and me");
