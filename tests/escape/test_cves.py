@@ -9,8 +9,8 @@ import subprocess
 import pytest
 
 import support
-from harness import (DEADLINE, SECRET, callers, root_only, run_attack, run_outside, running,
-                     status_of)
+from harness import (DEADLINE, SECRET, assert_each, assert_none, callers, root_only, run_attack, run_attacks,
+                     run_outside, running, status_of)
 from support import Callers
 
 
@@ -130,10 +130,11 @@ class TestCve2022_0492:
     LAYERS = ("seccomp", "identity", "landlock")
 
     @callers
-    @pytest.mark.parametrize("controller", ["memory", "pids", "rdma", "net_cls", "misc"])
-    def test_no_control_groups_can_be_mounted(self, scene, controller, caller):
-        answer = run_attack(scene, "mount-cgroup", "/tmp", controller, caller=caller)
-        assert answer.error == "EPERM", answer
+    def test_no_control_groups_can_be_mounted(self, scene, caller):
+        attacks = [("mount-cgroup", "/tmp", controller)
+                   for controller in ("memory", "pids", "rdma", "net_cls", "misc")]
+        assert_each(attacks, run_attacks(scene, attacks, caller=caller),
+                    lambda answer: answer.error == "EPERM")
 
     @root_only
     def test_the_user_namespace_keeps_the_agent_from_being_written(self, scene):
@@ -157,15 +158,17 @@ class TestCve2022_0492:
 class TestCve2017_5226And2019_10063:
     """TIOCSTI, and TIOCSTI with a bit set that the kernel ignores."""
 
+    ATTACKS = (("terminal-ioctl", 0x5412), ("terminal-ioctl", 0x5412, "junk"))
+
     @callers
-    @pytest.mark.parametrize("junk", [(), ("junk",)])
-    def test_nothing_can_be_typed(self, scene, junk, caller):
-        assert run_attack(scene, "terminal-ioctl", 0x5412, *junk, caller=caller).error == "EPERM"
+    def test_nothing_can_be_typed(self, scene, caller):
+        assert_each(self.ATTACKS, run_attacks(scene, self.ATTACKS, caller=caller),
+                    lambda answer: answer.error == "EPERM")
 
     @root_only
-    @pytest.mark.parametrize("junk", [(), ("junk",)])
-    def test_something_can_be_typed_without_the_filter(self, scene, junk):
-        assert run_attack(scene, "terminal-ioctl", 0x5412, *junk, without=("seccomp",)).got
+    def test_something_can_be_typed_without_the_filter(self, scene):
+        assert_each(self.ATTACKS, run_attacks(scene, self.ATTACKS, without=("seccomp",)),
+                    lambda answer: answer.got)
 
 
 class TestCve2022_24769:
@@ -221,14 +224,21 @@ class TestJudge0Cve2024_28185_28189:
 class TestJudge0ZeroTimeLimit:
     """A limit of zero meant "for ever"."""
 
+    OPTIONS = ("--timeout", "--cpu-time", "--memory", "--pids", "--disk", "--inodes", "--open-files",
+               "--max-output", "--cpus")
+    VALUES = ("-1", "nan", "inf", "", "99999999999999999999")
+
     @callers
-    @pytest.mark.parametrize("option", ["--timeout", "--cpu-time", "--memory", "--pids", "--disk",
-                                        "--inodes", "--open-files", "--max-output", "--cpus"])
-    @pytest.mark.parametrize("value", ["0", "-1", "nan", "inf", "", "99999999999999999999"])
-    def test_no_limit_is_switched_off_by_a_number(self, option, value, caller):
-        result = support.result_of("exec", f"{option}={value}", "--", "echo", "ran", caller=caller)
-        assert result["_status"] == 125 and result["error"]["code"] == "invalid", result
-        assert option in result["error"]["message"]
+    def test_no_limit_is_switched_off_by_a_number(self, caller):
+        """Zero for every option, and every number for one: each with each is in tests/unit/test_limits.c."""
+        wrong = []
+        for option, value in [*((option, "0") for option in self.OPTIONS),
+                              *(("--timeout", value) for value in self.VALUES)]:
+            result = support.result_of("exec", f"{option}={value}", "--", "echo", "ran", caller=caller)
+            if (result["_status"], result.get("error", {}).get("code")) != (125, "invalid") or \
+                    option not in result["error"]["message"]:
+                wrong.append(f"{option}={value}: {result}")
+        assert_none(wrong)
 
 
 class TestGoJudge176:
@@ -303,15 +313,11 @@ class TestCopyFailAfAlg:
     """CVE-2026-31431: crypto sockets and splice wrote into files that were only readable."""
 
     @callers
-    @pytest.mark.parametrize("kind", [1, 2, 3, 5, 5 | 0o2000000])
-    def test_crypto_sockets_do_not_exist(self, scene, kind, caller):
-        answer = run_attack(scene, "socket", 38, kind, 0, caller=caller)
-        assert answer.error == "EAFNOSUPPORT", answer
-
-    @callers
-    def test_not_with_junk_in_the_upper_half_either(self, scene, caller):
-        answer = run_attack(scene, "socket", 38, 5, 0, "junk", caller=caller)
-        assert answer.error == "EAFNOSUPPORT", answer
+    def test_crypto_sockets_do_not_exist(self, scene, caller):
+        """Not with junk in the upper half either."""
+        attacks = [*[("socket", 38, kind, 0) for kind in (1, 2, 3, 5, 5 | 0o2000000)], ("socket", 38, 5, 0, "junk")]
+        assert_each(attacks, run_attacks(scene, attacks, caller=caller),
+                    lambda answer: answer.error == "EAFNOSUPPORT")
 
     @callers
     def test_a_shared_file_is_not_changed_by_splicing(self, scene, caller):

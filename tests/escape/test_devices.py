@@ -5,7 +5,7 @@ import stat
 import pytest
 
 import support
-from harness import Attack, callers, proofs, root_only, run_attack
+from harness import Attack, assert_each, callers, proofs, root_only, run_attack, run_attacks
 
 # Four independent refusals: the filter, no capability, no power over the host's devices in a user
 # namespace, and nodev on every mount.  Nodes: /dev/null's numbers, and those of the first loop.
@@ -23,10 +23,10 @@ ATTACKS = [
 
 
 @callers
-@pytest.mark.parametrize("kind, major, minor", [("c", 1, 3), ("b", 7, 0), ("c", 5, 1)])
-def test_no_device_node_can_be_made_where_files_can(scene, kind, major, minor, caller):
-    answer = run_attack(scene, "mknod", "/tmp/node", kind, major, minor, caller=caller)
-    assert answer.error == "EPERM", answer
+def test_no_device_node_can_be_made_where_files_can(scene, caller):
+    attacks = [("mknod", "/tmp/node", *node) for node in (("c", 1, 3), ("b", 7, 0), ("c", 5, 1))]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller),
+                lambda answer: answer.error == "EPERM")
 
 
 @root_only
@@ -59,10 +59,11 @@ def test_the_devices_are_the_devices(caller):
 
 
 @callers
-@pytest.mark.parametrize("path", ["/dev/tty", "/dev/console", "/dev/mem", "/dev/kmsg", "/dev/vda",
-                                  "/dev/loop-control", "/dev/fuse", "/dev/kvm", "/dev/net/tun"])
-def test_a_device_of_the_host_is_not_there(scene, path, caller):
-    assert run_attack(scene, "open", path, "r", caller=caller).error in ("ENOENT", "ENXIO")
+def test_a_device_of_the_host_is_not_there(scene, caller):
+    attacks = [("open", f"/dev/{name}", "r") for name in (
+        "tty", "console", "mem", "kmsg", "vda", "loop-control", "fuse", "kvm", "net/tun")]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller),
+                lambda answer: answer.error in ("ENOENT", "ENXIO"))
 
 
 @callers

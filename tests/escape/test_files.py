@@ -4,7 +4,8 @@ import os
 import pytest
 
 import support
-from harness import SECRET, Attack, callers, proofs, root_only, run_attack, run_outside
+from harness import (SECRET, Attack, assert_each, callers, proofs, root_only, run_attack, run_attacks,
+                     run_outside)
 
 ATTACKS = [
     Attack("reading a host file by its path", ("read", "{secret}"), ("mounts+program",),
@@ -82,11 +83,12 @@ def test_the_root_holds_only_what_the_sandbox_put_there(scene, caller):
 
 
 @callers
-@pytest.mark.parametrize("path", ["/home", "/root", "/run", "/var", "/sys", "/boot", "/opt", "/mnt",
-                                  "/srv", "/media", "/sys/fs/cgroup", "/etc/shadow",
-                                  "/etc/hostname", "/etc/machine-id", "/etc/ssl", "/etc/ssh"])
-def test_a_host_path_does_not_exist_inside(scene, path, caller):
-    assert run_attack(scene, "list", path, caller=caller).error == "ENOENT"
+def test_a_host_path_does_not_exist_inside(scene, caller):
+    attacks = [("list", path) for path in (
+        "/home", "/root", "/run", "/var", "/sys", "/boot", "/opt", "/mnt", "/srv", "/media",
+        "/sys/fs/cgroup", "/etc/shadow", "/etc/hostname", "/etc/machine-id", "/etc/ssl", "/etc/ssh")]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller),
+                lambda answer: answer.error == "ENOENT")
 
 
 @callers
@@ -96,31 +98,35 @@ def test_the_user_table_is_not_the_hosts(scene, caller):
         "root", "sandbox", "nobody"]
 
 
+def assert_nothing_is_made(scene, paths, **kwargs):
+    attacks = [("write", path, "x") for path in paths]
+    assert_each(attacks, run_attacks(scene, attacks, **kwargs),
+                lambda answer: answer.error in ("EROFS", "EACCES"))
+    assert not [path for path in paths if os.path.exists(path)]
+
+
+NOT_SCRATCH = ["/usr/sandbox-run-escape", "/etc/sandbox-run-escape", "/sandbox-run-escape",
+               "/dev/sandbox-run-escape"]
+
+
 @callers
-@pytest.mark.parametrize("path", ["/usr/sandbox-run-escape", "/etc/sandbox-run-escape",
-                                  "/sandbox-run-escape", "/dev/sandbox-run-escape",
-                                  "/etc/alternatives/sandbox-run-escape"])
-def test_nothing_can_be_made_outside_the_scratch_directories(scene, path, caller):
-    assert run_attack(scene, "write", path, "x", caller=caller).error in ("EROFS", "EACCES")
-    assert not os.path.exists(path)
+def test_nothing_can_be_made_outside_the_scratch_directories(scene, caller):
+    assert_nothing_is_made(scene, [*NOT_SCRATCH, "/etc/alternatives/sandbox-run-escape"], caller=caller)
 
 
 @root_only
-@pytest.mark.parametrize("path", ["/usr/sandbox-run-escape", "/etc/sandbox-run-escape",
-                                  "/sandbox-run-escape", "/dev/sandbox-run-escape"])
-def test_the_mounts_are_read_only_even_without_landlock(scene, path):
+def test_the_mounts_are_read_only_even_without_landlock(scene):
     # The caller's uid owns the private root, so only the mount's own flag is left to refuse.
-    assert run_attack(scene, "write", path, "x", without=("landlock",)).error in ("EROFS", "EACCES")
-    assert not os.path.exists(path)
+    assert_nothing_is_made(scene, NOT_SCRATCH, without=("landlock",))
 
 
 @callers
 def test_what_is_written_inside_is_gone_with_the_run(scene, caller):
-    for directory in ("/work", "/tmp", "/dev/shm"):
-        name = f"{directory}/sandbox-run-escape"
-        assert run_attack(scene, "write", name, "x", caller=caller).got
-        assert not os.path.exists(name)
-        assert run_attack(scene, "read", name, caller=caller).error == "ENOENT"
+    names = [f"{directory}/sandbox-run-escape" for directory in ("/work", "/tmp", "/dev/shm")]
+    writes, reads = [("write", name, "x") for name in names], [("read", name) for name in names]
+    assert_each(writes, run_attacks(scene, writes, caller=caller), lambda answer: answer.got)
+    assert not [name for name in names if os.path.exists(name)]
+    assert_each(reads, run_attacks(scene, reads, caller=caller), lambda answer: answer.error == "ENOENT")
 
 
 @callers

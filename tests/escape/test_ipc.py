@@ -4,7 +4,7 @@ import os
 import pytest
 
 import support
-from harness import NO_ROOT, callers, root_only, run_attack, running
+from harness import NO_ROOT, assert_each, callers, root_only, run_attack, run_attacks, running
 
 KEY = hex(0x5b000000 | os.getpid() & 0xffff)
 NAME = f"sandbox-run-meeting-{os.getpid()}"
@@ -75,12 +75,10 @@ LOCKS = ["flock", "posix", "ofd", "lease", "notify"]
 
 
 @callers
-@pytest.mark.parametrize("kind", LOCKS)
-def test_the_strict_policy_has_no_locks_on_shared_files(scene, kind, caller):
-    target = "/usr/bin" if kind == "notify" else "/attacks/attack"
-    answer = run_attack(scene, "lock", kind, target, caller=caller,
-                        options=("--policy", "strict"))
-    assert answer.error == "EPERM", answer
+def test_the_strict_policy_has_no_locks_on_shared_files(scene, caller):
+    attacks = [("lock", kind, "/usr/bin" if kind == "notify" else "/attacks/attack") for kind in LOCKS]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller, options=("--policy", "strict")),
+                lambda answer: answer.error == "EPERM")
 
 
 @root_only
@@ -104,10 +102,10 @@ def test_without_views_two_runs_meet_over_a_lock(scene):
 
 
 @callers
-@pytest.mark.parametrize("kind, name, _layers", MEETINGS[:5], ids=KINDS[:5])
-def test_the_strict_policy_has_no_such_objects(scene, kind, name, _layers, caller):
-    answer = run_attack(scene, "find", kind, name, caller=caller, options=("--policy", "strict"))
-    assert answer.error in ("ENOSYS", "EBADF", "EPERM", "EAFNOSUPPORT"), answer
+def test_the_strict_policy_has_no_such_objects(scene, caller):
+    attacks = [("find", kind, name) for kind, name, _ in MEETINGS[:5]]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller, options=("--policy", "strict")),
+                lambda answer: answer.error in ("ENOSYS", "EBADF", "EPERM", "EAFNOSUPPORT"))
 
 
 @callers

@@ -4,7 +4,7 @@ import os
 import pytest
 
 import support
-from harness import Attack, callers, proofs, root_only, run_attack, running
+from harness import Attack, assert_each, callers, proofs, root_only, run_attack, run_attacks, running
 
 # What only Landlock stops: the mounts are writable there, and nothing else would mind.
 ATTACKS = [
@@ -26,9 +26,11 @@ def test_every_result_names_landlock(caller):
 
 
 @callers
-def test_the_scratch_directories_stay_writable(scene, caller):
-    for directory in ("/work", "/tmp", "/dev/shm"):
-        assert run_attack(scene, "write", f"{directory}/x", "x", caller=caller).got
+def test_what_may_be_written_stays_writable(scene, caller):
+    """The scratch directories and the devices."""
+    attacks = [*[("write", f"{directory}/x", "x") for directory in ("/work", "/tmp", "/dev/shm")],
+               *[("open", f"/dev/{name}", "rw") for name in ("null", "zero", "full")]]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller), lambda answer: answer.got)
 
 
 @callers
@@ -48,13 +50,6 @@ def test_a_run_without_it_can_write_where_only_it_forbids(scene):
     answer = run_attack(scene, "write-existing", "/proc/self/comm", "x",
                         without=("read-only-proc",))
     assert answer.error == "EACCES"
-
-
-@callers
-@pytest.mark.parametrize("name", ["/dev/null", "/dev/zero", "/dev/full"])
-def test_devices_stay_writable(scene, name, caller):
-    answer = run_attack(scene, "open", name, "rw", caller=caller)
-    assert answer.got, answer
 
 
 @root_only

@@ -4,7 +4,7 @@ import os
 import pytest
 
 import support
-from harness import Attack, callers, proofs, root_only, run_attack
+from harness import Attack, assert_each, callers, proofs, root_only, run_attack, run_attacks
 from support import Callers
 
 # SECURITY section 1.2.  Not every kernel has each of them.
@@ -20,28 +20,28 @@ def look(name):
 
 
 @callers
-@pytest.mark.parametrize("name", MASKED)
-def test_a_masked_file_tells_nothing(scene, name, caller):
-    assert run_attack(scene, *look(name), caller=caller).error in FORBIDDEN_TO_READ
+def test_a_masked_file_tells_nothing(scene, caller):
+    attacks = [look(name) for name in MASKED]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller),
+                lambda answer: answer.error in FORBIDDEN_TO_READ)
 
 
 @root_only
-@pytest.mark.parametrize("name", [name for name in PRESENT if not os.path.isdir(f"/proc/{name}")])
-def test_a_masked_file_opens_up_without_the_mask(scene, name):
+def test_a_masked_file_opens_up_without_the_mask(scene):
     """Mode bits and capabilities would hide some of them a second time: those are off as well."""
-    answer = run_attack(scene, "open", f"/proc/{name}", "r",
-                        without=("masks", "user-namespace", "identity"))
-    size = run_attack(scene, "read", f"/proc/{name}",
-                      without=("masks", "user-namespace", "identity"))
-    assert answer.got and size.error in (None, "EINVAL"), size
+    files = [f"/proc/{name}" for name in PRESENT if not os.path.isdir(f"/proc/{name}")]
+    opens, reads = [("open", path, "r") for path in files], [("read", path) for path in files]
+    answers = run_attacks(scene, opens + reads, without=("masks", "user-namespace", "identity"))
+    assert_each(opens, answers[:len(opens)], lambda answer: answer.got)
+    assert_each(reads, answers[len(opens):], lambda answer: answer.got or answer.error == "EINVAL")
 
 
 @callers
-@pytest.mark.parametrize("name", PRESENT)
-def test_a_mask_cannot_be_written_to(scene, name, caller):
-    target = f"/proc/{name}" + ("/x" if os.path.isdir(f"/proc/{name}") else "")
-    assert run_attack(scene, "write", target, "x", caller=caller).error in (
-        "EROFS", "EACCES", "EPERM", "EISDIR")
+def test_a_mask_cannot_be_written_to(scene, caller):
+    attacks = [("write", f"/proc/{name}" + ("/x" if os.path.isdir(f"/proc/{name}") else ""), "x")
+               for name in PRESENT]
+    assert_each(attacks, run_attacks(scene, attacks, caller=caller),
+                lambda answer: answer.error in ("EROFS", "EACCES", "EPERM", "EISDIR"))
 
 
 # Opened only, never written: they belong to the whole machine.

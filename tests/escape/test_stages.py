@@ -216,10 +216,9 @@ def test_nothing_of_one_stage_is_in_the_next_but_its_layer(store):
 # --- dependencies --------------------------------------------------------------------------------
 
 @callers
-@pytest.mark.parametrize("name", ["-r", "--index-url=x", "../x", "/etc/passwd", "./x", "", "a b", "a\nb",
-                                  "a;b", "$(x)", "a|b", "`x`", "file:///etc/passwd", "x@file:/etc", "a/../../b",
-                                  "a\\b", "a'b", 'a"b', "x" * 1000, "ä", ".", "@", "~/x"])
+@pytest.mark.parametrize("name", ["-r", "../x", "", "a\nb"])
 def test_a_dependency_is_neither_an_option_nor_a_path(store, name):
+    """A few of them: all kinds are in tests/unit/test_request.c."""
     done = support.sandbox_run(
         "run", "--json", "--language-file",
         store.file("attack.yaml", stages.language(install="exit 0", run="true")), "--lang", "attack", "--code", "x",
@@ -295,13 +294,15 @@ def test_a_variable_does_not_bring_a_home_to_an_installer(store):
         assert "attack.yaml" not in stage_of(result, "install")["stderr"], path
 
 
+SOCKETS = ("AF_INET, socket.SOCK_RAW, 1", "AF_PACKET, socket.SOCK_RAW",
+           "AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_USERSOCK", "AF_VSOCK, socket.SOCK_STREAM",
+           "AF_ALG, socket.SOCK_SEQPACKET")
+
+
 @callers
-@pytest.mark.parametrize("kind", ["SOCK_RAW", "AF_PACKET", "AF_NETLINK", "AF_VSOCK", "AF_ALG"])
-def test_an_installer_has_no_other_sockets(store, kind):
-    calls = {"SOCK_RAW": "AF_INET, socket.SOCK_RAW, 1", "AF_PACKET": "AF_PACKET, socket.SOCK_RAW",
-             "AF_NETLINK": "AF_NETLINK, socket.SOCK_RAW, socket.NETLINK_USERSOCK",
-             "AF_VSOCK": "AF_VSOCK, socket.SOCK_STREAM", "AF_ALG": "AF_ALG, socket.SOCK_SEQPACKET"}
-    program = f"import socket; socket.socket(socket.{calls[kind]}); print(\"GOT\")"
-    result = run_in_stage(store, "install", f"/usr/bin/python3 -c '{program}' >&2; exit 1")
-    text = stage_of(result, "install")["stderr"]
-    assert "GOT" not in text.splitlines() and "rror" in text, text
+def test_an_installer_has_no_other_sockets(store):
+    script = "; ".join(f"/usr/bin/python3 -c 'import socket; socket.socket(socket.{kind})' 2>&1 | tail -n 1"
+                       for kind in SOCKETS)
+    result = run_in_stage(store, "install", f"{{ {script}; }} >&2; exit 1")
+    lines = stage_of(result, "install")["stderr"].splitlines()
+    assert len(lines) == len(SOCKETS) and all("Error" in line for line in lines), dict(zip(SOCKETS, lines))

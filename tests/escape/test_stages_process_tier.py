@@ -34,26 +34,25 @@ def run_there(machine, store, *options, **words):
     return result
 
 
+ATTACKS = ("cat <secret>", "ls <room>", "echo x >> <canary>", "ls <cache>", "cat <cache>/artifact/*/meta",
+           "kill -0 <victim>", "cat /proc/<victim>/cmdline", "exec 3<>/dev/tcp/127.0.0.1/<port>",
+           ": > $WORK/../x", "cat /etc/passwd", "ls /proc", "ls /")
+
+
 @pytest.mark.parametrize("stage, caller", [
     (stage, caller) for stage in ("prepare", "compile", "check") for caller in support.available_callers()
     if (stage, caller) != ("prepare", Callers.ROOT)])
-@pytest.mark.parametrize("attack", [
-    "cat <secret>", "ls <room>", "echo x >> <canary>", "ls <cache>", "cat <cache>/artifact/*/meta",
-    "kill -0 <victim>", "cat /proc/<victim>/cmdline", "exec 3<>/dev/tcp/127.0.0.1/<port>",
-    ": > $WORK/../x", "cat /etc/passwd", "ls /proc", "ls /"])
-def test_a_stage_reaches_nothing_of_the_users(scene, machine, store, stage, attack):
-    names = {"secret": scene.secret, "room": scene.room, "canary": scene.canary, "victim": scene.victim,
-             "port": scene.port, "cache": store.path}
-    for name, value in names.items():
-        attack = attack.replace(f"<{name}>", str(value))
-    script = (f"if ( {attack} ) > /dev/null 2>&1; then echo 'it GOT through'; "
-              "else echo 'it did NOT work'; fi >&2; exit 1")
-    words = {"compile": "echo true > $BUILD/program", stage: script}
-    if stage == "prepare":
-        words |= {"prepare": f'said=$( ( {script} ) 2>&1 ); echo "$said" > $PREPARED/said',
-                  "run": "cat $PREPARED/said"}
-    text = said(run_there(machine, store, *(["--check"] if stage == "check" else []), **words))
-    assert "GOT" not in text and "NOT" in text, text[:800]
+def test_a_stage_reaches_nothing_of_the_users(scene, machine, store, stage):
+    def run_script(script):
+        words = {"compile": "echo true > $BUILD/program", stage: script}
+        if stage == "prepare":
+            words |= {"prepare": f'said=$( ( {script} ) 2>&1 ); echo "$said" > $PREPARED/said',
+                      "run": "cat $PREPARED/said"}
+        return run_there(machine, store, *(["--check"] if stage == "check" else []), **words)
+
+    verdicts, text = stages.try_all(ATTACKS, {**stages.names_of(scene), "cache": store.path}, run_script)
+    harness.assert_none([f"{attack}: {verdict} in {text[:800]}"
+                         for attack, verdict in zip(ATTACKS, verdicts) if verdict != "NOT"])
 
 
 @callers

@@ -28,10 +28,13 @@ static void say(const char *word, const char *fmt, va_list args)
     int n = turn < 0 ? 0 : snprintf(line, sizeof(line), "%d\t", turn);
 
     n += snprintf(line + n, sizeof(line) - (size_t)n, "%s ", word);
-
     n += vsnprintf(line + n, sizeof(line) - (size_t)n - 1, fmt, args);
     if (n > (int)sizeof(line) - 2)
         n = (int)sizeof(line) - 2;
+    /* A file that was read may hold anything, and the whole answer must stay text. */
+    for (int i = 0; i < n; i++)
+        if (line[i] != '\t' && (line[i] < ' ' || line[i] > '~'))
+            line[i] = '?';
     line[n] = '\n';
     if (write(1, line, (size_t)n + 1) < 0)
         _exit(3);
