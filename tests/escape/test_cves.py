@@ -38,8 +38,9 @@ class TestRuncCve2024_21626:
     """A descriptor of the host left open, and a working directory given by its number."""
 
     @callers
-    @pytest.mark.parametrize("fd", [3, 4, 5, 6, 7, 8, 9, 20])
+    @pytest.mark.parametrize("fd", [3, 7, 20])
     def test_no_descriptor_is_a_working_directory(self, scene, fd, caller):
+        """More of them in test_descriptors."""
         leak = os.open("/", os.O_RDONLY | os.O_DIRECTORY)
         os.set_inheritable(leak, True)
         try:

@@ -77,15 +77,15 @@ def test_closed_standard_descriptors_are_no_way_in(scene, closed, caller):
 
 
 @callers
-@pytest.mark.parametrize("fd", range(3, 12))
-def test_a_working_directory_by_descriptor_stays_inside(scene, leaked, fd, caller):
-    """CVE-2024-21626: a descriptor that set-up has open is not a directory to start in."""
-    for path in (f"/proc/self/fd/{fd}", f"/proc/1/fd/{fd}", f"/dev/fd/{fd}"):
-        answer = run_attack(scene, "climb", "{secret}", caller=caller, pass_fds=leaked,
-                            options=("--workdir", path))
-        assert not answer.got, answer
-        if not answer.line:
-            assert answer.result["error"]["stage"] in ("program", "exec"), answer
+@pytest.mark.parametrize("path", [*[f"/proc/{who}/fd/{fd}" for who in ("self", 1) for fd in range(3, 12)],
+                                  "/dev/fd/3", "/dev/fd/7"])
+def test_a_working_directory_by_descriptor_stays_inside(scene, leaked, path, caller):
+    """CVE-2024-21626: a descriptor that set-up has open is not a directory to start in.  /dev/fd is only a link."""
+    answer = run_attack(scene, "climb", "{secret}", caller=caller, pass_fds=leaked,
+                        options=("--workdir", path))
+    assert not answer.got, answer
+    if not answer.line:
+        assert answer.result["error"]["stage"] in ("program", "exec"), answer
 
 
 @callers

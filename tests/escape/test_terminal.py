@@ -90,19 +90,21 @@ def test_the_terminal_keeps_its_settings(scene, caller):
         assert termios.tcgetattr(terminal.slave) == before
 
 
-@callers
-@pytest.mark.parametrize("sequence", [
+SEQUENCES = [
     "\x1b]0;owned\x07", "\x1b]52;c;ZXNjYXBlZA==\x07", "\x1bP+q544e\x1b\\", "\x1b[6n", "\x1b[c",
     "\x1b[21t", "\x1b[?1049h",
     # The same as single characters, which a terminal that reads UTF-8 knows as well.
-    "\x9b6n", "\x9d0;owned\x9c", "\x90+q544e\x9c"], ids=repr)
-def test_control_sequences_do_not_reach_the_terminal(scene, sequence, caller):
-    octal = "".join(f"\\{byte:03o}" for byte in sequence.encode())
+    "\x9b6n", "\x9d0;owned\x9c", "\x90+q544e\x9c"]
+
+
+@callers
+def test_control_sequences_do_not_reach_the_terminal(scene, caller):
+    octal = "".join(f"\\{byte:03o}" for byte in "|".join(SEQUENCES).encode())
     with Terminal() as terminal:
         said = terminal.run(support.command("exec", "--", "printf", f"start{octal}end",
                                             caller=caller))
     shown = said[said.index("start"):]
-    assert sequence not in shown, repr(shown)
+    assert "end" in shown and not [sequence for sequence in SEQUENCES if sequence in shown], repr(shown)
 
 
 @callers
