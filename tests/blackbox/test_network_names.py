@@ -80,29 +80,15 @@ def test_a_host_with_one_family_has_addresses_that_work(lab, caller):
 
 # ---- hostile names -------------------------------------------------------------------------------
 
-HOSTILE_RULES = [
-    "", ".", "..", "a..b", ".example.org", "example..org", "web.example.org..", "*", "*.", "**.org",
-    "*.*.org", "w*b.example.org", "web.*.org", "*example.org", "*.93.184.216.34", " web.example.org",
-    "web.example.org ", "web.example.org\n", "web.example.org\t:80", "web\x01.example.org",
-    "web\x7f.example.org", "web.exämple.org", "xn--\u2603.org", "web。example。org", "ｅxample.org",
-    "user@example.org", "http://example.org", "example.org/path", "example.org?q", "example.org#f",
-    "a" * 64 + ".org", ".".join(["a" * 60] * 5), "[example.org]", "[example.org", "example.org]",
-    "[::1", "::1]", "[[::1]]:80", "[::1]80", "::1%lo", "[fe80::1%eth0]:80", "example.org:",
-    "example.org:0", "example.org:65536", "example.org:-1", "example.org:+80", "example.org:080x",
-    "example.org:http", "example.org:80:80", "example.org: 80", "127.1:80", "0177.0.0.1:80",
-    "0x7f.0.0.1:80", "0x7f000001:80", "2130706433:80", "127.0.0.01:80", "127.0.0.256:80",
-    "1.2.3:80", "1.2.3.4.5", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/8/8",
-    "10.0.0.0/0x8", "10.0.0.0/ 8", "10/8", "fd00::/129", "fd00::/", "[fd00::/8", "fd00:::/8", "1::2::3",
-    "12345::", "example.org,other.org", "example.org;id", "$(id).org", "`id`.org", "-\\.org", "%2e.org",
-    "example.org%00.evil.net", "\\x00.org", "localhost", "127.0.0.1", "[::1]", "::1", "127.0.0.0/8",
-]
+# Every class of text that is no rule is tried by tests/unit/test_host_rule.c; here is one for each way a reader could be led astray.
+HOSTILE_RULES = ["", "*", "web.*.org", "web.example.org\n", "web.ex\u00e4mple.org", "http://example.org", "a" * 64 + ".org",
+                 "[[::1]]:80", "example.org:65536", "0x7f000001:80", "10.0.0.0/33", "$(id).org", "127.0.0.1"]
 
 
-@pytest.mark.parametrize("rule", HOSTILE_RULES, ids=ascii)
-def test_a_rule_that_is_none_is_an_error(rule):
-    result = support.result_of("exec", "--allow-host", rule, "--", "true",
-                               caller=support.available_callers()[-1])
-    assert "error" in result and result["_status"] == 125, result
+def test_a_rule_that_is_none_is_an_error():
+    results = {rule: support.result_of("exec", "--allow-host", rule, "--", "true", caller=support.available_callers()[-1])
+               for rule in HOSTILE_RULES}
+    assert not {rule: result for rule, result in results.items() if "error" not in result or result["_status"] != 125}
 
 
 def message(*labels, flags=0x0100, counts=(1, 0, 0, 0), kind=A, name=None, tail=b""):

@@ -38,6 +38,10 @@ static void a_mode_has_a_name(void **state)
     assert_refused(network_mode_from_name("None", &mode, &err), &err, SBR_E_INVALID,
                    "give none, localhost, allow or full");
     assert_refused(network_mode_from_name("", &mode, &err), &err, SBR_E_INVALID, "''");
+    assert_refused(network_mode_from_name("allow ", &mode, &err), &err, SBR_E_INVALID, "'allow '");
+    assert_refused(network_mode_from_name("bridge", &mode, &err), &err, SBR_E_INVALID, "'bridge'");
+    assert_refused(network_mode_from_name("full,allow", &mode, &err), &err, SBR_E_INVALID, "full");
+    assert_refused(network_mode_from_name("0", &mode, &err), &err, SBR_E_INVALID, "'0'");
 }
 
 static void there_are_only_so_many_rules(void **state)

@@ -141,6 +141,9 @@ static void what_is_not_json_is_refused_with_its_place(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bad); i++)
         assert_bad(bad[i], "is not valid JSON: line ");
     assert_bad("{\"limits\": {\"pids\": 99999999999999999999}}", "is not valid JSON");
+    assert_bad("{\"limits\": {\"pids\": NaN}}", "is not valid JSON");
+    assert_bad("{\"limits\": {\"pids\": 1e999}}", "is not valid JSON");
+    assert_bad("{\"limits\": {\"pids\": 1, \"pids\": 100}}", "is not valid JSON");
 }
 
 static void json_that_is_no_object_is_no_request(void **state)
@@ -237,6 +240,40 @@ static void every_field_has_one_type(void **state)
         { "{\"allow_hosts\": [\"a.example\", 1]}", "allow_hosts[1] must be a string" },
         { "{\"allow_hosts\": [\"a@b\"]}", "allow_hosts[0]: " },
         { "{\"allow_dns\": 1}", "'allow_dns' must be true or false" },
+        { "{\"timeout\": 5}", "unknown field 'timeout'" },
+        { "{\"allow_host\": [\"a.example\"]}", "unknown field 'allow_host'" },
+        { "{\"code\": [\"echo\"]}", "'code' must be a string" },
+        { "{\"stdin\": 5}", "'stdin' must be a string" },
+        { "{\"workdir\": 1}", "'workdir' must be a string" },
+        { "{\"volumes\": [\"/tmp\"]}", "--volume '/tmp'" },
+        { "{\"volumes\": [\"relative:/data\"]}", "not an absolute path" },
+        { "{\"files\": [{\"path\": \"/a\", \"content\": \"\"}]}", "'/a'" },
+        { "{\"files\": [{\"path\": \"a/./b\", \"content\": \"\"}]}", "'a/./b'" },
+        { "{\"files\": [{\"path\": \"a//b\", \"content\": \"\"}]}", "'a//b'" },
+        { "{\"files\": [{\"path\": \"\", \"content\": \"\"}]}", "file name" },
+        { "{\"files\": [{\"path\": \"a\", \"content\": \"\"}, {\"path\": \"a\", \"content\": "
+          "\"\"}]}",
+          "'a'" },
+        { "{\"files\": [{\"path\": \"a\", \"content\": \"\"}, {\"path\": \"a/b\", \"content\": "
+          "\"\"}]}",
+          "a/b" },
+        { "{\"limits\": {\"memroy\": \"1m\"}}", "memroy" },
+        { "{\"limits\": {\"memory\": \"1x\"}}", "--memory '1x'" },
+        { "{\"limits\": {\"memory\": -5}}", "--memory '-5'" },
+        { "{\"limits\": {\"memory_bytes\": 1}}", "--memory '1b'" },
+        { "{\"limits\": {\"connections\": -1}}", "connections" },
+        { "{\"limits\": {\"connections\": \"5\"}}", "connections" },
+        { "{\"limits\": {\"max-connections\": 1000001}}", "--max-connections" },
+        { "{\"limits\": {\"network_in_bytes\": 0.5}}", "network_in_bytes" },
+        { "{\"limits\": {\"max-network-out\": \"1025t\"}}", "--max-network-out" },
+        { "{\"network\": null}", "'network'" },
+        { "{\"network\": [\"allow\"]}", "'network'" },
+        { "{\"network\": \"al\\u0000low\"}", "'network'" },
+        { "{\"network\": \"\"}", "none, localhost, allow or full" },
+        { "{\"allow_hosts\": {\"a.example\": 80}}", "'allow_hosts'" },
+        { "{\"allow_hosts\": [\"a.example\\u0000.b\"]}", "allow_hosts[0]" },
+        { "{\"allow_hosts\": [\"a.example\", \"a.example\", null]}", "allow_hosts[2]" },
+        { "{\"allow_dns\": \"yes\"}", "'allow_dns' must be true or false" },
         { "{\"allow_degraded\": 1}", "'allow_degraded' must be true or false" },
         { "{\"allow_degraded\": \"true\"}", "'allow_degraded' must be true or false" },
     };
@@ -248,7 +285,8 @@ static void every_field_has_one_type(void **state)
 
 static void content_in_base64_must_be_base64(void **state)
 {
-    static const char *const bad[] = { "A", "A===", "AP8", "A P8", "AA==AA==", "AP8=\\u0000" };
+    static const char *const bad[] = { "A",           "A===", "AP8",  "A P8", "AA==AA==",
+                                       "AP8=\\u0000", "YQ=",  "####", "Y=Q=" };
     char json[200];
 
     (void)state;

@@ -75,6 +75,10 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
         { "/a:/./usr", "cover the sandbox's own /usr" },
         { "/a:/.view", "cover the sandbox's own /.view" },
         { "/a://usr//x/", "cover the sandbox's own /usr" },
+        { "/a:/./proc/1", "cover the sandbox's own /proc" },
+        { "/a:/data:rx",
+          "has no mode 'rx'; choose ro (only read), rw (writes reach the host) or cow" },
+        { "/a:/work", "--project DIR puts a directory there" },
         { "/a:/work:cow", "--project DIR puts a directory there" },
         { "/a:/work/sub", "--project DIR puts a directory there" },
         { "/a:/b\nc", "has a target that is not an absolute path" },
@@ -85,6 +89,7 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_refused(request_add_volume(req, rows[i].spec, &err), &err, SBR_E_INVALID,
                        rows[i].reason);
+    assert_refused(request_add_volume(req, "/a", &err), &err, SBR_E_INVALID, "--volume '/a' ");
     assert_int_equal(req->n_volumes, 0);
 }
 
@@ -110,7 +115,8 @@ static void no_volume_covers_the_sandbox_itself(void **state)
 
 static void volumes_do_not_overlap(void **state)
 {
-    static const char *const bad[] = { "/x:/data", "/x:/data/sub", "/x:/data/sub/deeper" };
+    static const char *const bad[] = { "/x:/data", "/x:/data/sub", "/x:/data/sub/deeper",
+                                       "/x://data/", "/x:/data/./sub/:cow" };
     sbr_request *req = *state;
     sbr_error err;
 

@@ -13,7 +13,7 @@
 
 #include "base/err.h"
 
-/* `r` is what a call returned and `err` what it filled: both must say `code`, and the sentence must
+/* `r` is what a call returned and `err` what it filled: both must say `code`, and the one sentence must
  * have `part` in it. */
 static inline void assert_refused(int r, const sbr_error *err, enum sbr_code code, const char *part)
 {
@@ -21,6 +21,8 @@ static inline void assert_refused(int r, const sbr_error *err, enum sbr_code cod
     assert_int_equal(err->code, code);
     if (!strstr(err->message, part))
         fail_msg("'%s' should say '%s'", err->message, part);
+    if (strchr(err->message, '\n') || !err->stage[0])
+        fail_msg("'%s' should be one line, of some stage", err->message);
 }
 
 #endif
