@@ -8,8 +8,9 @@ CHECK_ARGS ?=
 SOAK_ARGS ?=
 HOSTS_ARGS ?=
 BENCH_ARGS ?=
-# Which of tests/hosts/machines; all, unless named.
+# Which of tests/hosts/machines, and of tests/blackbox/diagnosis; all, unless named.
 HOSTS ?=
+TABLES ?=
 
 comma := ,
 
@@ -20,7 +21,8 @@ NINJA := /usr/bin/ninja
 
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
-.PHONY: all hello check check-all check-hosts asan tsan soak coverage fuzz lint format bench install clean help
+.PHONY: all hello check check-all check-diagnosis check-fresh check-hosts asan tsan soak coverage fuzz lint format bench
+.PHONY: install clean help
 .PHONY: test-build cross-build
 
 # Call as $(call configure,FOLDER,OPTIONS).  Speaks only when there is something to say.  Languages and
@@ -77,6 +79,11 @@ check-hosts: ## boot real kernels, run the core tests on each, write the table o
 	@$(MAKE) --no-print-directory all test-build
 	@case '$(HOSTS)' in '' | *aarch64*) $(MAKE) --no-print-directory cross-build ;; esac
 	@$(PYTHON) tests/hosts/check.py $(HOSTS_ARGS) $(HOSTS)
+
+check-diagnosis: ## record anew what the real tools say of each mistake, show what is different
+	@tools/packages.sh check
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) -B tests/record_diagnosis.py $(TABLES)
 
 # For the hosts of the other architecture; their root file system is the compiler's as well.
 CROSS := $(CURDIR)/build-hosts/cross

@@ -21,6 +21,12 @@ def caller(request):
     return request.param
 
 
+@pytest.fixture(name="any_caller", scope="session")
+def one_caller_is_enough():
+    """For what does not depend on who calls: root, where there is one."""
+    return os.environ.get("SBR_CALLER") or support.available_callers()[0]
+
+
 @pytest.fixture
 def root():
     """For what only the limits of a cgroup can tell exactly."""
