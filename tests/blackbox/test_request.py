@@ -58,77 +58,36 @@ def test_code_may_hold_nul_bytes_and_files_too(caller):
 OK = {"language": "sh", "code": "echo ran"}
 
 
-@pytest.mark.parametrize("fields, named", [
+# Every class of fault is tried by tests/unit/test_request_json.c; these are one for each reader, and what only the whole
+# request tells.
+BAD_REQUESTS = [
     ({**OK, "timeout": 5}, "timeout"),
-    ({**OK, "Language": "sh"}, "Language"),
-    ({**OK, "language": 5}, "language"),
-    ({**OK, "language": None}, "language"),
     ({**OK, "language": "s\0h"}, "language"),
-    ({**OK, "code": ["echo"]}, "code"),
-    ({**OK, "stdin": 5}, "stdin"),
-    ({**OK, "args": "a b"}, "args"),
     ({**OK, "args": [1]}, "args"),
-    ({**OK, "args": ["a\0b"]}, "args"),
-    ({**OK, "env": ["A=1"]}, "env"),
-    ({**OK, "env": {"A": 1}}, "env"),
     ({**OK, "env": {"A=B": "1"}}, "env"),
-    ({**OK, "env": {"": "1"}}, "env"),
     ({**OK, "workdir": "tmp"}, "tmp"),
-    ({**OK, "workdir": 1}, "workdir"),
-    ({**OK, "volumes": "/tmp:/x"}, "volumes"),
     ({**OK, "volumes": ["/tmp"]}, "/tmp"),
-    ({**OK, "files": {"a": "b"}}, "files"),
-    ({**OK, "files": ["a"]}, "files"),
-    ({**OK, "files": [{"path": "a"}]}, "files"),
-    ({**OK, "files": [{"content": "a"}]}, "files"),
     ({**OK, "files": [{"path": "../a", "content": ""}]}, "../a"),
-    ({**OK, "files": [{"path": "/a", "content": ""}]}, "/a"),
-    ({**OK, "files": [{"path": "a/./b", "content": ""}]}, "a/./b"),
-    ({**OK, "files": [{"path": "a//b", "content": ""}]}, "a//b"),
-    ({**OK, "files": [{"path": "", "content": ""}]}, "file name"),
     ({**OK, "files": [{"path": "a" * 300, "content": ""}]}, "aaa"),
-    ({**OK, "files": [{"path": "a", "content": ""}, {"path": "a", "content": ""}]}, "'a'"),
-    ({**OK, "files": [{"path": "a", "content": ""}, {"path": "a/b", "content": ""}]}, "a/b"),
     ({**OK, "files": [{"path": "main.sh", "content": ""}]}, "main.sh"),
-    ({**OK, "files": [{"path": "a", "content": "YQ=", "encoding": "base64"}]}, "base64"),
-    ({**OK, "files": [{"path": "a", "content": "####", "encoding": "base64"}]}, "base64"),
-    ({**OK, "files": [{"path": "a", "content": "Y=Q=", "encoding": "base64"}]}, "base64"),
     ({**OK, "files": [{"path": "a", "content": "YQ==\0", "encoding": "base64"}]}, "base64"),
-    ({**OK, "files": [{"path": "a", "content": "a", "encoding": "latin-1"}]}, "latin-1"),
-    ({**OK, "files": [{"path": "a", "content": "a", "encoding": 5}]}, "encoding"),
-    ({**OK, "files": [{"path": "a", "content": "a", "encodng": "base64"}]}, "encodng"),
-    ({**OK, "limits": {"memroy": "1m"}}, "memroy"),
     ({**OK, "limits": {"memory": "1x"}}, "--memory '1x'"),
-    ({**OK, "limits": {"memory": -5}}, "--memory '-5'"),
-    ({**OK, "limits": {"memory_bytes": 1}}, "--memory '1b'"),
-    ({**OK, "limits": {"pids": 2.5}}, "--pids '2.5'"),
-    ({**OK, "limits": {"pids": True}}, "pids"),
-    ({**OK, "limits": {"pids": None}}, "pids"),
     ({**OK, "limits": {"wall_ms": 10 ** 18}}, "--timeout"),
-    ({**OK, "limits": []}, "limits"),
     ({**OK, "require": "everything"}, "everything"),
-    ({**OK, "allow_degraded": 1}, "allow_degraded"),
     ({"code": "echo ran"}, "language"),
     ({"language": "sh"}, "program"),
     ({}, "command"),
     (b"", "JSON"),
-    (b"[]", "object"),
-    (b"{} x", "JSON"),
-    (b'{"language": "sh", "code": "echo ran"', "JSON"),
-    (b'{"language": "sh", "code": "echo \xff"}', "JSON"),
-    (b'{"language": "sh", "code": "\\ud800"}', "JSON"),
     (b'{"language": "sh", "code": "echo ran", "code": "echo twice"}', "JSON"),
-    (b'{"language": "sh", "limits": {"pids": 1, "pids": 100}, "code": ""}', "JSON"),
-    (b'{"limits": {"pids": NaN}}', "JSON"),
-    (b'{"limits": {"pids": 1e999}}', "JSON"),
-    (b'{"limits": {"pids": 99999999999999999999}}', "JSON"),
     (b"[" * 100_000, "JSON"),
-])
-def test_a_bad_request_is_refused_in_one_sentence_that_names_the_fault(fields, named):
-    done = request(fields)
-    assert (done.returncode, done.stdout) == (125, b""), done.stderr
-    assert named in done.stderr.decode(), done.stderr
-    assert len(done.stderr.splitlines()) == 1
+]
+
+
+def test_a_bad_request_is_refused_in_one_sentence_that_names_the_fault():
+    said = {str(fields)[:80]: (named, request(fields)) for fields, named in BAD_REQUESTS}
+    assert not {fields: done for fields, (named, done) in said.items()
+                if (done.returncode, done.stdout) != (125, b"") or named not in done.stderr.decode()
+                or len(done.stderr.splitlines()) != 1}
 
 
 def test_a_refusal_shows_no_control_characters_of_a_stranger():

@@ -40,30 +40,30 @@ def test_the_word_run_may_be_left_out(root):
     ("bash-in-a.sh", "#!/bin/bash\na=(x y); echo ${a[1]}", b"y\n"),
     ("odd name; $(id) ü.py", "print(__file__)", "/work/odd name; $(id) ü.py\n".encode()),
 ])
-def test_a_file_is_run_in_the_language_of_its_name_or_first_line(caller, folder, name, text, said):
+def test_a_file_is_run_in_the_language_of_its_name_or_first_line(any_caller, folder, name, text, said):
     path = write(folder / name, text)
-    done = sandbox_run("run", path, caller=caller)
+    done = sandbox_run("run", path, caller=any_caller)
     assert (done.returncode, done.stdout, done.stderr) == (0, said, b"")
 
 
-def test_an_explicit_language_counts_before_name_and_first_line(caller, folder):
+def test_an_explicit_language_counts_before_name_and_first_line(any_caller, folder):
     path = write(folder / "misnamed.py", "#!/usr/bin/python3\necho shell")
-    assert sandbox_run("run", "--lang", "sh", path, caller=caller).stdout == b"shell\n"
+    assert sandbox_run("run", "--lang", "sh", path, caller=any_caller).stdout == b"shell\n"
 
 
-def test_the_first_of_several_files_is_the_program_and_sees_the_others(caller, folder):
+def test_the_first_of_several_files_is_the_program_and_sees_the_others(any_caller, folder):
     main = write(folder / "main.py", "import other; print(other.x, open('data.txt').read())")
     other = write(folder / "other.py", "x = 7")
     data = write(folder / "data.txt", "data")
-    done = sandbox_run("run", "--file", main, "--file", other, "-f", data, caller=caller)
+    done = sandbox_run("run", "--file", main, "--file", other, "-f", data, caller=any_caller)
     assert (done.returncode, done.stdout) == (0, b"7 data\n")
 
 
-def test_files_accompany_code_and_a_positional_program(caller, folder):
+def test_files_accompany_code_and_a_positional_program(any_caller, folder):
     data = write(folder / "data.txt", "data")
     program = write(folder / "p.py", "print(open('data.txt').read())")
     for words in (["--lang", "python", "--code", program.read_text()], [program]):
-        done = sandbox_run("run", "--file", data, *words, caller=caller)
+        done = sandbox_run("run", "--file", data, *words, caller=any_caller)
         assert (done.returncode, done.stdout) == (0, b"data\n"), words
 
 
@@ -73,24 +73,24 @@ def test_files_accompany_code_and_a_positional_program(caller, folder):
     ("main.sh", "echo ran $(sed 's/x = //' pkg/part.py)"),
     ("main.bash", "a=(ran $(sed 's/x = //' pkg/part.py)); echo ${a[@]}"),
 ])
-def test_a_directory_is_run_by_its_main_file(caller, folder, main, text):
+def test_a_directory_is_run_by_its_main_file(any_caller, folder, main, text):
     write(folder / "project" / main, text)
     write(folder / "project" / "pkg" / "part.py", "x = 5")
-    done = sandbox_run("run", folder / "project", caller=caller)
+    done = sandbox_run("run", folder / "project", caller=any_caller)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"ran 5\n", b"")
 
 
-def test_a_directory_keeps_the_executable_bit_of_its_files(caller, folder):
+def test_a_directory_keeps_the_executable_bit_of_its_files(any_caller, folder):
     write(folder / "project" / "main.sh", "./tool; test ! -x plain && echo plain is plain")
     write(folder / "project" / "tool", "#!/bin/sh\necho tool ran\n", 0o755)
     write(folder / "project" / "plain", "")
-    done = sandbox_run("run", folder / "project", caller=caller)
+    done = sandbox_run("run", folder / "project", caller=any_caller)
     assert done.stdout == b"tool ran\nplain is plain\n"
 
 
-def test_a_directory_without_a_main_file_is_refused(caller, folder):
+def test_a_directory_without_a_main_file_is_refused(any_caller, folder):
     write(folder / "project" / "readme.txt", "nothing to run")
-    done = sandbox_run("run", folder / "project", caller=caller)
+    done = sandbox_run("run", folder / "project", caller=any_caller)
     assert (done.returncode, done.stdout) == (125, b"")
     assert b"no main file" in done.stderr
 
@@ -103,32 +103,32 @@ def test_a_link_in_a_directory_does_not_bring_in_a_host_file(caller, folder):
     assert b"link" in done.stderr
 
 
-def test_a_program_on_stdin_takes_arguments_and_has_empty_input(caller):
+def test_a_program_on_stdin_takes_arguments_and_has_empty_input(any_caller):
     done = sandbox_run("run", "--lang", "python", "-", "--", "one", stdin=SHOW.encode(),
-                       caller=caller)
+                       caller=any_caller)
     assert (done.returncode, done.stdout) == (0, b"['one'] \n")
 
 
-def test_without_another_program_the_first_word_behind_two_dashes_is_one(caller):
+def test_without_another_program_the_first_word_behind_two_dashes_is_one(any_caller):
     """Which is how a #! line calls us: stdin is not taken for the program."""
-    done = sandbox_run("run", "--lang", "python", "--", "one", stdin=SHOW.encode(), caller=caller)
+    done = sandbox_run("run", "--lang", "python", "--", "one", stdin=SHOW.encode(), caller=any_caller)
     assert (done.returncode, done.stdout) == (127, b"") and b"one" in done.stderr
 
 
-def test_a_program_on_stdin_needs_no_word_at_all(caller):
-    done = sandbox_run("run", "--lang", "python", stdin=SHOW.encode(), caller=caller)
+def test_a_program_on_stdin_needs_no_word_at_all(any_caller):
+    done = sandbox_run("run", "--lang", "python", stdin=SHOW.encode(), caller=any_caller)
     assert (done.returncode, done.stdout) == (0, b"[] \n")
 
 
-def test_a_program_on_stdin_tells_its_language_by_its_first_line(caller):
-    done = sandbox_run("run", stdin=b"#!/usr/bin/python3\nprint('py')", caller=caller)
+def test_a_program_on_stdin_tells_its_language_by_its_first_line(any_caller):
+    done = sandbox_run("run", stdin=b"#!/usr/bin/python3\nprint('py')", caller=any_caller)
     assert (done.returncode, done.stdout) == (0, b"py\n")
-    done = sandbox_run("run", stdin=b"print('py')", caller=caller)
+    done = sandbox_run("run", stdin=b"print('py')", caller=any_caller)
     assert done.returncode == 125 and b"--lang" in done.stderr
 
 
-def test_stdin_cannot_be_both_the_program_and_its_input(caller):
-    done = sandbox_run("run", "--lang", "sh", "--stdin", "-", "-", stdin=b"cat", caller=caller)
+def test_stdin_cannot_be_both_the_program_and_its_input(any_caller):
+    done = sandbox_run("run", "--lang", "sh", "--stdin", "-", "-", stdin=b"cat", caller=any_caller)
     assert (done.returncode, done.stdout) == (125, b"")
 
 
@@ -144,29 +144,29 @@ def test_a_script_with_our_first_line_runs_itself(caller, folder):
     assert done.stdout == b"['a b', '--json', '--', '-x'] typed\n"
 
 
-def test_what_follows_two_dashes_reaches_the_program_unchanged(caller, folder):
+def test_what_follows_two_dashes_reaches_the_program_unchanged(any_caller, folder):
     args = ["-x", "--json", "", "a b", "ü", "--", "*", "$HOME", "\n"]
     path = write(folder / "p.py", "import sys; print(ascii(sys.argv[1:]))")
     for words in ([path], ["--lang", "python", "--code", path.read_text()]):
-        done = sandbox_run("run", *words, "--", *args, caller=caller)
+        done = sandbox_run("run", *words, "--", *args, caller=any_caller)
         assert done.stdout.decode() == ascii(args) + "\n"
 
 
-def test_a_second_word_is_refused_with_advice(caller, folder):
+def test_a_second_word_is_refused_with_advice(any_caller, folder):
     path = write(folder / "p.py", "print(1)")
-    done = sandbox_run("run", path, "extra", caller=caller)
+    done = sandbox_run("run", path, "extra", caller=any_caller)
     assert (done.returncode, done.stdout) == (125, b"")
     assert b"extra" in done.stderr and b"--" in done.stderr
 
 
-def test_the_program_may_be_given_only_once(caller, folder):
+def test_the_program_may_be_given_only_once(any_caller, folder):
     path = write(folder / "p.py", "print(1)")
-    done = sandbox_run("run", "--lang", "python", "--code", "print(2)", path, caller=caller)
+    done = sandbox_run("run", "--lang", "python", "--code", "print(2)", path, caller=any_caller)
     assert (done.returncode, done.stdout) == (125, b"")
 
 
-def test_code_without_a_language_is_refused(caller):
-    done = sandbox_run("run", "--code", "print(1)", caller=caller)
+def test_code_without_a_language_is_refused(any_caller):
+    done = sandbox_run("run", "--code", "print(1)", caller=any_caller)
     assert done.returncode == 125 and b"--lang" in done.stderr
 
 
@@ -180,17 +180,16 @@ def test_nothing_of_our_environment_leaks_in(caller):
     assert names == {"GIVEN", "EMPTY", "PATH", "HOME", "LANG", "USER"}
 
 
-def test_a_given_variable_replaces_ours(caller):
+def test_a_given_variable_replaces_ours(any_caller):
     done = sandbox_run("exec", "--env", "HOME=/tmp", "-e", "X=1", "-e", "X=2", "--", "sh", "-c",
-                       "echo $HOME $X; env | grep -c ^X=", caller=caller)
+                       "echo $HOME $X; env | grep -c ^X=", caller=any_caller)
     assert done.stdout == b"/tmp 2\n1\n"
 
 
-@pytest.mark.parametrize("pair", ["NAME", "=value", "", "A B=1", "A\n=1"])
-def test_a_variable_that_is_not_name_and_value_is_refused(pair):
-    done = sandbox_run("exec", "--env", pair, "--", "true")
-    assert (done.returncode, done.stdout) == (125, b"")
-    assert len(done.stderr.splitlines()) == 1
+def test_a_variable_that_is_not_name_and_value_is_refused():
+    said = {pair: sandbox_run("exec", "--env", pair, "--", "true") for pair in ("NAME", "=value", "", "A B=1", "A\n=1")}
+    assert not {pair: done for pair, done in said.items()
+                if (done.returncode, done.stdout) != (125, b"") or len(done.stderr.splitlines()) != 1}
 
 
 def test_the_program_starts_in_its_work_directory(caller):
@@ -199,12 +198,11 @@ def test_the_program_starts_in_its_work_directory(caller):
     assert done.stdout == b"/tmp\n"
 
 
-@pytest.mark.parametrize("workdir", ["relative", "/tmp/../etc", "", "/no/such/place",
-                                     "/etc/passwd"])
-def test_a_work_directory_that_cannot_be_used_is_refused(caller, workdir):
-    done = sandbox_run("exec", "--workdir", workdir, "--", "true", caller=caller)
-    assert done.returncode == 125, done
-    assert workdir.encode() in done.stderr
+def test_a_work_directory_that_cannot_be_used_is_refused(caller):
+    said = {workdir: sandbox_run("exec", "--workdir", workdir, "--", "true", caller=caller)
+            for workdir in ("relative", "/tmp/../etc", "", "/no/such/place", "/etc/passwd")}
+    assert not {workdir: done for workdir, done in said.items()
+                if done.returncode != 125 or workdir.encode() not in done.stderr}
 
 
 @pytest.mark.core
@@ -223,13 +221,13 @@ def test_stdin_comes_from_a_named_file(caller, folder, size):
     assert done.stdout.split()[0].decode() == hashlib.sha256(data).hexdigest()
 
 
-def test_stdin_of_the_program_ends_where_ours_ends(caller):
-    done = sandbox_run("exec", "-i", "-", "--", "cat", stdin=b"no final newline", caller=caller)
+def test_stdin_of_the_program_ends_where_ours_ends(any_caller):
+    done = sandbox_run("exec", "-i", "-", "--", "cat", stdin=b"no final newline", caller=any_caller)
     assert done.stdout == b"no final newline"
 
 
-def test_a_stdin_file_that_is_missing_is_named(caller):
-    done = sandbox_run("exec", "--stdin", "/no/such/file", "--", "true", caller=caller)
+def test_a_stdin_file_that_is_missing_is_named(any_caller):
+    done = sandbox_run("exec", "--stdin", "/no/such/file", "--", "true", caller=any_caller)
     assert done.returncode == 125 and b"/no/such/file" in done.stderr
 
 
@@ -273,23 +271,6 @@ def test_a_single_file_can_be_a_volume_and_several_can_be_given(caller, folder):
     assert (done.returncode, done.stdout) == (0, b"AB")
 
 
-@pytest.mark.parametrize("spec", [
-    "", ":", "/tmp", "/tmp:", ":/data", "/tmp:data", "/tmp:/a/../b", "/tmp:/data:rx",
-    "/tmp:/data:", "/tmp:/data:ro:ro", "/tmp:/", "/tmp:/usr", "/tmp:/proc/x", "/tmp:/etc",
-    "/tmp:/work/sub", "/tmp:/dev/x", "/tmp:/a\nb",
-])
-def test_a_bad_volume_is_refused_in_one_sentence(spec):
-    done = sandbox_run("exec", "--volume", spec, "--", "echo", "ran")
-    assert (done.returncode, done.stdout) == (125, b"")
-    assert b"--volume" in done.stderr and spec.encode().split(b"\n")[0] in done.stderr
-    assert len(done.stderr.splitlines()) == 1
-
-
-def test_volumes_may_not_overlap(folder):
-    done = sandbox_run("exec", "-v", f"{folder}:/a", "-v", f"{folder}:/a/b", "--", "true")
-    assert done.returncode == 125 and b"/a/b" in done.stderr
-
-
 def test_a_volume_whose_source_is_missing_is_refused(caller):
     done = sandbox_run("exec", "-v", "/no/such/source:/data", "--", "echo", "ran", caller=caller)
     assert (done.returncode, done.stdout) == (125, b"")
@@ -324,9 +305,9 @@ def test_exec_runs_any_command(caller):
     assert done.stdout == b"--json"
 
 
-def test_exec_without_a_command_is_refused(caller):
+def test_exec_without_a_command_is_refused(any_caller):
     for words in (["exec"], ["exec", "--"]):
-        done = sandbox_run(*words, caller=caller)
+        done = sandbox_run(*words, caller=any_caller)
         assert done.returncode == 125 and b"exec" in done.stderr
 
 
