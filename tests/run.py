@@ -40,7 +40,7 @@ WORKERS = 2
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
-    "blackbox": ("language_programs verdicts metrics signals output run denials", "not dependency"),
+    "blackbox": ("verdicts metrics signals output run denials", ""),
     "escape": ("", "fails_inside or do_not_meet"),
 }
 

@@ -1,109 +1,47 @@
-"""Real programs in each language, as root and as an ordinary user.
+"""Real programs in each language, by one caller; those that depend on who calls as an ordinary user too.
 
-A language is a folder of languages/ with its programs and a table, cases.yaml; what all have in common is
-in languages/common.yaml, which also says what a case may hold.  A new language is a new folder."""
-import glob
+They are the tables of languages/, see ../language_tables.py."""
 import json
 import os
-import pathlib
-import pwd
 import re
-import signal
 import socket
 import uuid
 
 import pytest
-import yaml
 
 import support
+from language_tables import (COMMON, SHIPPED, TABLES, check, check_stages, for_caller, need, shown, surroundings_of,
+                             words_of)
 from support import result_of, sandbox_run
-
-FOLDER = pathlib.Path(__file__).resolve().parent / "languages"
-COMMON = yaml.safe_load((FOLDER / "common.yaml").read_text())
-SHIPPED = {language["name"]: language for language in
-           (yaml.safe_load(path.read_text())
-            for path in sorted(pathlib.Path(support.REPO, "languages").glob("*.yaml")))}
 
 # A program in some language shows one or the other; the table says under `without` what cannot be, and why.
 REQUIRED = [{name} for name in COMMON if name not in ("syntax-error", "compile-error", "streams-by-name")]
 REQUIRED += [{"syntax-error", "compile-error"}, {"dependency"}]
-STAGES = ["prepare", "dependencies", "check", "compile", "run"]
-DEADLINE = 240  # a first run may prepare its toolchain
-STATUS = {"timeout": 124, "memory_limit": 137, "output_limit": 137}
+CALLERS = [os.environ["SBR_CALLER"]] if "SBR_CALLER" in os.environ else support.available_callers()
+# What depends on who calls: whether the toolchain works at all, how memory is bounded, what of the host is seen.
+EVERY_CALLER = ("hello", "memory-limit", "host")
+EVERY_CALLERS_STORE = "c"  # one compiled language shows that a caller's own store works
 
 
-class Table:
-    """The cases of one language, complete."""
-
-    def __init__(self, folder):
-        given = yaml.safe_load((folder / "cases.yaml").read_text())
-        self.folder = folder
-        self.language = given.get("language", folder.name)
-        self.extension = given["extension"]
-        self.main = given.get("main", f"main{self.extension}")  # of the programs of several files
-        self.by_name = given.get("by_name", False)  # its extension belongs to another language
-        self.compiles = given.get("compiles", False)
-        self.without = given.get("without", {})
-        self.dependencies = given.get("dependencies", {})
-        self.refused = given.get("refused_dependency")
-        self.cases = {name: {**COMMON.get(name, {}), **(case or {})}
-                      for name, case in given["cases"].items()}
-
-    def text(self, path):
-        return (self.folder / path).read_text()
+def callers_of(name):
+    return CALLERS if name in EVERY_CALLER else CALLERS[:1]
 
 
-TABLES = {table.language: table for table in
-          (Table(path.parent) for path in sorted(FOLDER.glob("*/cases.yaml")))}
+def programs():
+    return [pytest.param(caller, table, name, id=f"{caller}-{table.language}-{name}") for table in TABLES.values()
+            for name in table.cases for caller in callers_of(name)]
 
 
-def every(attribute):
-    return [pytest.param(table, name, id=f"{table.language}-{name}") for table in TABLES.values()
-            for name in getattr(table, attribute)]
+def dependencies():
+    """`once` names the caller that is enough for a slow one."""
+    return [pytest.param(caller, table, name, id=f"{caller}-{table.language}-{name}") for table in TABLES.values()
+            for name, case in table.dependencies.items() for caller in CALLERS
+            if len(CALLERS) == 1 or case.get("once", caller) == caller]
 
 
 LANGUAGES = pytest.mark.parametrize("table", TABLES.values(), ids=TABLES)
 COMPILED = pytest.mark.parametrize("table", [t for t in TABLES.values() if t.compiles],
                                    ids=[t.language for t in TABLES.values() if t.compiles])
-
-# ---- what is there -------------------------------------------------------------------------------
-
-
-def uid_of(caller):
-    return support.ORDINARY_UID if caller == support.Callers.USER and os.geteuid() == 0 else os.geteuid()
-
-
-def open_to(caller, path):
-    """Root's own toolchains are closed to others."""
-    if uid_of(caller) == os.geteuid():
-        return os.access(path, os.X_OK)
-    path = pathlib.Path(path).resolve()
-    return all(place.stat().st_mode & 0o001 for place in [path, *path.parents])
-
-
-def need(table, caller):
-    """Skips when the language is not installed for this caller."""
-    shipped = SHIPPED[table.language]
-    home = pwd.getpwuid(uid_of(caller)).pw_dir
-    found = [path for pattern in shipped["binaries"]
-             for path in glob.glob(re.sub(r"^~", home, pattern)) if open_to(caller, path)]
-    if not found:
-        pytest.skip(f"{table.language} is not installed for {caller}: apt-get install {shipped['package']}")
-
-
-def clients_own_settings():
-    """Variables in which the clients of registries look for their configuration."""
-    wanted = {name for language in SHIPPED.values() for stage in ("prepare", "install")
-              for name in language.get(stage, {}).get("config_env", [])}
-    return {name: os.environ[name] for name in wanted if name in os.environ}
-
-
-@pytest.fixture
-def surroundings(caller):
-    """Options of result_of and sandbox_run that say who calls, and where things are kept."""
-    home = pwd.getpwuid(uid_of(caller)).pw_dir
-    env = {"HOME": home, **clients_own_settings()}
-    return {"caller": caller, "env": env, "timeout": DEADLINE}
 
 
 @pytest.fixture
@@ -116,133 +54,6 @@ def host(folder):
         server.setblocking(False)
         with pytest.raises(BlockingIOError):
             server.accept()
-
-
-# ---- calling -------------------------------------------------------------------------------------
-
-
-def filled(text, host):
-    for mark, value in host.items():
-        text = text.replace(mark, value)
-    return text
-
-
-def main_first(table, folder):
-    paths = sorted(path for path in folder.rglob("*") if path.is_file())
-    return sorted(paths, key=lambda path: path.name != table.main)
-
-
-def given(table, case):
-    """The words that hand over the program, and what is read from stdin for it."""
-    by_name = ["--lang", table.language]
-    if "request" in case:
-        folder = table.folder / case["request"]
-        files = [{"path": str(path.relative_to(folder)), "content": path.read_text()}
-                 for path in main_first(table, folder)]
-        request = {"language": table.language, "files": files}
-        return ["--request", "-"], json.dumps(request).encode()
-    if "code" in case:
-        return [*by_name, "--code", case["code"]], None
-    if "files" in case:
-        files = main_first(table, table.folder / case["files"])
-        return [*(by_name if table.by_name else []), *(w for path in files for w in ("--file", path))], None
-    path = case.get("directory") or case["program"] + table.extension
-    return [*(by_name if table.by_name else []), table.folder / path], None
-
-
-def words_of(table, case, host):
-    """The words behind `run`, and stdin."""
-    program, stdin = given(table, case)
-    words = [*case.get("options", []), *(w for dep in case.get("deps", []) for w in ("--dep", dep))]
-    for name, value in case.get("env", {}).items():
-        words += ["--env", f"{name}={filled(value, host)}"]
-    words += program
-    if "args" in case:
-        words += ["--", *(filled(word, host) for word in case["args"])]
-    return words, case.get("stdin", "").encode() if stdin is None else stdin
-
-
-def for_caller(case, caller):
-    return {**case, **case.get("user", {})} if caller == support.Callers.USER else case
-
-
-# ---- judging -------------------------------------------------------------------------------------
-
-
-def shown(result):
-    """The part of a result that tells what went wrong."""
-    kept = ("outcome", "exit_code", "signal", "explanation", "stdout", "stderr", "diagnosis", "error", "_stderr")
-    stages = [{name: stage.get(name) for name in ("name", "outcome", "exit_code", "stdout", "stderr")}
-              for stage in result.get("stages", [])]
-    return json.dumps({**{name: result.get(name) for name in kept}, "stages": stages},
-                      indent=1, ensure_ascii=False, default=repr)
-
-
-def check_stages(result, ran):
-    names = [stage["name"] for stage in result["stages"]]
-    assert names == sorted(set(names), key=STAGES.index), shown(result)
-    assert ("run" in names) == ran, shown(result)
-    for stage in result["stages"]:
-        assert stage["outcome"] and "exit_code" in stage, stage
-        assert stage["metrics"]["wall_ms"] >= 0 and stage["limits"]["memory_bytes"], stage
-        if stage["name"] != "run":
-            assert {"stdout", "stderr"} <= stage.keys(), stage
-    return {stage["name"]: stage for stage in result["stages"]}
-
-
-def check_output(table, case, result):
-    expected = table.text(case["stdout_file"]) if "stdout_file" in case else case.get("stdout")
-    if expected is not None:
-        assert result["stdout"] == expected, shown(result)
-    if "stdout_match" in case:
-        assert re.search(case["stdout_match"], result["stdout"], re.M), shown(result)
-    expected = case.get("stderr", "")
-    if "stderr_match" in case:
-        assert re.search(case["stderr_match"], result["stderr"], re.M), shown(result)
-    elif expected is not None:
-        assert result["stderr"] == expected, shown(result)
-
-
-def check_stage_words(case, result, stages):
-    name = case["stage"] if case["stage"] in stages else "compile"
-    assert name in stages, shown(result)
-    said = stages[name]["stdout"] + stages[name]["stderr"]
-    assert re.search(case["says"], said, re.M), shown(result)
-
-
-def check_diagnosis(case, result):
-    found = result.get("diagnosis")
-    if "diagnosis" not in case:
-        return
-    assert found, shown(result)
-    for name, value in case["diagnosis"].items():
-        if name.endswith("_match"):
-            assert re.search(value, found[name.removesuffix("_match")] or ""), shown(result)
-        else:
-            assert found[name] == value, shown(result)
-    if found.get("file") and found.get("line"):
-        assert found["context"] and not found["file"].startswith("/"), shown(result)
-
-
-def check(table, case, result):
-    assert "error" not in result, shown(result)
-    outcome = case.get("outcome", "exited")
-    assert result["outcome"] == outcome, shown(result)
-    if case.get("exit", 0) is not None:
-        assert result["exit_code"] == case.get("exit", 0), shown(result)
-    if outcome == "signaled":
-        assert result["signal"] == case["signal"], shown(result)
-        assert result["_status"] == 128 + signal.Signals[case["signal"]], shown(result)
-    else:
-        assert result["_status"] == STATUS.get(outcome, case.get("exit", 0)), shown(result)
-    assert result["success"] == (outcome == "exited" and result["exit_code"] == 0), shown(result)
-    stages = check_stages(result, outcome != "compile_failed" and "--check" not in case.get("options", []))
-    check_output(table, case, result)
-    if "says" in case:
-        check_stage_words(case, result, stages)
-    check_diagnosis(case, result)
-    if outcome == "output_limit":
-        assert result["stdout_truncated"] and len(result["stdout"]) == result["limits"]["output_bytes"]
 
 
 # ---- the tests -----------------------------------------------------------------------------------
@@ -259,9 +70,10 @@ def test_a_table_is_complete(table):
     assert not [" or ".join(sorted(names)) for names in REQUIRED if not names & there]
 
 
-@pytest.mark.parametrize("table, name", every("cases"))
-def test_program(caller, surroundings, host, table, name):
+@pytest.mark.parametrize("caller, table, name", programs())
+def test_program(caller, host, table, name):
     need(table, caller)
+    surroundings = surroundings_of(caller)
     case = for_caller(table.cases[name], caller)
     words, stdin = words_of(table, case, host)
     for timeout in case.get("timeouts", ["30s"]):
@@ -272,31 +84,34 @@ def test_program(caller, surroundings, host, table, name):
 
 
 @LANGUAGES
-def test_the_programs_bytes_are_all_there_is(caller, surroundings, table):
-    need(table, caller)
+def test_the_programs_bytes_are_all_there_is(any_caller, table):
+    need(table, any_caller)
     for name in ("hello", "exit-code"):
         if name not in table.cases:
             continue
-        case = for_caller(table.cases[name], caller)
+        case = for_caller(table.cases[name], any_caller)
         words, stdin = words_of(table, case, {})
-        done = sandbox_run("run", *words, stdin=stdin, **surroundings)
+        done = sandbox_run("run", *words, stdin=stdin, **surroundings_of(any_caller))
         said = (done.returncode, done.stdout.decode(), done.stderr.decode())
         assert said == (case.get("exit", 0), case["stdout"], case.get("stderr", ""))
 
 
 @COMPILED
-def test_a_compilers_words_are_on_stderr_when_it_fails(caller, surroundings, table):
-    need(table, caller)
+def test_a_compilers_words_are_on_stderr_when_it_fails(any_caller, table):
+    need(table, any_caller)
     case = table.cases["compile-error"]
     words, stdin = words_of(table, case, {})
-    done = sandbox_run("run", *words, stdin=stdin, **surroundings)
+    done = sandbox_run("run", *words, stdin=stdin, **surroundings_of(any_caller))
     assert (done.returncode, done.stdout) == (case["exit"], b""), done.stderr
     assert re.search(case["says"], done.stderr.decode(), re.M), done.stderr
 
 
-@COMPILED
-def test_a_program_is_compiled_when_it_is_new_and_only_then(caller, surroundings, table, folder):
+@pytest.mark.parametrize("caller, table", [
+    pytest.param(caller, table, id=f"{caller}-{table.language}") for table in TABLES.values() if table.compiles
+    for caller in (CALLERS if table.language == EVERY_CALLERS_STORE else CALLERS[:1])])
+def test_a_program_is_compiled_when_it_is_new_and_only_then(caller, table, folder):
     need(table, caller)
+    surroundings = surroundings_of(caller)
     name = table.cases["hello"]["program"] + table.extension
     source = folder / name
     word = f"Hello, {uuid.uuid4()}"
@@ -317,13 +132,12 @@ def forget_packages(surroundings):
             assert sandbox_run("cache", "rm", entry["key"], **surroundings).returncode == 0
 
 
-@pytest.mark.parametrize("table, name", every("dependencies"))
-def test_dependency(caller, surroundings, table, name):
+@pytest.mark.parametrize("caller, table, name", dependencies())
+def test_dependency(caller, table, name):
     """From the registry, once; the second run starts no installer."""
     need(table, caller)
+    surroundings = surroundings_of(caller)
     case = for_caller(table.dependencies[name], caller)
-    if case.get("once", caller) != caller and len(support.available_callers()) > 1:
-        return  # slow; the other caller shows it
     forget_packages(surroundings)
     words, stdin = words_of(table, case, {})
     result = result_of("run", *words, stdin=stdin, **surroundings)
@@ -336,10 +150,10 @@ def test_dependency(caller, surroundings, table, name):
 
 @pytest.mark.parametrize("table", [t for t in TABLES.values() if t.refused],
                          ids=[t.language for t in TABLES.values() if t.refused])
-def test_a_dependency_that_does_not_exist(caller, surroundings, table):
-    need(table, caller)
+def test_a_dependency_that_does_not_exist(any_caller, table):
+    need(table, any_caller)
     words, stdin = words_of(table, {**table.cases["hello"], "deps": [table.refused]}, {})
-    result = result_of("run", *words, stdin=stdin, **surroundings)
+    result = result_of("run", *words, stdin=stdin, **surroundings_of(any_caller))
     assert not result["success"] and "error" not in result, shown(result)
     stages = check_stages(result, False)
     assert result["stdout"] == "" and list(stages)[-1] == "dependencies", shown(result)
