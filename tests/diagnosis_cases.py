@@ -1,4 +1,4 @@
-"""The mistakes of blackbox/diagnosis, each with the diagnosis that it must get, and the messages that were recorded of them.
+"""The mistakes of blackbox/diagnosis, each with the diagnosis that it must get, and what was recorded of them.
 
 A table, NAME.yaml, holds programs; recorded/NAME.yaml what the real tools said of each, written by record_diagnosis.py.
 The tests of the suite `golden` give those words to the diagnosis; cases marked `live` go through the tools every time.

@@ -19,6 +19,7 @@ import support
 
 # What is of this run or of this machine, and nothing that a rule of a language looks at.
 NEUTRAL = (
+    (re.escape(str(pathlib.Path.home())) + "(?=/)", "~"),
     (r"0x[0-9a-f]{6,}", "0x1000"),  # addresses
     (r"/tmp/cc\w{6}\.", "/tmp/cc."),  # the compiler's own files
     (r"\bm=\d+ mp=", "m=0 mp="),  # a thread of Go's
@@ -82,7 +83,8 @@ def save(name, records):
     """Shows how the file changes."""
     path = diagnosis_cases.RECORDED / f"{name}.yaml"
     before = path.read_text() if path.exists() else ""
-    after = HEADER.format(name=name) + yaml.dump(records, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000)
+    text = yaml.dump(records, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=1000)
+    after = HEADER.format(name=name) + text
     assert yaml.safe_load(after) == records, name
     shown = path.relative_to(support.REPO)
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), f"a/{shown}", f"b/{shown}", lineterm="")

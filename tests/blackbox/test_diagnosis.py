@@ -1,5 +1,6 @@
-"""What went wrong in the user's program: some mistakes through the real tools.  All of them, by what the tools were recorded
-to say, are in tests/golden/test_recorded_diagnosis.py."""
+"""What went wrong in the user's program: some mistakes through the real tools.
+
+All of them, by what the tools were recorded to say, are in tests/golden/test_recorded_diagnosis.py."""
 import functools
 import json
 

@@ -5,8 +5,8 @@ import pytest
 
 from support import available_callers, result_of, sandbox_run
 
-# option: field of the result, what it is set to here, its value then, and a text that is none.  Every class of bad text for
-# every limit is tried by tests/unit/test_limits.c; here each option shows that it is read by that reader.
+# option: field of the result, what it is set to here, its value then, and a text that is none.  Every class of bad
+# text for every limit is tried by tests/unit/test_limits.c; here each option shows that it is read by that reader.
 OPTIONS = {
     "timeout": ("wall_ms", "0.25m", 15_000, "5k"),
     "cpu-time": ("cpu_ms", "10s", 10_000, "-1"),

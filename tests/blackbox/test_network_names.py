@@ -80,13 +80,15 @@ def test_a_host_with_one_family_has_addresses_that_work(lab, caller):
 
 # ---- hostile names -------------------------------------------------------------------------------
 
-# Every class of text that is no rule is tried by tests/unit/test_host_rule.c; here is one for each way a reader could be led astray.
-HOSTILE_RULES = ["", "*", "web.*.org", "web.example.org\n", "web.ex\u00e4mple.org", "http://example.org", "a" * 64 + ".org",
-                 "[[::1]]:80", "example.org:65536", "0x7f000001:80", "10.0.0.0/33", "$(id).org", "127.0.0.1"]
+# Every class of text that is no rule is tried by tests/unit/test_host_rule.c.
+HOSTILE_RULES = ["", "*", "web.*.org", "web.example.org\n", "web.ex\u00e4mple.org", "http://example.org",
+                 "a" * 64 + ".org", "[[::1]]:80", "example.org:65536", "0x7f000001:80", "10.0.0.0/33", "$(id).org",
+                 "127.0.0.1"]
 
 
 def test_a_rule_that_is_none_is_an_error():
-    results = {rule: support.result_of("exec", "--allow-host", rule, "--", "true", caller=support.available_callers()[-1])
+    caller = support.available_callers()[-1]
+    results = {rule: support.result_of("exec", "--allow-host", rule, "--", "true", caller=caller)
                for rule in HOSTILE_RULES}
     assert not {rule: result for rule, result in results.items() if "error" not in result or result["_status"] != 125}
 

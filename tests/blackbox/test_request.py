@@ -58,8 +58,8 @@ def test_code_may_hold_nul_bytes_and_files_too(caller):
 OK = {"language": "sh", "code": "echo ran"}
 
 
-# Every class of fault is tried by tests/unit/test_request_json.c; these are one for each reader, and what only the whole
-# request tells.
+# Every class of fault is tried by tests/unit/test_request_json.c; these are one for each reader, and what only the
+# whole request tells.
 BAD_REQUESTS = [
     ({**OK, "timeout": 5}, "timeout"),
     ({**OK, "language": "s\0h"}, "language"),
