@@ -65,17 +65,12 @@ MAKE = ("mkdir -p out/sub; echo 1 > out/a.txt; echo 2 > out/b.png; echo 3 > out/
         "echo 4 > top.txt; echo 5 > out/.hidden.txt;")
 
 
+# What matches what is in tests/unit/test_outputs.c.
 @pytest.mark.parametrize("pattern, expected", [
-    ("top.txt", ["/work/top.txt"]),
     ("*.txt", ["/work/top.txt"]),
-    ("out/*.txt", ["/work/out/.hidden.txt", "/work/out/a.txt"]),
-    ("out/[ab].*", ["/work/out/a.txt", "/work/out/b.png"]),
-    ("out/?.txt", ["/work/out/a.txt"]),
-    ("**/c.txt", ["/work/out/sub/c.txt"]),
     ("out/**/*.txt", ["/work/out/.hidden.txt", "/work/out/a.txt", "/work/out/sub/c.txt"]),
-    ("out/sub", ["/work/out/sub/c.txt"]),
     ("out", ["/work/out/.hidden.txt", "/work/out/a.txt", "/work/out/b.png", "/work/out/sub/c.txt"]),
-    ("/work/out/b*", ["/work/out/b.png"]),
+    ("/work/out/[bc]*", ["/work/out/b.png"]),
     ("none*", []),
 ])
 def test_patterns_choose_files(outputs, pattern, expected):
@@ -208,12 +203,14 @@ def test_kept_outputs_lie_with_the_changes(outputs):
     assert file["saved"].startswith(str(outputs.state)) and open(file["saved"]).read() == "2\n"
 
 
-@pytest.mark.parametrize("spec, says", [
-    ("", "no pattern"), ("../x", "'..'"), ("a/../b:/tmp", "'..'"), ("x:", "empty directory"), ("/", "root"),
-    ("/etc/passwd", "/work"), ("/usr/**", "/work"),
-])
-def test_what_cannot_be_an_output_is_told(outputs, spec, says):
-    assert says in outputs.refused("--output", spec)
+BAD_SPECS = {"": "no pattern", "../x": "'..'", "a/../b:/tmp": "'..'", "x:": "empty directory", "/": "root",
+             "/etc/passwd": "/work", "/usr/**": "/work"}
+
+
+def test_what_cannot_be_an_output_is_told(folder, any_caller):
+    outputs = Outputs(folder, any_caller)
+    told = {spec: outputs.refused("--output", spec) for spec in BAD_SPECS}
+    assert not {spec: said for spec, said in told.items() if BAD_SPECS[spec] not in said}
 
 
 def test_a_directory_that_cannot_be_written_is_told(outputs):

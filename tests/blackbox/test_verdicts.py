@@ -15,22 +15,40 @@ def ended(result):
     return result["outcome"], result["exit_code"], result["signal"], result["_status"]
 
 
-@pytest.mark.parametrize("code", [0, 1, 3, 124, 125, 126, 127, 128, 137, 255])
-def test_an_exit_code_is_the_programs_own(caller, code):
+def exits_with(code, caller):
     result = shell(f"exit {code}", caller=caller)
     assert ended(result) == ("exited", code, None, code)
     assert result["success"] == (code == 0)
 
 
-@pytest.mark.parametrize("name, number", [
-    pytest.param("SEGV", 11, marks=pytest.mark.core), pytest.param("KILL", 9, marks=pytest.mark.core),
-    ("ABRT", 6), ("TERM", 15), ("INT", 2), ("FPE", 8), ("PIPE", 13), ("USR1", 10)])
-def test_a_signal_is_named(caller, name, number):
+@pytest.mark.parametrize("code", [0, 3, 137])
+def test_an_exit_code_is_the_programs_own(caller, code):
+    exits_with(code, caller)
+
+
+@pytest.mark.parametrize("code", [1, 124, 125, 126, 127, 128, 255])
+def test_an_exit_code_that_we_use_too_is_the_programs_own(any_caller, code):
+    exits_with(code, any_caller)
+
+
+def is_named(name, number, caller):
     result = python(f"import os; os.kill(os.getpid(), {number})" if name not in ("INT", "PIPE") else
                     f"import os, signal; signal.signal({number}, signal.SIG_DFL);"
                     f"os.kill(os.getpid(), {number})", caller=caller)
     assert ended(result) == ("signaled", None, f"SIG{name}", 128 + number)
     assert not result["success"]
+
+
+@pytest.mark.core
+@pytest.mark.parametrize("name, number", [("SEGV", 11), ("KILL", 9)])
+def test_a_signal_is_named(caller, name, number):
+    is_named(name, number, caller)
+
+
+@pytest.mark.parametrize("name, number", [("ABRT", 6), ("TERM", 15), ("INT", 2), ("FPE", 8), ("PIPE", 13),
+                                          ("USR1", 10)])
+def test_another_signal_is_named(any_caller, name, number):
+    is_named(name, number, any_caller)
 
 
 def test_a_real_crash_is_a_signal(caller):
@@ -127,7 +145,7 @@ def test_processor_time_of_one_short_child_after_the_other_is_limited(caller):
     code = ("import os, time\nwhile True:\n  pid = os.fork()\n  if not pid:\n"
             "    while time.process_time() < 0.02: pass\n    os._exit(0)\n  os.waitpid(pid, 0)")
     result = python(code, "--cpu-time", "300ms", "--timeout", "15s", caller=caller)
-    assert result["outcome"] == "cpu_limit" and result["execution_time"] < 3, result
+    assert result["outcome"] == "cpu_limit" and result["execution_time"] < 12, result
 
 
 def test_a_flood_of_orphans_does_not_blind_the_limits(caller):
@@ -265,8 +283,9 @@ FORGERIES = [
 ]
 
 
-@pytest.mark.parametrize("text", FORGERIES)
-def test_what_is_printed_changes_no_verdict(caller, text):
+def test_what_is_printed_changes_no_verdict(caller):
+    """All at once: any of them would give the run another verdict, which names it."""
+    text = "\n".join(FORGERIES)
     code = f"import sys\nprint({text!r})\nprint({text!r}, file=sys.stderr)\nsys.exit(3)"
     result = python(code, caller=caller)
     assert ended(result) == ("exited", 3, None, 3)
@@ -281,7 +300,7 @@ def test_the_program_finds_no_descriptor_to_forge_its_result_with(caller):
     assert (ended(result), result["stdout"]) == (("exited", 4, None, 4), "")
 
 
-@pytest.mark.parametrize("words, status, named", [
+CANNOT_RUN = [
     (["exec", "--", "no-such-command"], 127, "no-such-command"),
     (["exec", "--", "/no/such/path"], 127, "/no/such/path"),
     (["exec", "--", "/etc/passwd"], 126, "/etc/passwd"),
@@ -290,12 +309,15 @@ def test_the_program_finds_no_descriptor_to_forge_its_result_with(caller):
     (["run", "--lang", "pyton", "--code", "1"], 127, "python"),
     (["exec", "--policy", "strikt", "--", "true"], 127, "strict"),
     (["exec", "--require", "everything", "--", "true"], 125, "everything"),
-])
+]
+
+
 @pytest.mark.core
-def test_what_cannot_be_run_has_a_status_of_its_own(caller, words, status, named):
-    done = sandbox_run(*words, caller=caller)
-    assert (done.returncode, done.stdout) == (status, b""), done.stderr
-    assert named in done.stderr.decode() and len(done.stderr.splitlines()) == 1
+def test_what_cannot_be_run_has_a_status_of_its_own(caller):
+    said = {" ".join(words): (status, named, sandbox_run(*words, caller=caller)) for words, status, named in CANNOT_RUN}
+    assert not {words: done for words, (status, named, done) in said.items()
+                if (done.returncode, done.stdout) != (status, b"") or named not in done.stderr.decode()
+                or len(done.stderr.splitlines()) != 1}
 
 
 def test_less_isolation_than_required_is_refused_with_the_way_out():

@@ -285,7 +285,8 @@ BAD_REQUESTS = [
 
 
 def test_a_request_is_checked():
-    said = {text: (sentence, sandbox_run("run", "--request", "-", stdin=text.encode())) for text, sentence in BAD_REQUESTS}
+    said = {text: (sentence, sandbox_run("run", "--request", "-", stdin=text.encode()))
+            for text, sentence in BAD_REQUESTS}
     assert not {text: done for text, (sentence, done) in said.items()
                 if (done.returncode, done.stdout) != (125, b"") or sentence not in done.stderr.decode()}
 

@@ -149,10 +149,11 @@ def test_a_project_and_a_workspace_are_one_too_many(spaces):
     assert "workspace" in error_of(done) and "project" in error_of(done)
 
 
-@pytest.mark.parametrize("name", ["", ".", "..", "a/b", "../x", "-x", ".x", "a b", "x" * 65, "ö"])
-def test_names_are_checked(spaces, name):
-    done = spaces.run("run", f"--workspace={name}", "--lang", "bash", "--code", ":")
-    assert "name" in error_of(done) or "workspace" in error_of(done)
+def test_names_are_checked(spaces):
+    """The others are in tests/unit/test_volume.c and test_named.c."""
+    said = {name: error_of(spaces.run("run", f"--workspace={name}", "--lang", "bash", "--code", ":"))
+            for name in ("", "../x", "a b", "x" * 65)}
+    assert not {name: words for name, words in said.items() if "name" not in words and "workspace" not in words}
     assert not (spaces.path / "workspaces").exists() or not list((spaces.path / "workspaces").iterdir())
 
 
