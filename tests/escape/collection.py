@@ -2,7 +2,9 @@
 import base64
 import itertools
 import os
+import pathlib
 import shutil
+import tempfile
 
 import pytest
 
@@ -63,7 +65,20 @@ class Place:
 
 @pytest.fixture
 def place(room, caller):
-    folder = room / f"collection-{next(_numbers)}"
+    yield from _make_place(room / f"collection-{next(_numbers)}", caller)
+
+
+@pytest.fixture
+def place_in_memory(caller):
+    """For very many names: a disk that others use as well would make minutes of them."""
+    shared_memory = pathlib.Path("/dev/shm")
+    folder = shared_memory if os.path.ismount(shared_memory) else None
+    with tempfile.TemporaryDirectory(prefix="sandbox-run-escape.", dir=folder) as room:
+        os.chmod(room, 0o755)
+        yield from _make_place(pathlib.Path(room) / "collection", caller)
+
+
+def _make_place(folder, caller):
     place = Place(folder, caller)
     yield place
     assert not place.leavings()

@@ -12,7 +12,7 @@ import pytest
 
 import harness
 import support
-from collection import LOCKED, MANY, place, skipped  # noqa: F401
+from collection import LOCKED, MANY, place, place_in_memory, skipped  # noqa: F401
 from harness import callers
 
 LEFT_RUNNING = """
@@ -88,11 +88,11 @@ def test_the_programs_own_bounds_do_not_hinder(place, options):
 
 
 @callers
-def test_the_time_of_handing_out_is_not_the_programs(place):
-    result = place.outputs("python", MANY.format(n=20000) + "\nimport time\ntime.sleep(1)", "--timeout", "20s",
-                           "--inodes", "50000")
+def test_the_time_of_handing_out_is_not_the_programs(place_in_memory):
+    result = place_in_memory.outputs("python", MANY.format(n=20000) + "\nimport time\ntime.sleep(1)", "--timeout",
+                                     "20s", "--inodes", "50000")
     assert result["outcome"] == "exited"
-    assert len(list((place.out / "d").iterdir())) == 20000
+    assert len(list((place_in_memory.out / "d").iterdir())) == 20000
 
 
 @contextlib.contextmanager

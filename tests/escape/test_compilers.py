@@ -22,6 +22,14 @@ _numbers = itertools.count()
 TOUCH = "int main(void) { return 0; }\n"
 
 
+def all_as_one_caller(name, values):
+    """Every value as the first caller, and one as each other: compilers take their time."""
+    first, *others = support.available_callers()
+    return pytest.mark.parametrize(f"{name}, caller", [*((value, first) for value in values),
+                                                       *((values[0], caller) for caller in others)])
+
+
+
 @pytest.fixture(scope="module")
 def stores(room):
     """One for each caller: some languages take long to be made ready."""
@@ -83,11 +91,16 @@ C_READS = {
 
 @pytest.mark.core
 @callers
-@pytest.mark.parametrize("way", C_READS)
-@pytest.mark.parametrize("language, name", [("c", "main.c"), ("c++", "main.cpp")])
-def test_c_cannot_read_the_host(scene, store, language, name, way):
-    text = C_READS[way].replace("<secret>", str(scene.secret))
-    assert_stopped(store, compile_in(store, language, {name: text}))
+@pytest.mark.parametrize("language, ending", [("c", ".c"), ("c++", ".cpp")])
+def test_c_cannot_read_the_host(scene, store, language, ending):
+    """Each way in a file of its own and with a path of its own, which the compiler says that it misses."""
+    paths = {way: f"{scene.room}{'/.' * number}/{scene.secret.name}" for number, way in enumerate(C_READS)}
+    files = {f"way{number}{ending}": C_READS[way].replace("<secret>", path).replace("main", f"f{number}")
+             for number, (way, path) in enumerate(paths.items())}
+    result = compile_in(store, language, {f"main{ending}": TOUCH, **files})
+    assert_stopped(store, result)
+    text = stage_of(result, "compile")["stderr"]
+    harness.assert_none([f"{way}: {text}" for way, path in paths.items() if path not in text])
 
 
 @pytest.mark.parametrize("caller", support.available_callers()[:1])
@@ -105,8 +118,7 @@ def test_c_does_not_even_learn_whether_a_file_is_there(scene, store):
     assert compile_in(store, "c", {"main.c": text})["outcome"] == "exited"
 
 
-@callers
-@pytest.mark.parametrize("option", [
+@all_as_one_caller("option", [
     "@<secret>", "-include<secret>", "-imacros<secret>", "-B<room>", "-specs=<secret>", "-Wl,-T,<secret>",
     "-Wl,@<secret>", "-fplugin=<secret>", "-isystem<room>", "<secret>"])
 def test_an_argument_of_the_compiler_reads_nothing_of_the_host(scene, store, option):
@@ -130,11 +142,13 @@ def test_a_wrapper_runs_where_the_compiler_runs(scene, store):
 
 
 @callers
-@pytest.mark.parametrize("name", ["-wrapper.c", "@args.c", "-o.c", "--help.c", "a b.c", "$(x).c", "a;b.c", "*.c"])
-def test_the_name_of_a_file_is_no_argument(store, name):
-    result = compile_in(store, "c", {"main.c": "int f(void); int main(void) { return f(); }\n",
-                                     name: "int f(void) { return 7; }\n"})
-    assert (result["outcome"], result["exit_code"]) == ("exited", 7), said(result)[:800]
+def test_the_name_of_a_file_is_no_argument(store):
+    names = ["-wrapper.c", "@args.c", "-o.c", "--help.c", "a b.c", "$(x).c", "a;b.c", "*.c"]
+    parts = {name: f"int f{number}(void) {{ return {1 << number}; }}\n" for number, name in enumerate(names)}
+    calls = " + ".join(f"f{number}()" for number in range(len(names)))
+    main = "".join(text.partition(" {")[0] + ";\n" for text in parts.values())
+    result = compile_in(store, "c", {"main.c": f"{main}int main(void) {{ return {calls} - 1; }}\n", **parts})
+    assert (result["outcome"], result["exit_code"]) == ("exited", 254), said(result)[:800]
 
 
 @callers
@@ -209,8 +223,7 @@ def test_an_annotation_processor_runs_inside(scene, store, tmp_path):
 
 # --- Go ------------------------------------------------------------------------------------------
 
-@callers
-@pytest.mark.parametrize("pattern", ["<secret>", "../../../../../..<secret>", "link"])
+@all_as_one_caller("pattern", ["<secret>", "../../../../../..<secret>", "link"])
 def test_go_cannot_embed_the_host(scene, store, pattern):
     pattern = pattern.replace("<secret>", str(scene.secret))
     text = ('package main\n\nimport _ "embed"\n\n'
@@ -219,8 +232,7 @@ def test_go_cannot_embed_the_host(scene, store, pattern):
     assert_stopped(store, result)
 
 
-@callers
-@pytest.mark.parametrize("flags", ["-toolexec=/work/evil.sh", "-overlay=/work/o.json", "-modfile=/etc/passwd"])
+@all_as_one_caller("flags", ["-toolexec=/work/evil.sh", "-overlay=/work/o.json", "-modfile=/etc/passwd"])
 def test_flags_of_go_are_not_taken_from_a_request(scene, store, flags):
     """Variables of a request are the program's, those of the caller nobody's."""
     text = 'package main\n\nfunc main() { println("fine") }\n'
@@ -239,9 +251,8 @@ def test_go_does_not_run_what_a_comment_asks_for(scene, store):
 
 # --- Rust ----------------------------------------------------------------------------------------
 
-@callers
-@pytest.mark.parametrize("text", ['include_str!("<secret>")', 'include_str!("../../../../../..<secret>")',
-                                  'include!("<secret>")', 'include_bytes!("/etc/shadow").len()'])
+@all_as_one_caller("text", ['include_str!("<secret>")', 'include_str!("../../../../../..<secret>")',
+                            'include!("<secret>")', 'include_bytes!("/etc/shadow").len()'])
 def test_rust_cannot_include_the_host(scene, store, text):
     text = text.replace("<secret>", str(scene.secret))
     assert_stopped(store, compile_in(store, "rust", {"main.rs": f'fn main() {{ println!("{{}}", {text}); }}\n'}))
@@ -270,8 +281,7 @@ def test_a_build_script_runs_inside(scene, store):
 
 # --- TypeScript and JavaScript -------------------------------------------------------------------
 
-@callers
-@pytest.mark.parametrize("text", [
+@all_as_one_caller("text", [
     'import text from "<secret>" with { type: "text" };\nconsole.log(text);\n',
     'import text from "<secret>";\nconsole.log(text);\n',
     '/// <reference path="<secret>" />\nimport * as x from "../../../../../..<secret>";\nconsole.log(x);\n'])
@@ -298,8 +308,7 @@ HOOK = ("{ cat <secret>; ls <room>; env; ls /proc | grep -c '^[0-9]'; ls -A /wor
         "kill -0 <victim> && echo GOT; } > $PWD/log 2>&1; cat $PWD/log >&2; exit 1")
 
 
-@callers
-@pytest.mark.parametrize("hook", ["preinstall", "install", "postinstall", "prepare"])
+@all_as_one_caller("hook", ["preinstall", "install", "postinstall", "prepare"])
 def test_a_hook_of_the_project_runs_inside_or_not_at_all(scene, store, hook):
     stages.have(store, "javascript")
     script = HOOK
@@ -314,8 +323,7 @@ def test_a_hook_of_the_project_runs_inside_or_not_at_all(scene, store, hook):
     assert not store.leavings()
 
 
-@callers
-@pytest.mark.parametrize("line", [
+@all_as_one_caller("line", [
     "<secret>", "-r <secret>", "-c <secret>", "file://<secret>", "--requirement=<secret>", "-e <room>",
     "x @ file://<room>", "../../../../../..<secret>"])
 def test_a_list_of_requirements_does_not_lead_out(scene, store, line):
