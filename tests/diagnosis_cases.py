@@ -15,6 +15,7 @@ CASES = pathlib.Path(__file__).resolve().parent / "blackbox" / "diagnosis"
 RECORDED = CASES / "recorded"
 LIVE_CASES = 2  # of each table, at least
 COMPILE_SLOWLY = 600  # seconds: the first run of a language prepares its toolchain
+PATIENCE = ("--timeout", "5m")  # Go takes half a minute of a busy machine to show an endless recursion
 SOURCES = {language["name"]: language["source"] for language in
            (yaml.safe_load(path.read_text()) for path in pathlib.Path(support.REPO, "languages").glob("*.yaml"))}
 
@@ -38,7 +39,7 @@ def main_of(language, case):
 
 def run(language, case, folder):
     """The result of the program, which the folder has room for."""
-    options = ["--lang", language, *case.get("options", [])]
+    options = ["--lang", language, *PATIENCE, *case.get("options", [])]
     if "files" not in case:
         return result_of("run", *options, "--code", case["code"], timeout=COMPILE_SLOWLY)
     for path, text in case["files"].items():

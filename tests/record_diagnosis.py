@@ -23,6 +23,10 @@ NEUTRAL = (
     (r"0x[0-9a-f]{6,}", "0x1000"),  # addresses
     (r"/tmp/cc\w{6}\.", "/tmp/cc."),  # the compiler's own files
     (r"\bm=\d+ mp=", "m=0 mp="),  # a thread of Go's
+    (r"\(0x[0-9a-f]+\?\)", "(0x0?)"),  # what Go finds where arguments were
+    (r"goroutine (?!1 )\d+ gp=", "goroutine 2 gp="),
+    (r"\d+ frames elided", "44739053 frames elided"),
+    (r"C stack usage  \d+", "C stack usage  7970000"),
 )
 HEADER = "# Written by tests/record_diagnosis.py: what the real tools said of each case of ../{name}.yaml.\n"
 
