@@ -130,6 +130,7 @@ static void start_program(struct init *init)
     report->ready_us = clock_now_us();
     if (program_start(&init->in, -1, &init->program, &err) < 0)
         fail(init, &err);
+    init->watch.program = init->program;
     report->state = REPORT_RUNNING;
 }
 

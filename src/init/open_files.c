@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -47,6 +48,27 @@ static bool has_memory(int proc_fd, pid_t pid)
     return fd_read_small(proc_fd, path, text, sizeof(text)) > 0 && strstr(text, "\nVmSize:");
 }
 
+/* Of the flags in /proc/PID/stat, the seventh field behind the name: forked, and not executed since. */
+#define FORKED_ONLY 0x40
+
+/* Whether the program is still the copy of init, which nobody may look into.  Its own children are no such copies:
+ * what they inherit is the program's. */
+static bool is_starting(const struct open_files *files, pid_t pid)
+{
+    char path[32], text[1024];
+    const char *p;
+
+    snprintf(path, sizeof(path), "%d/stat", (int)pid);
+    if (pid != files->program || fd_read_small(files->proc_fd, path, text, sizeof(text)) <= 0)
+        return false;
+    p = strrchr(text, ')');
+    for (int field = 0; p && field < 7; field++) {
+        p = strchr(p, ' ');
+        p = p ? p + 1 : NULL;
+    }
+    return p && strtoul(p, NULL, 10) & FORKED_ONLY;
+}
+
 void open_files_add(void *context, pid_t pid)
 {
     struct open_files *files = context;
@@ -57,7 +79,7 @@ void open_files_add(void *context, pid_t pid)
 
     snprintf(path, sizeof(path), "%d/fd", (int)pid);
     fd = openat(files->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES && has_memory(files->proc_fd, pid))
+    if (fd < 0 && errno == EACCES && !is_starting(files, pid) && has_memory(files->proc_fd, pid))
         files->unseen = true;
     dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir && fd >= 0)

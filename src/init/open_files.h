@@ -10,6 +10,7 @@
 
 struct open_files {
     int proc_fd;
+    pid_t program;           /* the first of them all: until it is executed it is still ours      */
     dev_t scratch;           /* the device of the program's own files                            */
     const struct room *room; /* further ones; may be NULL                                       */
     uint64_t disk_bytes;     /* on the first                                                      */

@@ -110,7 +110,9 @@ bool watch_is_due(const struct watch *watch)
  * its own, and how much memory is in files that nobody has mapped. */
 static void look_at_files(struct watch *watch)
 {
-    struct open_files open = { .proc_fd = watch->proc_fd, .room = &watch->room };
+    struct open_files open = { .proc_fd = watch->proc_fd,
+                               .program = watch->program,
+                               .room = &watch->room };
     uint64_t most_files = watch->plan->scratch_inodes + 2; /* work and tmp */
     struct place_use use = { 0 };
     struct stat st;

@@ -17,6 +17,7 @@ struct watch {
     uint64_t next_us;
     int proc_fd;
     int scratch_fd;
+    pid_t program; /* 0 before it is started */
     const struct plan *plan;
     uint64_t cpu_us; /* limit; LIMIT_NONE when there is none */
     uint64_t peak_memory, peak_processes;
