@@ -43,6 +43,9 @@ static void __attribute__((format(printf, 2, 3))) fix(struct finding *finding, c
     "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined "          \
     "--security-opt apparmor=unconfined ..."
 
+#define BWRAP_OPTIONS                                                                              \
+    "bwrap --bind DIR / --dev-bind /dev /dev --bind /proc /proc --bind /sys /sys ..."
+
 /* clang-format off */
 static const struct {
     const char *found;
@@ -58,11 +61,13 @@ static const struct {
         { "printf 'abi <abi/4.0>,\\nprofile sandbox-run %s flags=(unconfined) {\\n  userns,\\n}\\n' "
           "\"$(command -v sandbox-run)\" | sudo tee /etc/apparmor.d/sandbox-run",
           "sudo apparmor_parser -r /etc/apparmor.d/sandbox-run" } },
-    [BARRIER_REFUSED] = { "refused: by a container's filter or profile, or because this is a chroot",
+    [BARRIER_REFUSED] = { "refused by a container's filter or profile",
         { PODMAN_OPTIONS, DOCKER_OPTIONS } },
+    [BARRIER_CHROOT] = { "refused, as they are in a chroot; bubblewrap enters a directory without one",
+        { BWRAP_OPTIONS } },
     [BARRIER_COVERED_PROC] = {
         "of no use here: a container covers parts of /proc, so that no new one may be mounted",
-        { PODMAN_OPTIONS, DOCKER_OPTIONS } },
+        { PODMAN_OPTIONS, DOCKER_OPTIONS, "bwrap --bind /proc /proc ..." } },
 };
 /* clang-format on */
 

@@ -53,7 +53,8 @@ enum userns_barrier {
     BARRIER_CLONE_SYSCTL, /* kernel.unprivileged_userns_clone (Debian)                */
     BARRIER_MAX_SYSCTL,   /* user.max_user_namespaces                                 */
     BARRIER_APPARMOR,     /* kernel.apparmor_restrict_unprivileged_userns (Ubuntu)    */
-    BARRIER_REFUSED,      /* the call itself: a container's filter, a chroot          */
+    BARRIER_REFUSED,      /* the call itself: by a container's filter or profile      */
+    BARRIER_CHROOT,       /* the call itself, with neither of them                     */
     BARRIER_COVERED_PROC, /* a container that hides parts of /proc: no new one may be mounted */
     N_BARRIERS
 };

@@ -65,6 +65,7 @@ const char *barrier_name(enum userns_barrier barrier)
         [BARRIER_MAX_SYSCTL] = "max_user_namespaces",
         [BARRIER_APPARMOR] = "apparmor_restrict_unprivileged_userns",
         [BARRIER_REFUSED] = "refused",
+        [BARRIER_CHROOT] = "chroot",
         [BARRIER_COVERED_PROC] = "covered_proc",
     };
 

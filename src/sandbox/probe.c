@@ -71,5 +71,5 @@ void probe_by_trial(struct features *features)
     if (!features->user_namespaces || namespaces_work())
         return;
     features->user_namespaces = false;
-    features->barrier = BARRIER_REFUSED;
+    features->barrier = BARRIER_CHROOT; /* filters and profiles were suspected, and tried, before */
 }
