@@ -8,9 +8,10 @@ CHECK_ARGS ?=
 SOAK_ARGS ?=
 HOSTS_ARGS ?=
 BENCH_ARGS ?=
-# Which of tests/hosts/machines, and of tests/blackbox/diagnosis; all, unless named.
+# Which of tests/hosts/machines, of tests/blackbox/diagnosis, and of the places of tests/fresh/check.py; all, unless named.
 HOSTS ?=
 TABLES ?=
+FRESH ?=
 
 comma := ,
 
@@ -53,7 +54,7 @@ all: ## build the programs into build/ (the default)
 hello: ## install what the build needs, build, and run a first program
 	@tools/packages.sh build
 	@$(MAKE) --no-print-directory all
-	@build/sandbox-run run --text --lang python --code 'print("Hello from inside the sandbox")'
+	@tools/hello.sh build/sandbox-run
 
 check: ## build and run every test that proves the product, in at most ten minutes
 	@tools/packages.sh check
@@ -85,13 +86,18 @@ check-diagnosis: ## record anew what the real tools say of each mistake, show wh
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/record_diagnosis.py $(TABLES)
 
+check-fresh: ## both commands on a bare Debian 12: in a chroot, in containers, booted, as a user with sudo
+	@tools/packages.sh hosts
+	@$(MAKE) --no-print-directory all
+	@$(PYTHON) -B tests/fresh/check.py $(FRESH)
+
 # For the hosts of the other architecture; their root file system is the compiler's as well.
-CROSS := $(CURDIR)/build-hosts/cross
+CROSS := build-hosts/cross
 cross-build:
-	@tools/cross.sh aarch64 "$$($(PYTHON) tests/hosts/rootfs.py arm64 aarch64)" $(CROSS)
-	$(call configure,build-aarch64,--buildtype=release --cross-file $(CROSS)/cross.ini -Dinit_libc=musl)
+	@tools/cross.sh aarch64 "$$($(PYTHON) tests/hosts/rootfs.py arm64 aarch64)" "$(CURDIR)/$(CROSS)"
+	$(call configure,build-aarch64,--buildtype=release --cross-file "$(CURDIR)/$(CROSS)/cross.ini" -Dinit_libc=musl)
 	$(call compile,build-aarch64)
-	$(call configure,build-aarch64-test,--buildtype=release --cross-file $(CROSS)/cross.ini \
+	$(call configure,build-aarch64-test,--buildtype=release --cross-file "$(CURDIR)/$(CROSS)/cross.ini" \
 		-Dinit_libc=musl -Dtest_hooks=true)
 	$(call compile,build-aarch64-test)
 

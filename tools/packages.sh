@@ -64,6 +64,10 @@ want_toolchains() {
     done
 }
 
+# A chroot may lack them, and without them neither packages nor sandboxes work.
+[[ -e /proc/self ]] || die '/proc is not mounted; as root: mount -t proc proc /proc'
+[[ -c /dev/null && -e /dev/fd ]] || die '/dev is not there; as root, outside of this directory: mount --bind /dev DIR/dev'
+
 case "${1-}" in
 build) wanted=("${build[@]}") ;;
 check) wanted=("${check[@]}") && want_toolchains ;;
