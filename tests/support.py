@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import tempfile
 
+import machine_gives
+
 REPO = pathlib.Path(__file__).resolve().parent.parent
 BUILD = pathlib.Path(os.environ.get("SBR_BUILD", REPO / "build")).resolve()
 TEST_BUILD = pathlib.Path(os.environ.get("SBR_TEST_BUILD", REPO / "build-test")).resolve()
@@ -33,18 +35,32 @@ def available_callers():
     return [Callers.ROOT, Callers.USER] if os.geteuid() == 0 else [Callers.USER]
 
 
-def command(*args, caller=None, hooks=False):
-    """The command line for a run by `caller`; options go behind the subcommand."""
+def lacks(caller, need=None):
+    """A sentence when this machine gives the caller less than tests need: `container`, and of an ordinary user `reduced`."""
+    need = need or ("reduced" if caller == Callers.USER else "container")
+    return machine_gives.lack((*_prefix(caller), str(SANDBOX_RUN)), need)
+
+
+def _prefix(caller):
+    return AS_ORDINARY if caller == Callers.USER and os.geteuid() == 0 else []
+
+
+def _command(*args, caller=None, hooks=False):
     global starts  # pylint: disable=global-statement
     starts += 1
     program = str(SANDBOX_RUN_HOOKS if hooks else SANDBOX_RUN)
     words = [str(a) for a in args]
-    prefix = []
-    if caller == Callers.USER and os.geteuid() == 0:
-        prefix = AS_ORDINARY
-    if caller == Callers.USER and words and words[0] in ("run", "exec", "plan"):
+    if caller == Callers.USER and words and words[0] in ("run", "exec", "plan") and not lacks(caller):
         words.insert(1, "--allow-degraded")
-    return prefix + [program] + words
+    return [*_prefix(caller), program, *words]
+
+
+def command(*args, caller=None, hooks=False):
+    """The command line for a run by `caller`; options go behind the subcommand.  Where the machine gives too little for
+    it, the test is skipped."""
+    if args and args[0] in ("run", "exec", "serve"):
+        machine_gives.skip_if(lacks(caller, "container" if args[0] == "serve" else None))
+    return _command(*args, caller=caller, hooks=hooks)
 
 
 @functools.lru_cache(maxsize=None)
@@ -120,13 +136,16 @@ def surroundings(caller, extra=None):
 def sandbox_run(*args, caller=None, hooks=False, env=None, stdin=b"", timeout=DEADLINE, prefix=(),
                 **kwargs):
     """Runs to the end; returns the CompletedProcess with bytes.  `prefix` are the words of a program
-    that runs the tool elsewhere."""
+    that runs the tool elsewhere.  A run that is refused because the machine gives too little skips the test."""
     cold = {}
     if hooks and not (env or {}).get("SANDBOX_RUN_SOCKET"):
         cold = {"SANDBOX_RUN_COLD": "1"}  # the engine is of the other build
-    return subprocess.run([*prefix, *command(*args, caller=caller, hooks=hooks)], input=stdin,
+    done = subprocess.run([*prefix, *_command(*args, caller=caller, hooks=hooks)], input=stdin,
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=timeout,
                           env=surroundings(caller, {**cold, **(env or {})}), **kwargs)
+    if done.returncode == 125 and machine_gives.REFUSAL in done.stdout + done.stderr:
+        machine_gives.skip_if(lacks(caller))
+    return done
 
 
 def result_of(*args, **kwargs):
@@ -138,6 +157,8 @@ def result_of(*args, **kwargs):
         result = json.loads(done.stdout)
     except ValueError as problem:
         raise AssertionError(f"no JSON: {done.stdout[:500]!r} {done.stderr[:500]!r}") from problem
+    if result.get("isolation", {}).get("tier") == "process":
+        machine_gives.skip_if(lacks(caller))
     count_start(result)
     result["_status"] = done.returncode
     result["_stderr"] = done.stderr

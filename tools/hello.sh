@@ -30,10 +30,10 @@ done <<<"$("$tool" doctor || true)"
 ((${#names[@]})) || exit "$status"
 ((status)) || tier=$("$tool" exec --allow-degraded --json -- true | sed -n 's/.*"tier": *"\([a-z]*\)".*/\1/p')
 
-# Containers are started in several ways; bubblewrap alone leaves /proc/kcore as it is.
+# Containers are started in several ways; bubblewrap alone covers nothing but sys, bus and irq.
 engine=docker
 [[ ! -e /run/.containerenv ]] || engine=podman
-grep -q ' /proc/kcore ' /proc/self/mountinfo || engine=bwrap
+grep -qE ' /proc/(acpi|asound|kcore|keys|scsi|timer_list) ' /proc/self/mountinfo || engine=bwrap
 mends=${fixes[0]-}
 for line in "${fixes[@]}"; do
     [[ $line != "$engine "* ]] || mends=$line

@@ -13,6 +13,7 @@ import subprocess
 
 import pytest
 
+import machine_gives
 import support
 import trees
 
@@ -172,6 +173,7 @@ def test_nobody_is_asked_without_a_terminal(place):
 
 def on_a_terminal(place, answer, *words):
     """Status, and what was on the screen."""
+    machine_gives.need_terminal()
     pid, fd = pty.fork()
     if pid == 0:
         command = support.command(*words, caller=place.caller)

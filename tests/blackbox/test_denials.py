@@ -8,6 +8,7 @@ import tempfile
 
 import pytest
 
+import machine_gives
 import support
 from support import python, result_of, sandbox_run, shell
 
@@ -244,6 +245,7 @@ def test_only_ten_lines_are_shown():
 def test_no_control_character_reaches_a_terminal():
     code = ("import sys; print(\"Permission denied: '/usr/\\x1b]0;owned\\x07x\\u202etxt'\", "
             "file=sys.stderr); sys.exit(3)")
+    machine_gives.need_terminal()
     master, slave = pty.openpty()
     with subprocess.Popen(support.command("run", "--lang", "python", "--code", code),
                           stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=slave,

@@ -11,6 +11,7 @@ import subprocess
 import pytest
 import yaml
 
+import machine_gives
 import support
 
 DOCUMENTS = ("languages.md", "dependencies.md")
@@ -58,6 +59,7 @@ def pattern(expected):
 @pytest.fixture(scope="module")
 def surroundings(session_folder):
     """Of a reader: the tool on the path, the clients' own settings, and what other tests have prepared."""
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     tools = session_folder / "tools"
     tools.mkdir()
     options = "" if os.geteuid() == 0 else "--allow-degraded"

@@ -8,6 +8,7 @@ import subprocess
 import time
 import uuid
 
+import machine_gives
 import support
 
 SOON = 20  # seconds: never reached unless something is wrong
@@ -95,6 +96,7 @@ class Inside:
 
 def on_terminal(*args, caller=None, env=None, stdin=subprocess.DEVNULL, **kwargs):
     """Everything that the tool writes to its terminal, and its exit status."""
+    machine_gives.need_terminal()
     ours, theirs = pty.openpty()
     process = subprocess.Popen(support.command(*args, caller=caller),
                                stdin=theirs if stdin == "terminal" else stdin,

@@ -8,6 +8,7 @@ import termios
 
 import pytest
 
+import machine_gives
 import support
 from harness import DEADLINE, callers
 from support import Callers
@@ -19,6 +20,7 @@ class Terminal:
     """A terminal with a process that has it as its controlling terminal."""
 
     def __enter__(self):
+        machine_gives.need_terminal()
         self.master, self.slave = pty.openpty()
         return self
 

@@ -23,7 +23,7 @@ def place():
         yield pathlib.Path(name)
 
 
-@pytest.fixture(scope="module", params=engines.callers())
+@pytest.fixture(scope="module", params=engines.somebody())
 def engine(request, place):
     """Shared by the tests of a module, as its callers share it."""
     with engines.Engine(place / request.param, request.param, os.environ.get("SBR_SERVE", "").split()) as found:
@@ -31,7 +31,7 @@ def engine(request, place):
         assert found.process.poll() is None, f"the engine died: {found.words()}"
 
 
-@pytest.fixture(params=engines.callers())
+@pytest.fixture(params=engines.somebody())
 def own_engine(request, place):
     """For tests that harm it."""
     with tempfile.TemporaryDirectory(dir=place) as folder:
