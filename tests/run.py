@@ -178,7 +178,7 @@ class Runner:
 
         begin = time.monotonic()
         words = [(support.command("languages", "--json", caller=caller), support.surroundings(caller))
-                 for caller in support.available_callers()]
+                 for caller in support.available_callers() if not support.lacks(caller)]
         ready = [subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                                   stderr=subprocess.DEVNULL) for line, env in words]
         for process in ready:  # a toolchain that cannot be had is for its tests to tell

@@ -54,6 +54,8 @@ def directory(name, arch):
     """What is shared with the guest as its root."""
     if name == "this-machine":
         return Path("/")
+    if os.path.isabs(name):
+        return Path(name)
     path = HERE / f"roots/{name}.yaml"
     if not path.exists():
         raise Failed(f"there is no root '{name}' in tests/hosts/roots")
