@@ -21,6 +21,7 @@ import tempfile
 
 import pytest
 
+import machine_gives
 import network_world
 import support
 
@@ -211,6 +212,7 @@ def network():
     """The lab, made once for all tests."""
     if os.geteuid() != 0:
         pytest.skip("only root can make networks to test with")
+    machine_gives.skip_if(support.lacks(support.Callers.ROOT))
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sbr-network-"))
     directory.chmod(0o755)
     made = Lab(directory)

@@ -12,8 +12,16 @@ import subprocess
 
 import pytest
 
+import machine_gives
 import support
 from support import Callers
+
+
+@pytest.fixture(autouse=True)
+def here_it_could_be_more():
+    """What these places take away has to be there first."""
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
+
 
 INSIDE = "/opt/sbr"  # where the programs are, in a container
 

@@ -66,7 +66,9 @@ def test_without_leave_to_degrade_the_run_is_refused_with_the_way_on(machine, ca
                        degraded=False)
     said = done.stderr.decode()
     assert (done.returncode, done.stdout, said.count("\n")) == (125, b"", 1)
-    assert "'process'" in said and "user-namespace" in said and "doctor" in said
+    if machine.made:  # in a chroot only a trial tells that namespaces are refused
+        assert "'process'" in said and "user-namespace" in said
+    assert "doctor" in said
     assert said.endswith("--allow-degraded runs without\n")
 
 

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import machine_gives
 import support
 from support import result_of, sandbox_run
 
@@ -133,6 +134,7 @@ def test_stdin_cannot_be_both_the_program_and_its_input(any_caller):
 
 
 def test_a_script_with_our_first_line_runs_itself(caller, folder):
+    machine_gives.skip_if(support.lacks(caller))
     degraded = "--allow-degraded " if caller == support.Callers.USER else ""
     script = write(folder / "script", f"#!/usr/bin/env -S sandbox-run {degraded}--lang python --\n"
                    "import sys\nprint(sys.argv[1:], sys.stdin.read())\nsys.exit(9)\n", 0o755)
