@@ -11,6 +11,7 @@ import tempfile
 
 import pytest
 
+import machine_gives
 import support
 from harness import Attack, callers, proofs, root_only
 from support import Callers
@@ -372,6 +373,7 @@ def test_no_hard_link_leads_from_one_tree_to_another(place, tree, caller, backen
 
 
 def request_with(place, tree, files, caller, **more):
+    machine_gives.skip_if(support.lacks(caller))
     path = place / "request.json"
     path.write_text(json.dumps({
         "args": ["sh", "-c", "cat main; ls -ld main sub"], "project": str(tree), "allow_degraded": True,
