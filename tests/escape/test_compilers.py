@@ -12,6 +12,7 @@ import subprocess
 import pytest
 
 import harness
+import machine_gives
 import stages
 import support
 from harness import callers
@@ -33,6 +34,7 @@ def all_as_one_caller(name, values):
 @pytest.fixture(scope="module")
 def stores(room):
     """One for each caller: some languages take long to be made ready."""
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     return {caller: Store(room / f"compilers-{caller}", caller, pathlib.Path(support.cache_of(caller)))
             for caller in support.available_callers()}
 

@@ -101,7 +101,7 @@ MEETINGS = (
     Attack("ask netlink", ("socket", "16", "3", "0"), FILTER),
     Attack("look at the user's keys", ("keyctl",), FILTER),
     Attack("add a key", ("add-key",), FILTER),
-    Attack("ask a terminal's driver", ("terminal-ioctl", "0x541c"), BOTH),
+    *([Attack("ask a terminal's driver", ("terminal-ioctl", "0x541c"), BOTH)] if os.path.exists("/dev/pts/ptmx") else []),
     Attack("set up a ring", ("io-uring",), FILTER),
     Attack("set up asynchronous reads", ("aio",), FILTER),
 )

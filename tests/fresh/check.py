@@ -97,7 +97,7 @@ def make_layers():
 
 def enter(place, where, line, user=None):
     """A line in a place; its status and what it said."""
-    env = {**os.environ, "LOWER": ":".join(place.layers), "RUN": os.path.relpath(where, FRESH), "UMASK": place.umask}
+    env = {**os.environ, "LOWER": ":".join(place.layers), "RUN": os.path.relpath(where, FRESH), "UMASK": place.umask, "OWNER": str(place.user)}
     words = [*UNSHARE, HERE / "enter", place.kind, place.user if user is None else user, place.directory, line]
     done = subprocess.run(list(map(str, words)), cwd=FRESH, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=DEADLINE_S, check=False)

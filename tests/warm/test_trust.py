@@ -12,6 +12,7 @@ import sys
 import pytest
 
 import engine as engines
+import machine_gives
 import support
 
 ATTACKER = pathlib.Path(__file__).resolve().parent / "programs/lease.c"
@@ -117,6 +118,7 @@ sys.stdin.read()
 @pytest.mark.parametrize("caller", support.available_callers())
 def test_nobody_inside_passes_for_the_engine(place, caller, apart, without, heard):
     """A client does not say a word to whoever lives elsewhere, and runs its program all the same."""
+    machine_gives.skip_if(support.lacks(caller))
     folder = place / f"impostor-{caller}-{apart}-{bool(without)}"
     folder.mkdir()
     as_user = caller == support.Callers.USER and os.geteuid() == 0
@@ -145,6 +147,7 @@ CONTAINER = ("unshare", "--user", "--map-root-user", "--mount", "--pid", "--fork
 
 def test_an_engine_in_a_container_serves_who_lives_there_and_nobody_below(place):
     """In a user namespace of its own: a client beside it is heard, one that nests deeper is not."""
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     if not support.have("unshare"):
         pytest.skip("needs unshare")
     folder = place / "container"
