@@ -1,7 +1,7 @@
-"""What this machine gives a caller, found once by a run; tests that need more are skipped, and the reason names what is missing.
+"""What this machine gives a caller, found once by a run; tests that need more are skipped, with what is missing.
 
-Tests of the tier `process` (no_userns.py) make their own command lines, which ask for nothing here.  An emulated host (tests/hosts) has
-a file that says what to expect of it: there nothing is skipped for this reason.
+Tests of the tier `process` (no_userns.py) make their own command lines, which ask for nothing here.  An emulated host
+(tests/hosts) has a file that says what to expect of it: there nothing is skipped for this reason.
 """
 import functools
 import json
@@ -15,8 +15,8 @@ DEADLINE = 150
 
 def _ask(words):
     """What the tool prints as JSON, and its last words should it print none."""
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=DEADLINE,
-                          env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_COLD": "1"}, check=False)
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=DEADLINE, env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_COLD": "1"}, check=False)
     try:
         return json.loads(done.stdout)
     except ValueError:

@@ -1,4 +1,4 @@
-"""A checkout that only root can read (below /root, or cloned with umask 077), for tests that also run as an ordinary user.
+"""A checkout that only root can read (below /root, or made with umask 077), for tests that an ordinary user runs too.
 
 They run in a copy that everybody may read.  The programs of the unit tests stay where meson made them: SBR_UNIT_BUILD.
 """

@@ -36,7 +36,7 @@ def available_callers():
 
 
 def lacks(caller, need=None):
-    """A sentence when this machine gives the caller less than tests need: `container`, and of an ordinary user `reduced`."""
+    """A sentence when this machine gives the caller less than tests need: `container`; an ordinary user, `reduced`."""
     need = need or ("reduced" if caller == Callers.USER else "container")
     return machine_gives.lack((*_prefix(caller), str(SANDBOX_RUN)), need)
 

@@ -6,6 +6,7 @@ import subprocess
 
 import pytest
 
+import machine_gives
 import support
 from conftest import PROGRAMS
 
@@ -23,6 +24,7 @@ def run(*words, caller=None, env=None, **kwargs):
 
 
 def test_the_example_of_the_manual_runs(root):
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     done = run(EXAMPLE)
     first, second = done.stdout.decode().splitlines()
     assert done.returncode == 0 and done.stderr == b""
@@ -53,6 +55,7 @@ def program(session_folder):
 
 
 def test_trees_and_kept_changes(caller, folder, session_folder):
+    machine_gives.skip_if(support.lacks(caller))
     tool = compiled("library_trees.c", session_folder / "library-trees")
     for name in ("project", "state"):
         (folder / name).mkdir(mode=0o700)
@@ -65,6 +68,7 @@ def test_trees_and_kept_changes(caller, folder, session_folder):
 
 
 def test_threads_loops_and_cancellation_do_not_disturb_each_other(caller, program):
+    machine_gives.skip_if(support.lacks(caller))
     done = run(program, *(["degraded"] if caller == "user" else []), caller=caller)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
@@ -96,6 +100,7 @@ def test_the_library_exports_what_the_header_declares_and_nothing_else():
 
 
 def test_the_static_library_works_too(root, session_folder):
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     target = session_folder / "static-example"
     subprocess.run(["gcc", f"-I{HEADER.parent}", support.REPO / "docs/example/example.c",
                     LIBRARY.with_suffix(".a"), "-ljansson", "-lcyaml", "-lyaml",

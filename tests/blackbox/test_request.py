@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+import machine_gives
 import support
 from support import sandbox_run
 
@@ -18,6 +19,7 @@ def request(fields, *options, caller=None, **kwargs):
 
 @pytest.mark.core
 def test_a_request_says_everything(caller, folder):
+    machine_gives.skip_if(support.lacks(caller))
     (folder / "v").write_text("volume")
     done = request({
         "language": "python",

@@ -5,6 +5,7 @@ import subprocess
 import pytest
 import yaml
 
+import machine_gives
 import support
 from support import result_of, sandbox_run
 
@@ -92,6 +93,7 @@ def test_a_file_that_is_not_there_is_named():
 
 
 def test_the_library_takes_one_too(root, folder, session_folder):
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     del root
     path = write(folder / "calc.yaml")
     source = folder / "own.c"

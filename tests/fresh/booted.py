@@ -19,7 +19,8 @@ MEMORY_MIB = 4096
 
 
 def main(root, *words):
-    host = machine.Host(name="fresh", about="a bare Debian", root=os.path.abspath(root), memory=MEMORY_MIB, deadline=DEADLINE_S)
+    host = machine.Host(name="fresh", about="a bare Debian", root=os.path.abspath(root), memory=MEMORY_MIB,
+                        deadline=DEADLINE_S)
     try:
         with Guest(host, f"{shlex.join(words)}\n", "fresh-guest") as guest:
             return boot.follow(guest, DEADLINE_S)

@@ -1,7 +1,7 @@
-"""Prints the configuration of an OCI bundle that is what docker makes by default: its capabilities, masked paths and filter.
+"""Prints the configuration of an OCI bundle like those of docker: its capabilities, masked paths and filter.
 
-Usage: bundle.py ROOT COMMAND WORD...     The filter is containers-common's copy of docker's; limits of resources are left out, since
-only a machine with CAP_SYS_RESOURCE can set them.
+Usage: bundle.py ROOT COMMAND WORD...     The filter is containers-common's copy of docker's; limits of resources are
+left out, since only a machine with CAP_SYS_RESOURCE can set them.
 """
 import json
 import os
@@ -13,7 +13,8 @@ from pathlib import Path
 
 FILTER = Path("/usr/share/containers/seccomp.json")
 CAPABILITIES = [f"CAP_{name}" for name in (
-    "CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL AUDIT_WRITE").split()]
+    "CHOWN DAC_OVERRIDE FSETID FOWNER MKNOD NET_RAW SETGID SETUID SETFCAP SETPCAP NET_BIND_SERVICE SYS_CHROOT KILL "
+    "AUDIT_WRITE").split()]
 ARCHITECTURE = {"x86_64": ("amd64", "SCMP_ARCH_X86_64"), "aarch64": ("arm64", "SCMP_ARCH_AARCH64")}[platform.machine()]
 
 
@@ -21,7 +22,8 @@ def holds(rule):
     """Whether a rule of the file is for these capabilities and this machine."""
     only, never = rule.get("includes", {}), rule.get("excludes", {})
     return (set(only.get("caps", ())) <= set(CAPABILITIES) and not set(never.get("caps", ())) & set(CAPABILITIES)
-            and ARCHITECTURE[0] in only.get("arches", [ARCHITECTURE[0]]) and ARCHITECTURE[0] not in never.get("arches", ()))
+            and ARCHITECTURE[0] in only.get("arches", [ARCHITECTURE[0]])
+            and ARCHITECTURE[0] not in never.get("arches", ()))
 
 
 def seccomp():

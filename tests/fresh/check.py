@@ -3,10 +3,11 @@
 
 Usage: check.py [PLACE]...     PLACES below has their names
 
-The image is made once, by mmdebstrap (minbase, make, git), and the packages of `make check` once more as a layer over it; both are kept in
-build-hosts/fresh.  What a place writes is a layer of its own, and gone afterwards.  `make hello` runs everywhere.  `make check` runs in
-full in the chroot, where most tests are skipped.  In full it takes too long elsewhere: a container and an ordinary user have the saved plans
-and the tests of the tier `process`, the guest, which is slow, the saved plans and one file of tests that need the tier `container`.
+The image is made once, by mmdebstrap (minbase, make, git), and the packages of `make check` once more as a layer
+over it; both are kept in build-hosts/fresh.  What a place writes is a layer of its own, and gone afterwards.
+`make hello` runs everywhere.  `make check` runs in full in the chroot, where most tests are skipped.  In full it takes
+too long elsewhere: a container and an ordinary user have the saved plans and the tests of the tier `process`; the
+guest, which is slow, has the saved plans and one file of tests that need the tier `container`.
 """
 import argparse
 import contextlib
@@ -37,7 +38,8 @@ DEADLINE_S = 5400
 USER = 1000
 HELLO = "Hello from inside the sandbox\n"
 # One package of the build is taken away, for sudo to bring back.
-SUDO = "apt-get -q update && apt-get -q -y install --no-install-recommends sudo && dpkg --purge --force-depends libnftnl-dev && " \
+SUDO = "apt-get -q update && apt-get -q -y install --no-install-recommends sudo && " \
+    "dpkg --purge --force-depends libnftnl-dev && " \
     "echo '#1000 ALL=(ALL) NOPASSWD: ALL' >/etc/sudoers.d/fresh"
 SOME = "--suite golden --suite blackbox -k 'golden or process_tier'"
 FEW = "--suite golden --suite blackbox -k 'golden or test_signals'"
@@ -45,7 +47,7 @@ FEW = "--suite golden --suite blackbox -k 'golden or test_signals'"
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """Where, as whom, from which checkout; the tier that `make hello` must name, and what `make check` is given there."""
+    """Where, as whom, from which checkout; the tier that `make hello` names, and what `make check` is given."""
     kind: str
     tier: str = "process"
     user: int = 0
@@ -60,7 +62,8 @@ class Place:
 
 PLACES = {
     "nothing": Place("chroot", layers=("bare",)),
-    "without-proc": Place("chroot-without-proc", layers=("bare",), says="/proc is not mounted; as root: mount -t proc proc /proc"),
+    "without-proc": Place("chroot-without-proc", layers=("bare",),
+                          says="/proc is not mounted; as root: mount -t proc proc /proc"),
     "chroot": Place("chroot", directory="/srv/a checkout", umask="077", check=""),
     "container": Place("container", check=SOME, after="chroot"),
     "bubblewrap": Place("bubblewrap", after="chroot"),
@@ -71,8 +74,9 @@ PLACES = {
 
 def _make_bare(target):
     target.rmdir()  # mmdebstrap wants to make it
+    sources = rootfs._sources()  # pylint: disable=protected-access
     run(["mmdebstrap", "--variant=minbase", "--include=make,git", "--skip=cleanup/apt", "--dpkgopt=force-unsafe-io",
-         '--aptopt=APT::Sandbox::User "root"', rootfs.SUITE, target, *rootfs._sources()],  # pylint: disable=protected-access
+         '--aptopt=APT::Sandbox::User "root"', rootfs.SUITE, target, *sources],
         env={**os.environ, "LC_ALL": "C"})
     os.chmod(target, 0o755)
 
@@ -83,7 +87,8 @@ def _make_ready(target):
     for name in ("upper", "work", "root", "checkout/tools"):
         (target / name).mkdir(parents=True)
     shutil.copy(PACKAGES, checkout / "tools")
-    status, said = enter(Place("chroot", layers=("bare",), directory="/var/tmp/sandbox-run"), target, "tools/packages.sh check")
+    place = Place("chroot", layers=("bare",), directory="/var/tmp/sandbox-run")
+    status, said = enter(place, target, "tools/packages.sh check")
     if status:
         raise Failed(said)
     shutil.rmtree(target / "upper/var/tmp/sandbox-run")
@@ -97,7 +102,8 @@ def make_layers():
 
 def enter(place, where, line, user=None):
     """A line in a place; its status and what it said."""
-    env = {**os.environ, "LOWER": ":".join(place.layers), "RUN": os.path.relpath(where, FRESH), "UMASK": place.umask, "OWNER": str(place.user)}
+    env = {**os.environ, "LOWER": ":".join(place.layers), "RUN": os.path.relpath(where, FRESH),
+           "UMASK": place.umask, "OWNER": str(place.user)}
     words = [*UNSHARE, HERE / "enter", place.kind, place.user if user is None else user, place.directory, line]
     done = subprocess.run(list(map(str, words)), cwd=FRESH, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.STDOUT, timeout=DEADLINE_S, check=False)
