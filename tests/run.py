@@ -409,6 +409,7 @@ def arguments():
 
 def main():
     options = arguments()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # SIGINT is ignored by what a script starts beside itself
     sys.dont_write_bytecode = True
     os.umask(0o022)  # an ordinary user has to read what tests make
     import readable  # pylint: disable=import-outside-toplevel
