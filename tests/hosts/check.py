@@ -4,6 +4,7 @@
 Usage: check.py [--all] [--record] [--no-table] [-k EXPR] [HOST]...
 """
 import argparse
+import collections
 import concurrent.futures
 import dataclasses
 import json
@@ -15,16 +16,18 @@ import subprocess
 import sys
 import threading
 import time
+import traceback
 
 sys.dont_write_bytecode = True
 
 import boot  # noqa: E402
 import machine  # noqa: E402
 import table  # noqa: E402
-from guest import Guest, NeverUp  # noqa: E402
+from choice import ENVIRONMENT, PYTEST, SUITES, Choice, check_names  # noqa: E402
+from guest import Guest  # noqa: E402
 from here import Here  # noqa: E402
 from packages import Failed  # noqa: E402
-from paths import HERE, LOGS, REPO, TESTS, WORK  # noqa: E402
+from paths import LOGS, REPO, TESTS  # noqa: E402
 from programs import programs  # noqa: E402
 
 sys.path.insert(0, str(TESTS))
@@ -32,27 +35,6 @@ import run as runner  # noqa: E402
 
 AT_A_TIME = 2
 SILENCE_S = 300
-SUITES = {
-    "host": [HERE / "suite/test_host.py"],
-    "limits": [HERE / "suite/test_limits.py"],
-    "network": [HERE / "suite/test_network.py"],
-    "workspaces": [HERE / "suite/test_workspaces.py"],
-    "blackbox": [TESTS / "blackbox", f"--ignore-glob={TESTS}/blackbox/test_process_tier*"],
-    "escape": [TESTS / "escape", f"--ignore-glob={TESTS}/escape/test_process_tier*"],
-    "warm": [TESTS / "warm"],
-    # The tier without namespaces has its own: most of the others have no premise there.
-    "process": sorted((TESTS / "blackbox").glob("test_process_tier*.py")),
-    "process-escape": sorted((TESTS / "escape").glob("test_process_tier*.py")),
-    "systemd": [HERE / "suite/test_systemd.py"],
-    "remedies": [HERE / "suite/test_remedies.py"],  # last: it changes the host
-}
-QUICK = ("host", "limits", "network", "workspaces", "blackbox", "escape")
-TOGETHER = ("host", "limits", "network", "workspaces")
-QUICK_WITHOUT = ["--ignore-glob=*/test_filter_table.py"]  # the same on every x86_64, and slow
-PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
-          "--rootdir", str(REPO)]
-COMPILED = WORK / "pycache"
-EXAMPLE = json.dumps({"tier": "container", "missing": [], "network": ["tproxy"], "ipv6": True})
 HELLO = ["run", "--json", "--allow-degraded", "--lang", "sh", "--code", "echo hello"]
 
 
@@ -65,7 +47,7 @@ class Outcome:
     run: dict = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
     doing: str = ""
-    absent: int = 0  # tests without a premise there
+    absent: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by reason: tests without a premise
     begun: float = 0.0
     times: dict = dataclasses.field(default_factory=dict)  # seconds by test
 
@@ -75,7 +57,7 @@ class Outcome:
     def add(self, name, status, detail=""):
         """A skip that the host's file does not expect is a failure."""
         if status == runner.SKIPPED and self.expected(name, detail):
-            self.absent += 1
+            self.absent[detail] += 1
             return
         if status == runner.SKIPPED:
             status, detail = runner.FAILED, f"skipped, and {self.host.name}.yaml does not say why: {detail}"
@@ -96,12 +78,14 @@ class Matrix:
         self.live = set()
         self.lock = threading.Lock()
         self.fields = fields_here(options.build)
-        compile_tests()
 
     def run(self, names):
         """Outcomes as they come."""
+        options = self.options
+        suites = {suite for name in names for suite in options.suite or suites_of(machine.load(name))}
+        self.choice = Choice(suites | {"host", "limits"}, options.all, options.quick)
         with concurrent.futures.ThreadPoolExecutor(AT_A_TIME) as pool:
-            hosts = [pool.submit(self.one, name) for name in names]
+            hosts = [pool.submit(self.one, name) for name in longest_first(names)]
             try:
                 for host in concurrent.futures.as_completed(hosts):
                     yield host.result()
@@ -119,27 +103,22 @@ class Matrix:
         outcome = Outcome(host, runner.Results(False))
         begin = time.monotonic()
         try:
-            self.boot(outcome)
+            self.follow(outcome)
             if outcome.host.expect.reboot:
                 self.follow_again(outcome)
+            if not outcome.count(runner.PASSED) and not self.options.k:
+                raise Failed(f"no test ran\n{end_of(LOGS / f'{name}.out')}")
         except Failed as problem:
             outcome.add(outcome.doing or "start", runner.FAILED, str(problem))
+        except Exception:  # pylint: disable=broad-exception-caught # the other hosts go on
+            outcome.add(outcome.doing or "start", runner.FAILED, traceback.format_exc())
         outcome.seconds = time.monotonic() - begin
         return outcome
 
-    def boot(self, outcome):
-        """Once in a great while an emulated kernel stops before it says a word.  That is no finding about what is
-        tested, so it gets a second boot; the console of the first is kept."""
-        try:
-            self.follow(outcome, outcome.host.name)
-        except NeverUp as problem:
-            print(f"{outcome.host.name} is booted again: {problem}", file=sys.stderr, flush=True)
-            self.follow(outcome, f"{outcome.host.name}-second")
-
-    def follow(self, outcome, log):
+    def follow(self, outcome):
         host = outcome.host
         place = Here if host.machine == "here" else Guest
-        with place(host, self.script(host), log) as guest, \
+        with place(host, self.script(host), host.name) as guest, \
                 open(LOGS / f"{host.name}.out", "wb", buffering=0) as output:
             with self.lock:
                 self.live.add(guest)
@@ -158,7 +137,7 @@ class Matrix:
         """A second boot, with the kernel arguments that doctor named in the first."""
         outcome.doing = "another boot"
         second = Outcome(machine.rebooted(outcome.host, outcome.doctor), runner.Results(False))
-        self.boot(second)
+        self.follow(second)
         for (_, name), (status, detail) in second.results.tests.items():
             outcome.add(f"another boot: {name}", status, detail)
 
@@ -168,45 +147,37 @@ class Matrix:
         build = self.options.build if host.arch == "x86_64" else None
         test_build = self.options.test_build if host.arch == "x86_64" else None
         variables = {
-            "SBR_REPORT_FD": "9", "PYTHONPATH": str(TESTS), "PYTHONPYCACHEPREFIX": str(COMPILED),
+            **ENVIRONMENT, "SBR_REPORT_FD": "9",
             "SBR_PROGRAMS": str(programs(host.arch)),
             "SBR_EXPECT": json.dumps(expect), "SBR_ABSENT": json.dumps(host.expect.absent),
         }
         if self.options.quick:  # an ordinary user has a host of his own
             variables["SBR_CALLER"] = "root" if host.user == "root" else "user"
-        choice = [] if self.options.all else ["-m", "core"]
-        choice += ["-k", self.options.k] if self.options.k else []
-        choice += QUICK_WITHOUT if self.options.quick else []
+        words = ["-k", self.options.k] if self.options.k else []
         lines = [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
         lines += ["""say() { local text; text=$(tr -d '\\n'); printf '{"%s": %s}\\n' "$1" "${text:-{\\}}" >&9; }""",
                   "sandbox-run doctor --json | say doctor",
                   f"sandbox-run {shlex.join(HELLO)} | say run"]
-        for name, paths in calls(self.options.suite or (QUICK if self.options.quick else host.tests)):
-            words = [*PYTEST, *choice, *map(str, paths)]
-            lines.append(f"{shlex.join(words)}; echo '{{\"pytest\": \"{name}\", \"status\": '$?'}}' >&9")
+        for choice in self.choice.calls(self.options.suite or suites_of(host)):
+            line = shlex.join([*PYTEST, *words, *choice])
+            lines.append(f"{line}; echo '{{\"pytest\": '$?'}}' >&9")
         return boot.script(host, build, test_build, "\n".join(lines))
 
 
-def calls(names):
-    """Names and paths for pytest.  It takes long to start, so that neighbours share a call."""
-    unknown = set(names) - set(SUITES)
-    if unknown:
-        raise Failed(f"there is no suite {', '.join(sorted(unknown))}; there is {', '.join(SUITES)}")
-    first = [name for name in names if name in TOGETHER]
-    if first:
-        yield first[0], [path for name in first for path in SUITES[name]]
-    names = [name for name in names if name not in TOGETHER]
-    yield from ((name, SUITES[name]) for name in names)
+def end_of(path, lines=20):
+    return "\n".join(path.read_text(encoding="utf-8", errors="replace").splitlines()[-lines:])
 
 
-def compile_tests():
-    """Compiles the tests here, which takes a guest half a minute."""
-    env = {**os.environ, "PYTHONPYCACHEPREFIX": str(COMPILED), "PYTHONPATH": str(TESTS),
-           "SBR_REPORT_FD": "1", "SBR_PROGRAMS": "/nonexistent", "SBR_EXPECT": EXAMPLE}
-    env.pop("PYTHONDONTWRITEBYTECODE", None)
-    for paths in SUITES.values():
-        subprocess.run([*PYTEST, "--collect-only", *map(str, paths)], env=env, check=False,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+def longest_first(names):
+    """So that the two at a time end together: the slower architecture, then by the number of suites."""
+    hosts = map(machine.load, names)
+    order = sorted(hosts, key=lambda host: (host.arch == "x86_64", "escape" not in host.tests, -len(host.tests)))
+    return [host.name for host in order]
+
+
+def suites_of(host):
+    """Those that its file names; doctor's fixes are tried only where they lead somewhere."""
+    return [name for name in host.tests if name != "remedies" or host.expect.remedies]
 
 
 def fields_here(build):
@@ -239,9 +210,9 @@ def take(outcome, report):
     elif report.get("host") == "failed":
         outcome.add("set-up", runner.FAILED, report["detail"])
     elif "pytest" in report:
-        if report["status"] not in (0, 1, 5):  # passed, some failed (told already), none selected
-            about = f"pytest ended with {report['status']}; see build-hosts/logs/{outcome.host.name}.out"
-            outcome.add(f"{report['pytest']}: {outcome.doing or 'pytest'}", runner.FAILED, about)
+        if report["pytest"] not in (0, 1, 5):  # passed, some failed (told already), none selected
+            about = f"pytest ended with {report['pytest']}; see build-hosts/logs/{outcome.host.name}.out"
+            outcome.add(outcome.doing or "pytest", runner.FAILED, about)
         outcome.doing = ""
     elif "name" in report:
         name = re.sub(r"^tests/(hosts/suite/)?", "", report["name"])
@@ -292,7 +263,9 @@ def arguments(words=None):
     parser.add_argument("--quick", action="store_true", help="what `make check` has time for")
     parser.add_argument("--durations", type=int, default=0, metavar="N", help="list the slowest tests")
     parser.add_argument("-k", metavar="EXPR", help="as for pytest")
-    return parser.parse_args(words)
+    options = parser.parse_args(words)
+    options.partial = bool(options.no_table or options.k or options.suite or options.quick)
+    return options
 
 
 def main():
@@ -302,7 +275,7 @@ def main():
     try:
         names = options.host or machine.names()
         for name in names:
-            list(calls(machine.load(name).tests))  # a mistake in a file shows before the first boot
+            check_names(machine.load(name).tests)  # a mistake in a file shows before the first boot
         for outcome in Matrix(options, speak).run(names):
             outcomes.append(outcome)
             lead = "\r\033[K" if sys.stdout.isatty() else ""
@@ -310,7 +283,7 @@ def main():
                   flush=True)
             if options.record:
                 record(outcome)
-            if not options.no_table and not options.k and not options.suite:
+            if options.host and not options.partial:  # of all hosts: in the end
                 table.write([outcome])
     except KeyboardInterrupt:
         print("\ninterrupted")
@@ -318,6 +291,8 @@ def main():
     except Failed as problem:
         print(f"check.py: {problem}", file=sys.stderr)
         return 1
+    if not options.host and not options.partial:
+        table.write(outcomes, alone=True)
     whole = runner.Results(False)
     for outcome in outcomes:
         whole.tests.update(outcome.results.tests)
