@@ -98,7 +98,7 @@ class Matrix:
 
     def one(self, name):
         host = machine.load(name)
-        if self.options.quick:  # two at a time, of two processors each, would wait for each other's locks
+        if self.options.quick:
             host = dataclasses.replace(host, processors=1)
         outcome = Outcome(host, runner.Results(False))
         begin = time.monotonic()
