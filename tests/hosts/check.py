@@ -272,7 +272,10 @@ def main():
     options = arguments()
     signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
     outcomes = []
+    begin = time.monotonic()
     try:
+        if os.geteuid() != 0:
+            raise Failed("only root can share directories with a guest")
         names = options.host or machine.names()
         for name in names:
             check_names(machine.load(name).tests)  # a mistake in a file shows before the first boot
@@ -281,6 +284,8 @@ def main():
             lead = "\r\033[K" if sys.stdout.isatty() else ""
             print(f"{lead}{outcome.host.name:<24} {outcome.results.line()} ({outcome.seconds:.0f} s)",
                   flush=True)
+            for _, test, detail in outcome.results.having(runner.FAILED):
+                print(f"    failed: {test}: {detail.strip().splitlines()[-1][:160] if detail.strip() else ''}", flush=True)
             if options.record:
                 record(outcome)
             if options.host and not options.partial:  # of all hosts: in the end
@@ -300,6 +305,7 @@ def main():
     runner.print_end(whole)
     print()
     print("\n".join(table.lines(outcomes)))
+    print(f"\n{len(outcomes)} hosts in {time.monotonic() - begin:.0f} s")
     return int(bool(whole.count(runner.FAILED)) or not whole.tests)
 
 

@@ -82,10 +82,10 @@ def _fetch(arch, target):
     """The kernel and busybox of an architecture, unpacked; modules.dep is made for the modules."""
     env = apt_environment(arch)
     run(["apt-get", "-q", "update"], env=env)
-    kernel = _latest(env, f"linux-image-cloud-{DEBIAN[arch]}")
+    image = _latest(env, f"linux-image-cloud-{DEBIAN[arch]}")
     debs = target / "debs"
     debs.mkdir()
-    run(["apt-get", "-q", "download", kernel, "busybox-static"], env=env, cwd=debs)
+    run(["apt-get", "-q", "download", image, "busybox-static"], env=env, cwd=debs)
     for deb in debs.glob("*.deb"):
         run(["dpkg-deb", "-x", deb, target])
     shutil.rmtree(debs)
