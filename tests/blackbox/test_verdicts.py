@@ -1,4 +1,5 @@
 """The verdict names the real cause, from what the kernel says and never from what was printed."""
+import os
 import subprocess
 import time
 
@@ -138,7 +139,8 @@ def test_processor_time_is_limited(caller):
 def test_processor_time_spread_over_children_is_limited(caller):
     code = "import os\nfor _ in range(5): os.fork()\nwhile True: pass"
     result = python(code, "--cpu-time", "400ms", caller=caller)
-    assert result["outcome"] == "cpu_limit" and result["cpu_time"] < 1.2, result
+    bound = 4 if "SBR_HOST" in os.environ else 1.2  # one by one they would take 12.8; emulated, a look comes late
+    assert result["outcome"] == "cpu_limit" and result["cpu_time"] < bound, result
 
 
 def test_processor_time_of_one_short_child_after_the_other_is_limited(caller):

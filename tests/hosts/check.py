@@ -47,7 +47,7 @@ class Outcome:
     run: dict = dataclasses.field(default_factory=dict)
     seconds: float = 0.0
     doing: str = ""
-    absent: collections.Counter = dataclasses.field(default_factory=collections.Counter)  # by reason: tests without a premise
+    absent: dict = dataclasses.field(default_factory=collections.Counter)  # tests without a premise there, by reason
     begun: float = 0.0
     times: dict = dataclasses.field(default_factory=dict)  # seconds by test
 
@@ -285,7 +285,7 @@ def main():
             print(f"{lead}{outcome.host.name:<24} {outcome.results.line()} ({outcome.seconds:.0f} s)",
                   flush=True)
             for _, test, detail in outcome.results.having(runner.FAILED):
-                print(f"    failed: {test}: {detail.strip().splitlines()[-1][:160] if detail.strip() else ''}", flush=True)
+                print(f"    {test}: {(detail.splitlines() or [''])[-1][:160]}", flush=True)
             if options.record:
                 record(outcome)
             if options.host and not options.partial:  # of all hosts: in the end

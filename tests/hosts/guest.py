@@ -30,8 +30,8 @@ MACHINE = {
     "aarch64": ["-M", "virt,gic-version=3", "-cpu", "cortex-a72"],
 }
 KERNEL = {
-    # The kernel trusts its timer, as it does under KVM.  Otherwise it counts the ticks of a moment; where QEMU has to wait for a
-    # processor just then, it takes the timer for broken, tries other ways to wire it, and stops.
+    # The kernel trusts its timer, as it does under KVM.  Otherwise it counts the ticks of a moment; where QEMU has
+    # to wait for a processor just then, it takes the timer for broken, tries other ways to wire it, and stops.
     "x86_64": ["console=ttyS0", "no_timer_check"],
     "aarch64": ["console=ttyAMA0"],
 }
