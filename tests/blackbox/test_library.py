@@ -8,8 +8,8 @@ import pytest
 
 import machine_gives
 import support
-from conftest import PROGRAMS
 
+PROGRAMS = support.REPO / "tests/blackbox/programs"
 HEADER = support.REPO / "include" / "sandboxrun.h"
 LIBRARY = support.BUILD / "src" / "libsandboxrun.so"
 EXAMPLE = support.BUILD / "docs" / "example" / "example"

@@ -5,9 +5,9 @@ import subprocess
 import pytest
 
 import support
-from conftest import PROGRAMS
 from support import sandbox_run
 
+PROGRAMS = support.REPO / "tests/blackbox/programs"
 LIBRARY = support.BUILD / "src" / "libsandboxrun.so"
 OUTSIDE = ["allow", "full"]
 INSIDE = ["none", "localhost"]

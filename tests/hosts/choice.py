@@ -29,7 +29,7 @@ SUITES = {
 }
 COMPILED = WORK / "pycache"
 # Files of different folders have the same name: importlib does not mind.
-FOLDERS = [TESTS, *(TESTS / name for name in ("blackbox", "escape", "hosts/suite"))]
+FOLDERS = [TESTS, *(TESTS / name for name in ("blackbox", "escape", "warm", "hosts/suite"))]
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
           "--import-mode=importlib", "--rootdir", str(REPO)]
 ENVIRONMENT = {"PYTHONPATH": ":".join(map(str, FOLDERS)), "PYTHONPYCACHEPREFIX": str(COMPILED)}

@@ -11,9 +11,9 @@ import pytest
 
 import engine as engines
 import support
-from conftest import PROGRAMS
 from test_isolation import RUNS, lines, new_mark, parked, program
 
+PROGRAMS = support.REPO / "tests/warm/programs"
 NAMESPACES = ("user", "mnt", "pid", "net", "ipc", "uts", "cgroup")
 MADE_S = 20  # until newborn ones show whether they live
 

@@ -9,8 +9,8 @@ import pytest
 
 import engine as engines
 import support
-from conftest import PROGRAMS
 
+PROGRAMS = support.REPO / "tests/warm/programs"
 RUNS = 12  # for sequences that must differ
 # What two runs at once may share all the same, in the cold path as well: SECURITY.md, locks on files of the host's.
 KNOWN_CHANNELS = {"lock"}
