@@ -270,7 +270,7 @@ def arguments(words=None):
 
 def main():
     options = arguments()
-    signal.signal(signal.SIGTERM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # a caller in the background may ignore SIGINT
     outcomes = []
     begin = time.monotonic()
     try:
