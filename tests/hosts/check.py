@@ -155,9 +155,10 @@ class Matrix:
             variables["SBR_CALLER"] = "root" if host.user == "root" else "user"
         words = ["-k", self.options.k] if self.options.k else []
         lines = [f"export {key}={shlex.quote(value)}" for key, value in variables.items()]
-        lines += ["""say() { local text; text=$(tr -d '\\n'); printf '{"%s": %s}\\n' "$1" "${text:-{\\}}" >&9; }""",
-                  "sandbox-run doctor --json | say doctor",
-                  f"sandbox-run {shlex.join(HELLO)} | say run"]
+        if not self.options.quick:  # for the table
+            lines += ["""say() { local text; text=$(tr -d '\\n'); printf '{"%s": %s}\\n' "$1" "${text:-{\\}}" >&9; }""",
+                      "sandbox-run doctor --json | say doctor",
+                      f"sandbox-run {shlex.join(HELLO)} | say run"]
         for choice in self.choice.calls(self.options.suite or suites_of(host)):
             line = shlex.join([*PYTEST, *words, *choice])
             lines.append(f"{line}; echo '{{\"pytest\": '$?'}}' >&9")

@@ -32,7 +32,8 @@ COMPILED = WORK / "pycache"
 FOLDERS = [TESTS, *(TESTS / name for name in ("blackbox", "escape", "warm", "hosts/suite"))]
 PYTEST = ["/usr/bin/python3", "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run",
           "--import-mode=importlib", "--rootdir", str(REPO)]
-ENVIRONMENT = {"PYTHONPATH": ":".join(map(str, FOLDERS)), "PYTHONPYCACHEPREFIX": str(COMPILED)}
+ENVIRONMENT = {"PYTHONPATH": ":".join(map(str, FOLDERS)), "PYTHONPYCACHEPREFIX": str(COMPILED),
+               "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
 EXAMPLE = json.dumps({"tier": "container", "missing": [], "network": ["tproxy"], "ipv6": True})
 
 
