@@ -16,7 +16,8 @@ DEADLINE = 150
 def _ask(words):
     """What the tool prints as JSON, and its last words should it print none."""
     done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=DEADLINE, env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_COLD": "1"}, check=False)
+                          timeout=DEADLINE, check=False,
+                          env={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_COLD": "1"})
     try:
         return json.loads(done.stdout)
     except ValueError:
