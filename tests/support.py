@@ -59,7 +59,7 @@ def command(*args, caller=None, hooks=False):
     """The command line for a run by `caller`; options go behind the subcommand.  Where the machine gives too little for
     it, the test is skipped."""
     if args and args[0] in ("run", "exec", "serve"):
-        machine_gives.skip_if(lacks(caller, "container" if args[0] == "serve" else None))
+        machine_gives.skip_if(lacks(caller))
     return _command(*args, caller=caller, hooks=hooks)
 
 

@@ -19,6 +19,9 @@ from harness import callers
 from stages import Store, give, said, stage_of
 from support import Callers
 
+# They look at everything in the store that all of them share.
+pytestmark = pytest.mark.group("compilers", weight=10)
+
 _numbers = itertools.count()
 TOUCH = "int main(void) { return 0; }\n"
 
