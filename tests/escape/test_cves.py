@@ -200,10 +200,11 @@ class TestJudge0Cve2024_28185_28189:
     def test_a_run_starts_in_a_fresh_directory(self, scene, caller):
         leave = "ln -s {} /work/main.py; ln -s {} /work/x; ls -A /work".format(
             scene.canary, scene.room)
+        before = scene.canary.read_text()  # attacks without their defence have written to it
         support.shell(leave, caller=caller)
         result = support.shell("ls -A /work", caller=caller)
         assert result["stdout"].split() == ["main.bash"]
-        assert scene.canary.read_text().strip("x") == ""
+        assert scene.canary.read_text() == before
 
     @callers
     @pytest.mark.parametrize("name", ["../x", "/etc/x", "a/../../x", "./x", "a//b", "", "."])
