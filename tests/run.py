@@ -425,7 +425,8 @@ def main():
             for suite in filter(chosen.__contains__, SUITES):
                 runner.run(suite)
     except KeyboardInterrupt:
-        print("\ninterrupted")
+        print_end(runner.results)
+        print("interrupted: not all tests ran")
         return 130
     if options.durations:
         print_durations(runner.results)
