@@ -20,7 +20,7 @@ import support
 
 READY_S = 60  # it is when the languages that it starts with are warm
 END_S = 20
-WARM_S = 60  # until the first sandbox of a language waits; a JVM warms for seconds
+WARM_S = 180  # until the first sandbox of a language waits; a JVM warms for seconds
 LOOK_S = 0.005  # between two looks at what nobody announces
 
 

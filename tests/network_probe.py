@@ -41,9 +41,9 @@ def read_all(connection):
     return data
 
 
-def talk(host, port, text="hello\n", bind=None):
+def talk(host, port, text="hello\n", bind=None, patience=PATIENCE):
     """Says something and hears everything until the end."""
-    with socket.create_connection((host, port), PATIENCE, bind and tuple(bind)) as connection:
+    with socket.create_connection((host, port), patience, bind and tuple(bind)) as connection:
         connection.sendall(text.encode("latin-1"))
         with contextlib.suppress(OSError):  # reset already: reading tells
             connection.shutdown(socket.SHUT_WR)
@@ -234,7 +234,7 @@ def together(host, port, count):
     outcomes = [None] * count
 
     def one(number):
-        outcomes[number] = attempt("talk", [host, port, f"{number}\n"]) == f"{number}\n"
+        outcomes[number] = attempt("talk", [host, port, f"{number}\n", None, 10 * PATIENCE]) == f"{number}\n"
 
     threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
     for thread in threads:

@@ -1,4 +1,5 @@
 """`make install` puts everything in its place, and what is installed works from there."""
+import json
 import os
 import pathlib
 import shutil
@@ -9,36 +10,55 @@ import pytest
 import support
 
 
+MESON = "/usr/bin/meson"
+AS_BUILT = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+
+
 @pytest.fixture(scope="module")
-def installed(session_folder):
-    """In a copy of the tree, so that the build that others use is left alone."""
-    tree, target = session_folder / "tree", session_folder / "installed"
-    listed = subprocess.run(["git", "-C", support.REPO, "ls-files", "-z", "--cached", "--others",
-                             "--exclude-standard"], capture_output=True, check=True).stdout
-    for name in filter(None, listed.decode().split("\0")):
-        if (support.REPO / name).is_file():
-            (tree / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(support.REPO / name, tree / name)
-    done = subprocess.run(["make", "-C", tree, "install", f"DESTDIR={target}", "PREFIX=/usr"],
-                          capture_output=True, check=False,
-                          env={"PATH": os.environ.get("PATH", "/usr/bin:/bin")})
+def prefix():
+    """Of the build that is tested."""
+    options = json.loads((support.BUILD / "meson-info/intro-buildoptions.json").read_text(encoding="utf-8"))
+    return next(option["value"] for option in options if option["name"] == "prefix")
+
+
+@pytest.fixture(scope="module")
+def installed(session_folder, prefix):
+    """The build as it is: others use it, so `make` takes it for up to date (-o all)."""
+    target = session_folder / "installed"
+    words = ["make", "-C", support.REPO, "-o", "all", "install", f"DESTDIR={target}", f"PREFIX={prefix}"]
+    if support.BUILD != support.REPO / "build":
+        words = [MESON, "install", "-C", support.BUILD, "--no-rebuild", "--quiet", "--destdir", target]
+    done = subprocess.run(words, capture_output=True, check=False, env=AS_BUILT)
     assert done.returncode == 0, done.stderr.decode()
-    return target / "usr"
+    return target / prefix.lstrip("/")
 
 
 def find(place, name):
     return next(iter(place.glob(f"lib/**/{name}")), None)
 
 
-def test_everything_is_installed_in_its_place(installed):
+def test_everything_is_installed_in_its_place(installed, prefix):
     assert os.access(installed / "bin" / "sandbox-run", os.X_OK)
     assert (installed / "include" / "sandboxrun.h").read_bytes() == \
         (support.REPO / "include" / "sandboxrun.h").read_bytes()
     for name in ("libsandboxrun.so", "libsandboxrun.so.0", "libsandboxrun.a", "sandboxrun.pc"):
         assert find(installed, name), name
     unit = find(installed, "systemd/user/sandbox-run@.service").read_text(encoding="utf-8")
-    assert "ExecStart=/usr/bin/sandbox-run " in unit and "Delegate=yes" in unit
+    assert f"ExecStart={prefix}/bin/sandbox-run " in unit and "Delegate=yes" in unit
     assert "@" not in unit.replace("sandbox-run@", ""), "something was not filled in"
+
+
+def test_another_prefix_is_in_every_file_that_names_one(folder):
+    """Configured, not compiled: no program has it built in."""
+    done = subprocess.run([MESON, "setup", folder / "build", support.REPO, "--prefix=/opt/here"], capture_output=True,
+                          check=False, env=AS_BUILT)
+    assert done.returncode == 0, done.stdout.decode()
+    places = json.loads((folder / "build/meson-info/intro-installed.json").read_text(encoding="utf-8")).values()
+    assert "/opt/here/bin/sandbox-run" in places and all(place.startswith("/opt/here/") for place in places)
+    (config,) = (folder / "build").rglob("sandboxrun.pc")
+    assert config.read_text(encoding="utf-8").startswith("prefix=/opt/here\n")
+    (unit,) = (folder / "build").rglob("sandbox-run@.service")
+    assert "ExecStart=/opt/here/bin/sandbox-run " in unit.read_text(encoding="utf-8")
 
 
 def test_the_installed_program_runs_from_there(caller, installed, folder):
@@ -57,15 +77,15 @@ def test_the_installed_program_reads_requests_as_well(root, installed):
     assert (done.returncode, done.stdout, done.stderr) == (0, b"requested\n", b"")
 
 
-def test_pkg_config_leads_a_compiler_to_the_library(root, installed, folder):
+def test_pkg_config_leads_a_compiler_to_the_library(root, installed, prefix, folder):
     if not support.have("pkg-config"):
         pytest.skip("pkg-config is not installed")
     config = find(installed, "sandboxrun.pc")
-    assert config.read_text().startswith("prefix=/usr\n")
+    assert config.read_text().startswith(f"prefix={prefix}\n")
     words = subprocess.run(["pkg-config", "--cflags", "--libs", "sandboxrun"], check=True,
                            capture_output=True, text=True,
                            env={"PATH": "/usr/bin:/bin", "PKG_CONFIG_PATH": str(config.parent),
-                                "PKG_CONFIG_SYSROOT_DIR": str(installed.parent)}).stdout.split()
+                                "PKG_CONFIG_SYSROOT_DIR": str(installed).removesuffix(prefix)}).stdout.split()
     target = folder / "example"
     library = str(pathlib.Path(find(installed, "libsandboxrun.so")).parent)
     subprocess.run(["gcc", support.REPO / "docs/example/example.c", "-o", target,

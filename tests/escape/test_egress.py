@@ -106,7 +106,7 @@ def test_it_ends_with_the_run(scene, caller, how):
 
 @callers
 def test_a_run_whose_way_out_dies_is_an_error_and_no_result(scene, caller):
-    with running(scene, "hold", "file", "/tmp/x", options=(*WAY_OUT, "--json"), caller=caller) as run:
+    with running(scene, "hold", "file", "/tmp/x", options=(*WAY_OUT, "--json", "--timeout", "10m"), caller=caller) as run:
         wait_until(lambda: has(run, EGRESS, "attack"), "the program runs")
         os.kill(run.find(EGRESS), signal.SIGKILL)
         run.process.wait(timeout=DEADLINE)  # not communicate(): the program ends with its stdin
