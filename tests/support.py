@@ -4,6 +4,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import tempfile
@@ -201,6 +202,26 @@ def leftovers(known=frozenset()):
         if line.startswith(b"sandbox-run-") or name.startswith("sandbox-run"):
             found.add(f"process {pid} {name}")
     return found
+
+
+def is_ours(leftover):
+    """Of leftovers: not what is dead and waits for the pid 1 of this machine, nor the runs of somebody else, nor what an
+    engine keeps: the suite `warm` looks at what is left when its engines end."""
+    pid = re.search(r"^process (\d+)|/sandbox-run\.(\d+)\.", leftover)
+    pid = int(pid[1] or pid[2])
+    try:
+        while pid not in (1, os.getpid()):
+            name, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)
+            if rest.startswith(("Z 1 ", "X ")):
+                return "process" not in leftover
+            if b"\0serve\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
+                return False
+            if "sandbox-run" not in name and "setpriv" not in name:
+                return False
+            pid = int(rest.split()[1])
+        return True
+    except OSError:
+        return "process" not in leftover  # a group whose supervisor is gone
 
 
 def compile_c(source, target, *flags):

@@ -1,7 +1,6 @@
 """Fixtures of the black-box tests.  Each test runs as root and as an ordinary user where it can."""
 import os
 import pathlib
-import re
 import sys
 import tempfile
 
@@ -52,26 +51,6 @@ def load(session_folder):
     return support.compile_c(PROGRAMS / "load.c", session_folder / "load", "-Wall", "-Werror")
 
 
-def is_ours(leftover):
-    """Not what is dead and waits for the pid 1 of this machine, nor the runs of somebody else, nor what an engine
-    keeps: the suite `warm` looks at what is left when its engines end."""
-    pid = re.search(r"^process (\d+)|/sandbox-run\.(\d+)\.", leftover)
-    pid = int(pid[1] or pid[2])
-    try:
-        while pid not in (1, os.getpid()):
-            name, rest = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(") ", 1)
-            if rest.startswith(("Z 1 ", "X ")):
-                return "process" not in leftover
-            if b"\0serve\0" in pathlib.Path(f"/proc/{pid}/cmdline").read_bytes():
-                return False
-            if "sandbox-run" not in name and "setpriv" not in name:
-                return False
-            pid = int(rest.split()[1])
-        return True
-    except OSError:
-        return "process" not in leftover  # a group whose supervisor is gone
-
-
 @pytest.fixture(autouse=True)
 def nothing_is_left_behind(request):
     """Asked by intersection: what others start and end meanwhile is not ours."""
@@ -84,8 +63,8 @@ def nothing_is_left_behind(request):
     left = support.leftovers(known) - before
 
     def gone():
-        if any(map(is_ours, left)):
+        if any(map(support.is_ours, left)):
             left.intersection_update(support.leftovers(known))
-        return not any(map(is_ours, left))
+        return not any(map(support.is_ours, left))
 
     assert wait_until(gone, 20), f"left behind: {sorted(left)}"

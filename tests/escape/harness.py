@@ -291,8 +291,8 @@ class Ground:
             own.rmdir()
 
     def leftovers(self):
-        if not self.groups:
-            return support.leftovers()
+        if not self.groups:  # then by their parents: another worker's runs come and go all the time
+            return set(filter(support.is_ours, support.leftovers()))
         found = set()
         for own in self.groups:
             # os.walk passes over what vanishes meanwhile, and begins with the group itself.
