@@ -69,18 +69,31 @@ static bool is_starting(const struct open_files *files, pid_t pid)
     return p && strtoul(p, NULL, 10) & FORKED_ONLY;
 }
 
+/* A program that was the copy at the first attempt may have been executed before anybody could ask whether it is one:
+ * what is hidden stays hidden at the second attempt. */
+static int open_descriptors(struct open_files *files, pid_t pid)
+{
+    char path[32];
+    int fd = -1;
+
+    snprintf(path, sizeof(path), "%d/fd", (int)pid);
+    for (int attempt = 0; fd < 0 && attempt < 2; attempt++) {
+        fd = openat(files->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (fd < 0 && (errno != EACCES || is_starting(files, pid)))
+            return -1;
+    }
+    if (fd < 0 && has_memory(files->proc_fd, pid))
+        files->unseen = true;
+    return fd;
+}
+
 void open_files_add(void *context, pid_t pid)
 {
     struct open_files *files = context;
     scoped_dir DIR *dir = NULL;
     const struct dirent *entry;
-    char path[32];
-    int fd;
+    int fd = open_descriptors(files, pid);
 
-    snprintf(path, sizeof(path), "%d/fd", (int)pid);
-    fd = openat(files->proc_fd, path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (fd < 0 && errno == EACCES && !is_starting(files, pid) && has_memory(files->proc_fd, pid))
-        files->unseen = true;
     dir = fd >= 0 ? fdopendir(fd) : NULL;
     if (!dir && fd >= 0)
         close(fd);
