@@ -105,21 +105,21 @@ def print_durations(results):
               f"{sum(cost.starts for cost in own):14d}")
 
 
-def _xml_text(text):
+def _writable(text):
     """XML has no way to write most control characters."""
-    return escape(re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text))
+    return re.sub(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", text)
 
 
 def _case(name, status, detail, cost):
     place, _, test = name.partition("::")
     classname = place.removesuffix(".py").replace("/", ".") if test else ""
-    head = f"<testcase classname={quoteattr(_xml_text(classname))} name={quoteattr(_xml_text(test or name))} " \
+    head = f"<testcase classname={quoteattr(_writable(classname))} name={quoteattr(_writable(test or name))} " \
            f'time="{cost.seconds:.3f}"'
     if status == PASSED:
         return f"    {head}/>"
-    first = quoteattr(_xml_text(detail.splitlines()[-1] if detail else status))
+    first = quoteattr(_writable(detail.splitlines()[-1] if detail else status))
     kind = {FAILED: "failure", SKIPPED: "skipped"}[status]
-    return f"    {head}><{kind} message={first}>{_xml_text(detail)}</{kind}></testcase>"
+    return f"    {head}><{kind} message={first}>{escape(_writable(detail))}</{kind}></testcase>"
 
 
 def write_junit(results, path):
