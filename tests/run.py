@@ -219,6 +219,8 @@ class Runner:
         for outcome in check.Matrix(options, say).run(HOSTS):
             for (host, name), (status, detail) in outcome.results.tests.items():
                 self.results.add("hosts", f"{host}: {name}", status, detail)
+            for name, seconds in outcome.times.items():
+                self.results.spent("hosts", f"{outcome.host.name}: {name}", seconds)
 
     def run_meson(self, suite):
         """Runs the cmocka programs; each of their tests counts, by its line of TAP."""
