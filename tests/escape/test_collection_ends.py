@@ -46,6 +46,35 @@ def test_nobody_is_left_to_swap_a_directory(scene, place):
         assert harness.SECRET.encode() not in place.content()
 
 
+LEFT_WRITING = """
+import os
+fd = os.open('first', os.O_CREAT | os.O_WRONLY)
+with open('between', 'wb') as file:
+    for _ in range(64): file.write(os.urandom(1 << 20))
+os.link('first', 'last')
+came, come = os.pipe()
+for child in range(8):
+    if os.fork() == 0:
+        os.setsid()
+        number = 0
+        while True:
+            os.pwrite(fd, b'%20d' % number, 0)
+            if number == 0: os.write(come, b'.')
+            number += 1
+os.read(came, 1)
+os._exit(0)
+"""
+
+
+@callers
+@pytest.mark.core
+def test_nobody_is_left_to_write_while_files_come(place):
+    """Two names of one file, with a large file between them: who writes on makes them come out different."""
+    place.outputs("python", LEFT_WRITING)
+    assert sorted(place.found()) == [b"between", b"first", b"last"]
+    assert (place.out / "first").read_bytes() == (place.out / "last").read_bytes() != b""
+
+
 ENDS = [("exit 7", (), "exited"), ("kill -9 $$", (), "signaled"),
         ("while :; do :; done", ("--timeout", "500ms"), "timeout"),
         ("trap '' TERM; while :; do :; done", ("--timeout", "500ms", "--grace", "100ms"), "timeout"),
