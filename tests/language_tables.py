@@ -215,3 +215,6 @@ def check(table, case, result):
     check_diagnosis(case, result)
     if outcome == "output_limit":
         assert result["stdout_truncated"] and len(result["stdout"]) == result["limits"]["output_bytes"]
+    if outcome == "memory_limit":  # without control groups it is noticed a little late
+        asked = case["options"][case["options"].index("--memory") + 1]
+        assert result["memory_used"] < 4 * int(asked.removesuffix("m")) << 20, shown(result)
