@@ -131,11 +131,11 @@ def test_a_poisoned_artifact_is_made_again(store):
     wrong = []
     for poison in POISONS:
         poison(tree_of(only_entry(store)))
-        result, again = compiled(store), compiled(store)
-        if result["stdout"] != "good\n" or result["cached"]:
-            wrong.append(f"{poison.__name__}: {said(result)[:500]}")
-        if again["stdout"] != "good\n" or not again["cached"]:
-            wrong.append(f"{poison.__name__}, afterwards: {said(again)[:500]}")
+        found = [(result.get("stdout"), result.get("cached")) for result in (compiled(store), compiled(store))]
+        if found != [("good\n", False), ("good\n", True)]:
+            wrong.append(f"{poison.__name__}: {found}")
+            support.sandbox_run("cache", "clear", caller=store.caller, env=store.environment())
+            compiled(store)  # for the next one
     harness.assert_none(wrong)
 
 
