@@ -12,7 +12,8 @@ import results  # noqa: E402
 from results import FAILED, PASSED, SKIPPED  # noqa: E402
 
 # Everything that XML cannot hold or that means something in it, as a failing program may print it.
-HOSTILE = "".join(map(chr, range(0x20))) + "\x7f\x9b\ufffe\uffff\udc80\ud800 ]]> <![CDATA[ </failure> & \" ' \U0001f600 \xfc"
+HOSTILE = "".join(map(chr, range(0x20))) + ("\x7f\x9b\ufffe\uffff\udc80\ud800 ]]> <![CDATA[ </failure> & \" ' "
+                                            "\U0001f600 \xfc")
 NAME = "test_x.py::test_names[\x1b]0;title\x07<&\"'\ud83d]"
 
 

@@ -67,8 +67,8 @@ ALONE = {"test_machine.py::test_alone", "test_machine.py::test_alone_too", "test
 
 def pytest_of(folder, *words, **env):
     """A pytest on the folder's tests, with the plugin."""
-    line = [sys.executable, "-B", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-p", "shares", "--rootdir", folder,
-            *words, folder]
+    line = [sys.executable, "-B", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-p", "shares",
+            "--rootdir", folder, *words, folder]
     kept = {name: value for name, value in os.environ.items() if name not in ("SBR_REPORT_FD", "SBR_SHARES")}
     return subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             env={**kept, "PYTHONPATH": str(TESTS), **env})
