@@ -5,6 +5,8 @@
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -270,12 +272,22 @@ void assert_same_trees(int a, int b)
     listing_done(&in_b);
 }
 
-/* Opened before rights are given up: the folder that it lies in may be closed to others. */
+/* The file, and the folder that it lies in, may be closed to others. */
+static int copy_of_this_program(void)
+{
+    scoped_fd int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    int copy = memfd_create("again", MFD_CLOEXEC);
+
+    while (sendfile(copy, program, NULL, 1 << 20) > 0)
+        ;
+    return copy;
+}
+
 static void become_ordinary(void)
 {
     char name[] = "again";
     char *const words[] = { name, NULL };
-    scoped_fd int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    scoped_fd int program = copy_of_this_program();
 
     if (dup2(STDERR_FILENO, STDOUT_FILENO) >= 0 && setgroups(0, NULL) == 0 &&
         setresgid(ORDINARY, ORDINARY, ORDINARY) == 0 &&
