@@ -20,6 +20,7 @@ PYTHON := /usr/bin/python3
 MESON := /usr/bin/meson
 NINJA := /usr/bin/ninja
 
+SHELL := /bin/bash
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 .PHONY: all hello check check-all check-diagnosis check-fresh check-hosts asan tsan soak coverage fuzz lint format bench
@@ -58,7 +59,7 @@ hello: ## install what the build needs, build, and run a first program
 
 check: ## build and run every test that proves the product, in at most ten minutes
 	@tools/packages.sh check
-	@$(MAKE) --no-print-directory all test-build
+	@$(both-builds)
 	@$(PYTHON) tests/run.py $(CHECK_ARGS)
 
 # Each part runs, whatever became of those before it.
@@ -69,6 +70,10 @@ check-all: ## check, lint, check-diagnosis, asan, tsan, soak, check-hosts and ch
 		$(MAKE) --no-print-directory $$part || failed="$$failed $$part"; \
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
+
+# At the same time, since each has steps that use one processor; only one of them shows its progress.
+both-builds = { $(MAKE) --no-print-directory test-build | cat; exit $${PIPESTATUS[0]}; } & \
+	$(MAKE) --no-print-directory all && wait $$!
 
 # The same code with the switches that let tests turn one mechanism off or make one step fail.
 test-build:

@@ -4,7 +4,7 @@ Usage: run.py [--suite NAME]... [--also NAME]... [--build DIR] [--test-build DIR
               [--workers N] [--durations] [--junit FILE]
 
 A skip is listed with its reason; with SBR_MUST_WORK=1 it is a failure.  So is a suite that stays
-silent for too long, and a run in which nothing ran.  The suites of pytest are run by two workers (shares.py).
+silent for too long, and a run in which nothing ran.  The suites of pytest are run by several workers (shares.py).
 
 The file is a pytest plugin as well (`-p run`): inside pytest it reports each test, as one line of
 JSON, to the descriptor that the runner named in SBR_REPORT_FD.
@@ -37,6 +37,7 @@ HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 PLACES = ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")  # by which tests find what they test
 SILENCE_S = 300
 WORKERS = 2
+MORE_WORKERS = {"blackbox": 3}  # some of its tests wait: for a registry, or for a limit of time
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
@@ -317,11 +318,12 @@ class Runner:
         """The tests of a folder, by several workers: each takes what none has taken."""
         if not any((TESTS / suite).rglob("test_*.py")):
             return
-        if self.workers == 1 or suite in SMALL:
+        workers = self.workers or MORE_WORKERS.get(suite, WORKERS)
+        if workers == 1 or suite in SMALL:
             self.run_pytest(suite)
             return
         with tempfile.TemporaryDirectory(prefix="sbr-shares-") as shares:
-            self.at_the_same_time([(suite, None, None, {"SBR_SHARES": shares})] * self.workers)
+            self.at_the_same_time([(suite, None, None, {"SBR_SHARES": shares})] * workers)
 
     def at_the_same_time(self, calls):
         with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
@@ -403,7 +405,7 @@ def arguments():
     parser.add_argument("--build", default=ROOT / "build", metavar="DIR")
     parser.add_argument("--test-build", default=ROOT / "build-test", metavar="DIR")
     parser.add_argument("-k", metavar="EXPR", help="only tests whose names match, as for pytest")
-    parser.add_argument("--workers", type=int, default=WORKERS, metavar="N", help="tests at the same time (2)")
+    parser.add_argument("--workers", type=int, metavar="N", help=f"tests at the same time ({WORKERS}, in blackbox 3)")
     parser.add_argument("--durations", action="store_true", help="list the slowest tests, and the sum for each suite")
     parser.add_argument("--junit", metavar="FILE", help="write the outcome of each test as JUnit's XML too")
     return parser.parse_args()
