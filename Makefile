@@ -3,12 +3,14 @@
 PREFIX ?= /usr/local
 DESTDIR ?=
 FUZZ_SECONDS ?= 30
-# Further arguments for tests/run.py (--durations, --junit=FILE, --suite NAME), tests/warm/soak.py, tests/hosts/check.py and tests/bench/bench.py.
+# Further arguments for tests/run.py (--durations, --junit=FILE, --suite NAME), tests/warm/soak.py,
+# tests/hosts/check.py and tests/bench/bench.py.
 CHECK_ARGS ?=
 SOAK_ARGS ?=
 HOSTS_ARGS ?=
 BENCH_ARGS ?=
-# Which of tests/hosts/machines, of tests/blackbox/diagnosis, and of the places of tests/fresh/check.py; all, unless named.
+# Which of tests/hosts/machines, of tests/blackbox/diagnosis, and of the places of
+# tests/fresh/check.py; all, unless named.
 HOSTS ?=
 TABLES ?=
 FRESH ?=
@@ -57,7 +59,7 @@ hello: ## install what the build needs, build, and run a first program
 	@$(MAKE) --no-print-directory all
 	@tools/hello.sh build/sandbox-run
 
-check: ## build and run every test that proves the product, in at most ten minutes
+check: ## build and run every test that proves the product
 	@tools/packages.sh check
 	@$(both-builds)
 	@$(PYTHON) tests/run.py $(CHECK_ARGS)
@@ -71,9 +73,10 @@ check-all: ## check, lint, check-diagnosis, asan, tsan, soak, check-hosts and ch
 	done; \
 	test -z "$$failed" || { echo "failed:$$failed" >&2; exit 1; }
 
-# At the same time, since each has steps that use one processor; only one of them shows its progress.
+# At the same time, since each has steps that use one processor; one of them shows its progress, and
+# neither is left behind when the other fails.
 both-builds = { $(MAKE) --no-print-directory test-build | cat; exit $${PIPESTATUS[0]}; } & \
-	$(MAKE) --no-print-directory all && wait $$!
+	$(MAKE) --no-print-directory all; status=$$?; wait $$! && exit $$status
 
 # The same code with the switches that let tests turn one mechanism off or make one step fail.
 test-build:

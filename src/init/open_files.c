@@ -48,11 +48,12 @@ static bool has_memory(int proc_fd, pid_t pid)
     return fd_read_small(proc_fd, path, text, sizeof(text)) > 0 && strstr(text, "\nVmSize:");
 }
 
-/* Of the flags in /proc/PID/stat, the seventh field behind the name: forked, and not executed since. */
+/* A flag of /proc/PID/stat, where flags are the seventh field behind the name: the process was
+ * forked and has executed nothing since. */
 #define FORKED_ONLY 0x40
 
-/* Whether the program is still the copy of init, which nobody may look into.  Its own children are no such copies:
- * what they inherit is the program's. */
+/* Whether the program is still the copy of init, which nobody may look into.  Its own children are
+ * no such copies: what they inherit is the program's. */
 static bool is_starting(const struct open_files *files, pid_t pid)
 {
     char path[32], text[1024];
@@ -69,8 +70,8 @@ static bool is_starting(const struct open_files *files, pid_t pid)
     return p && strtoul(p, NULL, 10) & FORKED_ONLY;
 }
 
-/* A program that was the copy at the first attempt may have been executed before anybody could ask whether it is one:
- * what is hidden stays hidden at the second attempt. */
+/* The program may be executed between the attempt that fails and the question whether it is still
+ * the copy, so there is a second attempt; what a program hides stays hidden then. */
 static int open_descriptors(struct open_files *files, pid_t pid)
 {
     char path[32];

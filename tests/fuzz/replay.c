@@ -1,6 +1,7 @@
 /* Feeds every file of directories to a fuzz target, without a fuzzer: replay_NAME DIRECTORY...
  *
- * A line on stderr names each file before the target gets it: the last one names what ended the program. */
+ * A line on stderr names each file before the target gets it: the last one names what ended the
+ * program. */
 #include <dirent.h>
 #include <stdio.h>
 

@@ -1,4 +1,5 @@
-/* plan_for HOST.json REQUEST.json [HOST.json REQUEST.json]...: the plan that each request gets on its machine.
+/* plan_for HOST.json REQUEST.json [HOST.json REQUEST.json]...: the plan that each request gets on
+ * its machine.
  *
  * The planner makes no system call, so a machine is a file: see hosts/.  Prints for each pair the
  * plan, or the refusal, as JSON.  Exit status 2 when the files themselves are no use. */
