@@ -80,7 +80,7 @@ both-builds = { $(MAKE) --no-print-directory test-build | cat; exit $${PIPESTATU
 
 # The same code with the switches that let tests turn one mechanism off or make one step fail.
 test-build:
-	$(call configure,build-test,--buildtype=release -Dtest_hooks=true)
+	$(call configure,build-test,--buildtype=release -Doptimization=1 -Dtest_hooks=true -Dunit_tests=false)
 	$(call compile,build-test)
 
 check-hosts: ## boot real kernels, run the core tests on each, write the table of docs/hosts.md

@@ -21,7 +21,7 @@ struct collect_fixture {
     struct intake_list lists[2];
 };
 
-extern struct collect_fixture f;
+extern struct collect_fixture made;
 
 int collect_set_up(void **state);
 int collect_tear_down(void **state);
@@ -29,10 +29,10 @@ int collect_tear_down(void **state);
 /* One more part of the plan; `work` is the tree above the first copy-on-write one. */
 void collects(enum collect_what what, const char *path);
 /* All by their path below the root. */
-void make_file(const char *path, const char *text);
+void put_file(const char *path, const char *text);
 /* A megabyte under `n` + 1 names: work/big, work/name0, ... */
 void make_big(int n);
-void make_dir(const char *path);
+void put_dir(const char *path);
 void make_socket(const char *path);
 
 /* Hands out and takes in. */
@@ -44,7 +44,7 @@ const struct intake_entry *find(const char *path); /* NULL: it did not come */
 void assert_kind(const char *path, enum collect_kind kind);
 void assert_skipped(const char *path, enum collect_skip why);
 /* As far as the first NUL. */
-void assert_content(const char *path, const char *expected);
+void assert_file_holds(const char *path, const char *expected);
 
 #define COLLECT_TEST(test) cmocka_unit_test_setup_teardown(test, collect_set_up, collect_tear_down)
 

@@ -18,7 +18,7 @@
 
 #define ORDINARY 65534
 
-struct copy_fixture c;
+struct copy_fixture cp;
 
 static const char *const places[N_COPY_PLACES] = { "source", "copy", "content", "second" };
 
@@ -36,15 +36,15 @@ int copy_set_up(void **state)
     char path[96];
 
     (void)state;
-    c = (struct copy_fixture){ 0 };
-    snprintf(c.room, sizeof(c.room), "/tmp/test_copy.XXXXXX");
-    assert_non_null(mkdtemp(c.room));
+    cp = (struct copy_fixture){ 0 };
+    snprintf(cp.room, sizeof(cp.room), "/tmp/test_copy.XXXXXX");
+    assert_non_null(mkdtemp(cp.room));
     for (int i = 0; i < N_COPY_PLACES; i++) {
-        snprintf(path, sizeof(path), "%s/%s", c.room, places[i]);
+        snprintf(path, sizeof(path), "%s/%s", cp.room, places[i]);
         dir_at(AT_FDCWD, path, 0755);
-        c.fds[i] = open_dir(AT_FDCWD, path);
+        cp.fds[i] = open_dir(AT_FDCWD, path);
     }
-    c.taken.content_fd = c.fds[CONTENT];
+    cp.taken.content_fd = cp.fds[CONTENT];
     return 0;
 }
 
@@ -52,12 +52,12 @@ int copy_tear_down(void **state)
 {
     (void)state;
     for (int i = 0; i < N_COPY_PLACES; i++) {
-        (void)fchmod(c.fds[i], 0700);
-        close(c.fds[i]);
+        (void)fchmod(cp.fds[i], 0700);
+        close(cp.fds[i]);
     }
-    copied_done(&c.copied);
-    intake_list_done(&c.taken.list);
-    assert_int_equal(tree_remove(AT_FDCWD, c.room), 0);
+    copied_done(&cp.copied);
+    intake_list_done(&cp.taken.list);
+    assert_int_equal(tree_remove(AT_FDCWD, cp.room), 0);
     return 0;
 }
 
@@ -127,7 +127,7 @@ void copy_it(void)
 {
     sbr_error err = { 0 };
 
-    if (copy_tree(c.fds[SOURCE], c.fds[COPY], NULL, &c.copied, &err) != 0)
+    if (copy_tree(cp.fds[SOURCE], cp.fds[COPY], NULL, &cp.copied, &err) != 0)
         fail_msg("%s", err.message);
 }
 
@@ -135,7 +135,7 @@ void find_changes(void)
 {
     sbr_error err = { 0 };
 
-    if (copy_changes(c.fds[COPY], &c.copied, &c.taken, &err) != 0)
+    if (copy_changes(cp.fds[COPY], &cp.copied, &cp.taken, &err) != 0)
         fail_msg("%s", err.message);
 }
 
@@ -144,24 +144,24 @@ static const char letters[] = {
     [COLLECT_GONE] = 'G',  [COLLECT_OTHER] = 'O',
 };
 
-void assert_changes(const char *expected)
+void assert_noted(const char *expected)
 {
     struct buf text;
 
     buf_init(&text, 1 << 20);
     buf_add_text(&text, "");
-    for (size_t i = 0; i < c.taken.list.n; i++)
-        buf_printf(&text, "%c %s\n", letters[c.taken.list.items[i].kind],
-                   intake_path(&c.taken.list, i));
+    for (size_t i = 0; i < cp.taken.list.n; i++)
+        buf_printf(&text, "%c %s\n", letters[cp.taken.list.items[i].kind],
+                   intake_path(&cp.taken.list, i));
     assert_string_equal(text.data, expected);
     buf_done(&text);
 }
 
 const struct intake_entry *entry_at(const char *path)
 {
-    for (size_t i = 0; i < c.taken.list.n; i++)
-        if (!strcmp(intake_path(&c.taken.list, i), path))
-            return &c.taken.list.items[i];
+    for (size_t i = 0; i < cp.taken.list.n; i++)
+        if (!strcmp(intake_path(&cp.taken.list, i), path))
+            return &cp.taken.list.items[i];
     fail_msg("'%s' is not in the list", path);
     return NULL;
 }
@@ -181,11 +181,11 @@ static void apply_dir(int at, const char *path, const struct intake_entry *entry
 static void apply_file(int at, const char *path, const struct intake_entry *entry)
 {
     size_t len;
-    scoped_free char *text = content_of(c.fds[CONTENT], path, &len);
+    scoped_free char *text = content_of(cp.fds[CONTENT], path, &len);
     scoped_fd int fd = -1;
 
     assert_int_equal(len, entry->size);
-    assert_int_equal(look_at(c.fds[CONTENT], path).st_mode, S_IFREG | 0600);
+    assert_int_equal(look_at(cp.fds[CONTENT], path).st_mode, S_IFREG | 0600);
     remove_at(at, path);
     fd = openat(at, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     assert_true(fd >= 0);
@@ -197,15 +197,15 @@ static void apply_link(int at, const char *path)
 {
     char text[4097] = "";
 
-    assert_true(readlinkat(c.fds[CONTENT], path, text, sizeof(text) - 1) > 0);
+    assert_true(readlinkat(cp.fds[CONTENT], path, text, sizeof(text) - 1) > 0);
     remove_at(at, path);
     link_at(at, path, text);
 }
 
 void apply_taken(enum copy_place place)
 {
-    const struct intake_list *list = &c.taken.list;
-    int at = c.fds[place];
+    const struct intake_list *list = &cp.taken.list;
+    int at = cp.fds[place];
 
     for (size_t i = 0; i < list->n; i++) {
         const char *path = intake_path(list, i);

@@ -15,7 +15,7 @@ struct copy_fixture {
     struct copied copied;
     struct taken taken;
 };
-extern struct copy_fixture c;
+extern struct copy_fixture cp;
 
 int copy_set_up(void **state);
 int copy_tear_down(void **state);
@@ -34,7 +34,7 @@ void remove_at(int at, const char *path);
 void copy_it(void);
 void find_changes(void);
 /* The list of changes as text: a letter, a blank and the path of each. */
-void assert_changes(const char *expected);
+void assert_noted(const char *expected);
 const struct intake_entry *entry_at(const char *path);
 /* What was taken, applied to the tree at `place`. */
 void apply_taken(enum copy_place place);

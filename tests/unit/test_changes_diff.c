@@ -58,10 +58,10 @@ static void assert_has(const char *part)
 static void it_looks_as_that_of_git(void **state)
 {
     (void)state;
-    make_file(t.base_fd, "both", "1\n2\n", 0644);
-    make_file(t.base_fd, "gone", "x\n", 0600);
-    make_file(t.base_fd, "mode", "x\ny\n", 0644);
-    make_file(t.base_fd, "old", "moved\n", 0644);
+    tree_file(t.base_fd, "both", "1\n2\n", 0644);
+    tree_file(t.base_fd, "gone", "x\n", 0600);
+    tree_file(t.base_fd, "mode", "x\ny\n", 0644);
+    tree_file(t.base_fd, "old", "moved\n", 0644);
     make_link(t.base_fd, "link", "a");
     take_file("both", "1\n3\n", 0755);
     take_mark(COLLECT_GONE, "gone", 0);
@@ -93,7 +93,7 @@ static void what_is_no_text_is_named_with_its_size(void **state)
     (void)state;
     memset(large, 'x', 2000);
     large[2000] = '\0';
-    make_file(t.base_fd, "large", "small", 0644);
+    tree_file(t.base_fd, "large", "small", 0644);
     take_file("large", large, 0644);
     take_file("binary", "abc", 0644);
     fd = openat(t.taken.content_fd, "binary", O_WRONLY | O_CLOEXEC);
@@ -112,15 +112,15 @@ static void deleted_directories_with_much_in_them_take_one_line(void **state)
     char name[32];
 
     (void)state;
-    make_dir(t.base_fd, "few", 0755);
-    make_file(t.base_fd, "few/f", "x\n", 0644);
-    make_dir(t.base_fd, "many", 0755);
-    make_dir(t.base_fd, "many/sub", 0755);
+    tree_dir(t.base_fd, "few", 0755);
+    tree_file(t.base_fd, "few/f", "x\n", 0644);
+    tree_dir(t.base_fd, "many", 0755);
+    tree_dir(t.base_fd, "many/sub", 0755);
     for (int i = 0; i < 12; i++) {
         snprintf(name, sizeof(name), "many/sub/%d", i);
-        make_file(t.base_fd, name, "1234567890", 0644);
+        tree_file(t.base_fd, name, "1234567890", 0644);
     }
-    make_file(t.base_fd, "many-", "y\n", 0644);
+    tree_file(t.base_fd, "many-", "y\n", 0644);
     take_mark(COLLECT_GONE, "few", 0);
     take_mark(COLLECT_GONE, "many", 0);
     take_mark(COLLECT_GONE, "many-", 0);
@@ -137,8 +137,8 @@ static void deleted_directories_with_much_in_them_take_one_line(void **state)
 static void another_kind_is_shown_as_gone_and_new(void **state)
 {
     (void)state;
-    make_dir(t.base_fd, "d", 0755);
-    make_file(t.base_fd, "f", "x\n", 0644);
+    tree_dir(t.base_fd, "d", 0755);
+    tree_file(t.base_fd, "f", "x\n", 0644);
     take_file("d", "y\n", 0644);
     take_dir("f", 0755, 0);
     compare_now();
@@ -199,7 +199,7 @@ static void a_very_long_line_is_cut(void **state)
 static void colours_are_for_terminals(void **state)
 {
     (void)state;
-    make_file(t.base_fd, "f", "1\n2\n", 0644);
+    tree_file(t.base_fd, "f", "1\n2\n", 0644);
     take_file("f", "1\n3\n", 0644);
     compare_now();
     options.color = true;
@@ -212,7 +212,7 @@ static void what_was_changed_since_is_not_compared(void **state)
     scoped_fd int fd = -1;
 
     (void)state;
-    make_file(t.base_fd, "f", "1\n2\n", 0644);
+    tree_file(t.base_fd, "f", "1\n2\n", 0644);
     take_file("f", "1\n3\n", 0644);
     compare_now();
     fd = openat(t.base_fd, "f", O_WRONLY | O_CLOEXEC);
@@ -228,7 +228,7 @@ static void what_was_changed_since_is_not_compared(void **state)
 static void a_race_is_told(void **state)
 {
     (void)state;
-    make_file(t.base_fd, "f", "1\n", 0644);
+    tree_file(t.base_fd, "f", "1\n", 0644);
     take_file("f", "2\n", 0644);
     compare_now();
     t.changes.items[0].raced = true;
@@ -267,9 +267,9 @@ static void too_much_is_cut_and_told(void **state)
 static void long_files_are_cut_or_named(void **state)
 {
     (void)state;
-    make_file(t.base_fd, "changed", "1\n2\n3\n4\n5\n", 0644);
-    make_file(t.base_fd, "gone", "1\n2\n3\n4\n5\n6", 0644);
-    make_file(t.base_fd, "short", "1\n2\n3\n4\n", 0644);
+    tree_file(t.base_fd, "changed", "1\n2\n3\n4\n5\n", 0644);
+    tree_file(t.base_fd, "gone", "1\n2\n3\n4\n5\n6", 0644);
+    tree_file(t.base_fd, "short", "1\n2\n3\n4\n", 0644);
     take_file("changed", "one\n2\n3\n4\nfive\n", 0644);
     take_mark(COLLECT_GONE, "gone", 0);
     take_mark(COLLECT_GONE, "short", 0);

@@ -16,21 +16,21 @@ static void changes_are_files_links_and_directories(void **state)
     char opaque[64];
 
     (void)state;
-    make_dir("work/new");
-    make_file("work/new/file", "text");
-    assert_int_equal(symlinkat("/etc/passwd", f.root, "work/link"), 0);
-    assert_int_equal(mkfifoat(f.root, "work/pipe", 0600), 0);
+    put_dir("work/new");
+    put_file("work/new/file", "text");
+    assert_int_equal(symlinkat("/etc/passwd", made.root, "work/link"), 0);
+    assert_int_equal(mkfifoat(made.root, "work/pipe", 0600), 0);
     make_socket("work/socket");
-    make_dir("work/opaque");
-    snprintf(opaque, sizeof(opaque), "%s/root/work/opaque", f.room);
+    put_dir("work/opaque");
+    snprintf(opaque, sizeof(opaque), "%s/root/work/opaque", made.room);
     assert_int_equal(setxattr(opaque, "user.overlay.opaque", "y", 1, 0), 0);
     collects(COLLECTS_CHANGES, "");
     take_out(false); /* whatever the end was */
     assert_whole();
-    assert_int_equal(f.lists[0].n, 6);
+    assert_int_equal(made.lists[0].n, 6);
     assert_kind("new", COLLECT_ENTER);
     assert_int_equal(find("new")->flags, 0);
-    assert_content("new/file", "text");
+    assert_file_holds("new/file", "text");
     assert_kind("link", COLLECT_LINK);
     assert_int_equal(find("link")->size, strlen("/etc/passwd"));
     assert_kind("pipe", COLLECT_OTHER);
@@ -41,7 +41,7 @@ static void changes_are_files_links_and_directories(void **state)
 static void what_is_gone_is_told(void **state)
 {
     (void)state;
-    if (mknodat(f.root, "work/gone", S_IFCHR, 0) < 0) {
+    if (mknodat(made.root, "work/gone", S_IFCHR, 0) < 0) {
         assert_int_equal(errno, EPERM);
         print_message("/tmp is on an overlay, where nobody may make what marks a file as gone\n");
         skip();
@@ -49,14 +49,14 @@ static void what_is_gone_is_told(void **state)
     collects(COLLECTS_CHANGES, "");
     take_out(false);
     assert_whole();
-    assert_int_equal(f.lists[0].n, 1);
+    assert_int_equal(made.lists[0].n, 1);
     assert_kind("gone", COLLECT_GONE);
 }
 
 static void a_device_is_not_what_is_gone(void **state)
 {
     (void)state;
-    if (mknodat(f.root, "work/null", S_IFCHR | 0600, makedev(1, 3)) < 0)
+    if (mknodat(made.root, "work/null", S_IFCHR | 0600, makedev(1, 3)) < 0)
         skip();
     collects(COLLECTS_CHANGES, "");
     take_out(false);
@@ -67,14 +67,14 @@ static void a_device_is_not_what_is_gone(void **state)
 static void a_tree_is_handed_out_after_success_alone(void **state)
 {
     (void)state;
-    make_file("work/file", "text");
-    f.parts[0].list = NULL;
+    put_file("work/file", "text");
+    made.parts[0].list = NULL;
     collects(COLLECTS_TREE, "work");
     collects(COLLECTS_OUTPUT, "/work/file");
     take_out(false);
-    assert_false(f.parts[0].complete);
-    assert_true(f.parts[1].complete);
-    assert_int_equal(f.lists[1].n, 2);
+    assert_false(made.parts[0].complete);
+    assert_true(made.parts[1].complete);
+    assert_int_equal(made.lists[1].n, 2);
 }
 
 static void a_tree_that_is_too_deep_fails_alone(void **state)
@@ -82,16 +82,17 @@ static void a_tree_that_is_too_deep_fails_alone(void **state)
     char path[4096] = "work";
 
     (void)state;
-    make_file("work/file", "text");
+    put_file("work/file", "text");
     for (int i = 0; i <= COLLECT_MAX_DEPTH; i++) {
         strcat(path, "/d");
-        make_dir(path);
+        put_dir(path);
     }
     collects(COLLECTS_CHANGES, "");
     collects(COLLECTS_OUTPUT, "/work/file");
     take_out(true);
-    assert_refused(f.parts[0].failure.code, &f.parts[0].failure, SBR_E_DENIED, "in one another");
-    assert_true(f.parts[1].complete);
+    assert_refused(made.parts[0].failure.code, &made.parts[0].failure, SBR_E_DENIED,
+                   "in one another");
+    assert_true(made.parts[1].complete);
 }
 
 static void what_is_too_large_is_told(void **state)
@@ -100,19 +101,20 @@ static void what_is_too_large_is_told(void **state)
     make_big(COLLECT_BYTES_PER_BYTE);
     collects(COLLECTS_CHANGES, "");
     take_out(true);
-    assert_refused(f.parts[0].failure.code, &f.parts[0].failure, SBR_E_DENIED,
+    assert_refused(made.parts[0].failure.code, &made.parts[0].failure, SBR_E_DENIED,
                    "too large; raise its limit 'disk'");
 }
 
 static void too_many_are_told(void **state)
 {
     (void)state;
-    f.plan.scratch_inodes = 3;
+    made.plan.scratch_inodes = 3;
     for (char i = 'a'; i < 'a' + 7; i++)
-        make_file((const char[]){ 'w', 'o', 'r', 'k', '/', i, '\0' }, "");
+        put_file((const char[]){ 'w', 'o', 'r', 'k', '/', i, '\0' }, "");
     collects(COLLECTS_CHANGES, "");
     take_out(true);
-    assert_refused(f.parts[0].failure.code, &f.parts[0].failure, SBR_E_DENIED, "too many files");
+    assert_refused(made.parts[0].failure.code, &made.parts[0].failure, SBR_E_DENIED,
+                   "too many files");
 }
 
 static void holes_are_not_sent(void **state)
@@ -121,29 +123,29 @@ static void holes_are_not_sent(void **state)
     struct stat st;
 
     (void)state;
-    make_file("work/sparse", "start");
-    fd = openat(f.root, "work/sparse", O_WRONLY | O_CLOEXEC);
+    put_file("work/sparse", "start");
+    fd = openat(made.root, "work/sparse", O_WRONLY | O_CLOEXEC);
     assert_int_equal(pwrite(fd, "middle", 6, 1 << 20), 6);
     assert_int_equal(ftruncate(fd, 16 << 20), 0);
     collects(COLLECTS_CHANGES, "");
     take_out(true);
     assert_whole();
     assert_int_equal(find("sparse")->size, 16 << 20);
-    assert_content("sparse", "start"); /* NULs follow */
-    assert_int_equal(fstatat(f.parts[0].dir_fd, "sparse", &st, 0), 0);
+    assert_file_holds("sparse", "start"); /* NULs follow */
+    assert_int_equal(fstatat(made.parts[0].dir_fd, "sparse", &st, 0), 0);
     assert_int_equal(st.st_size, 16 << 20);
-    assert_true(f.intake.bytes < 64 * 1024);
+    assert_true(made.intake.bytes < 64 * 1024);
 }
 
 static void what_nobody_wants_is_not_read(void **state)
 {
     (void)state;
-    make_file("work/file", "text");
+    put_file("work/file", "text");
     collects(COLLECTS_CHANGES, "");
-    f.report->dropped = true;
+    made.report->dropped = true;
     take_out(true);
-    assert_false(f.parts[0].complete);
-    assert_int_equal(f.lists[0].n, 0);
+    assert_false(made.parts[0].complete);
+    assert_int_equal(made.lists[0].n, 0);
 }
 
 int main(void)

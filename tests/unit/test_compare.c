@@ -36,12 +36,12 @@ static void each_kind_of_change_is_told(void **state)
     const struct change *c;
 
     (void)state;
-    make_file(t.base_fd, "same", "text", 0644);
-    make_file(t.base_fd, "other", "text", 0644);
-    make_file(t.base_fd, "size", "text", 0644);
-    make_file(t.base_fd, "mode", "text", 0644);
-    make_file(t.base_fd, "gone", "text", 0644);
-    make_file(t.base_fd, "untouched", "text", 0644);
+    tree_file(t.base_fd, "same", "text", 0644);
+    tree_file(t.base_fd, "other", "text", 0644);
+    tree_file(t.base_fd, "size", "text", 0644);
+    tree_file(t.base_fd, "mode", "text", 0644);
+    tree_file(t.base_fd, "gone", "text", 0644);
+    tree_file(t.base_fd, "untouched", "text", 0644);
     take_file("same", "text", 0644);
     take_file("other", "tex!", 0644);
     take_file("size", "texts", 0755);
@@ -74,7 +74,7 @@ static void the_base_can_be_recognised_again(void **state)
     struct stat st;
 
     (void)state;
-    make_file(t.base_fd, "f", "before", 0640);
+    tree_file(t.base_fd, "f", "before", 0640);
     make_link(t.base_fd, "l", "there");
     take_file("f", "after", 0640);
     take_link("l", "elsewhere");
@@ -96,7 +96,7 @@ static void nothing_is_read_for_sums_that_nobody_wants(void **state)
     struct compare_input in = input();
 
     (void)state;
-    make_file(t.base_fd, "f", "before", 0644);
+    tree_file(t.base_fd, "f", "before", 0644);
     take_mark(COLLECT_GONE, "f", 0);
     in.no_sums = true;
     compare_all(&in);
@@ -109,8 +109,8 @@ static void what_changed_outside_during_the_run_is_told(void **state)
     struct stat st;
 
     (void)state;
-    make_file(t.base_fd, "f", "before", 0644);
-    make_dir(t.base_fd, "d", 0755);
+    tree_file(t.base_fd, "f", "before", 0644);
+    tree_dir(t.base_fd, "d", 0755);
     assert_int_equal(fstatat(t.base_fd, "f", &st, 0), 0);
     in.started_ns = st.st_ctim.tv_sec * 1000000000LL + st.st_ctim.tv_nsec;
     take_file("f", "after", 0644);
@@ -125,11 +125,11 @@ static void what_changed_outside_during_the_run_is_told(void **state)
 static void a_deleted_directory_goes_with_all_that_is_in_it(void **state)
 {
     (void)state;
-    make_dir(t.base_fd, "d", 0755);
-    make_dir(t.base_fd, "d/e", 0755);
-    make_file(t.base_fd, "d/e/f", "text", 0644);
+    tree_dir(t.base_fd, "d", 0755);
+    tree_dir(t.base_fd, "d/e", 0755);
+    tree_file(t.base_fd, "d/e/f", "text", 0644);
     make_link(t.base_fd, "d/up", "..");
-    make_file(t.base_fd, "stays", "text", 0644);
+    tree_file(t.base_fd, "stays", "text", 0644);
     take_mark(COLLECT_GONE, "d", 0);
     take_mark(COLLECT_GONE, "never-there", 0);
     compare_now();
@@ -140,13 +140,13 @@ static void a_deleted_directory_goes_with_all_that_is_in_it(void **state)
 static void an_opaque_directory_hides_what_it_does_not_have(void **state)
 {
     (void)state;
-    make_dir(t.base_fd, "d", 0755);
-    make_dir(t.base_fd, "d/e", 0755);
-    make_file(t.base_fd, "d/e/same", "text", 0644);
-    make_file(t.base_fd, "d/e/old", "text", 0644);
-    make_file(t.base_fd, "d/marked", "text", 0644);
-    make_dir(t.base_fd, "d/gone", 0755);
-    make_file(t.base_fd, "d/gone/deep", "text", 0644);
+    tree_dir(t.base_fd, "d", 0755);
+    tree_dir(t.base_fd, "d/e", 0755);
+    tree_file(t.base_fd, "d/e/same", "text", 0644);
+    tree_file(t.base_fd, "d/e/old", "text", 0644);
+    tree_file(t.base_fd, "d/marked", "text", 0644);
+    tree_dir(t.base_fd, "d/gone", 0755);
+    tree_file(t.base_fd, "d/gone/deep", "text", 0644);
     take_dir("d", 0755, COLLECT_OPAQUE);
     take_dir("d/e", 0755, 0); /* what is in an opaque directory is opaque by that */
     take_file("d/e/same", "text", 0644);
@@ -160,9 +160,9 @@ static void an_opaque_directory_hides_what_it_does_not_have(void **state)
 static void directories_are_merged_and_their_times_do_not_count(void **state)
 {
     (void)state;
-    make_dir(t.base_fd, "d", 0755);
-    make_file(t.base_fd, "d/kept", "text", 0644);
-    make_dir(t.base_fd, "locked", 0755);
+    tree_dir(t.base_fd, "d", 0755);
+    tree_file(t.base_fd, "d/kept", "text", 0644);
+    tree_dir(t.base_fd, "locked", 0755);
     take_dir("d", 0755, 0);
     take_file("d/new", "text", 0644);
     take_dir("locked", 0500, 0);
@@ -173,10 +173,10 @@ static void directories_are_merged_and_their_times_do_not_count(void **state)
 static void kinds_can_change(void **state)
 {
     (void)state;
-    make_dir(t.base_fd, "to-file", 0755);
-    make_file(t.base_fd, "to-file/below", "text", 0644);
-    make_file(t.base_fd, "to-dir", "text", 0644);
-    make_file(t.base_fd, "to-link", "text", 0644);
+    tree_dir(t.base_fd, "to-file", 0755);
+    tree_file(t.base_fd, "to-file/below", "text", 0644);
+    tree_file(t.base_fd, "to-dir", "text", 0644);
+    tree_file(t.base_fd, "to-link", "text", 0644);
     make_link(t.base_fd, "link", "text");
     make_link(t.base_fd, "same-link", "text");
     take_file("to-file", "now a file", 0644);
@@ -196,8 +196,8 @@ static void kinds_can_change(void **state)
 static void links_of_the_real_tree_are_not_followed(void **state)
 {
     (void)state;
-    make_dir(t.room_fd, "outside", 0755);
-    make_file(t.room_fd, "outside/f", "secret", 0644);
+    tree_dir(t.room_fd, "outside", 0755);
+    tree_file(t.room_fd, "outside/f", "secret", 0644);
     make_link(t.base_fd, "d", "../outside");
     make_link(t.base_fd, "gone", "../outside");
     take_dir("d", 0755, 0);
@@ -236,7 +236,7 @@ static void the_requests_own_files_are_no_changes(void **state)
     (void)state;
     in.own = own;
     in.n_own = ARRAY_LEN(own);
-    make_file(t.base_fd, "main.py", "the project's", 0644);
+    tree_file(t.base_fd, "main.py", "the project's", 0644);
     take_file("main.py", "print()", 0644);
     take_dir("lib", 0755, 0);
     take_dir("lib/deep", 0755, 0);
@@ -257,7 +257,7 @@ static void renames_are_found_when_asked_for(void **state)
     struct compare_input in = input();
 
     (void)state;
-    make_file(t.base_fd, "old", "text", 0644);
+    tree_file(t.base_fd, "old", "text", 0644);
     take_file("new", "text", 0755);
     take_mark(COLLECT_GONE, "old", 0);
     in.renames = true;
@@ -273,7 +273,7 @@ static void a_list_out_of_order_is_refused(void **state)
     sbr_error err = { 0 };
 
     (void)state;
-    make_dir(t.taken.content_fd, "d", 0755);
+    tree_dir(t.taken.content_fd, "d", 0755);
     take_file("d/f", "text", 0644);
     assert_refused(compare(&in, &t.changes, &err), &err, SBR_E_BUG, "d/f");
 }
@@ -284,8 +284,8 @@ static void files_that_cannot_be_read_are_compared_by_size_and_time(void **state
     struct stat st;
 
     (void)state;
-    make_file(t.base_fd, "f", "text", 0644);
-    make_file(t.base_fd, "g", "text", 0644);
+    tree_file(t.base_fd, "f", "text", 0644);
+    tree_file(t.base_fd, "g", "text", 0644);
     assert_int_equal(fstatat(t.base_fd, "f", &st, 0), 0);
     take_file("f", "texT", 0644);
     take_file("g", "text", 0644);
@@ -304,8 +304,8 @@ static void holes_are_compared_without_reading_them(void **state)
     const off_t huge = (off_t)1 << 40;
 
     (void)state;
-    make_file(t.base_fd, "same", "start", 0644);
-    make_file(t.base_fd, "end", "start", 0644);
+    tree_file(t.base_fd, "same", "start", 0644);
+    tree_file(t.base_fd, "end", "start", 0644);
     take_file("same", "start", 0644);
     take_file("end", "start", 0644);
     base = openat(t.base_fd, "same", O_RDWR | O_CLOEXEC);

@@ -90,11 +90,11 @@ static void make_base(const struct thing *const tree[PLACES])
     for (int i = 0; i < PLACES; i++) {
         path_of(i, path);
         if (tree[i]->kind == NODE_FILE)
-            make_file(t.base_fd, path, tree[i]->text, tree[i]->mode);
+            tree_file(t.base_fd, path, tree[i]->text, tree[i]->mode);
         else if (tree[i]->kind == NODE_LINK)
             make_link(t.base_fd, path, tree[i]->text);
         else if (tree[i]->kind == NODE_DIR)
-            make_dir(t.base_fd, path, tree[i]->mode);
+            tree_dir(t.base_fd, path, tree[i]->mode);
         else if (tree[i]->kind == NODE_OTHER) {
             assert_int_equal(mkfifoat(t.base_fd, path, 0600), 0);
             assert_int_equal(fchmodat(t.base_fd, path, tree[i]->mode, 0), 0);

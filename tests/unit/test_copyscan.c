@@ -13,7 +13,7 @@
 /* What most tests begin with. */
 static void copy_a_tree(void)
 {
-    int from = c.fds[SOURCE];
+    int from = cp.fds[SOURCE];
 
     dir_at(from, "a", 0755);
     file_at(from, "a/one", "1", 0644);
@@ -31,26 +31,26 @@ static void nothing_done_is_no_change(void **state)
     (void)state;
     copy_a_tree();
     find_changes();
-    assert_changes("");
+    assert_noted("");
 }
 
 static void only_looking_is_no_change(void **state)
 {
     (void)state;
     copy_a_tree();
-    assert_content_at(c.fds[COPY], "b/deep/file", "content");
+    assert_content_at(cp.fds[COPY], "b/deep/file", "content");
     find_changes();
-    assert_changes("");
+    assert_noted("");
 }
 
 static void a_written_file_is_listed_with_the_way_to_it(void **state)
 {
     (void)state;
     copy_a_tree();
-    file_at(c.fds[COPY], "b/deep/file", "changed", 0644); /* as long as before */
+    file_at(cp.fds[COPY], "b/deep/file", "changed", 0644); /* as long as before */
     find_changes();
-    assert_changes("D b\nD b/deep\nF b/deep/file\n");
-    assert_content_at(c.fds[CONTENT], "b/deep/file", "changed");
+    assert_noted("D b\nD b/deep\nF b/deep/file\n");
+    assert_content_at(cp.fds[CONTENT], "b/deep/file", "changed");
     assert_int_equal(entry_at("b/deep/file")->size, 7);
     assert_int_equal(entry_at("b")->flags, 0);
 }
@@ -62,52 +62,52 @@ static void a_time_that_was_set_back_hides_nothing(void **state)
 
     (void)state;
     copy_a_tree();
-    st = look_at(c.fds[COPY], "z");
+    st = look_at(cp.fds[COPY], "z");
     times[0] = st.st_atim;
     times[1] = st.st_mtim;
-    file_at(c.fds[COPY], "z", "Z", 0600);
-    assert_int_equal(utimensat(c.fds[COPY], "z", times, 0), 0);
+    file_at(cp.fds[COPY], "z", "Z", 0600);
+    assert_int_equal(utimensat(cp.fds[COPY], "z", times, 0), 0);
     find_changes();
-    assert_changes("F z\n");
+    assert_noted("F z\n");
 }
 
 static void what_is_gone_is_listed_once(void **state)
 {
     (void)state;
     copy_a_tree();
-    remove_at(c.fds[COPY], "b");
-    remove_at(c.fds[COPY], "a/two");
-    remove_at(c.fds[COPY], "link");
+    remove_at(cp.fds[COPY], "b");
+    remove_at(cp.fds[COPY], "a/two");
+    remove_at(cp.fds[COPY], "link");
     find_changes();
-    assert_changes("D a\nG a/two\nG b\nG link\n");
+    assert_noted("D a\nG a/two\nG b\nG link\n");
 }
 
 static void what_is_new_is_listed_with_all_in_it(void **state)
 {
     (void)state;
     copy_a_tree();
-    dir_at(c.fds[COPY], "new", 0711);
-    file_at(c.fds[COPY], "new/file", "n", 04755);
-    link_at(c.fds[COPY], "new/link", "/etc/passwd");
-    dir_at(c.fds[COPY], "new/empty", 01777);
+    dir_at(cp.fds[COPY], "new", 0711);
+    file_at(cp.fds[COPY], "new/file", "n", 04755);
+    link_at(cp.fds[COPY], "new/link", "/etc/passwd");
+    dir_at(cp.fds[COPY], "new/empty", 01777);
     find_changes();
-    assert_changes("D new\nD new/empty\nF new/file\nL new/link\n");
+    assert_noted("D new\nD new/empty\nF new/file\nL new/link\n");
     assert_int_equal(entry_at("new")->mode, S_IFDIR | 0711);
     assert_int_equal(entry_at("new")->flags, COLLECT_OPAQUE);
     assert_int_equal(entry_at("new/file")->mode, S_IFREG | 04755);
-    assert_int_equal(look_at(c.fds[CONTENT], "new/file").st_mode, S_IFREG | 0600);
-    assert_int_equal(look_at(c.fds[CONTENT], "new").st_mode, S_IFDIR | 0700);
-    assert_int_equal(look_at(c.fds[CONTENT], "new/link").st_mode & S_IFMT, S_IFLNK);
+    assert_int_equal(look_at(cp.fds[CONTENT], "new/file").st_mode, S_IFREG | 0600);
+    assert_int_equal(look_at(cp.fds[CONTENT], "new").st_mode, S_IFDIR | 0700);
+    assert_int_equal(look_at(cp.fds[CONTENT], "new/link").st_mode & S_IFMT, S_IFLNK);
 }
 
 static void modes_alone_are_listed(void **state)
 {
     (void)state;
     copy_a_tree();
-    assert_int_equal(fchmodat(c.fds[COPY], "a", 0700, 0), 0);
-    assert_int_equal(fchmodat(c.fds[COPY], "z", 0755, 0), 0);
+    assert_int_equal(fchmodat(cp.fds[COPY], "a", 0700, 0), 0);
+    assert_int_equal(fchmodat(cp.fds[COPY], "z", 0755, 0), 0);
     find_changes();
-    assert_changes("D a\nF z\n");
+    assert_noted("D a\nF z\n");
     assert_int_equal(entry_at("a")->mode, S_IFDIR | 0700);
     assert_int_equal(entry_at("z")->mode, S_IFREG | 0755);
 }
@@ -116,14 +116,14 @@ static void a_kind_that_changed_is_listed_as_what_it_is_now(void **state)
 {
     (void)state;
     copy_a_tree();
-    remove_at(c.fds[COPY], "a");
-    file_at(c.fds[COPY], "a", "a file", 0644);
-    remove_at(c.fds[COPY], "z");
-    dir_at(c.fds[COPY], "z", 0755);
-    remove_at(c.fds[COPY], "link");
-    file_at(c.fds[COPY], "link", "was one", 0644);
+    remove_at(cp.fds[COPY], "a");
+    file_at(cp.fds[COPY], "a", "a file", 0644);
+    remove_at(cp.fds[COPY], "z");
+    dir_at(cp.fds[COPY], "z", 0755);
+    remove_at(cp.fds[COPY], "link");
+    file_at(cp.fds[COPY], "link", "was one", 0644);
     find_changes();
-    assert_changes("F a\nF link\nD z\n");
+    assert_noted("F a\nF link\nD z\n");
     assert_int_equal(entry_at("z")->flags, COLLECT_OPAQUE);
 }
 
@@ -131,36 +131,36 @@ static void a_directory_made_anew_is_compared_name_by_name(void **state)
 {
     (void)state;
     copy_a_tree();
-    remove_at(c.fds[COPY], "a");
-    dir_at(c.fds[COPY], "a", 0755);
-    file_at(c.fds[COPY], "a/one", "1", 0644);
+    remove_at(cp.fds[COPY], "a");
+    dir_at(cp.fds[COPY], "a", 0755);
+    file_at(cp.fds[COPY], "a/one", "1", 0644);
     find_changes();
-    assert_changes("D a\nF a/one\nG a/two\n");
+    assert_noted("D a\nF a/one\nG a/two\n");
 }
 
 static void a_directory_that_moved_is_new_where_it_is(void **state)
 {
     (void)state;
     copy_a_tree();
-    assert_int_equal(renameat(c.fds[COPY], "b", c.fds[COPY], "a/b"), 0);
+    assert_int_equal(renameat(cp.fds[COPY], "b", cp.fds[COPY], "a/b"), 0);
     find_changes();
-    assert_changes("D a\nD a/b\nD a/b/deep\nF a/b/deep/file\nG b\n");
+    assert_noted("D a\nD a/b\nD a/b/deep\nF a/b/deep/file\nG b\n");
 }
 
 static void pipes_and_sockets_are_named_and_nobody_waits_for_them(void **state)
 {
     (void)state;
     copy_a_tree();
-    remove_at(c.fds[COPY], "z");
-    assert_int_equal(mkfifoat(c.fds[COPY], "z", 0666), 0);
-    assert_int_equal(mknodat(c.fds[COPY], "a/socket", S_IFSOCK | 0666, 0), 0);
+    remove_at(cp.fds[COPY], "z");
+    assert_int_equal(mkfifoat(cp.fds[COPY], "z", 0666), 0);
+    assert_int_equal(mknodat(cp.fds[COPY], "a/socket", S_IFSOCK | 0666, 0), 0);
     find_changes();
-    assert_changes("D a\nO a/socket\nO z\n");
+    assert_noted("D a\nO a/socket\nO z\n");
 }
 
 static void modes_that_lock_us_out_are_undone(void **state)
 {
-    int to = c.fds[COPY];
+    int to = cp.fds[COPY];
 
     (void)state;
     copy_a_tree();
@@ -173,24 +173,24 @@ static void modes_that_lock_us_out_are_undone(void **state)
     assert_int_equal(fchmodat(to, "a", 0400, 0), 0);
     assert_int_equal(fchmod(to, 0), 0);
     find_changes();
-    assert_changes("D a\nF a/one\nD b\nD new\nF new/file\nF other\n");
+    assert_noted("D a\nF a/one\nD b\nD new\nF new/file\nF other\n");
     assert_int_equal(entry_at("a")->mode, S_IFDIR | 0400);
     assert_int_equal(entry_at("a/one")->mode, S_IFREG);
     assert_int_equal(entry_at("other")->mode, S_IFREG); /* though we had to read it before */
     assert_int_equal(entry_at("new")->mode, S_IFDIR);
-    assert_content_at(c.fds[CONTENT], "other", "secret");
+    assert_content_at(cp.fds[CONTENT], "other", "secret");
 }
 
 static void links_are_followed_by_nobody(void **state)
 {
     (void)state;
     copy_a_tree();
-    remove_at(c.fds[COPY], "b");
-    link_at(c.fds[COPY], "b", c.room);
-    remove_at(c.fds[COPY], "z");
-    link_at(c.fds[COPY], "z", "/dev/zero");
+    remove_at(cp.fds[COPY], "b");
+    link_at(cp.fds[COPY], "b", cp.room);
+    remove_at(cp.fds[COPY], "z");
+    link_at(cp.fds[COPY], "z", "/dev/zero");
     find_changes();
-    assert_changes("L b\nL z\n");
+    assert_noted("L b\nL z\n");
 }
 
 static void a_sparse_bomb_stays_small(void **state)
@@ -199,11 +199,11 @@ static void a_sparse_bomb_stays_small(void **state)
 
     (void)state;
     copy_a_tree();
-    fd = openat(c.fds[COPY], "bomb", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+    fd = openat(cp.fds[COPY], "bomb", O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
     assert_int_equal(ftruncate(fd, 4LL << 40), 0);
     find_changes();
     assert_int_equal(entry_at("bomb")->size, 4LL << 40);
-    assert_int_equal(look_at(c.fds[CONTENT], "bomb").st_blocks, 0);
+    assert_int_equal(look_at(cp.fds[CONTENT], "bomb").st_blocks, 0);
 }
 
 static void directories_without_an_end_are_told(void **state)
@@ -213,7 +213,7 @@ static void directories_without_an_end_are_told(void **state)
 
     (void)state;
     copy_a_tree();
-    at = dup(c.fds[COPY]);
+    at = dup(cp.fds[COPY]);
     for (int i = 0; i <= COPY_MAX_DEPTH; i++) {
         int next;
 
@@ -223,19 +223,19 @@ static void directories_without_an_end_are_told(void **state)
         at = next;
     }
     close(at);
-    assert_refused(copy_changes(c.fds[COPY], &c.copied, &c.taken, &err), &err, SBR_E_DENIED,
+    assert_refused(copy_changes(cp.fds[COPY], &cp.copied, &cp.taken, &err), &err, SBR_E_DENIED,
                    "200 directories");
 }
 
 static void what_was_left_out_is_not_deleted(void **state)
 {
     (void)state;
-    assert_int_equal(mkfifoat(c.fds[SOURCE], "pipe", 0644), 0);
-    assert_int_equal(mkfifoat(c.fds[SOURCE], "taken", 0644), 0);
+    assert_int_equal(mkfifoat(cp.fds[SOURCE], "pipe", 0644), 0);
+    assert_int_equal(mkfifoat(cp.fds[SOURCE], "taken", 0644), 0);
     copy_it();
-    dir_at(c.fds[COPY], "taken", 0755);
+    dir_at(cp.fds[COPY], "taken", 0755);
     find_changes();
-    assert_changes("D taken\n");
+    assert_noted("D taken\n");
     assert_int_equal(entry_at("taken")->flags, 0);
 }
 
@@ -310,15 +310,15 @@ static void whatever_happens_the_list_says_it(void **state)
         struct copied second;
 
         for (int i = 0; i < 60; i++)
-            mutate(&seed, c.fds[SOURCE]);
+            mutate(&seed, cp.fds[SOURCE]);
         copy_it();
-        assert_int_equal(copy_tree(c.fds[SOURCE], c.fds[SECOND], NULL, &second, &err), 0);
+        assert_int_equal(copy_tree(cp.fds[SOURCE], cp.fds[SECOND], NULL, &second, &err), 0);
         copied_done(&second);
         for (unsigned int i = 0, n = pick(&seed, 40); i < n; i++)
-            mutate(&seed, c.fds[COPY]);
+            mutate(&seed, cp.fds[COPY]);
         find_changes();
         apply_taken(SECOND);
-        assert_same_trees(c.fds[COPY], c.fds[SECOND]);
+        assert_same_trees(cp.fds[COPY], cp.fds[SECOND]);
         copy_again();
     }
 }

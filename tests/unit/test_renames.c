@@ -16,7 +16,7 @@ static void add(enum change_op op, const char *path, const char *text)
     sbr_error err;
 
     *(created ? &change.now : &change.base) = node;
-    make_file(created ? t.taken.content_fd : t.base_fd, path, text, 0644);
+    tree_file(created ? t.taken.content_fd : t.base_fd, path, text, 0644);
     assert_int_equal(changes_add(&t.changes, &change, &err), 0);
 }
 
@@ -53,8 +53,8 @@ static void empty_files_are_never_renamed(void **state)
 static void the_same_name_is_preferred(void **state)
 {
     (void)state;
-    make_dir(t.base_fd, "from", 0755);
-    make_dir(t.taken.content_fd, "to", 0755);
+    tree_dir(t.base_fd, "from", 0755);
+    tree_dir(t.taken.content_fd, "to", 0755);
     add(CHANGE_DELETED, "from/a", "text");
     add(CHANGE_DELETED, "from/b", "text");
     add(CHANGE_DELETED, "from/c", "text");

@@ -60,7 +60,7 @@ void pair_again(void)
     pair_set_up(NULL);
 }
 
-void make_file(int dir_fd, const char *path, const char *text, mode_t mode)
+void tree_file(int dir_fd, const char *path, const char *text, mode_t mode)
 {
     scoped_fd int fd = openat(dir_fd, path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 
@@ -69,7 +69,7 @@ void make_file(int dir_fd, const char *path, const char *text, mode_t mode)
     assert_int_equal(fchmod(fd, mode), 0);
 }
 
-void make_dir(int dir_fd, const char *path, mode_t mode)
+void tree_dir(int dir_fd, const char *path, mode_t mode)
 {
     assert_int_equal(mkdirat(dir_fd, path, 0700), 0);
     assert_int_equal(fchmodat(dir_fd, path, mode, 0), 0);
@@ -87,7 +87,7 @@ static void take(struct intake_entry entry, const char *path)
 
 void take_file(const char *path, const char *text, mode_t mode)
 {
-    make_file(t.taken.content_fd, path, text, 0600);
+    tree_file(t.taken.content_fd, path, text, 0600);
     take((struct intake_entry){ .kind = COLLECT_FILE,
                                 .mode = S_IFREG | mode,
                                 .size = strlen(text) },
@@ -96,7 +96,7 @@ void take_file(const char *path, const char *text, mode_t mode)
 
 void take_dir(const char *path, mode_t mode, unsigned int flags)
 {
-    make_dir(t.taken.content_fd, path, 0700);
+    tree_dir(t.taken.content_fd, path, 0700);
     take((struct intake_entry){ .kind = COLLECT_ENTER, .mode = S_IFDIR | mode, .flags = flags },
          path);
 }

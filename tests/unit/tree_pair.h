@@ -24,8 +24,8 @@ int pair_tear_down(void **state);
 void pair_again(void);
 
 /* Make something below a directory; directories on the way are not made. */
-void make_file(int dir_fd, const char *path, const char *text, mode_t mode);
-void make_dir(int dir_fd, const char *path, mode_t mode);
+void tree_file(int dir_fd, const char *path, const char *text, mode_t mode);
+void tree_dir(int dir_fd, const char *path, mode_t mode);
 void make_link(int dir_fd, const char *path, const char *text);
 
 /* What the sandbox handed out. */

@@ -62,11 +62,13 @@ static void child(struct slot *slot, long number, const unsigned long arguments[
 {
     struct itimerval patience = { .it_value = { .tv_usec = PATIENCE_US } };
     volatile pid_t me = getpid();
+    long result;
 
     setitimer(ITIMER_REAL, &patience, NULL);
-    slot->result = ask(number, arguments);
-    if (getpid() == me) /* not the child of a fork that was just made */
-        slot->answered = 1;
+    result = ask(number, arguments);
+    /* The child of a fork that was just made may be late: by then the slot is another question's. */
+    if (getpid() == me)
+        *slot = (struct slot){ .result = result, .answered = 1 };
     _exit(0);
 }
 
