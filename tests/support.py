@@ -39,10 +39,10 @@ def available_callers():
 def lacks(caller, need=None):
     """A sentence when this machine gives the caller less than tests need: `container`; an ordinary user, `reduced`."""
     need = need or ("reduced" if caller == Callers.USER else "container")
-    return machine_gives.lack((*_prefix(caller), str(SANDBOX_RUN)), need)
+    return machine_gives.lack((*as_caller(caller), str(SANDBOX_RUN)), need)
 
 
-def _prefix(caller):
+def as_caller(caller):
     return AS_ORDINARY if caller == Callers.USER and os.geteuid() == 0 else []
 
 
@@ -53,7 +53,7 @@ def _command(*args, caller=None, hooks=False):
     words = [str(a) for a in args]
     if caller == Callers.USER and words and words[0] in ("run", "exec", "plan") and not lacks(caller):
         words.insert(1, "--allow-degraded")
-    return [*_prefix(caller), program, *words]
+    return [*as_caller(caller), program, *words]
 
 
 def command(*args, caller=None, hooks=False):

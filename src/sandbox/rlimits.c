@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/scope.h"
@@ -18,10 +19,38 @@ static uint64_t status_number(const char *status, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* Tasks that the user of the run has already.  Only where there is no user namespace, in which the
- * count would start from nothing: RLIMIT_NPROC is about all of a user's.  Not by the owner of the
- * directory: those of processes that cannot be dumped are root's. */
-static uint64_t tasks_of_user(int proc_fd)
+/* The kernel's number of the first user namespace of all. */
+#define FIRST_USER_NAMESPACE "user:[4026531837]"
+
+/* Whose namespace of users that is, as text; false where it is not for us to see. */
+static bool user_namespace_of(int proc_fd, const char *pid, char ret[64])
+{
+    char path[32];
+    ssize_t n;
+
+    snprintf(path, sizeof(path), "%.16s/ns/user", pid);
+    n = readlinkat(proc_fd, path, ret, 63);
+    ret[n > 0 ? n : 0] = '\0';
+    return n > 0;
+}
+
+/* A task of our user in the namespace that ours was made in has a count of its own there.  We may see the namespace of
+ * whatever of our user's is in ours or below it, unless it cannot be dumped: then its directory is root's.  Init has
+ * more capabilities than we have, so it is not asked. */
+static bool counts_elsewhere(int proc_fd, const char *pid)
+{
+    char ours[64], theirs[64];
+    struct stat st;
+
+    return user_namespace_of(proc_fd, "self", ours) && strcmp(ours, FIRST_USER_NAMESPACE) != 0 &&
+           fstatat(proc_fd, pid, &st, AT_SYMLINK_NOFOLLOW) == 0 && st.st_uid == getuid() &&
+           !user_namespace_of(proc_fd, pid, theirs);
+}
+
+/* Tasks that the user of the run has already, without init and this process, which are in the plan's number.  Only
+ * where the run makes no user namespace, in which the count would start from nothing: RLIMIT_NPROC is about all of a
+ * user's.  Not by the owner of the directory: those of processes that cannot be dumped are root's. */
+static uint64_t other_tasks_of_user(int proc_fd)
 {
     int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -30,11 +59,13 @@ static uint64_t tasks_of_user(int proc_fd)
 
     while (dir && (entry = readdir(dir))) {
         char path[32], status[4096];
+        pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
 
         snprintf(path, sizeof(path), "%.16s/status", entry->d_name);
-        if (entry->d_name[0] >= '1' && entry->d_name[0] <= '9' &&
+        if (pid > 0 && pid != getpid() && pid != getppid() &&
             fd_read_small(proc_fd, path, status, sizeof(status)) > 0 &&
-            status_number(status, "\nUid:") == getuid())
+            status_number(status, "\nUid:") == getuid() &&
+            !counts_elsewhere(proc_fd, entry->d_name))
             n += status_number(status, "\nThreads:");
     }
     return n;
@@ -60,9 +91,7 @@ static int apply_limit(const struct plan_rlimit *want, uint64_t more, sbr_error 
 
 static int rlimits_apply(struct inside *in, sbr_error *err)
 {
-    /* Init and this process are in the plan's number already. */
-    uint64_t found = in->plan->place ? tasks_of_user(in->proc_fd) : 0;
-    uint64_t others = found > 2 ? found - 2 : 0;
+    uint64_t others = in->plan->place ? other_tasks_of_user(in->proc_fd) : 0;
 
     for (size_t i = 0; i < in->plan->n_rlimits; i++) {
         const struct plan_rlimit *want = &in->plan->rlimits[i];
