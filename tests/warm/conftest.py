@@ -1,4 +1,5 @@
 """Fixtures of the tests of engines: one engine for a module's tests, or one for a single test."""
+import collections
 import itertools
 import os
 import pathlib
@@ -13,6 +14,7 @@ sys.path[:0] = [str(HERE), str(HERE.parent)]
 import engine as engines  # noqa: E402
 
 PROGRAMS = HERE / "programs"
+EACH = 5  # of the programs of a table
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +44,20 @@ def own_engine(request, place):
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "core: belongs to the choice that every host runs")
+    config.addinivalue_line("markers", "table: its programs are run by one caller, and each fifth by others")
+
+
+def pytest_collection_modifyitems(items):
+    """What a program does depends on its language.  That a caller's engine can run it is seen with a few of them."""
+    seen = collections.Counter()
+
+    def is_run(item):
+        if not item.get_closest_marker("table") or item.callspec.params["engine"] == engines.somebody()[0]:
+            return True
+        seen[item.function] += 1
+        return seen[item.function] % EACH == 1
+
+    items[:] = filter(is_run, list(items))
 
 
 @pytest.fixture

@@ -47,6 +47,7 @@ def startups(result):
     return {stage["name"]: stage["startup"] for stage in result["stages"]}
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("case", CASES)
 def test_a_program_does_the_same(engine, folder, case):
     words = words_of(case, folder)

@@ -39,6 +39,7 @@ def compared(result):
     return {**found, "stderr": re.sub(r"^\(node:\d+\)", "(node:PID)", found["stderr"], flags=re.M)}
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("language, case", programs())
 def test_a_program_does_the_same(engine, folder, language, case):
     words = words_of(language, case, folder)

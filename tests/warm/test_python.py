@@ -36,6 +36,7 @@ def compared(result):
     return found
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("case", programs())
 def test_a_program_does_the_same(engine, folder, case):
     words = words_of(case, folder)

@@ -162,6 +162,7 @@ FAR = 10  # lines behind what a diagnosis shows
 COUNTED = ("python", "bash", "sh", "c")
 
 
+@pytest.mark.table
 @pytest.mark.parametrize("language, name, code, options", CASES, ids=[f"{c[0]}-{c[1]}" for c in CASES])
 def test_a_program_has_the_same_result(engine, place, language, name, code, options):
     if not installed(language):
