@@ -37,7 +37,7 @@ HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 PLACES = ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")  # by which tests find what they test
 SILENCE_S = 300
 WORKERS = 2
-MORE_WORKERS = {"blackbox": 3}  # some of its tests wait: for a registry, or for a limit of time
+MORE_WORKERS = {"blackbox": 4, "escape": 3}  # some of their tests wait: for a registry, or for a limit of time
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
@@ -135,6 +135,7 @@ class Runner:
         self.results = Results(os.environ.get("SBR_MUST_WORK") == "1", tell=not sys.stdout.isatty())
         self.progress = Progress(self.results, sys.stdout.isatty())
         self.live = set()  # pytest, in groups of their own
+        self.preparing = []  # toolchains, for each caller
         self.env = {
             **os.environ,
             "SBR_BUILD": str(self.build),
@@ -165,26 +166,29 @@ class Runner:
         self.run_pytests("unit")
 
     def run_blackbox(self):
-        self.prepare_languages()
+        begin = time.monotonic()
+        self.progress.show("making the toolchains ready")
+        for process in self.preparing:  # a toolchain that cannot be had is for its tests to tell
+            process.wait()
+        self.results.spent("blackbox", "waiting for toolchains", time.monotonic() - begin)
         self.run_pytests("blackbox")
 
     def prepare_languages(self):
-        """Toolchains are made ready once, for all suites.  Workers that both need one would wait for each other."""
-        if self.select:
-            return
-        self.progress.show("making the toolchains ready")
+        """Toolchains are made ready once, for all suites, beside those that need none.  Workers that both need one would
+        wait for each other."""
         sys.path.insert(0, str(TESTS))
         os.environ.update({name: self.env[name] for name in PLACES})
         import support  # pylint: disable=import-outside-toplevel,import-error
 
-        begin = time.monotonic()
         words = [(support.command("languages", "--json", caller=caller), support.surroundings(caller))
                  for caller in support.available_callers() if not support.lacks(caller)]
-        ready = [subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                  stderr=subprocess.DEVNULL) for line, env in words]
-        for process in ready:  # a toolchain that cannot be had is for its tests to tell
+        self.preparing = [subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                           stderr=subprocess.DEVNULL) for line, env in words]
+
+    def stop_preparing(self):
+        for process in self.preparing:
+            process.terminate()
             process.wait()
-        self.results.spent("blackbox", "making the toolchains ready", time.monotonic() - begin)
 
     def run_lint(self):
         sys.path.insert(0, str(TESTS / "lint"))
@@ -405,7 +409,7 @@ def arguments():
     parser.add_argument("--build", default=ROOT / "build", metavar="DIR")
     parser.add_argument("--test-build", default=ROOT / "build-test", metavar="DIR")
     parser.add_argument("-k", metavar="EXPR", help="only tests whose names match, as for pytest")
-    parser.add_argument("--workers", type=int, metavar="N", help=f"tests at the same time ({WORKERS}, in blackbox 3)")
+    parser.add_argument("--workers", type=int, metavar="N", help=f"tests at the same time ({WORKERS}, in blackbox and escape more)")
     parser.add_argument("--durations", action="store_true", help="list the slowest tests, and the sum for each suite")
     parser.add_argument("--junit", metavar="FILE", help="write the outcome of each test as JUnit's XML too")
     return parser.parse_args()
@@ -426,8 +430,13 @@ def main():
         with tempfile.TemporaryDirectory(prefix="sbr-cache-") as caches:
             os.chmod(caches, 0o711)
             runner.env["SBR_TEST_CACHE"] = caches
-            for suite in filter(chosen.__contains__, SUITES):
-                runner.run(suite)
+            try:
+                if "blackbox" in chosen and not options.k:
+                    runner.prepare_languages()
+                for suite in filter(chosen.__contains__, SUITES):
+                    runner.run(suite)
+            finally:
+                runner.stop_preparing()
     except KeyboardInterrupt:
         print_end(runner.results)
         print("interrupted: not all tests ran")
