@@ -87,6 +87,14 @@ void cgroup_take_plan(struct cgroup *cg, const struct plan *plan)
     cg->has_network = plan->network != NETWORK_NONE && !plan_leaves_out(plan, "socket-memory");
 }
 
+/* In which processes have the numbers that we know; 0 where there is no /proc. */
+static uint64_t pid_namespace(void)
+{
+    struct stat st;
+
+    return stat("/proc/self/ns/pid", &st) == 0 ? st.st_ino : 0;
+}
+
 int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_features *features,
                 sbr_error *err)
 {
@@ -98,10 +106,9 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     cg->kind = plan->cgroup_kind;
     cgroup_take_plan(cg, plan);
     cg->controllers = plan->cgroup_controllers;
-    /* The pid tells a sweep whose leaf it is; the time makes the name new after a pid was reused.
-     */
-    snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d.%" PRIx64, (int)getpid(),
-             clock_now_us() ^ (uint64_t)(uintptr_t)cg << 20);
+    /* The pid and its namespace tell a sweep whose leaf it is; the time makes the name new after a pid was reused. */
+    snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d.%" PRIu64 ".%" PRIx64, (int)getpid(),
+             pid_namespace(), clock_now_us() ^ (uint64_t)(uintptr_t)cg << 20);
     for (unsigned int i = 0; i < slots_of(cg); i++) {
         if (!slot_is_used(cg, i))
             continue;
@@ -143,6 +150,14 @@ int cgroup_limit(struct cgroup *cg, const struct limits *limits, uint32_t which,
 int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err)
 {
     return cgroup_make(cg, err) < 0 ? err->code : cgroup_limit(cg, limits, cg->controllers, err);
+}
+
+bool cgroup_is_whole(const struct cgroup *cg)
+{
+    for (unsigned int i = 0; i < N_CG; i++)
+        if (cg->parent_fd[i] >= 0 && faccessat(cg->leaf_fd[i], "cgroup.procs", F_OK, 0) < 0)
+            return false;
+    return true;
 }
 
 int cgroup_renew(struct cgroup *cg, sbr_error *err)
@@ -250,21 +265,31 @@ void cgroup_leave(struct cgroup *cg)
     cgroup_init(cg);
 }
 
-/* The pid in a leaf's name tells whose it is; only an empty one can be removed at all. */
+/* By its name.  Those of another pid namespace are left alone: from here, their living are as absent as the dead. */
+static bool is_of_the_dead(const char *leaf)
+{
+    uint64_t namespace = pid_namespace();
+    char *rest;
+    long pid;
+
+    if (strncmp(leaf, CGROUP_PREFIX, strlen(CGROUP_PREFIX)) != 0)
+        return false;
+    pid = strtol(leaf + strlen(CGROUP_PREFIX), &rest, 10);
+    if (pid <= 0 || *rest != '.' || !namespace || strtoull(rest + 1, &rest, 10) != namespace ||
+        *rest != '.')
+        return false;
+    return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
+}
+
+/* Only an empty one can be removed at all. */
 static void sweep_parent(const char *path)
 {
     scoped_dir DIR *dir = opendir(path);
     const struct dirent *entry;
 
-    while (dir && (entry = readdir(dir))) {
-        long pid;
-
-        if (strncmp(entry->d_name, CGROUP_PREFIX, strlen(CGROUP_PREFIX)) != 0)
-            continue;
-        pid = strtol(entry->d_name + strlen(CGROUP_PREFIX), NULL, 10);
-        if (pid > 0 && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+    while (dir && (entry = readdir(dir)))
+        if (is_of_the_dead(entry->d_name))
             unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
-    }
 }
 
 void cgroup_sweep(const struct cgroup_features *features)

@@ -69,6 +69,8 @@ void cgroup_take_plan(struct cgroup *cg, const struct plan *plan);
 /* `which` has a bit for each controller whose limit is set; those that the group is without do not matter. */
 int cgroup_limit(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err)
     must_check;
+/* False when one of its leaves is gone: while nobody is in it, whoever may can remove it. */
+bool cgroup_is_whole(const struct cgroup *cg);
 /* Leaves whose processes are dead become as good as new, for another run.  0; 1: not all are dead yet; negative: they are
  * of no use any more. */
 int cgroup_renew(struct cgroup *cg, sbr_error *err) must_check;

@@ -13,23 +13,30 @@ static bool fits(const struct nest_slot *slot, const struct plan *plan)
            slot->collects == (plan->n_collects > 0);
 }
 
-static struct nest_slot *find_free(struct engine *engine, const struct plan *plan)
-{
-    list_each(at, &engine->free_nests) {
-        struct nest_slot *slot = link_owner(at, struct nest_slot, link);
-
-        if (fits(slot, plan))
-            return slot;
-    }
-    return NULL;
-}
-
 /* Out of its list. */
 static void close_slot(struct engine *engine, struct nest_slot *slot)
 {
     nest_close(&slot->nest);
     engine->n_nests--;
     free(slot);
+}
+
+/* Out of the free ones. */
+static struct nest_slot *take_free(struct engine *engine, const struct plan *plan)
+{
+    list_each(at, &engine->free_nests) {
+        struct nest_slot *slot = link_owner(at, struct nest_slot, link);
+
+        if (!fits(slot, plan))
+            continue;
+        link_remove(at);
+        engine->n_free--;
+        if (cgroup_is_whole(&slot->nest.cgroup))
+            return slot;
+        log_info("engine", "a control group was removed by somebody else");
+        close_slot(engine, slot);
+    }
+    return NULL;
 }
 
 static void close_one_free(struct engine *engine)
@@ -72,17 +79,13 @@ static struct nest_slot *open_slot(struct engine *engine, const struct plan *pla
 
 struct nest_slot *nests_take(struct engine *engine, const struct plan *plan, sbr_error *err)
 {
-    struct nest_slot *slot = find_free(engine, plan);
+    struct nest_slot *slot = take_free(engine, plan);
 
     if (!slot && engine->n_dirty) { /* quicker than making another */
         (void)nests_clean(engine, clock_now_us());
-        slot = find_free(engine, plan);
+        slot = take_free(engine, plan);
     }
-    if (!slot)
-        return open_slot(engine, plan, err);
-    link_remove(&slot->link);
-    engine->n_free--;
-    return slot;
+    return slot ? slot : open_slot(engine, plan, err);
 }
 
 void nests_put(struct engine *engine, struct nest_slot *slot)

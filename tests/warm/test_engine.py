@@ -1,4 +1,5 @@
 """The life of an engine: who may use it, how it ends, what a crash leaves, and that the dead are replaced."""
+import contextlib
 import os
 import random
 import select
@@ -165,3 +166,42 @@ def test_who_has_no_control_groups_is_served_cold(place):
     with engines.Engine(place / "without", without[0]) as found:
         for _ in range(3):
             assert found.answers()["startup"] == "cold"
+
+
+# Groups that nobody is in
+
+
+def empty_groups(engine):
+    """Control groups that wait for their next run: of runs that ended when others waited in their place."""
+    runs = [in_flight(engine) for _ in range(6)]
+    assert engines.within(SOON, engine.is_settled), engine.status()
+    for run in runs:
+        run.communicate(timeout=SOON)
+
+    def found():
+        return {group for group in engines.groups_of(engine.process.pid) if engines.members_of(group) == []}
+
+    assert engines.within(SOON, found), engine.status()
+    return found()
+
+
+def test_whoever_cannot_see_the_engine_leaves_its_groups_alone(own_engine):
+    """In another pid namespace its number is nobody's, as that of one that is dead."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root")
+    groups = empty_groups(own_engine)
+    elsewhere = ["unshare", "--pid", "--fork", "--mount-proc", str(support.SANDBOX_RUN), "doctor"]
+    assert subprocess.run(elsewhere, stdout=subprocess.DEVNULL, check=False).returncode == 0
+    assert engines.within(SOON, lambda: groups <= engines.groups_of(own_engine.process.pid))  # some are made anew
+
+
+def test_a_group_that_was_removed_is_made_anew(own_engine):
+    def remove(group):
+        with contextlib.suppress(OSError):  # taken meanwhile
+            os.rmdir(group)
+        return not os.path.exists(group)
+
+    assert engines.within(SOON, lambda: any([remove(group) for group in empty_groups(own_engine)]))
+    for memory in ("64m", "65m", "66m"):
+        own_engine.parked(lambda memory=memory: own_engine.python("pass", "--memory", memory))
+    assert [pool["reason"] for pool in own_engine.status()["pools"] if pool["reason"]] == []
