@@ -314,9 +314,14 @@ class Runner:
             self.results.add("warm", "most runs were warm", PASSED if count["p"] > count["c"] else FAILED, said)
 
     def run_warm_parts(self, variables):
-        calls = [("warm", [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part], select_them, variables)
-                 for part, (files, select_them) in WARM.items()]
-        self.at_the_same_time(calls)
+        with tempfile.TemporaryDirectory(prefix="sbr-shares-") as shares:
+            calls = []
+            for part, (files, select_them) in WARM.items():
+                folder = Path(shares, part)
+                folder.mkdir()
+                paths = [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part]
+                calls += [("warm", paths, select_them, {**variables, "SBR_SHARES": str(folder)})] * WORKERS
+            self.at_the_same_time(calls)
 
     def run_pytests(self, suite):
         """The tests of a folder, by several workers: each takes what none has taken."""

@@ -11,6 +11,8 @@ import pathlib
 
 import pytest
 
+SLOW = {"java": 8, "go": 2, "rust": 2, "c++": 2, "typescript": 2}  # languages, and how many times as long they take
+
 
 def pytest_configure(config):
     config.addinivalue_line("markers", "group(name): runs in one pytest with the others of that name")
@@ -22,8 +24,15 @@ def group_of(item):
     if marker:
         return marker.args[0]
     file = item.nodeid.partition("::")[0]
-    language = getattr(item, "callspec", None) and item.callspec.params.get("language")
-    return f"{file} {language}" if isinstance(language, str) else file
+    language = language_of(getattr(item, "callspec", None))
+    return f"{file} {language}" if language else file
+
+
+def language_of(callspec):
+    """Of a test with `language`, a name, or `table`, the programs of one."""
+    params = callspec.params if callspec else {}
+    language = params.get("language") or getattr(params.get("table"), "language", None)
+    return language if isinstance(language, str) else None
 
 
 def groups_of(items):
@@ -36,9 +45,12 @@ def groups_of(items):
 
 
 def weight_of(items):
-    """How many, unless a mark says that they take longer than others."""
-    marks = [item.get_closest_marker("group") for item in items]
-    return sum(mark.kwargs.get("weight", 1) if mark else 1 for mark in marks)
+    """How many, unless a mark or their language says that they take longer than others."""
+    def weight(item):
+        mark = item.get_closest_marker("group")
+        return mark.kwargs.get("weight", 1) if mark else SLOW.get(language_of(getattr(item, "callspec", None)), 1)
+
+    return sum(map(weight, items))
 
 
 class Shares:

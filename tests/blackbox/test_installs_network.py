@@ -16,6 +16,8 @@ import pytest
 
 import support
 
+pytestmark = pytest.mark.group("installs", weight=10)  # they take long: others begin beside them
+
 BACKEND = '''
 import json, socket, zipfile
 

@@ -5,6 +5,8 @@ import pathlib
 import pytest
 import yaml
 
+pytestmark = pytest.mark.group("java", weight=8)  # they take long: others begin beside them
+
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs" / "java.yaml"
 COMPARED = ("outcome", "exit_code", "signal", "stdout", "stderr", "explanation", "diagnosis")
 BODY = "public class Main {\n    public static void main(String[] args) throws Exception {\n%s    }\n}\n"
