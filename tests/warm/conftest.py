@@ -27,8 +27,9 @@ def place():
 
 @pytest.fixture(scope="module", params=engines.somebody())
 def engine(request, place):
-    """Shared by the tests of a module, as its callers share it."""
-    with engines.Engine(place / request.param, request.param, os.environ.get("SBR_SERVE", "").split()) as found:
+    """Shared by the tests of a module, as its callers share it.  SERVE has the module's own options of it."""
+    words = [*getattr(request.module, "SERVE", []), *os.environ.get("SBR_SERVE", "").split()]
+    with engines.Engine(place / request.param, request.param, words) as found:
         yield found
         assert found.process.poll() is None, f"the engine died: {found.words()}"
 

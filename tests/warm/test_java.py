@@ -12,6 +12,7 @@ COMPARED = ("outcome", "exit_code", "signal", "stdout", "stderr", "explanation",
 BODY = "public class Main {\n    public static void main(String[] args) throws Exception {\n%s    }\n}\n"
 SLOWLY = 600  # seconds: the first run prepares the compiler
 CASES = [pytest.param(case, id=case["name"]) for case in yaml.safe_load(PROGRAMS.read_text())]
+SERVE = ["--park-min", "1"]  # a JVM takes seconds to make, and each kind of run is used once or twice
 numbers = itertools.count()
 
 
