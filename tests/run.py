@@ -37,7 +37,7 @@ HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 PLACES = ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")  # by which tests find what they test
 SILENCE_S = 300
 WORKERS = 2
-MORE_WORKERS = {"blackbox": 4, "escape": 3}  # some of their tests wait: for a registry, or for a limit of time
+MORE_WORKERS = {"blackbox": 4, "escape": 3, "warm": 3}  # some of their tests wait: for a registry, or for a limit of time
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
@@ -414,7 +414,7 @@ def arguments():
     parser.add_argument("--build", default=ROOT / "build", metavar="DIR")
     parser.add_argument("--test-build", default=ROOT / "build-test", metavar="DIR")
     parser.add_argument("-k", metavar="EXPR", help="only tests whose names match, as for pytest")
-    parser.add_argument("--workers", type=int, metavar="N", help=f"tests at the same time ({WORKERS}, in blackbox and escape more)")
+    parser.add_argument("--workers", type=int, metavar="N", help=f"tests at the same time ({WORKERS}, in most suites more)")
     parser.add_argument("--durations", action="store_true", help="list the slowest tests, and the sum for each suite")
     parser.add_argument("--junit", metavar="FILE", help="write the outcome of each test as JUnit's XML too")
     return parser.parse_args()

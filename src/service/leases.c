@@ -48,6 +48,8 @@ static int grant(struct client *client, enum engine_way way)
 
     client->state = CLIENT_HOLDING;
     reply.way = way;
+    if (kind->plan->park == PARK_DRIVER) /* its threads may have worked on while it waited */
+        cgroup_read(&cell->box.cgroup, &cell->box.before);
     sandbox_give(&cell->box, &reply.card, fds, &n);
     if (client_send(client, &reply, fds, n) < 0)
         return -1;
