@@ -130,8 +130,7 @@ def other():
         yield server
 
 
-@pytest.fixture
-def install(caller, folder):
+def installer(caller, folder):
     """Runs a program of Python with a store of its own, so that everything is installed anew."""
     cache = folder / "cache"
     cache.mkdir()
@@ -150,6 +149,17 @@ def install(caller, folder):
     return run
 
 
+@pytest.fixture
+def install(any_caller, folder):
+    """Which registries are opened is decided before it matters who calls."""
+    return installer(any_caller, folder)
+
+
+@pytest.fixture
+def install_by_each(caller, folder):
+    return installer(caller, folder)
+
+
 def denied(result):
     return {(denial["kind"], denial["target"]) for denial in result["denials"]}
 
@@ -158,12 +168,12 @@ def stage(result, name="dependencies"):
     return next(stage for stage in result["stages"] if stage["name"] == name)
 
 
-def test_code_of_a_package_reaches_its_registry_and_nothing_else(install, registry, other):
+def test_code_of_a_package_reaches_its_registry_and_nothing_else(install_by_each, registry, other):
     registry.package = source_package([
         ["127.0.0.1", registry.port], ["localhost", registry.port], ["127.0.0.1", other.port], ["::1", registry.port],
         ["localhost", other.port], ["127.0.0.2", registry.port], ["93.184.216.34", 80], ["169.254.169.254", 80],
         ["elsewhere.example", 443], ["pypi.org", 443]])
-    result = install("--dep", "curious", env={"PIP_INDEX_URL": registry.url})
+    result = install_by_each("--dep", "curious", env={"PIP_INDEX_URL": registry.url})
     assert result["outcome"] == "exited" and result["exit_code"] == 0, result
     found = json.loads(result["stdout"])
     for host in ("127.0.0.1", "localhost"):
@@ -178,9 +188,9 @@ def test_code_of_a_package_reaches_its_registry_and_nothing_else(install, regist
         assert one in refused, stage(result)["denials"]
 
 
-def test_nothing_of_the_hosts_network_is_seen_by_code_of_a_package(install, registry, other):
+def test_nothing_of_the_hosts_network_is_seen_by_code_of_a_package(install_by_each, registry, other):
     registry.package = source_package([])
-    found = json.loads(install("--dep", "curious", env={"PIP_INDEX_URL": registry.url})["stdout"])
+    found = json.loads(install_by_each("--dep", "curious", env={"PIP_INDEX_URL": registry.url})["stdout"])
     assert f":{other.port:04X} " not in found["tcp"] + found["tcp6"]
     assert [line.split(":")[0].strip() for line in found["dev"].splitlines()[2:]] == ["lo"]
     assert "@" not in found["unix"] and "/run/" not in found["unix"]
@@ -208,10 +218,10 @@ def test_an_address_in_a_list_of_the_project_is_named_when_it_is_refused(install
     assert stage(result)["metrics"]["wall_ms"] < 30000, "a refusal is no reason to wait"
 
 
-def test_what_the_operator_adds_is_reached(install, registry, other):
+def test_what_the_operator_adds_is_reached(install_by_each, registry, other):
     registry.package = source_package([["127.0.0.1", other.port]])
     env = {"PIP_INDEX_URL": registry.url, "SANDBOX_RUN_REGISTRIES": f"127.0.0.1:{other.port}"}
-    found = json.loads(install("--dep", "curious", env=env)["stdout"])
+    found = json.loads(install_by_each("--dep", "curious", env=env)["stdout"])
     assert found[f"127.0.0.1:{other.port}"][0], found
 
 
