@@ -89,6 +89,12 @@ def test_a_program_that_does_not_end_is_ended_in_time(caller, how):
     assert "--timeout" in result["explanation"] and "250ms" in result["explanation"]
 
 
+def test_the_limit_of_time_is_the_one_that_was_given(caller):
+    """Long enough for a busy machine to be late without being taken for another limit."""
+    result = python("import time; time.sleep(1000)", "--timeout", "1500ms", "--grace", "0ms", caller=caller)
+    assert result["outcome"] == "timeout" and 1.5 <= result["execution_time"] < 4.5, result
+
+
 def test_a_program_may_clean_up_within_the_grace_period(caller):
     code = ("import signal, sys, time\n"
             "def leave(*_): print('cleaned up', flush=True); sys.exit(5)\n"
