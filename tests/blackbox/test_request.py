@@ -30,13 +30,13 @@ def test_a_request_says_everything(caller, folder):
                   {"path": "d/b", "content": base64.b64encode(b"\0\xff").decode(),
                    "encoding": "base64"}],
         "volumes": [f"{folder}/v:/v:ro"], "policy": "default",
-        "limits": {"timeout": "5s", "memory": "128m", "pids": 9, "cpus": 0.75, "cpu_ms": 4000},
+        "limits": {"timeout": "50s", "memory": "128m", "pids": 9, "cpus": 0.75, "cpu_ms": 40000},
     }, "--json", caller=caller)
     result = json.loads(done.stdout)
     assert result["stdout"] == "['x', '--y'] b=c /tmp typed utf-8: ü b'\\x00\\xff' volume\n"
     limits = result["limits"]
-    assert (limits["wall_ms"], limits["memory_bytes"], limits["pids"]) == (5000, 128 << 20, 9)
-    assert (limits["cpus"], limits["cpu_ms"]) == (0.75, 4000)
+    assert (limits["wall_ms"], limits["memory_bytes"], limits["pids"]) == (50000, 128 << 20, 9)
+    assert (limits["cpus"], limits["cpu_ms"]) == (0.75, 40000)
 
 
 def test_a_request_may_come_from_a_file(caller, folder):
