@@ -23,6 +23,8 @@ int nest_reset(struct nest *nest, sbr_error *err)
 {
     scope_close_fd(&nest->cgroup.oom_fd);
     nest->cgroup.oom_fd = -1;
+    if (!cgroup_is_whole(&nest->cgroup))
+        return err_set(err, SBR_E_SYSTEM, "cgroup", "somebody else removed it");
     return nest->cgroup.controllers ? cgroup_renew(&nest->cgroup, err) : 0;
 }
 

@@ -13,6 +13,17 @@ static bool fits(const struct nest_slot *slot, const struct plan *plan)
            slot->collects == (plan->n_collects > 0);
 }
 
+static struct nest_slot *find_free(const struct engine *engine, const struct plan *plan)
+{
+    list_each(at, &engine->free_nests) {
+        struct nest_slot *slot = link_owner(at, struct nest_slot, link);
+
+        if (fits(slot, plan))
+            return slot;
+    }
+    return NULL;
+}
+
 /* Out of its list. */
 static void close_slot(struct engine *engine, struct nest_slot *slot)
 {
@@ -24,17 +35,14 @@ static void close_slot(struct engine *engine, struct nest_slot *slot)
 /* Out of the free ones. */
 static struct nest_slot *take_free(struct engine *engine, const struct plan *plan)
 {
-    list_each(at, &engine->free_nests) {
-        struct nest_slot *slot = link_owner(at, struct nest_slot, link);
+    struct nest_slot *slot;
 
-        if (!fits(slot, plan))
-            continue;
-        link_remove(at);
+    while ((slot = find_free(engine, plan))) {
+        link_remove(&slot->link);
         engine->n_free--;
         if (cgroup_is_whole(&slot->nest.cgroup))
             return slot;
-        log_info("engine", "a control group was removed by somebody else");
-        close_slot(engine, slot);
+        nests_put(engine, slot); /* it is given up where it would be cleaned */
     }
     return NULL;
 }
