@@ -106,7 +106,8 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     cg->kind = plan->cgroup_kind;
     cgroup_take_plan(cg, plan);
     cg->controllers = plan->cgroup_controllers;
-    /* The pid and its namespace tell a sweep whose leaf it is; the time makes the name new after a pid was reused. */
+    /* The pid and its namespace tell a sweep whose leaf it is; the time makes the name new after a
+     * pid was reused. */
     snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d.%" PRIu64 ".%" PRIx64, (int)getpid(),
              pid_namespace(), clock_now_us() ^ (uint64_t)(uintptr_t)cg << 20);
     for (unsigned int i = 0; i < slots_of(cg); i++) {
@@ -265,18 +266,17 @@ void cgroup_leave(struct cgroup *cg)
     cgroup_init(cg);
 }
 
-/* By its name.  Those of another pid namespace are left alone: from here, their living are as absent as the dead. */
-static bool is_of_the_dead(const char *leaf)
+/* By its name.  A leaf of another pid namespace is left alone: its owner may live, and cannot be
+ * seen from here. */
+static bool is_of_the_dead(const char *leaf, uint64_t namespace)
 {
-    uint64_t namespace = pid_namespace();
     char *rest;
     long pid;
 
     if (strncmp(leaf, CGROUP_PREFIX, strlen(CGROUP_PREFIX)) != 0)
         return false;
     pid = strtol(leaf + strlen(CGROUP_PREFIX), &rest, 10);
-    if (pid <= 0 || *rest != '.' || !namespace || strtoull(rest + 1, &rest, 10) != namespace ||
-        *rest != '.')
+    if (pid <= 0 || *rest != '.' || strtoull(rest + 1, &rest, 10) != namespace || *rest != '.')
         return false;
     return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
@@ -285,10 +285,11 @@ static bool is_of_the_dead(const char *leaf)
 static void sweep_parent(const char *path)
 {
     scoped_dir DIR *dir = opendir(path);
+    uint64_t namespace = pid_namespace();
     const struct dirent *entry;
 
-    while (dir && (entry = readdir(dir)))
-        if (is_of_the_dead(entry->d_name))
+    while (dir && namespace && (entry = readdir(dir)))
+        if (is_of_the_dead(entry->d_name, namespace))
             unlinkat(dirfd(dir), entry->d_name, AT_REMOVEDIR);
 }
 

@@ -34,9 +34,9 @@ static bool user_namespace_of(int proc_fd, const char *pid, char ret[64])
     return n > 0;
 }
 
-/* A task of our user in the namespace that ours was made in has a count of its own there.  We may see the namespace of
- * whatever of our user's is in ours or below it, unless it cannot be dumped: then its directory is root's.  Init has
- * more capabilities than we have, so it is not asked. */
+/* A task of our user in the namespace that ours was made in has a count of its own there.  We may see
+ * the namespace of whatever of our user's is in ours or below it, unless it cannot be dumped: then its
+ * directory is root's.  Init has more capabilities than we have, so it is not asked. */
 static bool counts_elsewhere(int proc_fd, const char *pid)
 {
     char ours[64], theirs[64];
@@ -47,9 +47,10 @@ static bool counts_elsewhere(int proc_fd, const char *pid)
            !user_namespace_of(proc_fd, pid, theirs);
 }
 
-/* Tasks that the user of the run has already, without init and this process, which are in the plan's number.  Only
- * where the run makes no user namespace, in which the count would start from nothing: RLIMIT_NPROC is about all of a
- * user's.  Not by the owner of the directory: those of processes that cannot be dumped are root's. */
+/* Tasks that the user of the run has already, without init and this process, which are in the plan's
+ * number.  Only where the run makes no user namespace, in which the count would start from nothing:
+ * RLIMIT_NPROC is about all of a user's.  Not by the owner of the directory: those of processes that
+ * cannot be dumped are root's. */
 static uint64_t other_tasks_of_user(int proc_fd)
 {
     int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);

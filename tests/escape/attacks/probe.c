@@ -66,7 +66,7 @@ static void child(struct slot *slot, long number, const unsigned long arguments[
 
     setitimer(ITIMER_REAL, &patience, NULL);
     result = ask(number, arguments);
-    /* The child of a fork that was just made may be late: by then the slot is another question's. */
+    /* The child of a fork that was just made may be late: then the slot is another question's. */
     if (getpid() == me)
         *slot = (struct slot){ .result = result, .answered = 1 };
     _exit(0);
