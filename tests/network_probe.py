@@ -230,18 +230,19 @@ def serial(host, port, count):
 
 
 def together(host, port, count):
-    """As many threads, each with a connection of its own."""
+    """As many threads, each with a connection of its own: "all" when each got its own bytes back, else what others got."""
     outcomes = [None] * count
 
     def one(number):
-        outcomes[number] = attempt("talk", [host, port, f"{number}\n", None, 10 * PATIENCE]) == f"{number}\n"
+        outcomes[number] = attempt("talk", [host, port, f"{number}\n", None, 10 * PATIENCE])
 
     threads = [threading.Thread(target=one, args=(number,)) for number in range(count)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    return outcomes.count(True)
+    wrong = [got for number, got in enumerate(outcomes) if got != f"{number}\n"]
+    return f"{len(wrong)} of {count}: {sorted(set(wrong))}" if wrong else "all"
 
 
 def server_and_client(host, port=0):

@@ -9,7 +9,7 @@
 #include "egress/dns_upstream.h"
 #include "egress/dns_wire.h"
 
-#define MAX_PENDING 64
+#define MAX_PENDING 640 /* 256 threads that connect at once ask for two addresses each */
 #define FRESH_US (DNS_TTL * 1000000ULL) /* a name found less than this ago is not looked up again */
 
 struct pending_query {

@@ -15,7 +15,8 @@ TICK = 0.01
 def test_processor_time_agrees_with_a_known_load(caller, load, shape):
     result = result_of("run", load, "--", "burn", "150", "4", shape, caller=caller)
     assert result["success"], result
-    assert result["cpu_time"] == pytest.approx(0.6, abs=TICK), result["metrics"]
+    known = sum(map(int, result["stdout"].split())) / 1e6
+    assert known >= 0.6 and result["cpu_time"] == pytest.approx(known, abs=TICK), result["metrics"]
     metrics = result["metrics"]
     assert metrics["cpu_user_ms"] + metrics["cpu_system_ms"] == pytest.approx(
         result["cpu_time"] * 1000, abs=0.01)

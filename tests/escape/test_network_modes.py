@@ -309,7 +309,7 @@ def test_connections_that_are_left_do_not_stay(lab, caller):
                              ["talk", WEB4, ECHO], ["together", WEB4, ECHO, 40]],
                             "--allow-host", WEB4, "--timeout", "30s", "--pids", "100",
                             "--open-files", "2048", caller=caller)
-    assert outcomes[2:] == ["hello\n", 40]
+    assert outcomes[2:] == ["hello\n", "all"]
 
 
 @callers

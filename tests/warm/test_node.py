@@ -106,7 +106,7 @@ def test_variables_of_nodes_start_are_obeyed(engine):
 
 def test_a_signal_ends_a_program_in_its_own_way(engine):
     code = "process.on('SIGTERM', () => { console.log('asked'); process.exit(3); }); setInterval(() => {}, 1000);"
-    words = ["--lang", "javascript", "--timeout", "300ms", "--grace", "5s", "--code", code]
+    words = ["--lang", "javascript", "--timeout", "2s", "--grace", "20s", "--code", code]
     cold = engine.result_of("run", "--cold", *words)
     warm = engine.parked(lambda: engine.result_of("run", *words))
     assert compared(warm) == compared(cold) and warm["stdout"] == "asked\n"

@@ -12,8 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Prints how many microseconds it took: a machine that stands still for a moment makes it more than was asked for. */
 static void burn(long ms)
 {
+    char line[24];
     struct timespec used;
     volatile unsigned long sum = 0;
 
@@ -22,6 +24,9 @@ static void burn(long ms)
             sum += (unsigned long)i;
         clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
     } while (used.tv_sec * 1000 + used.tv_nsec / 1000000 < ms);
+    snprintf(line, sizeof(line), "%ld\n", used.tv_sec * 1000000 + used.tv_nsec / 1000);
+    if (write(STDOUT_FILENO, line, strlen(line)) < 0)
+        _exit(1);
 }
 
 static void hold(void)
