@@ -46,7 +46,7 @@ import sun.reflect.ReflectionFactory;
  * left to the command line itself: the driver says so and ends.
  */
 public final class JavaWarm {
-    /** The socket of src/sandbox/zygote_protocol.h; closed before the program starts. */
+    /** The socket of src/wire/zygote.h; closed before the program starts. */
     public static final class Channel implements AutoCloseable {
         private static final int NUMBER = 3;
         private final FileInputStream in;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "job/limits.h"
+#include "model/limits.h"
 
 static struct denial *find_denial(struct egress_page *page, const struct denial *one)
 {

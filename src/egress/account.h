@@ -2,7 +2,7 @@
 #ifndef EGRESS_ACCOUNT_H
 #define EGRESS_ACCOUNT_H
 
-#include "egress/egress.h"
+#include "egress/egress_internal.h"
 
 /* Bounded and deduplicated.  `target` is canonical already. */
 void account_deny(struct egress *egress, const struct denial *one);

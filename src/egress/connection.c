@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "egress/account.h"
 #include "egress/dial.h"
+#include "egress/dns_stream.h"
 #include "egress/flow.h"
 #include "egress/pump.h"
-#include "egress/stream.h"
 #include "egress/target.h"
 
 #define ACCEPT_BATCH 32

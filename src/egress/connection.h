@@ -5,7 +5,7 @@
 #ifndef EGRESS_CONNECTION_H
 #define EGRESS_CONNECTION_H
 
-#include "egress/egress.h"
+#include "egress/egress_internal.h"
 
 /* Takes what a listener has: the `ready` of its watch.  `context` is the struct listener. */
 void connection_accept(void *context, uint32_t events);

@@ -2,7 +2,7 @@
 #ifndef EGRESS_DECIDE_H
 #define EGRESS_DECIDE_H
 
-#include "job/network.h"
+#include "model/network.h"
 
 struct decision {
     bool allowed;
@@ -27,7 +27,7 @@ struct decision decide_name(const struct network *network, const char *name);
  *
  *   mode allow  a rule must be for the name, or hold the address, at this port
  *   mode full   nothing else is needed for a public address
- *   either      an address that is not public (job/address.h) needs a rule of its own at this port:
+ *   either      an address that is not public (model/address.h) needs a rule of its own at this port:
  *               one whose whole range is of one such kind, as 10.0.0.0/8 or 169.254.169.254 is.
  *               0.0.0.0/0 holds such addresses and does not open them; nor does the rule for a name
  *               that leads to one, except

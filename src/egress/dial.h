@@ -7,8 +7,8 @@
 #ifndef EGRESS_DIAL_H
 #define EGRESS_DIAL_H
 
-#include "egress/events.h"
-#include "job/address.h"
+#include "egress/egress_events.h"
+#include "model/address.h"
 
 #define DIAL_AT_ONCE 4
 #define DIAL_NEXT_US 250000

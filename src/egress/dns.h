@@ -11,7 +11,7 @@
 
 #include "egress/names.h"
 #include "egress/resolve.h"
-#include "job/network.h"
+#include "model/network.h"
 
 #define DNS_MAX_MESSAGE 4096
 

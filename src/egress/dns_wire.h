@@ -8,8 +8,8 @@
 #include <stdint.h>
 
 #include "egress/dns.h"
-#include "job/address.h"
-#include "job/hostname.h"
+#include "model/address.h"
+#include "model/hostname.h"
 
 enum dns_rcode {
     DNS_NOERROR,

@@ -11,7 +11,7 @@
 #include "egress/account.h"
 #include "egress/asker.h"
 #include "egress/connection.h"
-#include "egress/stream.h"
+#include "egress/dns_stream.h"
 #include "egress/target.h"
 
 #ifndef IPV6_ORIGDSTADDR

@@ -4,7 +4,7 @@
 #ifndef EGRESS_FLOW_H
 #define EGRESS_FLOW_H
 
-#include "egress/egress.h"
+#include "egress/egress_internal.h"
 
 /* Takes the datagrams that have come: the `ready` of a listener's watch.  `context` is the struct listener. */
 void flow_receive(void *context, uint32_t events);

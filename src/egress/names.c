@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sandbox/egress_protocol.h"
+#include "wire/egress.h"
 
 /* 198.18.0.0/15 and fd53:6272::/32, which hold all that egress_protocol.h names. */
 static const struct {

@@ -2,8 +2,8 @@
 #ifndef EGRESS_NAMES_H
 #define EGRESS_NAMES_H
 
-#include "job/address.h"
-#include "job/hostname.h"
+#include "model/address.h"
+#include "model/hostname.h"
 
 #define NAMES_MAX 4096
 #define NAME_MAX_ADDRESSES 16

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "egress/decide.h"
-#include "job/address.h"
+#include "model/address.h"
 
 /* A socket to ask with. */
 int own_open(int *ret_fd, sbr_error *err) must_check;

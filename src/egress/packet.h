@@ -2,7 +2,7 @@
 #ifndef EGRESS_PACKET_H
 #define EGRESS_PACKET_H
 
-#include "job/address.h"
+#include "model/address.h"
 
 struct endpoint {
     struct address address;

@@ -3,7 +3,7 @@
 #ifndef EGRESS_PUMP_H
 #define EGRESS_PUMP_H
 
-#include "egress/egress.h"
+#include "egress/egress_internal.h"
 
 struct pump {
     enum direction direction;

@@ -2,7 +2,7 @@
 #ifndef EGRESS_TARGET_H
 #define EGRESS_TARGET_H
 
-#include "egress/egress.h"
+#include "egress/egress_internal.h"
 
 #define TARGET_TEXT (HOSTNAME_SIZE + 8)
 

@@ -4,8 +4,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/inode.h"
 #include "base/scope.h"
-#include "base/seen.h"
 
 /* A directory is read and walked through, a file only read. */
 static mode_t needed(const struct stat *st)

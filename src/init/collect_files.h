@@ -7,7 +7,7 @@
 
 #include <dirent.h>
 
-#include "init/stream.h"
+#include "init/collect_stream.h"
 
 /* A directory to read; where its mode locks us out it is changed.  NULL with errno. */
 DIR *collect_open_dir(int at, const char *name, struct stat *st);

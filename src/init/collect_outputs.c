@@ -8,7 +8,7 @@
 
 #include "base/scope.h"
 #include "init/collect_files.h"
-#include "job/outputs.h"
+#include "model/outputs.h"
 
 /* Directories on the way are told only once there is something in them to tell: levels[0] is the root. */
 struct level {

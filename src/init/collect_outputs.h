@@ -2,7 +2,7 @@
 #ifndef INIT_COLLECT_OUTPUTS_H
 #define INIT_COLLECT_OUTPUTS_H
 
-#include "init/stream.h"
+#include "init/collect_stream.h"
 
 /* 0 or an errno that ends the part. */
 int collect_outputs(struct stream *s, int root_fd, const char *pattern);

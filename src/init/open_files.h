@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "init/room.h"
+#include "init/usage.h"
 
 struct open_files {
     int proc_fd;

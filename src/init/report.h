@@ -2,8 +2,8 @@
 #ifndef INIT_REPORT_H
 #define INIT_REPORT_H
 
-#include "sandbox/confiner.h"
-#include "sandbox/protocol.h"
+#include "confine/confiner.h"
+#include "wire/control.h"
 
 /* Maps the page and closes its descriptor; NULL when that is impossible. */
 struct init_report *report_open(void);

@@ -4,10 +4,10 @@
 
 #include <sys/types.h>
 
+#include "confine/confiner.h"
 #include "init/report.h"
-#include "init/watch.h"
-#include "sandbox/confiner.h"
-#include "sandbox/protocol.h"
+#include "init/supervise.h"
+#include "wire/control.h"
 
 struct init {
     struct inside in;

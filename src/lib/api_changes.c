@@ -1,6 +1,6 @@
 /* Kept changes, from outside: check arguments, translate, no logic. */
 #include "base/jsonw.h"
-#include "workspace/apply.h"
+#include "changes/apply.h"
 
 typedef int work(struct kept *kept, const struct apply_options *options,
                  struct apply_report *report, sbr_error *err);

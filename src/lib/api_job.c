@@ -1,6 +1,6 @@
 /* sbr_job: one run in flight. */
 #include "base/loop.h"
-#include "executor/executor.h"
+#include "job/job.h"
 
 int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err)
 {

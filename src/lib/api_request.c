@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/scope.h"
-#include "job/request.h"
+#include "model/request.h"
 
 int sbr_request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err)
 {

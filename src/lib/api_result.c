@@ -1,5 +1,5 @@
 /* sbr_result: what happened. */
-#include "job/result.h"
+#include "model/result.h"
 
 const sbr_report *sbr_result_report(const sbr_result *r)
 {

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/jsonw.h"
-#include "executor/executor.h"
+#include "job/job.h"
 #include "plan/language_file.h"
 #include "sandbox/probe.h"
 

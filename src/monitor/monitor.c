@@ -21,8 +21,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "monitor/init_said.h"
-#include "monitor/way_out.h"
+#include "monitor/egress_report.h"
+#include "monitor/init_outcome.h"
 
 #define KILL_PATIENCE_US 200000
 #define STALL_US 5000000 /* between two looks for progress in handing out */

@@ -5,13 +5,13 @@
 #include <stdbool.h>
 
 #include "base/loop.h"
-#include "monitor/feed.h"
-#include "monitor/intake.h"
-#include "monitor/notices.h"
+#include "monitor/collect_reader.h"
 #include "monitor/output.h"
+#include "monitor/seccomp_notify.h"
+#include "monitor/stdin_pump.h"
 #include "monitor/verdict.h"
-#include "sandbox/protocol.h"
 #include "sandbox/sandbox.h"
+#include "wire/control.h"
 
 enum monitor_state { RUNNING, STOPPING, ENDING, COLLECTING, DONE, N_STATES };
 

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 #include "base/loop.h"
-#include "job/result.h"
-#include "monitor/sink.h"
+#include "model/result.h"
+#include "monitor/forward.h"
 
 /* A program that writes this many times its limit is ended; until then the excess is only dropped.
  */

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "job/result.h"
+#include "model/result.h"
 
 /* Why we ended the run; the first reason stays. */
 enum stop_reason {

@@ -1,4 +1,5 @@
 #include "plan/language_file.h"
+#include "plan/pattern.h"
 
 #include <ctype.h>
 #include <fcntl.h>
@@ -9,9 +10,8 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "job/limits.h"
-#include "job/network.h"
-#include "plan/diagnose.h"
+#include "model/limits.h"
+#include "model/network.h"
 #include "plan/template_literal.h"
 #include "plan/words.h"
 
@@ -155,7 +155,7 @@ static int check_diagnosis(const char *path, const struct diagnosis_rules *rules
 {
     sbr_error fault;
 
-    if (diagnose_check_rules(rules, &fault) == 0)
+    if (pattern_check_rules(rules, &fault) == 0)
         return 0;
     return err_set(err, SBR_E_INVALID, "language", "%s: in 'diagnosis': %.160s; mend it", path,
                    fault.message);

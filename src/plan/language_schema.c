@@ -1,5 +1,5 @@
 /* The one schema of a language: the reader follows it, and so does the writer of built-in tables
- * (compile/languages.c).  A field is one row here and one member in plan/language.h. */
+ * (generate/generate_languages.c).  A field is one row here and one member in plan/language.h. */
 #include "plan/language_file.h"
 
 #define OWNED CYAML_FLAG_POINTER /* libcyaml allocates it */

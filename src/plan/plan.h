@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include "base/buf.h"
-#include "job/limits.h"
-#include "job/result.h"
+#include "model/limits.h"
+#include "model/result.h"
 #include "plan/features.h"
 #include "plan/policy.h"
 
@@ -45,7 +45,7 @@ enum op_kind {
 #define OP_WRITABLE 16u /* bind: not read-only; what is written reaches the host */
 #define OP_OWN 32u      /* bind: a tree of ours, made for this run: its owners may be changed */
 #define OP_APART 64u    /* scratch: a file system of its own, not part of the program's disk */
-#define OP_VIEW 128u    /* bind: a directory is shown with inodes of its own, see sandbox/view.h */
+#define OP_VIEW 128u    /* bind: a directory is shown with inodes of its own, see confine/view.h */
 #define OP_VIEW_ONLY 256u /* the same, and a kernel that refuses ends the set-up */
 
 struct plan_op {
@@ -87,7 +87,7 @@ struct plan_collect {
     uint32_t cow;
 };
 
-/* Of a template (plan/park.h): what waits in a sandbox that is made ahead. */
+/* Of a template (plan/blueprint.h): what waits in a sandbox that is made ahead. */
 enum park {
     PARK_NOT,
     PARK_SHELL,  /* init, confined; the program is executed when it is known            */

@@ -5,8 +5,8 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "plan/network.h"
-#include "plan/root.h"
+#include "plan/plan_network.h"
+#include "plan/plan_root.h"
 
 /* clang-format off */
 static const struct {

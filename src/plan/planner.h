@@ -2,13 +2,13 @@
 #ifndef PLAN_PLANNER_H
 #define PLAN_PLANNER_H
 
-#include "job/request.h"
+#include "model/request.h"
 #include "plan/features.h"
 #include "plan/language.h"
 #include "plan/plan.h"
 #include "plan/policy.h"
 #include "plan/stage.h"
-#include "plan/toolchain.h"
+#include "plan/tools.h"
 
 #define INSIDE_UID 1000
 #define INSIDE_GID 1000

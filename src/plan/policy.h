@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "job/network.h"
+#include "model/network.h"
 
 enum policy_proc {
     POLICY_PROC_MASKED, /* whole procfs, read-only, with the telling files masked */

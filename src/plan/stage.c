@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "plan/root.h"
+#include "plan/plan_root.h"
 
 #define INSIDE_DRIVER "/driver"
 

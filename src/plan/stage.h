@@ -4,7 +4,7 @@
 #define PLAN_STAGE_H
 
 #include "base/err.h"
-#include "job/network.h"
+#include "model/network.h"
 #include "plan/words.h"
 
 enum stage { STAGE_RUN, STAGE_PREPARE, STAGE_INSTALL, STAGE_COMPILE, STAGE_CHECK, N_STAGES };

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "plan/plan.h"
+#include "wire/handover.h"
 
-#define CGROUP_NAME_MAX 64
 #define CGROUP_PREFIX "sandbox-run."
 
 struct cgroup {
@@ -23,14 +23,6 @@ struct cgroup {
     int parent_fd[N_CG]; /* -1: not used; v2 uses the first alone */
     int leaf_fd[N_CG];
     int oom_fd; /* v1: readable when the memory limit killed; -1: the kernel kills all by itself */
-};
-
-struct cgroup_usage {
-    uint64_t cpu_user_us, cpu_system_us;
-    uint64_t peak_memory_bytes;
-    uint64_t peak_processes; /* init is not counted */
-    uint64_t oom_kills;
-    uint64_t refused_forks;
 };
 
 /* v1 and v2 behind the same five calls. */

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "sandbox/mounts.h"
+#include "confine/mounts.h"
 
 #define MAX_DEPTH 256 /* a directory is open for each */
 

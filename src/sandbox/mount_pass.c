@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "confine/mounts.h"
 #include "sandbox/idmap.h"
 #include "sandbox/mount_below.h"
-#include "sandbox/mounts.h"
 
 struct passing {
     struct idmap map;

@@ -72,7 +72,7 @@ static bool is_same(const struct peer_home *a, const struct peer_home *b)
 
 /* The process itself, which no later one of the same number is.  Before Linux 6.5 it is found by its number: whoever has
  * it now.  A peer that ended since, and whose number was given to a process of ours, is not told from that one there;
- * what the engine builds for it is what it builds for everybody (executor/warm_check.h). */
+ * what the engine builds for it is what it builds for everybody (job/warm_check.h). */
 static int open_peer(int fd, pid_t pid)
 {
     int pidfd = -1;

@@ -10,8 +10,8 @@
 
 #include "base/err.h"
 #include "base/log.h"
+#include "confine/confiner.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/confiner.h"
 #include "sandbox/ids.h"
 
 #define COW_VARIABLE "SANDBOX_RUN_COW"

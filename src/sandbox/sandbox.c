@@ -29,10 +29,10 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/scope.h"
-#include "sandbox/ends.h"
+#include "confine/run_dir.h"
+#include "sandbox/channels.h"
 #include "sandbox/mount_pass.h"
-#include "sandbox/place.h"
-#include "sandbox/protocol.h"
+#include "wire/control.h"
 
 static bool has_cow(const struct plan *plan)
 {

@@ -6,11 +6,11 @@
 
 #include "plan/plan.h"
 #include "sandbox/cgroup.h"
-#include "sandbox/egress.h"
+#include "sandbox/egress_process.h"
 #include "sandbox/ids.h"
 #include "sandbox/janitor.h"
-#include "sandbox/protocol.h"
 #include "sandbox/spawn.h"
+#include "wire/control.h"
 
 struct sandbox {
     struct process init;
@@ -34,15 +34,6 @@ struct sandbox {
     struct cgroup_usage before; /* of a parked one: what was used before the program began */
 };
 
-/* A parked sandbox on its way to whoever runs something in it: this and up to SANDBOX_MAX_GIVEN descriptors. */
-struct sandbox_card {
-    int32_t init_pid; /* as the host counts */
-    uint32_t host_uid, host_gid;
-    uint32_t cgroup_kind, cgroup_controllers;
-    uint32_t given; /* which descriptors follow, see sandbox.c */
-    struct cgroup_usage before;
-    char cgroup_name[CGROUP_NAME_MAX];
-};
 #define SANDBOX_MAX_GIVEN (9 + N_CG)
 
 /* What is limited in a parked one as if nothing had been asked for (limits_init): most runs then change nothing. */
@@ -54,10 +45,10 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
                   sbr_error *err) must_check;
 
 /* A parked one, for another process.  The descriptors are borrowed: after they were sent, sandbox_done(). */
-void sandbox_give(const struct sandbox *box, struct sandbox_card *card, int fds[SANDBOX_MAX_GIVEN],
+void sandbox_give(const struct sandbox *box, struct handover_msg *msg, int fds[SANDBOX_MAX_GIVEN],
                   size_t *ret_n);
 /* The other side.  The descriptors are the sandbox's afterwards, also on failure. */
-int sandbox_take(struct sandbox *box, const struct sandbox_card *card, const int *fds, size_t n,
+int sandbox_take(struct sandbox *box, const struct handover_msg *msg, const int *fds, size_t n,
                  sbr_error *err) must_check;
 /* Gives a parked one its limits and its program: `plan` is of the template that it was made of.  `files` are descriptors
  * of the OP_PROGRAM operations that are OP_PASSED, in their order; they stay the caller's.  On failure nothing was run. */

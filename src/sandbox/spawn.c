@@ -23,7 +23,7 @@
 
 #include "base/arch.h"
 #include "base/fd.h"
-#include "sandbox/egress_protocol.h"
+#include "wire/egress.h"
 
 #ifndef MFD_EXEC
 #define MFD_EXEC 0x0010U

@@ -7,7 +7,7 @@
 #include <sys/types.h>
 
 #include "base/err.h"
-#include "sandbox/protocol.h"
+#include "wire/control.h"
 
 #define SPAWN_STACK 16384
 #define SPAWN_MAX_FDS N_INIT_FDS

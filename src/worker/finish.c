@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
-#include "worker/rehearse.h"
+#include "worker/prefault.h"
 #include "worker/resume.h"
 #include "worker/worker.h"
 

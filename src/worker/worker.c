@@ -28,10 +28,10 @@
 #include "base/arch.h"
 #include "base/fd.h"
 #include "plan/plan.h"
-#include "sandbox/zygote_protocol.h"
-#include "worker/apart.h"
-#include "worker/rehearse.h"
-#include "worker/settle.h"
+#include "wire/zygote.h"
+#include "worker/confine_worker.h"
+#include "worker/prefault.h"
+#include "worker/private_memory.h"
 
 #define STACK_SIZE (64u << 10) /* fork() calls handlers of libraries that we do not know */
 

@@ -1,4 +1,4 @@
-/* What the driver of a zygote calls (languages/drivers); the zygote has the descriptors of sandbox/zygote_protocol.h. */
+/* What the driver of a zygote calls (languages/drivers); the zygote has the descriptors of wire/zygote.h. */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
 

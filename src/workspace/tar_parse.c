@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "sandbox/collect.h"
+#include "wire/collect.h"
 #include "workspace/tar_format.h"
 #include "workspace/tar_pax.h"
 

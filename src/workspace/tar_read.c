@@ -10,10 +10,10 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "workspace/node.h"
+#include "changes/node.h"
+#include "changes/walk.h"
 #include "workspace/tar.h"
 #include "workspace/tar_parse.h"
-#include "workspace/walk.h"
 
 #define BLOCK 4096
 #define CHUNK ((size_t)32 * BLOCK)

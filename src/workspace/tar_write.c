@@ -9,9 +9,9 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/walk.h"
 #include "workspace/tar.h"
 #include "workspace/tar_format.h"
-#include "workspace/walk.h"
 
 #define CHUNK ((size_t)128 * 1024)
 #define MAX_OCTAL_SIZE 077777777777ULL

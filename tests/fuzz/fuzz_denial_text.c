@@ -1,6 +1,6 @@
 /* A failed program's last words, held against a plan: no more refusals than are kept, each whole and for people. */
+#include "explain/denial_text.h"
 #include "fuzz.h"
-#include "plan/denial_text.h"
 
 static struct plan_op ops[] = {
     { .kind = OP_BIND, .to = "/usr", .from = "/usr" },

@@ -2,8 +2,8 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "frontend/explain.h"
-#include "frontend/present.h"
+#include "cli/explain.h"
+#include "cli/present.h"
 #include "fuzz.h"
 
 /* Of the command line, which is not here. */

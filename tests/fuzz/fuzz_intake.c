@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/tree.h"
-#include "executor/store_tree.h"
+#include "base/tree_remove.h"
 #include "fuzz.h"
-#include "monitor/intake.h"
+#include "monitor/collect_reader.h"
+#include "store/store_tree.h"
 
 #define MAX_BYTES 4096
 #define MAX_ENTRIES 64

@@ -5,10 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/tree.h"
+#include "base/tree_remove.h"
+#include "changes/changeset_meta.h"
+#include "changes/journal.h"
 #include "fuzz.h"
-#include "workspace/journal.h"
-#include "workspace/keep_meta.h"
 
 static char room[] = "/tmp/fuzz_kept.XXXXXX";
 static int room_fd = -1;

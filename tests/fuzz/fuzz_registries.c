@@ -1,7 +1,7 @@
 /* The configuration of package managers: hosts that it opens, and what is left of it without credentials. */
-#include "executor/registries.h"
 #include "fuzz.h"
 #include "plan/language.h"
+#include "toolchain/registries.h"
 
 #define MAX_TEXT (1 << 20)
 

@@ -1,6 +1,6 @@
 /* A request is the one document that strangers write. */
 #include "fuzz.h"
-#include "job/request.h"
+#include "model/request.h"
 
 #include "base/text.h"
 

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
+#include "changes/walk.h"
 #include "fuzz.h"
 #include "workspace/tar.h"
 #include "workspace/tar_format.h"
-#include "workspace/walk.h"
 
 #define MAX_ENTRIES 40
 #define MAX_BYTES (64 * 1024)

@@ -1,5 +1,5 @@
 /* Bytes on their way to a terminal.  The first byte says where the rest is cut into two calls. */
-#include "frontend/terminal.h"
+#include "cli/terminal.h"
 #include "fuzz.h"
 
 /* In a heap block of exactly this size, so that a sanitizer sees a byte too many. */

@@ -1,7 +1,7 @@
 /* SRC:DST:MODE, NAME=VALUE, work directories, projects and workspaces, a line each. */
 #include "base/text.h"
 #include "fuzz.h"
-#include "job/request.h"
+#include "model/request.h"
 
 static void check_volumes(const sbr_request *req)
 {

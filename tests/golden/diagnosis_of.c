@@ -12,7 +12,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "plan/diagnose.h"
+#include "explain/diagnose.h"
 
 #define MAX_CASES (64u << 20)
 

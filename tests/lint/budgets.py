@@ -35,8 +35,8 @@ BANNED = {
 # Libraries return, programs speak.
 PRINTS = {"printf", "fprintf", "vprintf", "vfprintf", "puts", "putchar", "perror"}
 EXITS = {"exit", "abort", "_exit", "_Exit", "quick_exit"}
-MAY_PRINT_AND_EXIT = ("src/frontend/", "src/compile/")
-MAY_UNDERSCORE_EXIT = ("src/init/", "src/egress/main.c", "src/sandbox/spawn.c")
+MAY_PRINT_AND_EXIT = ("src/cli/", "src/generate/")
+MAY_UNDERSCORE_EXIT = ("src/init/", "src/egress/egress_main.c", "src/sandbox/spawn.c")
 
 # Not a member (`x.exit(`, `x->exit(`) and not part of a longer name.
 _CALL = re.compile(r"(?<![\w.])(?<!->)(?P<name>%s)\s*\(" % "|".join({*BANNED, *PRINTS, *EXITS}))
@@ -50,10 +50,10 @@ def fault(shown, name):
     if shown.startswith(MAY_PRINT_AND_EXIT):
         return None
     if name in PRINTS:
-        return f"{name}(): only src/frontend and src/compile print"
+        return f"{name}(): only src/cli and src/generate print"
     if name == "_exit" and shown.startswith(MAY_UNDERSCORE_EXIT):
         return None
-    return f"{name}(): only src/frontend and src/compile end the process"
+    return f"{name}(): only src/cli and src/generate end the process"
 
 
 def call_problems(shown, text):

@@ -11,29 +11,33 @@ import tree
 
 ORDER = (
     "base",
-    "job",
+    "model",
+    "wire",
     "plan",
+    "explain",
+    "confine",
     "sandbox",
     "monitor",
+    "store",
+    "toolchain",
+    "changes",
     "workspace",
-    "executor",
+    "job",
     "session",
     "lib",
+    "engine",
     "service",
-    "frontend",
+    "cli",
 )
 PUBLIC = "sandboxrun.h"
 
-# What a layer may include, itself apart.  `init` runs inside the sandbox, `worker` in a zygote, `egress` beside it and
-# `compile` while the project is built: they are programs beside the order, so nothing includes them.
+# What a layer may include, itself apart.  `init` and `worker` run inside the sandbox, `egress` beside it and `generate`
+# while the project is built: they are programs beside the order, so nothing includes them.
 MAY_INCLUDE = {layer: set(ORDER[:rank]) for rank, layer in enumerate(ORDER)}
-MAY_INCLUDE["egress"] = {"base", "job"}
-MAY_INCLUDE["init"] = {"base", "job", "plan", "sandbox"}
-MAY_INCLUDE["worker"] = {"base", "job", "plan", "sandbox"}
-MAY_INCLUDE["compile"] = {"base", "job", "plan"}
-
-# Single headers of layers that are not below: what programs say to each other.
-MAY_INCLUDE_ONLY = {"egress": {"sandbox/egress_protocol.h"}}
+MAY_INCLUDE["egress"] = {"base", "model", "wire"}
+MAY_INCLUDE["init"] = {"base", "model", "wire", "plan", "confine"}
+MAY_INCLUDE["worker"] = {"base", "model", "wire", "plan", "confine"}
+MAY_INCLUDE["generate"] = {"base", "model", "plan", "explain", "confine"}
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<open>[<"])(?P<name>[^>"\n]+)', re.MULTILINE)
 
@@ -57,8 +61,6 @@ def fault(layer, quoted, name):
         return f'"{name}" does not name its layer, as in "base/err.h"'
     if name.endswith(".c"):
         return f'"{name}" is a source, not a header'
-    if name in MAY_INCLUDE_ONLY.get(layer, ()):
-        return None
     if target != layer and target not in MAY_INCLUDE[layer]:
         return f'"{name}" is not below {layer}/'
     return None

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "pipe_fixture.h"
 #include "unit.h"
 

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "init/collect.h"
-#include "monitor/intake.h"
+#include "init/collector.h"
+#include "monitor/collect_reader.h"
 
 #define OTHER_UID 65534
 

@@ -12,9 +12,9 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
+#include "changes/listing.h"
 #include "unit.h"
-#include "workspace/listing.h"
 
 #define ORDINARY 65534
 

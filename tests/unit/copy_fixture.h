@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "workspace/copytree.h"
+#include "changes/copytree.h"
 
 enum copy_place { SOURCE, COPY, CONTENT, SECOND, N_COPY_PLACES };
 

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "unit.h"
 
 struct intake_fixture f;

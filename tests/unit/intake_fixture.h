@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/buf.h"
-#include "monitor/intake.h"
+#include "monitor/collect_reader.h"
 
 #define MAX_BYTES 1000
 #define MAX_ENTRIES 300

@@ -2,7 +2,7 @@
 #ifndef PATCH_MODEL_H
 #define PATCH_MODEL_H
 
-#include "workspace/textdiff.h"
+#include "changes/textdiff.h"
 
 /* Applies hunks to a text: the result, which the caller frees, or NULL when a number or a line in them is wrong. */
 char *patch_apply(struct text before, struct text hunks, size_t *ret_len);

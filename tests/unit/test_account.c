@@ -2,7 +2,7 @@
 
 #include <stdio.h>
 
-#include "job/limits.h"
+#include "model/limits.h"
 #include "unit.h"
 
 static struct egress egress;

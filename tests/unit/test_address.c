@@ -1,4 +1,4 @@
-#include "job/address.h"
+#include "model/address.h"
 
 #include <netinet/in.h>
 

@@ -1,5 +1,5 @@
 /* Memory that a process shares with its copies, before and after apart_memory(). */
-#include "worker/apart.h"
+#include "worker/private_memory.h"
 
 #include <string.h>
 #include <sys/auxv.h>

@@ -1,4 +1,4 @@
-#include "workspace/apply.h"
+#include "changes/apply.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "tree_fixture.h"
 #include "unit.h"
 

@@ -5,10 +5,10 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
+#include "changes/apply.h"
 #include "tree_fixture.h"
 #include "unit.h"
-#include "workspace/apply.h"
 
 #define ROUNDS 60
 

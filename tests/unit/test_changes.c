@@ -2,7 +2,7 @@
 #include <jansson.h>
 #include <stdlib.h>
 
-#include "job/changes.h"
+#include "model/changes.h"
 #include "unit.h"
 
 static struct changes c;

@@ -6,10 +6,10 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/compare.h"
+#include "changes/textdiff.h"
 #include "tree_pair.h"
 #include "unit.h"
-#include "workspace/compare.h"
-#include "workspace/textdiff.h"
 
 static struct diff_options options;
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "changes/compare.h"
 #include "tree_pair.h"
 #include "unit.h"
-#include "workspace/compare.h"
 
 #define NEVER INT64_MAX /* a run that starts after everything */
 

@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "changes/compare.h"
 #include "tree_pair.h"
 #include "unit.h"
-#include "workspace/compare.h"
 
 /* A tree of two names and three levels: what is in place i has i's children at 2i + 2 and 2i + 3. */
 enum { PLACES = 14, N_KINDS = 8, ROUNDS = 250 };

@@ -9,7 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SBR_BUILD", ROOT / "build"))
-COMPILER = os.environ.get("SBR_COMPILE", str(BUILD / "src/compile/sandbox-run-compile"))
+COMPILER = os.environ.get("SBR_COMPILE", str(BUILD / "src/generate/sandbox-run-compile"))
 
 POLICY = """\
 name: default

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "copy_fixture.h"
 #include "unit.h"
 

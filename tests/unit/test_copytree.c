@@ -1,4 +1,4 @@
-#include "workspace/copytree.h"
+#include "changes/copytree.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "changes/copy_identity.h"
 #include "copy_fixture.h"
 #include "unit.h"
-#include "workspace/identity.h"
 
 static const struct timespec long_ago[2] = { { 1000000000, 1 }, { 1234567890, 987654321 } };
 

@@ -5,9 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "changes/deliver.h"
 #include "tree_fixture.h"
 #include "unit.h"
-#include "workspace/deliver.h"
 
 static struct tree_place place;
 static struct taken taken;

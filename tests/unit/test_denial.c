@@ -1,4 +1,4 @@
-#include "job/denial.h"
+#include "model/denial.h"
 
 #include <jansson.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* What interpreters, runtimes and tools really print, held against the plan of a Python program. */
-#include "plan/denial_text.h"
+#include "explain/denial_text.h"
 
 #include <stdio.h>
 #include <stdlib.h>

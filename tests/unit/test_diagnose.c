@@ -10,7 +10,8 @@
 #include <cmocka.h>
 
 #include "base/jsonw.h"
-#include "plan/diagnose.h"
+#include "explain/diagnose.h"
+#include "plan/pattern.h"
 
 #define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -479,8 +480,8 @@ static void rules_that_cannot_work_are_told(void **state)
         struct diagnosis_rules frames = { .frames = &frame, .n_frames = 1 };
         sbr_error err = { 0 };
 
-        assert_int_equal(diagnose_check_rules(&errors, &err) == 0, rows[i].right);
-        assert_int_equal(diagnose_check_rules(&frames, &err) == 0, rows[i].right);
+        assert_int_equal(pattern_check_rules(&errors, &err) == 0, rows[i].right);
+        assert_int_equal(pattern_check_rules(&frames, &err) == 0, rows[i].right);
     }
 }
 
@@ -491,7 +492,7 @@ static void the_rules_of_every_language_work(void **state)
         const struct diagnosis_rules *rules = &(*l)->diagnosis;
         sbr_error err = { 0 };
 
-        if (diagnose_check_rules(rules, &err) != 0)
+        if (pattern_check_rules(rules, &err) != 0)
             fail_msg("%s: %s", (*l)->name, err.message);
         assert_true(rules->n_errors >= 10);
         assert_non_null(rules->link);

@@ -1,7 +1,7 @@
 /* How many sandboxes are kept ready. */
 #include "unit.h"
 
-#include "service/pool.h"
+#include "engine/pool_size.h"
 
 #define SECOND 1000000ULL
 #define START (1000 * SECOND)

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "service/queue.h"
+#include "engine/queue.h"
 
 #define MANY 64
 

@@ -1,5 +1,5 @@
 /* Where the engine and its clients meet. */
-#include "executor/engine_socket.h"
+#include "job/engine_socket.h"
 
 #include <fcntl.h>
 #include <stdio.h>

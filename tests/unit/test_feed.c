@@ -1,4 +1,4 @@
-#include "monitor/feed.h"
+#include "monitor/stdin_pump.h"
 
 #include <fcntl.h>
 #include <signal.h>

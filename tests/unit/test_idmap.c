@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/tree.h"
-#include "sandbox/mounts.h"
+#include "base/tree_remove.h"
+#include "confine/mounts.h"
 #include "unit.h"
 
 #define OWNER 4001

@@ -1,4 +1,4 @@
-#include "workspace/keep.h"
+#include "changes/changeset.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "changes/changeset_meta.h"
 #include "tree_fixture.h"
 #include "unit.h"
-#include "workspace/keep_meta.h"
 
 static struct tree_place place;
 

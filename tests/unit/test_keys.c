@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "base/tree.h"
-#include "executor/stages.h"
-#include "executor/trees.h"
+#include "base/tree_remove.h"
+#include "job/job_trees.h"
+#include "job/stages.h"
 #include "unit.h"
 
 #define WORDS(...)                                                                                 \

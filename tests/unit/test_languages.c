@@ -1,5 +1,5 @@
 /* Selftests that are made up: which run, what is said of them, what is remembered. */
-#include "frontend/languages.h"
+#include "cli/language_status.h"
 
 #include <ftw.h>
 #include <stdio.h>

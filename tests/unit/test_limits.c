@@ -1,4 +1,4 @@
-#include "job/limits.h"
+#include "model/limits.h"
 
 #include <stdio.h>
 

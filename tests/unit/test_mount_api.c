@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "base/tree.h"
-#include "sandbox/mounts.h"
+#include "base/tree_remove.h"
+#include "confine/mounts.h"
 #include "unit.h"
 
 static char dir[] = "/tmp/sandbox-run-mount-api.XXXXXX";

@@ -7,11 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/tree.h"
-#include "job/limits.h"
+#include "base/tree_remove.h"
+#include "model/limits.h"
 #include "tree_fixture.h"
 #include "unit.h"
-#include "workspace/named.h"
+#include "workspace/workspace.h"
 
 static struct tree_place place;
 static const struct named_quota no_quota;

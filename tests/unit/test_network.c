@@ -1,7 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "job/network.h"
+#include "model/network.h"
 #include "unit.h"
 
 static const char *const texts[] = {

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "monitor/notices.h"
+#include "monitor/seccomp_notify.h"
 
 #ifndef AF_VSOCK
 #define AF_VSOCK 40

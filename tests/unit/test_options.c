@@ -1,4 +1,4 @@
-#include "frontend/options.h"
+#include "cli/options.h"
 
 #include <ctype.h>
 #include <stdio.h>

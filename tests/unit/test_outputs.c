@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/scope.h"
-#include "job/outputs.h"
+#include "model/outputs.h"
 #include "unit.h"
 
 static void specs_become_absolute_patterns(void **state)

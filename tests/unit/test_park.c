@@ -1,5 +1,5 @@
 /* What of a plan is prepared ahead, and which runs can share it. */
-#include "plan/park.h"
+#include "plan/blueprint.h"
 
 #include "base/text.h"
 #include "stage_fixture.h"

@@ -1,8 +1,8 @@
 /* Templates that somebody sent: the planner's own are taken, and one that differs in anything is not. */
-#include "plan/park_check.h"
+#include "plan/blueprint_check.h"
 
 #include "base/text.h"
-#include "plan/park.h"
+#include "plan/blueprint.h"
 #include "stage_fixture.h"
 #include "unit.h"
 

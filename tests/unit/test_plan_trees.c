@@ -1,5 +1,5 @@
 #include "../plan_trees.h"
-#include "plan/root.h"
+#include "plan/plan_root.h"
 #include "plan_fixture.h"
 #include "unit.h"
 

@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "plan/root.h"
+#include "plan/plan_root.h"
 #include "plan_fixture.h"
 #include "unit.h"
 

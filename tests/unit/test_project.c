@@ -1,5 +1,5 @@
 /* What a project's root says before the program runs. */
-#include "executor/project.h"
+#include "toolchain/project.h"
 
 #include <fcntl.h>
 #include <stdio.h>

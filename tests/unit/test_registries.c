@@ -2,8 +2,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "executor/registries.h"
 #include "plan/language.h"
+#include "toolchain/registries.h"
 #include "unit.h"
 
 #define MAX_TEXT (1 << 20)

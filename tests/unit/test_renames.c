@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "changes/renames.h"
 #include "tree_pair.h"
 #include "unit.h"
-#include "workspace/renames.h"
 
 static void add(enum change_op op, const char *path, const char *text)
 {

@@ -1,4 +1,4 @@
-#include "job/request.h"
+#include "model/request.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "base/text.h"
-#include "job/request.h"
+#include "model/request.h"
 #include "unit.h"
 
 static sbr_request *read_good(const char *json)

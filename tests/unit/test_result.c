@@ -1,4 +1,4 @@
-#include "job/result.h"
+#include "model/result.h"
 
 #include <stdlib.h>
 

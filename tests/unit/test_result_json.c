@@ -3,7 +3,7 @@
 #include <signal.h>
 #include <stdlib.h>
 
-#include "job/result.h"
+#include "model/result.h"
 #include "unit.h"
 
 static sbr_result sample(void)

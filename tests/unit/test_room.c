@@ -1,4 +1,4 @@
-#include "init/room.h"
+#include "init/usage.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,10 +7,10 @@
 #include <sys/statfs.h>
 #include <unistd.h>
 
-#include "base/tree.h"
-#include "sandbox/mounts.h"
-#include "sandbox/protocol.h"
+#include "base/tree_remove.h"
+#include "confine/mounts.h"
 #include "unit.h"
+#include "wire/control.h"
 
 static char dir[64];
 static struct plan *plan;

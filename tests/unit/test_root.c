@@ -1,4 +1,4 @@
-#include "plan/root.h"
+#include "plan/plan_root.h"
 
 #include "base/text.h"
 #include "plan_fixture.h"

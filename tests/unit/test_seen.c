@@ -1,4 +1,4 @@
-#include "base/seen.h"
+#include "base/inode.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "unit.h"
 
 /* A directory that others write to, and beside it a file of ours that they have no right to change. */

@@ -1,4 +1,4 @@
-#include "workspace/setid.h"
+#include "changes/setid.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "unit.h"
 
 static char room[40];

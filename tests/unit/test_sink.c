@@ -1,4 +1,4 @@
-#include "monitor/sink.h"
+#include "monitor/forward.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

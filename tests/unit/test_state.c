@@ -1,4 +1,4 @@
-#include "workspace/state.h"
+#include "changes/state_dir.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "tree_fixture.h"
 #include "unit.h"
 

@@ -1,4 +1,4 @@
-#include "executor/store.h"
+#include "store/store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 #include "base/sha256.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "unit.h"
 
 #define MAKERS 8

@@ -1,4 +1,4 @@
-#include "frontend/terminal.h"
+#include "cli/terminal.h"
 
 #include <stdbool.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A made-up home with the tools of version managers in it, and their shims. */
-#include "executor/toolchain.h"
+#include "toolchain/toolchain.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,8 +12,8 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "executor/toolchain_paths.h"
-#include "executor/toolchain_version.h"
+#include "toolchain/toolchain_paths.h"
+#include "toolchain/toolchain_version.h"
 #include "unit.h"
 
 #define REAL                                                                                       \

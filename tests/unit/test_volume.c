@@ -1,6 +1,6 @@
 #include <stdio.h>
 
-#include "job/request.h"
+#include "model/request.h"
 #include "unit.h"
 
 static int new_request(void **state)

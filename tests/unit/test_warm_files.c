@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "base/tree.h"
-#include "executor/warm.h"
-#include "plan/park.h"
+#include "base/tree_remove.h"
+#include "job/warm.h"
+#include "plan/blueprint.h"
 #include "unit.h"
 
 static char dir[] = "/tmp/warm-files-XXXXXX";

@@ -10,9 +10,9 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
+#include "changes/node.h"
 #include "unit.h"
-#include "workspace/node.h"
 
 #define PATH_SIZE 600
 #define MAX_NODES 400

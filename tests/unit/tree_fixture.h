@@ -3,7 +3,7 @@
 #define TREE_FIXTURE_H
 
 #include "base/buf.h"
-#include "job/changes.h"
+#include "model/changes.h"
 
 /* A directory with `a` and `b` in it, and the state directory; all of it goes with tree_place_remove. */
 struct tree_place {

@@ -7,7 +7,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "base/tree.h"
+#include "base/tree_remove.h"
 #include "unit.h"
 
 #define ROOM "/tmp/sandbox-run-pair-XXXXXX"

@@ -4,8 +4,8 @@
 
 #include <sys/stat.h>
 
-#include "job/changes.h"
-#include "workspace/taken.h"
+#include "changes/collected.h"
+#include "model/changes.h"
 
 struct tree_pair {
     char path[32];      /* of the room of both */

@@ -2,7 +2,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "executor/engine_protocol.h"
+#include "wire/engine.h"
 
 int main(void)
 {

@@ -14,9 +14,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
-#include "executor/engine_protocol.h"
 #include "plan/plan.h"
-#include "sandbox/protocol.h"
+#include "wire/control.h"
+#include "wire/engine.h"
 
 #define ALL_NAMESPACES 0x7e020000ull /* user, mount, pid, network, ipc, uts, cgroup */
 #define ANSWER_MS 10000
@@ -109,7 +109,7 @@ static ssize_t answer(int fd, struct engine_reply *reply, int *fds, size_t *n)
 }
 
 /* The program of the sandbox that was leased, which says that it is done. */
-static int go(const struct plan *plan, const int *fds, const struct sandbox_card *card)
+static int go(const struct plan *plan, const int *fds, const struct handover_msg *card)
 {
     struct init_message message = { .order = ORDER_GO };
     struct plan late = *plan;
@@ -148,7 +148,7 @@ static int lease(int fd, const struct plan *plan)
         if (answer(fd, &reply, fds, &n) != (ssize_t)sizeof(reply))
             return give_up("no answer");
         if (reply.answer == ENGINE_GRANT)
-            return go(plan, fds, &reply.card);
+            return go(plan, fds, &reply.handover);
         if (reply.answer == ENGINE_REFUSED || strstr(reply.reason, "otherwise"))
             break;
         (void)fd_send(fd, &done, sizeof(done), NULL, 0);

@@ -1,0 +1,254 @@
+/* Theory: see apply_steps.c for the order, apply_check.c for conflicts, journal.h for the undo.
+ *
+ * apply() goes forward only: check everything, store what is going to be replaced, make new contents aside, then rename.
+ * Killed anywhere, it can be repeated: what is done is recognised by its content, what was stored first stays stored, and
+ * temporary names have the number of their change in them, so that they are found again. */
+#include "changes/apply.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "changes/apply_check.h"
+#include "changes/apply_plan.h"
+#include "changes/changeset_meta.h"
+#include "changes/journal.h"
+#include "changes/node.h"
+
+#define WORKSPACE_ID "workspace" /* in the names of temporaries */
+
+void apply_step(void)
+{
+#ifdef SBR_TEST_HOOKS
+    const char *last = getenv("SANDBOX_RUN_TEST_APPLY");
+    static long done;
+
+    if (last && ++done == strtol(last, NULL, 10))
+        (void)kill(getpid(), SIGKILL);
+#endif
+}
+
+static int look_at_all(struct engine *e, sbr_error *err)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        struct step *s = &e->steps[i];
+        int barred;
+
+        int r = engine_look(e, s, &barred, err);
+
+        if (r < 0 && err->sys_errno == EACCES && engine_open_way(e, s, err) == 0)
+            r = engine_look(e, s, &barred, err);
+        if (r < 0)
+            return err->code;
+        if (s->want.kind == NODE_NONE && !s->there.st_mode)
+            s->state = STEP_ALREADY;
+    }
+    return 0;
+}
+
+int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags,
+             sbr_error *err)
+{
+    struct engine e;
+    int r = engine_init(&e, WORKSPACE_ID, 1, err);
+
+    e.flags = flags | APPLY_NO_CHECK;
+    for (size_t i = 0; r == 0 && i < changes->n; i++) {
+        struct change one = changes->items[i];
+
+        one.root = 0;
+        r = engine_add_change(&e, &one, i, err);
+    }
+    for (size_t i = 0; i < e.n; i++)
+        e.steps[i].change = NULL; /* whatever stands there */
+    engine_sort(&e);
+    if (r == 0) {
+        e.roots[0].fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        e.roots[0].content_fd = openat(content_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        e.roots[0].source = "the workspace";
+        if (e.roots[0].fd < 0 || e.roots[0].content_fd < 0)
+            r = err_set_errno(err, "apply", "cannot open the workspace");
+    }
+    if (r == 0)
+        r = look_at_all(&e, err);
+    if (r == 0)
+        r = engine_find_locked(&e, err);
+    if (r == 0)
+        r = engine_run(&e, err);
+    else
+        engine_close_way(&e);
+    engine_done(&e);
+    return r;
+}
+
+static int open_contents(const struct kept *kept, struct engine *e, sbr_error *err)
+{
+    for (size_t i = 0; i < e->n_roots; i++) {
+        const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+        char name[24];
+
+        snprintf(name, sizeof(name), "%zu", i);
+        e->roots[i].content_fd = openat(kept->tree_fd, name, flags);
+        if (e->roots[i].content_fd < 0 &&
+            errno == ENOENT) /* nothing came: any place without it will do */
+            e->roots[i].content_fd = openat(kept->tree_fd, ".", flags);
+        if (e->roots[i].content_fd < 0)
+            return err_set_errno(err, "apply", "cannot read the kept changes %.8s", kept->id);
+    }
+    return 0;
+}
+
+/* The steps that `options` mean. */
+static int plan(const struct kept *kept, const struct apply_options *options, struct engine *e,
+                struct apply_report *report, sbr_error *err)
+{
+    bool *mask = calloc(kept->changes.n + 1, sizeof(*mask));
+    int r = engine_init(e, kept->id, kept->changes.n_roots, err);
+
+    if (r == 0)
+        r = mask ? select_changes(kept, options, mask, err) : err_set_oom(err, "apply");
+    for (size_t i = 0; r == 0 && i < kept->changes.n; i++) {
+        if (!mask[i])
+            continue;
+        report->skipped += kept->changes.items[i].now.kind == NODE_OTHER;
+        r = engine_add_change(e, &kept->changes.items[i], i, err);
+    }
+    free(mask);
+    if (r < 0)
+        return r;
+    e->flags = options->flags;
+    engine_sort(e);
+    r = open_roots(kept, e, err);
+    return r < 0 ? r : open_contents(kept, e, err);
+}
+
+/* A renamed file is one change and two steps. */
+static size_t count(const struct engine *e, enum step_state state)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < e->n; i++)
+        n += e->steps[i].state == state &&
+             (!e->steps[i].change || e->steps[i].path == e->steps[i].change->path);
+    return n;
+}
+
+int apply_check(const struct kept *kept, const struct apply_options *options,
+                struct apply_report *report, sbr_error *err)
+{
+    struct engine e;
+    struct journal journal = { .fd = -1 };
+    int r;
+
+    *report = (struct apply_report){ 0 };
+    r = plan(kept, options, &e, report, err);
+    if (r == 0)
+        r = journal_open((struct kept *)kept, false, &journal, err);
+    if (r >= 0)
+        r = check_steps(&e, options, &journal, report, err);
+    if (r == 0)
+        report->already = count(&e, STEP_ALREADY);
+    journal_close(&journal);
+    engine_done(&e);
+    return r;
+}
+
+/* Directories that an attempt before had opened are closed by this one. */
+static int find_opened(struct engine *e, const struct journal *journal, sbr_error *err)
+{
+    for (size_t i = 0; i < journal->n; i++)
+        if (journal->items[i].opened &&
+            engine_add_opened(e, journal->items[i].root, journal->items[i].path,
+                              journal->items[i].was.mode, err) < 0)
+            return err->code;
+    return engine_find_locked(e, err);
+}
+
+/* Nothing was touched: the undo is what it was. */
+static void take_back(struct kept *kept, struct journal *journal, const struct engine *e)
+{
+    scoped_free bool *keep = calloc(journal->n + 1, sizeof(*keep));
+    sbr_error ignored;
+
+    for (size_t i = 0; keep && i < journal->n; i++) {
+        const struct journal_entry *entry = &journal->items[i];
+        const struct step *s = engine_find(e, entry->root, entry->path, strlen(entry->path));
+
+        keep[i] = !s || s->state != STEP_TODO;
+    }
+    if (keep && journal_reduce(kept, journal, keep, &ignored) < 0)
+        return; /* it has more in it than it needs */
+}
+
+static void tell_how_far(const struct engine *e, sbr_error *err)
+{
+    size_t used = strlen(err->message);
+
+    if (e->n_done)
+        snprintf(err->message + used, sizeof(err->message) - used,
+                 "; %zu were applied before: repeat it, or undo them", e->n_done);
+    else
+        snprintf(err->message + used, sizeof(err->message) - used, "; nothing was changed");
+}
+
+static int run(struct kept *kept, struct engine *e, struct journal *journal, sbr_error *err)
+{
+    bool undo = !(e->flags & APPLY_NO_UNDO);
+    int r = 0;
+
+    if (undo)
+        r = journal_record(journal, e, err);
+    if (r == 0 && undo)
+        r = kept_mark(kept, true, err);
+    if (r == 0)
+        r = engine_run(e, err);
+    if (r < 0)
+        tell_how_far(e, err);
+    if (r < 0 && undo && e->n_done == 0)
+        take_back(kept, journal, e);
+    return r;
+}
+
+int apply(struct kept *kept, const struct apply_options *options, struct apply_report *report,
+          sbr_error *err)
+{
+    struct engine e = { 0 };
+    struct journal journal = { .fd = -1 };
+    int r;
+
+    *report = (struct apply_report){ 0 };
+    if (kept_lock(kept, err) < 0)
+        return err->code;
+    if (kept->applied && remove_leftovers(kept, err) < 0)
+        return err->code;
+    r = plan(kept, options, &e, report, err);
+    if (r == 0)
+        r = journal_open(kept, false, &journal, err);
+    if (r >= 0)
+        r = check_steps(&e, options, &journal, report, err);
+    if (r == 0 && report->conflicts.n)
+        r = err_set(
+            err, SBR_E_DENIED, "apply",
+            "%zu of the changes are in conflict with what is there now; nothing was applied",
+            report->conflicts.n);
+    if (r == 0)
+        r = find_opened(&e, &journal, err);
+    if (r == 0)
+        report->already = count(&e, STEP_ALREADY);
+    if (r == 0 && (count(&e, STEP_TODO) || e.n_opened)) {
+        journal_close(&journal);
+        r = journal_open(kept, !(options->flags & APPLY_NO_UNDO), &journal, err);
+        if (r >= 0)
+            r = run(kept, &e, &journal, err);
+        report->applied = r == 0 ? count(&e, STEP_TODO) : e.n_done;
+    }
+    journal_close(&journal);
+    engine_done(&e);
+    return r;
+}

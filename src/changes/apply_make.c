@@ -1,0 +1,348 @@
+/* New contents are made aside, complete with owner, mode and time, under names that can be recognised; nothing that
+ * anybody uses is touched.  They stand in the directory that they are for, or above it when it has to be made yet. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "base/tree_remove.h"
+#include "changes/apply.h"
+#include "changes/apply_plan.h"
+#include "changes/attributes.h"
+#include "changes/beneath.h"
+#include "changes/copyfile.h"
+#include "changes/node.h"
+
+#define FEW 64 /* up to so many are flushed one by one, more all at once */
+#define NS_PER_SECOND 1000000000
+
+struct owner {
+    uid_t uid;
+    gid_t gid;
+};
+
+void engine_temp_name(const struct engine *e, const struct step *step, char name[TEMP_NAME_SIZE])
+{
+    snprintf(name, TEMP_NAME_SIZE, ".sandbox-run-%.32s-%zu", e->id, step->number);
+}
+
+/* Content that a stranger wrote never gets the bits with which it would run as somebody else; of the others, only what
+ * was there before. */
+mode_t engine_mode(const struct step *step, mode_t now)
+{
+    mode_t mode = step->want.mode & 0777;
+    bool was_dir = S_ISDIR(step->there.st_mode);
+
+    if (step->exact)
+        return step->want.mode & 07777;
+    if (step->mode_only || (step->want.kind == NODE_DIR && was_dir))
+        return mode | (step->want.mode & step->there.st_mode & 07000);
+    if (step->want.kind == NODE_DIR)
+        return mode | (now & S_ISGID); /* as the directory above it has it */
+    if (step->change && S_ISREG(step->there.st_mode) && step->change->base.kind == NODE_FILE &&
+        step->change->base.mode == step->want.mode)
+        mode = step->there.st_mode & 0777; /* the program did not mean to change it */
+    return mode;
+}
+
+static struct owner owner_of(const struct step *step, const struct stat *dir)
+{
+    if (step->exact)
+        return (struct owner){ step->uid, step->gid };
+    if (step->there.st_mode)
+        return (struct owner){ step->there.st_uid, step->there.st_gid };
+    return (struct owner){ geteuid() == 0 ? dir->st_uid : (uid_t)-1,
+                           geteuid() == 0 || dir->st_mode & S_ISGID ? dir->st_gid : (gid_t)-1 };
+}
+
+/* What is not permitted is left; *ret_mode then gives our own group no more than everybody has. */
+static int set_owner(int fd, struct owner owner, mode_t *ret_mode)
+{
+    struct stat st;
+
+    if (fstat(fd, &st) < 0)
+        return -1;
+    if (owner.uid == st.st_uid)
+        owner.uid = (uid_t)-1;
+    if (owner.gid == st.st_gid)
+        owner.gid = (gid_t)-1;
+    if (owner.uid == (uid_t)-1 && owner.gid == (gid_t)-1)
+        return 0;
+    if (fchownat(fd, "", owner.uid, owner.gid, AT_EMPTY_PATH) == 0)
+        return 0;
+    if (errno != EPERM || geteuid() == 0)
+        return -1;
+    if (owner.gid != (gid_t)-1 && fchownat(fd, "", (uid_t)-1, owner.gid, AT_EMPTY_PATH) < 0)
+        *ret_mode = (*ret_mode & ~(mode_t)070) | ((*ret_mode & 07) << 3 & *ret_mode);
+    return 0;
+}
+
+static bool is_empty(int dir_fd)
+{
+    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (!dir)
+        return false;
+    (void)take_fd(fd);
+    while ((entry = readdir(dir)))
+        if (!tree_is_dots(entry->d_name))
+            return false;
+    return true;
+}
+
+int engine_own(const struct step *step, int dir_fd, const char *name)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    mode_t ignored = 0;
+    struct stat dir, st;
+
+    if (fd < 0 || fstat(dir_fd, &dir) < 0 || fstat(fd, &st) < 0)
+        return -1;
+    /* Not what we made, but put there by whoever owns the directory: nothing of ours is given away. */
+    if (S_ISDIR(st.st_mode) ? !is_empty(fd) : !S_ISLNK(st.st_mode) || st.st_nlink > 1) {
+        errno = EBUSY;
+        return -1;
+    }
+    return set_owner(fd, owner_of(step, &dir), &ignored);
+}
+
+static void times_of(const struct step *step, struct timespec times[2])
+{
+    int64_t ns = step->want.mtime_ns, rest = ns % NS_PER_SECOND;
+
+    if (rest < 0)
+        rest += NS_PER_SECOND;
+    times[0] = (struct timespec){ .tv_nsec = UTIME_OMIT };
+    times[1] = (struct timespec){ .tv_sec = (ns - rest) / NS_PER_SECOND, .tv_nsec = rest };
+}
+
+/* Owner first: changing it takes bits from the mode. */
+static int dress(const struct step *step, int fd, int dir_fd, bool flush)
+{
+    mode_t mode = engine_mode(step, 0);
+    struct timespec times[2];
+    struct stat dir;
+
+    times_of(step, times);
+    if (fstat(dir_fd, &dir) < 0 || set_owner(fd, owner_of(step, &dir), &mode) < 0)
+        return -1;
+    if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
+        return -1;
+    return flush ? fsync(fd) : 0;
+}
+
+static int open_content(const struct engine *e, const struct step *step, struct seen *seen)
+{
+    return node_open_file(e->roots[step->root].content_fd, step->content, seen);
+}
+
+/* O_EXCL: a name of ours that is there was left by an attempt that died. */
+static int make_new(int dir_fd, const char *name)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = openat(dir_fd, name, flags, 0600);
+
+    if (fd < 0 && errno == EEXIST && unlinkat(dir_fd, name, 0) == 0)
+        fd = openat(dir_fd, name, flags, 0600);
+    return fd;
+}
+
+/* Of the file that is replaced; of the one that comes back, its own. */
+static void keep_attributes(const struct engine *e, const struct step *step, int from, int to)
+{
+    struct seen seen;
+    scoped_fd int old = step->exact || !S_ISREG(step->there.st_mode)
+                            ? -1
+                            : node_open_file(e->roots[step->root].fd, step->path, &seen);
+
+    if (step->exact)
+        attributes_copy(from, to);
+    else if (old >= 0 && seen.ino == step->there.st_ino)
+        attributes_copy(old, to);
+}
+
+static int make_file(struct engine *e, struct step *step, int dir_fd, const char *name)
+{
+    struct copyfile how = { 0 };
+    struct seen seen;
+    scoped_fd int from = -1, to = -1;
+
+    apply_step();
+    if (step->linkable &&
+        linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0) == 0)
+        return 0;
+    from = open_content(e, step, &seen);
+    if (from < 0)
+        return -1;
+    if (seen.node.size != step->want.size) {
+        errno = EBADMSG;
+        return -1;
+    }
+    to = make_new(dir_fd, name);
+    if (to < 0)
+        return -1;
+    step->has_temp = true;
+    apply_step();
+    if (copyfile(from, to, seen.node.size, &how) < 0)
+        return -1;
+    keep_attributes(e, step, from, to);
+    apply_step();
+    return dress(step, to, dir_fd, e->n <= FEW);
+}
+
+static int make_link(struct engine *e, struct step *step, int dir_fd, const char *name)
+{
+    struct timespec times[2];
+    size_t len;
+    scoped_free char *text = node_link_text(e->roots[step->root].content_fd, step->content, &len);
+
+    if (!text)
+        return -1;
+    apply_step();
+    if (symlinkat(text, dir_fd, name) < 0 &&
+        (errno != EEXIST || unlinkat(dir_fd, name, 0) < 0 || symlinkat(text, dir_fd, name) < 0))
+        return -1;
+    step->has_temp = true;
+    times_of(step, times);
+    if (utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
+        return -1;
+    return engine_own(step, dir_fd, name);
+}
+
+static int make_other(struct engine *e, struct step *step, int dir_fd, const char *name)
+{
+    apply_step();
+    return linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0);
+}
+
+static int make_dir(struct engine *e, struct step *step, int dir_fd, const char *name)
+{
+    (void)e;
+    apply_step();
+    if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
+        return -1;
+    step->has_temp = true;
+    return engine_own(step, dir_fd, name);
+}
+
+/* It may have its final mode from an attempt before, and that may keep us out. */
+static int unlock_content(const struct engine *e, const struct step *step)
+{
+    const char *name;
+    scoped_fd int dir = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
+
+    return dir < 0 ? -1 : fchmodat(dir, name, 0600, AT_SYMLINK_NOFOLLOW);
+}
+
+/* The content itself can be moved when it is ours to give away and in the same file system.  1, 0 when not, or -1. */
+static int make_movable(struct engine *e, struct step *step, int dir_fd)
+{
+    struct seen seen;
+    struct stat st, dir;
+    scoped_fd int fd = -1;
+
+    if (!(e->flags & APPLY_CONSUME) || step->want.kind != NODE_FILE)
+        return 0;
+    fd = open_content(e, step, &seen);
+    if (fd < 0 && errno == EACCES && unlock_content(e, step) == 0)
+        fd = open_content(e, step, &seen);
+    if (fd < 0 && errno == ENOENT &&
+        S_ISREG(step->there.st_mode)) { /* moved by an attempt before */
+        step->state = STEP_ALREADY;
+        return 1;
+    }
+    if (fd < 0 || fstat(fd, &st) < 0 || fstat(dir_fd, &dir) < 0)
+        return -1;
+    if (st.st_dev != dir.st_dev || S_ISDIR(step->there.st_mode))
+        return 0;
+    apply_step();
+    if (dress(step, fd, dir_fd, false) < 0)
+        return -1;
+    step->moves = true;
+    return 1;
+}
+
+static int make_temp(struct engine *e, struct step *step, sbr_error *err)
+{
+    static int (*const makers[N_NODE_KINDS])(struct engine *, struct step *, int, const char *) = {
+        [NODE_FILE] = make_file,
+        [NODE_DIR] = make_dir,
+        [NODE_LINK] = make_link,
+        [NODE_OTHER] = make_other,
+    };
+    scoped_fd int dir = beneath_deepest(e->roots[step->root].fd, step->path, &step->temp_len);
+    char name[TEMP_NAME_SIZE];
+    int r = dir < 0 ? -1 : make_movable(e, step, dir);
+
+    engine_temp_name(e, step, name);
+    if (r == 0) {
+        r = makers[step->want.kind](e, step, dir, name);
+        step->has_temp = step->has_temp || r == 0;
+    }
+    if (r < 0 && errno == EBADMSG)
+        return err_set(err, SBR_E_SYSTEM, "apply",
+                       "the kept content of '%.150s' is damaged; drop these changes and run again",
+                       step->path);
+    return r < 0 ? engine_fail(step, "write", err) : 0;
+}
+
+int engine_make_temps(struct engine *e, sbr_error *err)
+{
+    bool made = false;
+
+    for (size_t i = 0; i < e->n; i++) {
+        struct step *s = &e->steps[i];
+        bool from_none = !s->there.st_mode;
+
+        if (s->state != STEP_TODO || s->mode_only || s->want.kind == NODE_NONE)
+            continue;
+        if (s->want.kind == NODE_DIR && (from_none || S_ISDIR(s->there.st_mode)))
+            continue; /* made or changed where it is */
+        if (make_temp(e, s, err) < 0)
+            return err->code;
+        made = true;
+    }
+    if (!made || e->n <= FEW || e->flags & APPLY_CONSUME)
+        return 0;
+    for (size_t i = 0; i < e->n_roots; i++)
+        if (e->roots[i].fd >= 0 && syncfs(e->roots[i].fd) < 0)
+            return err_set_errno(err, "apply", "cannot write to '%.200s'", e->roots[i].source);
+    return 0;
+}
+
+/* Every directory on the way may have it: which was the deepest may have changed since. */
+static void remove_temps_of(struct engine *e, const struct step *step)
+{
+    char name[TEMP_NAME_SIZE], prefix[PATH_MAX];
+    const char *end = strrchr(step->path, '/');
+
+    engine_temp_name(e, step, name);
+    for (size_t len = end ? (size_t)(end - step->path) : 0;; len--) {
+        scoped_fd int dir = -1;
+
+        if (len > 0 && step->path[len] != '/')
+            continue;
+        if (len >= sizeof(prefix))
+            return;
+        memcpy(prefix, step->path, len);
+        prefix[len] = '\0';
+        dir = node_open(e->roots[step->root].fd, len ? prefix : ".", O_PATH | O_DIRECTORY);
+        if (dir >= 0 && unlinkat(dir, name, 0) < 0 && errno == EISDIR)
+            (void)unlinkat(dir, name, AT_REMOVEDIR);
+        if (len == 0)
+            return;
+    }
+}
+
+void engine_remove_temps(struct engine *e)
+{
+    for (size_t i = 0; i < e->n; i++)
+        if (!e->steps[i].mode_only)
+            remove_temps_of(e, &e->steps[i]);
+}

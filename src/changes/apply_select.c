@@ -1,0 +1,171 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "changes/apply_check.h"
+
+static bool covers(const char *cover, const char *path)
+{
+    size_t len = strlen(cover);
+
+    return strncmp(path, cover, len) == 0 && (!path[len] || path[len] == '/');
+}
+
+bool path_is_covered(const char *path, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (covers(list[i], path))
+            return true;
+    return false;
+}
+
+static int order(const struct change *c, unsigned int root, const char *path, size_t len)
+{
+    int r;
+
+    if (c->root != root)
+        return c->root < root ? -1 : 1;
+    r = strncmp(c->path, path, len);
+    return r == 0 && c->path[len] ? 1 : r;
+}
+
+static size_t find_change(const struct changes *changes, unsigned int root, const char *path,
+                          size_t len)
+{
+    size_t low = 0, high = changes->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        int r = order(&changes->items[middle], root, path, len);
+
+        if (r == 0)
+            return middle;
+        if (r < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return changes->n;
+}
+
+/* A file needs the directories that are made for it. */
+static void select_way(const struct changes *changes, const struct change *c, bool *mask)
+{
+    for (const char *p = strchr(c->path, '/'); p; p = strchr(p + 1, '/')) {
+        size_t above = find_change(changes, c->root, c->path, (size_t)(p - c->path));
+
+        if (above < changes->n && changes->items[above].now.kind == NODE_DIR &&
+            changes->items[above].base.kind != NODE_DIR)
+            mask[above] = true;
+    }
+}
+
+static int check_named(const struct changes *changes, const char *path, sbr_error *err)
+{
+    char name[160];
+
+    for (size_t i = 0; i < changes->n; i++)
+        if (covers(path, changes->items[i].path) ||
+            (changes->items[i].from && covers(path, changes->items[i].from)))
+            return 0;
+    text_copy_visibly(name, sizeof(name), path, strlen(path));
+    return err_set(err, SBR_E_NOT_FOUND, "apply",
+                   "'%s' is not among the changes; `sandbox-run changes show ID` lists them", name);
+}
+
+int select_changes(const struct kept *kept, const struct apply_options *options, bool *mask,
+                   sbr_error *err)
+{
+    const struct changes *changes = &kept->changes;
+
+    for (size_t i = 0; i < options->n_paths; i++)
+        if (check_named(changes, options->paths[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < options->n_force; i++)
+        if (check_named(changes, options->force[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < changes->n; i++) {
+        const struct change *c = &changes->items[i];
+
+        mask[i] = !options->n_paths || path_is_covered(c->path, options->paths, options->n_paths) ||
+                  (c->from && path_is_covered(c->from, options->paths, options->n_paths));
+    }
+    for (size_t i = 0; options->n_paths && i < changes->n; i++)
+        if (mask[i] && changes->items[i].now.kind != NODE_NONE)
+            select_way(changes, &changes->items[i], mask);
+    return 0;
+}
+
+int apply_select(const struct kept *kept, const struct apply_options *options, struct changes *ret,
+                 sbr_error *err)
+{
+    struct changes selected = kept->changes;
+    bool *mask = calloc(kept->changes.n + 1, sizeof(*mask));
+    int r;
+
+    selected.items = calloc(kept->changes.n + 1, sizeof(*selected.items));
+    selected.n = 0;
+    r = mask && selected.items ? select_changes(kept, options, mask, err)
+                               : err_set_oom(err, "apply");
+    for (size_t i = 0; r == 0 && i < kept->changes.n; i++)
+        if (mask[i])
+            selected.items[selected.n++] = kept->changes.items[i];
+    free(mask);
+    if (r < 0)
+        free(selected.items);
+    else
+        *ret = selected;
+    return r;
+}
+
+/* The path is the one without links: whoever owns a directory on the way could lead us elsewhere by one. */
+static int open_source(const char *source)
+{
+    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
+                            .resolve = RESOLVE_NO_SYMLINKS };
+    int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how));
+
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        fd = open(source, (int)how.flags);
+    return fd;
+}
+
+int open_roots(const struct kept *kept, struct engine *e, sbr_error *err)
+{
+    for (size_t i = 0; i < e->n_roots; i++) {
+        const char *source = kept->changes.roots[i].source;
+
+        e->roots[i].source = source;
+        e->roots[i].fd = open_source(source);
+        if (e->roots[i].fd < 0 && errno == ELOOP)
+            return err_set(
+                err, SBR_E_DENIED, "apply",
+                "'%.200s', which the changes are for, is behind a link now that was none "
+                "before; put it back, or run it again",
+                source);
+        if (e->roots[i].fd < 0)
+            return err_set_errno(err, "apply", "cannot open '%.200s', which the changes are for",
+                                 source);
+    }
+    return 0;
+}
+
+int remove_leftovers(const struct kept *kept, sbr_error *err)
+{
+    struct engine e;
+    int r = engine_init(&e, kept->id, kept->changes.n_roots, err);
+
+    for (size_t i = 0; r == 0 && i < kept->changes.n; i++)
+        r = engine_add_change(&e, &kept->changes.items[i], i, err);
+    if (r == 0)
+        r = open_roots(kept, &e, err);
+    if (r == 0)
+        engine_remove_temps(&e);
+    engine_done(&e);
+    return r;
+}

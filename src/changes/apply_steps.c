@@ -1,0 +1,430 @@
+/* Theory.  Everything that can fail for want of room is done aside first.  What is left are single system calls on names,
+ * in an order in which each can work:
+ *
+ *   (1) directories are made before what is in them, and files renamed into their places;
+ *   (2) what goes, goes afterwards, the deepest first: a file that was renamed is never nowhere;
+ *   (3) then files take the places of directories, which are empty now;
+ *   (4) modes of directories last, the deepest first: they may lock us out.
+ *
+ * A file and a directory change places in one call where the file system can; elsewhere there is an instant in which
+ * neither is there, and what was is in the undo by then. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "changes/apply.h"
+#include "changes/apply_plan.h"
+#include "changes/beneath.h"
+#include "changes/node.h"
+
+#define FEW 64
+#define NS_PER_SECOND 1000000000
+
+/* Where a step happens. */
+struct spot {
+    int dir; /* of the path   */
+    const char *name;
+    int temp_dir; /* of the temporary; -1: none */
+    char temp[TEMP_NAME_SIZE];
+};
+
+/* What a directory is to look like in the end. */
+struct final_mode {
+    unsigned int root;
+    const char *path;
+    const struct step *step; /* NULL: it was opened for us */
+    mode_t mode;
+};
+
+static void spot_done(struct spot *spot)
+{
+    scope_close_fd(&spot->dir);
+    scope_close_fd(&spot->temp_dir);
+}
+
+static int open_temp_dir(const struct engine *e, const struct step *step)
+{
+    scoped_free char *path = strndup(step->path, step->temp_len);
+
+    if (!path)
+        return -1;
+    return node_open(e->roots[step->root].fd, *path ? path : ".", O_PATH | O_DIRECTORY);
+}
+
+static bool same_time(struct timespec a, struct timespec b)
+{
+    return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
+}
+
+/* What the checks saw is still what is there.  Of a directory, only that it is the same one: we change it ourselves. */
+static bool is_as_seen(const struct step *step, const struct spot *spot)
+{
+    const struct stat *was = &step->there;
+    struct stat now;
+
+    if (fstatat(spot->dir, spot->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT && !was->st_mode;
+    if (now.st_ino != was->st_ino || (now.st_mode & S_IFMT) != (was->st_mode & S_IFMT))
+        return false;
+    /* Not ctime: a name more or less of the same file changes it, and those are ours. */
+    return S_ISDIR(now.st_mode) ||
+           (now.st_size == was->st_size && same_time(now.st_mtim, was->st_mtim));
+}
+
+static int open_spot(struct engine *e, const struct step *step, struct spot *spot, sbr_error *err)
+{
+    spot->temp_dir = -1;
+    spot->dir = beneath_parent(e->roots[step->root].fd, step->path, &spot->name);
+    if (spot->dir >= 0 && step->has_temp)
+        spot->temp_dir = open_temp_dir(e, step);
+    engine_temp_name(e, step, spot->temp);
+    if (spot->dir < 0 || (step->has_temp && spot->temp_dir < 0)) {
+        engine_fail(step, "change", err);
+        spot_done(spot);
+        return err->code;
+    }
+    if (!(e->flags & APPLY_NO_CHECK) && !is_as_seen(step, spot)) {
+        spot_done(spot);
+        return err_set(err, SBR_E_BUSY, "apply",
+                       "'%.150s' changed while this was at work; see whether it still should be, "
+                       "and repeat",
+                       step->path);
+    }
+    return 0;
+}
+
+static int rename_with(const struct spot *spot, unsigned int flags)
+{
+    apply_step();
+    return (int)syscall(SYS_renameat2, spot->temp_dir, spot->temp, spot->dir, spot->name, flags);
+}
+
+static int rename_plain(const struct spot *spot)
+{
+    apply_step();
+    return renameat(spot->temp_dir, spot->temp, spot->dir, spot->name);
+}
+
+/* Only where nothing is; where the file system cannot promise that, the look before has to do. */
+static int put_new(const struct spot *spot)
+{
+    int r = rename_with(spot, RENAME_NOREPLACE);
+
+    return r < 0 && (errno == EINVAL || errno == ENOSYS) ? rename_plain(spot) : r;
+}
+
+/* One of the two is a directory, which is empty. */
+static int put_other_kind(const struct spot *spot, bool was_dir)
+{
+    const int flag = was_dir ? AT_REMOVEDIR : 0;
+
+    if (rename_with(spot, RENAME_EXCHANGE) == 0) {
+        apply_step();
+        if (unlinkat(spot->temp_dir, spot->temp, flag) == 0)
+            return 0;
+        return rename_with(spot, RENAME_EXCHANGE) < 0 ? -1 : (errno = ENOTEMPTY, -1);
+    }
+    if (errno != EINVAL && errno != ENOSYS)
+        return -1;
+    apply_step();
+    return unlinkat(spot->dir, spot->name, flag) < 0 ? -1 : rename_plain(spot);
+}
+
+static int move_content(struct engine *e, const struct step *step, const struct spot *spot)
+{
+    const char *name;
+    scoped_fd int from = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
+
+    apply_step();
+    return from < 0 ? -1 : renameat(from, name, spot->dir, spot->name);
+}
+
+/* Whole before it has its name: whoever is killed leaves none that lacks its owner. */
+static int make_dir(const struct step *step, const struct spot *spot)
+{
+    struct spot aside = *spot;
+
+    aside.temp_dir = spot->dir;
+    apply_step();
+    if (mkdirat(spot->dir, spot->temp, (step->want.mode & 0777) | 0700) < 0 && errno != EEXIST)
+        return -1;
+    apply_step();
+    return engine_own(step, spot->dir, spot->temp) < 0 ? -1 : put_new(&aside);
+}
+
+/* Of that very file: where strangers may give names, a name is not enough. */
+static int set_mode(int dir_fd, const char *name, const struct stat *same, mode_t mode)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    char path[40];
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if (st.st_ino != same->st_ino || st.st_dev != same->st_dev || S_ISLNK(st.st_mode)) {
+        errno = EBUSY;
+        return -1;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+    apply_step();
+    return chmod(path, mode);
+}
+
+static int change_mode(const struct step *step, const struct spot *spot)
+{
+    if (step->want.kind == NODE_LINK || (step->there.st_mode & 07777) == engine_mode(step, 0))
+        return 0;
+    return set_mode(spot->dir, spot->name, &step->there, engine_mode(step, 0));
+}
+
+static int put(struct engine *e, struct step *step, const struct spot *spot)
+{
+    bool was_dir = S_ISDIR(step->there.st_mode), was = step->there.st_mode;
+
+    if (step->mode_only)
+        return change_mode(step, spot);
+    if (step->moves)
+        return move_content(e, step, spot);
+    if (step->want.kind == NODE_DIR && !was)
+        return make_dir(step, spot);
+    if (was && was_dir != (step->want.kind == NODE_DIR))
+        return put_other_kind(spot, was_dir);
+    return was ? rename_plain(spot) : put_new(spot);
+}
+
+static int take_away(struct engine *e, struct step *step, const struct spot *spot)
+{
+    (void)e;
+    apply_step();
+    return unlinkat(spot->dir, spot->name, S_ISDIR(step->there.st_mode) ? AT_REMOVEDIR : 0);
+}
+
+static int act(struct engine *e, struct step *step,
+               int (*action)(struct engine *, struct step *, const struct spot *), sbr_error *err)
+{
+    struct spot spot;
+    int r;
+
+    if (open_spot(e, step, &spot, err) < 0)
+        return err->code;
+    r = action(e, step, &spot);
+    if (r < 0 && errno == ENOENT && step->want.kind == NODE_NONE)
+        r = 0;
+    if (r < 0)
+        engine_fail(step, step->want.kind == NODE_NONE ? "remove" : "write", err);
+    else
+        e->n_done++;
+    spot_done(&spot);
+    return r < 0 ? err->code : 0;
+}
+
+static bool replaces_dir(const struct step *step)
+{
+    return S_ISDIR(step->there.st_mode) && step->want.kind != NODE_DIR &&
+           step->want.kind != NODE_NONE;
+}
+
+static bool stays_dir(const struct step *step)
+{
+    return S_ISDIR(step->there.st_mode) && step->want.kind == NODE_DIR;
+}
+
+static int commit(struct engine *e, sbr_error *err)
+{
+    for (size_t i = 0; i < e->n; i++) {
+        struct step *s = &e->steps[i];
+
+        if (s->state == STEP_TODO && s->want.kind != NODE_NONE && !replaces_dir(s) &&
+            !stays_dir(s) && act(e, s, put, err) < 0)
+            return err->code;
+    }
+    for (size_t i = e->n; i-- > 0;)
+        if (e->steps[i].state == STEP_TODO && e->steps[i].want.kind == NODE_NONE &&
+            act(e, &e->steps[i], take_away, err) < 0)
+            return err->code;
+    for (size_t i = 0; i < e->n; i++)
+        if (e->steps[i].state == STEP_TODO && replaces_dir(&e->steps[i]) &&
+            act(e, &e->steps[i], put, err) < 0)
+            return err->code;
+    return 0;
+}
+
+static int deepest_first(const void *a, const void *b)
+{
+    const struct final_mode *x = a, *y = b;
+
+    if (x->root != y->root)
+        return x->root < y->root ? -1 : 1;
+    return -strcmp(x->path, y->path);
+}
+
+/* The directory that was there, or one that we have made and given away: whoever owns the directory above could have put
+ * one of root's in its place. */
+static bool is_expected(const struct step *step, int parent_fd, const struct stat *now)
+{
+    struct stat parent;
+
+    if (S_ISDIR(step->there.st_mode))
+        return now->st_ino == step->there.st_ino && now->st_dev == step->there.st_dev;
+    if (geteuid() != 0)
+        return true;
+    if (step->exact || step->there.st_mode)
+        return now->st_uid == (step->exact ? step->uid : step->there.st_uid);
+    return fstat(parent_fd, &parent) == 0 && now->st_uid == parent.st_uid;
+}
+
+static int set_final(struct engine *e, const struct final_mode *final)
+{
+    const char *name = "";
+    scoped_fd int parent =
+        *final->path ? beneath_parent(e->roots[final->root].fd, final->path, &name) : -1;
+    struct stat st;
+    mode_t mode = final->mode;
+
+    if (!*final->path)
+        return fchmod(e->roots[final->root].fd, mode);
+    if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT && !final->step ? 0 : -1; /* opened, and gone since */
+    if (final->step)
+        mode = engine_mode(final->step, st.st_mode);
+    if (!S_ISDIR(st.st_mode))
+        return 0;
+    if (final->step && !is_expected(final->step, parent, &st)) {
+        errno = EBUSY;
+        return -1;
+    }
+    if ((st.st_mode & 07777) != mode && set_mode(parent, name, &st, mode) < 0)
+        return -1;
+    if (final->step && !final->step->mode_only && final->step->want.mtime_ns) {
+        int64_t ns = final->step->want.mtime_ns, rest = ns % NS_PER_SECOND;
+        struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+
+        rest += rest < 0 ? NS_PER_SECOND : 0;
+        times[1] = (struct timespec){ .tv_sec = (ns - rest) / NS_PER_SECOND, .tv_nsec = rest };
+        apply_step();
+        return utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
+    }
+    return 0;
+}
+
+/* Those that were opened for us, and those whose mode is part of the changes (`steps`). */
+static int set_finals(struct engine *e, bool steps, sbr_error *err)
+{
+    scoped_free struct final_mode *finals = calloc(e->n + e->n_opened + 1, sizeof(*finals));
+    size_t n = 0;
+
+    if (!finals)
+        return err_set_oom(err, "apply");
+    for (size_t i = 0; steps && i < e->n; i++)
+        if (e->steps[i].state == STEP_TODO && e->steps[i].want.kind == NODE_DIR)
+            finals[n++] =
+                (struct final_mode){ e->steps[i].root, e->steps[i].path, &e->steps[i], 0 };
+    for (size_t i = 0; i < e->n_opened; i++) {
+        const struct opened_dir *o = &e->opened[i];
+        const struct step *s = engine_find(e, o->root, o->path, strlen(o->path));
+
+        if (!steps || !s || s->state != STEP_TODO || s->want.kind != NODE_DIR)
+            finals[n++] = (struct final_mode){ o->root, o->path, NULL, o->mode };
+    }
+    if (n)
+        qsort(finals, n, sizeof(*finals), deepest_first);
+    for (size_t i = 0; i < n; i++)
+        if (set_final(e, &finals[i]) < 0)
+            return err_set_errno(err, "apply", "cannot set the mode of '%.200s'", finals[i].path);
+    return 0;
+}
+
+static int open_dirs(struct engine *e, sbr_error *err)
+{
+    for (size_t i = 0; i < e->n_opened; i++) {
+        const struct opened_dir *o = &e->opened[i];
+        struct final_mode open = { o->root, o->path, NULL, o->mode | 0700 };
+
+        if (set_final(e, &open) < 0)
+            return err_set_errno(err, "apply", "cannot open the directory '%.200s' for writing",
+                                 o->path);
+    }
+    return 0;
+}
+
+int engine_open_way(struct engine *e, const struct step *step, sbr_error *err)
+{
+    for (const char *p = strchr(step->path, '/'); p; p = strchr(p + 1, '/')) {
+        scoped_free char *path = strndup(step->path, (size_t)(p - step->path));
+        const char *name;
+        scoped_fd int parent = path ? beneath_parent(e->roots[step->root].fd, path, &name) : -1;
+        struct stat st;
+
+        if (!path)
+            return err_set_oom(err, "apply");
+        if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
+            !S_ISDIR(st.st_mode) || (st.st_mode & 0700) == 0700)
+            continue;
+        if (engine_add_opened(e, step->root, path, st.st_mode, err) < 0)
+            return err->code;
+        if (set_mode(parent, name, &st, (st.st_mode & 07777) | 0700) < 0)
+            return engine_fail(step, "open the way to", err);
+    }
+    return 0;
+}
+
+void engine_close_way(struct engine *e)
+{
+    sbr_error ignored;
+
+    if (set_finals(e, false, &ignored) < 0)
+        return; /* what went wrong before is told */
+}
+
+/* Names on the disk: before originals are thrown away, or anybody is told that it is done. */
+static int flush_names(struct engine *e, sbr_error *err)
+{
+    if (e->n_done > FEW) {
+        for (size_t i = 0; i < e->n_roots; i++)
+            if (e->roots[i].fd >= 0)
+                (void)syncfs(e->roots[i].fd);
+        return 0;
+    }
+    for (size_t i = 0; i < e->n; i++) {
+        const struct step *s = &e->steps[i];
+        size_t len;
+        scoped_fd int above = -1, dir = -1;
+
+        if (s->state != STEP_TODO)
+            continue;
+        above = beneath_deepest(e->roots[s->root].fd, s->path, &len);
+        dir = above < 0 ? -1 : openat(above, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+        if (dir >= 0 && fsync(dir) < 0 && errno == EIO)
+            return engine_fail(s, "write", err);
+    }
+    return 0;
+}
+
+int engine_run(struct engine *e, sbr_error *err)
+{
+    int r;
+
+    e->n_done = 0;
+    r = open_dirs(e, err);
+    if (r == 0) {
+        if (e->flags & APPLY_NO_CHECK) /* the others have looked for leftovers */
+            engine_remove_temps(e);
+        r = engine_make_temps(e, err);
+    }
+    if (r == 0)
+        r = commit(e, err);
+    if (r == 0)
+        r = set_finals(e, true, err);
+    if (r == 0)
+        return e->flags & APPLY_CONSUME ? 0 : flush_names(e, err);
+    engine_remove_temps(e);
+    engine_close_way(e);
+    return r;
+}

@@ -1,0 +1,75 @@
+#include "changes/changes_fold.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Bytes of one path that ends at `len` against another; as strcmp. */
+static int compare_start(const char *path, size_t len, const char *other)
+{
+    int r = strncmp(path, other, len);
+
+    return r ? r : other[len] ? -1 : 0;
+}
+
+/* The deleted directory at the first `len` bytes of the change's path; NULL when there is none. */
+static struct fold *fold_at(const struct changes *changes, struct fold *folds,
+                            const struct change *c, size_t len)
+{
+    size_t low = 0, high = changes->n;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        const struct change *other = &changes->items[middle];
+        int r = c->root != other->root ? (c->root < other->root ? -1 : 1)
+                                       : compare_start(c->path, len, other->path);
+
+        if (r == 0)
+            return other->op == CHANGE_DELETED && other->base.kind == NODE_DIR ? &folds[middle]
+                                                                               : NULL;
+        if (r < 0)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return NULL;
+}
+
+static void count_for_those_above(const struct changes *changes, struct fold *folds,
+                                  const struct change *c)
+{
+    for (const char *slash = strchr(c->path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        struct fold *above = fold_at(changes, folds, c, (size_t)(slash - c->path));
+
+        if (!above)
+            continue;
+        above->files++;
+        if (__builtin_add_overflow(above->bytes, c->base.size, &above->bytes))
+            above->bytes = UINT64_MAX;
+    }
+}
+
+static bool is_told_above(const struct changes *changes, struct fold *folds, const struct change *c)
+{
+    for (const char *slash = strchr(c->path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        const struct fold *above = fold_at(changes, folds, c, (size_t)(slash - c->path));
+
+        if (above && above->files > FOLD_FILES)
+            return true;
+    }
+    return false;
+}
+
+struct fold *changes_fold(const struct changes *changes)
+{
+    struct fold *folds = calloc(changes->n + 1, sizeof(folds[0]));
+
+    if (!folds)
+        return NULL;
+    for (size_t i = 0; i < changes->n; i++)
+        if (changes->items[i].op == CHANGE_DELETED && changes->items[i].base.kind != NODE_DIR)
+            count_for_those_above(changes, folds, &changes->items[i]);
+    for (size_t i = 0; i < changes->n; i++)
+        if (changes->items[i].op == CHANGE_DELETED)
+            folds[i].hidden = is_told_above(changes, folds, &changes->items[i]);
+    return folds;
+}

@@ -1,0 +1,18 @@
+/* Deleted directories that held much are told in one line. */
+#ifndef CHANGES_CHANGES_FOLD_H
+#define CHANGES_CHANGES_FOLD_H
+
+#include "model/changes.h"
+
+#define FOLD_FILES 10 /* more deleted files than this below a directory */
+
+/* For each change. */
+struct fold {
+    uint64_t files, bytes; /* deleted directories: what was deleted below */
+    bool hidden;           /* a directory above it tells of it */
+};
+
+/* `changes` is sorted.  The caller frees it; NULL without memory. */
+struct fold *changes_fold(const struct changes *changes);
+
+#endif

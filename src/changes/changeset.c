@@ -1,0 +1,307 @@
+/* Kept changes are made in the staging directory and renamed: whole or not there at all.  They are somebody's work and
+ * cannot be made again, so they are flushed to the disk before the rename. */
+#include "changes/changeset.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "base/tree_remove.h"
+#include "changes/changeset_meta.h"
+#include "changes/node.h"
+
+#define LEAST_ID 4 /* digits of a shortened id */
+
+/* Where the file of a rule without a directory lies below `tree`: files/RULE/PATH.  False when it is nowhere. */
+static bool find_file(int tree_fd, const char *path, char *name, size_t size)
+{
+    for (unsigned int rule = 0; rule < OUTPUTS_MAX_RULES; rule++) {
+        struct seen seen;
+
+        if (snprintf(name, size, "files/%u%s", rule, path) >= (int)size)
+            return false;
+        if (node_look(tree_fd, name, &seen) == 0 && seen.node.kind != NODE_NONE)
+            return true;
+    }
+    return false;
+}
+
+static int name_files(int tree_fd, const char *kept_path, struct output_files *files,
+                      sbr_error *err)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        struct output_file *f = &files->items[i];
+        char name[4096 + 32];
+
+        if (f->saved || f->skipped || !find_file(tree_fd, f->path, name, sizeof(name)))
+            continue;
+        if (asprintf(&f->saved, "%s/" KEEP_TREE "/%s", kept_path, name) < 0) {
+            f->saved = NULL;
+            return err_set_oom(err, "state");
+        }
+    }
+    return 0;
+}
+
+/* What a run needed there besides: uppers, copies. */
+static void remove_others(int dir_fd)
+{
+    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (dir)
+        (void)take_fd(fd);
+    while (dir && (entry = readdir(dir)))
+        if (!tree_is_dots(entry->d_name) && strcmp(entry->d_name, KEEP_TREE) != 0)
+            (void)tree_remove(dir_fd, entry->d_name);
+}
+
+static int commit(struct staging *staging, struct kept *kept, struct output_files *files,
+                  sbr_error *err)
+{
+    scoped_fd int tree = -1;
+    struct state_dir dir;
+    char path[STATE_PATH_SIZE];
+    int r = state_open(STATE_CHANGES, true, &dir, err);
+
+    if (r < 0)
+        return r;
+    snprintf(path, sizeof(path), "%.*s/%s", STATE_PATH_SIZE - ENCODE_ID_SIZE - 2, dir.path,
+             staging->id);
+    if (mkdirat(staging->fd, KEEP_TREE, 0700) == 0 || errno == EEXIST)
+        tree = openat(staging->fd, KEEP_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    r = tree < 0 ? state_fail("write to", staging->path, err) : name_files(tree, path, files, err);
+    if (r == 0) {
+        kept->files = *files;
+        remove_others(staging->fd);
+        if (keep_meta_write(staging->fd, kept) < 0 || syncfs(staging->fd) < 0 ||
+            renameat(AT_FDCWD, staging->path, dir.fd, staging->id) < 0 || fsync(dir.fd) < 0)
+            r = state_fail("keep the changes in", dir.path, err);
+    }
+    state_close(&dir);
+    return r;
+}
+
+int keep_commit(struct staging *staging, const struct changes *changes, struct output_files *files,
+                const char *about, sbr_error *err)
+{
+    struct output_files none = { 0 };
+    struct kept kept = { .changes = *changes };
+    struct timespec now;
+    int r;
+
+    (void)clock_gettime(CLOCK_REALTIME, &now);
+    kept.created_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    kept.created = now.tv_sec;
+    if (staging->fd < 0)
+        return err_set(err, SBR_E_BUG, "state", "nothing is staged");
+    text_copy_visibly(kept.about, sizeof(kept.about), about ? about : "",
+                      about ? strlen(about) : 0);
+    r = commit(staging, &kept, files ? files : &none, err);
+    if (r == 0)
+        staging_release(staging);
+    else
+        staging_discard(staging);
+    return r;
+}
+
+struct search {
+    const char *prefix;
+    char id[ENCODE_ID_SIZE];
+    size_t found;
+};
+
+static bool is_id(const char *name)
+{
+    return strlen(name) == ENCODE_ID_SIZE - 1 &&
+           strspn(name, "0123456789abcdef") == ENCODE_ID_SIZE - 1;
+}
+
+static int find_id(int dir_fd, struct search *search)
+{
+    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    const struct dirent *entry;
+
+    if (!dir)
+        return -1;
+    (void)take_fd(fd);
+    while ((entry = readdir(dir))) {
+        if (!is_id(entry->d_name) ||
+            strncmp(entry->d_name, search->prefix, strlen(search->prefix)) != 0)
+            continue;
+        memcpy(search->id, entry->d_name, sizeof(search->id));
+        search->found++;
+    }
+    return 0;
+}
+
+/* The directory of kept changes, and which of them `id` means. */
+static int resolve(const char *id, struct state_dir *dir, struct search *search, sbr_error *err)
+{
+    size_t len = strlen(id);
+    int r;
+
+    *search = (struct search){ .prefix = id };
+    if (len < LEAST_ID || len >= ENCODE_ID_SIZE || strspn(id, "0123456789abcdef") != len)
+        return err_set(err, SBR_E_INVALID, "state",
+                       "'%.60s' is not the start of an id; `sandbox-run changes list` shows them",
+                       id);
+    r = state_open(STATE_CHANGES, false, dir, err);
+    if (r == 1 && find_id(dir->fd, search) < 0)
+        r = state_fail("read", dir->path, err);
+    if (r < 0)
+        return r;
+    if (!search->found)
+        return err_set(err, SBR_E_NOT_FOUND, "state",
+                       "there are no kept changes '%.60s'; `sandbox-run changes list` shows what "
+                       "there is",
+                       id);
+    if (search->found > 1)
+        return err_set(err, SBR_E_INVALID, "state",
+                       "%zu ids start with '%.60s'; give more of the one you mean", search->found,
+                       id);
+    return 0;
+}
+
+static int open_kept(const struct state_dir *dir, const char *id, struct kept *kept, sbr_error *err)
+{
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int r;
+
+    memcpy(kept->id, id, sizeof(kept->id));
+    kept->dir_fd = openat(dir->fd, id, flags);
+    if (kept->dir_fd < 0)
+        return state_fail("open the kept changes in", dir->path, err);
+    r = keep_meta_read(kept->dir_fd, kept, err);
+    if (r == 1) {
+        kept->tree_fd = openat(kept->dir_fd, KEEP_TREE, flags);
+        r = kept->tree_fd >= 0;
+    }
+    if (r == 0)
+        return err_set(err, SBR_E_SYSTEM, "state",
+                       "the kept changes %.8s are damaged; `sandbox-run changes drop %.8s` removes "
+                       "them",
+                       id, id);
+    return r < 0 ? r : 0;
+}
+
+int kept_open(const char *id, struct kept *ret, sbr_error *err)
+{
+    struct state_dir dir = { .fd = -1 };
+    struct search search;
+    int r;
+
+    *ret = (struct kept){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    r = resolve(id, &dir, &search, err);
+    if (r == 0)
+        r = open_kept(&dir, search.id, ret, err);
+    state_close(&dir);
+    if (r < 0)
+        kept_close(ret);
+    return r;
+}
+
+void kept_close(struct kept *kept)
+{
+    scope_close_fd(&kept->dir_fd);
+    scope_close_fd(&kept->tree_fd);
+    scope_close_fd(&kept->lock_fd);
+    changes_done(&kept->changes);
+    output_files_done(&kept->files);
+    *kept = (struct kept){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+}
+
+/* 1: locked; 0: somebody else has it; -1 with errno. */
+static int try_lock(int dir_fd, int *ret_fd)
+{
+    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+    if (fd < 0)
+        return -1;
+    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
+        return errno == EWOULDBLOCK ? 0 : -1;
+    *ret_fd = take_fd(fd);
+    return 1;
+}
+
+int kept_lock(struct kept *kept, sbr_error *err)
+{
+    struct kept again = { 0 };
+    int r;
+
+    if (kept->lock_fd >= 0)
+        return 0;
+    r = try_lock(kept->dir_fd, &kept->lock_fd);
+    if (r == 0)
+        return err_set(
+            err, SBR_E_BUSY, "state",
+            "another sandbox-run is at work on the changes %.8s; wait for it, and repeat",
+            kept->id);
+    if (r < 0)
+        return err_set_errno(err, "state", "cannot lock the changes %.8s", kept->id);
+    r = keep_meta_read(kept->dir_fd, &again, err);
+    kept->applied = again.applied;
+    changes_done(&again.changes);
+    output_files_done(&again.files);
+    if (r == 0)
+        return err_set(err, SBR_E_NOT_FOUND, "state", "the changes %.8s were dropped just now",
+                       kept->id);
+    return r < 0 ? r : 0;
+}
+
+int kept_mark(struct kept *kept, bool applied, sbr_error *err)
+{
+    bool before = kept->applied;
+
+    if (before == applied)
+        return 0;
+    kept->applied = applied;
+    if (keep_meta_write(kept->dir_fd, kept) == 0)
+        return 0;
+    kept->applied = before;
+    return state_fail("write to", "the kept changes", err);
+}
+
+/* Out of sight in one step, and then for the sweep if we should die. */
+static int drop(const struct state_dir *dir, const char *id, sbr_error *err)
+{
+    struct state_dir staging = { .fd = -1 };
+    scoped_fd int fd = openat(dir->fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scoped_fd int lock = -1;
+    int r = fd < 0 ? -1 : try_lock(fd, &lock);
+
+    if (r == 0)
+        return err_set(
+            err, SBR_E_BUSY, "state",
+            "another sandbox-run is at work on the changes %.8s; wait for it, and repeat", id);
+    if (r < 0)
+        return state_fail("lock kept changes in", dir->path, err);
+    r = state_open(STATE_STAGING, true, &staging, err);
+    if (r < 0)
+        return r;
+    if (renameat(dir->fd, id, staging.fd, id) < 0 || tree_remove(staging.fd, id) < 0)
+        r = state_fail("drop changes from", dir->path, err);
+    state_close(&staging);
+    return r < 0 ? r : 0;
+}
+
+int kept_drop(const char *id, sbr_error *err)
+{
+    struct state_dir dir = { .fd = -1 };
+    struct search search;
+    int r = resolve(id, &dir, &search, err);
+
+    if (r == 0)
+        r = drop(&dir, search.id, err);
+    state_close(&dir);
+    return r;
+}

@@ -1,0 +1,32 @@
+/* The file `meta` of kept changes: bytes with a version and a sum of their own.  Private to keep. */
+#ifndef CHANGES_CHANGESET_META_H
+#define CHANGES_CHANGESET_META_H
+
+#include "base/buf.h"
+#include "changes/changeset.h"
+
+#define KEEP_META "meta"
+#define KEEP_TREE "tree"
+
+/* Replaces the file in one step.  0, or -1 with errno. */
+int keep_meta_write(int dir_fd, const struct kept *kept);
+/* 1: read; 0: damaged, or of another version; negative.  The caller frees changes and files, also of 0. */
+int keep_meta_read(int dir_fd, struct kept *ret, sbr_error *err) must_check;
+
+/* A whole small file, made aside, flushed and renamed; what lists and journals are written with.  0, or -1 with errno. */
+int keep_write_file(int dir_fd, const char *name, const struct buf *data);
+/* Appends the sum of all that was put. */
+void keep_put_sum(struct buf *data);
+/* The bytes without their sum, which the caller frees: 1; 0 when they are not whole or not there; negative. */
+int keep_read_file(int dir_fd, const char *name, char **ret, size_t *ret_len, sbr_error *err)
+    must_check;
+
+/* Changes as bytes, also for whoever stores them elsewhere.  Decoding: 1; 0 when they make no sense; negative.  The caller
+ * calls changes_done whatever it returns. */
+void changes_encode(const struct changes *changes, struct buf *out);
+int changes_decode(struct reader *r, struct changes *ret, sbr_error *err) must_check;
+
+/* A change's path, as it may stand in a list that somebody may have tampered with. */
+bool keep_is_path(const char *path);
+
+#endif

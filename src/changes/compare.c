@@ -1,0 +1,416 @@
+/* How it works.  The list is what the upper layer of a copy-on-write tree holds: files that were made or opened for
+ * writing, directories on the way to them, and marks of what is gone.  Each entry is looked up in the real tree:
+ *
+ *   nothing there           created
+ *   another kind there      modified; what was below a directory is deleted
+ *   the same kind           modified when the content differs, mode when nothing but that does, else no change
+ *   a mark                  deleted, with all that is below it in the real tree
+ *   an opaque directory     as any directory, but what the real one has and this one has not is deleted
+ *
+ * The real tree may change at any moment.  What vanished was never there; what changed since the run began is `raced`. */
+#include "changes/compare.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "base/tree_remove.h"
+#include "changes/compare_tree.h"
+#include "changes/node.h"
+#include "changes/renames.h"
+
+#define STAGE "changes"
+/* Sums help where a file was only touched; reading for minutes does not. */
+#define SUM_MAX_FILE ((uint64_t)128 << 20)
+#define SUM_MAX_ALL ((uint64_t)512 << 20)
+#define MAX_DEPTH 400 /* of a deleted tree: each level takes a descriptor */
+
+struct own {
+    const struct request_file *file;
+};
+
+struct walk {
+    const struct compare_input *in;
+    struct taken_tree tree;
+    const struct own *own; /* what the request brought, in the order of the paths */
+    struct changes *changes;
+    uint64_t sum_left; /* bytes that may still be read for sums */
+    sbr_error *err;
+};
+
+/* Where the real tree is looked at: a directory of it, or none (fd -1), and how deep below what was deleted. */
+struct place {
+    int fd;
+    int depth;
+    bool raced; /* it, or one above it, came here while the program ran */
+};
+
+static int cannot_look(struct walk *w, const char *path)
+{
+    return err_set_errno(w->err, STAGE, "cannot look at '%.200s' of the real tree", path);
+}
+
+/* Not the tree is to blame when a directory cannot be opened. */
+static bool is_our_lack(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
+}
+
+static bool wants_sum(const struct walk *w, uint64_t size)
+{
+    return !w->in->no_sums && size <= SUM_MAX_FILE && size <= w->sum_left;
+}
+
+/* The base's identity; its sum when that is wanted. */
+static void note_base(struct walk *w, struct place at, const char *name, const struct seen *base,
+                      struct change *change)
+{
+    change->base = base->node;
+    change->base_ino = base->ino;
+    change->base_ctime_ns = base->ctime_ns;
+    if (base->node.kind == NODE_DIR)
+        return;
+    change->raced = at.raced || base->ctime_ns >= w->in->started_ns;
+    if (base->node.kind == NODE_OTHER || !wants_sum(w, base->node.size))
+        return;
+    w->sum_left -= base->node.size;
+    if (node_sum(at.fd, name, change->base_sum) < 0) {
+        change->base_sum[0] = '\0';
+        change->raced |= errno == EAGAIN;
+    }
+}
+
+/* A directory that was put in another's place brings files that are older than the run.  Its own entries changing shows
+ * in both of its times, its name or mode in one. */
+static bool is_raced(const struct walk *w, struct place above, int fd)
+{
+    struct stat st;
+    struct seen seen;
+
+    if (above.raced || fd < 0 || fstat(fd, &st) < 0)
+        return above.raced;
+    seen = seen_of(&st);
+    return seen.ctime_ns >= w->in->started_ns && seen.node.mtime_ns < w->in->started_ns;
+}
+
+static int add(struct walk *w, struct change *change, const char *path)
+{
+    change->root = w->in->root;
+    change->path = strdup(path);
+    if (!change->path)
+        return err_set_oom(w->err, STAGE);
+    return changes_add(w->changes, change, w->err);
+}
+
+static int delete_below(struct walk *w, struct place at, const char *name, const char *path);
+
+/* `name` in the directory, and all that is below it. */
+static int delete_one(struct walk *w, struct place at, const char *name, const char *path)
+{
+    struct change change = { .op = CHANGE_DELETED };
+    struct seen base;
+    int r;
+
+    if (node_look(at.fd, name, &base) < 0)
+        return cannot_look(w, path);
+    if (base.node.kind == NODE_NONE)
+        return 0;
+    note_base(w, at, name, &base, &change);
+    r = add(w, &change, path);
+    if (r < 0 || base.node.kind != NODE_DIR)
+        return r;
+    return delete_below(w, at, name, path);
+}
+
+/* Everything in the directory `dir_fd` except what `kept` holds. */
+static int delete_in(struct walk *w, struct place in_dir, const char *path,
+                     const struct taken_names *kept)
+{
+    scoped_fd int fd = openat(in_dir.fd, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scoped_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+
+    if (!dir) /* then the program could not list it either; or it is gone */
+        return is_our_lack(errno) ? cannot_look(w, path) : 0;
+    take_fd(fd);
+    for (;;) {
+        scoped_free char *below = NULL;
+        int r;
+
+        errno = 0;
+        entry = readdir(dir);
+        if (!entry)
+            return errno ? cannot_look(w, path) : 0;
+        if (tree_is_dots(entry->d_name) || taken_names_have(kept, entry->d_name))
+            continue;
+        if (asprintf(&below, "%s/%s", path, entry->d_name) < 0) {
+            below = NULL;
+            return err_set_oom(w->err, STAGE);
+        }
+        r = delete_one(w, in_dir, entry->d_name, below);
+        if (r < 0)
+            return r;
+    }
+}
+
+/* What is in the real directory `name`; no mount is entered, since the program did not see what is behind it. */
+static int delete_below(struct walk *w, struct place at, const char *name, const char *path)
+{
+    scoped_fd int fd = node_open(at.fd, name, O_PATH | O_DIRECTORY);
+
+    if (fd < 0)
+        return is_our_lack(errno) ? cannot_look(w, path) : 0;
+    if (at.depth >= MAX_DEPTH)
+        return err_set(w->err, SBR_E_UNSUPPORTED, STAGE,
+                       "'%.100s...' has more than %d directories in one another", path, MAX_DEPTH);
+    return delete_in(w,
+                     (struct place){
+                         .fd = fd, .depth = at.depth + 1, .raced = is_raced(w, at, fd) },
+                     path, NULL);
+}
+
+/* 1: the content in our hands is that of the base, 0: it is not; negative: error. */
+static int same_file(struct walk *w, struct place at, const char *name, size_t index)
+{
+    const struct intake_entry *entry = &w->tree.list->items[index];
+    const char *path = intake_path(w->tree.list, index);
+    struct seen base, now;
+    scoped_fd int base_fd = node_open_file(at.fd, name, &base), now_fd = -1;
+    int r;
+
+    if (base_fd < 0 || w->in->taken->content_fd < 0) {
+        if (node_look(at.fd, name, &base) < 0)
+            return cannot_look(w, path);
+        return base.node.size == entry->size && base.node.mtime_ns == entry->mtime_ns;
+    }
+    if (base.node.size != entry->size)
+        return 0;
+    now_fd = node_open_file(w->in->taken->content_fd, path, &now);
+    if (now_fd < 0 || now.node.size != entry->size)
+        return err_set_errno(w->err, STAGE, "cannot read '%.200s' as it was collected", path);
+    r = node_same_content(base_fd, now_fd, entry->size);
+    return r < 0 ? err_set_errno(w->err, STAGE, "cannot compare '%.200s'", path) : r;
+}
+
+static int same_link(struct walk *w, struct place at, const char *name, size_t index)
+{
+    const char *path = intake_path(w->tree.list, index);
+    size_t base_len = 0, now_len = 0;
+    scoped_free char *base = node_link_text(at.fd, name, &base_len), *now = NULL;
+
+    if (!base || w->in->taken->content_fd < 0)
+        return 0;
+    now = node_link_text(w->in->taken->content_fd, path, &now_len);
+    if (!now)
+        return err_set_errno(w->err, STAGE, "cannot read the link '%.200s' as it was collected",
+                             path);
+    return base_len == now_len && !memcmp(base, now, now_len);
+}
+
+static int same_content(struct walk *w, struct place at, const char *name, size_t index)
+{
+    switch (w->tree.list->items[index].kind) {
+    case COLLECT_FILE:
+        return same_file(w, at, name, index);
+    case COLLECT_LINK:
+        return same_link(w, at, name, index);
+    default:
+        return 1; /* of directories, pipes and the like there is no more than their kind */
+    }
+}
+
+static bool is_same_kind(const struct seen *base, const struct intake_entry *entry)
+{
+    enum node_kind kind = taken_node(entry).kind;
+
+    return base->node.kind == kind && (kind != NODE_OTHER || base->type == (entry->mode & S_IFMT));
+}
+
+/* What the entry is against what stands in the real tree: *ret_change is filled when it returns 1. */
+static int judge(struct walk *w, struct place at, size_t index, const struct seen *base,
+                 struct change *ret_change)
+{
+    const struct intake_entry *entry = &w->tree.list->items[index];
+    const char *name = taken_name(&w->tree, index);
+    struct change change = { .now = taken_node(entry) };
+    int same;
+
+    if (base->node.kind == NODE_NONE) {
+        change.op = CHANGE_CREATED;
+        *ret_change = change;
+        return 1;
+    }
+    same = is_same_kind(base, entry) ? same_content(w, at, name, index) : 0;
+    if (same < 0)
+        return same;
+    if (same && (change.now.kind == NODE_LINK || base->node.mode == change.now.mode))
+        return 0;
+    change.op = same ? CHANGE_MODE : CHANGE_MODIFIED;
+    note_base(w, at, name, base, &change);
+    *ret_change = change;
+    return 1;
+}
+
+static int by_path(const void *left, const void *right)
+{
+    const struct own *a = left, *b = right;
+
+    return strcmp(a->file->path, b->file->path);
+}
+
+/* The first of the request's own files whose path is not before `path`. */
+static size_t own_from(const struct walk *w, const char *path)
+{
+    size_t low = 0, high = w->in->n_own;
+
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (strcmp(w->own[middle].file->path, path) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* 1: the request put this file there, and it is as it was; 0: no; negative: error. */
+static int is_own(struct walk *w, size_t index)
+{
+    const struct intake_entry *entry = &w->tree.list->items[index];
+    const char *path = intake_path(w->tree.list, index);
+    size_t i = own_from(w, path);
+    scoped_free char *data = NULL;
+    scoped_fd int fd = -1;
+    struct seen seen;
+    ssize_t len;
+
+    if (entry->kind != COLLECT_FILE || i == w->in->n_own ||
+        strcmp(w->own[i].file->path, path) != 0 || entry->size != w->own[i].file->len ||
+        w->in->taken->content_fd < 0)
+        return 0;
+    fd = node_open_file(w->in->taken->content_fd, path, &seen);
+    data = malloc(entry->size + 1);
+    len = fd < 0 || !data ? -1 : fd_read_full(fd, data, entry->size + 1);
+    if (len < 0)
+        return err_set_errno(w->err, STAGE, "cannot read '%.200s' as it was collected", path);
+    return (uint64_t)len == entry->size &&
+           (len == 0 || !memcmp(data, w->own[i].file->data, (size_t)len));
+}
+
+/* Some of the request's own files are below this path. */
+static bool holds_own(const struct walk *w, const char *path)
+{
+    size_t len = strlen(path), i = own_from(w, path);
+
+    /* "a", "a-b" and then "a/c": what lies between is skipped. */
+    for (; i < w->in->n_own && !strncmp(w->own[i].file->path, path, len); i++)
+        if (w->own[i].file->path[len] == '/')
+            return true;
+    return false;
+}
+
+static int visit_children(struct walk *w, size_t parent, struct place at, bool hides);
+
+static int visit_dir(struct walk *w, size_t index, struct place at, bool hides)
+{
+    const char *path = intake_path(w->tree.list, index);
+    bool opaque = hides || (w->tree.list->items[index].flags & COLLECT_OPAQUE);
+    scoped_fd int base_fd = -1;
+    struct place below = { .fd = -1 };
+    size_t before = w->changes->n;
+    bool created = before > 0 && w->changes->items[before - 1].op == CHANGE_CREATED &&
+                   !strcmp(w->changes->items[before - 1].path, path);
+    int r;
+
+    if (at.fd >= 0)
+        base_fd = node_open(at.fd, taken_name(&w->tree, index), O_PATH | O_DIRECTORY);
+    if (at.fd >= 0 && base_fd < 0 && is_our_lack(errno))
+        return cannot_look(w, path);
+    below.fd = base_fd;
+    below.raced = is_raced(w, at, base_fd);
+    r = visit_children(w, index, below, opaque);
+    if (r < 0)
+        return r;
+    /* A directory that is there only for the request's own files is no change. */
+    if (created && w->changes->n == before && holds_own(w, path))
+        change_done(&w->changes->items[--w->changes->n]);
+    return 0;
+}
+
+static int visit(struct walk *w, size_t index, struct place at, bool hides)
+{
+    const struct intake_entry *entry = &w->tree.list->items[index];
+    const char *path = intake_path(w->tree.list, index), *name = taken_name(&w->tree, index);
+    struct seen base = { 0 };
+    struct change change;
+    int r;
+
+    if (entry->kind == COLLECT_GONE) /* what an opaque directory hides is found as a whole */
+        return at.fd < 0 || hides ? 0 : delete_one(w, at, name, path);
+    if (taken_node(entry).kind == NODE_NONE)
+        return 0;
+    r = is_own(w, index);
+    if (r != 0)
+        return r < 0 ? r : 0;
+    if (at.fd >= 0 && node_look(at.fd, name, &base) < 0)
+        return cannot_look(w, path);
+    r = judge(w, at, index, &base, &change);
+    if (r > 0)
+        r = add(w, &change, path);
+    if (r < 0)
+        return r;
+    if (entry->kind == COLLECT_ENTER)
+        return visit_dir(w, index, at, hides);
+    return base.node.kind == NODE_DIR ? delete_below(w, at, name, path) : 0;
+}
+
+/* `hides`: nothing of the real directory showed through. */
+static int visit_children(struct walk *w, size_t parent, struct place at, bool hides)
+{
+    struct taken_names names;
+    int r;
+
+    for (size_t i = taken_first(&w->tree, parent); i != TAKEN_END; i = taken_next(&w->tree, i)) {
+        r = visit(w, i, at, hides);
+        if (r < 0)
+            return r;
+    }
+    if (!hides || at.fd < 0 || parent == TAKEN_TOP)
+        return 0;
+    if (taken_names_init(&w->tree, parent, &names) < 0)
+        return err_set_oom(w->err, STAGE);
+    r = delete_in(w, at, intake_path(w->tree.list, parent), &names);
+    taken_names_done(&names);
+    return r;
+}
+
+int compare(const struct compare_input *in, struct changes *changes, sbr_error *err)
+{
+    scoped_free struct own *own = calloc(in->n_own + 1, sizeof(own[0]));
+    struct walk w = {
+        .in = in, .own = own, .changes = changes, .sum_left = SUM_MAX_ALL, .err = err
+    };
+    size_t first = changes->n;
+    int r;
+
+    if (!own)
+        return err_set_oom(err, STAGE);
+    for (size_t i = 0; i < in->n_own; i++)
+        own[i].file = &in->own[i];
+    qsort(own, in->n_own, sizeof(own[0]), by_path);
+    r = taken_tree_init(&w.tree, &in->taken->list, err);
+    if (r == 0)
+        r = visit_children(&w, TAKEN_TOP, (struct place){ .fd = in->source_fd }, false);
+    taken_tree_done(&w.tree);
+    if (r == 0 && in->renames && in->taken->content_fd >= 0)
+        r = renames_find(changes, first, in->source_fd, in->taken->content_fd, err);
+    if (r == 0)
+        changes_sort(changes);
+    return r;
+}

@@ -1,0 +1,45 @@
+/* What everything in a copy looked like when it was made: records in the order of a walk, names sorted within each
+ * directory, and behind the record of a directory those of what is in it. */
+#ifndef CHANGES_COPY_IDENTITY_H
+#define CHANGES_COPY_IDENTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+#include "base/buf.h"
+
+struct identity {
+    uint32_t mode;        /* in the copy; 0 when it was left out                   */
+    uint32_t source_mode; /* of what it was copied from: not all can be taken over */
+    uint64_t size, ino;
+    int64_t mtime_ns, ctime_ns;
+    uint64_t below; /* of a directory: bytes of the records of what is in it */
+    uint64_t name_len;
+};
+
+static inline int64_t identity_ns(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* `copy` NULL: left out.  Where the record begins; its memory is checked by list->failed. */
+size_t identity_add(struct buf *list, const char *name, mode_t source_mode,
+                    const struct stat *copy);
+/* Once all that is in the directory was added; it has its final looks now. */
+void identity_close(struct buf *list, size_t at, const struct stat *copy);
+
+/* A record and where its parts lie. */
+struct identity_view {
+    struct identity is;
+    const char *name;
+    size_t first; /* of what is in it      */
+    size_t next;  /* behind all of that    */
+};
+
+struct identity_view identity_at(const struct buf *list, size_t at);
+/* Nothing was done to it since; of directories, only that it is one. */
+bool identity_same(const struct identity *was, const struct stat *now);
+
+#endif

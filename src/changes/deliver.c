@@ -1,0 +1,237 @@
+#include "changes/deliver.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/encode.h"
+#include "base/scope.h"
+#include "changes/copyfile.h"
+#include "changes/node.h"
+
+#define ASIDE ".sandbox-run-" /* and a random id: the name of a file that is not whole yet */
+#define WHY_SIZE 160
+
+static const char *const skip_reasons[N_SKIPS] = {
+    [SKIP_LINK] = "is a link, which is not followed",
+    [SKIP_OTHER] = "is a pipe, a socket or a device",
+    [SKIP_NAME] = "has a name that is not taken over",
+    [SKIP_DEPTH] = "lies too deep",
+    [SKIP_TOO_MUCH] = "is beyond what may be taken out of a run",
+    [SKIP_UNREADABLE] = "could not be read",
+};
+
+/* Like `mkdir -p`; links on the way are the user's own.  A descriptor, or -1 with errno. */
+static int open_target(const char *dir)
+{
+    scoped_free char *path = strdup(dir);
+
+    if (!path)
+        return -1;
+    for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        (void)mkdir(path, 0777); /* what matters is whether it opens */
+        *slash = '/';
+    }
+    (void)mkdir(path, 0777);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+/* One directory further, which is made when it is not there. */
+static int step_into(int dir_fd, const char *name, size_t len)
+{
+    const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    char part[COLLECT_MAX_NAME + 1];
+    int fd;
+
+    if (len > COLLECT_MAX_NAME) {
+        errno = ENAMETOOLONG;
+        return -1;
+    }
+    memcpy(part, name, len);
+    part[len] = '\0';
+    fd = openat(dir_fd, part, flags);
+    if (fd < 0 && errno == ENOENT && (mkdirat(dir_fd, part, 0777) == 0 || errno == EEXIST))
+        fd = openat(dir_fd, part, flags);
+    return fd;
+}
+
+/* The directory where a path's last part goes, which is *ret_name.  -1 with errno. */
+static int open_parent(int dir_fd, const char *path, const char **ret_name)
+{
+    scoped_fd int at = openat(dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    const char *slash;
+
+    for (; at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
+        int fd = step_into(at, path, (size_t)(slash - path));
+
+        close(at);
+        at = fd;
+    }
+    *ret_name = path;
+    return take_fd(at);
+}
+
+/* Made aside and renamed, so that nobody sees half of it.  0, or -1 with errno. */
+static int save_as(int from_fd, uint64_t size, bool executable, int dir_fd, const char *name)
+{
+    char aside[sizeof(ASIDE) + ENCODE_ID_SIZE] = ASIDE;
+    struct copyfile how = { 0 };
+    scoped_fd int fd = -1;
+    int r = -1;
+
+    if (encode_random_id(aside + sizeof(ASIDE) - 1) < 0)
+        return -1;
+    fd = openat(dir_fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                executable ? 0777 : 0666);
+    if (fd < 0)
+        return -1;
+    if (copyfile(from_fd, fd, size, &how) == 0)
+        r = renameat(dir_fd, aside, dir_fd, name);
+    if (r < 0) {
+        int saved = errno;
+
+        (void)unlinkat(dir_fd, aside, 0);
+        errno = saved;
+    }
+    return r;
+}
+
+/* Why a file could not be put there, from errno. */
+static void explain(char why[WHY_SIZE])
+{
+    static const struct {
+        int error;
+        const char *text;
+    } rows[] = {
+        { ENOTDIR, "would go through a link or a file" },
+        { ELOOP, "would go through a link or a file" },
+        { EISDIR, "would replace a directory" },
+        { EEXIST, "would replace a directory" },
+        { ENOTEMPTY, "would replace a directory" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        if (errno == rows[i].error) {
+            snprintf(why, WHY_SIZE, "%s", rows[i].text);
+            return;
+        }
+    }
+    snprintf(why, WHY_SIZE, "could not be saved: %s", strerror(errno));
+}
+
+struct delivery {
+    const struct output_rule *rule;
+    const struct taken *taken;
+    int dir_fd; /* of rule->dir, once it is needed */
+};
+
+/* What is left of a path when the fixed part of the pattern is taken away. */
+static const char *path_below(const struct output_rule *rule, const char *path)
+{
+    size_t len = output_fixed_len(rule->pattern);
+
+    return len && !strncmp(rule->pattern + 1, path, len - 1) && path[len - 1] == '/' ? path + len
+                                                                                     : path;
+}
+
+/* 0; 1 with `why`: not this one. */
+static int save_file(struct delivery *d, const struct intake_entry *entry, const char *path,
+                     char why[WHY_SIZE])
+{
+    struct seen seen;
+    scoped_fd int from_fd = node_open_file(d->taken->content_fd, path, &seen), parent = -1;
+    const char *name = NULL;
+
+    if (from_fd >= 0)
+        parent = open_parent(d->dir_fd, path_below(d->rule, path), &name);
+    if (parent < 0 || save_as(from_fd, seen.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
+        explain(why);
+        return 1;
+    }
+    return 0;
+}
+
+static char *join(const char *dir, const char *path)
+{
+    size_t size = strlen(dir) + strlen(path) + 2;
+    char *text = malloc(size);
+
+    if (text)
+        snprintf(text, size, "%s/%s", strcmp(dir, "/") ? dir : "", path);
+    return text;
+}
+
+static int open_dir(struct delivery *d, sbr_error *err)
+{
+    if (d->dir_fd >= 0)
+        return 0;
+    d->dir_fd = open_target(d->rule->dir);
+    return d->dir_fd >= 0 ? 0
+                          : err_set_errno(err, "outputs", "cannot save to '%.200s'", d->rule->dir);
+}
+
+static const char *reason_of(const struct intake_entry *entry)
+{
+    switch (entry->kind) {
+    case COLLECT_SKIPPED:
+        return entry->size < N_SKIPS && skip_reasons[entry->size] ? skip_reasons[entry->size]
+                                                                  : "was not taken";
+    case COLLECT_LINK:
+        return skip_reasons[SKIP_LINK];
+    case COLLECT_OTHER:
+        return skip_reasons[SKIP_OTHER];
+    default:
+        return NULL;
+    }
+}
+
+static int deliver_entry(struct delivery *d, const struct intake_entry *entry, const char *path,
+                         struct output_files *files, sbr_error *err)
+{
+    const char *reason = reason_of(entry);
+    struct output_file file = { .path = join("/", path), .mime = mime_of(path) };
+    char why[WHY_SIZE];
+
+    if (!reason)
+        file.size = entry->size;
+    if (!reason && d->rule->dir) {
+        if (open_dir(d, err) < 0) {
+            free(file.path);
+            return err->code;
+        }
+        if (save_file(d, entry, path, why))
+            reason = why;
+        else
+            file.saved = join(d->rule->dir, path_below(d->rule, path));
+    }
+    if (reason)
+        file.skipped = strdup(reason);
+    if (!file.path || (reason && !file.skipped) || (!reason && d->rule->dir && !file.saved)) {
+        free(file.path);
+        free(file.saved);
+        free(file.skipped);
+        return err_set_oom(err, "outputs");
+    }
+    return output_files_add(files, &file, err);
+}
+
+int deliver(const struct output_rule *rule, const struct taken *taken, struct output_files *files,
+            sbr_error *err)
+{
+    struct delivery d = { .rule = rule, .taken = taken, .dir_fd = -1 };
+    int r = 0;
+
+    for (size_t i = 0; i < taken->list.n && r == 0; i++) {
+        const struct intake_entry *entry = &taken->list.items[i];
+
+        if (entry->kind == COLLECT_FILE || reason_of(entry))
+            r = deliver_entry(&d, entry, intake_path(&taken->list, i), files, err);
+    }
+    scope_close_fd(&d.dir_fd);
+    return r;
+}

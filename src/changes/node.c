@@ -1,0 +1,226 @@
+#include "changes/node.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+
+#define NS_PER_SECOND 1000000000LL
+#define LINK_MAX_TEXT 4096
+
+static int64_t nanoseconds(struct timespec t)
+{
+    return (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;
+}
+
+static enum node_kind kind_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFREG:
+        return NODE_FILE;
+    case S_IFDIR:
+        return NODE_DIR;
+    case S_IFLNK:
+        return NODE_LINK;
+    default:
+        return NODE_OTHER;
+    }
+}
+
+struct seen seen_of(const struct stat *st)
+{
+    enum node_kind kind = kind_of(st->st_mode);
+
+    return (struct seen){
+        .node = { .kind = kind,
+                  .mode = st->st_mode & 07777,
+                  .size = kind == NODE_FILE || kind == NODE_LINK ? (uint64_t)st->st_size : 0,
+                  .mtime_ns = nanoseconds(st->st_mtim) },
+        .type = st->st_mode & S_IFMT,
+        .ino = st->st_ino,
+        .ctime_ns = nanoseconds(st->st_ctim),
+    };
+}
+
+bool seen_equal(const struct seen *a, const struct seen *b)
+{
+    if (a->type != b->type || a->node.mode != b->node.mode || a->ino != b->ino)
+        return false;
+    return a->node.kind == NODE_DIR ||
+           (a->node.size == b->node.size && a->node.mtime_ns == b->node.mtime_ns &&
+            a->ctime_ns == b->ctime_ns);
+}
+
+/* For kernels before 5.6: one component after the other. */
+static int open_by_steps(int dir_fd, const char *path, int flags)
+{
+    scoped_fd int at = -1;
+    char name[256];
+
+    for (;;) {
+        size_t len = strcspn(path, "/");
+        int fd, from = at < 0 ? dir_fd : at;
+
+        if (len == 0 || len >= sizeof(name)) {
+            errno = len ? ENAMETOOLONG : ENOENT;
+            return -1;
+        }
+        if (!path[len])
+            return openat(from, path, flags);
+        memcpy(name, path, len);
+        name[len] = '\0';
+        fd = openat(from, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0)
+            return -1;
+        if (at >= 0)
+            close(at);
+        at = fd;
+        path += len + 1;
+    }
+}
+
+int node_open(int dir_fd, const char *path, int flags)
+{
+    struct open_how how = {
+        .flags = (unsigned int)flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+        .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
+    };
+    bool only_path = flags & O_PATH;
+    int fd = -1;
+
+    if (only_path)
+        how.flags = (unsigned int)(flags & (O_PATH | O_DIRECTORY)) | O_NOFOLLOW | O_CLOEXEC;
+    /* EAGAIN: something was renamed just now, and the kernel does not want to guess. */
+    for (int tries = 0; tries < 16; tries++) {
+        fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
+        fd = open_by_steps(dir_fd, path, (int)how.flags);
+    return fd;
+}
+
+/* Nobody of ours can see it, so the program could not either. */
+static bool is_absence(int error)
+{
+    return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP ||
+           error == EXDEV;
+}
+
+int node_look(int dir_fd, const char *path, struct seen *ret)
+{
+    scoped_fd int parent = -1;
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    struct stat st;
+
+    *ret = (struct seen){ 0 };
+    if (slash) {
+        scoped_free char *above = strndup(path, (size_t)(slash - path));
+
+        if (!above)
+            return -1;
+        parent = node_open(dir_fd, above, O_PATH | O_DIRECTORY);
+        if (parent < 0)
+            return is_absence(errno) ? 0 : -1;
+    }
+    if (fstatat(slash ? parent : dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return is_absence(errno) ? 0 : -1;
+    *ret = seen_of(&st);
+    return 0;
+}
+
+int node_open_file(int dir_fd, const char *path, struct seen *ret)
+{
+    scoped_fd int fd = node_open(dir_fd, path, O_RDONLY);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return -1;
+    if (!S_ISREG(st.st_mode)) {
+        errno = EINVAL;
+        return -1;
+    }
+    *ret = seen_of(&st);
+    return take_fd(fd);
+}
+
+char *node_link_text(int dir_fd, const char *path, size_t *ret_len)
+{
+    scoped_fd int fd = node_open(dir_fd, path, O_PATH);
+    scoped_free char *text = malloc(LINK_MAX_TEXT + 1);
+    ssize_t len;
+
+    if (fd < 0 || !text)
+        return NULL;
+    len = readlinkat(fd, "", text, LINK_MAX_TEXT + 1);
+    if (len < 0)
+        return NULL;
+    if (len > LINK_MAX_TEXT) {
+        errno = ENAMETOOLONG;
+        return NULL;
+    }
+    text[len] = '\0';
+    *ret_len = (size_t)len;
+    return take_ptr(text);
+}
+
+static int sum_file(int fd, const struct seen *before, char sum[SHA256_HEX_SIZE])
+{
+    scoped_free char *chunk = malloc(NODE_CHUNK);
+    uint64_t left = before->node.size;
+    struct sha256 state;
+    struct seen after;
+    struct stat st;
+
+    if (!chunk)
+        return -1;
+    sha256_init(&state);
+    while (left > 0) {
+        ssize_t n = read(fd, chunk, left < NODE_CHUNK ? (size_t)left : NODE_CHUNK);
+
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return -1;
+        if (n == 0)
+            break;
+        sha256_add(&state, chunk, (size_t)n);
+        left -= (uint64_t)n;
+    }
+    if (fstat(fd, &st) < 0)
+        return -1;
+    after = seen_of(&st);
+    sha256_finish_hex(&state, sum);
+    if (left > 0 || !seen_equal(before, &after)) {
+        errno = EAGAIN;
+        return -1;
+    }
+    return 0;
+}
+
+int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE])
+{
+    char hex[SHA256_HEX_SIZE];
+    struct seen seen;
+    scoped_fd int fd = node_open_file(dir_fd, path, &seen);
+
+    if (fd < 0) {
+        size_t len = 0;
+        scoped_free char *text = errno == ELOOP ? node_link_text(dir_fd, path, &len) : NULL;
+
+        if (!text)
+            return -1;
+        sha256_hex(text, len, sum);
+        return 0;
+    }
+    if (sum_file(fd, &seen, hex) < 0)
+        return -1;
+    memcpy(sum, hex, sizeof(hex));
+    return 0;
+}

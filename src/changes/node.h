@@ -1,0 +1,39 @@
+/* What stands at a path of a tree that may change at any time and hold anything: nothing is followed, no mount is entered,
+ * no pipe is waited for. */
+#ifndef CHANGES_NODE_H
+#define CHANGES_NODE_H
+
+#include <sys/stat.h>
+
+#include "model/changes.h"
+
+struct seen {
+    struct node node; /* kind NODE_NONE: nothing is there */
+    uint32_t type;    /* of S_IFMT */
+    uint64_t ino;
+    int64_t ctime_ns;
+};
+
+struct seen seen_of(const struct stat *st);
+/* Kind, mode, size and identity; mtime of directories left out, since what is in them changes it. */
+bool seen_equal(const struct seen *a, const struct seen *b);
+
+/* `path` may have many components.  0, also when nothing is there or nobody may look; -1 with errno. */
+int node_look(int dir_fd, const char *path, struct seen *ret);
+/* Without following any link on the way; -1 with errno: ELOOP for a link, EXDEV beyond a mount. */
+int node_open(int dir_fd, const char *path, int flags);
+/* A file's content for reading: what is no file is refused with EINVAL. */
+int node_open_file(int dir_fd, const char *path, struct seen *ret);
+/* The text of a link, NUL-terminated, which the caller frees; NULL with errno. */
+char *node_link_text(int dir_fd, const char *path, size_t *ret_len);
+
+/* Sum of the content of a file (at most its size when it was opened) or of the text of a link: 0, or -1 with errno.
+ * EAGAIN: it changed meanwhile. */
+int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE]);
+
+/* Two files of one size: 1 the same, 0 different, -1 with errno.  Holes in both are passed over. */
+int node_same_content(int a_fd, int b_fd, uint64_t size);
+
+#define NODE_CHUNK (128 * 1024)
+
+#endif

@@ -1,0 +1,250 @@
+#include "changes/setid.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "base/tree_remove.h"
+#include "sandbox/mount_below.h"
+
+#ifndef SYS_getxattrat
+#define SYS_getxattrat 464
+#endif
+
+#define MAX_DEPTH 200 /* one descriptor each */
+
+/* struct xattr_args of the kernel: no room, to learn whether there is something. */
+struct xattr_room {
+    uint64_t value;
+    uint32_t size, flags;
+};
+
+struct look {
+    const char *source;
+    uid_t uid; /* the program's on the host, unless it is 0: then any */
+    uint64_t entries;
+    int depth;
+    bool by_path;        /* the kernel reads no attributes below a descriptor */
+    char path[PATH_MAX]; /* from the source on, of the last one that was looked at */
+    size_t len;          /* of it, up to the directory that is looked through      */
+    sbr_error *err;
+};
+
+static int refuse(const struct look *l, const char *what)
+{
+    return err_set(l->err, SBR_E_DENIED, "volumes",
+                   "--volume: '%.150s' cannot be rw: %s '%.180s' in it; take that away, bring the "
+                   "tree in as cow, or name a directory without it",
+                   l->source, what, l->path);
+}
+
+static int refuse_unseen(const struct look *l, const char *why)
+{
+    return err_set(
+        l->err, SBR_E_DENIED, "volumes",
+        "--volume: '%.150s' cannot be rw: it has to be looked through for set-id files, "
+        "and %s ('%.100s'); bring it in as cow, name a directory in it, or mount it nosuid",
+        l->source, why, l->path);
+}
+
+/* Rather too often than not: whose files root's program may write to is not asked. */
+static bool is_own(const struct look *l, const struct stat *st)
+{
+    return l->uid == 0 || st->st_uid == l->uid;
+}
+
+/* Nor is who is in which group. */
+static bool may_be_written(const struct look *l, const struct stat *st)
+{
+    return st->st_mode & (S_IWGRP | S_IWOTH) || (is_own(l, st) && st->st_mode & S_IWUSR);
+}
+
+/* A new mode takes set-id bits away, since a filter refuses one that has them.  Capabilities stay: what its owner may
+ * neither write to nor run today, the program makes fit for both. */
+static bool may_become_a_program(const struct look *l, const struct stat *st)
+{
+    return is_own(l, st) || (may_be_written(l, st) && st->st_mode & 0111);
+}
+
+/* Without the bit of the group that of set-gid gives nothing. */
+static bool has_bits(const struct stat *st)
+{
+    return st->st_mode & S_ISUID || (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
+}
+
+/* Linux 6.13 takes a name below a descriptor; before, the way leads through /proc.  Some containers answer with EPERM
+ * to calls that they do not know. */
+static ssize_t read_capabilities(struct look *l, int dir_fd, const char *name)
+{
+    static const char attribute[] = "security.capability";
+    struct xattr_room room = { 0 };
+    char path[NAME_MAX + 48];
+
+    if (!l->by_path) {
+        ssize_t n = syscall(SYS_getxattrat, dir_fd, name, AT_SYMLINK_NOFOLLOW, attribute, &room,
+                            sizeof(room));
+
+        l->by_path = n < 0 && (errno == ENOSYS || errno == EPERM);
+        if (!l->by_path)
+            return n;
+    }
+    snprintf(path, sizeof(path), "/proc/self/fd/%d/%s", dir_fd, name);
+    return lgetxattr(path, attribute, NULL, 0);
+}
+
+/* What is not a clear no is a yes. */
+static bool has_capabilities(struct look *l, int dir_fd, const char *name)
+{
+    return read_capabilities(l, dir_fd, name) >= 0 ||
+           (errno != ENODATA && errno != ENOTSUP && errno != ENOENT);
+}
+
+static bool is_honoured(int dir_fd)
+{
+    struct statvfs fs;
+
+    return fstatvfs(dir_fd, &fs) < 0 || !(fs.f_flag & ST_NOSUID);
+}
+
+static int look_at_file(struct look *l, int dir_fd, const char *name, const struct stat *st)
+{
+    if (may_be_written(l, st) && has_bits(st) && is_honoured(dir_fd))
+        return refuse(l, "there is the set-id file");
+    if (may_become_a_program(l, st) && has_capabilities(l, dir_fd, name) && is_honoured(dir_fd))
+        return refuse(l, "there is the file with capabilities");
+    return 0;
+}
+
+static int look_in(struct look *l, int fd);
+
+/* Whoever may pass through a directory opens what is in it by a name that was guessed. */
+static bool is_passable(int dir_fd, const char *name)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scoped_fd int in = fd >= 0 ? openat(fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+
+    return in >= 0;
+}
+
+/* A directory that we may not read: of the owner's the program could change the mode. */
+static int cannot_enter(const struct look *l, int dir_fd, const char *name)
+{
+    struct stat st;
+    int reason = errno;
+
+    if (reason == ENOENT || reason == ENOTDIR || reason == ELOOP)
+        return 0; /* it has just gone */
+    if (reason == EACCES && l->uid != 0 && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+        st.st_uid != l->uid && !is_passable(dir_fd, name))
+        return 0;
+    return refuse_unseen(l, strerror(reason));
+}
+
+/* Longer paths than the kernel takes are cut in the message. */
+static void name_entry(struct look *l, const char *name)
+{
+    snprintf(l->path + l->len, sizeof(l->path) - l->len, "%s", name);
+}
+
+static void name_directory(struct look *l)
+{
+    l->len += strlen(l->path + l->len);
+    if (l->len + 1 < sizeof(l->path))
+        l->path[l->len++] = '/';
+    l->path[l->len] = '\0';
+}
+
+static int look_at_directory(struct look *l, int dir_fd, const char *name)
+{
+    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
+    size_t len = l->len;
+
+    if (fd < 0)
+        return cannot_enter(l, dir_fd, name);
+    if (l->depth == MAX_DEPTH) {
+        close(fd);
+        return refuse_unseen(l, "directories are too deep in one another");
+    }
+    if (l->depth++ > 0)
+        name_directory(l);
+    r = look_in(l, fd);
+    l->depth--;
+    l->len = len;
+    return r;
+}
+
+static int look_at(struct look *l, int dir_fd, const struct dirent *entry)
+{
+    struct stat st;
+
+    if (++l->entries > SETID_MOST_ENTRIES)
+        return refuse_unseen(l, "it has too many files");
+    name_entry(l, entry->d_name);
+    if (entry->d_type == DT_DIR)
+        return look_at_directory(l, dir_fd, entry->d_name);
+    if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
+        return 0;
+    if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno == ENOENT ? 0 : refuse_unseen(l, strerror(errno));
+    if (S_ISDIR(st.st_mode))
+        return look_at_directory(l, dir_fd, entry->d_name);
+    return S_ISREG(st.st_mode) ? look_at_file(l, dir_fd, entry->d_name, &st) : 0;
+}
+
+/* Takes the descriptor over. */
+static int look_in(struct look *l, int fd)
+{
+    scoped_dir DIR *dir = fdopendir(fd);
+    const struct dirent *entry;
+    int r = 0;
+
+    if (!dir) {
+        r = refuse_unseen(l, strerror(errno));
+        close(fd);
+        return r;
+    }
+    while (r == 0 && (errno = 0, entry = readdir(dir)))
+        if (!tree_is_dots(entry->d_name))
+            r = look_at(l, dirfd(dir), entry);
+    return r == 0 && errno ? refuse_unseen(l, strerror(errno)) : r;
+}
+
+/* A file by itself: in the directory that it is in. */
+static int look_at_one(struct look *l, const struct stat *st)
+{
+    const char *slash = strrchr(l->source, '/');
+    scoped_free char *above = slash && slash > l->source
+                                  ? strndup(l->source, (size_t)(slash - l->source))
+                                  : strdup(slash ? "/" : ".");
+    scoped_fd int dir = above ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
+    const char *name = slash ? slash + 1 : l->source;
+
+    name_entry(l, name);
+    if (dir < 0)
+        return refuse_unseen(l, strerror(errno));
+    return look_at_file(l, dir, name, st);
+}
+
+int setid_look(const char *source, sbr_error *err)
+{
+    struct look look = { .source = source, .uid = geteuid(), .err = err };
+    scoped_fd int fd = open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    name_entry(&look, ".");
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, "volumes", "--volume: cannot look at '%.200s'", source);
+    if (!is_honoured(fd) && !mount_is_below(source))
+        return 0;
+    return S_ISDIR(st.st_mode) ? look_at_directory(&look, fd, ".") : look_at_one(&look, &st);
+}

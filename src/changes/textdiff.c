@@ -1,0 +1,120 @@
+#include "changes/textdiff.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "changes/textdiff_lines.h"
+
+#define CONTEXT 3
+#define WORK_MAX ((uint64_t)64 << 20) /* a fraction of a second */
+#define NO_NEWLINE "\\ No newline at end of file\n"
+
+/* Lines of both texts, counted from 0; the ends are not in it. */
+struct range {
+    size_t a, a_end, b, b_end;
+};
+
+/* The next piece that differs, at or after where *range ends; false: there is none. */
+static bool next_difference(const struct text_lines *a, const struct text_lines *b,
+                            struct range *range)
+{
+    size_t i = range->a_end, k = range->b_end;
+
+    while (i < a->n && k < b->n && !a->changed[i] && !b->changed[k]) {
+        i++;
+        k++;
+    }
+    *range = (struct range){ i, i, k, k };
+    while (range->a_end < a->n && a->changed[range->a_end])
+        range->a_end++;
+    while (range->b_end < b->n && b->changed[range->b_end])
+        range->b_end++;
+    return range->a_end > range->a || range->b_end > range->b;
+}
+
+static void put_line(struct buf *out, char sign, const struct text_lines *lines, size_t i)
+{
+    size_t len = lines->starts[i + 1] - lines->starts[i];
+    const char *data = lines->text.data + lines->starts[i];
+
+    buf_add(out, &sign, 1);
+    buf_add(out, data, len);
+    if (data[len - 1] != '\n')
+        buf_add_text(out, "\n" NO_NEWLINE);
+}
+
+/* Lines are counted from 1; of nothing, the line before it is named. */
+static void put_count(struct buf *out, char sign, size_t start, size_t n)
+{
+    buf_printf(out, "%c%zu", sign, n == 0 ? start : start + 1);
+    if (n != 1)
+        buf_printf(out, ",%zu", n);
+}
+
+static void put_hunk(struct buf *out, const struct text_lines *a, const struct text_lines *b,
+                     struct range hunk)
+{
+    size_t i = hunk.a, k = hunk.b;
+
+    buf_add_text(out, "@@ ");
+    put_count(out, '-', hunk.a, hunk.a_end - hunk.a);
+    buf_add_text(out, " ");
+    put_count(out, '+', hunk.b, hunk.b_end - hunk.b);
+    buf_add_text(out, " @@\n");
+    while (i < hunk.a_end || k < hunk.b_end) {
+        for (; i < hunk.a_end && a->changed[i]; i++)
+            put_line(out, '-', a, i);
+        for (; k < hunk.b_end && b->changed[k]; k++)
+            put_line(out, '+', b, k);
+        for (; i < hunk.a_end && k < hunk.b_end && !a->changed[i] && !b->changed[k]; i++, k++)
+            put_line(out, ' ', a, i);
+    }
+}
+
+static void put_hunks(struct buf *out, const struct text_lines *a, const struct text_lines *b)
+{
+    struct range next = { 0 };
+    bool more = next_difference(a, b, &next);
+
+    while (more && !out->failed) {
+        size_t before = next.a < CONTEXT ? next.a : CONTEXT, after;
+        struct range hunk = next;
+
+        if (next.b < before)
+            before = next.b;
+        hunk.a -= before;
+        hunk.b -= before;
+        do {
+            hunk.a_end = next.a_end;
+            hunk.b_end = next.b_end;
+            more = next_difference(a, b, &next);
+        } while (more && next.a - hunk.a_end <= 2 * CONTEXT);
+        after = a->n - hunk.a_end < CONTEXT ? a->n - hunk.a_end : CONTEXT;
+        hunk.a_end += after;
+        hunk.b_end += after;
+        put_hunk(out, a, b, hunk);
+    }
+}
+
+int textdiff_within(struct text before, struct text after, uint64_t *work, struct buf *out)
+{
+    struct text_lines a, b;
+    int r = text_lines_init(&a, &b, before, after);
+
+    if (r == 0)
+        r = text_lines_compare(&a, &b, work);
+    if (r == 0) {
+        text_lines_settle(&a, &b);
+        put_hunks(out, &a, &b);
+    }
+    text_lines_done(&a);
+    text_lines_done(&b);
+    return r < 0 || out->failed ? -1 : 0;
+}
+
+int textdiff(struct text before, struct text after, struct buf *out)
+{
+    uint64_t work = WORK_MAX;
+
+    return textdiff_within(before, after, &work, out);
+}

@@ -1,0 +1,385 @@
+/* cache: what is kept between runs, and how to be rid of it. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/amounts.h"
+#include "cli/cli.h"
+#include "cli/present.h"
+#include "store/store.h"
+
+#define SHOWN_KEY 12
+#define LEAST_KEY 4 /* digits that `rm` wants, so that a slip removes nothing */
+#define PRUNE_PRESET "30d"
+#define DAY_MS (24 * 3600 * 1000ULL)
+#define STATUS_DAMAGED 1 /* of `verify`: something was, and is gone */
+
+struct items {
+    struct store_item *v;
+    size_t n;
+};
+
+struct action {
+    const char *name;
+    int (*run)(const struct options *o, struct items *items, sbr_error *err);
+    bool takes_keys;
+};
+
+static void items_done(struct items *items)
+{
+    free(items->v);
+}
+
+#define scoped_items __attribute__((cleanup(items_done)))
+
+static int add_item(void *context, const struct store_item *item)
+{
+    struct items *items = context;
+    struct store_item *grown = realloc(items->v, (items->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return SBR_E_NO_MEMORY;
+    items->v = grown;
+    grown[items->n++] = *item;
+    return 0;
+}
+
+static uint64_t sum_bytes(const struct items *items)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < items->n; i++)
+        bytes += items->v[i].bytes;
+    return bytes;
+}
+
+static void print_item(const struct store_item *item, bool color)
+{
+    char size[16], idle[24];
+
+    amount_of_bytes(item->bytes, size, sizeof(size));
+    amount_of_idle(item->used, idle, sizeof(idle));
+    printf("%-8s  %.*s  %6s  %6llu  %5s", store_kind_name(item->kind), SHOWN_KEY, item->key, size,
+           (unsigned long long)item->files, idle);
+    if (item->damaged)
+        printf("  %sdamaged%s\n", color ? "\x1b[31m" : "", color ? "\x1b[0m" : "");
+    else
+        printf("%s%s\n", item->about[0] ? "  " : "", item->about);
+}
+
+static void put_item(struct jsonw *j, const struct store_item *item)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "kind", store_kind_name(item->kind));
+    jsonw_text(j, "key", item->key);
+    jsonw_text(j, "about", item->about);
+    jsonw_number(j, "bytes", item->bytes);
+    jsonw_number(j, "files", item->files);
+    jsonw_number(j, "used", item->used > 0 ? (uint64_t)item->used : 0);
+    jsonw_bool(j, "damaged", item->damaged);
+    jsonw_close(j, '}');
+}
+
+/* A path need not be text; JSON has to be. */
+static void put_path(struct jsonw *j, char *path)
+{
+    if (!text_is_utf8(path, strlen(path)))
+        for (char *p = path; *p; p++)
+            *p = (unsigned char)*p >= 0x80 ? '?' : *p;
+    jsonw_text(j, "path", path);
+}
+
+/* {"path": ..., NAME: [items], "count": ..., "bytes": ...} */
+static void print_json(const char *name, const struct items *items, char *path)
+{
+    scoped_free char *text = NULL;
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    put_path(&j, path);
+    jsonw_open(&j, name, '[');
+    for (size_t i = 0; i < items->n; i++)
+        put_item(&j, &items->v[i]);
+    jsonw_close(&j, ']');
+    jsonw_number(&j, "count", items->n);
+    jsonw_number(&j, "bytes", sum_bytes(items));
+    jsonw_close(&j, '}');
+    text = jsonw_take(&j);
+    printf("%s\n", text ? text : "{}");
+}
+
+/* What an action did, in one line: to stderr, as stdout is for what can be piped on. */
+static int report(const struct options *o, const char *name, const struct items *items,
+                  sbr_error *err)
+{
+    char path[STORE_PATH_SIZE], count[40], size[16];
+
+    if (store_path(path, sizeof(path), err) < 0)
+        return err->code;
+    if (o->json) {
+        print_json(name, items, path);
+        return 0;
+    }
+    amount_of(items->n, "entry", "entries", count, sizeof(count));
+    amount_of_bytes(sum_bytes(items), size, sizeof(size));
+    if (!items->n)
+        fprintf(stderr, "nothing %s\n",
+                strcmp(name, "entries") == 0 ? "is kept yet" : "was removed");
+    else if (strcmp(name, "entries") == 0)
+        fprintf(stderr, "%s, %s in %s\n", count, size, path);
+    else
+        fprintf(stderr, "%s %s, %s\n", name, count, size);
+    return 0;
+}
+
+static int list_run(const struct options *o, struct items *items, sbr_error *err)
+{
+    bool color = present_uses_color(STDOUT_FILENO, o);
+
+    if (!o->json && items->n)
+        printf("%s%-8s  %-*s  %6s  %6s  %5s  %s%s\n", color ? "\x1b[2m" : "", "KIND", SHOWN_KEY,
+               "KEY", "SIZE", "FILES", "IDLE", "ABOUT", color ? "\x1b[0m" : "");
+    for (size_t i = 0; !o->json && i < items->n; i++)
+        print_item(&items->v[i], color);
+    fflush(stdout); /* before the line of totals on a terminal */
+    return report(o, "entries", items, err);
+}
+
+static int path_run(const struct options *o, struct items *items, sbr_error *err)
+{
+    char path[STORE_PATH_SIZE];
+
+    if (o->json)
+        return report(o, "entries", items, err);
+    if (store_path(path, sizeof(path), err) < 0)
+        return err->code;
+    printf("%s\n", path);
+    return 0;
+}
+
+/* Removes what `chosen` says of each; the rest is taken out of the list, which is then reported. */
+static int remove_chosen(const struct options *o, struct items *items, const bool *chosen,
+                         sbr_error *err)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < items->n; i++) {
+        if (!chosen[i])
+            continue;
+        if (store_remove(items->v[i].kind, items->v[i].key, err) < 0)
+            return err->code;
+        items->v[n++] = items->v[i];
+    }
+    items->n = n;
+    return report(o, "removed", items, err);
+}
+
+static int clear_run(const struct options *o, struct items *items, sbr_error *err)
+{
+    scoped_free bool *chosen = malloc(items->n + 1);
+
+    if (!chosen)
+        return err_set_oom(err, "cache");
+    memset(chosen, true, items->n + 1);
+    if (store_sweep(err) < 0)
+        return err->code;
+    return remove_chosen(o, items, chosen, err);
+}
+
+/* "30d", or as other durations are written. */
+static int parse_age(const char *text, uint64_t *ret_ms, sbr_error *err)
+{
+    size_t len = strlen(text);
+    enum text_fault fault;
+    char days[32];
+
+    if (len > 1 && len < sizeof(days) && (text[len - 1] == 'd' || text[len - 1] == 'D')) {
+        snprintf(days, sizeof(days), "%.*s", (int)(len - 1), text);
+        fault = text_parse_millis(days, ret_ms);
+        if (fault == TEXT_OK && __builtin_mul_overflow(*ret_ms, DAY_MS / 1000, ret_ms))
+            fault = TEXT_TOO_LARGE;
+    } else {
+        fault = text_parse_duration(text, ret_ms);
+    }
+    if (fault != TEXT_OK)
+        return err_set(err, SBR_E_INVALID, "options", "--older '%.60s' %s; write it as 30d or 12h",
+                       text, text_fault_reason(fault));
+    return 0;
+}
+
+static int least_used_first(const void *a, const void *b)
+{
+    const struct store_item *x = a, *y = b;
+
+    return x->used < y->used ? -1 : x->used > y->used;
+}
+
+static int prune_run(const struct options *o, struct items *items, sbr_error *err)
+{
+    scoped_free bool *chosen = calloc(items->n + 1, sizeof(*chosen));
+    uint64_t older = UINT64_MAX, most = UINT64_MAX, left = sum_bytes(items);
+    const char *age = o->older || o->max_size ? o->older : PRUNE_PRESET;
+    enum text_fault fault = o->max_size ? text_parse_size(o->max_size, &most) : TEXT_OK;
+    int64_t now = time(NULL);
+
+    if (!chosen)
+        return err_set_oom(err, "cache");
+    if (fault != TEXT_OK)
+        return err_set(err, SBR_E_INVALID, "options", "--max-size '%.60s' %s; write it as 2g",
+                       o->max_size, text_fault_reason(fault));
+    if (age && parse_age(age, &older, err) < 0)
+        return err->code;
+    if (items->n)
+        qsort(items->v, items->n, sizeof(*items->v), least_used_first);
+    for (size_t i = 0; i < items->n; i++) {
+        const struct store_item *item = &items->v[i];
+        uint64_t idle = now > item->used ? (uint64_t)(now - item->used) : 0;
+
+        chosen[i] = item->damaged || (older != UINT64_MAX && idle >= older / 1000) || left > most;
+        if (chosen[i])
+            left -= item->bytes;
+    }
+    return remove_chosen(o, items, chosen, err);
+}
+
+/* The one entry whose key starts so. */
+static int choose_key(const char *prefix, const struct items *items, bool *chosen, sbr_error *err)
+{
+    size_t len = strlen(prefix), found = 0;
+
+    if (len < LEAST_KEY || strspn(prefix, "0123456789abcdef") != len)
+        return err_set(err, SBR_E_INVALID, "cache",
+                       "'%.70s' is not the start of a key; `sandbox-run cache list` shows them",
+                       prefix);
+    for (size_t i = 0; i < items->n; i++) {
+        if (strncmp(items->v[i].key, prefix, len) == 0) {
+            chosen[i] = true;
+            found++;
+        }
+    }
+    if (found == 0)
+        return err_set(err, SBR_E_NOT_FOUND, "cache",
+                       "there is no entry '%.70s'; `sandbox-run cache list` shows what there is",
+                       prefix);
+    if (found > 1)
+        return err_set(err, SBR_E_INVALID, "cache",
+                       "%zu keys start with '%.70s'; give more of the one you mean", found, prefix);
+    return 0;
+}
+
+static int rm_run(const struct options *o, struct items *items, sbr_error *err)
+{
+    scoped_free bool *chosen = calloc(items->n + 1, sizeof(*chosen));
+
+    if (!chosen)
+        return err_set_oom(err, "cache");
+    if (o->n_positional < 2)
+        return err_set(
+            err, SBR_E_INVALID, "cache",
+            "say which: `sandbox-run cache rm KEY`; `sandbox-run cache list` shows them");
+    for (size_t i = 1; i < o->n_positional; i++)
+        if (choose_key(o->positional[i], items, chosen, err) < 0)
+            return err->code;
+    return remove_chosen(o, items, chosen, err);
+}
+
+static int verify_run(const struct options *o, struct items *items, sbr_error *err)
+{
+    size_t sound = 0, damaged = 0;
+
+    for (size_t i = 0; i < items->n; i++) {
+        int r = store_verify(items->v[i].kind, items->v[i].key, err);
+
+        if (r < 0)
+            return r;
+        if (r == 0)
+            items->v[damaged++] = items->v[i];
+        else
+            sound++;
+    }
+    items->n = damaged;
+    if (!o->json) {
+        bool color = present_uses_color(STDOUT_FILENO, o);
+
+        for (size_t i = 0; i < damaged; i++)
+            print_item(&items->v[i], color);
+        fflush(stdout);
+        fprintf(stderr, "%zu sound, %zu damaged%s\n", sound, damaged,
+                damaged ? " and removed" : "");
+    } else if (report(o, "removed", items, err) < 0) {
+        return err->code;
+    }
+    return damaged ? STATUS_DAMAGED : 0;
+}
+
+static const struct action actions[] = {
+    { "list", list_run, false },     { "prune", prune_run, false }, { "clear", clear_run, false },
+    { "verify", verify_run, false }, { "rm", rm_run, true },        { "path", path_run, false },
+};
+
+static const struct action *find_action(const struct options *o, sbr_error *err)
+{
+    const char *names[ARRAY_LEN(actions)], *near;
+    const char *word = o->n_positional ? o->positional[0] : "list";
+
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        names[i] = actions[i].name;
+        if (strcmp(word, actions[i].name) != 0)
+            continue;
+        if (o->n_positional > 1 && !actions[i].takes_keys) {
+            err_set(err, SBR_E_INVALID, "cache", "`sandbox-run cache %s` takes no '%.60s'", word,
+                    o->positional[1]);
+            return NULL;
+        }
+        return &actions[i];
+    }
+    near = text_nearest(word, names, ARRAY_LEN(names));
+    err_set(err, SBR_E_INVALID, "cache", "there is no `sandbox-run cache %.60s`%s%s%s", word,
+            near ? "; did you mean `" : "; see --help", near ? near : "", near ? "`?" : "");
+    return NULL;
+}
+
+static int cache_run(struct options *o)
+{
+    scoped_items struct items items = { 0 };
+    sbr_error err;
+    const struct action *action = find_action(o, &err);
+    int r;
+
+    if (!action)
+        return cli_fail(o, &err);
+    if ((o->older || o->max_size) && action->run != prune_run) {
+        err_set(&err, SBR_E_INVALID, "options", "--older and --max-size are for `cache prune`");
+        return cli_fail(o, &err);
+    }
+    r = store_list(add_item, &items, &err);
+    if (r == SBR_E_NO_MEMORY)
+        err_set_oom(&err, "cache");
+    if (r == 0)
+        r = action->run(o, &items, &err);
+    return r < 0 ? cli_fail(o, &err) : r;
+}
+
+const struct command cmd_cache = {
+    .name = "cache",
+    .usage = "[list | prune | clear | verify | rm KEY... | path]",
+    .help = "show or remove what is kept between runs: programs, packages, toolchains",
+    .examples =
+        "  sandbox-run cache                       what there is, last used first\n"
+        "  sandbox-run cache prune                 what was not used for 30 days goes\n"
+        "  sandbox-run cache prune --older 12h     or for less\n"
+        "  sandbox-run cache prune --max-size 2g   least recently used, down to a size\n"
+        "  sandbox-run cache rm 3f9ac0             one entry, by the start of its key\n"
+        "  sandbox-run cache verify                read all; what is damaged goes\n"
+        "  sandbox-run cache clear                 everything goes\n\n"
+        "Everything here is made again when it is needed.  Compiled programs are kept up\n"
+        "to 1g, or what SANDBOX_RUN_CACHE_MAX says; SANDBOX_RUN_CACHE names another place.\n",
+    .bit = FOR_CACHE,
+    .run = cache_run,
+};

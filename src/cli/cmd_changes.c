@@ -1,0 +1,310 @@
+/* changes: what runs with --keep would have done to the real trees. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "changes/textdiff.h"
+#include "cli/amounts.h"
+#include "cli/cmd_changesets.h"
+#include "cli/present.h"
+
+struct action {
+    const char *name;
+    int (*run)(const struct options *o, sbr_error *err);
+};
+
+struct listing {
+    const struct options *o;
+    struct jsonw *json; /* NULL: text */
+    size_t n;
+    bool color;
+};
+
+static void put_kept(struct jsonw *j, const struct kept *kept)
+{
+    char summary[240];
+
+    jsonw_text(j, "id", kept->id);
+    jsonw_bool(j, "damaged", kept->damaged);
+    if (kept->damaged)
+        return;
+    jsonw_text(j, "about", kept->about);
+    jsonw_number(j, "created", kept->created > 0 ? (uint64_t)kept->created : 0);
+    jsonw_bool(j, "applied", kept->applied);
+    jsonw_open(j, "roots", '[');
+    for (size_t i = 0; i < kept->changes.n_roots; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_path(j, "source", kept->changes.roots[i].source);
+        jsonw_path(j, "target", kept->changes.roots[i].target);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+    changes_summary(&kept->changes, kept->applied, summary, sizeof(summary));
+    jsonw_text(j, "summary", summary);
+    jsonw_number(j, "total", kept->changes.n);
+}
+
+static int list_one(void *context, const struct kept *kept)
+{
+    struct listing *listing = context;
+    char summary[240], idle[24];
+
+    listing->n++;
+    if (listing->json) {
+        jsonw_open(listing->json, NULL, '{');
+        put_kept(listing->json, kept);
+        jsonw_close(listing->json, '}');
+        return 0;
+    }
+    printf("%.*s  ", KEPT_ID_SHOWN, kept->id);
+    if (kept->damaged) {
+        printf("%sdamaged%s\n", listing->color ? "\x1b[31m" : "", listing->color ? "\x1b[0m" : "");
+        return 0;
+    }
+    amount_of_idle(kept->created, idle, sizeof(idle));
+    changes_summary(&kept->changes, kept->applied, summary, sizeof(summary));
+    printf("%5s  %s", idle, summary);
+    printf("%s%s%s\n", kept->about[0] ? "  (" : "", kept->about, kept->about[0] ? ")" : "");
+    return 0;
+}
+
+static void end_json(struct jsonw *j)
+{
+    scoped_free char *text = NULL;
+
+    jsonw_close(j, '}');
+    text = jsonw_take(j);
+    printf("%s\n", text ? text : "{}");
+}
+
+static int list_run(const struct options *o, sbr_error *err)
+{
+    struct jsonw j = { 0 };
+    struct listing listing = { .o = o,
+                               .json = o->json ? &j : NULL,
+                               .color = present_uses_color(STDOUT_FILENO, o) };
+    int r;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_open(&j, "changes", '[');
+    r = kept_list(list_one, &listing, err);
+    jsonw_close(&j, ']');
+    jsonw_number(&j, "count", listing.n);
+    if (r == 0 && o->json) {
+        end_json(&j);
+        return 0;
+    }
+    free(jsonw_take(&j));
+    fflush(stdout);
+    if (r == 0 && !listing.n)
+        fprintf(stderr, "no changes are kept; a run with --project DIR --keep keeps them\n");
+    return r;
+}
+
+static int take_first(void *context, const struct kept *kept)
+{
+    memcpy(context, kept->id, ENCODE_ID_SIZE);
+    return 1;
+}
+
+/* The one that is named, else the newest. */
+static int open_named(const struct options *o, struct kept *kept, sbr_error *err)
+{
+    char newest[ENCODE_ID_SIZE] = "";
+
+    if (o->n_positional > 1)
+        return kept_open(o->positional[1], kept, err);
+    if (kept_list(take_first, newest, err) < 0)
+        return err->code;
+    if (!newest[0])
+        return err_set(err, SBR_E_NOT_FOUND, "changes",
+                       "no changes are kept; a run with --project DIR --keep keeps them");
+    return kept_open(newest, kept, err);
+}
+
+static void show_json(const struct kept *kept)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    put_kept(&j, kept);
+    changes_put_json(&j, &kept->changes);
+    output_files_put_json(&j, &kept->files);
+    end_json(&j);
+}
+
+static void show_files(const struct output_files *files)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        const struct output_file *file = &files->items[i];
+
+        fputs("file      ", stdout);
+        kept_print_name(stdout, file->path);
+        if (file->saved) {
+            fputs(" -> ", stdout);
+            kept_print_name(stdout, file->saved);
+        }
+        printf("%s%s\n", file->skipped ? " was not taken: " : "",
+               file->skipped ? file->skipped : "");
+    }
+    if (files->dropped)
+        printf("... and %llu more files\n", (unsigned long long)files->dropped);
+}
+
+static void show_text(const struct kept *kept)
+{
+    char summary[240];
+
+    printf("%s  %s%s\n", kept->id, kept->about, kept->applied ? "  (applied)" : "");
+    for (size_t i = 0; i < kept->changes.n_roots; i++) {
+        printf("%s is ", kept->changes.roots[i].target);
+        kept_print_name(stdout, kept->changes.roots[i].source);
+        fputc('\n', stdout);
+    }
+    kept_print_changes(stdout, &kept->changes, SIZE_MAX);
+    show_files(&kept->files);
+    changes_summary(&kept->changes, kept->applied, summary, sizeof(summary));
+    printf("%s\n", summary);
+}
+
+static int show_run(const struct options *o, sbr_error *err)
+{
+    struct kept kept = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+
+    if (open_named(o, &kept, err) < 0)
+        return err->code;
+    if (o->json)
+        show_json(&kept);
+    else
+        show_text(&kept);
+    kept_close(&kept);
+    return 0;
+}
+
+static int print_diff(const struct options *o, const struct kept *kept,
+                      const struct changes *changes, sbr_error *err)
+{
+    const struct diff_options how = { .color = present_uses_color(STDOUT_FILENO, o) };
+    struct buf text;
+    int r;
+
+    buf_init(&text, SIZE_MAX / 2);
+    r = changes_diff(changes, kept->tree_fd, &how, &text, err);
+    if (r == 0 && text.len)
+        (void)fwrite(text.data, 1, text.len, stdout); /* main looks at the stream's errors */
+    buf_done(&text);
+    return r;
+}
+
+static int diff_run(const struct options *o, sbr_error *err)
+{
+    struct options words = *o;
+    struct apply_options options = { 0 };
+    struct changes selected = { 0 };
+    struct kept kept = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    int r;
+
+    if (o->json)
+        return err_set(err, SBR_E_INVALID, "options",
+                       "a diff is text; `sandbox-run changes show --json` has the list");
+    if (open_named(o, &kept, err) < 0)
+        return err->code;
+    if (o->n_positional > 1) { /* ID PATH..., as `apply` has it */
+        words.positional++;
+        words.n_positional--;
+    }
+    r = kept_words(&words, &kept, &options, err);
+    if (r == 0)
+        r = apply_select(&kept, &options, &selected, err);
+    if (r == 0)
+        r = print_diff(o, &kept, &selected, err);
+    free(selected.items);
+    kept_words_done(&options);
+    kept_close(&kept);
+    return r;
+}
+
+static int drop_run(const struct options *o, sbr_error *err)
+{
+    struct jsonw j;
+
+    if (o->n_positional < 2)
+        return err_set(err, SBR_E_INVALID, "changes",
+                       "say which: `sandbox-run changes drop ID...`; `sandbox-run changes list` "
+                       "shows them");
+    for (size_t i = 1; i < o->n_positional; i++) {
+        if (kept_drop(o->positional[i], err) < 0)
+            return err->code;
+        if (!o->json && !o->quiet)
+            fprintf(stderr, "dropped %s\n", o->positional[i]);
+    }
+    if (o->json) {
+        jsonw_init(&j, true);
+        jsonw_open(&j, NULL, '{');
+        jsonw_number(&j, "dropped", o->n_positional - 1);
+        end_json(&j);
+    }
+    return 0;
+}
+
+static const struct action actions[] = {
+    { "list", list_run },
+    { "show", show_run },
+    { "diff", diff_run },
+    { "drop", drop_run },
+};
+
+static const struct action *find_action(const struct options *o, sbr_error *err)
+{
+    const char *names[ARRAY_LEN(actions)], *near;
+    const char *word = o->n_positional ? o->positional[0] : "list";
+
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        names[i] = actions[i].name;
+        if (strcmp(word, actions[i].name) != 0)
+            continue;
+        if (actions[i].run == list_run && o->n_positional > 1) {
+            err_set(err, SBR_E_INVALID, "changes",
+                    "`sandbox-run changes list` takes no '%.60s'; did you mean `show`?",
+                    o->positional[1]);
+            return NULL;
+        }
+        return &actions[i];
+    }
+    near = text_nearest(word, names, ARRAY_LEN(names));
+    err_set(err, SBR_E_INVALID, "changes", "there is no `sandbox-run changes %.60s`%s%s%s", word,
+            near ? "; did you mean `" : "; see --help", near ? near : "", near ? "`?" : "");
+    return NULL;
+}
+
+static int changes_run(struct options *o)
+{
+    sbr_error err;
+    const struct action *action = find_action(o, &err);
+    int r = action ? action->run(o, &err) : err.code;
+
+    return r < 0 ? cli_fail(o, &err) : r;
+}
+
+const struct command cmd_changes = {
+    .name = "changes",
+    .usage = "[list | show [ID] | diff [ID [PATH...]] | drop ID...]",
+    .help = "show or forget the changes that runs have kept",
+    .examples =
+        "  sandbox-run changes                    what is kept, newest first\n"
+        "  sandbox-run changes show 3f9ac0        each change, by the start of the id\n"
+        "  sandbox-run changes diff               of the newest, as a unified diff\n"
+        "  sandbox-run changes diff 3f9ac0 src    what is in src only\n"
+        "  sandbox-run changes drop 3f9ac0        forgets them, and their undo\n\n"
+        "`sandbox-run apply ID` makes them real.  SANDBOX_RUN_STATE names another place to keep\n"
+        "them than ~/.local/state/sandbox-run.\n",
+    .bit = FOR_CHANGES,
+    .run = changes_run,
+};

@@ -1,0 +1,165 @@
+/* doctor: each mechanism, what was found, what is missing, the lines that mend it; then a trial. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "cli/cli.h"
+#include "cli/doctor.h"
+#include "cli/present.h"
+#include "job/job.h"
+#include "sandbox/probe.h"
+
+struct report {
+    struct features features;
+    struct finding findings[DOCTOR_MAX + 1]; /* the last is the trial */
+    size_t n_findings;
+    bool works;
+};
+
+/* The proof: a real run at the tier that is the default. */
+static void try_run(sbr_runtime *runtime, struct finding *finding)
+{
+    sbr_request *req = NULL;
+    sbr_job *job = NULL;
+    sbr_result *result = NULL;
+    sbr_error err;
+    int r;
+
+    finding->name = "trial run";
+    r = request_new(NULL, NULL, &req, &err);
+    if (r == 0)
+        r = request_add_arg(req, "true", &err);
+    if (r == 0)
+        r = executor_start(runtime, req, NULL, &job, &err);
+    if (r == 0)
+        r = executor_finish(job, &result, &err);
+    if (r < 0 || !result) {
+        finding->state = MISSING;
+        snprintf(finding->found, sizeof(finding->found), "%s", err.message);
+    } else {
+        finding->state = result_success(result) ? FOUND : MISSING;
+        snprintf(finding->found, sizeof(finding->found), "isolation %s, %s, started in %.1f ms",
+                 tier_name(result->isolation.tier), verdict_name(result->verdict),
+                 (double)result->usage.startup_us / 1000);
+    }
+    result_free(result);
+    executor_free(job);
+    request_free(req);
+}
+
+static const char *const state_names[] = { "ok", "weaker", "missing" };
+
+/* What one line mends need not be said twice. */
+static void print_finding(const struct finding *finding, const struct finding *before,
+                          const struct options *o)
+{
+    static const char *const colors[] = { "\x1b[32m", "\x1b[33m", "\x1b[31m" };
+    bool color = present_uses_color(STDOUT_FILENO, o);
+
+    printf("%s%-8s%s %-16s %s\n", color ? colors[finding->state] : "", state_names[finding->state],
+           color ? "\x1b[0m" : "", finding->name, finding->found);
+    for (size_t i = 0; i < FIX_LINES && finding->fix[i][0]; i++)
+        if (!before || strcmp(finding->fix[i], before->fix[i]) != 0)
+            printf("           %s\n", finding->fix[i]);
+    if (finding->boot[0])
+        printf("           boot the kernel %s `%s`\n", finding->boot[0] == '+' ? "with" : "without",
+               finding->boot + 1);
+}
+
+static void print_languages(void)
+{
+    const struct language *language;
+
+    for (size_t i = 0; (language = language_at(i)); i++) {
+        const char *binary = executor_locate(language);
+
+        printf("%-8s %-16s %s%s\n", binary ? "ok" : "missing", language->name,
+               binary ? binary : "apt-get install ", binary ? "" : language->package);
+    }
+}
+
+static void put_findings(struct jsonw *j, const struct finding *findings, size_t n)
+{
+    jsonw_open(j, "checks", '[');
+    for (size_t i = 0; i < n; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "name", findings[i].name);
+        jsonw_text(j, "state", state_names[findings[i].state]);
+        jsonw_text(j, "found", findings[i].found);
+        jsonw_open(j, "fix", '[');
+        for (size_t k = 0; k < FIX_LINES && findings[i].fix[k][0]; k++)
+            jsonw_text(j, NULL, findings[i].fix[k]);
+        jsonw_close(j, ']');
+        jsonw_text(j, "boot", findings[i].boot[0] ? findings[i].boot : NULL);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+}
+
+static void put_languages(struct jsonw *j)
+{
+    jsonw_open(j, "languages", '[');
+    const struct language *language;
+
+    for (size_t i = 0; (language = language_at(i)); i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "name", language->name);
+        jsonw_text(j, "binary", executor_locate(language));
+        jsonw_text(j, "package", language->package);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+}
+
+static void print_json(const struct report *report)
+{
+    scoped_free char *text = NULL;
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_bool(&j, "works", report->works);
+    put_findings(&j, report->findings, report->n_findings);
+    features_put_json(&j, "features", &report->features);
+    put_languages(&j);
+    jsonw_close(&j, '}');
+    text = jsonw_take(&j);
+    printf("%s\n", text ? text : "{}");
+}
+
+static int doctor_run(struct options *o)
+{
+    struct report report = { 0 };
+    sbr_runtime runtime = { .cold = true }; /* the trial is of this machine, not of an engine */
+    sbr_error ignored;                      /* the trial then says what is missing */
+
+    probe_features(&runtime.features);
+    cgroup_sweep(&runtime.features.cgroup);
+    report.features = runtime.features;
+    probe_by_trial(&report.features);
+    report.n_findings = doctor_examine(&report.features, report.findings);
+    (void)cgroup_prepare(&runtime.features.cgroup, &ignored); /* as a run does */
+    try_run(&runtime, &report.findings[report.n_findings]);
+    report.works = report.findings[report.n_findings++].state == FOUND;
+    if (o->json) {
+        print_json(&report);
+        return report.works ? 0 : EXIT_OURS;
+    }
+    for (size_t i = 0; i < report.n_findings; i++)
+        print_finding(&report.findings[i], i > 0 ? &report.findings[i - 1] : NULL, o);
+    print_languages();
+    return report.works ? 0 : EXIT_OURS;
+}
+
+const struct command cmd_doctor = {
+    .name = "doctor",
+    .usage = "[--json]",
+    .help = "say what this machine offers, what is missing and how to mend it",
+    .bit = FOR_DOCTOR,
+    .run = doctor_run,
+};

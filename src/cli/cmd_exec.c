@@ -1,0 +1,35 @@
+#include <stdio.h>
+
+#include "cli/cli.h"
+#include "cli/start.h"
+
+static int exec_run(struct options *o)
+{
+    char title[300];
+    sbr_error err;
+
+    if (!o->rest || !*o->rest) {
+        err_set(&err, SBR_E_INVALID, "exec",
+                "there is no command; say `sandbox-run exec [OPTIONS] -- COMMAND [ARG...]`");
+        return cli_fail(o, &err);
+    }
+    for (char **word = o->rest; *word; word++)
+        if (request_add_arg(o->request, *word, &err) < 0)
+            return cli_fail(o, &err);
+    snprintf(title, sizeof(title), "%.280s", o->rest[0]);
+    return start_request(o, title, false);
+}
+
+const struct command cmd_exec = {
+    .name = "exec",
+    .usage = "[OPTIONS] -- COMMAND [ARG...]",
+    .help = "run any command of the sandbox's /usr",
+    .examples = "Examples:\n"
+                "  sandbox-run exec -- id\n"
+                "  sandbox-run exec --volume .:/data -- grep -rn TODO /data\n"
+                "  sandbox-run exec --project . --diff -- make clean\n"
+                "  sandbox-run exec --workspace build -- sh -c 'echo 1 >> runs; cat runs'\n",
+    .bit = FOR_EXEC,
+    .command_line = true,
+    .run = exec_run,
+};

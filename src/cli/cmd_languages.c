@@ -1,0 +1,278 @@
+/* languages: which there are, where their tools are and of which version, and whether they work. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/cli.h"
+#include "cli/language_status.h"
+#include "cli/present.h"
+
+enum { NAME, ALIASES, VERSION, WHERE, SELFTEST, N_COLUMNS };
+
+static const char *const titles[N_COLUMNS] = { "LANGUAGE", "ALIASES", "VERSION", "WHERE",
+                                               "SELFTEST" };
+
+/* One line of the table; of a language with several toolchains, the first has all columns. */
+struct line {
+    char cell[N_COLUMNS][TOOLCHAIN_PATH];
+    const char *color; /* of the last one; NULL: none */
+};
+
+struct reports {
+    struct language_report *at;
+    size_t n;
+};
+
+static const char *version_text(const struct toolchain *t)
+{
+    return t->version[0] ? t->version : t->hint;
+}
+
+static void join(const struct words *words, char *buf, size_t size)
+{
+    size_t used = 0;
+
+    buf[0] = '\0';
+    for (unsigned int i = 0; i < words->n && used < size; i++)
+        used += (size_t)snprintf(buf + used, size - used, "%s%s", i ? ", " : "", words->at[i]);
+}
+
+/* clang-format off */
+static const struct {
+    const char *name, *text, *color;
+} statuses[] = {
+    [SELFTEST_NOT_RUN]    = { "not_run",    "not run",    NULL       },
+    [SELFTEST_PASSES]     = { "passes",     "passes",     "\x1b[32m" },
+    [SELFTEST_FAILS]      = { "fails",      "fails",      "\x1b[31m" },
+    [SELFTEST_CANNOT_RUN] = { "cannot_run", "cannot run", "\x1b[33m" },
+};
+/* clang-format on */
+
+static void fill_line(const struct language_report *report, size_t index, struct line *line)
+{
+    const struct language *l = report->language;
+
+    memset(line, 0, sizeof(*line));
+    if (index == 0) {
+        snprintf(line->cell[NAME], sizeof(line->cell[NAME]), "%s", l->name);
+        join(&l->aliases, line->cell[ALIASES], sizeof(line->cell[ALIASES]));
+    }
+    if (report->n_toolchains == 0) {
+        line->color = "\x1b[2m";
+        snprintf(line->cell[WHERE], sizeof(line->cell[WHERE]), "not installed%s%s",
+                 l->package ? ": apt-get install " : "", l->package ? l->package : "");
+        return;
+    }
+    snprintf(line->cell[VERSION], sizeof(line->cell[VERSION]), "%s",
+             version_text(&report->toolchains[index]));
+    snprintf(line->cell[WHERE], sizeof(line->cell[WHERE]), "%s", report->toolchains[index].binary);
+    if (index > 0)
+        return;
+    line->color = statuses[report->selftest].color;
+    snprintf(line->cell[SELFTEST], sizeof(line->cell[SELFTEST]), "%s%s%s",
+             statuses[report->selftest].text, report->why[0] ? ": " : "", report->why);
+}
+
+static size_t n_lines(const struct language_report *report)
+{
+    return report->n_toolchains ? report->n_toolchains : 1;
+}
+
+static void measure(const struct reports *reports, int widths[N_COLUMNS])
+{
+    struct line line;
+
+    for (size_t column = 0; column < N_COLUMNS; column++)
+        widths[column] = (int)strlen(titles[column]);
+    for (size_t i = 0; i < reports->n; i++) {
+        for (size_t k = 0; k < n_lines(&reports->at[i]); k++) {
+            fill_line(&reports->at[i], k, &line);
+            for (size_t column = 0; column < N_COLUMNS; column++)
+                if ((int)strlen(line.cell[column]) > widths[column])
+                    widths[column] = (int)strlen(line.cell[column]);
+        }
+    }
+}
+
+/* No blanks at the end; the last cell has the colour. */
+static void print_line(const struct line *line, const int widths[N_COLUMNS], bool color)
+{
+    size_t last = line->cell[SELFTEST][0] ? SELFTEST : WHERE;
+
+    color = color && line->color;
+    for (size_t column = 0; column < last; column++)
+        printf("%-*s  ", widths[column], line->cell[column]);
+    printf("%s%s%s\n", color ? line->color : "", line->cell[last], color ? "\x1b[0m" : "");
+}
+
+static void print_table(const struct reports *reports, const struct options *o)
+{
+    bool color = present_uses_color(STDOUT_FILENO, o);
+    struct line line = { .color = NULL };
+    int widths[N_COLUMNS];
+
+    measure(reports, widths);
+    for (size_t column = 0; column < N_COLUMNS; column++)
+        snprintf(line.cell[column], sizeof(line.cell[column]), "%s", titles[column]);
+    print_line(&line, widths, color);
+    for (size_t i = 0; i < reports->n; i++) {
+        for (size_t k = 0; k < n_lines(&reports->at[i]); k++) {
+            fill_line(&reports->at[i], k, &line);
+            print_line(&line, widths, color);
+        }
+    }
+}
+
+/* A path need not be text; JSON has to be. */
+static void put_path(struct jsonw *j, const char *key, const char *path)
+{
+    char clean[TOOLCHAIN_PATH];
+
+    snprintf(clean, sizeof(clean), "%s", path);
+    if (!text_is_utf8(clean, strlen(clean)))
+        for (char *p = clean; *p; p++)
+            *p = (unsigned char)*p >= 0x80 ? '?' : *p;
+    jsonw_text(j, key, clean);
+}
+
+static bool is_builtin(const struct language *language)
+{
+    for (size_t i = 0; language_table[i]; i++)
+        if (language_table[i] == language)
+            return true;
+    return false;
+}
+
+static void put_versions(struct jsonw *j, const struct language_report *report)
+{
+    jsonw_open(j, "versions", '[');
+    for (size_t i = 0; i < report->n_toolchains; i++) {
+        const char *version = version_text(&report->toolchains[i]);
+
+        jsonw_open(j, NULL, '{');
+        jsonw_text(j, "version", version[0] ? version : NULL);
+        put_path(j, "path", report->toolchains[i].binary);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+}
+
+static void put_report(struct jsonw *j, const struct language_report *report)
+{
+    const struct language *l = report->language;
+
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "name", l->name);
+    jsonw_text(j, "about", l->about);
+    jsonw_names(j, "aliases", l->aliases.at, l->aliases.n);
+    jsonw_names(j, "extensions", l->extensions.at, l->extensions.n);
+    jsonw_bool(j, "installed", report->n_toolchains > 0);
+    jsonw_text(j, "package", l->package);
+    put_versions(j, report);
+    jsonw_open(j, "selftest", '{');
+    jsonw_text(j, "status", statuses[report->selftest].name);
+    jsonw_text(j, "message", report->why[0] ? report->why : NULL);
+    jsonw_close(j, '}');
+    jsonw_text(j, "file", is_builtin(l) ? "builtin" : "user");
+    jsonw_close(j, '}');
+}
+
+static void print_json(const struct reports *reports)
+{
+    scoped_free char *text = NULL;
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_open(&j, "languages", '[');
+    for (size_t i = 0; i < reports->n; i++)
+        put_report(&j, &reports->at[i]);
+    jsonw_close(&j, ']');
+    jsonw_close(&j, '}');
+    text = jsonw_take(&j);
+    printf("%s\n", text ? text : "{}");
+}
+
+static int unknown_language(const char *name, sbr_error *err)
+{
+    const char *names[128], *near;
+    size_t n = 0;
+
+    for (; n < ARRAY_LEN(names) && language_at(n); n++)
+        names[n] = language_at(n)->name;
+    near = text_nearest(name, names, n);
+    return err_set(err, SBR_E_NOT_FOUND, "language",
+                   "there is no language '%.60s'%s%s%s; `sandbox-run languages` lists them", name,
+                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+static int add_report(struct reports *reports, struct language_inspector *inspector,
+                      const struct language *language, const char *version, sbr_error *err)
+{
+    struct language_report *grown = realloc(reports->at, (reports->n + 1) * sizeof(*reports->at));
+
+    if (!grown)
+        return err_set_oom(err, "languages");
+    reports->at = grown;
+    if (language_inspect(inspector, language, version, &grown[reports->n], err) < 0)
+        return err->code;
+    reports->n++;
+    return 0;
+}
+
+static int gather(struct reports *reports, const struct options *o, sbr_error *err)
+{
+    struct language_inspector inspector = { .selftest = !o->no_selftest,
+                                            .fresh = o->fresh,
+                                            .progress = isatty(STDERR_FILENO) };
+    const struct language *language;
+
+    if (o->n_positional > 1)
+        return err_set(err, SBR_E_INVALID, "languages", "name one language, or none for all");
+    if (o->n_positional == 1) {
+        language = language_find(o->positional[0]);
+        if (!language)
+            return unknown_language(o->positional[0], err);
+        return add_report(reports, &inspector, language, language_version_of(o->positional[0]),
+                          err);
+    }
+    for (size_t i = 0; (language = language_at(i)); i++)
+        if (add_report(reports, &inspector, language, NULL, err) < 0)
+            return err->code;
+    return 0;
+}
+
+static int languages_run(struct options *o)
+{
+    struct reports reports = { 0 };
+    int status = 0;
+    sbr_error err;
+
+    if (gather(&reports, o, &err) < 0)
+        status = cli_fail(o, &err);
+    else if (o->json)
+        print_json(&reports);
+    else
+        print_table(&reports, o);
+    for (size_t i = 0; i < reports.n; i++) {
+        if (reports.at[i].selftest >= SELFTEST_FAILS)
+            status = EXIT_OURS;
+        language_report_done(&reports.at[i]);
+    }
+    free(reports.at);
+    return status;
+}
+
+const struct command cmd_languages = {
+    .name = "languages",
+    .usage = "[NAME[@VERSION]] [--json] [--no-selftest] [--fresh]",
+    .help = "list the languages, their versions here, and whether they pass their selftests",
+    .examples = "Examples:\n  sandbox-run languages\n  sandbox-run languages python --json\n"
+                "\nResults of selftests are remembered until the tools change.\n",
+    .bit = FOR_LANGUAGES,
+    .run = languages_run,
+};

@@ -1,0 +1,78 @@
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/scope.h"
+#include "cli/cli.h"
+#include "cli/source.h"
+#include "job/job.h"
+#include "sandbox/probe.h"
+
+static void print_network(const struct plan *plan)
+{
+    const struct network *network = &plan->egress;
+
+    printf("network    %s%s\n", network_mode_name(plan->network),
+           network->allow_dns ? ", every name is looked up" : "");
+    for (size_t i = 0; i < network->n_rules; i++)
+        printf("host       %s\n", network->rules[i].text);
+}
+
+/* The same facts as the JSON form, one line each. */
+static void print_text(const struct plan *plan)
+{
+    char value[32];
+
+    printf("isolation  %s\n", tier_name(plan->isolation.tier));
+    for (size_t i = 0; i < plan->isolation.n_mechanisms; i++)
+        printf("with       %s\n", plan->isolation.mechanisms[i]);
+    for (size_t i = 0; i < plan->isolation.n_missing; i++)
+        printf("without    %s\n", plan->isolation.missing[i]);
+    for (size_t i = 0; i < plan->n_ops; i++)
+        printf("%-10s /%s%s%s\n", op_name(plan->ops[i].kind), plan->ops[i].to,
+               plan->ops[i].from ? " <- " : "", plan->ops[i].from ? plan->ops[i].from : "");
+    print_network(plan);
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        limits_format((enum sbr_limit)i, plan->limits.value[i], value, sizeof(value));
+        printf("limit      %s %s\n", limit_defs[i].option, value);
+    }
+    printf("seccomp    %zu instructions\nlandlock   %zu rules\n", plan_filter_len(plan),
+           plan->n_rules);
+    printf("workdir    %s\n", plan->workdir);
+    for (const char **entry = plan->env; *entry; entry++)
+        printf("env        %s\n", *entry);
+    printf("run       ");
+    for (const char **word = plan->argv; *word; word++)
+        printf(" %s", *word);
+    printf("\n");
+}
+
+static int plan_run(struct options *o)
+{
+    scoped_free char *json = NULL;
+    sbr_runtime runtime = { 0 };
+    struct source source;
+    struct plan *plan;
+    sbr_error err;
+
+    probe_features(&runtime.features);
+    probe_by_trial(&runtime.features);
+    if (source_load(o, &source, &err) < 0 || executor_plan(&runtime, o->request, &plan, &err) < 0)
+        return cli_fail(o, &err);
+    if (o->json) {
+        json = plan_to_json(plan);
+        printf("%s\n", json ? json : "{}");
+    } else {
+        print_text(plan);
+    }
+    plan_free(plan);
+    return 0;
+}
+
+const struct command cmd_plan = {
+    .name = "plan",
+    .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
+    .help = "print the steps that a run would take, without taking them",
+    .examples = "Example:\n  sandbox-run plan --lang bash --code 'ls' --json\n",
+    .bit = FOR_PLAN,
+    .run = plan_run,
+};

@@ -1,0 +1,35 @@
+#include "cli/cli.h"
+#include "cli/source.h"
+#include "cli/start.h"
+
+static int run_run(struct options *o)
+{
+    struct source source;
+    sbr_error err;
+
+    if (source_load(o, &source, &err) < 0)
+        return cli_fail(o, &err);
+    return start_request(o, source.title, source.from_stdin);
+}
+
+const struct command cmd_run = {
+    .name = "run",
+    .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
+    .help = "run a program; `run` itself may be left out",
+    .examples =
+        "Examples:\n"
+        "  sandbox-run hello.py -- first second\n"
+        "  sandbox-run -l python -c 'import sys; print(sys.stdin.read())' < data.txt\n"
+        "  sandbox-run --json --timeout 2s --memory 128m job.py\n"
+        "  sandbox-run project/                 a directory with a main file\n"
+        "  sandbox-run --project . --diff tools/clean.sh    what would it change?  nothing is "
+        "touched\n"
+        "  sandbox-run --project . --keep fix.py            and keep it, for `sandbox-run apply`\n"
+        "  sandbox-run --output 'plots/*.png:.' plot.py     results, copied out\n"
+        "  sandbox-run --dep requests job.py    with a package; installed once\n"
+        "  sandbox-run --allow-host example.org:443 --allow-host '*.example.net' fetch.py\n"
+        "  sandbox-run --check app.ts           the type checker, nothing is run\n"
+        "  #!/usr/bin/env -S sandbox-run --lang python --\n",
+    .bit = FOR_RUN,
+    .run = run_run,
+};

@@ -1,0 +1,46 @@
+/* undo: what apply did is taken back. */
+#include <stdio.h>
+
+#include "cli/cmd_changesets.h"
+
+#define STATUS_NO 1 /* to the question */
+
+static int undo_kept(const struct options *o, struct kept *kept,
+                     const struct apply_options *options, sbr_error *err)
+{
+    struct apply_report report = { 0 };
+    char question[STATE_PATH_SIZE + 60];
+    int r;
+
+    snprintf(question, sizeof(question), "take back what was applied to %.1000s%s?",
+             kept->changes.n_roots ? kept->changes.roots[0].source : "nothing",
+             kept->changes.n_roots > 1 ? " and others" : "");
+    r = kept_ask(o, question, "undo", err);
+    if (r <= 0)
+        return r < 0 ? r : STATUS_NO;
+    r = apply_undo(kept, options, &report, err);
+    if (r == 0 || report.conflicts.n)
+        r = kept_report(o, kept, &report, "undone",
+                        options->n_paths ? NULL : "everything is what it was");
+    apply_report_done(&report);
+    return r;
+}
+
+static int undo_run(struct options *o)
+{
+    return kept_command(o, "undo", undo_kept);
+}
+
+const struct command cmd_undo = {
+    .name = "undo",
+    .usage = "ID [PATH...] [--yes] [--force PATH]",
+    .help = "take back what `apply` made real",
+    .examples =
+        "  sandbox-run undo 3f9ac0                everything is what it was before\n"
+        "  sandbox-run undo 3f9ac0 src --yes      in src only, without asking\n\n"
+        "A file that was changed after it was applied is a conflict: then nothing is undone, and\n"
+        "the status is 126; --force PATH takes it back all the same.  The changes stay kept, and\n"
+        "can be applied again.\n",
+    .bit = FOR_UNDO,
+    .run = undo_run,
+};

@@ -1,0 +1,336 @@
+/* workspace: work directories that are kept between runs. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/amounts.h"
+#include "cli/cli.h"
+#include "cli/present.h"
+#include "workspace/workspace.h"
+
+struct action {
+    const char *name;
+    int (*run)(const struct options *o, sbr_error *err);
+    size_t min_words, max_words; /* behind its own name */
+    const char *words;
+};
+
+struct infos {
+    struct named_info *v;
+    size_t n;
+};
+
+static void infos_done(struct infos *infos)
+{
+    free(infos->v);
+}
+
+#define scoped_infos __attribute__((cleanup(infos_done)))
+
+static int add_info(void *context, const struct named_info *info)
+{
+    struct infos *infos = context;
+    struct named_info *grown = realloc(infos->v, (infos->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return SBR_E_NO_MEMORY;
+    infos->v = grown;
+    grown[infos->n++] = *info;
+    return 0;
+}
+
+static void print_info(const struct named_info *info, int width, bool color)
+{
+    char used[16], quota[16], idle[24];
+
+    amount_of_bytes(info->used_bytes, used, sizeof(used));
+    amount_of_bytes(info->quota_bytes, quota, sizeof(quota));
+    amount_of_idle(info->used, idle, sizeof(idle));
+    printf("%-*s  ", width, info->name);
+    if (info->damaged) {
+        printf("%sdamaged%s\n", color ? "\x1b[31m" : "", color ? "\x1b[0m" : "");
+        return;
+    }
+    printf("%6s of %5s  %7llu of %7llu  %5s%s\n", used, quota,
+           (unsigned long long)info->used_inodes, (unsigned long long)info->quota_inodes, idle,
+           info->busy ? "  in use" : "");
+}
+
+static void put_info(struct jsonw *j, const struct named_info *info)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "name", info->name);
+    jsonw_number(j, "owner", info->owner);
+    jsonw_number(j, "quota_bytes", info->quota_bytes);
+    jsonw_number(j, "quota_inodes", info->quota_inodes);
+    jsonw_number(j, "used_bytes", info->used_bytes);
+    jsonw_number(j, "used_inodes", info->used_inodes);
+    jsonw_number(j, "created", info->created > 0 ? (uint64_t)info->created : 0);
+    jsonw_number(j, "used", info->used > 0 ? (uint64_t)info->used : 0);
+    jsonw_bool(j, "busy", info->busy);
+    jsonw_bool(j, "damaged", info->damaged);
+    jsonw_close(j, '}');
+}
+
+static uint64_t sum_bytes(const struct infos *infos)
+{
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < infos->n; i++)
+        bytes += infos->v[i].used_bytes;
+    return bytes;
+}
+
+static void end_json(struct jsonw *j)
+{
+    scoped_free char *text = NULL;
+
+    jsonw_close(j, '}');
+    text = jsonw_take(j);
+    printf("%s\n", text ? text : "{}");
+}
+
+static void list_json(const struct infos *infos)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_open(&j, "workspaces", '[');
+    for (size_t i = 0; i < infos->n; i++)
+        put_info(&j, &infos->v[i]);
+    jsonw_close(&j, ']');
+    jsonw_number(&j, "count", infos->n);
+    jsonw_number(&j, "bytes", sum_bytes(infos));
+    end_json(&j);
+}
+
+static void list_text(const struct infos *infos, const struct options *o)
+{
+    bool color = present_uses_color(STDOUT_FILENO, o);
+    char count[40], size[16];
+    int width = 0;
+
+    for (size_t i = 0; i < infos->n; i++)
+        if ((int)strlen(infos->v[i].name) > width)
+            width = (int)strlen(infos->v[i].name);
+    for (size_t i = 0; i < infos->n; i++)
+        print_info(&infos->v[i], width, color);
+    fflush(stdout);
+    amount_of(infos->n, "workspace", "workspaces", count, sizeof(count));
+    amount_of_bytes(sum_bytes(infos), size, sizeof(size));
+    if (infos->n)
+        fprintf(stderr, "%s, %s\n", count, size);
+    else
+        fprintf(stderr, "there is no workspace yet; --workspace NAME makes one\n");
+}
+
+static int list_run(const struct options *o, sbr_error *err)
+{
+    scoped_infos struct infos infos = { 0 };
+    int r = named_list(add_info, &infos, err);
+
+    if (r == SBR_E_NO_MEMORY)
+        return err_set_oom(err, "workspace");
+    if (r < 0)
+        return r;
+    if (o->json)
+        list_json(&infos);
+    else
+        list_text(&infos, o);
+    return 0;
+}
+
+/* Says what was done; to stderr, as stdout is for what can be piped on. */
+static void tell(const struct options *o, const char *what, const char *name,
+                 const struct tar_left_out *left)
+{
+    struct jsonw j;
+
+    if (!o->json) {
+        if (!o->quiet)
+            fprintf(stderr, "%s %s\n", what, name);
+        if (left && left->n)
+            fprintf(stderr, "left out %llu %s, which no workspace holds: %s%s\n",
+                    (unsigned long long)left->n,
+                    left->n == 1 ? "device or pipe" : "devices or pipes", left->first,
+                    left->n == 1 ? "" : ", ...");
+        return;
+    }
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, what, name);
+    if (left)
+        jsonw_number(&j, "left_out", left->n);
+    end_json(&j);
+}
+
+static int rm_run(const struct options *o, sbr_error *err)
+{
+    if (named_remove(o->positional[1], err) < 0)
+        return err->code;
+    tell(o, "removed", o->positional[1], NULL);
+    return 0;
+}
+
+/* NULL when the standard stream is meant. */
+static const char *file_word(const struct options *o)
+{
+    const char *word = o->n_positional > 2 ? o->positional[2] : "-";
+
+    return strcmp(word, "-") != 0 ? word : NULL;
+}
+
+static int export_to_stdout(const char *name, sbr_error *err)
+{
+    if (isatty(STDOUT_FILENO))
+        return err_set(
+            err, SBR_E_INVALID, "export",
+            "an archive is nothing for a terminal; say where it goes: `sandbox-run workspace "
+            "export %s FILE`",
+            name);
+    return named_export(name, STDOUT_FILENO, err);
+}
+
+/* Aside and renamed, so that an archive that could not be made replaces none that could. */
+static int export_aside(const char *name, const char *path, sbr_error *err)
+{
+    size_t size = strlen(path) + sizeof(".XXXXXX");
+    scoped_free char *aside = malloc(size);
+    scoped_fd int fd = -1;
+    mode_t mask = umask(0);
+
+    umask(mask);
+    if (!aside)
+        return err_set_oom(err, "export");
+    snprintf(aside, size, "%s.XXXXXX", path);
+    fd = mkostemp(aside, O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, "export", "cannot write to '%.200s'", path);
+    if (named_export(name, fd, err) == 0 &&
+        (fchmod(fd, 0666 & ~mask) == 0 && rename(aside, path) == 0))
+        return 0;
+    if (!err->code)
+        err_set_errno(err, "export", "cannot write to '%.200s'", path);
+    unlink(aside);
+    return err->code;
+}
+
+static int export_to_file(const char *name, const char *path, sbr_error *err)
+{
+    scoped_fd int fd = -1;
+    struct stat st;
+
+    if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
+        return export_aside(name, path, err);
+    fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* a pipe or a device */
+    if (fd < 0)
+        return err_set_errno(err, "export", "cannot write to '%.200s'", path);
+    return named_export(name, fd, err);
+}
+
+static int export_run(const struct options *o, sbr_error *err)
+{
+    const char *name = o->positional[1], *path = file_word(o);
+
+    err->code = 0;
+    if (!path)
+        return export_to_stdout(name, err);
+    if (export_to_file(name, path, err) < 0)
+        return err->code;
+    tell(o, "exported", name, NULL);
+    return 0;
+}
+
+static uint64_t given_limit(const struct options *o, enum sbr_limit which)
+{
+    const struct limits *limits = &o->request->limits;
+
+    return limits->given & (1u << which) ? limits->value[which] : 0;
+}
+
+static int import_run(const struct options *o, sbr_error *err)
+{
+    const struct named_quota quota = { .bytes = given_limit(o, SBR_DISK_BYTES),
+                                       .inodes = given_limit(o, SBR_INODES) };
+    const char *name = o->positional[1], *path = file_word(o);
+    scoped_fd int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
+    struct tar_left_out left = { 0 };
+
+    if (path && fd < 0)
+        return err_set_errno(err, "import", "cannot read '%.200s'", path);
+    if (!path && isatty(STDIN_FILENO))
+        return err_set(err, SBR_E_INVALID, "import",
+                       "say where the archive is: `sandbox-run workspace import %.70s FILE`", name);
+    if (named_import(name, quota, path ? fd : STDIN_FILENO, &left, err) < 0)
+        return err->code;
+    tell(o, "imported", name, &left);
+    return 0;
+}
+
+static const struct action actions[] = {
+    { "list", list_run, 0, 0, "" },
+    { "rm", rm_run, 1, 1, " NAME" },
+    { "export", export_run, 1, 2, " NAME [FILE]" },
+    { "import", import_run, 1, 2, " NAME [FILE]" },
+};
+
+static const struct action *find_action(const struct options *o, sbr_error *err)
+{
+    const char *names[ARRAY_LEN(actions)], *near;
+    const char *word = o->n_positional ? o->positional[0] : "list";
+    size_t given = o->n_positional ? o->n_positional - 1 : 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
+        names[i] = actions[i].name;
+        if (strcmp(word, actions[i].name) != 0)
+            continue;
+        if (given >= actions[i].min_words && given <= actions[i].max_words)
+            return &actions[i];
+        err_set(err, SBR_E_INVALID, "workspace", "too %s words; say `sandbox-run workspace %s%s`",
+                given < actions[i].min_words ? "few" : "many", word, actions[i].words);
+        return NULL;
+    }
+    near = text_nearest(word, names, ARRAY_LEN(names));
+    err_set(err, SBR_E_INVALID, "workspace", "there is no `sandbox-run workspace %.60s`%s%s%s",
+            word, near ? "; did you mean `" : "; see --help", near ? near : "", near ? "`?" : "");
+    return NULL;
+}
+
+static int workspace_run(struct options *o)
+{
+    sbr_error err;
+    const struct action *action = find_action(o, &err);
+    int r;
+
+    if (!action)
+        return cli_fail(o, &err);
+    if (o->request->limits.given && action->run != import_run)
+        r = err_set(&err, SBR_E_INVALID, "options",
+                    "--disk and --inodes are for `workspace import`");
+    else
+        r = action->run(o, &err);
+    return r < 0 ? cli_fail(o, &err) : r;
+}
+
+const struct command cmd_workspace = {
+    .name = "workspace",
+    .usage = "[list | rm NAME | export NAME [FILE] | import NAME [FILE]]",
+    .help = "show, remove, save and bring in work directories that runs keep (--workspace)",
+    .examples =
+        "  sandbox-run workspace                         what there is, and what it takes\n"
+        "  sandbox-run workspace export demo demo.tar    all of it, as a tar archive\n"
+        "  sandbox-run workspace import demo2 demo.tar   a workspace from one\n"
+        "  gzip -dc x.tar.gz | sandbox-run workspace import x --disk 2g --inodes 200000\n"
+        "  sandbox-run workspace rm demo                 it goes, with all that is in it\n\n"
+        "A run makes, uses and saves one with `--workspace NAME`; --disk and --inodes are\n"
+        "then what it may take altogether.\n",
+    .bit = FOR_WORKSPACE,
+    .run = workspace_run,
+};

@@ -1,0 +1,99 @@
+#include "cli/host_path.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "model/outputs.h"
+
+/* The shell resolves ~ only at the beginning of a word, which in --volume=~/x:/data it is not. */
+static bool is_below_home(const char *path)
+{
+    return path[0] == '~' && (path[1] == '\0' || path[1] == '/');
+}
+
+static int join(const char *dir, const char *path, char **ret, sbr_error *err)
+{
+    return asprintf(ret, "%s/%s", dir, path) < 0 ? err_set_oom(err, "options") : 0;
+}
+
+static int make_absolute(const char *path, char **ret, sbr_error *err)
+{
+    const char *home = getenv("HOME");
+    scoped_free char *here = NULL;
+
+    if (is_below_home(path)) {
+        if (!home || home[0] != '/')
+            return err_set(err, SBR_E_INVALID, "options",
+                           "'%.100s' is below a home directory, but HOME names none", path);
+        return join(home, path + 1 + (path[1] == '/'), ret, err);
+    }
+    here = getcwd(NULL, 0);
+    if (!here)
+        return err_set_errno(err, "options",
+                             "cannot tell where '%.100s' is: no directory to start from", path);
+    return join(here, path, ret, err);
+}
+
+/* "." and ".." are no names: with them nothing is left that should not be followed. */
+static bool is_no_name(const char *last)
+{
+    return !*last || !strcmp(last, ".") || !strcmp(last, "..");
+}
+
+int host_path(const char *path, char **ret, sbr_error *err)
+{
+    scoped_free char *full = NULL;
+    char *last, real[PATH_MAX];
+    size_t len;
+
+    if (path[0] == '/' || !path[0]) {
+        *ret = strdup(path);
+        return *ret ? 0 : err_set_oom(err, "options");
+    }
+    if (make_absolute(path, &full, err) < 0)
+        return err->code;
+    for (len = strlen(full); len > 1 && full[len - 1] == '/'; len--)
+        full[len - 1] = '\0';
+    last = strrchr(full, '/') + 1;
+    if (is_no_name(last)) {
+        *ret = realpath(full, real) ? strdup(real) : take_ptr(full);
+        return *ret ? 0 : err_set_oom(err, "options");
+    }
+    last[-1] = '\0';
+    return join(realpath(*full ? full : "/", real) ? real : full, last, ret, err);
+}
+
+int host_path_before(const char *spec, char **ret, sbr_error *err)
+{
+    const char *colon = strchr(spec, ':');
+    scoped_free char *first = NULL, *made = NULL;
+
+    if (colon)
+        first = strndup(spec, (size_t)(colon - spec));
+    if (colon && !first)
+        return err_set_oom(err, "options");
+    if (host_path(colon ? first : "", &made, err) < 0)
+        return err->code;
+    if (asprintf(ret, "%s%s", made, colon ? colon : spec) < 0)
+        return err_set_oom(err, "options");
+    return 0;
+}
+
+int host_path_behind(const char *spec, char **ret, sbr_error *err)
+{
+    const char *dir = output_spec_dir(spec);
+    scoped_free char *made = NULL;
+
+    if (!dir)
+        dir = spec + strlen(spec);
+    if (host_path(dir, &made, err) < 0)
+        return err->code;
+    if (asprintf(ret, "%.*s%s", (int)(dir - spec), spec, made) < 0)
+        return err_set_oom(err, "options");
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* What can be said of a language on this machine: its toolchains, their versions, its selftest. */
+#ifndef CLI_LANGUAGE_STATUS_H
+#define CLI_LANGUAGE_STATUS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "job/job.h"
+#include "plan/language.h"
+#include "toolchain/toolchain.h"
+
+enum selftest_status { SELFTEST_NOT_RUN, SELFTEST_PASSES, SELFTEST_FAILS, SELFTEST_CANNOT_RUN };
+
+struct language_report {
+    const struct language *language;
+    struct toolchain *toolchains; /* best first; the selftest is of the first */
+    size_t n_toolchains;          /* 0: not installed */
+    enum selftest_status selftest;
+    char why[240]; /* of a selftest that does not pass; clean UTF-8 */
+};
+
+/* How to look; the machine itself is looked at when something has to run. */
+struct language_inspector {
+    bool selftest; /* run it unless its result is known */
+    bool fresh;    /* ... and even then                 */
+    bool progress; /* say on stderr what runs           */
+    sbr_runtime runtime;
+    bool runtime_ready;
+};
+
+/* `version` may be NULL: all of them.  The caller frees it with language_report_done. */
+int language_inspect(struct language_inspector *inspector, const struct language *language,
+                     const char *version, struct language_report *ret, sbr_error *err) must_check;
+void language_report_done(struct language_report *report);
+
+#endif

@@ -1,0 +1,215 @@
+#include "cli/present.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/terminal.h"
+
+#define RULE "\xe2\x94\x80\xe2\x94\x80" /* two box-drawing dashes */
+#define DOT " \xc2\xb7 "                /* a middle dot */
+#define TIMES " \xc3\x97"               /* the multiplication sign */
+#define DENIALS_SHOWN 10
+
+bool present_uses_color(int fd, const struct options *o)
+{
+    const char *no_color = getenv("NO_COLOR"), *ours = getenv("SANDBOX_RUN_NO_COLOR");
+    const char *force = getenv("FORCE_COLOR"), *term = getenv("TERM");
+
+    if (o->no_color || (no_color && *no_color) || (ours && *ours))
+        return false;
+    if (force && *force)
+        return true;
+    return isatty(fd) && !(term && !strcmp(term, "dumb"));
+}
+
+/* Everything of ours goes to stderr: stdout is the program's. */
+static const char *paint(const struct options *o, const char *code)
+{
+    return present_uses_color(STDERR_FILENO, o) ? code : "";
+}
+
+void present_header(const char *title, const struct options *o)
+{
+    fprintf(stderr, "%s" RULE " %s " RULE "%s\n", paint(o, "\x1b[2m"), title, paint(o, "\x1b[0m"));
+}
+
+static void format_bytes(uint64_t bytes, char *buf, size_t size)
+{
+    static const char *const units[] = { "B", "KiB", "MiB", "GiB", "TiB" };
+    double value = (double)bytes;
+    unsigned int unit = 0;
+
+    while (value >= 1024 && unit + 1 < ARRAY_LEN(units)) {
+        value /= 1024;
+        unit++;
+    }
+    snprintf(buf, size, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+}
+
+static void format_end(const sbr_result *r, char *buf, size_t size)
+{
+    char name[SIGNAL_NAME_SIZE];
+
+    if (r->verdict == SBR_EXITED)
+        snprintf(buf, size, "exited %d", r->exit_code);
+    else if (r->verdict == SBR_SIGNALED)
+        snprintf(buf, size, "%s", signal_name(r->signal, name));
+    else
+        snprintf(buf, size, "%s", verdict_name(r->verdict));
+}
+
+static void print_metrics(const sbr_result *r, const struct options *o)
+{
+    const struct usage *u = &r->usage;
+    char end[48], memory[24];
+
+    format_end(r, end, sizeof(end));
+    format_bytes(u->peak_memory_bytes, memory, sizeof(memory));
+    fprintf(stderr,
+            "%s" RULE " %s%s" DOT "%.3f s" DOT "cpu %.3f s" DOT "memory %s" DOT "%llu process%s" DOT
+            "start %.1f ms" DOT "isolation %s%s\n",
+            paint(o, result_success(r) ? "\x1b[32m" : "\x1b[31m"), end, paint(o, "\x1b[0;2m"),
+            (double)u->wall_us / 1e6, (double)(u->cpu_user_us + u->cpu_system_us) / 1e6, memory,
+            (unsigned long long)u->peak_processes, u->peak_processes == 1 ? "" : "es",
+            (double)u->startup_us / 1e3, tier_name(r->isolation.tier), paint(o, "\x1b[0m"));
+}
+
+static void print_dropped(const char *name, const struct output *out, const sbr_result *r,
+                          const struct options *o)
+{
+    if (out->truncated)
+        fprintf(stderr, "%ssandbox-run:%s %s had %llu bytes, %llu of them were kept\n",
+                paint(o, "\x1b[33m"), paint(o, "\x1b[0m"), name, (unsigned long long)out->total,
+                (unsigned long long)r->limits.value[SBR_OUTPUT_BYTES]);
+}
+
+void present_error(const sbr_error *err, const struct options *o)
+{
+    fprintf(stderr, "%ssandbox-run:%s %s: %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
+            err->stage, err->message);
+}
+
+/* What a stranger wrote, to stderr: without control sequences when that is a terminal. */
+static void write_foreign(const char *data, size_t len, const struct options *o)
+{
+    struct terminal_filter filter = { 0 };
+    struct buf clean;
+
+    if (len == 0)
+        return;
+    if (o->raw || !isatty(STDERR_FILENO)) {
+        fwrite(data, 1, len, stderr);
+    } else {
+        buf_init(&clean, 4 * len + 1024);
+        terminal_clean(&filter, data, len, &clean);
+        fwrite(clean.data ? clean.data : "", 1, clean.len, stderr);
+        buf_done(&clean);
+    }
+    if (data[len - 1] != '\n')
+        fputc('\n', stderr);
+}
+
+static void write_line(const char *title, const char *text, const struct options *o)
+{
+    if (!text)
+        return;
+    fprintf(stderr, "%s%s%s", paint(o, "\x1b[36m"), title, paint(o, "\x1b[0m"));
+    write_foreign(text, strlen(text), o);
+}
+
+/* The message itself was printed by whoever had it to say. */
+static void print_diagnosis(const struct diagnosis *d, const struct options *o)
+{
+    if (!d || (!d->context && !d->suggestion))
+        return;
+    if (d->file && d->line)
+        fprintf(stderr, "%sat%s %.200s:%u\n", paint(o, "\x1b[36m"), paint(o, "\x1b[0m"), d->file,
+                d->line);
+    if (d->context)
+        write_foreign(d->context, strlen(d->context), o);
+    write_line("hint ", d->suggestion, o);
+    write_line("see  ", d->suggestion ? d->link : NULL, o);
+}
+
+/* What stands before a target. */
+static const char *const refused_words[N_DENIAL_KINDS] = {
+    [DENIAL_CONNECT] = "connect to ",  [DENIAL_NAME] = "look up ", [DENIAL_FILE] = "",
+    [DENIAL_SYSCALL] = "system call ", [DENIAL_PROCESS] = "",      [DENIAL_MEMORY] = "more ",
+    [DENIAL_DISK] = "more ",
+};
+
+/* Its texts are harmless: denials_add made them so. */
+static void print_denial(const struct denial *d, const struct options *o)
+{
+    fprintf(stderr, "%ssandbox-run: refused:%s %s%s", paint(o, "\x1b[33m"), paint(o, "\x1b[0m"),
+            refused_words[d->kind], d->target);
+    if (d->count > 1)
+        fprintf(stderr, TIMES "%llu", (unsigned long long)d->count);
+    fprintf(stderr, " (%s)", d->rule);
+    if (d->remedy[0])
+        fprintf(stderr, "; %s%s%s%s", paint(o, "\x1b[36m"), d->remedy, paint(o, "\x1b[0m"),
+                d->remedy[0] != '-'                ? ""
+                : !strncmp(d->rule, "limits: ", 8) ? " would allow more"
+                                                   : " would allow it");
+    fputc('\n', stderr);
+}
+
+void present_denials(const struct denials *denials, const struct options *o)
+{
+    size_t shown = denials->n < DENIALS_SHOWN ? denials->n : DENIALS_SHOWN;
+    uint64_t more = denials->n - shown + denials->dropped;
+
+    for (size_t i = 0; i < shown; i++)
+        print_denial(&denials->items[i], o);
+    if (more)
+        fprintf(stderr, "%ssandbox-run: refused:%s and %llu more; --json has %s\n",
+                paint(o, "\x1b[33m"), paint(o, "\x1b[0m"), (unsigned long long)more,
+                denials->dropped ? "most of them" : "them all");
+}
+
+void present_stages(const sbr_result *result, const struct options *o)
+{
+    for (size_t i = 0; i < result->n_before; i++) {
+        const sbr_result *stage = result->before[i];
+
+        if (result_success(stage) && !o->verbose)
+            continue;
+        write_foreign(stage->out.data, stage->out.len, o);
+        write_foreign(stage->err.data, stage->err.len, o);
+    }
+}
+
+void present_stage(const char *name)
+{
+    static bool shown;
+
+    if (name)
+        fprintf(stderr, "\r\033[K%s ...", name);
+    else if (shown)
+        fputs("\r\033[K", stderr);
+    shown = name != NULL;
+}
+
+void present_explanation(const sbr_result *result, const struct options *o)
+{
+    if (result->explanation[0])
+        fprintf(stderr, "%ssandbox-run:%s %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
+                result->explanation);
+}
+
+void present_result(const sbr_result *result, const struct options *o, bool full)
+{
+    present_explanation(result, o);
+    present_denials(&result->denials, o);
+    print_diagnosis(result->diagnosis, o);
+    print_dropped("stdout", &result->out, result, o);
+    print_dropped("stderr", &result->err, result, o);
+    for (size_t i = 0; full && i < result->isolation.n_missing; i++)
+        fprintf(stderr, "%ssandbox-run:%s without %s\n", paint(o, "\x1b[33m"), paint(o, "\x1b[0m"),
+                result->isolation.missing[i]);
+    if (full)
+        print_metrics(result, o);
+}

@@ -1,0 +1,65 @@
+/* Changes and outputs, for people, on stderr. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/buf.h"
+#include "changes/textdiff.h"
+#include "cli/present.h"
+
+#define ID_SHOWN 12 /* characters: unique for all that people keep */
+
+static void print_name(const char *name)
+{
+    struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    put_name(&text, name);
+    fputs(text.failed || !text.data ? "?" : text.data, stderr);
+    buf_done(&text);
+}
+
+/* What was left out is a loss that has to be seen; what was saved is news on a terminal only. */
+static void print_files(const struct output_files *files, bool all)
+{
+    for (size_t i = 0; i < files->n; i++) {
+        const struct output_file *file = &files->items[i];
+
+        if (!file->skipped && !all)
+            continue;
+        fputs("sandbox-run: ", stderr);
+        print_name(file->path);
+        if (file->saved) {
+            fputs(" -> ", stderr);
+            print_name(file->saved);
+            fputc('\n', stderr);
+        } else if (file->skipped)
+            fprintf(stderr, " was not taken: it %s\n", file->skipped);
+        else
+            fprintf(stderr, " (%llu bytes)\n", (unsigned long long)file->size);
+    }
+    if (files->dropped)
+        fprintf(stderr, "sandbox-run: and %llu more files\n", (unsigned long long)files->dropped);
+}
+
+void present_changes(const sbr_result *result, const struct options *o)
+{
+    const char *bold = present_uses_color(2, o) ? "\x1b[1m" : "";
+    const char *plain = *bold ? "\x1b[0m" : "";
+    char summary[240];
+
+    print_files(&result->files, present_uses_color(2, o) || o->text);
+    if (!result->changes)
+        return;
+    if (result->diff)
+        fputs(result->diff, stderr);
+    changes_summary(result->changes, false, summary, sizeof(summary));
+    fprintf(stderr, "%ssandbox-run:%s %s\n", bold, plain, summary);
+    if (result->changes_id[0] && result->changes->n)
+        fprintf(stderr,
+                "sandbox-run: kept as %.*s: `sandbox-run apply %.*s` makes it real, "
+                "`sandbox-run changes drop %.*s` forgets it\n",
+                ID_SHOWN, result->changes_id, ID_SHOWN, result->changes_id, ID_SHOWN,
+                result->changes_id);
+    else if (result->changes_id[0])
+        fprintf(stderr, "sandbox-run: kept as %.*s\n", ID_SHOWN, result->changes_id);
+}

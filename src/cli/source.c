@@ -1,0 +1,237 @@
+#include "cli/source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "plan/language.h"
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int open_error(const char *path, sbr_error *err)
+{
+    bool missing = errno == ENOENT;
+
+    err_set_errno(err, "program", "cannot read '%.200s'", path);
+    if (missing)
+        err->code = SBR_E_NOT_FOUND;
+    return err->code;
+}
+
+int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err)
+{
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return open_error(path, err);
+    if (S_ISDIR(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "program", "'%.200s' is a directory, not a file", path);
+    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
+
+/* --lang, then the #! line, as the kernel would, then the name. */
+static int choose_language(struct options *o, const char *path, const char *text, size_t len,
+                           sbr_error *err)
+{
+    const struct language *language = NULL;
+
+    if (o->lang)
+        return request_set_text(&o->request->language, o->lang, err);
+    if (len > 2 && !strncmp(text, "#!", 2))
+        language = language_for_shebang(text, len);
+    if (!language && path)
+        language = language_for_extension(path);
+    if (!language)
+        return err_set(err, SBR_E_INVALID, "language",
+                       "cannot tell the language of '%.200s'; name it with --lang",
+                       path ? path : "stdin");
+    return request_set_text(&o->request->language, language->name, err);
+}
+
+struct program {
+    const char *inside; /* its path in the project; NULL: it is brought along */
+    const char *name;
+    const char *data;
+    size_t len;
+};
+
+/* A harness is put around the text, which then stands beside the project's file. */
+static int add_program(struct options *o, const struct program *program, sbr_error *err)
+{
+    if (program->inside && o->template)
+        return request_set_code(o->request, program->data, program->len, err);
+    if (program->inside)
+        return request_set_program(o->request, program->inside, err);
+    return request_add_file(o->request, program->name, program->data, program->len, err);
+}
+
+/* A program that is machine code runs as it is. */
+static int load_native(struct options *o, const struct program *program, sbr_error *err)
+{
+    scoped_free char *command = NULL;
+
+    if (!program->inside) {
+        if (request_add_file(o->request, program->name, program->data, program->len, err) < 0)
+            return err->code;
+        o->request->files[0].executable = true;
+    }
+    if (asprintf(&command, "/work/%s", program->inside ? program->inside : program->name) < 0)
+        return err_set_oom(err, "program");
+    return request_add_arg(o->request, command, err);
+}
+
+static int load_file(struct options *o, const char *path, sbr_error *err)
+{
+    struct program program = { .name = base_name(path) };
+    scoped_free char *data = NULL, *inside = NULL;
+
+    if (source_in_project(o, path, &inside, err) < 0 ||
+        source_read_path(path, &data, &program.len, err) < 0)
+        return err->code;
+    program.inside = inside;
+    program.data = data;
+    if (!o->lang && program.len > 4 && !memcmp(data, "\177ELF", 4))
+        return load_native(o, &program, err);
+    if (choose_language(o, path, data, program.len, err) < 0)
+        return err->code;
+    return add_program(o, &program, err);
+}
+
+static int load_directory(struct options *o, const char *path, sbr_error *err)
+{
+    scoped_free char *inside = NULL;
+    int r = source_in_project(o, path, &inside, err);
+
+    if (r < 0)
+        return r;
+    return r ? source_find_main(o, inside, err) : source_load_directory(o, path, err);
+}
+
+static int load_stdin(struct options *o, struct source *source, sbr_error *err)
+{
+    scoped_free char *data = NULL;
+    size_t len = 0;
+
+    if (fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, &data, &len, err) < 0)
+        return err->code;
+    source->from_stdin = true;
+    if (choose_language(o, NULL, data, len, err) < 0)
+        return err->code;
+    return request_set_code(o->request, data, len, err);
+}
+
+/* Arguments of the program are what follows "--". */
+static int add_args(struct options *o, char **args, sbr_error *err)
+{
+    for (; args && *args; args++)
+        if (request_add_arg(o->request, *args, err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* The one positional word, or the first behind "--" when nothing else names a program: that is how
+ * `#!/usr/bin/env -S sandbox-run --lang python --` calls us. */
+static const char *program_word(struct options *o)
+{
+    if (o->n_positional)
+        return o->positional[0];
+    if (!o->code && !o->n_files && !o->request_path && o->rest && *o->rest)
+        return *o->rest++;
+    return NULL;
+}
+
+static int load_program(struct options *o, struct source *source, const char *word, sbr_error *err)
+{
+    struct stat st;
+
+    if (o->request_path)
+        return source_load_request(o, source, err);
+    if (o->code) {
+        if (!o->lang)
+            return err_set(err, SBR_E_INVALID, "language", "--code needs --lang NAME");
+        if (request_set_text(&o->request->language, o->lang, err) < 0)
+            return err->code;
+        return request_set_code(o->request, o->code, strlen(o->code), err);
+    }
+    if (word && strcmp(word, "-") != 0) {
+        if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
+            return load_directory(o, word, err);
+        return load_file(o, word, err);
+    }
+    if (!word && o->n_files)
+        return 0;
+    if (!word && o->request->project)
+        return source_find_main(o, "", err);
+    if (!word && isatty(STDIN_FILENO))
+        return err_set(err, SBR_E_INVALID, "program",
+                       "there is no program; give a file, --code TEXT or the program on stdin");
+    return load_stdin(o, source, err);
+}
+
+/* --file: the first is the program unless something else is. */
+static int load_extra_files(struct options *o, bool first_is_program, sbr_error *err)
+{
+    for (size_t i = 0; i < o->n_files; i++) {
+        scoped_free char *data = NULL, *inside = NULL;
+        size_t len = 0;
+
+        if (i == 0 && first_is_program) {
+            if (load_file(o, o->files[i], err) < 0)
+                return err->code;
+            continue;
+        }
+        if (source_in_project(o, o->files[i], &inside, err) < 0)
+            return err->code;
+        if (inside) /* it is there already */
+            continue;
+        if (source_read_path(o->files[i], &data, &len, err) < 0 ||
+            request_add_file(o->request, base_name(o->files[i]), data, len, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static void make_title(const struct options *o, struct source *source, const char *word)
+{
+    const char *name = o->request->n_files ? o->request->files[0].path : word ? word : "";
+
+    if (o->request->program)
+        name = o->request->program;
+    if (o->request->code)
+        name = source->from_stdin ? "stdin" : "code";
+    snprintf(source->title, sizeof(source->title), "%.60s %.200s",
+             o->request->language ? o->request->language : "program", name);
+}
+
+int source_load(struct options *o, struct source *source, sbr_error *err)
+{
+    const char *word = program_word(o);
+
+    *source = (struct source){ 0 };
+    if (o->n_positional > 1)
+        return err_set(err, SBR_E_INVALID, "options",
+                       "'%.100s' is one word too many; put the program's arguments after --",
+                       o->positional[1]);
+    if ((word != NULL) + (o->code != NULL) + (o->request_path != NULL) > 1)
+        return err_set(err, SBR_E_INVALID, "options",
+                       "give the program once: a file, --code or --request");
+    if (load_program(o, source, word, err) < 0 ||
+        load_extra_files(o, !word && !o->code && !o->request_path, err) < 0 ||
+        add_args(o, o->rest, err) < 0 || source_put_in_template(o, err) < 0)
+        return err->code;
+    make_title(o, source, word);
+    return 0;
+}

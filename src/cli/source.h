@@ -1,0 +1,35 @@
+/* Where the program comes from: --code, --file, a file, a directory, stdin or a JSON request. */
+#ifndef CLI_SOURCE_H
+#define CLI_SOURCE_H
+
+#include "cli/options.h"
+
+struct source {
+    bool from_stdin; /* stdin was read as the program or the request */
+    char title[300]; /* for the header: language and name            */
+};
+
+/* Completes o->request: language, files or code, arguments. */
+int source_load(struct options *o, struct source *source, sbr_error *err) must_check;
+
+/* --request: a JSON request.  Two files define it: one reads it, the other, for the lean program,
+ * executes the whole program instead. */
+int source_load_request(struct options *o, struct source *source, sbr_error *err) must_check;
+
+/* The bytes of a regular file; the caller frees them. */
+int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
+
+/* A directory with a main file; used by source_load. */
+int source_load_directory(struct options *o, const char *path, sbr_error *err) must_check;
+
+/* With --project: 1 when the file lies in the project, and *ret is where, relative to it; 0 when it does not.  A name in
+ * the project that leads out of it is an error.  The caller frees *ret. */
+int source_in_project(const struct options *o, const char *path, char **ret, sbr_error *err)
+    must_check;
+/* The main file of a directory of the project's, which is given relative to it. */
+int source_find_main(struct options *o, const char *dir, sbr_error *err) must_check;
+
+/* Puts the program into the harness that was asked for, if any. */
+int source_put_in_template(struct options *o, sbr_error *err) must_check;
+
+#endif

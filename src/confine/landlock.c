@@ -1,0 +1,77 @@
+/* Landlock: a second layer over the file tree, and the only one where there are no namespaces.
+ * All rights of the ABI found are handled; rules name paths of the new root. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/landlock_calls.h"
+#include "base/scope.h"
+#include "confine/confiner.h"
+
+#define OF_A_FILE                                                                                  \
+    (LANDLOCK_EXECUTE | LANDLOCK_WRITE_FILE | LANDLOCK_READ_FILE | LANDLOCK_TRUNCATE |             \
+     LANDLOCK_IOCTL_DEV)
+
+static void landlock_probe(struct features *features)
+{
+    features->landlock_abi = landlock_abi();
+}
+
+static uint64_t rights_of(enum access_kind access, uint64_t handled)
+{
+    const uint64_t read = LANDLOCK_EXECUTE | LANDLOCK_READ_FILE | LANDLOCK_READ_DIR;
+
+    switch (access) {
+    case ACCESS_READ:
+        return read;
+    case ACCESS_DEVICES:
+        return (read | LANDLOCK_WRITE_FILE | LANDLOCK_TRUNCATE | LANDLOCK_IOCTL_DEV) & handled;
+    case ACCESS_WRITE:
+        return handled;
+    }
+    return 0;
+}
+
+static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled, sbr_error *err)
+{
+    /* What is written to was no link when it was named; whoever may write above it could have made it one. */
+    int follow = rule->access == ACCESS_WRITE ? O_NOFOLLOW : 0;
+    scoped_fd int fd = open(rule->path, O_PATH | O_CLOEXEC | follow);
+    uint64_t rights = rights_of(rule->access, handled);
+    struct stat st;
+
+    if (fd < 0 && errno == ENOENT && rule->optional)
+        return 0;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, "landlock", "cannot open '%s'", rule->path);
+    if (S_ISLNK(st.st_mode))
+        return err_set(err, SBR_E_DENIED, "landlock", "'%s' has become a link", rule->path);
+    if (!S_ISDIR(st.st_mode))
+        rights &= OF_A_FILE;
+    if (landlock_allow(ruleset, fd, rights) < 0)
+        return err_set_errno(err, "landlock", "cannot allow '%s'", rule->path);
+    return 0;
+}
+
+static int landlock_apply(struct inside *in, sbr_error *err)
+{
+    const struct plan *plan = in->plan;
+    uint64_t net = plan->network == NETWORK_NONE ? LANDLOCK_BIND_TCP | LANDLOCK_CONNECT_TCP : 0;
+    uint64_t handled;
+    scoped_fd int ruleset = -1;
+
+    if (plan->landlock_abi == 0)
+        return 0; /* named in isolation.missing by the planner */
+    ruleset = landlock_create(plan->landlock_abi, net, &handled);
+    if (ruleset < 0)
+        return err_set_errno(err, "landlock", "cannot create a ruleset");
+    for (size_t i = 0; i < plan->n_rules; i++)
+        if (add_rule(ruleset, &plan->rules[i], handled, err) < 0)
+            return err->code;
+    if (landlock_enforce(ruleset) < 0)
+        return err_set_errno(err, "landlock", "cannot restrict the process");
+    return 0;
+}
+
+const struct confiner landlock_confiner = { "landlock", landlock_probe, landlock_apply };

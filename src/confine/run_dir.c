@@ -1,0 +1,115 @@
+#include "confine/run_dir.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/inode.h"
+#include "base/scope.h"
+#include "base/tree_remove.h"
+#include "confine/mounts.h"
+
+#define MAX_DEPTH 64
+
+int place_enter(struct inside *in, sbr_error *err)
+{
+    const struct plan *plan = in->plan;
+
+    umask(0); /* modes of the plan are meant as they are written */
+    if (mkdir(plan->place, 0700) < 0 || chdir(plan->place) < 0)
+        return err_set_errno(err, "place",
+                             "cannot make the directory '%s' for the program; TMPDIR names another",
+                             plan->place);
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        if ((op->kind == OP_SCRATCH && mkdir(op->to, op->mode) < 0) ||
+            (op->kind == OP_SYMLINK && symlink(op->from, op->to) < 0))
+            return err_set_errno(err, "place", "cannot make '%s/%s'", plan->place, op->to);
+    }
+    in->root_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    in->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    in->io_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
+    if (in->root_fd < 0 || in->proc_fd < 0)
+        return err_set_errno(err, "place", "cannot watch over the program");
+    return 0;
+}
+
+/* Takes the descriptor over. */
+static DIR *dir_of(int fd)
+{
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+
+    if (!dir && fd >= 0)
+        close(fd);
+    return dir;
+}
+
+static DIR *open_dir(int at, const char *name)
+{
+    return dir_of(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+/* What the program made unreadable is not what it just removed or replaced. */
+static bool is_hidden(int sys_errno)
+{
+    return sys_errno != ENOENT && sys_errno != ENOTDIR && sys_errno != ELOOP && sys_errno != ESTALE;
+}
+
+/* The program locked a directory of its own, and may put something else in its place at any time. */
+static DIR *unlock_dir(int at, const char *name, struct stat *st)
+{
+    return dir_of(seen_open_locked(at, name, O_RDONLY | O_DIRECTORY, 0700, st));
+}
+
+static void measure_level(DIR *dir, struct place_use *use, int depth)
+{
+    const struct dirent *entry;
+
+    /* Not to the end of a directory that grows as fast as it is read. */
+    while (use->files <= use->most_files && (entry = readdir(dir))) {
+        struct stat st;
+
+        if (tree_is_dots(entry->d_name))
+            continue;
+        if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0) {
+            use->unseen |= is_hidden(errno);
+            continue;
+        }
+        use->files++;
+        /* All names of a file are here: none can be linked to from elsewhere. */
+        use->bytes +=
+            (uint64_t)st.st_blocks * 512 / (S_ISREG(st.st_mode) && st.st_nlink ? st.st_nlink : 1);
+        if (S_ISDIR(st.st_mode)) {
+            bool locked = false;
+            scoped_dir DIR *below = depth > 0 ? open_dir(dirfd(dir), entry->d_name) : NULL;
+
+            locked = !below && depth > 0 && errno == EACCES && use->unlocks;
+            if (locked)
+                below = unlock_dir(dirfd(dir), entry->d_name, &st);
+            use->unseen |= !below && (depth == 0 || is_hidden(errno));
+            if (below)
+                measure_level(below, use, depth - 1);
+            if (below && locked)
+                (void)!fchmod(dirfd(below), st.st_mode & 07777);
+        }
+    }
+}
+
+void place_measure(int dir_fd, uint64_t most_files, struct place_use *use)
+{
+    scoped_dir DIR *dir = open_dir(dir_fd, ".");
+
+    *use = (struct place_use){ .most_files = most_files, .unlocks = use->unlocks };
+    if (dir)
+        measure_level(dir, use, MAX_DEPTH);
+}
+
+void place_remove(const char *path)
+{
+    (void)tree_remove(AT_FDCWD, path); /* what cannot be removed shows */
+}

@@ -1,0 +1,191 @@
+/* The system call filter: bytes that were compiled when the project was built.
+ *
+ * With a listener the supervisor is told what is refused: in the copy that is loaded, refusals that deserve a word
+ * become questions to it, which it answers with the error that stood there (monitor/seccomp_notify.c).  Should it be gone,
+ * the kernel answers in its place that there is no such call.  Nobody gains by it: whatever the supervisor says, the
+ * refused call itself is never made. */
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/sched.h>
+#include <linux/seccomp.h>
+#include <stdint.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "base/arch.h"
+#include "base/scope.h"
+#include "confine/confiner.h"
+#include "plan/filter_eval.h"
+
+_Static_assert(sizeof(struct policy_insn) == sizeof(struct sock_filter),
+               "same layout as the kernel");
+
+#ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV /* Linux 5.19 */
+#define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
+#endif
+
+/* Instructions before the policy's own, see seccomp_put_gate(). */
+#define GATE_LEN 7
+
+/* Not on the stack, which is a small one where the program loads its own filter. */
+static struct sock_filter copy[GATE_LEN + BPF_MAXINSNS];
+
+struct copying {
+    bool told; /* refusals become questions to the supervisor */
+    bool last; /* nothing follows: what passes, passes        */
+};
+
+static void seccomp_probe(struct features *features)
+{
+    unsigned int action = SECCOMP_RET_KILL_PROCESS;
+
+    features->seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+/* Of an error that a program expects, the supervisor hears nothing. */
+static uint32_t answer_told(uint32_t answer)
+{
+    bool plain =
+        answer == (SECCOMP_RET_ERRNO | EPERM) || answer == (SECCOMP_RET_ERRNO | EAFNOSUPPORT);
+
+    return plain ? SECCOMP_RET_USER_NOTIF : answer;
+}
+
+/* Nobody is asked.  The network's calls may go on to the kernel where they cannot reach the host's network: in a
+ * namespace of their own, or where no socket can be made (policies/process.yaml is laid over). */
+static uint32_t answer_untold(const struct plan *plan, uint32_t answer)
+{
+    bool nowhere = plan->place || plan->namespaces & CLONE_NEWNET;
+
+    if (answer == POLICY_COUNT)
+        return SECCOMP_RET_ERRNO | (answer & SECCOMP_RET_DATA);
+    if (answer != SECCOMP_RET_USER_NOTIF)
+        return answer;
+    return nowhere ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | ENETUNREACH;
+}
+
+/* What is laid over a policy leaves the counting to it. */
+static uint32_t answer_loaded(const struct plan *plan, struct copying how, uint32_t answer)
+{
+    if (!how.last && answer == POLICY_COUNT)
+        return SECCOMP_RET_ALLOW;
+    return how.told ? answer_told(answer) : answer_untold(plan, answer);
+}
+
+/* One filter after those that were copied before it.  What a filter lets pass is for the next one to answer, which
+ * begins right behind it. */
+static size_t seccomp_add(const struct plan *plan, const struct policy_filter *filter, size_t at,
+                          struct copying how)
+{
+    struct sock_filter *to = copy + GATE_LEN + at;
+
+    for (size_t i = 0; i < filter->len; i++) {
+        const struct policy_insn *insn = &filter->insns[i];
+
+        to[i] = (struct sock_filter){ insn->code, insn->jt, insn->jf, insn->k };
+        if (insn->code != (BPF_RET | BPF_K))
+            continue;
+        to[i].k = answer_loaded(plan, how, insn->k);
+        if (!how.last && to[i].k == SECCOMP_RET_ALLOW)
+            to[i] = (struct sock_filter)BPF_STMT(BPF_JMP | BPF_JA, (uint32_t)(filter->len - i - 1));
+    }
+    return at + filter->len;
+}
+
+/* All filters of the plan as one, the last of them first: of several that the kernel holds, the newest decides between
+ * answers of the same weight. */
+static struct sock_fprog seccomp_copy(const struct plan *plan, bool told)
+{
+    size_t len = 0;
+
+    for (size_t i = plan->n_filters; i-- > 0;)
+        len = seccomp_add(plan, &plan->filters[i], len, (struct copying){ told, i == 0 });
+    return (struct sock_fprog){ .len = (unsigned short)len, .filter = copy + GATE_LEN };
+}
+
+/* One answer for sendmsg and one for seccomp, then what follows. */
+static void seccomp_put_gate(uint32_t sending, uint32_t loading)
+{
+    const struct sock_filter gate[GATE_LEN] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, ARCH_AUDIT, 0, 5),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_sendmsg, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, sending),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_seccomp, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, loading),
+    };
+
+    for (size_t i = 0; i < GATE_LEN; i++)
+        copy[i] = gate[i];
+}
+
+static int seccomp_load(unsigned long flags, const struct sock_fprog *program)
+{
+    return (int)syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, program);
+}
+
+static int seccomp_listen(const struct sock_fprog *program)
+{
+    const unsigned long flags = SECCOMP_FILTER_FLAG_NEW_LISTENER;
+    int fd = seccomp_load(flags | SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV, program);
+
+    return fd < 0 && errno == EINVAL ? seccomp_load(flags, program) : fd;
+}
+
+/* The listener has to be sent once the filter holds, so a policy that refuses sendmsg is loaded with a gate that lets
+ * it and the second filter through, which closes the gate.
+ *
+ * *ret is false when the kernel has no listener for us: an old one, or there is one above us already (EBUSY). */
+static int seccomp_load_told(struct inside *in, bool *ret, sbr_error *err)
+{
+    const struct init_news news = { NEWS_LISTENER };
+    uint32_t sending = filter_eval_number(&in->plan->filters[0], SYS_sendmsg);
+    uint32_t loading = filter_eval_number(&in->plan->filters[0], SYS_seccomp);
+    bool gated = sending != SECCOMP_RET_ALLOW;
+    struct sock_fprog program = seccomp_copy(in->plan, true);
+    scoped_fd int listener = -1;
+
+    if (gated) {
+        seccomp_put_gate(SECCOMP_RET_ALLOW, SECCOMP_RET_ALLOW);
+        program.filter = copy;
+        program.len += GATE_LEN;
+    }
+    listener = seccomp_listen(&program);
+    *ret = listener >= 0;
+    if (!*ret)
+        return 0;
+    if (fd_send(in->control_fd, &news, sizeof(news), &listener, 1) < 0)
+        return err_set_errno(err, "seccomp", "cannot hand out the listener of the filter");
+    if (!gated)
+        return 0;
+    seccomp_put_gate(sending, loading);
+    copy[GATE_LEN] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    program.len = GATE_LEN + 1;
+    if (seccomp_load(0, &program) < 0)
+        return err_set_errno(err, "seccomp", "cannot load the second system call filter");
+    return 0;
+}
+
+/* Each filter can only refuse more than the others: loaded as one, all of them have the listener. */
+static int seccomp_apply(struct inside *in, sbr_error *err)
+{
+    const struct plan *plan = in->plan;
+    struct sock_fprog program;
+    bool told = false;
+
+    if (plan->n_filters == 0)
+        return err_set(err, SBR_E_BUG, "seccomp", "the plan has no system call filter");
+    if (plan_filter_len(plan) + GATE_LEN > BPF_MAXINSNS)
+        return err_set(err, SBR_E_BUG, "seccomp", "the system call filters are too long");
+    if (plan->report && seccomp_load_told(in, &told, err) < 0)
+        return err->code;
+    if (told)
+        return 0;
+    program = seccomp_copy(plan, false);
+    if (seccomp_load(0, &program) < 0)
+        return err_set_errno(err, "seccomp", "cannot load the system call filter");
+    return 0;
+}
+
+const struct confiner seccomp_confiner = { "seccomp", seccomp_probe, seccomp_apply };

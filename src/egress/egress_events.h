@@ -1,0 +1,41 @@
+/* Many descriptors, one epoll.  (base/loop.h is for a handful, with timers; here time is looked at once a second,
+ * and when the next address of a host is due.) */
+#ifndef EGRESS_EGRESS_EVENTS_H
+#define EGRESS_EGRESS_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "base/err.h"
+
+#define EVENTS_BATCH 64
+
+struct watch {
+    int fd;          /* owned by whoever has the watch; -1: none */
+    uint32_t events; /* EPOLL*; 0: not being watched             */
+    void (*ready)(void *context, uint32_t events);
+    void *context;
+};
+
+struct events {
+    int epoll_fd;
+    struct epoll_event batch[EVENTS_BATCH];
+    int n, at; /* of the batch that is being handled */
+};
+
+int events_init(struct events *events, sbr_error *err) must_check;
+/* Watches watch->fd; false (errno) when the kernel has no room. */
+bool events_add(struct events *events, struct watch *watch, uint32_t mask);
+/* Reports an edge-triggered watch once more, if it still is ready: for who stopped half-way. */
+void events_again(const struct events *events, struct watch *watch);
+/* Nothing is reported any more, not even what the kernel has told already. */
+void events_remove(struct events *events, struct watch *watch);
+/* The same, and closes the descriptor. */
+void events_close(struct events *events, struct watch *watch);
+/* Hands the descriptor and its registration to another watch, which keeps its own `ready`; `from` has none any more. */
+void events_move(struct events *events, struct watch *from, struct watch *to);
+/* Waits at most this long and handles what is ready.  How many were, or -1 with errno. */
+int events_turn(struct events *events, int timeout_ms);
+
+#endif

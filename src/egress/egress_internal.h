@@ -1,0 +1,66 @@
+/* sandbox-run-egress: what all its parts share.  One thread has all of it; those of the resolver have none. */
+#ifndef EGRESS_EGRESS_INTERNAL_H
+#define EGRESS_EGRESS_INTERNAL_H
+
+#include "base/pace.h"
+#include "egress/dns.h"
+#include "egress/egress_events.h"
+#include "egress/names.h"
+#include "egress/packet.h"
+#include "egress/resolve.h"
+#include "model/network.h"
+#include "wire/egress.h"
+
+#define EGRESS_MAX_OPEN 256 /* connections, and as many flows */
+#define EGRESS_MAX_SOCKETS 640
+
+enum direction { DIRECTION_IN, DIRECTION_OUT, N_DIRECTIONS };
+
+struct connection;
+struct flow;
+struct dns_stream;
+
+struct listener {
+    struct watch watch;
+    enum egress_socket kind;
+    struct egress *egress;
+};
+
+struct egress {
+    struct network network;
+    uint64_t max_connections; /* LIMIT_NONE: none */
+    uint64_t max_bytes[N_DIRECTIONS];
+    struct egress_page *page;
+    enum egress_way way;
+    struct pace pace;    /* without a share unless the program has one */
+    uint64_t started_us; /* processor time when the sockets had come   */
+    uint64_t looked_us;  /* when it was looked at last                 */
+
+    struct events events;
+    uint64_t due_us; /* time is looked at by then: the next address of a host is to be dialled */
+    struct names names;
+    struct resolver *resolver;
+    struct watch resolver_watch;
+    struct dns dns;
+    struct watch upstream_watch;
+    int own_fd;
+    bool spent;  /* a limit of bytes was reached: nothing goes on */
+    bool ending; /* the program is over                           */
+
+    struct listener listeners[EGRESS_MAX_SOCKETS];
+    size_t n_listeners;
+    int raw4_fd, raw6_fd; /* -1: did not come */
+
+    struct connection *connections;
+    struct dns_stream *streams;
+    unsigned int n_open; /* of both; the TCP listeners rest at EGRESS_MAX_OPEN */
+    bool resting;
+    bool starved; /* no descriptor or memory for another one: the listeners rest for a while */
+    uint64_t last_stream; /* number of the newest */
+
+    struct flow *flows; /* most recently used first */
+    unsigned int n_flows;
+    size_t pending_bytes; /* of datagrams that wait for a name */
+};
+
+#endif

@@ -1,0 +1,385 @@
+/* sandbox-run-egress: the way out of a sandbox's network namespace.
+ *
+ * Runs outside, in the host's network namespace, one for each run that may reach anything.  Holds the sockets that
+ * everything inside ends at, decides (decide.c), looks names up (resolve.c), dials and relays (connection.c, flow.c),
+ * counts and notes what it refused (account.c).
+ *
+ *   Privilege:   none; the user's own, or a user without rights where that would be root.
+ *   Descriptors: enum egress_fd, sockets of the sandbox, sockets of its own.
+ *   (1) Confined before it reads anything that the program sent.
+ *   (2) The address that was decided on is the address that is dialled.
+ *   (3) What the program can make it hold is bounded: connections, flows, names, datagrams that wait.
+ *   (4) It ends when the supervisor says so or is gone. */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "egress/account.h"
+#include "egress/asker.h"
+#include "egress/connection.h"
+#include "egress/dns_stream.h"
+#include "egress/egress_confine.h"
+#include "egress/flow.h"
+#include "egress/own.h"
+#include "model/limits.h"
+
+#define TICK_US 1000000
+#define DRAIN_US 200000
+#define LOOK_US 2000   /* between two looks at the processor time    */
+#define BURST_US 10000 /* of processor time, before --cpus slows us   */
+
+struct config {
+    uint32_t uid, gid;
+    const void *filter;
+    size_t filter_size;
+    const char *test_without;
+};
+
+/* There in a coverage build only. */
+extern void __gcov_dump(void) __attribute__((weak));
+
+/* The only way out. */
+static void __attribute__((noreturn)) egress_exit(int status)
+{
+    if (__gcov_dump)
+        __gcov_dump();
+    _exit(status);
+}
+
+static void __attribute__((noreturn)) fail(struct egress_page *page, const sbr_error *err)
+{
+    page->error = *err;
+    egress_exit(1);
+}
+
+static struct egress_page *map_page(void)
+{
+    void *page =
+        mmap(NULL, sizeof(struct egress_page), PROT_READ | PROT_WRITE, MAP_SHARED, EGRESS_PAGE, 0);
+
+    close(EGRESS_PAGE);
+    if (page == MAP_FAILED)
+        return NULL;
+    return page;
+}
+
+static int read_config(struct egress *egress, struct config *ret, sbr_error *err)
+{
+    struct reader in = { 0 };
+    struct stat st;
+
+    if (fstat(EGRESS_CONFIG, &st) < 0 || st.st_size == 0)
+        return err_set(err, SBR_E_BUG, "egress", "there are no rules");
+    in.len = (size_t)st.st_size;
+    in.data = mmap(NULL, in.len, PROT_READ, MAP_PRIVATE, EGRESS_CONFIG, 0);
+    if (in.data == MAP_FAILED)
+        return err_set_errno(err, "egress", "cannot map the rules");
+    close(EGRESS_CONFIG);
+    if (network_decode(&in, &egress->network, err) < 0)
+        return err->code;
+    egress->max_connections = reader_u64(&in);
+    egress->max_bytes[DIRECTION_IN] = reader_u64(&in);
+    egress->max_bytes[DIRECTION_OUT] = reader_u64(&in);
+    egress->pace = (struct pace){ .share = reader_u64(&in), .burst_us = BURST_US };
+    ret->uid = reader_u32(&in);
+    ret->gid = reader_u32(&in);
+    ret->filter = reader_bytes(&in, &ret->filter_size);
+    ret->test_without = reader_string(&in);
+    if (in.failed)
+        return err_set(err, SBR_E_BUG, "egress", "the rules do not read well");
+    if (egress->pace.share == LIMIT_NONE)
+        egress->pace.share = 0;
+    return 0;
+}
+
+/* For tests that show what confinement is good for, and for a coverage build, which writes down what it counted. */
+static bool stays_free(const struct config *config)
+{
+#ifdef SBR_TEST_HOOKS
+    return __gcov_dump || (config->test_without && strstr(config->test_without, "egress-confine"));
+#else
+    (void)config;
+    return false;
+#endif
+}
+
+static void lookup_ready(void *context, uint32_t events)
+{
+    const struct egress *egress = context;
+
+    (void)events;
+    resolver_dispatch(egress->resolver);
+}
+
+static void upstream_ready(void *context, uint32_t events)
+{
+    struct egress *egress = context;
+
+    (void)events;
+    dns_upstream(&egress->dns);
+}
+
+/* The descriptor comes, goes and changes as the resolver's needs do. */
+static void watch_upstream(struct egress *egress)
+{
+    struct watch *watch = &egress->upstream_watch;
+
+    if (watch->fd == egress->dns.upstream_fd)
+        return;
+    events_remove(&egress->events, watch);
+    watch->fd = egress->dns.upstream_fd;
+    if (watch->fd >= 0)
+        events_add(&egress->events, watch, EPOLLIN);
+}
+
+static void answer(void *context, const struct dns_asker *kept, const uint8_t *message, size_t len)
+{
+    struct egress *egress = context;
+    struct asker asker;
+
+    memcpy(&asker, kept->bytes, sizeof(asker));
+    if (asker.stream)
+        stream_answer(egress, asker.stream, message, len);
+    else
+        flow_answer(egress, &asker.from, message, len);
+}
+
+static void name_refused(void *context, const char *name, const char *rule, const char *remedy)
+{
+    struct denial one = { .kind = DENIAL_NAME };
+
+    snprintf(one.target, sizeof(one.target), "%s", name);
+    snprintf(one.rule, sizeof(one.rule), "%s", rule);
+    snprintf(one.remedy, sizeof(one.remedy), "%s", remedy);
+    account_deny(context, &one);
+}
+
+static void name_looked_up(void *context)
+{
+    const struct egress *egress = context;
+
+    atomic_fetch_add(&egress->page->names, 1);
+}
+
+static int prepare(struct egress *egress, const struct config *config, sbr_error *err)
+{
+    const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    bool confined = !stays_free(config);
+
+    (void)sigaction(SIGPIPE, &ignore, NULL);
+    if (confined && confine_process(config->uid, config->gid, err) < 0)
+        return err->code;
+    if (events_init(&egress->events, err) < 0 || own_open(&egress->own_fd, err) < 0 ||
+        resolver_start(&egress->resolver, err) < 0)
+        return err->code;
+    egress->resolver_watch = (struct watch){ .fd = resolver_fd(egress->resolver),
+                                             .ready = lookup_ready,
+                                             .context = egress };
+    egress->upstream_watch = (struct watch){ .fd = -1, .ready = upstream_ready, .context = egress };
+    if (!events_add(&egress->events, &egress->resolver_watch, EPOLLIN))
+        return err_set_errno(err, "egress", "cannot wait for the resolver");
+    egress->dns = (struct dns){ .network = &egress->network,
+                                .names = &egress->names,
+                                .resolver = egress->resolver,
+                                .answer = answer,
+                                .context = egress,
+                                .refused = name_refused,
+                                .looked_up = name_looked_up };
+    dns_init(&egress->dns);
+    return confined ? confine_calls(config->filter, config->filter_size, err) : 0;
+}
+
+static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *err)
+{
+    struct listener *listener = &egress->listeners[egress->n_listeners];
+
+    switch (kind) {
+    case SOCKET_RAW4:
+        egress->raw4_fd = fd;
+        return 0;
+    case SOCKET_RAW6:
+        egress->raw6_fd = fd;
+        return 0;
+    case SOCKET_TCP:
+    case SOCKET_UDP:
+    case SOCKET_FORWARD:
+        break;
+    default:
+        return err_set(err, SBR_E_BUG, "egress", "a socket of an unknown kind");
+    }
+    if (egress->n_listeners == EGRESS_MAX_SOCKETS)
+        return err_set(err, SBR_E_BUG, "egress", "more than %d sockets", EGRESS_MAX_SOCKETS);
+    *listener = (struct listener){ .kind = kind,
+                                   .egress = egress,
+                                   .watch = { .fd = fd,
+                                              .ready = kind == SOCKET_UDP ? flow_receive
+                                                                          : connection_accept,
+                                              .context = listener } };
+    if (!events_add(&egress->events, &listener->watch, EPOLLIN))
+        return err_set_errno(err, "egress", "cannot watch a socket");
+    egress->n_listeners++;
+    return 0;
+}
+
+/* Waits for a message on the link, unless the supervisor ends the run before. */
+static bool wait_for_sockets(void)
+{
+    struct pollfd fds[] = { { .fd = EGRESS_LINK, .events = POLLIN },
+                            { .fd = EGRESS_ALIVE, .events = POLLIN } };
+
+    while (poll(fds, ARRAY_LEN(fds), -1) < 0)
+        if (errno != EINTR)
+            return false;
+    return fds[0].revents & POLLIN;
+}
+
+static int receive_sockets(struct egress *egress, sbr_error *err)
+{
+    struct egress_message message = { 0 };
+
+    while (!message.last) {
+        int fds[EGRESS_MESSAGE_FDS];
+        size_t n;
+
+        if (!wait_for_sockets() ||
+            fd_receive(EGRESS_LINK, &message, sizeof(message), fds, &n) != (ssize_t)sizeof(message))
+            egress_exit(0); /* there will be no run */
+        if (n != message.n || message.way >= N_EGRESS_WAYS)
+            return err_set(err, SBR_E_BUG, "egress", "a message of another form");
+        for (size_t i = 0; i < n; i++)
+            if (take_socket(egress, message.kinds[i], fds[i], err) < 0)
+                return err->code;
+    }
+    close(EGRESS_LINK);
+    egress->way = message.way;
+    return 0;
+}
+
+static void supervisor_says(void *context, uint32_t events)
+{
+    struct egress *egress = context;
+    char ignored[16];
+
+    (void)events;
+    if (recv(EGRESS_ALIVE, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
+        return;
+    egress->ending = true;
+}
+
+static void tick(struct egress *egress, uint64_t now_us)
+{
+    egress->due_us = UINT64_MAX; /* until somebody says otherwise */
+    connection_tick(egress, now_us);
+    stream_tick(egress, now_us);
+    flow_tick(egress, now_us);
+    dns_tick(&egress->dns, now_us);
+}
+
+/* Nothing is open that time would change. */
+static bool is_idle(const struct egress *egress)
+{
+    return !egress->connections && !egress->streams && !egress->flows && !egress->dns.forwards &&
+           !egress->starved;
+}
+
+static int wait_ms(uint64_t until_us, uint64_t now_us)
+{
+    return until_us <= now_us ? 0 : (int)((until_us - now_us) / 1000) + 1;
+}
+
+/* What the program makes us do costs time that its control group does not see.  The supervisor counts it in the limit
+ * of processor time; where the program has a share of the processors, we have one that is as large. */
+static void keep_pace(struct egress *egress, uint64_t now_us)
+{
+    struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
+    uint64_t used_us, rest_us;
+
+    if (!egress->page || now_us - egress->looked_us < LOOK_US)
+        return;
+    egress->looked_us = now_us;
+    used_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress->started_us;
+    rest_us = pace_spend(&egress->pace, used_us - egress->page->cpu_us, now_us);
+    egress->page->cpu_us = used_us;
+    if (rest_us)
+        (void)poll(&alive, 1, (int)(rest_us / 1000) + 1);
+}
+
+/* Until the program is over. */
+static void serve(struct egress *egress)
+{
+    uint64_t next_us = 0;
+
+    while (!egress->ending) {
+        uint64_t now_us = clock_now_us();
+        uint64_t due_us;
+
+        if (now_us >= next_us || now_us >= egress->due_us) {
+            tick(egress, now_us);
+            next_us = now_us + TICK_US;
+        }
+        due_us = egress->due_us < next_us ? egress->due_us : next_us;
+        if (events_turn(&egress->events, is_idle(egress) ? -1 : wait_ms(due_us, now_us)) < 0)
+            return;
+        watch_upstream(egress);
+        keep_pace(egress, clock_now_us());
+    }
+}
+
+/* The program has gone, and what it sent may still be here: in listeners, in connections, behind a name that is being
+ * looked up.  All of it is passed on, when that does not take long. */
+static void drain(struct egress *egress)
+{
+    uint64_t end_us = clock_now_us() + DRAIN_US, now_us;
+
+    while ((now_us = clock_now_us()) < end_us) {
+        int n = events_turn(&egress->events, 0);
+
+        if (n < 0 || (n == 0 && connection_all_sent(egress) && flow_all_sent(egress)))
+            return;
+        if (n > 0)
+            continue;
+        if (now_us >= egress->due_us)
+            tick(egress, now_us);
+        events_turn(&egress->events,
+                    wait_ms(egress->due_us < end_us ? egress->due_us : end_us, now_us));
+    }
+}
+
+int main(void)
+{
+    static struct egress egress = {
+        .due_us = UINT64_MAX, .own_fd = -1, .raw4_fd = -1, .raw6_fd = -1
+    };
+    struct watch alive = { .fd = EGRESS_ALIVE, .ready = supervisor_says, .context = &egress };
+    struct egress_page *page = map_page();
+    struct config config = { 0 };
+    sbr_error err;
+
+    if (!page)
+        egress_exit(1);
+    egress.page = page;
+    if (read_config(&egress, &config, &err) < 0 || prepare(&egress, &config, &err) < 0 ||
+        receive_sockets(&egress, &err) < 0)
+        fail(page, &err);
+    if (!events_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP)) {
+        err_set_errno(&err, "egress", "cannot watch the supervisor");
+        fail(page, &err);
+    }
+    egress.started_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID);
+    page->way = egress.way;
+    page->started = 1;
+    serve(&egress);
+    events_remove(&egress.events, &alive);
+    drain(&egress);
+    connection_give_up(&egress);
+    page->cpu_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress.started_us;
+    egress_exit(0);
+}

@@ -1,0 +1,165 @@
+/* Connections.  Only processes of our own user in our own namespaces are heard.  A client that does not read what it is told is dropped:
+ * nothing is kept for it. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "engine/engine_internal.h"
+
+#define ACCEPT_AT_ONCE 64
+
+int client_send(struct client *client, const struct engine_reply *reply, const int *fds, size_t n)
+{
+    if (fd_send(client->fd, reply, sizeof(*reply), fds, n) == 0)
+        return 0;
+    log_info("engine", "%s cannot be answered: %s", client->process, strerror(errno));
+    shutdown(client->fd, SHUT_RDWR);
+    return -1;
+}
+
+void client_drop(struct client *client)
+{
+    struct engine *engine = client->engine;
+
+    lease_end(client);
+    events_remove(&engine->events, &client->watch);
+    close(client->fd);
+    link_remove(&client->link);
+    engine->n_clients--;
+    events_bury(&engine->events, &client->grave);
+}
+
+static void answer_status(struct client *client)
+{
+    struct engine_reply reply = { .version = ENGINE_VERSION, .answer = ENGINE_STATE };
+    scoped_free char *json = status_json(client->engine);
+    scoped_fd int fd = json ? fd_sealed_memory("engine-status", json, strlen(json), 0) : -1;
+
+    if (fd < 0)
+        snprintf(reply.reason, sizeof(reply.reason), "the engine has no memory left");
+    (void)client_send(client, &reply, &fd, fd >= 0);
+}
+
+/* Texts of a stranger end where they must. */
+static bool is_sound(const struct engine_request *request, ssize_t len)
+{
+    return len == (ssize_t)sizeof(*request) && request->version == ENGINE_VERSION &&
+           memchr(request->key, '\0', sizeof(request->key)) &&
+           memchr(request->caller, '\0', sizeof(request->caller)) &&
+           memchr(request->label, '\0', sizeof(request->label)) &&
+           memchr(request->language, '\0', sizeof(request->language)) &&
+           memchr(request->policy, '\0', sizeof(request->policy));
+}
+
+static void handle(struct client *client, const struct engine_request *request, int template_fd)
+{
+    switch (request->ask) {
+    case ENGINE_LEASE:
+        lease_ask(client, request, template_fd);
+        return;
+    case ENGINE_DONE:
+        lease_end(client);
+        break;
+    case ENGINE_STATUS:
+        answer_status(client);
+        break;
+    default:
+        client_drop(client);
+        break;
+    }
+    leases_admit(client->engine);
+}
+
+/* One request for each time that it is readable: a client with many does not keep others waiting. */
+static void client_spoke(void *context, uint32_t events)
+{
+    struct client *client = context;
+    struct engine_request request;
+    int fds[FD_MAX_PASSED];
+    size_t n = 0;
+    ssize_t len = fd_receive(client->fd, &request, sizeof(request), fds, &n);
+
+    (void)events;
+    if (len < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (is_sound(&request, len > 0 ? len : 0)) {
+        handle(client, &request, n && request.has_template ? fds[0] : -1);
+    } else {
+        if (len > 0)
+            log_info("engine", "%s speaks another language; it is dropped", client->process);
+        client_drop(client);
+        leases_admit(client->engine);
+    }
+    while (n > 0)
+        close(fds[--n]);
+}
+
+/* So many connections are more than can queue: told so, and not kept. */
+static void turn_away(int fd)
+{
+    struct engine_reply reply = { .version = ENGINE_VERSION, .answer = ENGINE_REFUSED };
+
+    snprintf(reply.reason, sizeof(reply.reason), "the engine has too many connections");
+    (void)fd_send(fd, &reply, sizeof(reply), NULL, 0);
+}
+
+/* NULL when it cannot be watched. */
+static struct client *add_client(struct engine *engine, int fd, const struct ucred *peer)
+{
+    struct client *client = calloc(1, sizeof(*client));
+
+    if (!client)
+        return NULL;
+    snprintf(client->process, sizeof(client->process), "process %d", (int)peer->pid);
+    client->engine = engine;
+    client->fd = fd;
+    client->told_position = UINT32_MAX;
+    ticket_init(&client->ticket);
+    link_init(&client->waiting);
+    client->watch = (struct watch){ fd, client_spoke, client };
+    if (events_add(&engine->events, &client->watch, EPOLLIN) < 0) {
+        free(client);
+        return NULL;
+    }
+    list_append(&engine->clients, &client->link);
+    engine->n_clients++;
+    return client;
+}
+
+void clients_accept(void *context, uint32_t events)
+{
+    struct engine *engine = context;
+
+    (void)events;
+    for (int i = 0; i < ACCEPT_AT_ONCE; i++) {
+        /* cppcheck-suppress nullPointer */
+        scoped_fd int fd = accept4(engine->listen_fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+        struct client *client;
+        struct ucred peer;
+
+        if (fd < 0)
+            return;
+        if (!peer_is_neighbour(fd, &engine->home, &peer)) {
+            engine->n_strangers++;
+            log_info("engine", "a connection was refused: another user, or another namespace");
+            continue;
+        }
+        if (engine->n_clients >= engine->max_clients) {
+            engine->n_refused++;
+            turn_away(fd);
+            continue;
+        }
+        client = add_client(engine, fd, &peer);
+        if (client) {
+            (void)take_fd(fd);
+            client_spoke(client, 0); /* most have asked already */
+        }
+    }
+}

@@ -1,0 +1,257 @@
+#include "engine/engine_main.h"
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "engine/engine_internal.h"
+#include "engine/notify_manager.h"
+#include "job/engine_socket.h"
+#include "sandbox/probe.h"
+
+#define SLOTS_PER_PROCESSOR 4
+#define LEAST_SLOTS 4
+#define SPARE_CLIENTS 64
+#define MOST_PARKED 512
+#define FDS_PER_CELL 24
+#define IDLE_US (10 * 60 * 1000000ULL)
+#define DRAIN_US (30 * 1000000ULL)
+#define END_US (5 * 1000000ULL)
+#define END_STEP_US 100000
+#define WARM_US (15 * 1000000ULL)
+#define UPKEEP_AT_LEAST_US 20000 /* also when there is always something to do */
+
+/* Hundreds of sandboxes have thousands of descriptors.  Returns how many there may be. */
+static uint64_t raise_descriptor_limit(void)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
+        return 1024;
+    limit.rlim_cur = limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+    return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
+}
+
+static uint64_t quarter_of_memory(void)
+{
+    struct sysinfo info;
+
+    return sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit / 4 : 1ULL << 30;
+}
+
+static void set_limits(struct engine *engine)
+{
+    const struct engine_config *config = &engine->config;
+    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    uint64_t descriptors = raise_descriptor_limit(), room;
+    uint32_t slots = config->slots;
+
+    engine->processors = processors > 0 ? (uint32_t)processors : 1;
+    if (!slots)
+        slots = engine->processors * SLOTS_PER_PROCESSOR;
+    slots = !config->slots && slots < LEAST_SLOTS ? LEAST_SLOTS : slots;
+    queue_init(&engine->queue, slots, config->queue,
+               config->per_caller && config->per_caller < slots ? config->per_caller : slots);
+    engine->max_clients = slots + config->queue + SPARE_CLIENTS;
+    if (engine->max_clients > descriptors / 2)
+        engine->max_clients = (uint32_t)(descriptors / 2);
+    room = (descriptors - engine->max_clients) / FDS_PER_CELL;
+    engine->limits = (struct pool_limits){
+        .least = config->park_min,
+        .most = config->park_max < config->park_min ? config->park_min : config->park_max,
+        .total = room < MOST_PARKED ? (uint32_t)room : MOST_PARKED,
+        .memory_bytes = config->pool_bytes ? config->pool_bytes : quarter_of_memory(),
+        .idle_us = IDLE_US,
+    };
+}
+
+static void stop_listening(struct engine *engine)
+{
+    if (engine->listen_fd < 0)
+        return;
+    events_remove(&engine->events, &engine->listener);
+    engine_unlisten();
+    close(engine->listen_fd);
+    engine->listen_fd = -1;
+}
+
+/* The first signal: those that run may finish.  The second: at once. */
+static void signal_came(void *context, uint32_t events)
+{
+    struct engine *engine = context;
+    struct signalfd_siginfo info;
+
+    (void)events;
+    if (read(engine->signal_fd, &info, sizeof(info)) != (ssize_t)sizeof(info))
+        return;
+    if (engine->draining) {
+        engine->over = true;
+        return;
+    }
+    log_info("engine", "ends when those that run have finished");
+    notify_manager("STOPPING=1");
+    engine->draining = engine->changed = true;
+    engine->warm_next = NULL;
+    engine->drain_end_us = clock_now_us() + DRAIN_US;
+    stop_listening(engine);
+    leases_refuse_queued(engine);
+}
+
+static int watch_signals(struct engine *engine, sbr_error *err)
+{
+    sigset_t wanted;
+
+    sigemptyset(&wanted);
+    sigaddset(&wanted, SIGINT);
+    sigaddset(&wanted, SIGTERM);
+    sigaddset(&wanted, SIGHUP);
+    sigprocmask(SIG_BLOCK, &wanted, NULL);
+    engine->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    engine->signals = (struct watch){ engine->signal_fd, signal_came, engine };
+    if (engine->signal_fd < 0 || events_add(&engine->events, &engine->signals, EPOLLIN) < 0)
+        return err_set_errno(err, "engine", "cannot watch for signals");
+    return 0;
+}
+
+/* Who cannot tell its clients from programs in sandboxes serves nobody. */
+static int find_home(struct engine *engine, sbr_error *err)
+{
+    peer_look_home(&engine->home);
+    if (engine->home.known)
+        return 0;
+    return err_set(err, SBR_E_UNSUPPORTED, "engine",
+                   "/proc is not that of this pid namespace, so nobody can tell who the clients "
+                   "are; `mount -t proc proc /proc` mends it");
+}
+
+static int start_listening(struct engine *engine, char *path, sbr_error *err)
+{
+    if (engine_socket_path(path, ENGINE_PATH_SIZE, err) < 0 ||
+        engine_listen(&engine->listen_fd, err) < 0)
+        return err->code;
+    engine->listener = (struct watch){ engine->listen_fd, clients_accept, engine };
+    if (events_add(&engine->events, &engine->listener, EPOLLIN) < 0)
+        return err_set_errno(err, "engine", "cannot watch the socket");
+    return watcher_start(engine, path, err);
+}
+
+static int start(struct engine *engine, char *path, sbr_error *err)
+{
+    sbr_error ignored; /* the features say what there is without */
+
+    link_init(&engine->clients);
+    link_init(&engine->kinds);
+    link_init(&engine->houses);
+    link_init(&engine->free_nests);
+    link_init(&engine->dirty_nests);
+    engine->listen_fd = engine->signal_fd = engine->watcher_fd = -1;
+    engine->started_us = clock_now_us();
+    engine->warm_next = engine->config.warm ? engine->config.warm : PREWARM_PRESET;
+    if (!*engine->warm_next)
+        engine->warm_next = NULL;
+    engine->warm_end_us = engine->started_us + WARM_US;
+    set_limits(engine);
+    if (events_init(&engine->events, err) < 0 || watch_signals(engine, err) < 0 ||
+        find_home(engine, err) < 0)
+        return err->code;
+    probe_features(&engine->runtime.features);
+    cgroup_sweep(&engine->runtime.features.cgroup);
+    (void)cgroup_prepare(&engine->runtime.features.cgroup, &ignored);
+    return start_listening(engine, path, err);
+}
+
+/* Between events, and at most this long after the last time. */
+static uint64_t look_after_all(struct engine *engine, uint64_t now_us, const char *path)
+{
+    uint64_t next_us;
+
+    if (engine->warm_next)
+        prewarm_next(engine);
+    next_us = upkeep(engine, now_us);
+    if (!engine->ready && !engine->draining && prewarm_is_over(engine)) {
+        engine->ready = true;
+        notify_manager("READY=1");
+        if (engine->config.on_ready)
+            engine->config.on_ready(engine->config.context, path);
+    }
+    if (engine->draining && (!engine->queue.n_running || now_us >= engine->drain_end_us))
+        engine->over = true;
+    return engine->warm_next ? now_us : next_us;
+}
+
+static uint64_t time_until(uint64_t next_us)
+{
+    uint64_t now_us = clock_now_us();
+
+    if (next_us == NEVER)
+        return NEVER;
+    return next_us > now_us ? next_us - now_us : 0;
+}
+
+static int turn_until_over(struct engine *engine, const char *path, sbr_error *err)
+{
+    uint64_t looked_us = 0, timeout_us = 0;
+
+    while (!engine->over) {
+        int n = events_turn(&engine->events, timeout_us);
+        uint64_t now_us;
+
+        if (n < 0)
+            return err_set_errno(err, "engine", "cannot wait for events");
+        now_us = clock_now_us();
+        timeout_us = 0; /* once more: what is asked for goes before what is only prepared */
+        if (n && now_us - looked_us < UPKEEP_AT_LEAST_US)
+            continue;
+        looked_us = now_us;
+        timeout_us = time_until(look_after_all(engine, now_us, path));
+    }
+    return 0;
+}
+
+/* Everything that it made is ended and gone, or was given time enough to. */
+static void end_all(struct engine *engine)
+{
+    uint64_t end_us = clock_now_us() + END_US;
+
+    engine->draining = true;
+    stop_listening(engine);
+    list_each(at, &engine->clients)
+        client_drop(link_owner(at, struct client, link));
+    houses_close_all(engine);
+    list_each(at, &engine->kinds)
+        kind_forget(link_owner(at, struct kind, link));
+    while (!link_is_alone(&engine->houses) && clock_now_us() < end_us)
+        if (events_turn(&engine->events, END_STEP_US) < 0)
+            break;
+    nests_close_all(engine);
+    watcher_stop(engine);
+    events_done(&engine->events);
+    scope_close_fd(&engine->signal_fd);
+}
+
+int engine_serve(const struct engine_config *config, sbr_error *err)
+{
+    struct engine *engine = calloc(1, sizeof(*engine));
+    char path[ENGINE_PATH_SIZE];
+    int r;
+
+    if (!engine)
+        return err_set_oom(err, "engine");
+    engine->config = *config;
+    (void)setenv("SANDBOX_RUN_COLD", "1", 1); /* an engine uses none */
+    r = start(engine, path, err);
+    if (r == 0)
+        r = turn_until_over(engine, path, err);
+    end_all(engine);
+    free(engine);
+    return r;
+}

@@ -1,0 +1,130 @@
+/* What the engine holds, as JSON: written here, read by `sandbox-run serve --status` and whoever asks. */
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "engine/engine_internal.h"
+
+static const char *const park_names[N_PARKS] = { "none", "shell", "driver", "zygote" };
+
+static const char *state_of(const struct kind *kind)
+{
+    if (kind->house)
+        return kind->house->nursery.ready ? "ready" : "starting";
+    if (kind->successor)
+        return "starting";
+    return clock_now_us() < kind->not_before_us ? "failed" : "idle";
+}
+
+static void put_pool(struct jsonw *j, const struct kind *kind)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "name", kind->name);
+    jsonw_text(j, "key", kind->key);
+    jsonw_text(j, "park", park_names[kind->plan->park]);
+    jsonw_text(j, "state", state_of(kind));
+    jsonw_number(j, "wanted", kind->target);
+    jsonw_number(j, "parked", kind->n_parked);
+    jsonw_number(j, "making", kind->n_making);
+    jsonw_number(j, "leased", kind->n_leased);
+    jsonw_number(j, "waiting", kind->n_waiting);
+    jsonw_number(j, "made", kind->made);
+    jsonw_number(j, "died", kind->died);
+    jsonw_number(j, "given_parked", kind->given_parked);
+    jsonw_number(j, "given_forked", kind->given_forked);
+    jsonw_number(j, "given_cold", kind->given_cold);
+    jsonw_number(j, "make_us", kind->demand.make_us);
+    jsonw_number(j, "parked_bytes", kind->demand.bytes);
+    jsonw_number(j, "nursery_pid",
+                 kind->house && !kind->house->over ? (uint64_t)kind->house->nursery.process.pid
+                                                   : 0);
+    jsonw_text(j, "reason", kind->reason[0] ? kind->reason : NULL);
+    jsonw_close(j, '}');
+}
+
+static void put_pools(struct jsonw *j, const struct engine *engine)
+{
+    jsonw_open(j, "pools", '[');
+    list_each(at, &engine->kinds)
+        put_pool(j, link_owner(at, struct kind, link));
+    jsonw_close(j, ']');
+}
+
+static void put_callers(struct jsonw *j, const struct queue *queue)
+{
+    jsonw_open(j, "callers", '[');
+    list_each(at, &queue->known) {
+        const struct queue_caller *caller = link_owner(at, struct queue_caller, known);
+
+        jsonw_open(j, NULL, '{');
+        jsonw_path(j, "name", caller->name);
+        jsonw_number(j, "running", caller->n_running);
+        jsonw_number(j, "queued", caller->n_waiting);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+}
+
+static void put_queue(struct jsonw *j, const struct engine *engine)
+{
+    const struct queue *queue = &engine->queue;
+
+    jsonw_number(j, "connections", engine->n_clients);
+    jsonw_number(j, "running", queue->n_running);
+    jsonw_number(j, "slots", queue->slots);
+    jsonw_number(j, "queued", queue->n_waiting);
+    jsonw_number(j, "queue_limit", queue->depth);
+    jsonw_number(j, "per_caller", queue->per_caller);
+}
+
+static void put_totals(struct jsonw *j, const struct engine *engine)
+{
+    jsonw_number(j, "parked_total", engine->given_parked);
+    jsonw_number(j, "forked_total", engine->given_forked);
+    jsonw_number(j, "cold_total", engine->given_cold);
+    jsonw_number(j, "refused_total", engine->n_refused);
+    jsonw_number(j, "strangers_total", engine->n_strangers);
+    jsonw_number(j, "made_total", engine->n_made);
+    jsonw_number(j, "died_total", engine->n_died);
+}
+
+static void put_memory(struct jsonw *j, const struct engine *engine)
+{
+    uint64_t bytes = 0;
+
+    list_each(at, &engine->kinds) {
+        const struct kind *kind = link_owner(at, struct kind, link);
+
+        bytes += kind->n_parked * kind->demand.bytes;
+    }
+    jsonw_open(j, "memory", '{');
+    jsonw_number(j, "parked_bytes", bytes);
+    jsonw_number(j, "limit_bytes", engine->limits.memory_bytes);
+    jsonw_close(j, '}');
+    jsonw_open(j, "groups", '{');
+    jsonw_number(j, "all", engine->n_nests);
+    jsonw_number(j, "free", engine->n_free);
+    jsonw_number(j, "dirty", engine->n_dirty);
+    jsonw_close(j, '}');
+}
+
+char *status_json(const struct engine *engine)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "version", ENGINE_VERSION_TEXT);
+    jsonw_number(&j, "protocol", ENGINE_VERSION);
+    jsonw_number(&j, "pid", (uint64_t)getpid());
+    jsonw_number(&j, "uptime_ms", (clock_now_us() - engine->started_us) / 1000);
+    jsonw_bool(&j, "ready", engine->ready);
+    jsonw_bool(&j, "draining", engine->draining);
+    put_queue(&j, engine);
+    put_totals(&j, engine);
+    put_memory(&j, engine);
+    put_pools(&j, engine);
+    put_callers(&j, &engine->queue);
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
+}

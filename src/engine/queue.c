@@ -1,0 +1,167 @@
+#include "engine/queue.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void queue_init(struct queue *queue, uint32_t slots, uint32_t depth, uint32_t per_caller)
+{
+    *queue = (struct queue){ .slots = slots, .depth = depth, .per_caller = per_caller };
+    link_init(&queue->ring);
+    link_init(&queue->known);
+}
+
+void ticket_init(struct ticket *ticket)
+{
+    *ticket = (struct ticket){ 0 };
+    link_init(&ticket->link);
+}
+
+static struct queue_caller *find_caller(struct queue *queue, const char *name)
+{
+    list_each(at, &queue->known) {
+        struct queue_caller *caller = link_owner(at, struct queue_caller, known);
+
+        if (!strcmp(caller->name, name))
+            return caller;
+    }
+    return NULL;
+}
+
+/* NULL without memory. */
+static struct queue_caller *get_caller(struct queue *queue, const char *name)
+{
+    struct queue_caller *caller = find_caller(queue, name);
+
+    if (caller)
+        return caller;
+    caller = calloc(1, sizeof(*caller));
+    if (!caller)
+        return NULL;
+    snprintf(caller->name, sizeof(caller->name), "%s", name);
+    link_init(&caller->ring);
+    link_init(&caller->waiting);
+    link_init(&caller->known);
+    list_append(&queue->known, &caller->known);
+    return caller;
+}
+
+static void forget_unused(struct queue_caller *caller)
+{
+    if (caller->n_running || caller->n_waiting)
+        return;
+    link_remove(&caller->known);
+    link_remove(&caller->ring);
+    free(caller);
+}
+
+static bool may_run(const struct queue *queue, const struct queue_caller *caller)
+{
+    return queue->n_running < queue->slots && caller->n_running < queue->per_caller;
+}
+
+static void admit(struct queue *queue, struct ticket *ticket)
+{
+    ticket->state = TICKET_ADMITTED;
+    ticket->caller->n_running++;
+    queue->n_running++;
+}
+
+enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const char *name)
+{
+    char known[QUEUE_CALLER_SIZE];
+    struct queue_caller *caller;
+
+    snprintf(known, sizeof(known), "%s", name);
+    caller = get_caller(queue, known);
+    if (!caller)
+        return QUEUE_NO_MEMORY;
+    ticket->caller = caller;
+    if (!caller->n_waiting && may_run(queue, caller)) {
+        admit(queue, ticket);
+        return QUEUE_ADMITTED;
+    }
+    if (queue->n_waiting >= queue->depth) {
+        ticket->caller = NULL;
+        forget_unused(caller);
+        return QUEUE_FULL;
+    }
+    ticket->state = TICKET_WAITS;
+    list_append(&caller->waiting, &ticket->link);
+    if (link_is_alone(&caller->ring))
+        list_append(&queue->ring, &caller->ring);
+    caller->n_waiting++;
+    queue->n_waiting++;
+    return QUEUE_WAITS;
+}
+
+/* No longer waiting; its caller stays known. */
+static void take_out(struct queue *queue, struct ticket *ticket)
+{
+    struct queue_caller *caller = ticket->caller;
+
+    link_remove(&ticket->link);
+    ticket->state = TICKET_NONE;
+    queue->n_waiting--;
+    if (--caller->n_waiting == 0)
+        link_remove(&caller->ring);
+}
+
+struct ticket *queue_next(struct queue *queue)
+{
+    list_each(at, &queue->ring) {
+        struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
+        struct ticket *ticket;
+
+        if (!may_run(queue, caller))
+            continue;
+        ticket = link_owner(caller->waiting.next, struct ticket, link);
+        take_out(queue, ticket);
+        if (caller->n_waiting) { /* he had his turn */
+            link_remove(&caller->ring);
+            list_append(&queue->ring, &caller->ring);
+        }
+        admit(queue, ticket);
+        return ticket;
+    }
+    return NULL;
+}
+
+void queue_leave(struct queue *queue, struct ticket *ticket)
+{
+    struct queue_caller *caller = ticket->caller;
+
+    if (ticket->state == TICKET_NONE)
+        return;
+    if (ticket->state == TICKET_WAITS) {
+        take_out(queue, ticket);
+    } else {
+        caller->n_running--;
+        queue->n_running--;
+    }
+    ticket->state = TICKET_NONE;
+    ticket->caller = NULL;
+    forget_unused(caller);
+}
+
+/* As the turns will go when no caller is at his own limit. */
+void queue_positions(struct queue *queue, queue_teller *tell, void *context)
+{
+    uint32_t position = 0;
+
+    list_each(at, &queue->ring) {
+        struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
+
+        caller->walk = caller->waiting.next;
+    }
+    while (position < queue->n_waiting) {
+        list_each(at, &queue->ring) {
+            struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
+
+            if (caller->walk == &caller->waiting)
+                continue;
+            tell(context, link_owner(caller->walk, struct ticket, link), position++);
+            caller->walk = caller->walk->next;
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/* What the files of diagnose() share. */
+#ifndef EXPLAIN_DIAGNOSE_INTERNAL_H
+#define EXPLAIN_DIAGNOSE_INTERNAL_H
+
+#include "explain/diagnose.h"
+#include "plan/pattern.h"
+
+struct diagnose_state {
+    const struct diagnose_input *in;
+    const struct diagnosis_rules *rules;
+    struct lines lines;
+    struct pattern *errors, *frames, *ours;
+    bool from_end; /* the last error counts             */
+    bool cut;      /* the text has another end, not seen */
+};
+
+/* The first rule that matches at this line, or NULL. */
+const struct error_rule *state_error_at(const struct diagnose_state *s, size_t line,
+                                        struct hit *ret);
+
+/* diagnose_frames.c: fills frames, file, line and column. */
+void frames_fill(const struct diagnose_state *s, const struct error_rule *rule,
+                 const struct hit *hit, struct diagnosis *d);
+
+/* diagnose_source.c */
+struct source {
+    const char *text;
+    size_t len;
+};
+
+/* Of a file as diagnoses name it; nothing when the request does not have it. */
+struct source source_find(const struct diagnose_input *in, const char *file);
+/* A line of it, counted from 1, without its end. */
+struct source source_line(struct source source, unsigned int number);
+/* Three lines with the failing one marked, or NULL. */
+char *source_context(const struct diagnose_input *in, const char *file, unsigned int line);
+/* `words` is the word and what else may be suggested, with | between them.  NULL: none is near. */
+char *source_nearest(const struct diagnose_input *in, const char *words);
+/* The column that a marker below a copy of the source's line points at, or 0. */
+unsigned int source_marked_column(const struct diagnose_state *s, const struct hit *hit,
+                                  const struct diagnosis *d);
+
+/* diagnose_wording.c: \1 and ${nearest:\1}.  NULL when a nearest word is missing, or without memory. */
+char *wording_expand(const struct diagnose_input *in, const struct hit *hit, const char *text);
+/* The first of the alternatives that can be said. */
+char *wording_expand_first(const struct diagnose_input *in, const struct hit *hit,
+                           const char *text);
+/* In place: at most `max` bytes, UTF-8, no control characters but line ends and tabs. */
+void wording_clean(char *text, size_t max);
+
+#endif

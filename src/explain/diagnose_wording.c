@@ -1,0 +1,119 @@
+/* The texts of rules, with what they quote put in. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "explain/diagnose_internal.h"
+
+#define WORDING_MAX 4096
+#define NEAREST "${nearest:"
+#define ALTERNATIVE " || "
+
+void wording_clean(char *text, size_t max)
+{
+    size_t len = strlen(text);
+
+    if (len > max) {
+        len = max;
+        while (len > 0 && ((unsigned char)text[len] & 0xc0) == 0x80)
+            len--;
+        text[len] = '\0';
+    }
+    if (!text_is_utf8(text, len))
+        for (char *p = text; *p; p++)
+            if ((unsigned char)*p >= 0x80)
+                *p = '?';
+    for (char *p = text; *p; p++)
+        if (((unsigned char)*p < ' ' && *p != '\n' && *p != '\t') || *p == 0x7f)
+            *p = '?';
+}
+
+static void add_group(struct buf *out, const struct hit *hit, int group)
+{
+    const regmatch_t *g = &hit->group[group];
+
+    if (g->rm_so >= 0)
+        buf_add(out, hit->subject + g->rm_so, (size_t)(g->rm_eo - g->rm_so));
+}
+
+static void add_groups(struct buf *out, const struct hit *hit, struct source text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        if (text.text[i] == '\\' && i + 1 < text.len && text.text[i + 1] >= '0' &&
+            text.text[i + 1] <= '9')
+            add_group(out, hit, text.text[++i] - '0');
+        else
+            buf_add(out, &text.text[i], 1);
+    }
+}
+
+/* 0, or -1 when no word is near. */
+static int add_nearest(struct buf *out, const struct diagnose_input *in, const struct hit *hit,
+                       struct source words)
+{
+    scoped_free char *near = NULL;
+    struct buf expanded;
+
+    buf_init(&expanded, WORDING_MAX);
+    add_groups(&expanded, hit, words);
+    if (!expanded.failed && expanded.len > 0)
+        near = source_nearest(in, expanded.data);
+    buf_done(&expanded);
+    return near ? buf_add_text(out, near) : -1;
+}
+
+static char *expand(const struct diagnose_input *in, const struct hit *hit, struct source text)
+{
+    struct buf out;
+
+    buf_init(&out, WORDING_MAX);
+    buf_add(&out, "", 0);
+    while (text.len > 0) {
+        const char *from = memmem(text.text, text.len, NEAREST, strlen(NEAREST));
+        const char *end = from ? memchr(from, '}', text.len - (size_t)(from - text.text)) : NULL;
+        size_t plain = end ? (size_t)(from - text.text) : text.len;
+
+        add_groups(&out, hit, (struct source){ text.text, plain });
+        if (!end)
+            break;
+        from += strlen(NEAREST);
+        if (add_nearest(&out, in, hit, (struct source){ from, (size_t)(end - from) }) < 0)
+            out.failed = true;
+        text.len -= (size_t)(end + 1 - text.text);
+        text.text = end + 1;
+    }
+    if (out.failed) {
+        buf_done(&out);
+        return NULL;
+    }
+    while (out.len > 0 && out.data[out.len - 1] == ' ') /* before a group that took no part */
+        out.data[--out.len] = '\0';
+    return buf_take(&out, NULL);
+}
+
+char *wording_expand(const struct diagnose_input *in, const struct hit *hit, const char *text)
+{
+    char *expanded = text ? expand(in, hit, (struct source){ text, strlen(text) }) : NULL;
+
+    if (expanded)
+        wording_clean(expanded, PATTERN_MAX_LINE);
+    return expanded;
+}
+
+char *wording_expand_first(const struct diagnose_input *in, const struct hit *hit, const char *text)
+{
+    char *expanded = NULL;
+
+    while (text && !expanded) {
+        const char *end = strstr(text, ALTERNATIVE);
+        size_t len = end ? (size_t)(end - text) : strlen(text);
+
+        expanded = expand(in, hit, (struct source){ text, len });
+        text = end ? end + strlen(ALTERNATIVE) : NULL;
+    }
+    if (expanded)
+        wording_clean(expanded, PATTERN_MAX_LINE);
+    return expanded;
+}

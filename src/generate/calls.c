@@ -1,0 +1,67 @@
+#include "generate/calls.h"
+
+#include <linux/audit.h>
+#include <seccomp.h>
+#include <string.h>
+
+#include "base/err.h"
+
+/* Bit 30 of a number on x86_64 chooses the x32 ABI, which has other numbers for the same calls. */
+#define X32_FIRST 0x40000000U
+
+/* clang-format off */
+static const struct arch archs[] = {
+    { "x86_64",  AUDIT_ARCH_X86_64,  SCMP_ARCH_X86_64,  X32_FIRST },
+    { "aarch64", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, 0         },
+};
+
+/* Calls newer than the libseccomp of Debian 12.  Since Linux 5.1 a new call has one number on every
+ * architecture that we build for. */
+static const struct {
+    const char *name;
+    int number;
+} late_calls[] = {
+    { "cachestat",         451 },
+    { "fchmodat2",         452 },
+    { "map_shadow_stack",  453 },
+    { "futex_wake",        454 },
+    { "futex_wait",        455 },
+    { "futex_requeue",     456 },
+    { "statmount",         457 },
+    { "listmount",         458 },
+    { "lsm_get_self_attr", 459 },
+    { "lsm_set_self_attr", 460 },
+    { "lsm_list_modules",  461 },
+    { "mseal",             462 },
+    { "setxattrat",        463 },
+    { "getxattrat",        464 },
+    { "listxattrat",       465 },
+    { "removexattrat",     466 },
+    { "open_tree_attr",    467 },
+    { "file_getattr",      468 },
+    { "file_setattr",      469 },
+};
+/* clang-format on */
+
+const struct arch *arch_find(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(archs); i++) {
+        if (strcmp(archs[i].name, name) == 0)
+            return &archs[i];
+    }
+    return NULL;
+}
+
+int call_number(const struct arch *arch, const char *name)
+{
+    int number = seccomp_syscall_resolve_name_arch(arch->library, name);
+
+    if (number >= 0)
+        return number;
+    for (size_t i = 0; i < ARRAY_LEN(late_calls); i++) {
+        if (strcmp(late_calls[i].name, name) == 0)
+            return late_calls[i].number;
+    }
+    /* Below -1 are libseccomp's own numbers for calls of other architectures. */
+    return number == __NR_SCMP_ERROR ? CALL_UNKNOWN : CALL_ABSENT;
+}

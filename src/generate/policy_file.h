@@ -1,0 +1,98 @@
+/* policies/NAME.yaml as it is written: names of system calls, not yet numbers. */
+#ifndef GENERATE_POLICY_FILE_H
+#define GENERATE_POLICY_FILE_H
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/document.h"
+#include "base/err.h"
+#include "generate/calls.h"
+#include "plan/policy.h"
+
+/* How a system call is answered: an errno, or one of these.  Zero is neither, so that a field that
+ * nobody wrote can never mean "allowed". */
+enum answer {
+    ANSWER_NONE = 0,
+    ANSWER_ALLOW = -1,
+    ANSWER_NOTICE =
+        -2, /* the supervisor is asked; where there is none to ask, see confine/seccomp.c */
+    ANSWER_COUNT = -3, /* the supervisor counts; where there is none, it is refused */
+    ANSWER_DONE = -4,  /* success, and nothing is done                              */
+};
+
+/* True when the argument, cut to `bits` and to the mask, is one of the values. */
+struct condition {
+    unsigned arg;  /* 0 to 5                                                               */
+    unsigned bits; /* 32 where the kernel itself reads an int or an unsigned int, else 64  */
+    int64_t *mask; /* or-ed together; none: every bit counts                               */
+    unsigned mask_count;
+    int64_t *is;
+    unsigned is_count;
+};
+
+/* When every condition is true, this is the answer. */
+struct rule {
+    struct condition *when;
+    unsigned when_count;
+    int then; /* enum answer, or an errno */
+};
+
+/* One system call whose arguments decide: the first rule that applies answers. */
+struct call_rules {
+    char *call;
+    char *about; /* as a group's text; NULL: the name of the call says it all */
+    struct rule *rules;
+    unsigned rules_count;
+    int otherwise; /* enum answer, or an errno */
+};
+
+/* System calls with one answer whatever their arguments. */
+struct call_group {
+    char *group; /* what they have in common, for the reader */
+    int answer;  /* the errno of a refused group             */
+    DOCUMENT_LIST(calls);
+};
+
+struct policy_calls {
+    /* The errno of every number that is not named; ANSWER_ALLOW: another filter answers; ANSWER_NONE: as the
+     * base says. */
+    int unknown;
+    struct call_group *allow;
+    unsigned allow_count;
+    struct call_group *notice;
+    unsigned notice_count;
+    struct call_group *refuse;
+    unsigned refuse_count;
+    struct call_rules *arguments;
+    unsigned arguments_count;
+};
+
+/* What a run can reach when its request says nothing of it. */
+struct policy_network {
+    enum network_mode mode;
+    DOCUMENT_LIST(allow_hosts);
+    bool allow_dns;
+};
+
+struct policy_file {
+    char *name;
+    char *about;
+    char *extends; /* the policy that answers for all calls that this one does not name; or NULL */
+    enum policy_proc proc;
+    bool internal;                 /* ours alone: no request can name it */
+    struct policy_network network; /* of this file alone: `extends` is about calls */
+    struct policy_calls syscalls;
+};
+
+/* The grammar: fields, words, constants. */
+extern const cyaml_schema_value_t policy_schema;
+
+/* Reads and checks one file: every name exists on some architecture and is named once, and every
+ * condition can be true.  The caller frees it. */
+int policy_file_load(const char *path, struct policy_file **ret, sbr_error *err) must_check;
+void policy_file_free(struct policy_file *file);
+
+/* The bits of a condition's argument that count. */
+uint64_t condition_mask(const struct condition *c);
+
+#endif

@@ -1,0 +1,23 @@
+/* The processes of a run that has no pid namespace: init's descendants.  Init is their reaper, so
+ * that none of them can leave the tree. */
+#ifndef INIT_PROCESS_TREE_H
+#define INIT_PROCESS_TREE_H
+
+#include <stddef.h>
+#include <sys/types.h>
+
+typedef void tree_visit(void *context, pid_t pid);
+
+/* Calls `visit` for every descendant; how many there were. */
+size_t tree_walk(int proc_fd, tree_visit *visit, void *context);
+
+/* The same in a pid namespace, where nobody else is. */
+void tree_all_but_init(int proc_fd, tree_visit *visit, void *context);
+
+/* A signal to every descendant; how many there were. */
+size_t tree_signal(int proc_fd, int number);
+
+/* Ends all of them and waits for them. */
+void tree_end(int proc_fd);
+
+#endif

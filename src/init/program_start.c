@@ -1,0 +1,131 @@
+#include "init/program_start.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "confine/confine.h"
+#include "wire/control.h"
+#include "wire/zygote.h"
+
+#define PATH_SIZE 4096
+
+static const char *search_path(const struct plan *plan)
+{
+    for (const char *const *entry = (const char *const *)plan->env; *entry; entry++)
+        if (!strncmp(*entry, "PATH=", 5))
+            return *entry + 5;
+    return "";
+}
+
+void program_execute(const struct plan *plan)
+{
+    const char *file = plan->argv[0];
+    char *const *argv = (char *const *)plan->argv, *const *env = (char *const *)plan->env;
+    int worst = ENOENT;
+    char path[PATH_SIZE];
+
+    if (strchr(file, '/')) {
+        execve(file, argv, env);
+        return;
+    }
+    for (const char *dir = search_path(plan); dir;
+         dir = strchr(dir, ':') ? strchr(dir, ':') + 1 : NULL) {
+        int len = (int)strcspn(dir, ":");
+
+        if (len == 0 || snprintf(path, sizeof(path), "%.*s/%s", len, dir, file) >= PATH_SIZE)
+            continue;
+        execve(path, argv, env);
+        if (errno != ENOENT && errno != ENOTDIR)
+            worst = errno;
+    }
+    errno = worst;
+}
+
+static int start_error(const char *file, int sys_errno, sbr_error *err)
+{
+    errno = sys_errno;
+    err_set_errno(err, "exec", "cannot run '%.200s' in the sandbox", file);
+    if (sys_errno == ENOENT || sys_errno == ENOTDIR)
+        err->code = SBR_E_NOT_FOUND;
+    else if (sys_errno == EACCES || sys_errno == ENOEXEC || sys_errno == EPERM)
+        err->code = SBR_E_DENIED;
+    return err->code;
+}
+
+struct launch {
+    struct inside *in;
+    int go_fd; /* -1: none */
+    sbr_error err;
+    volatile int refused;   /* a step failed: `err` says which */
+    volatile int sys_errno; /* why it could not be executed */
+    char stack[5 * PATH_SIZE] __attribute__((aligned(16)));
+};
+
+/* Where init is not pid 1, its end would not be everybody's: should the machine run out of memory, the
+ * kernel is to choose any of us before init. */
+static void tie_to_init(const struct inside *in)
+{
+    prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    (void)fd_write_small(in->proc_fd, "self/oom_score_adj", "1000");
+}
+
+/* Shares init's memory until it executes; init waits for that. */
+static int launch_main(void *context)
+{
+    struct launch *launch = context;
+    const struct plan *plan = launch->in->plan;
+    sigset_t none;
+
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+    if (!plan_leaves_out(plan, "own-session"))
+        setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
+    if (!plan_leaves_out(plan, "close-descriptors"))
+        syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
+    if (plan->place)
+        tie_to_init(launch->in);
+    launch->refused = confine_program(launch->in, &launch->err);
+    if (!launch->refused) {
+        /* The one descriptor besides the streams that a driver finds. */
+        if (launch->go_fd >= 0 && dup2(launch->go_fd, DRIVER_GO) < 0)
+            _exit(127); /* lint-ok: _exit: the child of a vfork */
+        program_execute(plan);
+        launch->sys_errno = errno;
+    }
+    _exit(127);
+}
+
+/* clone, not clone3: the filter is in force already. */
+int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err)
+{
+    static struct launch launch;
+    pid_t pid;
+
+    launch.in = in;
+    launch.go_fd = go_fd;
+    pid = clone(launch_main, launch.stack + sizeof(launch.stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
+                &launch);
+    if (pid < 0 && errno == EAGAIN)
+        return err_set(err, SBR_E_BUSY, "exec",
+                       "there is no process left for the program; raise `ulimit -u` or --pids");
+    if (pid < 0)
+        return err_set_errno(err, "exec", "cannot make a process for the program");
+    if (launch.refused || launch.sys_errno) {
+        waitpid(pid, NULL, 0);
+        if (!launch.refused)
+            return start_error(in->plan->argv[0], launch.sys_errno, err);
+        *err = launch.err;
+        return err->code;
+    }
+    *ret = pid;
+    return 0;
+}

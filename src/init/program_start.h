@@ -1,0 +1,16 @@
+/* Starting the program: the last thing that is done with init's rights. */
+#ifndef INIT_PROGRAM_START_H
+#define INIT_PROGRAM_START_H
+
+#include <sys/types.h>
+
+#include "confine/confiner.h"
+
+/* Returns once the program is executing, in a session of its own.  A driver finds `go_fd` at DRIVER_GO; -1: the program
+ * is none. */
+int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err) must_check;
+
+/* Executes the plan's command as execvp would, without its fall-back to a shell.  Returns only on failure. */
+void program_execute(const struct plan *plan);
+
+#endif

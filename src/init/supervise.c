@@ -1,0 +1,205 @@
+#include "init/supervise.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "confine/run_dir.h"
+#include "init/open_files.h"
+#include "init/process_tree.h"
+
+#define LOOK_EVERY_US 10000
+#define FILES_EVERY_US 100000
+
+void watch_init(struct watch *watch, const struct inside *in)
+{
+    *watch = (struct watch){ .supervises = in->plan->supervise && in->proc_fd >= 0,
+                             .proc_fd = in->proc_fd,
+                             .scratch_fd = in->root_fd,
+                             .plan = in->plan,
+                             .cpu_us = in->plan->cpu_ms == LIMIT_NONE ? LIMIT_NONE
+                                                                      : in->plan->cpu_ms * 1000 };
+    room_init(&watch->room, in);
+    watch->active = watch->supervises || watch->room.n_trees;
+}
+
+int watch_interval(const struct watch *watch)
+{
+    if (!watch->active)
+        return -1;
+    return (watch->supervises ? LOOK_EVERY_US : FILES_EVERY_US) / 1000;
+}
+
+struct totals {
+    int proc_fd;
+    uint64_t private, shared, memory, cpu_us, processes;
+};
+
+/* From the 14th field of /proc/PID/stat on, counted after the name, which may hold anything: ticks
+ * of the process (user, system) and of the children that it has waited for (user, system),
+ * priority, niceness, threads. */
+static void add_stat(struct totals *totals, const char *stat_line)
+{
+    const uint64_t tick_us = 1000000 / (uint64_t)sysconf(_SC_CLK_TCK);
+    const char *p = strrchr(stat_line, ')');
+    uint64_t fields[7] = { 0 };
+    char *end;
+
+    for (int field = 2; p && field < 14; field++) {
+        p = strchr(p, ' ');
+        p = p ? p + 1 : NULL;
+    }
+    for (size_t i = 0; p && i < ARRAY_LEN(fields); i++, p = end)
+        fields[i] = strtoull(p, &end, 10);
+    totals->cpu_us += (fields[0] + fields[1] + fields[2] + fields[3]) * tick_us;
+    totals->processes += fields[6];
+}
+
+/* A field of /proc/PID/status in kilobytes. */
+static uint64_t status_field(const char *status, const char *name)
+{
+    const char *at = strstr(status, name);
+
+    return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
+}
+
+/* Anonymous and shared memory; not pages of files, which libraries share many times over. */
+static void add_process(void *context, pid_t pid)
+{
+    struct totals *totals = context;
+    char path[64], text[4096];
+
+    snprintf(path, sizeof(path), "%d/status", (int)pid);
+    if (fd_read_small(totals->proc_fd, path, text, sizeof(text)) > 0) {
+        totals->private += status_field(text, "\nRssAnon:");
+        totals->shared += status_field(text, "\nRssShmem:");
+    }
+    snprintf(path, sizeof(path), "%d/stat", (int)pid);
+    if (fd_read_small(totals->proc_fd, path, text, sizeof(text)) > 0)
+        add_stat(totals, text);
+}
+
+static void visit_everybody(const struct watch *watch, tree_visit *visit, void *context)
+{
+    if (watch->plan->place)
+        tree_walk(watch->proc_fd, visit, context);
+    else
+        tree_all_but_init(watch->proc_fd, visit, context);
+}
+
+/* Looking takes its time, and how much is up to the program: it may not take most of it. */
+static uint64_t next_look(uint64_t began_us, uint64_t interval_us)
+{
+    uint64_t now = clock_now_us(), pause = 4 * (now - began_us);
+
+    return now + (pause > interval_us ? pause : interval_us);
+}
+
+bool watch_is_due(const struct watch *watch)
+{
+    return watch->active && clock_now_us() >= watch->next_us;
+}
+
+/* Files: how much of the program's share of the host's file system is used up where it has none of
+ * its own, and how much memory is in files that nobody has mapped. */
+static void look_at_files(struct watch *watch)
+{
+    struct open_files open = { .proc_fd = watch->proc_fd,
+                               .program = watch->program,
+                               .room = &watch->room };
+    uint64_t most_files = watch->plan->scratch_inodes + 2; /* work and tmp */
+    struct place_use use = { 0 };
+    struct stat st;
+
+    if (fstat(watch->scratch_fd, &st) == 0)
+        open.scratch = st.st_dev;
+    visit_everybody(watch, open_files_add, &open);
+    watch->file_memory = open.memory_bytes;
+    if (!watch->plan->place) {
+        /* What has no name on the tmpfs is counted by the tmpfs itself. */
+        watch->disk_full = room_look(&watch->room, watch->scratch_fd, open.room_bytes);
+        return;
+    }
+    place_measure(watch->scratch_fd, most_files, &use);
+    if (use.bytes + open.disk_bytes >= watch->plan->scratch_bytes || use.unseen || open.unseen)
+        watch->disk_full = DISK_BYTES_FULL;
+    else if (use.files > most_files)
+        watch->disk_full = DISK_INODES_FULL;
+}
+
+static uint64_t scratch_memory(const struct watch *watch)
+{
+    struct statfs fs;
+
+    if (watch->plan->place || watch->scratch_fd < 0 || fstatfs(watch->scratch_fd, &fs) < 0)
+        return 0;
+    return (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
+}
+
+static void look_at_processes(struct watch *watch, struct totals *totals)
+{
+    uint64_t files = scratch_memory(watch) + watch->file_memory;
+    struct rusage reaped;
+
+    visit_everybody(watch, add_process, totals);
+    if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
+        totals->cpu_us += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000000 +
+                          (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
+    /* Files may be mapped as well, and must not count twice. */
+    totals->memory = totals->private + (files > totals->shared ? files : totals->shared);
+}
+
+enum init_limit watch_look(struct watch *watch)
+{
+    struct totals totals = { .proc_fd = watch->proc_fd };
+    uint64_t now = clock_now_us();
+
+    if (now >= watch->next_files_us) {
+        look_at_files(watch);
+        watch->next_files_us = next_look(now, FILES_EVERY_US);
+        now = clock_now_us();
+    }
+    watch->next_us = next_look(now, watch->supervises ? LOOK_EVERY_US : FILES_EVERY_US);
+    if (!watch->supervises)
+        return watch->disk_full ? INIT_LIMIT_DISK : 0;
+    look_at_processes(watch, &totals);
+    totals.processes += watch->one_just_ended;
+    watch->next_us = next_look(now, LOOK_EVERY_US);
+    watch->cpu_used_us = totals.cpu_us;
+    if (totals.memory > watch->peak_memory)
+        watch->peak_memory = totals.memory;
+    if (totals.processes > watch->peak_processes)
+        watch->peak_processes = totals.processes;
+    if (totals.memory > watch->plan->memory_bytes)
+        return INIT_LIMIT_MEMORY;
+    if (totals.cpu_us > watch->cpu_us)
+        return INIT_LIMIT_CPU;
+    return watch->disk_full ? INIT_LIMIT_DISK : 0;
+}
+
+/* Whom the program leaves behind when it ends was there beside it: one more than are seen now. */
+void watch_last(struct watch *watch, bool program_ended)
+{
+    watch->one_just_ended = program_ended;
+    watch->next_files_us = 0;
+    if (watch->active)
+        (void)watch_look(watch);
+}
+
+void watch_report(const struct watch *watch, struct init_report *report)
+{
+    if (watch->peak_memory > report->peak_memory_bytes)
+        report->peak_memory_bytes = watch->peak_memory;
+    if (watch->disk_full)
+        report->disk_full = watch->disk_full;
+    report->peak_processes = watch->peak_processes ? watch->peak_processes : 1;
+    /* What is still alive at the end was not waited for, and is in no other sum. */
+    if (watch->cpu_used_us > report->cpu_user_us + report->cpu_system_us)
+        report->cpu_user_us = watch->cpu_used_us - report->cpu_system_us;
+}

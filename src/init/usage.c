@@ -1,0 +1,78 @@
+#include "init/usage.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+
+#define ROOT_SLACK 256 /* the scratch space has a few inodes more than the plan's share */
+
+static void add_tree(struct room *room, int fd, bool is_copy)
+{
+    struct room_tree *tree = &room->trees[room->n_trees++];
+
+    *tree = (struct room_tree){ .fd = fd, .before.unlocks = true };
+    if (is_copy)
+        place_measure(fd, UINT64_MAX, &tree->before);
+    room->most_files += tree->before.files;
+}
+
+static void add_device(struct room *room, const struct inside *in, const char *path, bool measured)
+{
+    struct stat st;
+
+    if (room->n_devices == ROOM_MAX_TREES ||
+        fstatat(in->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return;
+    room->measured[room->n_devices] = measured;
+    room->devices[room->n_devices++] = st.st_dev;
+}
+
+void room_init(struct room *room, const struct inside *in)
+{
+    const struct plan *plan = in->plan;
+    size_t n_uppers = 0, n_copies = 0;
+
+    *room = (struct room){ .most_files = plan->scratch_inodes + ROOT_SLACK };
+    for (size_t i = 0; !plan->place && i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+        bool is_copy = op->kind == OP_BIND && op->flags & OP_OWN && n_copies < in->n_copies;
+        bool is_disk = op->kind == OP_COW && op->upper && n_uppers < in->n_uppers;
+
+        if (room->n_trees < ROOM_MAX_TREES && is_copy)
+            add_tree(room, in->copies[n_copies], true);
+        if (room->n_trees < ROOM_MAX_TREES && is_disk)
+            add_tree(room, in->uppers[n_uppers], false);
+        n_copies += is_copy;
+        n_uppers += op->kind == OP_COW;
+        if (op->kind == OP_COW || op->flags & OP_WRITABLE)
+            add_device(room, in, op->to, is_copy || is_disk);
+    }
+}
+
+/* A copy may have become smaller, and others may not use that up. */
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+    return now > before ? now - before : 0;
+}
+
+uint32_t room_look(const struct room *room, int scratch_fd, uint64_t nameless)
+{
+    uint64_t bytes = nameless, files = 0;
+    bool unseen = false;
+    struct statfs fs;
+
+    for (size_t i = 0; i < room->n_trees; i++) {
+        const struct room_tree *tree = &room->trees[i];
+        struct place_use now = { .unlocks = true };
+
+        place_measure(tree->fd, room->most_files, &now);
+        bytes += growth(now.bytes, tree->before.bytes);
+        files += growth(now.files, tree->before.files);
+        unseen |= now.unseen && !tree->before.unseen;
+    }
+    if (!room->n_trees || fstatfs(scratch_fd, &fs) < 0)
+        return 0;
+    if (bytes > (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize || unseen)
+        return DISK_BYTES_FULL;
+    return files > fs.f_ffree ? DISK_INODES_FULL : 0;
+}

@@ -1,0 +1,160 @@
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "job/warm.h"
+#include "plan/blueprint.h"
+
+#define MAX_IDLE 64
+#define MAX_KNOWN 8
+
+struct idle {
+    int fd;
+    char sent_key[SHA256_HEX_SIZE];
+};
+
+/* A digest costs more than comparing: most runs of a runtime are alike. */
+struct known {
+    enum cgroup_kind kind;
+    uint32_t controllers;
+    char *bytes;
+    size_t len;
+    char key[SHA256_HEX_SIZE];
+};
+
+struct warm_pool {
+    pthread_mutex_t lock;
+    pid_t owner; /* a child shares the connections, but not the conversation */
+    struct idle idle[MAX_IDLE];
+    size_t n_idle;
+    struct known known[MAX_KNOWN];
+    unsigned int next_known;
+};
+
+struct warm_pool *warm_pool_new(void)
+{
+    struct warm_pool *pool = calloc(1, sizeof(*pool));
+
+    if (pool) {
+        pthread_mutex_init(&pool->lock, NULL);
+        pool->owner = getpid();
+    }
+    return pool;
+}
+
+static void drop_idle(struct warm_pool *pool)
+{
+    while (pool->n_idle > 0)
+        close(pool->idle[--pool->n_idle].fd);
+}
+
+void warm_pool_free(struct warm_pool *pool)
+{
+    if (!pool)
+        return;
+    drop_idle(pool);
+    for (size_t i = 0; i < MAX_KNOWN; i++)
+        free(pool->known[i].bytes);
+    pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+/* After a fork another thread may have held the lock, and has no copy here that could open it. */
+static void enter(struct warm_pool *pool)
+{
+    if (pool->owner != getpid()) {
+        pthread_mutex_init(&pool->lock, NULL);
+        drop_idle(pool);
+        pool->owner = getpid();
+    }
+    pthread_mutex_lock(&pool->lock);
+}
+
+bool warm_pool_take(struct warm_pool *pool, struct warm *warm)
+{
+    bool found = false;
+
+    if (!pool)
+        return false;
+    enter(pool);
+    if (pool->n_idle > 0) {
+        const struct idle *idle = &pool->idle[--pool->n_idle];
+
+        warm->fd = idle->fd;
+        memcpy(warm->sent_key, idle->sent_key, sizeof(warm->sent_key));
+        warm->used_before = found = true;
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return found;
+}
+
+void warm_pool_give(struct warm_pool *pool, struct warm *warm)
+{
+    if (pool && warm->fd >= 0) {
+        enter(pool);
+        if (pool->n_idle < MAX_IDLE) {
+            struct idle *idle = &pool->idle[pool->n_idle++];
+
+            idle->fd = take_fd(warm->fd);
+            memcpy(idle->sent_key, warm->sent_key, sizeof(idle->sent_key));
+        }
+        pthread_mutex_unlock(&pool->lock);
+    }
+    scope_close_fd(&warm->fd);
+    warm->fd = -1;
+}
+
+static bool is_known(const struct known *known, const struct plan *template,
+                     const struct buf *encoded)
+{
+    return known->bytes && known->len == encoded->len && known->kind == template->cgroup_kind &&
+           known->controllers == template->cgroup_controllers &&
+           !memcmp(known->bytes, encoded->data, encoded->len);
+}
+
+static bool look_up(struct warm_pool *pool, const struct plan *template, const struct buf *encoded,
+                    char key[SHA256_HEX_SIZE])
+{
+    bool found = false;
+
+    enter(pool);
+    for (size_t i = 0; !found && i < MAX_KNOWN; i++) {
+        found = is_known(&pool->known[i], template, encoded);
+        if (found)
+            memcpy(key, pool->known[i].key, SHA256_HEX_SIZE);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return found;
+}
+
+static void remember(struct warm_pool *pool, const struct plan *template, const struct buf *encoded,
+                     const char key[SHA256_HEX_SIZE])
+{
+    char *bytes = malloc(encoded->len);
+    struct known *known;
+
+    if (!bytes)
+        return;
+    memcpy(bytes, encoded->data, encoded->len);
+    enter(pool);
+    known = &pool->known[pool->next_known++ % MAX_KNOWN];
+    free(known->bytes);
+    *known = (struct known){ .kind = template->cgroup_kind,
+                             .controllers = template->cgroup_controllers,
+                             .bytes = bytes,
+                             .len = encoded->len };
+    memcpy(known->key, key, sizeof(known->key));
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void warm_pool_key(struct warm_pool *pool, const struct plan *template, const struct buf *encoded,
+                   char key[SHA256_HEX_SIZE])
+{
+    if (pool && look_up(pool, template, encoded, key))
+        return;
+    park_key_of(template, encoded, key);
+    if (pool)
+        remember(pool, template, encoded, key);
+}

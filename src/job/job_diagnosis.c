@@ -1,0 +1,89 @@
+/* What went wrong, in the program's own lines. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "changes/node.h"
+#include "explain/diagnose.h"
+#include "job/job_trees.h"
+#include "job/stages.h"
+
+#define PROGRAM_MAX (1u << 20) /* more of a program is not shown to anybody */
+
+static const char *main_file(const sbr_job *job)
+{
+    if (job->req->program)
+        return job->req->program;
+    if (job->req->code)
+        return job->trees && job->trees->code_name[0] ? job->trees->code_name
+                                                      : job->language->source;
+    return job->req->n_files ? job->req->files[0].path : NULL;
+}
+
+/* A program of the project is not in the request: its lines are read where it is.  A link is not followed: it may have
+ * come from a run before, and leads elsewhere out here than inside. */
+static char *read_program(const sbr_job *job, size_t *ret_len)
+{
+    int top = job->req->program && job->trees && job->trees->n ? job->trees->at[0].source_fd : -1;
+    scoped_fd int fd = top < 0 ? -1 : node_open(top, job->req->program, O_RDONLY);
+    char *text = NULL;
+    sbr_error ignored;
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+        fd_read_text(fd, PROGRAM_MAX, &text, ret_len, &ignored) < 0)
+        return NULL;
+    return text;
+}
+
+static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *said, const char *text,
+                                       size_t len)
+{
+    size_t program_len = 0;
+    scoped_free char *program = read_program(job, &program_len);
+    struct request_file file = { .path = job->req->program, .data = program, .len = program_len };
+    sbr_request seen = *job->req;
+    char signal[SIGNAL_NAME_SIZE], work[sizeof(job->place) + 16], driver[sizeof(job->place) + 16];
+    struct diagnose_input in = { .language = job->language,
+                                 .text = text,
+                                 .len = len,
+                                 .compile = said != job->result,
+                                 .request = &seen,
+                                 .work = work,
+                                 .driver = driver,
+                                 .main_file = main_file(job),
+                                 .code_line = job->req->code_line,
+                                 .code_lines = job->req->code_lines };
+
+    if (program) {
+        seen.files = &file;
+        seen.n_files = 1;
+    }
+    snprintf(work, sizeof(work), "%s" INSIDE_WORK, job->place);
+    snprintf(driver, sizeof(driver), "%s/driver", job->place);
+    if (said->verdict == SBR_SIGNALED)
+        in.ending = signal_name(said->signal, signal);
+    else if (said->verdict != SBR_EXITED)
+        in.ending = verdict_name(said->verdict);
+    return diagnose(&in);
+}
+
+/* Compilers speak on either stream, programs on stderr. */
+void job_diagnose(const sbr_job *job, sbr_result *result)
+{
+    const sbr_result *said = result;
+
+    if (!job->language || result_success(result) || result->verdict == SBR_CANCELLED)
+        return;
+    if (!result->ran)
+        said = result->n_before ? result->before[result->n_before - 1] : NULL;
+    if (!said)
+        return;
+    result->diagnosis = said->err.data
+                            ? diagnose_text(job, said, said->err.data, said->err.len)
+                            : diagnose_text(job, said, said->err.tail, said->err.tail_len);
+    if (!result->diagnosis && !result->ran)
+        result->diagnosis = diagnose_text(job, said, said->out.data, said->out.len);
+}

@@ -1,0 +1,286 @@
+#include "job/job_trees.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/scope.h"
+
+#define TREES_COW "cow"   /* uppers and copies: STAGE-INDEX */
+#define TREES_TREE "tree" /* contents that were taken: INDEX, files/RULE */
+
+static int open_staging(struct job_trees *trees, sbr_error *err)
+{
+    if (trees->staging.fd >= 0)
+        return 0;
+    if (staging_open(&trees->staging, err) < 0)
+        return err->code;
+    if (mkdirat(trees->staging.fd, TREES_TREE, 0700) < 0 ||
+        mkdirat(trees->staging.fd, TREES_TREE "/files", 0700) < 0 ||
+        mkdirat(trees->staging.fd, TREES_COW, 0700) < 0)
+        return err_set_errno(err, "workspace", "cannot write to '%.200s'", trees->staging.path);
+    return 0;
+}
+
+static int make_dir(const struct job_trees *trees, const char *name, int *ret_fd, sbr_error *err)
+{
+    scoped_fd int fd = -1;
+
+    if (mkdirat(trees->staging.fd, name, 0700) == 0)
+        fd = openat(trees->staging.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, "workspace", "cannot make '%.200s/%s'", trees->staging.path,
+                             name);
+    *ret_fd = take_fd(fd);
+    return 0;
+}
+
+/* A new name each time: a backend that was refused may have left something. */
+static int make_cow_dir(struct job_trees *trees, struct job_tree *tree, int *ret_fd, sbr_error *err)
+{
+    char name[TREES_NAME];
+
+    if (open_staging(trees, err) < 0)
+        return err->code;
+    snprintf(name, sizeof(name), TREES_COW "/%u", trees->n_made++);
+    snprintf(tree->made, sizeof(tree->made), "%.1000s/%s", trees->staging.path, name);
+    return make_dir(trees, name, ret_fd, err);
+}
+
+static int make_upper(struct job_trees *trees, struct job_tree *tree, sbr_error *err)
+{
+    scoped_fd int fd = -1;
+
+    if (make_cow_dir(trees, tree, &fd, err) < 0)
+        return err->code;
+    if (mkdirat(fd, "upper", 0755) < 0 || mkdirat(fd, "work", 0755) < 0)
+        return err_set_errno(err, "workspace", "cannot make '%.200s/upper'", tree->made);
+    return 0;
+}
+
+/* Nothing else is looked at meanwhile, so this is where a cancelled job is noticed. */
+static bool copy_goes_on(void *context, uint64_t files, uint64_t bytes)
+{
+    sbr_job *job = context;
+    uint64_t count;
+
+    if (job->on_copy)
+        job->on_copy(job->on_stage_context, files, bytes);
+    if (read(job->cancel_fd, &count, sizeof(count)) == (ssize_t)sizeof(count))
+        job->cancelled = true;
+    return !job->cancelled;
+}
+
+static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
+{
+    struct copy_progress progress = { copy_goes_on, job };
+    struct stat st;
+
+    scope_close_fd(&tree->copy_fd);
+    tree->copy_fd = -1;
+    if (make_cow_dir(job->trees, tree, &tree->copy_fd, err) < 0)
+        return err->code;
+    copied_done(&tree->copied);
+    if (fstat(tree->source_fd, &st) < 0 || fchmod(tree->copy_fd, st.st_mode & 0777) < 0)
+        return err_set_errno(err, "workspace", "cannot copy '%.200s'", tree->source);
+    return copy_tree(tree->source_fd, tree->copy_fd, &progress, &tree->copied, err);
+}
+
+/* Other stages than the run see what stands at /work, and what they change there is dropped. */
+static bool is_for(const struct job_tree *tree, enum stage stage)
+{
+    if (stage == STAGE_RUN)
+        return true;
+    return (stage == STAGE_COMPILE || stage == STAGE_CHECK) && !strcmp(tree->target, INSIDE_WORK);
+}
+
+bool trees_want_changes(const sbr_job *job)
+{
+    return job->req->diff || job->req->keep;
+}
+
+static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
+{
+    return stage == STAGE_RUN && tree->mode == VOLUME_COW &&
+           (trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
+}
+
+static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree, enum stage stage)
+{
+    return (struct plan_tree){ .source = tree->source,
+                               .target = tree->target,
+                               .mode = tree->mode,
+                               .sockets = tree->sockets,
+                               .plain = tree->plain,
+                               .cow = job->trees->cow,
+                               .collect = is_collected(job, tree, stage) };
+}
+
+bool trees_show_plain(struct job_trees *trees)
+{
+    bool changed = false;
+
+    for (size_t i = 0; i < trees->n; i++) {
+        changed |= !trees->at[i].plain;
+        trees->at[i].plain = true;
+    }
+    return changed;
+}
+
+void trees_plan(sbr_job *job)
+{
+    struct job_trees *trees = job->trees;
+
+    for (size_t i = 0; i < trees->n; i++) {
+        struct plan_tree planned = plan_of(job, &trees->at[i], STAGE_RUN);
+
+        if (planned.mode == VOLUME_COW && planned.cow == COW_DISK)
+            planned.upper = "/made-for-the-run";
+        if (planned.mode == VOLUME_COW && planned.cow == COW_COPY)
+            planned.source = "/copied-for-the-run";
+        trees->planned[trees->n_planned++] = planned;
+    }
+}
+
+static int prepare_tree(sbr_job *job, struct job_tree *tree, enum stage stage, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    struct plan_tree planned = plan_of(job, tree, stage);
+
+    if (tree->mode == VOLUME_COW && trees->cow == COW_DISK) {
+        if (make_upper(trees, tree, err) < 0)
+            return err->code;
+        planned.upper = tree->made;
+    }
+    if (tree->mode == VOLUME_COW && trees->cow == COW_COPY) {
+        if (make_copy(job, tree, err) < 0)
+            return err->code;
+        planned.source = tree->made;
+    }
+    trees->planned[trees->n_planned++] = planned;
+    return 0;
+}
+
+int trees_prepare(sbr_job *job, enum stage stage, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    struct timespec now;
+
+    if (!trees)
+        return 0;
+    clock_gettime(CLOCK_REALTIME, &now);
+    trees->started_ns = (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+    trees->n_planned = 0;
+    for (size_t i = 0; i < trees->n; i++)
+        if (is_for(&trees->at[i], stage) && prepare_tree(job, &trees->at[i], stage, err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* Contents of the changes of a tree, named by their root in the changes, or of what matches an output's pattern. */
+static int add_part(struct job_trees *trees, const char *name, sbr_error *err)
+{
+    struct taken *taken = &trees->taken[trees->n_parts];
+
+    *taken = (struct taken){ .content_fd = -1 };
+    if (make_dir(trees, name, &taken->content_fd, err) < 0)
+        return err->code;
+    buf_init(&taken->list.text, SIZE_MAX / 2);
+    trees->parts[trees->n_parts++] =
+        (struct intake_part){ .dir_fd = taken->content_fd, .list = &taken->list };
+    return 0;
+}
+
+static struct job_tree *next_collected(sbr_job *job, size_t *at)
+{
+    struct job_trees *trees = job->trees;
+
+    while (*at < trees->n) {
+        struct job_tree *tree = &trees->at[(*at)++];
+
+        if (is_collected(job, tree, STAGE_RUN))
+            return tree;
+    }
+    return NULL;
+}
+
+/* A copy is looked at from outside; its part stands behind those of the plan. */
+static int add_copies(sbr_job *job, sbr_error *err)
+{
+    struct job_tree *tree;
+    char name[TREES_NAME];
+    unsigned int root = 0;
+
+    for (size_t at = 0; job->trees->cow == COW_COPY && (tree = next_collected(job, &at));) {
+        tree->part = (int)job->trees->n_parts;
+        snprintf(name, sizeof(name), TREES_TREE "/%u", root++);
+        if (add_part(job->trees, name, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+int trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    size_t at = 0;
+    unsigned int root = 0, rule = 0;
+    char name[TREES_NAME];
+
+    if (!trees || (!plan->n_collects && !(trees->cow == COW_COPY && next_collected(job, &at))))
+        return 0;
+    if (open_staging(trees, err) < 0)
+        return err->code;
+    at = 0;
+    for (size_t i = 0; i < plan->n_collects; i++) {
+        struct job_tree *tree =
+            plan->collects[i].what == COLLECTS_CHANGES ? next_collected(job, &at) : NULL;
+
+        if (tree) {
+            tree->part = (int)trees->n_parts;
+            snprintf(name, sizeof(name), TREES_TREE "/%u", root++);
+        } else {
+            snprintf(name, sizeof(name), TREES_TREE "/files/%u", rule++);
+        }
+        if (add_part(trees, name, err) < 0)
+            return err->code;
+    }
+    return add_copies(job, err);
+}
+
+static void manifests_done(struct job_trees *trees)
+{
+    for (size_t i = 0; i < trees->n_manifests; i++) {
+        free(trees->manifests[i].path);
+        free(trees->manifests[i].data);
+    }
+    free(trees->manifests);
+}
+
+void trees_done(sbr_job *job)
+{
+    struct job_trees *trees = job->trees;
+
+    if (!trees)
+        return;
+    for (size_t i = 0; i < trees->n; i++) {
+        scope_close_fd(&trees->at[i].source_fd);
+        scope_close_fd(&trees->at[i].copy_fd);
+        copied_done(&trees->at[i].copied);
+    }
+    for (size_t i = 0; i < trees->n_parts; i++) {
+        scope_close_fd(&trees->taken[i].content_fd);
+        intake_list_done(&trees->taken[i].list);
+    }
+    if (trees->is_named)
+        named_close(&trees->named);
+    staging_discard(&trees->staging);
+    manifests_done(trees);
+    free(trees);
+    job->trees = NULL;
+}

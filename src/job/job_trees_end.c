@@ -1,0 +1,276 @@
+/* After the run: what was taken becomes changes, files and the new state of a workspace. */
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "changes/changeset.h"
+#include "changes/compare.h"
+#include "changes/deliver.h"
+#include "changes/node.h"
+#include "changes/textdiff.h"
+#include "job/job_trees.h"
+
+/* A copy is nobody's any more: what became different is found from outside. */
+static int scan_copy(struct job_trees *trees, struct job_tree *tree, sbr_error *err)
+{
+    trees->parts[tree->part].complete = true;
+    return copy_changes(tree->copy_fd, &tree->copied, &trees->taken[tree->part], err);
+}
+
+/* The run went as it went; that its changes are lost has to be said all the same. */
+static void tell_loss(sbr_result *result, const char *what, const sbr_error *why)
+{
+    size_t used = strlen(result->explanation);
+
+    result->lost = true;
+    if (result_success(result))
+        result->verdict = SBR_DENIED;
+    snprintf(result->explanation + used, sizeof(result->explanation) - used, "%s%s: %.160s",
+             used ? "; " : "", what, why->message);
+}
+
+struct own_files {
+    struct request_file *items;
+    size_t n;
+};
+
+/* What the request put at /work; borrowed. */
+static int list_own(const sbr_job *job, struct own_files *ret, sbr_error *err)
+{
+    const sbr_request *req = job->req;
+    const char *name = job->trees->code_name;
+
+    ret->items = calloc(req->n_files + 1, sizeof(*ret->items));
+    if (!ret->items)
+        return err_set_oom(err, "workspace");
+    if (req->n_files)
+        memcpy(ret->items, req->files, req->n_files * sizeof(*ret->items));
+    ret->n = req->n_files;
+    if (req->code && job->language)
+        ret->items[ret->n++] =
+            (struct request_file){ .path = (char *)(name[0] ? name : job->language->source),
+                                   .data = req->code,
+                                   .len = req->code_len };
+    return 0;
+}
+
+/* The path without links, by which apply comes back: none that is put there later leads elsewhere. */
+static const char *real_source(const struct job_tree *tree, char path[PATH_MAX])
+{
+    struct stat open, there;
+    char name[40];
+    ssize_t n;
+
+    snprintf(name, sizeof(name), "/proc/self/fd/%d", tree->source_fd);
+    n = readlink(name, path, PATH_MAX - 1);
+    path[n > 0 ? n : 0] = '\0';
+    return fstat(tree->source_fd, &open) == 0 && lstat(path, &there) == 0 &&
+                   open.st_ino == there.st_ino && open.st_dev == there.st_dev
+               ? path
+               : tree->source;
+}
+
+static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *changes,
+                        sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    bool is_work = !strcmp(tree->target, INSIDE_WORK);
+    char source[PATH_MAX];
+    int root = changes_add_root(changes, real_source(tree, source), tree->target, err);
+    struct own_files own = { 0 };
+    struct compare_input in = { .taken = &trees->taken[tree->part],
+                                .source_fd = tree->source_fd,
+                                .root = (unsigned int)root,
+                                .started_ns = trees->started_ns,
+                                .no_sums = !job->req->keep && !trees->is_named,
+                                .renames = !trees->is_named || trees_want_changes(job) };
+    int r;
+
+    if (root < 0 || (is_work && !trees->is_named && list_own(job, &own, err) < 0))
+        return err->code;
+    in.own = own.items;
+    in.n_own = own.n;
+    r = compare(&in, changes, err);
+    free(own.items);
+    return r;
+}
+
+/* False: something could not be taken, and the result says so. */
+static bool gather_changes(sbr_job *job, struct changes *changes, sbr_result *result)
+{
+    struct job_trees *trees = job->trees;
+    sbr_error err = { 0 };
+
+    for (size_t i = 0; i < trees->n && !err.code; i++) {
+        struct job_tree *tree = &trees->at[i];
+
+        if (tree->part < 0)
+            continue;
+        if (trees->cow == COW_COPY && scan_copy(trees, tree, &err) < 0)
+            break;
+        if (!trees->parts[tree->part].complete)
+            err = trees->parts[tree->part].failure;
+        if (!trees->parts[tree->part].complete && !err.code)
+            err_set(&err, SBR_E_SYSTEM, "workspace", "the sandbox ended before they were taken");
+        if (!err.code && compare_tree(job, tree, changes, &err) < 0)
+            break;
+    }
+    if (err.code)
+        tell_loss(result, "its changes are lost", &err);
+    else
+        changes_sort(changes);
+    return err.code == 0;
+}
+
+/* What the request put there and nobody changed is no output. */
+static bool is_own(const struct own_files *own, const struct taken *taken, size_t index)
+{
+    const struct intake_entry *entry = &taken->list.items[index];
+    const char *path = intake_path(&taken->list, index);
+
+    if (entry->kind != COLLECT_FILE || strncmp(path, "work/", 5) != 0)
+        return false;
+    for (size_t i = 0; i < own->n; i++) {
+        scoped_free char *text = NULL;
+        scoped_fd int fd = -1;
+        struct seen seen;
+        sbr_error ignored;
+        size_t len;
+
+        if (entry->size != own->items[i].len || strcmp(path + 5, own->items[i].path) != 0)
+            continue;
+        fd = node_open_file(taken->content_fd, path, &seen);
+        return fd >= 0 && fd_read_text(fd, entry->size + 1, &text, &len, &ignored) == 0 &&
+               len == own->items[i].len && !memcmp(text, own->items[i].data, len);
+    }
+    return false;
+}
+
+static void drop_own(const sbr_job *job, struct taken *taken)
+{
+    struct own_files own = { 0 };
+    sbr_error ignored; /* then they are listed */
+    size_t n = 0;
+
+    if (list_own(job, &own, &ignored) < 0)
+        return;
+    for (size_t i = 0; i < taken->list.n; i++)
+        if (!is_own(&own, taken, i))
+            taken->list.items[n++] = taken->list.items[i];
+    taken->list.n = n;
+    free(own.items);
+}
+
+static void gather_files(sbr_job *job, sbr_result *result)
+{
+    const struct output_rules *rules = &job->req->outputs;
+    struct job_trees *trees = job->trees;
+    size_t first = 0;
+    sbr_error err = { 0 };
+
+    while (first < trees->n_parts && job->now.plan->n_collects > first &&
+           job->now.plan->collects[first].what != COLLECTS_OUTPUT)
+        first++;
+    for (size_t i = 0; i < rules->n && first + i < trees->n_parts; i++) {
+        const struct intake_part *part = &trees->parts[first + i];
+
+        if (!part->complete && part->failure.code)
+            tell_loss(result, "not all outputs were taken", &part->failure);
+        drop_own(job, &trees->taken[first + i]);
+        if (deliver(&rules->items[i], &trees->taken[first + i], &result->files, &err) < 0)
+            tell_loss(result, "not all outputs were saved", &err);
+    }
+}
+
+static int render(const sbr_job *job, const struct changes *changes, sbr_result *result,
+                  sbr_error *err)
+{
+    scoped_fd int content =
+        openat(job->trees->staging.fd, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    struct buf text;
+    int r;
+
+    if (content < 0)
+        return err_set_errno(err, "workspace", "cannot read the changes");
+    buf_init(&text, SIZE_MAX / 2);
+    r = changes_diff(changes, content, job->render, &text, err);
+    if (r == 0)
+        result->diff = buf_take(&text, NULL);
+    buf_done(&text);
+    return r;
+}
+
+/* One line for `changes list`: what was run. */
+static void describe(const sbr_job *job, char about[KEEP_ABOUT])
+{
+    const sbr_request *req = job->req;
+    const char *program = req->program   ? req->program
+                          : req->code    ? "code"
+                          : req->n_files ? req->files[0].path
+                                         : "";
+    size_t used =
+        (size_t)snprintf(about, KEEP_ABOUT, "%.60s%s%.100s", req->language ? req->language : "",
+                         req->language && program[0] ? " " : "", program);
+
+    for (size_t i = 0; i < req->args.n && used < KEEP_ABOUT; i++)
+        used += (size_t)snprintf(about + used, KEEP_ABOUT - used, "%s%.60s", used ? " " : "",
+                                 req->args.items[i]);
+}
+
+static int keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    char about[KEEP_ABOUT], id[ENCODE_ID_SIZE];
+
+    describe(job, about);
+    memcpy(id, trees->staging.id, sizeof(id));
+    if (keep_commit(&trees->staging, changes, &result->files, about, err) < 0)
+        return err->code;
+    memcpy(result->changes_id, id, sizeof(id));
+    return 0;
+}
+
+static int use_changes(sbr_job *job, struct changes *changes, sbr_result *result, sbr_error *err)
+{
+    if (job->render && job->req->diff && render(job, changes, result, err) < 0)
+        return err->code;
+    if (job->req->keep && keep(job, changes, result, err) < 0)
+        return err->code;
+    if (job->trees->is_named &&
+        named_save(&job->trees->named, &job->trees->staging, changes, err) < 0)
+        tell_loss(result, "the workspace was not saved", err);
+    return 0;
+}
+
+int trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    struct changes *changes;
+    bool gathered;
+    int r = 0;
+
+    if (!trees || !trees->n_parts || result->verdict == SBR_CANCELLED)
+        return 0;
+    result->usage.queue_us += trees->queue_us;
+    changes = calloc(1, sizeof(*changes));
+    if (!changes)
+        return err_set_oom(err, "workspace");
+    gathered = gather_changes(job, changes, result);
+    gather_files(job, result); /* afterwards: they may be saved into the project */
+    if (gathered)
+        r = use_changes(job, changes, result, err);
+    if (trees_want_changes(job) && gathered && r == 0) {
+        result->changes = changes;
+    } else {
+        changes_done(changes);
+        free(changes);
+    }
+    result_complete(result);
+    return r;
+}

@@ -1,0 +1,323 @@
+/* Sources are looked at before anything is made: what is wrong with them is told in one sentence. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "changes/setid.h"
+#include "job/job_trees.h"
+#include "job/own_places.h"
+#include "job/way_to_volume.h"
+#include "plan/plan.h"
+#include "sandbox/mount_below.h"
+#include "toolchain/project.h"
+
+static const char *kind_of(mode_t mode)
+{
+    switch (mode & S_IFMT) {
+    case S_IFSOCK:
+        return "a socket";
+    case S_IFIFO:
+        return "a named pipe";
+    case S_IFBLK:
+    case S_IFCHR:
+        return "a device";
+    case S_IFREG:
+        return "a file";
+    default:
+        return "something else";
+    }
+}
+
+static int refuse_link(const char *option, const char *source, int fd, sbr_error *err)
+{
+    char target[512];
+    ssize_t n = readlinkat(fd, "", target, sizeof(target) - 1);
+
+    target[n > 0 ? n : 0] = '\0';
+    return err_set(err, SBR_E_INVALID, "volumes",
+                   "%s: '%.150s' is a symbolic link to '%.150s'; name what it leads to", option,
+                   source, target);
+}
+
+/* For the test that shows what the look is good for. */
+static bool leaves_out_look(void)
+{
+#ifdef SBR_TEST_HOOKS
+    return plan_list_has(getenv("SANDBOX_RUN_TEST_WITHOUT"), "setid-look");
+#else
+    return false;
+#endif
+}
+
+/* The sandbox opens it again by its name: this is for the sentence, not for safety. */
+static int check_source(const char *option, const struct job_tree *tree, sbr_error *err)
+{
+    scoped_fd int fd = open(tree->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    struct stat st;
+
+    if (fd < 0 && (errno == ENOENT || errno == ENOTDIR))
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "%s: there is no '%.200s'; make it, or correct the path", option,
+                       tree->source);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, "volumes", "%s: cannot look at '%.200s'", option, tree->source);
+    if (S_ISLNK(st.st_mode))
+        return refuse_link(option, tree->source, fd, err);
+    if (!S_ISDIR(st.st_mode) && tree->mode == VOLUME_COW)
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "%s: '%.200s' is %s; only a directory can be copy-on-write", option,
+                       tree->source, kind_of(st.st_mode));
+    if (!S_ISDIR(st.st_mode) && !S_ISREG(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "%s: '%.200s' is %s; only files and directories can be brought in", option,
+                       tree->source, kind_of(st.st_mode));
+    return tree->mode == VOLUME_RW && !leaves_out_look() ? setid_look(tree->source, err) : 0;
+}
+
+static int open_source(struct job_tree *tree, sbr_error *err)
+{
+    if (tree->mode != VOLUME_COW)
+        return 0;
+    tree->source_fd = open(tree->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (tree->source_fd < 0)
+        return err_set_errno(err, "volumes", "cannot read '%.200s'", tree->source);
+    return 0;
+}
+
+static bool is_within(const char *path, const char *top)
+{
+    size_t len = strlen(top);
+
+    while (len > 1 && top[len - 1] == '/')
+        len--;
+    return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/' || len == 1);
+}
+
+/* By what the paths lead to: links on the way are no way around it. */
+static bool are_one(const char *a, const char *b)
+{
+    scoped_free char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
+
+    a = real_a ? real_a : a;
+    b = real_b ? real_b : b;
+    return is_within(a, b) || is_within(b, a);
+}
+
+/* What lies under a copy-on-write tree may not change through another name. */
+static int check_overlaps(const struct job_trees *trees, sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n; i++) {
+        for (size_t j = 0; j < trees->n; j++) {
+            const struct job_tree *cow = &trees->at[i], *rw = &trees->at[j];
+
+            if (cow->mode == VOLUME_COW && rw->mode == VOLUME_RW &&
+                are_one(cow->source, rw->source))
+                return err_set(
+                    err, SBR_E_INVALID, "volumes",
+                    "'%.150s' is copy-on-write and '%.150s' is written through, and one is "
+                    "in the other; make both cow, or bring in directories apart",
+                    cow->source, rw->source);
+        }
+    }
+    return 0;
+}
+
+/* Whether a name on the way to `path` is one that whoever writes to `top` can change: anything below it. */
+static bool passes_through(const char *path, const char *top)
+{
+    struct stat st;
+    struct way way;
+    scoped_fd int fd = -1;
+
+    if (stat(top, &st) < 0)
+        return true;
+    way = way_walk(path, &st);
+    fd = way.fd;
+    return fd < 0 || way.crosses;
+}
+
+/* The program could put a link where its outputs are to go, and the caller would write wherever that leads. */
+static int check_outputs(const struct job_trees *trees, const struct output_rules *rules,
+                         sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n; i++)
+        for (size_t j = 0; j < rules->n; j++)
+            if (trees->at[i].mode == VOLUME_RW && rules->items[j].dir &&
+                passes_through(rules->items[j].dir, trees->at[i].source))
+                return err_set(err, SBR_E_INVALID, "outputs",
+                               "--output: '%.150s' lies in '%.150s', where the program could put "
+                               "a link in its place; save to a directory that it cannot write to",
+                               rules->items[j].dir, trees->at[i].source);
+    return 0;
+}
+
+static struct job_tree *add_tree(struct job_trees *trees, const char *source, const char *target,
+                                 enum volume_mode mode)
+{
+    struct job_tree *tree = &trees->at[trees->n++];
+
+    *tree = (struct job_tree){
+        .source = source, .target = target, .mode = mode, .source_fd = -1, .copy_fd = -1, .part = -1
+    };
+    return tree;
+}
+
+/* What stands at /work comes first; a workspace is put there once it is ours. */
+static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *err)
+{
+    const sbr_request *req = job->req;
+
+    if (req->project &&
+        check_source("--project", add_tree(trees, req->project, INSIDE_WORK, VOLUME_COW), err) < 0)
+        return err->code;
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        const struct request_volume *volume = &req->volumes[i];
+
+        struct job_tree *tree = add_tree(trees, volume->source, volume->target, volume->mode);
+
+        tree->sockets = volume->sockets;
+        if (check_source("--volume", tree, err) < 0 ||
+            own_places_check("--volume", volume->source, volume->mode, err) < 0)
+            return err->code;
+        /* An overlay would show what lies beneath the other file system. */
+        tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
+    }
+    if (check_overlaps(trees, err) < 0)
+        return err->code;
+    return check_outputs(trees, &req->outputs, err);
+}
+
+static bool is_wanted(const sbr_request *req)
+{
+    return req->project || req->workspace || req->n_volumes || req->outputs.n;
+}
+
+static int make_trees(sbr_job *job, sbr_error *err)
+{
+    if (job->trees || !is_wanted(job->req))
+        return 0;
+    job->trees = calloc(1, sizeof(*job->trees));
+    if (!job->trees)
+        return err_set_oom(err, "volumes");
+    job->trees->cow = job->rt->features.cow;
+    job->trees->staging.fd = job->trees->staging.lock_fd = -1;
+    return list_trees(job, job->trees, err);
+}
+
+static void put_first(struct job_trees *trees, const char *source)
+{
+    struct job_tree tree = *add_tree(trees, source, INSIDE_WORK, VOLUME_COW);
+
+    memmove(&trees->at[1], &trees->at[0], (trees->n - 1) * sizeof(trees->at[0]));
+    trees->at[0] = tree;
+}
+
+/* The limits of the run, when given, become the quota. */
+static int take_workspace(sbr_job *job, sbr_error *err)
+{
+    const struct limits *limits = &job->req->limits;
+    struct job_trees *trees = job->trees;
+    struct named_quota quota = {
+        .bytes = limits->given & 1u << SBR_DISK_BYTES ? limits->value[SBR_DISK_BYTES] : 0,
+        .inodes = limits->given & 1u << SBR_INODES ? limits->value[SBR_INODES] : 0,
+    };
+    uint64_t now = clock_now_us();
+    int r = named_open(job->req->workspace, true, quota, &trees->named, err);
+
+    if (r == 0 && !trees->waiting_since)
+        trees->waiting_since = now;
+    if (r <= 0)
+        return r;
+    trees->queue_us = trees->waiting_since ? now - trees->waiting_since : 0;
+    trees->is_named = true;
+    put_first(trees, trees->named.tree);
+    return 1;
+}
+
+static int open_sources(struct job_trees *trees, sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n; i++)
+        if (trees->at[i].source_fd < 0 && open_source(&trees->at[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* A workspace is the program's own: what it brings may replace what is there. */
+static int look_at_project(sbr_job *job, sbr_error *err)
+{
+    struct job_trees *trees = job->trees;
+    int fd = trees->n && !strcmp(trees->at[0].target, INSIDE_WORK) ? trees->at[0].source_fd : -1;
+
+    if (!job->language || fd < 0 || trees->manifests)
+        return 0;
+    if (job->req->program && project_program(fd, job->req->program, err) < 0)
+        return err->code;
+    if (project_manifests(fd, job->language, &trees->manifests, &trees->n_manifests, err) < 0)
+        return err->code;
+    if (!job->req->code || job->req->workspace)
+        return 0;
+    return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);
+}
+
+int trees_open(sbr_job *job, sbr_error *err)
+{
+    struct job_trees *trees;
+    int r = make_trees(job, err);
+
+    if (r < 0 || !job->trees)
+        return r < 0 ? r : 1;
+    trees = job->trees;
+    if (job->req->workspace && !trees->is_named) {
+        r = take_workspace(job, err);
+        if (r <= 0)
+            return r;
+    }
+    if (open_sources(trees, err) < 0)
+        return err->code;
+    return look_at_project(job, err) < 0 ? err->code : 1;
+}
+
+int trees_look(sbr_job *job, sbr_error *err)
+{
+    if (make_trees(job, err) < 0)
+        return err->code;
+    if (!job->trees)
+        return 0;
+    if (job->req->workspace)
+        put_first(job->trees, "/kept-workspace");
+    else if (open_sources(job->trees, err) < 0)
+        return err->code;
+    trees_plan(job);
+    return look_at_project(job, err);
+}
+
+#define TIDY_BYTES (1u << 20)
+#define TIDY_INODES 4096 /* what is deleted takes one until it is saved */
+
+/* Somebody has to be able to tidy a full one up; named_save refuses what does not fit all the same. */
+static uint64_t what_is_left(uint64_t quota, uint64_t used, enum sbr_limit which)
+{
+    uint64_t least = limit_defs[which].min;
+
+    if (used >= quota)
+        return which == SBR_INODES ? TIDY_INODES : TIDY_BYTES;
+    return quota - used > least ? quota - used : least;
+}
+
+void trees_limits(const sbr_job *job, struct limits *limits)
+{
+    const struct named_info *info;
+
+    if (!job->trees || !job->trees->is_named)
+        return;
+    info = &job->trees->named.info;
+    limits->value[SBR_DISK_BYTES] =
+        what_is_left(info->quota_bytes, info->used_bytes, SBR_DISK_BYTES);
+    limits->value[SBR_INODES] = what_is_left(info->quota_inodes, info->used_inodes, SBR_INODES);
+}

@@ -1,0 +1,199 @@
+/* Keys of the store.  Everything that can change what a stage leaves is a part of its key. */
+#include <regex.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "base/clock.h"
+#include "base/encode.h"
+#include "job/job_trees.h"
+#include "job/stages.h"
+
+#define KEY_REVISION "1"
+
+static void add_words(struct sha256 *s, const struct words *words)
+{
+    sha256_add_u64(s, words->n);
+    for (unsigned int i = 0; i < words->n; i++)
+        sha256_add_text(s, words->at[i]);
+}
+
+static void add_list(struct sha256 *s, const struct string_list *list)
+{
+    sha256_add_u64(s, list->n);
+    for (size_t i = 0; i < list->n; i++)
+        sha256_add_text(s, list->items[i]);
+}
+
+/* Headers, libraries and the linker come in packages of their own.  When any of them changed, the record of the package
+ * manager did. */
+static void add_packages(struct sha256 *s)
+{
+    static const char *const records[] = { "/var/lib/dpkg/status", "/var/lib/rpm",
+                                           "/usr/lib/sysimage/rpm", "/etc/ld.so.cache" };
+
+    for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+        struct stat st;
+        bool there = stat(records[i], &st) == 0;
+
+        sha256_add_u64(s, there ? (uint64_t)st.st_mtim.tv_sec : 0);
+        sha256_add_u64(s, there ? (uint64_t)st.st_mtim.tv_nsec : 0);
+    }
+}
+
+/* Tools, machine, the stage's command and our own drivers. */
+static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *def)
+{
+    char identity[TOOLCHAIN_IDENTITY];
+    struct utsname machine;
+
+    sha256_init(s);
+    sha256_add_text(s, KEY_REVISION);
+    sha256_add_text(s, job->language->name);
+    toolchain_identity(&job->toolchain, identity, sizeof(identity));
+    sha256_add_text(s, identity);
+    sha256_add_text(s, uname(&machine) == 0 ? machine.machine : "");
+    if (def->system)
+        add_packages(s);
+    sha256_add_text(s, job->language->source);
+    sha256_add_text(s, job->language->deps_link);
+    add_words(s, &job->language->extensions);
+    add_words(s, &job->language->needs);
+    add_words(s, &job->language->env);
+    add_words(s, &job->language->driver_texts);
+    add_words(s, &def->run);
+    add_words(s, &def->env);
+}
+
+void key_prepared(sbr_job *job)
+{
+    struct sha256 s;
+
+    begin(&s, job, &job->language->prepare);
+    sha256_finish_hex(&s, job->keys[LAYER_PREPARED]);
+}
+
+/* A manifest that is there and asks for something. */
+static bool asks(const struct manifest *manifest, const struct request_file *file)
+{
+    regex_t when;
+    bool found;
+
+    if (strcmp(manifest->file, file->path) != 0)
+        return false;
+    if (!manifest->when)
+        return true;
+    if (regcomp(&when, manifest->when, REG_EXTENDED | REG_NEWLINE | REG_NOSUB) != 0)
+        return false;
+    found = regexec(&when, file->data, 0, NULL, 0) == 0;
+    regfree(&when);
+    return found;
+}
+
+static bool is_lock(const struct stage_def *def, const char *path)
+{
+    for (unsigned int i = 0; i < def->locks.n; i++)
+        if (!strcmp(def->locks.at[i], path))
+            return true;
+    return false;
+}
+
+static bool is_manifest(const struct stage_def *def, const char *path)
+{
+    for (unsigned int i = 0; i < def->n_manifests; i++)
+        if (!strcmp(def->manifests[i].file, path))
+            return true;
+    return is_lock(def, path);
+}
+
+static void add_file(struct sha256 *s, const struct request_file *file)
+{
+    sha256_add_text(s, file->path);
+    sha256_add_u64(s, file->executable);
+    sha256_add_u64(s, file->len);
+    sha256_add(s, file->data, file->len);
+}
+
+/* The request's own files, then the project's: NULL past the last.  A file of the request hides one of the project. */
+static const struct request_file *file_at(const sbr_job *job, size_t index)
+{
+    const sbr_request *req = job->req;
+    size_t n = job->trees ? job->trees->n_manifests : 0;
+
+    if (index < req->n_files)
+        return &req->files[index];
+    return index - req->n_files < n ? &job->trees->manifests[index - req->n_files] : NULL;
+}
+
+static bool is_hidden(const sbr_job *job, size_t index)
+{
+    const sbr_request *req = job->req;
+
+    for (size_t i = 0; index >= req->n_files && i < req->n_files; i++)
+        if (!strcmp(req->files[i].path, file_at(job, index)->path))
+            return true;
+    return false;
+}
+
+static bool wants_dependencies(const sbr_job *job, const struct stage_def *def)
+{
+    const struct request_file *file;
+
+    for (size_t i = 0; (file = file_at(job, i)); i++)
+        for (unsigned int k = 0; !is_hidden(job, i) && k < def->n_manifests; k++)
+            if (asks(&def->manifests[k], file))
+                return true;
+    return job->req->deps.n > 0;
+}
+
+int key_dependencies(sbr_job *job, sbr_error *err)
+{
+    const struct stage_def *def = &job->language->install;
+    const struct request_file *file;
+    struct sha256 s;
+
+    if (!wants_dependencies(job, def))
+        return 0;
+    if (config_read(def, job->toolchain.home, &job->installer, err) < 0)
+        return err->code;
+    begin(&s, job, def);
+    sha256_add_text(&s, job->keys[LAYER_PREPARED]); /* installers may use it */
+    sha256_add_text(&s, job->installer.key);
+    add_list(&s, &job->req->deps);
+    for (size_t i = 0; (file = file_at(job, i)); i++)
+        if (is_manifest(def, file->path) && !is_hidden(job, i))
+            add_file(&s, file);
+    sha256_finish_hex(&s, job->keys[LAYER_DEPS]);
+    return 1;
+}
+
+/* What a compiler finds in a project is no part of any key: the key is one that nobody else has, and the artifact goes
+ * with the job. */
+static void add_own_tree(struct sha256 *s, const sbr_job *job)
+{
+    char id[ENCODE_ID_SIZE] = "";
+
+    if (!job->req->project && !job->req->workspace)
+        return;
+    sha256_add_text(s, encode_random_id(id) < 0 ? "" : id);
+    sha256_add_u64(s, clock_now_us());
+}
+
+void key_artifact(sbr_job *job)
+{
+    const sbr_request *req = job->req;
+    struct sha256 s;
+
+    begin(&s, job, &job->language->compile);
+    sha256_add_text(&s, job->keys[LAYER_PREPARED]);
+    sha256_add_text(&s, job->keys[LAYER_DEPS]);
+    add_list(&s, &req->compile_args);
+    sha256_add_u64(&s, req->code != NULL);
+    sha256_add_u64(&s, req->code_len);
+    sha256_add(&s, req->code ? req->code : "", req->code_len);
+    sha256_add_u64(&s, req->n_files);
+    for (size_t i = 0; i < req->n_files; i++)
+        add_file(&s, &req->files[i]);
+    add_own_tree(&s, job);
+    sha256_finish_hex(&s, job->keys[LAYER_BUILD]);
+}

@@ -1,0 +1,126 @@
+/* What the tools of a language say and do on this machine, found out in the sandbox. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "job/stages.h"
+
+static int run_request(const sbr_runtime *rt, const sbr_request *req, sbr_result **ret,
+                       sbr_error *err)
+{
+    sbr_job *job;
+    int r;
+
+    if (executor_start(rt, req, NULL, &job, err) < 0)
+        return err->code;
+    r = executor_finish(job, ret, err);
+    executor_free(job);
+    return r;
+}
+
+static int judge(const struct selftest *test, const sbr_result *result, char *why, size_t size)
+{
+    size_t len = strlen(test->stdout_text);
+
+    if (result->verdict != SBR_EXITED) {
+        snprintf(why, size, "%s %s", verdict_name(result->verdict), result->explanation);
+    } else if (result->exit_code != test->exit_code) {
+        snprintf(why, size, "exit code %d instead of %d: %.*s", result->exit_code, test->exit_code,
+                 (int)(result->err.len < 120 ? result->err.len : 120),
+                 result->err.data ? result->err.data : "");
+    } else if (result->out.len != len || memcmp(result->out.data, test->stdout_text, len) != 0) {
+        snprintf(why, size, "it printed other words than it should");
+    } else {
+        why[0] = '\0';
+        return 1;
+    }
+    why[strcspn(why, "\n")] = '\0';
+    return 0;
+}
+
+static int make_request(const struct language *language, const char *version, sbr_request **ret,
+                        sbr_error *err)
+{
+    const struct selftest *test = &language->selftest;
+    char name[100];
+
+    snprintf(name, sizeof(name), "%s%s%s", language->name, version ? "@" : "",
+             version ? version : "");
+    if (request_new(name, NULL, ret, err) < 0)
+        return err->code;
+    request_set_require(*ret, TIER_PROCESS);
+    if (request_set_code(*ret, test->code, strlen(test->code), err) < 0 ||
+        (test->stdin_text &&
+         request_set_stdin(*ret, test->stdin_text, strlen(test->stdin_text), err) < 0)) {
+        request_free(*ret);
+        return err->code;
+    }
+    return 0;
+}
+
+int executor_selftest(const sbr_runtime *rt, const struct language *language, const char *version,
+                      char *why, size_t size)
+{
+    sbr_request *req;
+    sbr_result *result = NULL;
+    sbr_error err;
+    int r = make_request(language, version, &req, &err);
+
+    if (r == 0) {
+        r = run_request(rt, req, &result, &err);
+        request_free(req);
+    }
+    if (r < 0 || !result) {
+        snprintf(why, size, "%s", err.message);
+        return r;
+    }
+    r = judge(&language->selftest, result, why, size);
+    result_free(result);
+    return r;
+}
+
+/* The language's own command for it, as a stage without files. */
+static int version_request(const struct language *language, struct language *ret_asking,
+                           sbr_request **ret, sbr_error *err)
+{
+    static const char *preset[] = { "${binary}", "--version" };
+    *ret_asking = (struct language){ .name = language->name,
+                                     .env = language->env,
+                                     .needs = language->needs,
+                                     .source = language->source,
+                                     .run = language->version };
+    if (!ret_asking->run.n)
+        ret_asking->run = (struct words){ preset, 2 };
+    if (request_new(language->name, NULL, ret, err) < 0)
+        return err->code;
+    request_set_require(*ret, TIER_PROCESS);
+    return request_set_code(*ret, "", 0, err);
+}
+
+int executor_ask_version(const sbr_runtime *rt, const struct language *language,
+                         struct toolchain *toolchain)
+{
+    struct language asking;
+    sbr_request *req = NULL;
+    sbr_result *result = NULL;
+    sbr_job *job = NULL;
+    sbr_error err;
+    int r = version_request(language, &asking, &req, &err);
+
+    if (r == 0)
+        r = executor_new(rt, req, NULL, &job, &err);
+    if (r == 0)
+        job->warm.off = true; /* once for each tool */
+    if (r == 0)
+        r = executor_begin_with(job, &asking, toolchain, &err);
+    if (r == 0)
+        r = executor_finish(job, &result, &err);
+    if (r == 0 &&
+        !toolchain_read_version(result->out.data, toolchain->version, sizeof(toolchain->version)) &&
+        !toolchain_read_version(result->err.data, toolchain->version, sizeof(toolchain->version)))
+        r = SBR_E_NOT_FOUND;
+    result_free(result);
+    executor_free(job);
+    request_free(req);
+    return r;
+}

@@ -1,0 +1,326 @@
+#include "job/warm.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "job/engine_socket.h"
+#include "job/stages.h"
+#include "job/warm_blueprint.h"
+
+/* An engine that says nothing at all, not even that there is a queue, is not waited for. */
+#define PATIENCE_US 2000000
+/* Sandbox and connection end at the same time, and may be seen to end in any order. */
+#define FAREWELL_MS 500
+
+static int ask(sbr_job *job);
+
+void warm_init(struct warm *warm, bool off)
+{
+    *warm = (struct warm){ .off = off, .fd = -1 };
+}
+
+static void close_given(struct warm *warm)
+{
+    while (warm->n_given > 0)
+        close(warm->given[--warm->n_given]);
+}
+
+static void close_files(struct warm *warm)
+{
+    while (warm->n_files > 0)
+        close(warm->files[--warm->n_files]);
+}
+
+/* Without a further word: the engine ends what was leased over it. */
+static void hang_up(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+
+    loop_remove(&job->loop, warm->fd);
+    scope_close_fd(&warm->fd);
+    warm->fd = -1;
+    warm->sent_key[0] = '\0';
+    warm->used_before = false;
+    warm->state = WARM_IDLE;
+}
+
+static void release_place(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+    struct engine_request done = { .version = ENGINE_VERSION, .ask = ENGINE_DONE };
+
+    if (warm->state == WARM_ASKED || warm->state == WARM_GRANTED ||
+        (warm->state == WARM_HOLDS && fd_send(warm->fd, &done, sizeof(done), NULL, 0) < 0))
+        hang_up(job);
+    warm->state = WARM_IDLE;
+}
+
+/* The answer is there, or there will be none. */
+static void go_on(sbr_job *job, enum warm_state state)
+{
+    struct warm *warm = &job->warm;
+
+    loop_set_timer(&job->loop, TIMER_RETRY, 0, NULL, NULL);
+    if (warm->fd >= 0)
+        loop_remove(&job->loop, warm->fd);
+    warm->state = state;
+    if (warm->queued)
+        warm->queue_us += clock_now_us() - warm->asked_us;
+    warm->answered(job);
+}
+
+static void patience_ended(void *context, uint32_t events)
+{
+    sbr_job *job = context;
+
+    (void)events;
+    log_info("engine", "it does not answer");
+    hang_up(job);
+    job->warm.off = true;
+    go_on(job, WARM_IDLE);
+}
+
+static void take_place_in_queue(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+
+    warm->queued = true;
+    loop_set_timer(&job->loop, TIMER_RETRY, 0, NULL, NULL);
+    log_info("engine", "queued, %u before this one", warm->reply.position);
+    if (job->on_queue)
+        job->on_queue(job->on_stage_context, warm->reply.position);
+}
+
+/* It has forgotten the template, or never had it.  False: it has just been given it. */
+static bool ask_with_template(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+
+    if (warm->request.has_template || !warm->request.key[0])
+        return false;
+    warm->sent_key[0] = '\0';
+    loop_remove(&job->loop, warm->fd);
+    warm->state = WARM_HOLDS;
+    release_place(job);
+    return warm->fd >= 0 && ask(job);
+}
+
+static void understand(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+
+    switch ((enum engine_answer)warm->reply.answer) {
+    case ENGINE_QUEUED:
+        take_place_in_queue(job);
+        return;
+    case ENGINE_GRANT:
+        go_on(job, WARM_GRANTED);
+        return;
+    case ENGINE_COLD:
+        if (warm->reply.unknown && ask_with_template(job))
+            return;
+        go_on(job, WARM_HOLDS);
+        return;
+    case ENGINE_REFUSED:
+        go_on(job, WARM_IDLE);
+        return;
+    case ENGINE_STATE:
+        break;
+    }
+    log_info("engine", "it says something that nobody understands");
+    hang_up(job);
+    go_on(job, WARM_IDLE);
+}
+
+static void answer_came(void *context, uint32_t events)
+{
+    sbr_job *job = context;
+    struct warm *warm = &job->warm;
+    int fds[FD_MAX_PASSED];
+    size_t n_fds;
+    ssize_t n = fd_receive(warm->fd, &warm->reply, sizeof(warm->reply), fds, &n_fds);
+    bool reconnect = warm->used_before;
+
+    (void)events;
+    if (n < 0 && errno == EAGAIN)
+        return;
+    warm->n_given = n_fds < SANDBOX_MAX_GIVEN ? n_fds : SANDBOX_MAX_GIVEN;
+    memcpy(warm->given, fds, warm->n_given * sizeof(fds[0]));
+    while (n_fds > warm->n_given)
+        close(fds[--n_fds]);
+    if (n == (ssize_t)sizeof(warm->reply) && warm->reply.version == ENGINE_VERSION) {
+        warm->reply.reason[sizeof(warm->reply.reason) - 1] = '\0';
+        warm->used_before = false; /* there it is */
+        if (warm->reply.answer != ENGINE_GRANT)
+            close_given(warm);
+        understand(job);
+        return;
+    }
+    close_given(warm);
+    hang_up(job);
+    if (reconnect && ask(job)) /* the engine was started anew since the last run */
+        return;
+    log_info("engine", n > 0 ? "it is of another version" : "it has ended");
+    warm->reply = (struct engine_reply){ .answer = ENGINE_COLD };
+    go_on(job, WARM_IDLE);
+}
+
+static int send_request(struct warm *warm)
+{
+    scoped_fd int template = -1;
+    struct engine_request *request = &warm->request;
+
+    request->has_template =
+        request->key[0] && memcmp(request->key, warm->sent_key, sizeof(request->key)) != 0;
+    if (request->has_template) {
+        template = fd_sealed_memory("template", warm->template.data, warm->template.len, 0);
+        if (template <0)
+            return -1;
+    }
+    if (fd_send(warm->fd, request, sizeof(*request), &template, request->has_template) < 0)
+        return -1;
+    if (request->has_template)
+        memcpy(warm->sent_key, request->key, sizeof(warm->sent_key));
+    return 0;
+}
+
+/* 1: an answer will come; 0: nobody is there. */
+static int ask(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+
+    for (;;) {
+        bool again = warm->used_before;
+
+        if (warm->fd < 0 && engine_connect(&warm->fd) < 0)
+            return 0;
+        if (send_request(warm) == 0 &&
+            loop_add(&job->loop, warm->fd, EPOLLIN, answer_came, job) == 0)
+            break;
+        hang_up(job);
+        if (!again)
+            return 0;
+    }
+    warm->state = WARM_ASKED;
+    warm->reply = (struct engine_reply){ .answer = ENGINE_COLD };
+    loop_set_timer(&job->loop, TIMER_RETRY, clock_now_us() + PATIENCE_US, patience_ended, job);
+    return 1;
+}
+
+void warm_find(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+
+    if (warm->off || warm->fd >= 0 || warm_pool_take(job->rt->pool, warm) ||
+        engine_connect(&warm->fd) == 0)
+        return;
+    log_info("engine", "cold, since no engine is running");
+    warm->off = true;
+}
+
+int warm_ask(sbr_job *job, const struct plan_input *in)
+{
+    struct warm *warm = &job->warm;
+    const char *why;
+
+    warm_find(job);
+    if (warm->off)
+        return 0;
+    warm->asked_us = clock_now_us();
+    warm->queue_us = 0;
+    warm->queued = false;
+    warm->request = (struct engine_request){ .version = ENGINE_VERSION, .ask = ENGINE_LEASE };
+    snprintf(warm->request.label, sizeof(warm->request.label), "%.20s %s",
+             job->language ? job->language->name : "command", stage_name(in->stage));
+    why = warm_template_make(job, in);
+    if (why)
+        log_info("engine", "cold, since %s; asking for a place only", why);
+    return ask(job);
+}
+
+/* The sandbox was given to us and is of no use. */
+static int give_up(struct sandbox *box, const sbr_error *err)
+{
+    log_info("engine", "cold, since %s", err->message);
+    sandbox_end(box);
+    sandbox_done(box);
+    return 0;
+}
+
+static int enter_granted(sbr_job *job)
+{
+    struct warm *warm = &job->warm;
+    struct stage_run *now = &job->now;
+    size_t n = warm->n_given;
+    sbr_error err;
+
+    warm->state = WARM_HOLDS;
+    warm->n_given = 0; /* they are the sandbox's */
+    if (sandbox_take(&now->box, &warm->reply.handover, warm->given, n, &err) < 0) {
+        log_info("engine", "cold, since %s", err.message);
+        return 0;
+    }
+    if (sandbox_go(&now->box, now->plan, warm->files, warm->n_files, &err) < 0)
+        return give_up(&now->box, &err);
+    close_files(warm);
+    log_info("engine", "in a sandbox that was %s",
+             warm->reply.way == ENGINE_PARKED ? "made ahead" : "forked on request");
+    return 1;
+}
+
+int warm_enter(sbr_job *job, sbr_error *err)
+{
+    struct warm *warm = &job->warm;
+    int r = 0;
+
+    if (warm->state == WARM_GRANTED)
+        r = enter_granted(job);
+    else if (warm->reply.answer == ENGINE_REFUSED)
+        r = err_set(err, SBR_E_BUSY, "engine", "%.120s; try again later, or with --cold",
+                    warm->reply.reason);
+    else
+        log_info("engine", "cold%s%s", warm->reply.reason[0] ? ", since " : "", warm->reply.reason);
+    close_files(warm);
+    return r;
+}
+
+const char *warm_startup(const sbr_job *job)
+{
+    if (!job->now.box.parked)
+        return "cold";
+    return job->warm.reply.way == ENGINE_PARKED ? "parked" : "forked";
+}
+
+int warm_failure(const sbr_job *job, sbr_error *err)
+{
+    struct pollfd engine = { .fd = job->warm.fd, .events = POLLIN };
+    bool gone = job->warm.fd < 0 || poll(&engine, 1, FAREWELL_MS) == 1;
+
+    return err_set(
+        err, SBR_E_BUSY, "engine",
+        "%s ended while the program ran, so nobody knows how it would have ended; run it "
+        "again, or with --cold",
+        gone ? "the engine" : "a sandbox of the engine's");
+}
+
+void warm_release(sbr_job *job)
+{
+    close_given(&job->warm);
+    close_files(&job->warm);
+    release_place(job);
+}
+
+void warm_done(sbr_job *job)
+{
+    warm_release(job);
+    buf_done(&job->warm.template);
+    warm_pool_give(job->rt->pool, &job->warm);
+}

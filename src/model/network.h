@@ -1,0 +1,79 @@
+/* What a program may reach: a mode and a list of rules.  Text in, checked data out; who decides
+ * with them is egress/decide.c and nobody else. */
+#ifndef MODEL_NETWORK_H
+#define MODEL_NETWORK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "model/address.h"
+#include "model/hostname.h"
+
+enum network_mode {
+    NETWORK_NONE,      /* not even loopback                                             */
+    NETWORK_LOCALHOST, /* loopback inside                                               */
+    NETWORK_ALLOW,     /* and what the rules name                                       */
+    NETWORK_FULL,      /* and every public address; the rules name further ones         */
+    N_NETWORK_MODES
+};
+
+/* Something beyond the sandbox itself can be reached: there is a way out. */
+static inline bool network_goes_outside(enum network_mode mode)
+{
+    return mode == NETWORK_ALLOW || mode == NETWORK_FULL;
+}
+
+const char *network_mode_name(enum network_mode mode);
+int network_mode_from_name(const char *name, enum network_mode *ret, sbr_error *err) must_check;
+
+enum host_rule_kind {
+    HOST_NAME,    /* this name                                       */
+    HOST_BELOW,   /* *.name: every name below it, not the name itself */
+    HOST_NETWORK, /* an address or a range of them                   */
+    N_HOST_RULE_KINDS
+};
+
+#define HOST_RULE_TEXT 300
+
+struct host_rule {
+    enum host_rule_kind kind;
+    char name[HOSTNAME_SIZE]; /* canonical, without "*." */
+    struct address network;
+    uint8_t prefix;            /* of 128 bits                                                */
+    uint16_t port;             /* 0: every one                                               */
+    bool anywhere;             /* the name, an operator's, may lead to private addresses too */
+    char text[HOST_RULE_TEXT]; /* as it was given, for explanations                          */
+};
+
+#define NETWORK_MAX_RULES 256
+
+/* NAME[:PORT], *.NAME[:PORT], ADDRESS[:PORT], CIDR[:PORT]; IPv6 with a port in brackets: [::1]:80,
+ * [fd00::/8]:443.  `localhost` and loopback addresses mean the host's own loopback and need a
+ * port. */
+int host_rule_parse(const char *text, struct host_rule *ret, sbr_error *err) must_check;
+/* No bits are set behind the prefix, and a range has addresses of one family. */
+bool host_rule_is_whole(const struct host_rule *rule);
+/* For the host's own loopback: `localhost`, or an address or range of it. */
+bool host_rule_is_loopback(const struct host_rule *rule);
+
+struct network {
+    enum network_mode mode;
+    bool allow_dns; /* names that no rule has can be looked up too */
+    struct host_rule *rules;
+    size_t n_rules;
+};
+
+void network_done(struct network *network);
+/* Refuses more than NETWORK_MAX_RULES. */
+int network_add_rule(struct network *network, const struct host_rule *rule, sbr_error *err)
+    must_check;
+/* To and from bytes, for sandbox-run-egress.  Decoding checks everything. */
+void network_encode(const struct network *network, struct buf *out);
+int network_decode(struct reader *in, struct network *ret, sbr_error *err) must_check;
+
+/* Ports of the host's own loopback that the rules open, without repetition; at most `max`. */
+size_t network_loopback_ports(const struct network *network, uint16_t *ports, size_t max);
+
+#endif

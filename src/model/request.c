@@ -1,0 +1,437 @@
+#include "model/request.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+
+static const char *const tier_names[N_TIERS] = {
+    [TIER_PROCESS] = "process",
+    [TIER_REDUCED] = "reduced",
+    [TIER_CONTAINER] = "container",
+};
+
+const char *tier_name(enum tier tier)
+{
+    return tier_names[tier];
+}
+
+int tier_from_name(const char *name, enum tier *ret, sbr_error *err)
+{
+    for (int i = 0; i < N_TIERS; i++) {
+        if (!strcmp(name, tier_names[i])) {
+            *ret = (enum tier)i;
+            return 0;
+        }
+    }
+    return err_set(err, SBR_E_INVALID, "request",
+                   "there is no isolation tier '%.40s'; choose container, reduced or process",
+                   name);
+}
+
+int request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err)
+{
+    sbr_request *req = calloc(1, sizeof(*req));
+
+    if (!req)
+        return err_set_oom(err, "request");
+    limits_init(&req->limits);
+    limits_init(&req->compile_limits);
+    req->require = TIER_CONTAINER;
+    if (request_set_text(&req->language, language, err) < 0 ||
+        request_set_text(&req->policy, policy, err) < 0) {
+        request_free(req);
+        return err->code;
+    }
+    *ret = req;
+    return 0;
+}
+
+static void string_list_done(struct string_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        free(list->items[i]);
+    free(list->items);
+}
+
+void request_free(sbr_request *req)
+{
+    if (!req)
+        return;
+    for (size_t i = 0; i < req->n_files; i++) {
+        free(req->files[i].path);
+        free(req->files[i].data);
+    }
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        free(req->volumes[i].source);
+        free(req->volumes[i].target);
+    }
+    network_done(&req->network);
+    output_rules_done(&req->outputs);
+    free(req->files);
+    free(req->volumes);
+    string_list_done(&req->args);
+    string_list_done(&req->env);
+    string_list_done(&req->deps);
+    string_list_done(&req->compile_args);
+    free(req->language);
+    free(req->policy);
+    free(req->workdir);
+    free(req->project);
+    free(req->workspace);
+    free(req->program);
+    free(req->code);
+    free(req->stdin_data);
+    free(req);
+}
+
+int request_set_text(char **field, const char *text, sbr_error *err)
+{
+    char *copy = NULL;
+
+    if (text && !(copy = strdup(text)))
+        return err_set_oom(err, "request");
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+/* A copy with a NUL behind it; never NULL, so that "empty" and "not given" differ. */
+static char *copy_bytes(const void *data, size_t len)
+{
+    char *copy = malloc(len + 1);
+
+    if (!copy)
+        return NULL;
+    if (len)
+        memcpy(copy, data, len);
+    copy[len] = '\0';
+    return copy;
+}
+
+/* One path may not be given twice, nor once as a file and once as the directory of another. */
+static bool paths_clash(const char *a, const char *b)
+{
+    size_t len_a = strlen(a), len_b = strlen(b), shorter = len_a < len_b ? len_a : len_b;
+
+    if (strncmp(a, b, shorter) != 0)
+        return false;
+    return len_a == len_b || (len_a < len_b ? b[shorter] == '/' : a[shorter] == '/');
+}
+
+static int check_new_file(const sbr_request *req, const char *path, size_t len, sbr_error *err)
+{
+    if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the file name '%.100s' is not usable; give a relative path without '..', "
+                       "empty parts or control characters, of at most %d bytes",
+                       path, REQUEST_MAX_PATH);
+    if (req->n_files >= REQUEST_MAX_FILES)
+        return err_set(err, SBR_E_INVALID, "request", "a request has at most %d files",
+                       REQUEST_MAX_FILES);
+    if (len > REQUEST_MAX_BYTES - req->file_bytes)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the files of a request are at most %llu bytes together",
+                       (unsigned long long)REQUEST_MAX_BYTES);
+    for (size_t i = 0; i < req->n_files; i++)
+        if (paths_clash(req->files[i].path, path))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the file '%.100s' clashes with '%.100s'; give each path once", path,
+                           req->files[i].path);
+    return 0;
+}
+
+int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
+                     sbr_error *err)
+{
+    struct request_file *grown, file = { .len = len };
+
+    if (check_new_file(req, path, len, err) < 0)
+        return err->code;
+    grown = realloc(req->files, (req->n_files + 1) * sizeof(*grown));
+    if (!grown)
+        return err_set_oom(err, "request");
+    req->files = grown;
+    file.path = strdup(path);
+    file.data = copy_bytes(data, len);
+    if (!file.path || !file.data) {
+        free(file.path);
+        free(file.data);
+        return err_set_oom(err, "request");
+    }
+    req->files[req->n_files++] = file;
+    req->file_bytes += len;
+    return 0;
+}
+
+/* Replaces a text that a request has once. */
+static int set_bytes(char **field, const void *data, size_t len, const char *what, sbr_error *err)
+{
+    char *copy;
+
+    if (len > REQUEST_MAX_BYTES)
+        return err_set(err, SBR_E_INVALID, "request", "%s is at most %llu bytes", what,
+                       (unsigned long long)REQUEST_MAX_BYTES);
+    copy = copy_bytes(data, len);
+    if (!copy)
+        return err_set_oom(err, "request");
+    free(*field);
+    *field = copy;
+    return 0;
+}
+
+int request_replace_file(sbr_request *req, size_t index, const void *data, size_t len,
+                         sbr_error *err)
+{
+    struct request_file *file = &req->files[index];
+
+    if (set_bytes(&file->data, data, len, "a file", err) < 0)
+        return err->code;
+    req->file_bytes += len - file->len;
+    file->len = len;
+    return 0;
+}
+
+int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err)
+{
+    if (set_bytes(&req->code, code, len, "the program", err) < 0)
+        return err->code;
+    req->code_len = len;
+    return 0;
+}
+
+int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err)
+{
+    if (set_bytes(&req->stdin_data, data, len, "stdin", err) < 0)
+        return err->code;
+    req->stdin_len = len;
+    return 0;
+}
+
+static int string_list_add(struct string_list *list, const char *text, sbr_error *err)
+{
+    char **grown = realloc(list->items, (list->n + 2) * sizeof(*grown));
+
+    if (!grown)
+        return err_set_oom(err, "request");
+    list->items = grown;
+    grown[list->n] = strdup(text);
+    if (!grown[list->n])
+        return err_set_oom(err, "request");
+    grown[++list->n] = NULL;
+    return 0;
+}
+
+int request_add_arg(sbr_request *req, const char *arg, sbr_error *err)
+{
+    if (req->args.n >= REQUEST_MAX_ARGS)
+        return err_set(err, SBR_E_INVALID, "request", "a program takes at most %d arguments",
+                       REQUEST_MAX_ARGS);
+    return string_list_add(&req->args, arg, err);
+}
+
+/* Installers take these for something else than a name in a registry: an option, a path, an address. */
+static bool is_no_dependency(const char *dep)
+{
+    size_t len = strlen(dep);
+
+    return len == 0 || len > REQUEST_MAX_DEP || strchr("-./~", dep[0]) || strstr(dep, "..") ||
+           strstr(dep, ":/") || strstr(dep, "file:") || dep[strspn(dep, "@")] == '\0' ||
+           (dep[0] == '@' && !strchr(dep, '/'));
+}
+
+int request_add_dep(sbr_request *req, const char *dep, sbr_error *err)
+{
+    if (is_no_dependency(dep))
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the dependency '%.100s' is not NAME or NAME@VERSION", dep);
+    for (const char *p = dep; *p; p++)
+        if (!isalnum((unsigned char)*p) && !strchr("@/._-+:[],=<>~!^*", *p))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the dependency '%.100s' has a character that no package name has", dep);
+    if (req->deps.n >= REQUEST_MAX_DEPS)
+        return err_set(err, SBR_E_INVALID, "request", "a request has at most %d dependencies",
+                       REQUEST_MAX_DEPS);
+    return string_list_add(&req->deps, dep, err);
+}
+
+int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err)
+{
+    if (req->compile_args.n >= REQUEST_MAX_ARGS)
+        return err_set(err, SBR_E_INVALID, "request", "a compiler takes at most %d arguments",
+                       REQUEST_MAX_ARGS);
+    return string_list_add(&req->compile_args, arg, err);
+}
+
+int request_add_env(sbr_request *req, const char *pair, sbr_error *err)
+{
+    const char *equals = strchr(pair, '=');
+
+    if (!equals || equals == pair)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the environment entry '%.100s' is not NAME=VALUE", pair);
+    for (const char *p = pair; p < equals; p++)
+        if ((unsigned char)*p <= 0x20 || *p == 0x7f)
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the environment name in '%.100s' has a blank or control character",
+                           pair);
+    if (req->env.n >= REQUEST_MAX_ENV)
+        return err_set(err, SBR_E_INVALID, "request", "a request has at most %d variables",
+                       REQUEST_MAX_ENV);
+    return string_list_add(&req->env, pair, err);
+}
+
+int request_set_network(sbr_request *req, const char *mode, sbr_error *err)
+{
+    if (network_mode_from_name(mode, &req->network.mode, err) < 0)
+        return err->code;
+    req->network_given = true;
+    return 0;
+}
+
+int request_allow_host(sbr_request *req, const char *rule, sbr_error *err)
+{
+    struct host_rule parsed;
+
+    if (host_rule_parse(rule, &parsed, err) < 0)
+        return err->code;
+    if (!req->network_given)
+        req->network.mode = NETWORK_ALLOW;
+    return network_add_rule(&req->network, &parsed, err);
+}
+
+bool request_has_network(const sbr_request *req)
+{
+    return req->network_given || req->network.n_rules;
+}
+
+static int check_network(const sbr_request *req, sbr_error *err)
+{
+    const struct network *network = &req->network;
+    const char *option = network->n_rules ? "--allow-host" : "--allow-dns";
+
+    if (network_goes_outside(network->mode) || (!network->n_rules && !network->allow_dns))
+        return 0;
+    if (!req->network_given)
+        return err_set(err, SBR_E_INVALID, "network",
+                       "--allow-dns alone opens nothing; add --network allow or --network full");
+    return err_set(err, SBR_E_INVALID, "network",
+                   "%s does not go together with --network %s; choose --network allow or "
+                   "--network full, or leave %s out",
+                   option, network_mode_name(network->mode), option);
+}
+
+int request_check(const sbr_request *req, sbr_error *err)
+{
+    if (check_network(req, err) < 0)
+        return err->code;
+    return request_check_trees(req, err);
+}
+
+int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err)
+{
+    if (dir[0] != '/' || (dir[1] && !text_is_safe_relative_path(dir + 1, REQUEST_MAX_PATH)))
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the work directory '%.100s' is not an absolute path without '..' inside "
+                       "the sandbox",
+                       dir);
+    return request_set_text(&req->workdir, dir, err);
+}
+
+void request_set_require(sbr_request *req, enum tier tier)
+{
+    req->require = tier;
+    req->require_given = true;
+}
+
+static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    for (size_t i = 0; i < over->env.n; i++)
+        if (request_add_env(req, over->env.items[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < over->deps.n; i++)
+        if (request_add_dep(req, over->deps.items[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < over->compile_args.n; i++)
+        if (request_add_compile_arg(req, over->compile_args.items[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    for (size_t i = 0; i < over->n_volumes; i++) {
+        const struct request_volume *volume = &over->volumes[i];
+        scoped_free char *spec = NULL;
+
+        if (asprintf(&spec, "%s:%s:%s", volume->source, volume->target, volume_mode_name(volume)) <
+            0)
+            return err_set_oom(err, "request");
+        if (request_add_volume(req, spec, err) < 0)
+            return err->code;
+    }
+    for (size_t i = 0; i < over->outputs.n; i++) {
+        const struct output_rule *rule = &over->outputs.items[i];
+        scoped_free char *spec = NULL;
+
+        if (asprintf(&spec, "%s%s%s", rule->pattern, rule->dir ? ":" : "",
+                     rule->dir ? rule->dir : "") < 0)
+            return err_set_oom(err, "request");
+        if (request_add_output(req, spec, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* What stands at /work is one thing: another one takes its place, with the program that was in it. */
+static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    req->diff |= over->diff;
+    req->keep |= over->keep;
+    if (!over->project && !over->workspace)
+        return 0;
+    if (!over->project && request_set_text(&req->program, NULL, err) < 0)
+        return err->code;
+    if (request_set_text(&req->project, over->project, err) < 0)
+        return err->code;
+    return request_set_text(&req->workspace, over->workspace, err);
+}
+
+/* Rules add up, except where the mode that is laid over leaves nothing for them to open. */
+static int override_network(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    if (over->network_given) {
+        req->network.mode = over->network.mode;
+        req->network_given = true;
+        if (!network_goes_outside(req->network.mode)) {
+            network_done(&req->network);
+            req->network = (struct network){ .mode = over->network.mode };
+        }
+    } else if (over->network.n_rules && !req->network_given) {
+        req->network.mode = NETWORK_ALLOW;
+    }
+    req->network.allow_dns |= over->network.allow_dns;
+    for (size_t i = 0; i < over->network.n_rules; i++)
+        if (network_add_rule(&req->network, &over->network.rules[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    limits_override(&req->limits, &over->limits);
+    limits_override(&req->compile_limits, &over->compile_limits);
+    req->check |= over->check;
+    if (over->require_given)
+        request_set_require(req, over->require);
+    if ((over->policy && request_set_text(&req->policy, over->policy, err) < 0) ||
+        (over->workdir && request_set_text(&req->workdir, over->workdir, err) < 0))
+        return err->code;
+    if (override_network(req, over, err) < 0 || override_work(req, over, err) < 0 ||
+        override_volumes(req, over, err) < 0)
+        return err->code;
+    return override_lists(req, over, err);
+}

@@ -1,0 +1,448 @@
+/* The JSON form of a request.  Strict: an unknown field is an error, so that a misspelt limit
+ * cannot be a limit that is silently not there. */
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/encode.h"
+#include "base/scope.h"
+#include "model/request.h"
+
+typedef int field_reader(sbr_request *req, const json_t *value, sbr_error *err);
+
+struct field {
+    const char *name;
+    field_reader *read;
+};
+
+static int wrong_type(const char *field, const char *wanted, sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "request", "the field '%.60s' must be %s", field, wanted);
+}
+
+/* Text without NUL inside: it will be an argument, a name or a path. */
+static const char *plain_text(const json_t *value)
+{
+    const char *text = json_string_value(value);
+
+    return text && strlen(text) == json_string_length(value) ? text : NULL;
+}
+
+static int read_language(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("language", "a string", err);
+    return request_set_text(&req->language, plain_text(value), err);
+}
+
+static int read_policy(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("policy", "a string", err);
+    return request_set_text(&req->policy, plain_text(value), err);
+}
+
+static int read_workdir(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("workdir", "a string", err);
+    return request_set_workdir(req, plain_text(value), err);
+}
+
+/* The program under its language's own name for it, which the planner fills in. */
+static int read_code(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_string(value))
+        return wrong_type("code", "a string", err);
+    return request_set_code(req, json_string_value(value), json_string_length(value), err);
+}
+
+static int read_stdin(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_string(value))
+        return wrong_type("stdin", "a string", err);
+    return request_set_stdin(req, json_string_value(value), json_string_length(value), err);
+}
+
+static int read_args(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type("args", "an array of strings", err);
+    json_array_foreach(value, i, item) {
+        if (!plain_text(item))
+            return wrong_type("args", "an array of strings without NUL", err);
+        if (request_add_arg(req, plain_text(item), err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_env(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const char *name;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return wrong_type("env", "an object of strings", err);
+    json_object_foreach((json_t *)value, name, item) {
+        scoped_free char *pair = NULL;
+
+        if (!plain_text(item) || strchr(name, '='))
+            return wrong_type("env", "an object of strings, without '=' in the names", err);
+        if (asprintf(&pair, "%s=%s", name, plain_text(item)) < 0)
+            return err_set_oom(err, "request");
+        if (request_add_env(req, pair, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+#define FILES_SHAPE "an array of {path, content, encoding, executable}"
+
+/* Every field of a file is known; content alone may have NUL in it. */
+static int check_file_fields(const json_t *item, sbr_error *err)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)item, key, value) {
+        bool right;
+
+        if (!strcmp(key, "content"))
+            right = json_is_string(value);
+        else if (!strcmp(key, "executable"))
+            right = json_is_boolean(value);
+        else if (!strcmp(key, "path") || !strcmp(key, "encoding"))
+            right = plain_text(value) != NULL;
+        else
+            return err_set(err, SBR_E_INVALID, "request",
+                           "a file of the request has an unknown field '%.60s'", key);
+        if (!right)
+            return wrong_type("files", FILES_SHAPE, err);
+    }
+    return 0;
+}
+
+static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
+{
+    const char *path = plain_text(json_object_get(item, "path"));
+    const json_t *content = json_object_get(item, "content");
+    const char *encoding = plain_text(json_object_get(item, "encoding"));
+    scoped_free char *decoded = NULL;
+    size_t len = 0;
+
+    if (check_file_fields(item, err) < 0)
+        return err->code;
+    if (!path || !content)
+        return wrong_type("files", FILES_SHAPE, err);
+    if (!encoding || !strcmp(encoding, "utf-8"))
+        return request_add_file(req, path, json_string_value(content), json_string_length(content),
+                                err);
+    if (strcmp(encoding, "base64") != 0)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the file '%.100s' has the encoding '%.20s'; use utf-8 or base64", path,
+                       encoding);
+    if (!plain_text(content) || decode_base64(plain_text(content), &decoded, &len) < 0)
+        return err_set(err, SBR_E_INVALID, "request", "the content of '%.100s' is not base64",
+                       path);
+    return request_add_file(req, path, decoded, len, err);
+}
+
+static int read_files(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type("files", FILES_SHAPE, err);
+    json_array_foreach(value, i, item) {
+        if (add_json_file(req, item, err) < 0)
+            return err->code;
+        req->files[req->n_files - 1].executable = json_is_true(json_object_get(item, "executable"));
+    }
+    return 0;
+}
+
+typedef int add_text(sbr_request *req, const char *text, sbr_error *err);
+
+/* `field` is its name, then what it should be. */
+static int read_texts(sbr_request *req, const json_t *value, const char *const field[2],
+                      add_text *add, sbr_error *err)
+{
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type(field[0], field[1], err);
+    json_array_foreach(value, i, item) {
+        if (!plain_text(item))
+            return wrong_type(field[0], field[1], err);
+        if (add(req, plain_text(item), err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "volumes", "an array of SRC:DST or SRC:DST:MODE strings" };
+
+    return read_texts(req, value, field, request_add_volume, err);
+}
+
+static int read_outputs(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "outputs", "an array of PATTERN or PATTERN:DIR strings" };
+
+    return read_texts(req, value, field, request_add_output, err);
+}
+
+static int read_project(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("project", "a string, an absolute path", err);
+    return request_set_project(req, plain_text(value), err);
+}
+
+static int read_program(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("program", "a string, a path below the project", err);
+    return request_set_program(req, plain_text(value), err);
+}
+
+static int read_workspace(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("workspace", "a string", err);
+    return request_set_workspace(req, plain_text(value), err);
+}
+
+static int read_network(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("network", "a string: none, localhost, allow or full", err);
+    return request_set_network(req, plain_text(value), err);
+}
+
+/* A list can be long: the sentence says which entry it is about. */
+static int read_allow_hosts(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    sbr_error reason;
+    const json_t *item;
+    size_t i;
+
+    if (!json_is_array(value))
+        return wrong_type("allow_hosts", "an array of HOST or HOST:PORT strings", err);
+    json_array_foreach(value, i, item) {
+        if (!plain_text(item))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "allow_hosts[%zu] must be a string, HOST or HOST:PORT, without NUL", i);
+        if (request_allow_host(req, plain_text(item), &reason) < 0)
+            return err_set(err, (enum sbr_code)reason.code, reason.stage,
+                           "allow_hosts[%zu]: %.440s", i, reason.message);
+    }
+    return 0;
+}
+
+static int read_switch(bool *ret, const char *field, const json_t *value, sbr_error *err)
+{
+    if (!json_is_boolean(value))
+        return wrong_type(field, "true or false", err);
+    *ret = json_is_true(value);
+    return 0;
+}
+
+static int read_allow_dns(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->network.allow_dns, "allow_dns", value, err);
+}
+
+static int read_diff(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->diff, "diff", value, err);
+}
+
+static int read_keep(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->keep, "keep", value, err);
+}
+
+static int read_deps(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "deps", "an array of NAME or NAME@VERSION strings" };
+
+    return read_texts(req, value, field, request_add_dep, err);
+}
+
+static int read_compile_args(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "compile_args", "an array of strings" };
+
+    return read_texts(req, value, field, request_add_compile_arg, err);
+}
+
+/* A limit by its option's name takes what the option takes: "30s", "512m", 1.5. */
+static int set_option_limit(struct limits *limits, enum sbr_limit which, const json_t *item,
+                            sbr_error *err)
+{
+    char text[48];
+
+    if (plain_text(item))
+        return limits_set_text(limits, which, plain_text(item), err);
+    if (!json_is_number(item))
+        return wrong_type(limit_defs[which].option,
+                          "a number or a text such as \"30s\" or \"512m\"", err);
+    snprintf(text, sizeof(text), "%.15g", json_number_value(item));
+    return limits_set_text(limits, which, text, err);
+}
+
+/* By its exact name it takes a whole number in the unit that the name says. */
+static int set_exact_limit(struct limits *limits, enum sbr_limit which, const json_t *item,
+                           sbr_error *err)
+{
+    double value = json_number_value(item);
+
+    if (json_is_integer(item) && json_integer_value(item) >= 0)
+        return limits_set(limits, which, (uint64_t)json_integer_value(item), err);
+    /* Some serialisers write every number with a point. */
+    if (json_is_real(item) && value >= 0 && value < 0x1p63 && value == (double)(uint64_t)value)
+        return limits_set(limits, which, (uint64_t)value, err);
+    return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
+}
+
+static int set_json_limit(struct limits *limits, const char *key, const json_t *item,
+                          sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        if (!strcmp(key, limit_defs[i].option))
+            return set_option_limit(limits, (enum sbr_limit)i, item, err);
+        if (!strcmp(key, limit_defs[i].name))
+            return set_exact_limit(limits, (enum sbr_limit)i, item, err);
+    }
+    return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'", key);
+}
+
+static int read_limits_into(struct limits *limits, const char *field, const json_t *value,
+                            sbr_error *err)
+{
+    const char *key;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return wrong_type(field, "an object", err);
+    json_object_foreach((json_t *)value, key, item) {
+        if (set_json_limit(limits, key, item, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_limits(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_limits_into(&req->limits, "limits", value, err);
+}
+
+static int read_compile_limits(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_limits_into(&req->compile_limits, "compile_limits", value, err);
+}
+
+static int read_check(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->check, "check", value, err);
+}
+
+static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("require", "a string", err);
+    return tier_from_name(plain_text(value), &req->require, err);
+}
+
+static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!json_is_boolean(value))
+        return wrong_type("allow_degraded", "true or false", err);
+    if (json_is_true(value))
+        req->require = TIER_PROCESS;
+    return 0;
+}
+
+/* clang-format off */
+static const struct field fields[] = {
+    { "allow_degraded", read_allow_degraded },
+    { "allow_dns",      read_allow_dns      },
+    { "allow_hosts",    read_allow_hosts    },
+    { "args",           read_args           },
+    { "check",          read_check          },
+    { "code",           read_code           },
+    { "compile_args",   read_compile_args   },
+    { "compile_limits", read_compile_limits },
+    { "deps",           read_deps           },
+    { "diff",           read_diff           },
+    { "env",            read_env            },
+    { "files",          read_files          },
+    { "keep",           read_keep           },
+    { "language",       read_language       },
+    { "limits",         read_limits         },
+    { "network",        read_network        },
+    { "outputs",        read_outputs        },
+    { "policy",         read_policy         },
+    { "program",        read_program        },
+    { "project",        read_project        },
+    { "require",        read_require        },
+    { "stdin",          read_stdin          },
+    { "volumes",        read_volumes        },
+    { "workdir",        read_workdir        },
+    { "workspace",      read_workspace      },
+};
+/* clang-format on */
+
+static int read_field(sbr_request *req, const char *key, const json_t *value, sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        if (!strcmp(key, fields[i].name))
+            return fields[i].read(req, value, err);
+    return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'", key);
+}
+
+static int read_request(sbr_request *req, const json_t *root, sbr_error *err)
+{
+    const char *key;
+    json_t *value;
+
+    if (!json_is_object(root))
+        return err_set(err, SBR_E_INVALID, "request", "the request is not a JSON object");
+    json_object_foreach((json_t *)root, key, value) {
+        if (read_field(req, key, value, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+int request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err)
+{
+    sbr_request *req = NULL;
+    json_error_t where;
+    json_t *root = json_loadb(json, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    int r;
+
+    if (!root)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the request is not valid JSON: line %d, column %d: %.120s", where.line,
+                       where.column, where.text);
+    r = request_new(NULL, NULL, &req, err);
+    if (r == 0)
+        r = read_request(req, root, err);
+    json_decref(root);
+    if (r < 0) {
+        request_free(req);
+        return r;
+    }
+    *ret = req;
+    return 0;
+}

@@ -1,0 +1,114 @@
+/* What happened: the same object for a command, a compile stage, a batch item and an HTTP reply. */
+#ifndef MODEL_RESULT_H
+#define MODEL_RESULT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/encode.h"
+#include "base/jsonw.h"
+#include "model/changes.h"
+#include "model/denial.h"
+#include "model/diagnosis.h"
+#include "model/limits.h"
+#include "model/network.h"
+#include "model/outputs.h"
+#include "model/request.h"
+
+/* One captured stream. */
+struct output {
+    char *data; /* what was kept; NULL when nothing was */
+    size_t len;
+    uint64_t total; /* what the program wrote */
+    bool truncated; /* total is more than what was kept or passed on */
+    char *tail;     /* the end of what was only passed on; may be NULL */
+    size_t tail_len;
+};
+
+struct usage {
+    uint64_t wall_us;
+    uint64_t cpu_user_us;
+    uint64_t cpu_system_us;
+    uint64_t peak_memory_bytes;
+    uint64_t peak_processes;
+    uint64_t io_read_bytes; /* through read(2) and its kin, files and pipes alike */
+    uint64_t io_write_bytes;
+    uint64_t context_switches;
+    uint64_t startup_us; /* from the request to the program's first instruction */
+    uint64_t queue_us;
+    uint64_t connections; /* to the outside */
+    uint64_t network_in_bytes, network_out_bytes;
+    uint64_t network_cpu_us; /* of the way out, for the program */
+};
+
+#define ISOLATION_MAX 24
+
+/* Names are static strings. */
+struct isolation {
+    enum tier tier;
+    const char *mechanisms[ISOLATION_MAX];
+    size_t n_mechanisms;
+    const char *missing[ISOLATION_MAX];
+    size_t n_missing;
+};
+
+/* Where overlayfs is refused, the program is shown the host's own files (confine/view.h). */
+#define MISSING_INODES "inodes apart from the host's"
+
+void isolation_add_mechanism(struct isolation *isolation, const char *name);
+void isolation_add_missing(struct isolation *isolation, const char *name);
+
+#define RESULT_MAX_STAGES 5
+
+struct sbr_result {
+    char id[ENCODE_ID_SIZE];
+    enum sbr_verdict verdict;
+    int exit_code; /* -1 unless the program exited */
+    int signal;    /* 0 unless a signal ended it   */
+    struct output out;
+    struct output err;
+    struct usage usage;
+    struct limits limits;
+    struct isolation isolation;
+    const char *startup;   /* "parked", "forked" or "cold"                     */
+    char explanation[240]; /* one sentence when a limit or a rule ended the run */
+    const char *stage;     /* "run", "compile", ...                            */
+    struct sbr_result *before[RESULT_MAX_STAGES]; /* earlier stages, owned, in order */
+    size_t n_before;
+    bool ran;               /* false: an earlier stage failed, or there was nothing to run */
+    bool cached;            /* the compiled program was taken from the store             */
+    const char *policy;     /* NULL: nothing ran */
+    struct network network; /* what could be reached */
+    struct denials denials;
+    struct diagnosis *diagnosis;     /* NULL: none */
+    struct changes *changes;         /* NULL: nobody asked */
+    bool lost;                       /* the explanation says what could not be taken or saved */
+    char *diff;                      /* of them, as text for people; NULL: not rendered */
+    char changes_id[ENCODE_ID_SIZE]; /* under which they are kept; empty: they are not */
+    struct output_files files;
+    struct sbr_report report; /* filled when the result is complete               */
+};
+
+const char *verdict_name(enum sbr_verdict verdict);
+
+/* "SIGKILL", or "signal 40" for one without a name. */
+#define SIGNAL_NAME_SIZE 16
+const char *signal_name(int number, char buf[SIGNAL_NAME_SIZE]);
+bool result_success(const sbr_result *result);
+
+/* Fills the public digest once everything else is final. */
+void result_complete(sbr_result *result);
+void result_free(sbr_result *result);
+
+/* Parts that a plan shows too. */
+void limits_put_json(struct jsonw *j, const char *key, const struct limits *limits);
+void isolation_put_json(struct jsonw *j, const char *key, const struct isolation *isolation);
+void network_put_json(struct jsonw *j, const char *key, const struct network *network);
+
+/* One JSON object; the caller frees it; NULL without memory. */
+char *result_to_json(const sbr_result *result);
+/* The JSON form of "we could not run it". */
+char *error_to_json(const sbr_error *err);
+
+#endif

@@ -1,0 +1,215 @@
+/* The result contract of docs/result.md.  Fields are only ever added. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "model/result.h"
+
+#define RESULT_SCHEMA 1
+
+/* As text when it is text; as base64 when it is not, or when most of it are control characters,
+ * each of which would take six bytes. */
+static bool is_best_as_text(const struct output *out)
+{
+    return text_is_utf8(out->data, out->len) &&
+           (out->len < 64 || jsonw_escaped_len(out->data, out->len) <= 2 * out->len);
+}
+
+static void put_output(struct jsonw *j, const char *name, const struct output *out)
+{
+    bool utf8 = is_best_as_text(out);
+    scoped_free char *base64 = utf8 ? NULL : encode_base64(out->data, out->len);
+    char key[32];
+
+    if (utf8)
+        jsonw_bytes(j, name, out->data, out->len);
+    else
+        jsonw_text(j, name, base64);
+    snprintf(key, sizeof(key), "%s_bytes", name);
+    jsonw_number(j, key, out->total);
+    snprintf(key, sizeof(key), "%s_truncated", name);
+    jsonw_bool(j, key, out->truncated);
+    snprintf(key, sizeof(key), "%s_encoding", name);
+    jsonw_text(j, key, utf8 ? "utf-8" : "base64");
+    j->out.failed |= !utf8 && !base64;
+}
+
+static void put_usage(struct jsonw *j, const struct usage *u)
+{
+    uint64_t cpu_us = u->cpu_user_us + u->cpu_system_us;
+
+    jsonw_open(j, "metrics", '{');
+    jsonw_fixed(j, "wall_ms", u->wall_us, 3);
+    jsonw_fixed(j, "cpu_user_ms", u->cpu_user_us, 3);
+    jsonw_fixed(j, "cpu_system_ms", u->cpu_system_us, 3);
+    jsonw_fixed(j, "cpu_percent", u->wall_us ? cpu_us * 1000 / u->wall_us : 0, 1);
+    jsonw_number(j, "peak_memory_bytes", u->peak_memory_bytes);
+    jsonw_number(j, "peak_processes", u->peak_processes);
+    jsonw_number(j, "io_read_bytes", u->io_read_bytes);
+    jsonw_number(j, "io_write_bytes", u->io_write_bytes);
+    jsonw_number(j, "context_switches", u->context_switches);
+    jsonw_fixed(j, "startup_ms", u->startup_us, 3);
+    jsonw_fixed(j, "queue_ms", u->queue_us, 3);
+    jsonw_number(j, "network_connections", u->connections);
+    jsonw_number(j, "network_bytes_in", u->network_in_bytes);
+    jsonw_number(j, "network_bytes_out", u->network_out_bytes);
+    jsonw_fixed(j, "network_cpu_ms", u->network_cpu_us, 3);
+    jsonw_close(j, '}');
+}
+
+void limits_put_json(struct jsonw *j, const char *key, const struct limits *limits)
+{
+    jsonw_open(j, key, '{');
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        if (limits->value[i] == LIMIT_NONE)
+            jsonw_null(j, limit_defs[i].name);
+        else
+            jsonw_fixed(j, limit_defs[i].name, limits->value[i],
+                        limit_defs[i].unit == LIMIT_MILLIS ? 3 : 0);
+    }
+    jsonw_close(j, '}');
+}
+
+void isolation_put_json(struct jsonw *j, const char *key, const struct isolation *isolation)
+{
+    jsonw_open(j, key, '{');
+    jsonw_text(j, "tier", tier_name(isolation->tier));
+    jsonw_names(j, "mechanisms", isolation->mechanisms, isolation->n_mechanisms);
+    jsonw_names(j, "missing", isolation->missing, isolation->n_missing);
+    jsonw_close(j, '}');
+}
+
+void network_put_json(struct jsonw *j, const char *key, const struct network *network)
+{
+    jsonw_open(j, key, '{');
+    jsonw_text(j, "mode", network_mode_name(network->mode));
+    jsonw_open(j, "allow_hosts", '[');
+    for (size_t i = 0; i < network->n_rules; i++)
+        jsonw_text(j, NULL, network->rules[i].text);
+    jsonw_close(j, ']');
+    jsonw_bool(j, "allow_dns", network->allow_dns);
+    jsonw_close(j, '}');
+}
+
+static void put_signal(struct jsonw *j, int number)
+{
+    char name[SIGNAL_NAME_SIZE];
+
+    if (number)
+        jsonw_text(j, "signal", signal_name(number, name));
+    else
+        jsonw_null(j, "signal");
+}
+
+/* What a stage and the whole result share. */
+static void put_verdict(struct jsonw *j, const sbr_result *r)
+{
+    jsonw_bool(j, "success", result_success(r));
+    jsonw_text(j, "outcome", verdict_name(r->verdict));
+    if (r->exit_code >= 0)
+        jsonw_number(j, "exit_code", (uint64_t)r->exit_code);
+    else
+        jsonw_null(j, "exit_code");
+    put_signal(j, r->signal);
+    jsonw_fixed(j, "execution_time", r->usage.wall_us, 6);
+    jsonw_fixed(j, "cpu_time", r->usage.cpu_user_us + r->usage.cpu_system_us, 6);
+    jsonw_number(j, "memory_used", r->usage.peak_memory_bytes);
+    put_usage(j, &r->usage);
+}
+
+/* Sentences of ours may quote what a stranger wrote, cut at a fixed length: not always UTF-8. */
+static void put_sentence(struct jsonw *j, const char *key, const char *text)
+{
+    char copy[sizeof(((sbr_error *)NULL)->message)]; /* the longer of both */
+
+    if (!text[0]) {
+        jsonw_null(j, key);
+        return;
+    }
+    snprintf(copy, sizeof(copy), "%s", text);
+    if (!text_is_utf8(copy, strlen(copy)))
+        for (char *p = copy; *p; p++)
+            if ((unsigned char)*p >= 0x80)
+                *p = '?';
+    jsonw_text(j, key, copy);
+}
+
+/* The streams and refusals of the last stage are the result's own and are not repeated. */
+static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "name", r->stage);
+    put_verdict(j, r);
+    if (!last) {
+        put_sentence(j, "explanation", r->explanation);
+        put_output(j, "stdout", &r->out);
+        put_output(j, "stderr", &r->err);
+        denials_put_json(j, &r->denials);
+    }
+    limits_put_json(j, "limits", &r->limits);
+    jsonw_text(j, "startup", r->startup);
+    jsonw_close(j, '}');
+}
+
+static void put_stages(struct jsonw *j, const sbr_result *r)
+{
+    jsonw_open(j, "stages", '[');
+    for (size_t i = 0; i < r->n_before; i++)
+        put_stage(j, r->before[i], false);
+    if (r->ran)
+        put_stage(j, r, true);
+    jsonw_close(j, ']');
+}
+
+char *result_to_json(const sbr_result *r)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_number(&j, "schema", RESULT_SCHEMA);
+    jsonw_text(&j, "id", r->id);
+    put_verdict(&j, r);
+    put_sentence(&j, "explanation", r->explanation);
+    put_output(&j, "stdout", &r->out);
+    put_output(&j, "stderr", &r->err);
+    limits_put_json(&j, "limits", &r->limits);
+    put_stages(&j, r);
+    isolation_put_json(&j, "isolation", &r->isolation);
+    jsonw_text(&j, "policy", r->policy);
+    network_put_json(&j, "network", &r->network);
+    denials_put_json(&j, &r->denials);
+    diagnosis_put_json(&j, "diagnosis", r->diagnosis);
+    jsonw_bool(&j, "cached", r->cached);
+    jsonw_text(&j, "startup", r->startup);
+    changes_put_json(&j, r->changes);
+    jsonw_text(&j, "changes_id", r->changes_id[0] ? r->changes_id : NULL);
+    output_files_put_json(&j, &r->files);
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
+}
+
+char *error_to_json(const sbr_error *err)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_number(&j, "schema", RESULT_SCHEMA);
+    jsonw_bool(&j, "success", false);
+    jsonw_text(&j, "outcome", verdict_name(SBR_INTERNAL_ERROR));
+    jsonw_open(&j, "error", '{');
+    jsonw_text(&j, "code", err_code_name(err->code));
+    jsonw_text(&j, "stage", err->stage);
+    put_sentence(&j, "message", err->message);
+    if (err->sys_errno)
+        jsonw_number(&j, "errno", (uint64_t)err->sys_errno);
+    else
+        jsonw_null(&j, "errno");
+    jsonw_close(&j, '}');
+    jsonw_close(&j, '}');
+    return jsonw_take(&j);
+}

@@ -1,0 +1,44 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "monitor/collect_reader.h"
+
+#define FIRST_ROOM 64
+
+const char *intake_path(const struct intake_list *list, size_t index)
+{
+    return list->text.data + list->items[index].path;
+}
+
+static int make_room(struct intake_list *list)
+{
+    size_t room = list->room ? 2 * list->room : FIRST_ROOM;
+    struct intake_entry *items;
+
+    if (list->n < list->room)
+        return 0;
+    items = reallocarray(list->items, room, sizeof(*items));
+    if (!items)
+        return -1;
+    list->items = items;
+    list->room = room;
+    return 0;
+}
+
+int intake_list_add(struct intake_list *list, struct intake_entry entry, const char *path)
+{
+    if (!list->text.max)
+        buf_init(&list->text, SIZE_MAX / 4);
+    entry.path = list->text.len;
+    if (make_room(list) < 0 || buf_add(&list->text, path, strlen(path) + 1) < 0)
+        return -1;
+    list->items[list->n++] = entry;
+    return 0;
+}
+
+void intake_list_done(struct intake_list *list)
+{
+    free(list->items);
+    buf_done(&list->text);
+    *list = (struct intake_list){ 0 };
+}

@@ -1,0 +1,89 @@
+/* Takes in what init hands out (wire/collect.h) and writes it below directories of ours, one for each part.
+ *
+ *   (1) What arrives was made by a stranger: every name is one component, every file is new, no link is
+ *       followed, bytes and entries are counted against a maximum.
+ *   (2) Of modes only "executable" is kept in the directory, and nothing of owners; a list has the rest.
+ *   (3) A part that fails inside takes no other with it; what is wrong with the stream ends it for all. */
+#ifndef MONITOR_COLLECT_READER_H
+#define MONITOR_COLLECT_READER_H
+
+#include <stdbool.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/loop.h"
+#include "wire/collect.h"
+
+/* Everything that arrived for a part, in the order of its walk: directories before what is in them. */
+struct intake_entry {
+    enum collect_kind kind; /* ENTER for a directory, FILE, LINK, GONE, OTHER, SKIPPED */
+    uint32_t mode;          /* st_mode, with its type */
+    uint32_t flags;         /* COLLECT_OPAQUE */
+    uint64_t size;          /* SKIPPED: enum collect_skip */
+    int64_t mtime_ns;
+    size_t path; /* offset in `text` of the path below the part's top */
+};
+
+struct intake_list {
+    struct intake_entry *items;
+    size_t n, room;
+    struct buf text;
+};
+
+const char *intake_path(const struct intake_list *list, size_t index);
+/* For whoever makes such a list without a sandbox; 0 or -1 without memory. */
+int intake_list_add(struct intake_list *list, struct intake_entry entry, const char *path);
+void intake_list_done(struct intake_list *list);
+
+/* One for each entry of plan->collects. */
+struct intake_part {
+    int dir_fd;               /* where its contents go: an empty directory of ours; borrowed */
+    struct intake_list *list; /* NULL: nobody wants it; otherwise modes are 0600 and 0700    */
+    bool complete;
+    sbr_error failure; /* code 0: none */
+};
+
+/* What the next bytes are. */
+enum intake_state { TAKES_HEAD, TAKES_LINK, TAKES_PIECE, TAKES_DATA };
+
+struct intake {
+    uint64_t max_bytes, max_entries;
+    struct intake_part *parts; /* borrowed */
+    size_t n_parts;
+    struct intake_part *part; /* the current one; NULL: none yet */
+    int fd;                   /* to read from; -1: closed */
+    struct loop *loop;
+    void (*began)(void *context); /* with the first bytes; NULL: nobody wants to know */
+    void *context;
+    int dirs[COLLECT_MAX_DEPTH + 1]; /* dirs[0] is borrowed from the part */
+    int depth;
+    size_t path_len[COLLECT_MAX_DEPTH + 1]; /* of the path to each of them */
+    char path[COLLECT_MAX_PATH + COLLECT_MAX_NAME + 2];
+
+    enum intake_state state;
+    struct collect_entry entry; /* whose name or content is arriving */
+    size_t have; /* bytes of the head and the name, of the piece's head or of the link */
+    unsigned char head[sizeof(struct collect_entry) + COLLECT_MAX_NAME];
+    char name[COLLECT_MAX_NAME + 1], link[COLLECT_MAX_LINK + 1];
+    struct collect_piece piece;
+    int file;         /* being written; -1: none */
+    uint64_t written; /* how far */
+
+    uint64_t bytes, sizes, entries;
+    bool complete;     /* all that was sent is there */
+    bool broken;       /* nothing more is taken     */
+    sbr_error failure; /* the first one, of whatever part; code 0: none */
+};
+
+/* The parts stay the caller's; their order is that of plan->collects. */
+void intake_init(struct intake *intake, struct intake_part *parts, size_t n_parts,
+                 uint64_t max_bytes, uint64_t max_entries);
+/* Takes the descriptor over. */
+int intake_start(struct intake *intake, int fd, struct loop *loop, sbr_error *err) must_check;
+/* The writer is gone: reads what is left.  Afterwards each part is complete or has a failure. */
+void intake_finish(struct intake *intake);
+void intake_done(struct intake *intake);
+/* Bytes as they arrive; for tests. */
+void intake_take(struct intake *intake, const unsigned char *data, size_t len);
+
+#endif

@@ -1,0 +1,70 @@
+#include "monitor/egress_report.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+
+static const char *const way_names[N_EGRESS_WAYS] = {
+    [WAY_TPROXY] = "egress-by-tproxy",
+    [WAY_REDIRECT] = "egress-by-redirect",
+    [WAY_PORTS] = "egress-by-ports",
+};
+
+/* What the program cannot reach for want of a better kernel. */
+static const char *const way_missing[N_EGRESS_WAYS] = {
+    [WAY_REDIRECT] = "UDP to ports that no rule names (the kernel lacks nft_tproxy)",
+    [WAY_PORTS] = "ports that no rule names (the kernel lacks nft_tproxy and nft_redir)",
+};
+
+/* Helpers are ours, but their memory is shared: nothing in it is taken for granted. */
+static void read_denials(const struct egress_page *page, struct denials *denials)
+{
+    uint32_t n = page->n_denials;
+
+    for (uint32_t i = 0; i < n && i < DENIALS_MAX; i++) {
+        struct denial one = page->denials[i];
+
+        one.target[sizeof(one.target) - 1] = '\0';
+        one.rule[sizeof(one.rule) - 1] = '\0';
+        one.remedy[sizeof(one.remedy) - 1] = '\0';
+        if (one.kind < N_DENIAL_KINDS)
+            denials_add(denials, &one);
+    }
+    denials->dropped += page->denials_dropped;
+}
+
+void way_out_read(const struct egress *egress, sbr_result *result)
+{
+    const struct egress_page *page = egress->page;
+    uint32_t way;
+
+    if (!page)
+        return;
+    result->usage.connections = page->connections;
+    result->usage.network_in_bytes = page->bytes_in;
+    result->usage.network_out_bytes = page->bytes_out;
+    result->usage.network_cpu_us = page->cpu_us;
+    read_denials(page, &result->denials);
+    log_info("egress", "%" PRIu64 " connections, %" PRIu64 " names looked up, %" PRIu64 " refusals",
+             result->usage.connections, (uint64_t)page->names, (uint64_t)page->refused);
+    way = page->way;
+    if (!page->started || way >= N_EGRESS_WAYS)
+        return;
+    isolation_add_mechanism(&result->isolation, way_names[way]);
+    if (way_missing[way])
+        isolation_add_missing(&result->isolation, way_missing[way]);
+}
+
+uint64_t way_out_cpu_us(const struct egress *egress)
+{
+    return egress->page ? egress->page->cpu_us : 0;
+}
+
+int way_out_failure(const struct egress *egress, sbr_error *err)
+{
+    if (egress->page && egress->page->error.code) {
+        *err = egress->page->error;
+        return err->code;
+    }
+    return err_set(err, SBR_E_BUG, "egress", "the sandbox's way out ended before the program did");
+}

@@ -1,0 +1,241 @@
+#include "monitor/seccomp_notify.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "plan/filter_eval.h"
+#include "wire/control.h"
+
+#ifndef SECCOMP_IOCTL_NOTIF_SET_FLAGS /* Linux 6.6 */
+#define SECCOMP_IOCTL_NOTIF_SET_FLAGS SECCOMP_IOW(4, __u64)
+#define SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP (1UL << 0)
+#endif
+
+/* Then output, deadlines and cancelling have their turn. */
+#define NOTICES_PER_TURN 32
+
+/* A later kernel may have more to say. */
+union notif_room {
+    struct seccomp_notif notif;
+    char room[512];
+};
+
+bool notice_is_valid(const struct notices *n, const struct seccomp_notif *notif)
+{
+    return ioctl(n->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &notif->id) == 0;
+}
+
+/* What would have let the call pass: a policy that is less strict, or a word for the volume. */
+static const char *remedy_for(const struct policy *refuses, const struct seccomp_data *data)
+{
+    const struct policy *usual = policy_find(NULL);
+
+    if (!strcmp(refuses->name, "nosockets"))
+        return "bring the volume in as cow, or as rw+sockets (ro+sockets) where sockets that lie "
+               "in it may "
+               "be used";
+    if (strcmp(refuses->name, "strict") != 0)
+        return "";
+    return filter_eval(&usual->filter, data) >= SECCOMP_RET_USER_NOTIF ? "--policy default" : "";
+}
+
+static void note_call(struct notices *n, const struct policy *refuses,
+                      const struct seccomp_data *data)
+{
+    const struct policy_rule *rule = refuses ? policy_rule_find(refuses, data->nr) : NULL;
+    char text[120], where[160];
+
+    if (!rule)
+        return;
+    notice_text(rule->call, data, text, sizeof(text));
+    snprintf(where, sizeof(where), "%s: %s", rule->file, rule->about);
+    denials_note(n->denials, DENIAL_SYSCALL, where, remedy_for(refuses, data), "%s", text);
+}
+
+/* A C library looks for a daemon of names with a socket of exactly this type, in many a program that never learns of it. */
+static bool is_probe(const struct policy *refuses, const struct seccomp_data *data)
+{
+    return refuses && !strcmp(refuses->name, "nosockets") && data->nr == SYS_socket &&
+           (uint32_t)data->args[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static void note_refusal(struct notices *n, const struct policy *refuses,
+                         const struct seccomp_notif *notif)
+{
+    if ((pid_t)notif->pid == n->init)
+        return;
+    if (is_probe(refuses, &notif->data)) {
+        n->probe = notif->data;
+        n->probe_by = refuses;
+        return;
+    }
+    note_call(n, refuses, &notif->data);
+}
+
+void notices_blame(struct notices *n)
+{
+    if (n->probe_by)
+        note_call(n, n->probe_by, &n->probe);
+}
+
+/* NOTICE of a socket is about the number of them, of everything else about where to. */
+static bool is_counted(const struct seccomp_data *data, uint32_t answer)
+{
+    return answer == POLICY_COUNT || (answer == SECCOMP_RET_USER_NOTIF && data->nr == SYS_socket);
+}
+
+static struct notice_answer answer_to(struct notices *n, const struct seccomp_notif *notif)
+{
+    const struct plan *plan = n->plan;
+    uint32_t answer;
+    size_t decides = filter_eval_all(plan->filters, plan->n_filters, &notif->data, &answer);
+
+    if (is_counted(&notif->data, answer)) {
+        struct notice_answer counted = notice_count(n, notif);
+
+        if (counted.error)
+            note_call(n, policy_of(&plan->filters[decides]), &notif->data);
+        return counted;
+    }
+    if (answer == SECCOMP_RET_USER_NOTIF)
+        return notice_network(n, notif);
+    note_refusal(n, policy_of(&plan->filters[decides]), notif);
+    if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && answer & SECCOMP_RET_DATA)
+        return (struct notice_answer){ .error = (int)(answer & SECCOMP_RET_DATA) };
+    return (struct notice_answer){ .error = EPERM };
+}
+
+static void give_answer(const struct notices *n, uint64_t id, struct notice_answer answer)
+{
+    struct seccomp_notif_resp resp = { .id = id,
+                                       .val = answer.error || answer.go_on ? 0 : answer.val,
+                                       .error = answer.go_on ? 0 : -answer.error,
+                                       .flags =
+                                           answer.go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0 };
+
+    /* Who asked may be dead by now. */
+    if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno != ENOENT)
+        log_debug("notices", "an answer was refused: %s", strerror(errno));
+}
+
+static void stop_listening(struct notices *n)
+{
+    loop_set_timer(n->loop, n->timer, 0, NULL, NULL);
+    loop_remove(n->loop, n->listener);
+    scope_close_fd(&n->listener);
+    n->listener = -1;
+}
+
+/* Receiving waits when there is nothing, so the descriptor is asked each time.  One who was killed meanwhile does not
+ * make it wait: the kernel counts the questions, not those that are left. */
+static bool is_asked(int listener)
+{
+    struct pollfd poll_fd = { .fd = listener, .events = POLLIN };
+
+    return poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN;
+}
+
+static void rest_over(void *context, uint32_t events)
+{
+    const struct notices *n = context;
+
+    (void)events;
+    if (n->listener >= 0)
+        (void)loop_change(n->loop, n->listener, EPOLLIN);
+}
+
+/* That nobody is left to ask is still heard. */
+static void rest(struct notices *n, uint64_t us)
+{
+    if (us == 0 || loop_change(n->loop, n->listener, 0) < 0)
+        return;
+    loop_set_timer(n->loop, n->timer, clock_now_us() + us, rest_over, n);
+}
+
+static void questions_came(void *context, uint32_t events)
+{
+    struct notices *n = context;
+    uint64_t began_us = n->answered < NOTICES_FREE ? 0 : clock_read_us(CLOCK_THREAD_CPUTIME_ID);
+    union notif_room room;
+
+    if (!(events & EPOLLIN)) { /* nobody is left who could ask */
+        stop_listening(n);
+        return;
+    }
+    for (int i = 0; i < NOTICES_PER_TURN && is_asked(n->listener); i++) {
+        memset(&room, 0, sizeof(room)); /* the kernel insists */
+        if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
+            give_answer(n, room.notif.id, answer_to(n, &room.notif));
+        n->answered++;
+    }
+    if (began_us)
+        rest(n, pace_spend(&n->pace, clock_read_us(CLOCK_THREAD_CPUTIME_ID) - began_us,
+                           clock_now_us()));
+}
+
+static void listen_to(struct notices *n, int listener)
+{
+    n->listener = listener;
+    /* Whoever asks waits: waking us on its own processor saves a trip.  Only faster. */
+    (void)ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
+    if (loop_add(n->loop, n->listener, EPOLLIN, questions_came, n) < 0) {
+        log_info("notices", "refusals cannot be listened to: %s", strerror(errno));
+        scope_close_fd(&n->listener); /* refused calls do not exist then */
+        n->listener = -1;
+    }
+}
+
+static void news_came(void *context, uint32_t events)
+{
+    struct notices *n = context;
+    struct init_news news;
+    int fds[FD_MAX_PASSED];
+    size_t n_fds;
+    ssize_t len = fd_receive(n->control, &news, sizeof(news), fds, &n_fds);
+
+    (void)events;
+    loop_remove(n->loop, n->control); /* nothing else comes, but the end of init */
+    if (len == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1)
+        listen_to(n, fds[--n_fds]);
+    while (n_fds > 0)
+        close(fds[--n_fds]);
+}
+
+int notices_start(struct notices *n, struct sandbox *box, sbr_error *err)
+{
+    n->listener = n->control = -1;
+    n->pace = (struct pace){ .share = NOTICES_SHARE, .burst_us = NOTICES_BURST_US };
+    if (!n->plan->report)
+        return 0;
+    if (box->listener >= 0) {
+        listen_to(n, take_fd(box->listener));
+        return 0;
+    }
+    if (loop_add(n->loop, box->control, EPOLLIN, news_came, n) < 0)
+        return err_set_errno(err, "monitor", "cannot watch the sandbox");
+    n->control = box->control;
+    return 0;
+}
+
+void notices_finish(struct notices *n)
+{
+    if (!n->loop)
+        return;
+    if (n->lookups_seen && !n->names_seen)
+        notice_unnamed(n);
+    n->lookups_seen = 0;
+    loop_remove(n->loop, n->control);
+    n->control = -1;
+    if (n->listener >= 0)
+        stop_listening(n);
+}

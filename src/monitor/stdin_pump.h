@@ -1,0 +1,28 @@
+/* Feeds the program's stdin, from memory or from a descriptor, as fast as the program reads it. */
+#ifndef MONITOR_STDIN_PUMP_H
+#define MONITOR_STDIN_PUMP_H
+
+#include <stdbool.h>
+
+#include "base/loop.h"
+
+/* Bytes in one turn of the loop: then output, deadlines and cancelling have their turn. */
+#define FEED_PER_TURN ((size_t)512 * 1024)
+
+struct feed {
+    int to;           /* the program's stdin; owned, closed at the end of the input */
+    int from;         /* -1: only the memory below */
+    const char *data; /* what is to be written next; borrowed unless it is the buffer */
+    size_t len;
+    char *buffer;
+    bool used;       /* something was taken from the source, and cannot be taken again */
+    bool from_waits; /* the source can be waited for; a regular file cannot and need not */
+    bool watching_from, watching_to;
+    struct loop *loop;
+};
+
+/* The program reads end-of-file once memory and descriptor are at their end. */
+int feed_start(struct feed *feed, struct loop *loop, sbr_error *err) must_check;
+void feed_done(struct feed *feed);
+
+#endif

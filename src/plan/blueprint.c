@@ -1,0 +1,165 @@
+#include "plan/blueprint.h"
+
+#include <linux/sched.h>
+#include <string.h>
+
+#include "plan/plan_root.h"
+
+#define ALL_NAMESPACES                                                                             \
+    (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |     \
+     CLONE_NEWCGROUP)
+#define BUILD_TARGET "build" /* where the run stage finds what the compile stage left */
+
+static bool is_of_the_host(const struct plan_op *op)
+{
+    return op->kind == OP_COW || op->upper || (op->kind == OP_BIND && op->flags & OP_WRITABLE);
+}
+
+const char *park_refusal(const struct plan *plan)
+{
+    if (plan->place)
+        return "it has no private root";
+    if ((plan->namespaces & ALL_NAMESPACES) != ALL_NAMESPACES)
+        return "it lacks a namespace";
+    if (plan->supervise || plan->cgroup_kind == CGROUP_NONE)
+        return "its limits are not all held by control groups";
+    if (network_goes_outside(plan->network))
+        return "it has a way out of the sandbox";
+    if (plan->test_fail)
+        return "a test makes it fail";
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (is_of_the_host(&plan->ops[i]))
+            return "it writes to a tree of the host's";
+    for (size_t i = 0; i < plan->n_collects; i++)
+        if (plan->collects[i].what == COLLECTS_CHANGES)
+            return "its changes are collected";
+    return NULL;
+}
+
+/* A zygote never runs what somebody else wrote, and a runtime may find something to run in every tree that it sees: a
+ * sitecustomize.py of a package is enough. */
+static bool is_for_zygote(const struct plan_input *in)
+{
+    return in->language && in->language->warm.zygote && in->stage == STAGE_RUN;
+}
+
+static bool sees_foreign_code(const struct plan_input *in)
+{
+    return in->layers[LAYER_DEPS] || in->n_trees;
+}
+
+/* The command of what waits for programs of this stage; NULL: a sandbox without any. */
+static const struct words *driver_of(const struct plan_input *in)
+{
+    const struct words *words = NULL;
+
+    if (is_for_zygote(in) && sees_foreign_code(in))
+        return NULL;
+    if (in->language && in->stage == STAGE_RUN)
+        words = &in->language->warm.run;
+    else if (in->language && in->stage == STAGE_COMPILE)
+        words = &in->language->warm.compile;
+    return words && words->n ? words : NULL;
+}
+
+/* The compiled program differs from run to run: its place is there, and it is put there like other files. */
+static bool is_artifact(const struct plan_op *op, const struct plan_input *in)
+{
+    return op->kind == OP_BIND && in->stage == STAGE_RUN && in->layers[LAYER_BUILD] &&
+           !strcmp(op->to, BUILD_TARGET);
+}
+
+static int copy_ops(struct plan *template, const struct plan *plan, const struct plan_input *in,
+                    sbr_error *err)
+{
+    static const struct plan_op place = {
+        .kind = OP_SCRATCH, .flags = OP_APART, .to = BUILD_TARGET, .mode = 0755
+    };
+
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        if (op->kind == OP_PROGRAM)
+            continue;
+        if (plan_add_op(template, is_artifact(op, in) ? place : *op, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static void leave_out_what_is_late(struct plan *template)
+{
+    template->n_rlimits = 0;
+    template->workdir = INSIDE_WORK;
+    template->memory_bytes = template->cpu_ms = template->max_processes = 0;
+}
+
+static int set_command(struct plan *template, const struct plan *plan, const struct plan_input *in,
+                       sbr_error *err)
+{
+    static const char *nobody[] = { "-", NULL };
+    const struct words *driver = driver_of(in);
+
+    if (!driver) {
+        template->park = PARK_SHELL;
+        template->argv = nobody;
+        template->env = nobody + 1;
+        return 0;
+    }
+    template->park = is_for_zygote(in) ? PARK_ZYGOTE : PARK_DRIVER;
+    if (!stage_uses_drivers(in) && plan_drivers(template, in, err) < 0)
+        return err->code;
+    if (plan_waiting(template, in, driver, err) < 0)
+        return err->code;
+    if (in->language->warm.fixed_env)
+        template->env = plan->env;
+    return 0;
+}
+
+int park_template(const struct plan *plan, const struct plan_input *in, struct plan **ret,
+                  sbr_error *err)
+{
+    struct plan *template;
+
+    for (size_t i = 0; i < in->n_trees; i++)
+        if (plan_tree_is_seen(in, &in->trees[i]))
+            return err_set(err, SBR_E_UNSUPPORTED, "park", "it sees a tree of the host's");
+    template = plan_new();
+    if (!template)
+        return err_set_oom(err, "park");
+    *template = *plan;
+    template->arena = NULL; /* the plan's own, which outlives the template */
+    template->ops = NULL;
+    template->n_ops = 0;
+    if (copy_ops(template, plan, in, err) < 0 || set_command(template, plan, in, err) < 0) {
+        plan_free(template);
+        return err->code;
+    }
+    leave_out_what_is_late(template);
+    *ret = template;
+    return 0;
+}
+
+void park_key_of(const struct plan *template, const struct buf *encoded, char key[SHA256_HEX_SIZE])
+{
+    struct sha256 sum;
+
+    sha256_init(&sum);
+    sha256_add_u64(&sum, template->cgroup_kind);
+    sha256_add_u64(&sum, template->cgroup_controllers);
+    sha256_add(&sum, encoded->data, encoded->len);
+    sha256_finish_hex(&sum, key);
+}
+
+int park_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err)
+{
+    struct buf encoded;
+    int r;
+
+    buf_init(&encoded, 2 * REQUEST_MAX_BYTES);
+    r = plan_encode(plan, &encoded, err);
+    if (r == 0)
+        park_key_of(plan, &encoded, key);
+    buf_done(&encoded);
+    return r;
+}

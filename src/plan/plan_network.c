@@ -1,0 +1,145 @@
+/* Which network a stage has, and what its root needs for it. */
+#include "plan/plan_network.h"
+
+#include <string.h>
+
+#include "model/inside_network.h"
+#include "plan/plan_root.h"
+
+/* Where netfilter cannot be had and a rule names no port, these are the ports that lead outside. */
+static const uint16_t common_ports[] = { 21,   22,   25,   80,   110,  143,  443,  465,  587,
+                                         853,  993,  995,  1433, 3306, 5000, 5432, 5672, 6379,
+                                         8000, 8080, 8443, 9000, 9092, 9200, 27017 };
+
+/* clang-format off */
+static const struct plan_op switch_op = {
+    .kind = OP_FILE, .to = "etc/nsswitch.conf", .mode = 0444, TEXT_FILE(
+        "passwd: files\ngroup: files\nhosts: files dns\n")
+};
+
+/* There is no other resolver; without a way out its address leads nowhere, and nobody should wait for it. */
+static const struct plan_op resolver_ops[] = {
+    [false] = { .kind = OP_FILE, .to = "etc/resolv.conf", .mode = 0444, TEXT_FILE(
+        "nameserver " EGRESS_RESOLVER4 "\noptions timeout:0 attempts:1\n") },
+    [true]  = { .kind = OP_FILE, .to = "etc/resolv.conf", .mode = 0444, TEXT_FILE(
+        "nameserver " EGRESS_RESOLVER4 "\n") },
+};
+
+/* What a client needs to verify whom it talks to. */
+static const struct plan_op certificate_ops[] = {
+    { .kind = OP_BIND, .from = "/etc/ssl/certs",       .to = "etc/ssl/certs",       .flags = OP_OPTIONAL | OP_VIEW },
+    { .kind = OP_COPY, .from = "/etc/ssl/openssl.cnf", .to = "etc/ssl/openssl.cnf", .mode = 0444, .flags = OP_OPTIONAL },
+    { .kind = OP_BIND, .from = "/etc/pki/tls/certs",   .to = "etc/pki/tls/certs",   .flags = OP_OPTIONAL | OP_VIEW },
+    { .kind = OP_BIND, .from = "/etc/ca-certificates", .to = "etc/ca-certificates", .flags = OP_OPTIONAL | OP_VIEW },
+};
+/* clang-format on */
+
+/* Of the program's own stage: what the request says, or else its policy. */
+static int network_of_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const sbr_request *req = in->request;
+    const struct policy *policy = in->policy;
+    struct host_rule *rules;
+
+    if (request_has_network(req)) {
+        plan->egress = req->network;
+        return 0;
+    }
+    plan->egress = (struct network){ .mode = policy->network, .allow_dns = policy->allow_dns };
+    if (!policy->n_allow_hosts)
+        return 0;
+    rules = plan_alloc(plan, policy->n_allow_hosts * sizeof(*rules));
+    if (!rules)
+        return err_set_oom(err, "plan");
+    for (size_t i = 0; i < policy->n_allow_hosts; i++)
+        if (host_rule_parse(policy->allow_hosts[i], &rules[i], err) < 0)
+            return err->code;
+    plan->egress.rules = rules;
+    plan->egress.n_rules = policy->n_allow_hosts;
+    return 0;
+}
+
+static void add_port(struct plan *plan, uint16_t port)
+{
+    for (size_t i = 0; i < plan->n_ports; i++)
+        if (plan->ports[i] == port)
+            return;
+    if (plan->n_ports < PLAN_MAX_PORTS)
+        plan->ports[plan->n_ports++] = port;
+}
+
+static int list_ports(struct plan *plan, sbr_error *err)
+{
+    bool any = plan->network == NETWORK_FULL;
+    uint16_t forwards[PLAN_MAX_FORWARDS + 1];
+    size_t n = network_loopback_ports(&plan->egress, forwards, ARRAY_LEN(forwards));
+
+    add_port(plan, 53);
+    for (size_t i = 0; i < plan->egress.n_rules; i++) {
+        any |= plan->egress.rules[i].port == 0;
+        if (plan->egress.rules[i].port)
+            add_port(plan, plan->egress.rules[i].port);
+    }
+    for (size_t i = 0; any && i < ARRAY_LEN(common_ports); i++)
+        add_port(plan, common_ports[i]);
+    if (n > PLAN_MAX_FORWARDS)
+        return err_set(
+            err, SBR_E_INVALID, "network",
+            "at most %d ports of the host's loopback can be opened; leave some of the rules for "
+            "localhost out",
+            PLAN_MAX_FORWARDS);
+    memcpy(plan->forward_ports, forwards, n * sizeof(*forwards));
+    plan->n_forward_ports = n;
+    return 0;
+}
+
+/* The policy of ordinary programs has twins that may use the network; one of another name has its own say. */
+static int choose_policy(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    plan->policy = in->policy;
+    if (plan->network == NETWORK_NONE || in->policy->network != NETWORK_NONE)
+        return 0;
+    if (in->policy == policy_find(NULL))
+        plan->policy = policy_find(plan->network == NETWORK_LOCALHOST ? "localhost" : "network");
+    else
+        return err_set(err, SBR_E_INVALID, "plan",
+                       "policy '%s' leaves the program no network, so --network %s cannot be had "
+                       "with it; leave one "
+                       "of them out",
+                       in->policy->name, network_mode_name(plan->network));
+    return 0;
+}
+
+int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    if (in->stage == STAGE_RUN && network_of_program(plan, in, err) < 0)
+        return err->code;
+    if (in->stage != STAGE_RUN && in->config)
+        plan->egress = in->config->network;
+    plan->network = plan->egress.mode;
+    if (plan->network != NETWORK_NONE && !in->features->user_namespaces)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces there is no network that could be limited, so --network "
+                       "%s is refused; "
+                       "`sandbox-run doctor` says how to get them",
+                       network_mode_name(plan->network));
+    if (choose_policy(plan, in, err) < 0)
+        return err->code;
+    if (network_goes_outside(plan->network)) {
+        if (list_ports(plan, err) < 0)
+            return err->code;
+        isolation_add_mechanism(&plan->isolation, "egress");
+    }
+    return 0;
+}
+
+int plan_network_root(struct plan *plan, sbr_error *err)
+{
+    if (plan_add_op(plan, switch_op, err) < 0 ||
+        plan_add_op(plan, resolver_ops[network_goes_outside(plan->network)], err) < 0)
+        return err->code;
+    for (size_t i = 0; network_goes_outside(plan->network) && i < ARRAY_LEN(certificate_ops); i++)
+        if (plan_add_op(plan, certificate_ops[i], err) < 0)
+            return err->code;
+    return 0;
+}

@@ -1,0 +1,11 @@
+#ifndef PLAN_PLAN_NETWORK_H
+#define PLAN_PLAN_NETWORK_H
+
+#include "plan/planner.h"
+
+/* Decides which network the stage has. */
+int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+/* Files of the private root that go with it. */
+int plan_network_root(struct plan *plan, sbr_error *err) must_check;
+
+#endif

@@ -1,0 +1,260 @@
+/* The program's files, its command line and its environment. */
+#include <string.h>
+
+#include "plan/plan_root.h"
+
+static bool is_below(const char *path, const char *top)
+{
+    size_t len = strlen(top);
+
+    return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/');
+}
+
+const char *plan_inside(struct plan *plan, const char *path)
+{
+    static const char *const own[] = { INSIDE_WORK, "/tmp",      "/build",
+                                       "/deps",     "/prepared", "/driver" };
+
+    for (size_t i = 0; plan->place && i < ARRAY_LEN(own); i++)
+        if (is_below(path, own[i]))
+            return plan_printf(plan, "%s%s", plan->place, path);
+    return path;
+}
+
+/* Sets NAME=VALUE, replacing an earlier entry of the same name. */
+static void env_set(const char **env, size_t *n, const char *pair)
+{
+    size_t name_len = strcspn(pair, "=") + 1;
+
+    for (size_t i = 0; i < *n; i++) {
+        if (!strncmp(env[i], pair, name_len)) {
+            env[i] = pair;
+            return;
+        }
+    }
+    env[(*n)++] = pair;
+}
+
+static void *alloc_in_plan(void *context, size_t size)
+{
+    return plan_alloc(context, size);
+}
+
+/* The language's variables and its stage's; what they stand for differs from run to run. */
+static int language_env(struct plan *plan, const struct plan_input *in,
+                        const struct word_values *values, struct word_output *ret, sbr_error *err)
+{
+    const struct stage_def *stage = stage_def(in->language, in->stage);
+    static const struct words none;
+    const struct words *const lists[] = { in->language ? &in->language->env : &none,
+                                          stage ? &stage->env : &none };
+    const struct words *config = in->config ? &in->config->env : &none;
+    size_t room = config->n + 1;
+
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        room += words_room(lists[i], values);
+    *ret = (struct word_output){ .alloc = alloc_in_plan, .context = plan };
+    ret->at = plan_alloc(plan, room * sizeof(*ret->at));
+    for (size_t i = 0; ret->at && i < ARRAY_LEN(lists); i++)
+        if (words_expand(lists[i], values, ret) < 0)
+            ret->at = NULL;
+    if (!ret->at)
+        return err_set_oom(err, "plan");
+    for (unsigned int i = 0; i < config->n; i++) /* the user's words, not ours */
+        ret->at[ret->n++] = config->at[i];
+    return 0;
+}
+
+/* What tools keep in a home directory is no change of the project's. */
+static const char *plan_home(const struct plan_input *in)
+{
+    return in->request->project && stage_sees_work(in) ? "/tmp" : INSIDE_WORK;
+}
+
+static const struct string_list no_strings;
+
+static int plan_env(struct plan *plan, const struct plan_input *in,
+                    const struct word_values *values, const struct string_list *given,
+                    sbr_error *err)
+{
+    const char *const base_env[] = {
+        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        plan_printf(plan, "HOME=%s%s", plan->place ? plan->place : "", plan_home(in)),
+        "LANG=C.UTF-8",
+        "USER=sandbox",
+        /* Only where it is not the one that everybody expects. */
+        plan_printf(plan, "TMPDIR=%s/tmp", plan->place ? plan->place : ""),
+    };
+    size_t n_base = ARRAY_LEN(base_env) - (plan->place ? 0 : 1), n = 0;
+    struct word_output own;
+
+    if (language_env(plan, in, values, &own, err) < 0)
+        return err->code;
+    plan->env = plan_alloc(plan, (n_base + own.n + given->n + 1) * sizeof(*plan->env));
+    if (!plan->env || !base_env[1] || !base_env[4])
+        return err_set_oom(err, "plan");
+    for (size_t i = 0; i < n_base; i++)
+        env_set(plan->env, &n, base_env[i]);
+    for (size_t i = 0; i < own.n; i++)
+        env_set(plan->env, &n, own.at[i]);
+    for (size_t i = 0; i < given->n; i++)
+        env_set(plan->env, &n, given->items[i]);
+    return 0;
+}
+
+static int add_file(struct plan *plan, const struct request_file *file, const char *path,
+                    sbr_error *err)
+{
+    struct plan_op op = { .kind = OP_PROGRAM,
+                          .to = plan_printf(plan, "work/%s", path),
+                          .mode = file->executable ? 0755 : 0644,
+                          .data = file->data,
+                          .len = file->len };
+
+    return op.to ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
+}
+
+/* The code's own name in the language, unless a project has a file of that name. */
+static const char *code_name(const struct plan_input *in)
+{
+    return in->code_name && *in->code_name ? in->code_name : in->language->source;
+}
+
+/* Whether a stage sees this file of the program: an installer has the manifests alone. */
+static bool is_for_stage(const struct plan_input *in, const char *path)
+{
+    const struct stage_def *def = stage_def(in->language, in->stage);
+    bool found = in->stage != STAGE_INSTALL && in->stage != STAGE_PREPARE;
+
+    for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->n_manifests; i++)
+        found = !strcmp(def->manifests[i].file, path);
+    for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->locks.n; i++)
+        found = !strcmp(def->locks.at[i], path);
+    return found;
+}
+
+static bool has_file(const sbr_request *req, const char *path)
+{
+    for (size_t i = 0; i < req->n_files; i++)
+        if (!strcmp(req->files[i].path, path))
+            return true;
+    return false;
+}
+
+/* An installer does not see the project, but is told what it needs. */
+static int plan_manifests(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    for (size_t i = 0; in->stage == STAGE_INSTALL && i < in->n_manifests; i++) {
+        const struct request_file *file = &in->manifests[i];
+
+        if (is_for_stage(in, file->path) && !has_file(in->request, file->path) &&
+            add_file(plan, file, file->path, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* Where the program is, inside: its own file's name, or the language's name for one. */
+static int plan_files(struct plan *plan, const struct plan_input *in, const char **ret_source,
+                      sbr_error *err)
+{
+    const sbr_request *req = in->request;
+    const char *source = NULL;
+
+    if (req->code && !in->language)
+        return err_set(err, SBR_E_INVALID, "plan",
+                       "the request has code but no language; name one with --lang");
+    if (req->code) {
+        struct request_file program = { .data = req->code, .len = req->code_len };
+
+        source = code_name(in);
+        if (is_for_stage(in, source) && add_file(plan, &program, source, err) < 0)
+            return err->code;
+    } else if (req->program) { /* it is there */
+        source = req->program;
+    } else if (req->n_files) {
+        source = req->files[0].path;
+    }
+    for (size_t i = 0; i < req->n_files; i++) {
+        const char *path = req->files[i].path;
+        size_t len = strlen(source);
+
+        if (req->code && !strncmp(path, source, len) && (path[len] == '\0' || path[len] == '/'))
+            return err_set(err, SBR_E_INVALID, "plan",
+                           "the file '%s' has the name that the code itself takes", path);
+        if (is_for_stage(in, path) && add_file(plan, &req->files[i], path, err) < 0)
+            return err->code;
+    }
+    *ret_source = source;
+    return plan_manifests(plan, in, err);
+}
+
+/* What follows the command of a stage: the program's arguments, or what is to be installed. */
+static const struct string_list *trailing_args(const struct plan_input *in)
+{
+    if (in->stage == STAGE_RUN)
+        return &in->request->args;
+    return in->stage == STAGE_INSTALL ? &in->request->deps : &no_strings;
+}
+
+static const struct words *stage_command(const struct plan_input *in)
+{
+    static const struct words none;
+    const struct stage_def *def = stage_def(in->language, in->stage);
+
+    return in->language ? def ? &def->run : &in->language->run : &none;
+}
+
+static int plan_argv(struct plan *plan, const struct words *words, const struct word_values *values,
+                     const struct string_list *args, sbr_error *err)
+{
+    struct word_output out = { .alloc = alloc_in_plan, .context = plan };
+
+    out.at = plan_alloc(plan, (words_room(words, values) + args->n + 1) * sizeof(*out.at));
+    if (!out.at || words_expand(words, values, &out) < 0)
+        return err_set_oom(err, "plan");
+    for (size_t i = 0; i < args->n; i++)
+        out.at[out.n++] = args->items[i];
+    if (out.n == 0 || !out.at[0][0])
+        return err_set(err, SBR_E_INVALID, "plan", "there is no command to run");
+    plan->argv = out.at;
+    return 0;
+}
+
+int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const char *source = NULL, *path = NULL, *workdir = in->request->workdir;
+    struct word_values values;
+
+    if (plan_files(plan, in, &source, err) < 0)
+        return err->code;
+    if (in->language && !source && in->stage != STAGE_PREPARE)
+        return err_set(err, SBR_E_INVALID, "plan",
+                       "there is no program; give a file, --code TEXT or the program on stdin");
+    plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
+    if (source)
+        path = plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->place ? plan->place : "", source);
+    if (!plan->workdir || (source && !path))
+        return err_set_oom(err, "plan");
+    if (plan_stage_values(plan, in, path, &values, err) < 0 ||
+        plan_argv(plan, stage_command(in), &values, trailing_args(in), err) < 0)
+        return err->code;
+    return plan_env(plan, in, &values, in->stage == STAGE_RUN ? &in->request->env : &no_strings,
+                    err);
+}
+
+int plan_waiting(struct plan *plan, const struct plan_input *in, const struct words *command,
+                 sbr_error *err)
+{
+    struct word_values values = { 0 };
+
+    if (plan_stage_values(plan, in, NULL, &values, err) < 0)
+        return err->code;
+    values.sources.n = values.compile_args.n = 0;
+    /* A variable alone is told when the program is known: runs with other limits can share what waits. */
+    if (!words_use(command, WORD_MEMORY_MB))
+        values.text[WORD_MEMORY_MB] = NULL;
+    if (plan_argv(plan, command, &values, &no_strings, err) < 0)
+        return err->code;
+    return plan_env(plan, in, &values, &no_strings, err);
+}

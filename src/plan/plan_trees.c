@@ -1,0 +1,180 @@
+/* Trees of the user's: volumes, and the project or workspace at /work. */
+#include <string.h>
+
+#include "plan/plan_root.h"
+
+/* clang-format off */
+static const char *const cow_mechanisms[N_COW_KINDS] = {
+    [COW_OVERLAY] = "copy-on-write-overlay",
+    [COW_DISK]    = "copy-on-write-disk",
+    [COW_COPY]    = "copy-on-write-copy",
+};
+/* clang-format on */
+
+bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree)
+{
+    return in->stage == STAGE_RUN || !strcmp(tree->target, INSIDE_WORK);
+}
+
+const struct plan_tree *plan_tree_at_work(const struct plan_input *in)
+{
+    for (size_t i = 0; i < in->n_trees; i++)
+        if (!strcmp(in->trees[i].target, INSIDE_WORK))
+            return &in->trees[i];
+    return NULL;
+}
+
+bool plan_writes_to_host(const struct plan_input *in)
+{
+    for (size_t i = 0; i < in->n_trees; i++)
+        if (in->trees[i].mode == VOLUME_RW && plan_tree_is_seen(in, &in->trees[i]))
+            return true;
+    return false;
+}
+
+/* A `rw` tree is the host's own, and so is a `ro` one without a view. */
+static bool shows_host(const struct plan_tree *tree)
+{
+    return tree->mode == VOLUME_RW || (tree->mode == VOLUME_RO && tree->plain);
+}
+
+/* A filter does not see which socket a path leads to: what is granted for one tree holds for all of the run. */
+bool plan_hides_sockets(const struct plan_input *in)
+{
+    bool shown = false;
+
+    for (size_t i = 0; i < in->n_trees; i++) {
+        if (!plan_tree_is_seen(in, &in->trees[i]))
+            continue;
+        if (in->trees[i].sockets)
+            return false;
+        shown |= shows_host(&in->trees[i]);
+    }
+    return shown;
+}
+
+static int add_rule(struct plan *plan, const struct plan_tree *tree, sbr_error *err)
+{
+    /* The rules have /work already, and the root can be read. */
+    if (!plan->landlock_abi || tree->mode == VOLUME_RO || !strcmp(tree->target, INSIDE_WORK))
+        return 0;
+    if (plan->n_rules == PLAN_MAX_RULES)
+        return err_set(err, SBR_E_INVALID, "plan", "there are more trees than rules for them");
+    plan->rules[plan->n_rules++] =
+        (struct plan_rule){ .path = tree->target, .access = ACCESS_WRITE };
+    return 0;
+}
+
+static int add_collect(struct plan *plan, struct plan_collect collect, sbr_error *err)
+{
+    if (plan->n_collects == PLAN_MAX_COLLECTS)
+        return err_set(err, SBR_E_INVALID, "plan", "at most %d parts can be handed out",
+                       PLAN_MAX_COLLECTS);
+    plan->collects[plan->n_collects++] = collect;
+    return 0;
+}
+
+/* Files of others would stay theirs, and the program is nobody whom the host knows. */
+static int check_owners(const struct plan_input *in, const struct plan_tree *tree, sbr_error *err)
+{
+    if (!in->features->privileged || in->features->mounts || tree->mode == VOLUME_RO)
+        return 0;
+    if (tree->mode == VOLUME_RW)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "root may not mount here, so nothing can be written to '%.200s' as its "
+                       "owner; bring it in as cow, or call as an ordinary user",
+                       tree->source);
+    if (tree->cow == COW_COPY)
+        return 0;
+    return err_set(err, SBR_E_UNSUPPORTED, "cow",
+                   "root may not mount here, so the owners of files in '%.200s' cannot be mapped",
+                   tree->source);
+}
+
+static uint32_t count_cow(const struct plan *plan)
+{
+    uint32_t n = 0;
+
+    for (size_t i = 0; i < plan->n_ops; i++)
+        n += plan->ops[i].kind == OP_COW;
+    return n;
+}
+
+static int add_tree(struct plan *plan, const struct plan_input *in, const struct plan_tree *tree,
+                    sbr_error *err)
+{
+    bool overlaid = tree->mode == VOLUME_COW && tree->cow != COW_COPY;
+    struct plan_op op = { .kind = overlaid ? OP_COW : OP_BIND,
+                          .from = tree->source,
+                          .to = tree->target + 1,
+                          .upper = overlaid && tree->cow == COW_DISK ? tree->upper : NULL };
+    struct plan_collect changes = { .what = COLLECTS_CHANGES,
+                                    .path = tree->target,
+                                    .cow = count_cow(plan) };
+
+    if (check_owners(in, tree, err) < 0)
+        return err->code;
+    if (in->features->privileged && in->features->mounts)
+        op.flags |= OP_PASSED;
+    if (tree->mode == VOLUME_RO && !tree->plain && !tree->sockets)
+        op.flags |= OP_VIEW | OP_VIEW_ONLY;
+    if (tree->mode != VOLUME_RO && !overlaid)
+        op.flags |= OP_WRITABLE | (tree->mode == VOLUME_COW ? OP_OWN : 0);
+    if (overlaid && tree->collect && add_collect(plan, changes, err) < 0)
+        return err->code;
+    if (plan_add_op(plan, op, err) < 0)
+        return err->code;
+    return add_rule(plan, tree, err);
+}
+
+/* What bounds a work directory that is kept: the scratch space, or a look now and then. */
+static void tell_mechanisms(struct plan *plan, const struct plan_input *in)
+{
+    bool used[N_COW_KINDS] = { false }, plain = false;
+    const struct plan_tree *work = plan_tree_at_work(in);
+
+    for (size_t i = 0; i < in->n_trees; i++) {
+        const struct plan_tree *tree = &in->trees[i];
+
+        if (!plan_tree_is_seen(in, tree))
+            continue;
+        used[tree->cow] |= tree->mode == VOLUME_COW;
+        plain |= tree->mode == VOLUME_RO && tree->plain && !tree->sockets;
+    }
+    if (plain)
+        isolation_add_missing(&plan->isolation, MISSING_INODES);
+    for (unsigned int i = 0; i < N_COW_KINDS; i++)
+        if (used[i])
+            isolation_add_mechanism(&plan->isolation, cow_mechanisms[i]);
+    if (!in->request->workspace || !work)
+        return;
+    if (work->cow == COW_OVERLAY)
+        isolation_add_mechanism(&plan->isolation, "workspace-quota-tmpfs");
+    else
+        isolation_add_missing(&plan->isolation, "workspace quota by a file system of its own");
+}
+
+int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    for (size_t i = 0; i < in->n_trees; i++)
+        if (plan_tree_is_seen(in, &in->trees[i]) && add_tree(plan, in, &in->trees[i], err) < 0)
+            return err->code;
+    tell_mechanisms(plan, in);
+    return 0;
+}
+
+int plan_outputs(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    const struct output_rules *rules = &in->request->outputs;
+
+    for (size_t i = 0; in->stage == STAGE_RUN && i < rules->n; i++) {
+        struct plan_collect output = { .what = COLLECTS_OUTPUT,
+                                       .path = plan_inside(plan, rules->items[i].pattern) };
+
+        if (!output.path)
+            return err_set_oom(err, "plan");
+        if (add_collect(plan, output, err) < 0)
+            return err->code;
+    }
+    return 0;
+}

@@ -1,0 +1,106 @@
+#include "sandbox/channels.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+
+#define PIPE_SIZE (256 * 1024)
+
+void far_ends_close(struct far_ends *far)
+{
+    for (unsigned int i = 0; i < N_INIT_FDS; i++)
+        scope_close_fd(&far->fds[i]);
+}
+
+void sandbox_reset(struct sandbox *box)
+{
+    *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1, .collected = -1 };
+    box->init.pidfd = box->ids.lock_fd = box->listener = box->report_fd = -1;
+    for (int i = 0; i <= INIT_CONTROL; i++)
+        box->far[i] = -1;
+    for (unsigned int i = 0; i < N_CG; i++)
+        box->cgroup.parent_fd[i] = box->cgroup.leaf_fd[i] = -1;
+    box->cgroup.oom_fd = -1;
+    egress_reset(&box->egress);
+}
+
+/* A pipe whose near end does not block; the far end is the program's and must. */
+static int make_stream(int *near, int *far, bool program_reads)
+{
+    int ends[2];
+
+    if (pipe2(ends, O_CLOEXEC) < 0)
+        return -1;
+    *near = ends[program_reads ? 1 : 0];
+    *far = ends[program_reads ? 0 : 1];
+    if (!program_reads)
+        (void)fcntl(*near, F_SETPIPE_SZ, PIPE_SIZE); /* fewer wake-ups; refused past a quota */
+    return fcntl(*near, F_SETFL, O_NONBLOCK);
+}
+
+/* /dev/stdout and its kin are opened anew by name: that takes an owner's right.  Where it is refused the streams work
+ * all the same. */
+static void own_streams(const struct sandbox *box, const struct far_ends *far)
+{
+    if (geteuid() != 0)
+        return;
+    for (int i = INIT_STDIN; i <= INIT_STDERR; i++)
+        if (fchown(far->fds[i], box->ids.host_uid, box->ids.host_gid) < 0)
+            return;
+}
+
+int ends_make_control(int *near, struct far_ends *far, sbr_error *err)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set_errno(err, "streams", "cannot make a socket pair");
+    *near = pair[0];
+    far->fds[INIT_CONTROL] = pair[1];
+    return 0;
+}
+
+int ends_make_streams(struct sandbox *box, bool collects, struct far_ends *far, sbr_error *err)
+{
+    if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
+        make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
+        make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0 ||
+        (collects && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
+        return err_set_errno(err, "streams", "cannot make a pipe");
+    own_streams(box, far);
+    return ends_make_control(&box->control, far, err);
+}
+
+int ends_store_plan(const struct plan *plan, struct far_ends *far, sbr_error *err)
+{
+    struct buf bytes;
+    int r;
+
+    buf_init(&bytes, 2 * REQUEST_MAX_BYTES);
+    r = plan_encode(plan, &bytes, err);
+    if (r == 0) {
+        far->fds[INIT_PLAN] = fd_sealed_memory("plan", bytes.data, bytes.len, 0);
+        if (far->fds[INIT_PLAN] < 0)
+            r = err_set_errno(err, "plan", "cannot store the plan");
+    }
+    buf_done(&bytes);
+    return r;
+}
+
+int ends_share_report(struct init_report **ret, struct far_ends *far, sbr_error *err)
+{
+    void *page;
+
+    far->fds[INIT_REPORT] = memfd_create("report", MFD_CLOEXEC);
+    if (far->fds[INIT_REPORT] < 0 || ftruncate(far->fds[INIT_REPORT], REPORT_SIZE) < 0)
+        return err_set_errno(err, "report", "cannot make a page for the report");
+    page = mmap(NULL, REPORT_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED, far->fds[INIT_REPORT], 0);
+    if (page == MAP_FAILED)
+        return err_set_errno(err, "report", "cannot map the report");
+    *ret = page;
+    return 0;
+}

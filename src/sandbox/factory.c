@@ -1,0 +1,384 @@
+#include "sandbox/factory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sched.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/log.h"
+#include "base/scope.h"
+#include "sandbox/channels.h"
+#include "sandbox/mount_pass.h"
+#include "wire/zygote.h"
+
+#ifndef MFD_EXEC
+#define MFD_EXEC 0x0010U
+#endif
+
+/* The library of the zygote, put here by the build; see src/worker. */
+extern const unsigned char worker_image_start[], worker_image_end[];
+static const struct {
+    const unsigned char *start, *end;
+} worker_image = { worker_image_start, worker_image_end };
+
+/* All nurseries of a process are one user: on cgroup v2 that user owns the right to be born in a group, and the group above
+ * all leaves has room for one owner.  Held as long as the process lives. */
+static int take_user(struct ids *ret, const struct features *features, sbr_error *err)
+{
+    static struct ids user;
+    static bool taken;
+
+    if (!taken && ids_take(&user, features, err) < 0)
+        return err->code;
+    taken = true;
+    *ret = user;
+    return 0;
+}
+
+/* What a nursery has at the numbers of a run's streams. */
+static int open_nothing(struct far_ends *far, sbr_error *err)
+{
+    for (int i = INIT_STDIN; i <= INIT_STDERR; i++) {
+        far->fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
+        if (far->fds[i] < 0)
+            return err_set_errno(err, "nursery", "cannot open /dev/null");
+    }
+    return 0;
+}
+
+static int prepare_zygote(struct nursery *nursery, struct far_ends *far, sbr_error *err)
+{
+    size_t len = (size_t)(worker_image.end - worker_image.start);
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
+        return err_set_errno(err, "zygote", "cannot make a socket pair");
+    nursery->zygote = pair[0];
+    far->fds[NURSERY_ZYGOTE] = pair[1];
+    far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, MFD_EXEC);
+    if (far->fds[NURSERY_LIBRARY] < 0 && errno == EINVAL) /* before Linux 6.3 */
+        far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, 0);
+    if (far->fds[NURSERY_LIBRARY] < 0)
+        return err_set_errno(err, "zygote", "cannot store the library");
+    return 0;
+}
+
+static int spawn_nursery(struct nursery *nursery, const struct far_ends *far, sbr_error *err)
+{
+    struct spawn *spawn = nursery->spawn = calloc(1, sizeof(*nursery->spawn));
+
+    if (!spawn)
+        return err_set_oom(err, "nursery");
+    spawn->namespaces = nursery->plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
+    spawn->helper = HELPER_INIT;
+    spawn->cgroup_fd = -1;
+    spawn->keep_capabilities = spawn->nursery = true;
+    spawn->n_fds = N_INIT_FDS;
+    for (int i = 0; i < N_INIT_FDS; i++) /* every number has to be taken */
+        spawn->fds[i] = far->fds[i] >= 0 ? far->fds[i] : far->fds[INIT_REPORT];
+    if (spawn_start(spawn, &nursery->process, err) < 0)
+        return err->code;
+    return ids_map_nursery(&nursery->ids, &nursery->process, err);
+}
+
+static int order_mapped(struct nursery *nursery, sbr_error *err)
+{
+    struct init_message message = { ORDER_MAPPED, nursery->ids.host_uid, nursery->ids.host_gid };
+    int trees[FD_MAX_PASSED], r;
+    size_t n = 0;
+
+    r = mount_pass(nursery->plan, &nursery->ids, trees, &n, err);
+    if (r == 0 && fd_send(nursery->control, &message, sizeof(message), trees, n) < 0)
+        r = err_set_errno(err, "nursery", "the nursery ended at once");
+    while (n > 0)
+        close(trees[--n]);
+    return r;
+}
+
+static int bring_up(struct nursery *nursery, struct far_ends *far, sbr_error *err)
+{
+    if (open_nothing(far, err) < 0 || ends_make_control(&nursery->control, far, err) < 0 ||
+        ends_store_plan(nursery->plan, far, err) < 0 ||
+        ends_share_report(&nursery->report, far, err) < 0)
+        return err->code;
+    if (nursery->plan->park == PARK_ZYGOTE && prepare_zygote(nursery, far, err) < 0)
+        return err->code;
+    if (spawn_nursery(nursery, far, err) < 0)
+        return err->code;
+    return order_mapped(nursery, err);
+}
+
+int nursery_start(struct nursery *nursery, const struct plan *plan, const struct features *features,
+                  sbr_error *err)
+{
+    struct far_ends far = FAR_ENDS_NONE;
+    int r;
+
+    *nursery = (struct nursery){
+        .control = -1, .zygote = -1, .plan = plan, .features = *features, .process.pidfd = -1
+    };
+    if (!plan->park || !(plan->namespaces & CLONE_NEWUSER) || plan->place)
+        return err_set(err, SBR_E_BUG, "nursery", "the plan is not a template");
+    r = take_user(&nursery->ids, features, err);
+    if (r == 0)
+        r = bring_up(nursery, &far, err);
+    far_ends_close(&far);
+    if (r < 0)
+        nursery_end(nursery);
+    return r;
+}
+
+/* v2: the nursery makes its children in groups that are not its own to write to, unless they are given to it. */
+static void let_be_born(const struct nursery *nursery, const struct cgroup *cg)
+{
+    const int dirs[] = { cg->leaf_fd[0], cg->parent_fd[0] };
+
+    if (geteuid() != 0 || cg->kind != CGROUP_V2)
+        return;
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
+        if (fchownat(dirs[i], "cgroup.procs", nursery->ids.host_uid, (gid_t)-1, 0) < 0)
+            log_debug("nursery", "a group cannot be given to it: %s", strerror(errno));
+}
+
+/* The groups stay the nest's: a sandbox made ahead has copies of its descriptors, to read and to set limits. */
+static int lend_groups(struct cgroup *to, const struct cgroup *from, sbr_error *err)
+{
+    *to = *from;
+    to->oom_fd = from->oom_fd >= 0 ? fcntl(from->oom_fd, F_DUPFD_CLOEXEC, 3) : -1;
+    for (unsigned int i = 0; i < N_CG; i++) {
+        to->parent_fd[i] = -1;
+        to->leaf_fd[i] = -1;
+    }
+    for (unsigned int i = 0; i < N_CG; i++)
+        if (from->leaf_fd[i] >= 0 &&
+            (to->leaf_fd[i] = fcntl(from->leaf_fd[i], F_DUPFD_CLOEXEC, 3)) < 0)
+            return err_set_errno(err, "cgroup", "cannot copy a descriptor");
+    return 0;
+}
+
+static int send_make(struct nursery *nursery, const struct nest *nest, const struct sandbox *box,
+                     const struct far_ends *far, sbr_error *err)
+{
+    struct nursery_order order = { .order = ORDER_MAKE,
+                                   .uid = box->ids.host_uid,
+                                   .gid = box->ids.host_gid };
+    int fds[FD_MAX_PASSED], tasks[N_CG], r = 0;
+    size_t n = 0;
+
+    for (unsigned int i = 0; i < N_INIT_FDS; i++)
+        if (far->fds[i] >= 0) {
+            order.given |= 1u << i;
+            fds[n++] = far->fds[i];
+        }
+    r = cgroup_open_tasks(&nest->cgroup, tasks, err);
+    if (r < 0)
+        return r;
+    for (order.n_tasks = 0; order.n_tasks < (uint32_t)r; order.n_tasks++)
+        fds[n++] = tasks[order.n_tasks];
+    order.group = nest->cgroup.kind == CGROUP_V2 && nest->cgroup.controllers;
+    if (order.group)
+        fds[n++] = nest->cgroup.leaf_fd[0];
+    r = fd_send(nursery->control, &order, sizeof(order), fds, n);
+    if (r < 0)
+        r = err_set_errno(err, "nursery", "cannot order a sandbox");
+    for (uint32_t i = 0; i < order.n_tasks; i++)
+        close(tasks[i]);
+    return r;
+}
+
+/* A worker of the zygote's gets the same ends as its init. */
+static void keep_far_ends(struct sandbox *box, struct far_ends *far)
+{
+    for (int i = 0; i <= INIT_CONTROL; i++)
+        box->far[i] = take_fd(far->fds[i]);
+}
+
+static int order_sandbox(struct nursery *nursery, struct nest *nest, struct sandbox *box,
+                         struct far_ends *far, sbr_error *err)
+{
+    struct limits usual;
+
+    limits_init(&usual);
+    if (ends_make_streams(box, nursery->plan->n_collects > 0, far, err) < 0 ||
+        ends_share_report(&box->report, far, err) < 0 ||
+        cgroup_limit(&nest->cgroup, &usual, SANDBOX_USUAL_LIMITS, err) < 0 ||
+        lend_groups(&box->cgroup, &nest->cgroup, err) < 0)
+        return err->code;
+    box->report_fd = fcntl(far->fds[INIT_REPORT], F_DUPFD_CLOEXEC, 3);
+    if (box->report_fd < 0)
+        return err_set_errno(err, "nursery", "cannot copy a descriptor");
+    let_be_born(nursery, &nest->cgroup);
+    if (send_make(nursery, nest, box, far, err) < 0)
+        return err->code;
+    nursery->making[nursery->n_making++] = box;
+    if (nursery->plan->park == PARK_ZYGOTE)
+        keep_far_ends(box, far);
+    return 0;
+}
+
+int nursery_make(struct nursery *nursery, struct nest *nest, struct sandbox *box, sbr_error *err)
+{
+    struct far_ends far = FAR_ENDS_NONE;
+    int r;
+
+    sandbox_reset(box);
+    if (!nursery->ready || nursery->n_making == NURSERY_MAX_MAKING)
+        return err_set(err, SBR_E_BUSY, "nursery", "the nursery cannot make another one now");
+    box->parked = true;
+    r = ids_take(&box->ids, &nursery->features, err);
+    if (r == 0)
+        r = order_sandbox(nursery, nest, box, &far, err);
+    far_ends_close(&far);
+    if (r < 0) {
+        sandbox_end(box);
+        sandbox_done(box);
+    }
+    return r;
+}
+
+static int nursery_failure(const struct nursery *nursery, sbr_error *err)
+{
+    if (nursery->report && nursery->report->state == REPORT_FAILED) {
+        *err = nursery->report->error;
+        return err->code;
+    }
+    return err_set(err, SBR_E_SYSTEM, "nursery", "the nursery ended");
+}
+
+/* As we count processes: the nursery has a namespace of its own for them. */
+static pid_t pid_of(int pidfd)
+{
+    char path[64], text[512];
+    const char *line;
+
+    snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", pidfd);
+    if (fd_read_small(AT_FDCWD, path, text, sizeof(text)) < 0 || !(line = strstr(text, "\nPid:")))
+        return -1;
+    return (pid_t)strtol(line + strlen("\nPid:"), NULL, 10);
+}
+
+static struct sandbox *oldest(struct nursery *nursery)
+{
+    struct sandbox *box = nursery->making[0];
+
+    nursery->n_making--;
+    memmove(nursery->making, nursery->making + 1, nursery->n_making * sizeof(struct sandbox *));
+    return box;
+}
+
+int nursery_hear(struct nursery *nursery, struct sandbox **ret, sbr_error *err)
+{
+    struct init_news news = { 0 };
+    int fds[FD_MAX_PASSED];
+    size_t n_fds = 0;
+    ssize_t n = fd_receive(nursery->control, &news, sizeof(news), fds, &n_fds);
+    struct sandbox *box;
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n != (ssize_t)sizeof(news))
+        return nursery_failure(nursery, err);
+    if (news.kind == NEWS_READY)
+        nursery->ready = true;
+    if (news.kind != NEWS_MADE || nursery->n_making == 0) {
+        while (n_fds > 0)
+            close(fds[--n_fds]);
+        return 0;
+    }
+    box = oldest(nursery);
+    box->init.pidfd = n_fds > 0 ? fds[0] : -1;
+    box->init.pid = n_fds > 0 ? pid_of(fds[0]) : -1;
+    *ret = box;
+    return 1;
+}
+
+/* The shell stands: a worker of the zygote's enters it, and init learns where to hear from it. */
+static int join_worker(const struct nursery *nursery, struct sandbox *box, sbr_error *err)
+{
+    struct zygote_order order = { 0 };
+    struct init_message adopt = { .order = ORDER_ADOPT };
+    int fds[ZYGOTE_ORDER_FDS + N_CG] = { box->init.pidfd, box->far[INIT_STDIN],
+                                         box->far[INIT_STDOUT], box->far[INIT_STDERR],
+                                         box->far[INIT_CONTROL] };
+    int pair[2], r = cgroup_open_tasks(&box->cgroup, fds + ZYGOTE_ORDER_FDS, err);
+    size_t n = ZYGOTE_ORDER_FDS;
+
+    if (r < 0)
+        return r;
+    order.n_tasks = (uint32_t)r;
+    n += (size_t)r;
+    order.group = box->cgroup.kind == CGROUP_V2 && box->cgroup.controllers;
+    if (order.group)
+        fds[n++] = box->cgroup.leaf_fd[0];
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
+        fds[ZYGOTE_ORDER_GO] = pair[1];
+        r = fd_send(nursery->zygote, &order, sizeof(order), fds, n);
+        if (r == 0)
+            r = fd_send(box->control, &adopt, sizeof(adopt), &pair[0], 1);
+        close(pair[0]);
+        close(pair[1]);
+    } else {
+        r = -1;
+    }
+    for (uint32_t i = 0; i < order.n_tasks; i++)
+        close(fds[ZYGOTE_ORDER_FDS + i]);
+    for (int i = 0; i <= INIT_CONTROL; i++) {
+        scope_close_fd(&box->far[i]);
+        box->far[i] = -1;
+    }
+    return r < 0 ? err_set_errno(err, "zygote", "cannot order a worker") : 0;
+}
+
+int nursery_box_news(struct nursery *nursery, struct sandbox *box, sbr_error *err)
+{
+    struct init_news news = { 0 };
+    int fds[FD_MAX_PASSED];
+    size_t n_fds = 0;
+    ssize_t n = fd_receive(box->control, &news, sizeof(news), fds, &n_fds);
+
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return 0;
+    if (n == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1 && box->listener < 0)
+        box->listener = fds[--n_fds];
+    while (n_fds > 0)
+        close(fds[--n_fds]);
+    if (n != (ssize_t)sizeof(news))
+        return sandbox_failure(box, err);
+    if (news.kind != NEWS_PARKED)
+        return 0;
+    if (box->far[INIT_CONTROL] < 0) {
+        /* What was used until now was for making it ready. */
+        cgroup_forget_peaks(&box->cgroup);
+        cgroup_read(&box->cgroup, &box->before);
+        return 1;
+    }
+    return join_worker(nursery, box, err);
+}
+
+void nursery_end(struct nursery *nursery)
+{
+    siginfo_t info;
+
+    if (nursery->process.pidfd >= 0) {
+        syscall(SYS_pidfd_send_signal, nursery->process.pidfd, SIGKILL, NULL, 0);
+        waitid(P_PIDFD, (id_t)nursery->process.pidfd, &info, WEXITED | __WALL);
+    }
+    free(nursery->spawn);
+    if (nursery->report)
+        munmap(nursery->report, REPORT_SIZE);
+    scope_close_fd(&nursery->process.pidfd);
+    scope_close_fd(&nursery->control);
+    scope_close_fd(&nursery->zygote);
+    *nursery = (struct nursery){ .control = -1, .zygote = -1, .process.pidfd = -1 };
+}

@@ -1,8 +1,0 @@
-/* Tells systemd how a service is getting on (sd_notify(3), Type=notify). */
-#ifndef SERVICE_NOTIFY_H
-#define SERVICE_NOTIFY_H
-
-/* "READY=1"; nothing happens where nobody listens. */
-void notify_manager(const char *state);
-
-#endif

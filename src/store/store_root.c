@@ -1,0 +1,114 @@
+#include "store/store_root.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+
+const char *store_kind_name(enum store_kind kind)
+{
+    static const char *const names[N_STORE_KINDS] = {
+        [STORE_ARTIFACT] = "artifact",
+        [STORE_LAYER] = "layer",
+        [STORE_PREPARED] = "prepared",
+    };
+
+    return names[kind];
+}
+
+bool store_is_hex(const char *name, size_t len)
+{
+    return strlen(name) == len && strspn(name, "0123456789abcdef") == len;
+}
+
+int store_check_key(const char *key, sbr_error *err)
+{
+    if (!store_is_hex(key, SHA256_HEX_SIZE - 1))
+        return err_set(err, SBR_E_INVALID, "cache", "'%.80s' is not the key of an entry", key);
+    return 0;
+}
+
+void store_entry_name(enum store_kind kind, const char *key, char name[STORE_NAME_SIZE])
+{
+    snprintf(name, STORE_NAME_SIZE, "%s/%.64s", store_kind_name(kind), key);
+}
+
+int store_staging_name(char name[STORE_NAME_SIZE])
+{
+    char id[ENCODE_ID_SIZE];
+
+    if (encode_random_id(id) < 0)
+        return -1;
+    snprintf(name, STORE_NAME_SIZE, STORE_STAGING "/%s", id);
+    return 0;
+}
+
+static int furnish(int fd);
+
+static const struct user_dir_kind cache = {
+    .noun = "cache",
+    .variable = "SANDBOX_RUN_CACHE",
+    .xdg = "XDG_CACHE_HOME",
+    .in_home = ".cache/sandbox-run",
+    .when_full = " (`sandbox-run cache clear` makes room)",
+    .forbidden = S_IWGRP | S_IWOTH,
+    .furnish = furnish,
+};
+
+int store_fail(const char *what, const char *path, sbr_error *err)
+{
+    return user_dir_fail(&cache, what, path, err);
+}
+
+/* So that programs that make backups leave it out: https://bford.info/cachedir/ */
+static int tag_root(int fd)
+{
+    static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
+                              "# This directory is a cache of sandbox-run.\n";
+    scoped_fd int file =
+        openat(fd, "CACHEDIR.TAG", O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+
+    if (file < 0)
+        return errno == EEXIST ? 0 : -1;
+    return fd_write_all(file, tag, sizeof(tag) - 1);
+}
+
+/* The last is made last: where it is, all are. */
+static int furnish(int fd)
+{
+    const char *const names[] = { store_kind_name(STORE_ARTIFACT),
+                                  store_kind_name(STORE_LAYER),
+                                  store_kind_name(STORE_PREPARED),
+                                  STORE_LOCKS,
+                                  STORE_NOTES,
+                                  STORE_STAGING };
+
+    if (faccessat(fd, STORE_STAGING, F_OK, 0) == 0)
+        return 0;
+    if (tag_root(fd) < 0)
+        return -1;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (mkdirat(fd, names[i], 0700) < 0 && errno != EEXIST)
+            return -1;
+    return 0;
+}
+
+int store_root_open(bool make, struct user_dir *ret, sbr_error *err)
+{
+    return user_dir_open(&cache, make, ret, err);
+}
+
+int store_path(char *buf, size_t size, sbr_error *err)
+{
+    scoped_user_dir struct user_dir root = { .fd = -1 };
+
+    if (store_root_open(false, &root, err) < 0)
+        return err->code;
+    snprintf(buf, size, "%s", root.path);
+    return 0;
+}

@@ -1,0 +1,30 @@
+/* How the clients of package registries are configured: read outside, with the caller's rights. */
+#ifndef TOOLCHAIN_CLIENT_CONFIG_H
+#define TOOLCHAIN_CLIENT_CONFIG_H
+
+#include "base/sha256.h"
+#include "plan/planner.h"
+#include "plan/stage.h"
+
+/* How an installer is configured: read once, for the key of its layer and for the installer itself. */
+struct installer {
+    bool read;
+    struct stage_config config; /* its network is found when the stage starts */
+    struct words needs;         /* directories of the host that it names      */
+    char key[SHA256_HEX_SIZE];  /* a digest of all that, without credentials  */
+};
+
+/* What configures the clients of a stage with a network; `home` is the toolchain's, or "".  Nothing for other stages, and
+ * nothing when it was read already. */
+int config_read(const struct stage_def *def, const char *home, struct installer *ret,
+                sbr_error *err) must_check;
+/* Which hosts that opens, into ret->network. */
+int config_find_registries(const struct stage_def *def, const char *home, struct stage_config *ret,
+                           sbr_error *err) must_check;
+void installer_done(struct installer *installer);
+void config_done(struct stage_config *config);
+/* Paths of the host that match the patterns; the caller frees with words_done. */
+int needs_expand(const struct words *patterns, struct words *ret, sbr_error *err) must_check;
+void words_done(struct words *words);
+
+#endif

@@ -1,0 +1,394 @@
+#include "toolchain/toolchain.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "plan/features.h"
+#include "toolchain/toolchain_paths.h"
+#include "toolchain/toolchain_version.h"
+
+static const char *base_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+/* Below /usr, or what older systems have beside it: visible inside at the same place. */
+static bool is_system(const char *path)
+{
+    if (strncmp(path, "/usr/", 5) == 0)
+        return true;
+    for (size_t i = 0; i < N_ROOT_NAMES; i++) {
+        size_t len = strlen(root_names[i]);
+
+        if (strncmp(path + 1, root_names[i], len) == 0 && path[1 + len] == '/')
+            return true;
+    }
+    return false;
+}
+
+static bool is_executable_file(const char *path, struct stat *st)
+{
+    if (stat(path, st) < 0 || !S_ISREG(st->st_mode))
+        return false;
+    return (st->st_mode & S_IXOTH) != 0 || access(path, X_OK) == 0;
+}
+
+/* Links within /usr/bin, such as python3 -> python3.11, cost one call each; realpath would look at every
+ * directory.  1: done; 0: it leads elsewhere. */
+static int follow_beside(const char *path, char real[PATH_MAX])
+{
+    static const char dir[] = "/usr/bin/";
+    const size_t dir_len = sizeof(dir) - 1;
+    char target[NAME_MAX + 1];
+
+    if (strncmp(path, dir, dir_len) != 0 || strchr(path + dir_len, '/') ||
+        snprintf(real, PATH_MAX, "%s", path) >= PATH_MAX)
+        return 0;
+    for (int links = 0; links < 8; links++) {
+        ssize_t len = readlink(real, target, sizeof(target));
+
+        if (len < 0)
+            return errno == EINVAL; /* no link: it is here */
+        if ((size_t)len == sizeof(target) || memchr(target, '/', (size_t)len))
+            return 0;
+        snprintf(real + dir_len, PATH_MAX - dir_len, "%.*s", (int)len, target);
+    }
+    return 0;
+}
+
+static bool resolve(const char *path, char real[PATH_MAX])
+{
+    return follow_beside(path, real) > 0 || realpath(path, real);
+}
+
+static bool is_script(const char *path)
+{
+    scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    char start[2];
+
+    return fd >= 0 && fd_read_full(fd, start, sizeof(start)) == sizeof(start) &&
+           memcmp(start, "#!", sizeof(start)) == 0;
+}
+
+/* rustup is all of its tools, by hard links where it does not use symbolic ones. */
+static bool is_rustup(const char *real, const struct stat *st)
+{
+    char sibling[PATH_MAX + 16];
+    struct stat other;
+
+    if (st->st_nlink < 2)
+        return false;
+    snprintf(sibling, sizeof(sibling), "%.*s/rustup", (int)(base_of(real) - real - 1), real);
+    return stat(sibling, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+}
+
+/* gcc-* is meant to be gcc-12 and not gcc-ar. */
+static bool fits_as_version(const char *pattern, const char *name)
+{
+    size_t before = strcspn(pattern, PATTERN_SIGNS), len = strlen(name);
+    const char *behind = pattern + strlen(pattern);
+
+    if (!pattern[before])
+        return true;
+    while (behind > pattern + before + 1 && !strchr("*]", behind[-1]))
+        behind--;
+    return strspn(name + before, "0123456789.") + before + strlen(behind) >= len;
+}
+
+/* Programs that are many by the names of their links, none of which is a shim. */
+static const char *const many[] = { "busybox", "toybox" };
+
+/* Whether a program of this name may be the one that the pattern means: python3.11 for python3, but not
+ * volta-shim for node.  Where a path stays as it is found, clang may be the clang++ that it was called. */
+static bool is_namesake(const char *name, const char *stem, bool stays)
+{
+    char own[NAME_MAX + 1];
+
+    if (strstr(name, stem))
+        return true;
+    version_stem(name, own, sizeof(own));
+    for (size_t i = 0; stays && i < ARRAY_LEN(many); i++)
+        if (strcmp(own, many[i]) == 0)
+            return true;
+    return stays && strlen(own) > 1 && strncmp(stem, own, strlen(own)) == 0;
+}
+
+/* The tool itself, and not something that starts it. */
+static bool is_tool(const char *pattern, const char *path, const char *real, const struct stat *st)
+{
+    char stem[NAME_MAX + 1];
+
+    version_stem(base_of(pattern), stem, sizeof(stem));
+    if (!fits_as_version(base_of(pattern), base_of(path)) ||
+        !is_namesake(base_of(real), stem, is_system(path) && is_system(real)))
+        return false;
+    if (is_system(pattern)) /* some real tools are scripts there */
+        return strncmp(real, "/usr/bin/", 9) == 0 || !is_rustup(real, st);
+    return !is_script(real) && !is_rustup(real, st);
+}
+
+/* The directory above "bin", or nothing. */
+static void find_home(const char *real, char *buf, size_t size)
+{
+    const char *end = base_of(real) - 1; /* the slash before the name */
+    int len = (int)(end - real) - 4;
+
+    if (len < 0 || strncmp(end - 4, "/bin", 4) != 0)
+        snprintf(buf, size, "%s", "");
+    else
+        snprintf(buf, size, "%.*s", len > 0 ? len : 1, real);
+}
+
+/* Whether `path` is `dir`, or above it. */
+static bool contains(const char *path, const char *dir)
+{
+    size_t len = strlen(path);
+
+    return strncmp(path, dir, len) == 0 &&
+           (dir[len] == '\0' || dir[len] == '/' || path[len - 1] == '/');
+}
+
+/* Directories of a home that many programs share, some with secrets of theirs. */
+static const char *const shared_below_home[] = { ".local", ".cargo",      ".config",
+                                                 ".cache", ".npm-global", "go" };
+
+/* ~/go is where Go keeps what others wrote, unless Go itself is in it. */
+static bool is_shared_in_home(const char *path, const char *home, const char *tool)
+{
+    size_t len = strlen(home);
+
+    while (len > 1 && home[len - 1] == '/')
+        len--;
+    if (contains(path, home))
+        return true;
+    if (strncmp(path, home, len) != 0 || path[len] != '/')
+        return false;
+    for (size_t i = 0; i < ARRAY_LEN(shared_below_home); i++)
+        if (strcmp(path + len + 1, shared_below_home[i]) == 0)
+            return strcmp(shared_below_home[i], tool) != 0;
+    return false;
+}
+
+/* Holds more than a toolchain: the whole machine's, or a person's. */
+static bool is_shared(const char *path, const char *tool)
+{
+    const char *home = getenv("HOME"), *second = strchr(path + 1, '/');
+    char real_home[PATH_MAX];
+
+    if (!second || (strncmp(path, "/home/", 6) == 0 && !strchr(second + 1, '/')))
+        return true; /* /opt, /srv; /home/NAME */
+    if (!home || home[0] != '/')
+        return false;
+    return is_shared_in_home(path, home, tool) ||
+           (realpath(home, real_home) && is_shared_in_home(path, real_home, tool));
+}
+
+static bool settle(const char *path, const char *real, struct toolchain *ret)
+{
+    const char *binary = is_system(path) && is_system(real) ? path : real;
+
+    if (strlen(binary) >= sizeof(ret->binary))
+        return false;
+    *ret = (struct toolchain){ 0 };
+    memcpy(ret->binary, binary, strlen(binary) + 1);
+    find_home(real, ret->home, sizeof(ret->home));
+    if (is_system(real)) {
+        if (strcmp(ret->home, "/") == 0)
+            ret->home[0] = '\0';
+        return true;
+    }
+    if (ret->home[0] && is_shared(ret->home, base_of(real)))
+        ret->home[0] = '\0';
+    snprintf(ret->tree, sizeof(ret->tree), "%s", ret->home[0] ? ret->home : ret->binary);
+    return true;
+}
+
+/* What a name says counts as long as the others do not contradict. */
+static bool add_hint(struct toolchain *t, const char *name, const char *stem)
+{
+    char version[TOOLCHAIN_VERSION];
+
+    if (!version_of_name(name, stem, version))
+        return true;
+    if (t->hint[0] && version_matches(t->hint, version) == 0)
+        return false;
+    if (version_compare(version, t->hint) > 0)
+        memcpy(t->hint, version, sizeof(t->hint));
+    return true;
+}
+
+/* Names of the binary, of the directory that bears its name, and of those that a `*` stood for. */
+static void find_hint(const char *pattern, const char *path, const char *real, struct toolchain *t)
+{
+    char stem[NAME_MAX + 1], name[NAME_MAX + 1];
+    const char *home = base_of(t->home);
+    bool good;
+
+    version_stem(base_of(pattern), stem, sizeof(stem));
+    good = add_hint(t, base_of(real), stem) &&
+           (!*stem || !strstr(home, stem) || add_hint(t, home, stem));
+    while (good && *pattern && *path) { /* component by component: there are equally many */
+        size_t part = strcspn(pattern, "/"), len = strcspn(path, "/");
+
+        if (strcspn(pattern, PATTERN_SIGNS) < part) {
+            snprintf(name, sizeof(name), "%.*s", (int)len, path);
+            good = add_hint(t, name, stem);
+        }
+        pattern += part + (pattern[part] == '/');
+        path += len + (path[len] == '/');
+    }
+    if (!good)
+        t->hint[0] = '\0';
+}
+
+/* What was found so far, and which files those are: one with two names is listed once. */
+struct finds {
+    struct toolchain *at;
+    size_t n, max;
+    dev_t dev[TOOLCHAIN_MAX];
+    ino_t ino[TOOLCHAIN_MAX];
+};
+
+static bool is_known(const struct finds *finds, const struct stat *st)
+{
+    for (size_t i = 0; i < finds->n; i++)
+        if (finds->dev[i] == st->st_dev && finds->ino[i] == st->st_ino)
+            return true;
+    return false;
+}
+
+/* `pattern` has no ~ any more. */
+static void examine(struct finds *finds, const char *pattern, const char *path)
+{
+    struct toolchain *t = &finds->at[finds->n];
+    char real[PATH_MAX];
+    struct stat st;
+
+    if (finds->n == finds->max || !is_executable_file(path, &st) || is_known(finds, &st) ||
+        !resolve(path, real) || !is_tool(pattern, path, real, &st) || !settle(path, real, t))
+        return;
+    find_hint(pattern, path, real, t);
+    finds->dev[finds->n] = st.st_dev;
+    finds->ino[finds->n] = st.st_ino;
+    finds->n++;
+}
+
+static void examine_pattern(struct finds *finds, const char *pattern)
+{
+    char absolute[TOOLCHAIN_PATH];
+    struct toolchain_paths paths;
+
+    if (!toolchain_path_absolute(pattern, absolute, sizeof(absolute)))
+        return;
+    if (!pattern[strcspn(pattern, PATTERN_SIGNS)]) {
+        examine(finds, absolute, absolute);
+        return;
+    }
+    toolchain_paths_expand(pattern, &paths);
+    for (size_t i = 0; i < paths.n; i++)
+        examine(finds, absolute, paths.at[i]);
+    toolchain_paths_done(&paths);
+}
+
+size_t toolchain_list(const struct language *language, struct toolchain *ret, size_t max)
+{
+    struct finds finds = { .at = ret, .max = max < TOOLCHAIN_MAX ? max : TOOLCHAIN_MAX };
+
+    for (unsigned int i = 0; i < language->binaries.n && finds.n < finds.max; i++)
+        examine_pattern(&finds, language->binaries.at[i]);
+    return finds.n;
+}
+
+static int not_installed(const struct language *language, sbr_error *err)
+{
+    if (!language->package)
+        return err_set(err, SBR_E_NOT_FOUND, "language", "%s is not installed", language->name);
+    return err_set(err, SBR_E_NOT_FOUND, "language",
+                   "%s is not installed; `apt-get install %s` brings it", language->name,
+                   language->package);
+}
+
+static const char *known_version(const struct toolchain *t)
+{
+    if (t->version[0])
+        return t->version;
+    return t->hint[0] ? t->hint : "unknown";
+}
+
+static int not_this_version(const struct language *language, const char *wanted,
+                            const struct toolchain *found, size_t n, sbr_error *err)
+{
+    char list[320] = "", more[32] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        size_t room = sizeof(list) - used;
+        int len = snprintf(list + used, room, "%s%s (%s)", i ? ", " : "", known_version(&found[i]),
+                           found[i].binary);
+
+        if (len < 0 || (size_t)len >= room) {
+            list[used] = '\0';
+            snprintf(more, sizeof(more), "%s%zu%s", i ? " and " : "", n - i, i ? " more" : "");
+            break;
+        }
+        used += (size_t)len;
+    }
+    return err_set(err, SBR_E_NOT_FOUND, "language", "there is no %.40s %s here; found %s%s",
+                   language->name, wanted, list, more);
+}
+
+/* 1, 0, or -1 when nobody knows. */
+static int has_version(const struct language *language, const struct toolchain_query *query,
+                       struct toolchain *t)
+{
+    int r = t->hint[0] ? version_matches(t->hint, query->wanted) : -1;
+
+    if (r >= 0 || toolchain_version(language, query, t) < 0)
+        return r;
+    return version_matches(t->version, query->wanted);
+}
+
+static int find_version(const struct language *language, const struct toolchain_query *query,
+                        struct toolchain *all, struct toolchain *ret, sbr_error *err)
+{
+    size_t n = toolchain_list(language, all, TOOLCHAIN_MAX);
+
+    for (size_t i = 0; i < n; i++) {
+        if (has_version(language, query, &all[i]) > 0) {
+            *ret = all[i];
+            return 0;
+        }
+    }
+    return n > 0 ? not_this_version(language, query->wanted, all, n, err)
+                 : not_installed(language, err);
+}
+
+int toolchain_find(const struct language *language, const struct toolchain_query *query,
+                   struct toolchain *ret, sbr_error *err)
+{
+    struct toolchain *all;
+    int r;
+
+    if (!query || !query->wanted)
+        return toolchain_list(language, ret, 1) == 1 ? 0 : not_installed(language, err);
+    if (!version_is_valid(query->wanted))
+        return err_set(err, SBR_E_INVALID, "language",
+                       "'%.40s' is not a version of %.40s; write numbers, as in %.40s@1.2",
+                       query->wanted, language->name, language->name);
+    all = calloc(TOOLCHAIN_MAX, sizeof(*all));
+    if (!all)
+        return err_set_oom(err, "language");
+    r = find_version(language, query, all, ret, err);
+    free(all);
+    return r;
+}

@@ -1,0 +1,27 @@
+/* A sandbox that was prepared ahead goes from the engine to the client that runs a program in it:
+ * this message and the file descriptors that `given` names. */
+#ifndef WIRE_HANDOVER_H
+#define WIRE_HANDOVER_H
+
+#include <stdint.h>
+
+#define CGROUP_NAME_MAX 64
+
+struct cgroup_usage {
+    uint64_t cpu_user_us, cpu_system_us;
+    uint64_t peak_memory_bytes;
+    uint64_t peak_processes; /* init is not counted */
+    uint64_t oom_kills;
+    uint64_t refused_forks;
+};
+
+struct handover_msg {
+    int32_t init_pid; /* in the pid namespace of the host */
+    uint32_t host_uid, host_gid;
+    uint32_t cgroup_kind, cgroup_controllers;
+    uint32_t given;             /* bits: which descriptors follow, in the order of handover.c */
+    struct cgroup_usage before; /* what was used before the program began */
+    char cgroup_name[CGROUP_NAME_MAX];
+};
+
+#endif

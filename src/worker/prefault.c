@@ -1,0 +1,141 @@
+/* A copy of a process has its memory page by page, as it touches it; each time costs more than the instruction that did.
+ * The pages that a small program touches, from the first word of it to the end of the interpreter, are nearly the same for
+ * all programs.  So the zygote lets a copy of itself run one, once, and every worker takes those pages while it still has
+ * time. */
+#include "worker/prefault.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "worker/worker.h"
+
+/* Of an entry of /proc/PID/pagemap. */
+#define PAGE_PRESENT (1ull << 63)
+#define PAGE_OF_FILE (1ull << 61)
+#define PAGE_EXCLUSIVE (1ull << 56)
+
+#define MAX_PAGES 4000
+#define AT_ONCE (64u << 10) /* what the kernel maps of a file when one page of it is asked for */
+
+struct page {
+    uintptr_t address;
+    bool is_written;
+};
+
+/* Shared by the zygote and the copy; workers follow it before they are confined, so none of them may share it (apart.c). */
+struct notes {
+    size_t n;
+    struct page pages[MAX_PAGES];
+};
+
+static struct notes *notes;
+static bool is_rehearsal;
+
+static void note_page(uintptr_t address, bool is_written)
+{
+    const struct page *last = notes->n ? &notes->pages[notes->n - 1] : NULL;
+
+    if (!is_written && last && !last->is_written && last->address / AT_ONCE == address / AT_ONCE)
+        return;
+    if (notes->n < MAX_PAGES)
+        notes->pages[notes->n++] = (struct page){ address, is_written };
+}
+
+/* Written to: no longer shared with the zygote.  Else it is enough to have it at hand. */
+static void note_mapping(int pagemap, uintptr_t start, uintptr_t end, bool writable)
+{
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    uint64_t entries[512];
+
+    while (start < end) {
+        const size_t most = sizeof(entries) / sizeof(*entries), left = (end - start) / page;
+        size_t n = left < most ? left : most;
+
+        if (pread(pagemap, entries, n * sizeof(*entries),
+                  (off_t)(start / page * sizeof(*entries))) != (ssize_t)(n * sizeof(*entries)))
+            return;
+        for (size_t i = 0; i < n; i++) {
+            uint64_t entry = entries[i];
+
+            if (!(entry & PAGE_PRESENT))
+                continue;
+            if (writable && entry & PAGE_EXCLUSIVE && !(entry & PAGE_OF_FILE))
+                note_page(start + i * page, true);
+            else if (!writable && entry & PAGE_OF_FILE)
+                note_page(start + i * page, false);
+        }
+        start += n * page;
+    }
+}
+
+void rehearse_note(void)
+{
+    scoped_fd int pagemap = is_rehearsal ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
+    FILE *maps = pagemap >= 0 ? fopen("/proc/self/maps", "re") : NULL;
+    unsigned long start, end;
+    char access[8], line[512];
+
+    if (!maps)
+        return;
+    while (fgets(line, sizeof(line), maps))
+        if (sscanf(line, "%lx-%lx %7s", &start, &end, access) == 3 && /* NOLINT: the kernel's */
+            access[0] == 'r' && access[3] == 'p')
+            note_mapping(pagemap, start, end, access[1] == 'w');
+    fclose(maps);
+}
+
+void rehearse_repeat(void)
+{
+    for (size_t i = 0; notes && i < notes->n; i++) {
+        volatile char *byte = (volatile char *)notes->pages[i].address;
+        char value = *byte;
+
+        if (notes->pages[i].is_written)
+            *byte = value;
+    }
+}
+
+/* What only the copy had mapped is of no use to others. */
+static void forget_unmapped(void)
+{
+    const size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    size_t n = 0;
+
+    for (size_t i = 0; i < notes->n; i++) {
+        struct page page = notes->pages[i];
+
+        if (msync((void *)page.address, size, MS_ASYNC) == 0)
+            notes->pages[n++] = page;
+    }
+    notes->n = n;
+}
+
+int sbr_worker_rehearse(void)
+{
+    pid_t pid;
+
+    notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (notes == MAP_FAILED) {
+        notes = NULL;
+        return -1;
+    }
+    pid = fork();
+    if (pid == 0) {
+        is_rehearsal = true;
+        return 0;
+    }
+    if (pid < 0)
+        return -1;
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    forget_unmapped();
+    return 1;
+}

@@ -1,0 +1,80 @@
+/* A fork shares more than the pages that the kernel copies when somebody writes to them: a mapping that was made shared
+ * stays shared, and a program can write to every one that its worker inherits.  The next worker, which follows pointers
+ * before it is confined, would read what that program wrote.  So the zygote has no such mapping when it makes its first
+ * worker, whoever made it: the rehearsal, the interpreter, or a module that was loaded ahead. */
+#include "worker/private_memory.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+
+#define N_RANDOM_BYTES 16
+
+struct mapping {
+    unsigned long start, end;
+    char access[8];
+};
+
+/* Puts a private copy at the same address. */
+static int copy_in_place(const struct mapping *mapping)
+{
+    const size_t size = mapping->end - mapping->start;
+    void *const place = (void *)mapping->start; /* NOLINT: an address, as a number */
+    const int access = PROT_READ | (mapping->access[1] == 'w' ? PROT_WRITE : 0);
+    void *copy = MAP_FAILED;
+
+    /* What cannot be read cannot be copied, and nobody executes memory that is shared. */
+    if (mapping->access[0] == 'r' && mapping->access[2] == '-')
+        copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (copy == MAP_FAILED)
+        return -1;
+    memcpy(copy, place, size);
+    if (mprotect(copy, size, access) == 0 &&
+        mremap(copy, size, size, MREMAP_MAYMOVE | MREMAP_FIXED, place) == place)
+        return 0;
+    munmap(copy, size);
+    return -1;
+}
+
+/* The kernel says "sh" of a shared mapping that may be written to, or may be made so: not of one of a file that was
+ * opened to be read only. */
+static bool is_shared(const char *flags)
+{
+    return strstr(flags, " sh ") != NULL;
+}
+
+int apart_memory(void)
+{
+    static const char title[] = "VmFlags:";
+    FILE *maps = fopen("/proc/self/smaps", "re");
+    struct mapping next, mapping = { 0 };
+    char line[512];
+    bool looked = false;
+    int r = 0;
+
+    if (!maps)
+        return -1;
+    while (r == 0 && fgets(line, sizeof(line), maps)) {
+        if (sscanf(line, "%lx-%lx %7s", &next.start, &next.end, next.access) == 3) { /* NOLINT */
+            mapping = next;
+        } else if (strncmp(line, title, strlen(title)) == 0) {
+            looked = true;
+            r = is_shared(line) ? copy_in_place(&mapping) : 0;
+        }
+    }
+    fclose(maps);
+    return looked ? r : -1;
+}
+
+int apart_random_bytes(void)
+{
+    void *bytes = (void *)getauxval(AT_RANDOM); /* NOLINT: an address, as a number */
+
+    if (!bytes)
+        return 0;
+    return getrandom(bytes, N_RANDOM_BYTES, 0) == N_RANDOM_BYTES ? 0 : -1;
+}

@@ -1,8 +1,0 @@
-/* Extended attributes: access lists, labels, a user's own. */
-#ifndef WORKSPACE_ATTRIBUTES_H
-#define WORKSPACE_ATTRIBUTES_H
-
-/* Copies those that belong to a file whatever its content; never capabilities.  What cannot be had is left. */
-void attributes_copy(int from_fd, int to_fd);
-
-#endif

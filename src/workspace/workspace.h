@@ -1,0 +1,56 @@
+/* Work directories with a name, kept between runs: $STATE/workspaces/NAME/ with `meta`, `tree`, `lock`, and `pending`
+ * while a run's changes are being put into the tree.
+ *
+ * A run sees the tree copy-on-write, its changes bounded by what the quota leaves, and they are put into the tree when it
+ * is over.  First they are whole in `pending`: who is killed in between finds them there next time and goes on. */
+#ifndef WORKSPACE_WORKSPACE_H
+#define WORKSPACE_WORKSPACE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "changes/collected.h"
+#include "changes/state_dir.h"
+#include "model/changes.h"
+#include "model/request.h"
+#include "workspace/tar.h"
+
+struct named_info {
+    char name[WORKSPACE_MAX_NAME + 1];
+    uint32_t owner; /* uid */
+    uint64_t quota_bytes, quota_inodes;
+    uint64_t used_bytes, used_inodes; /* blocks of 4 KiB; each name counts */
+    int64_t created, used;            /* seconds */
+    bool busy, damaged;
+};
+
+struct named {
+    struct named_info info;
+    char tree[STATE_PATH_SIZE]; /* absolute path */
+    int dir_fd, tree_fd, lock_fd;
+};
+
+/* Makes it when it is not there (with `make`).  Quotas: 0 keeps what it has (new: the limits' defaults); otherwise they
+ * are set, and must hold what is there.  1: it is ours until named_close; 0: another run has it; negative: error. */
+struct named_quota {
+    uint64_t bytes, inodes;
+};
+int named_open(const char *name, bool make, struct named_quota quota, struct named *ret,
+               sbr_error *err) must_check;
+/* `staging` has the contents in its `tree`/0; it is used up. */
+int named_save(struct named *named, struct staging *staging, const struct changes *changes,
+               sbr_error *err) must_check;
+void named_close(struct named *named);
+
+typedef int named_visit(void *context, const struct named_info *info);
+int named_list(named_visit *visit, void *context, sbr_error *err) must_check;
+/* Refuses (SBR_E_BUSY) while a run has it. */
+int named_remove(const char *name, sbr_error *err) must_check;
+
+/* A tar archive (pax) of the tree, to `fd`. */
+int named_export(const char *name, int fd, sbr_error *err) must_check;
+/* Makes a workspace from one, which may be hostile: whole or not at all, but for devices and pipes. */
+int named_import(const char *name, struct named_quota quota, int fd,
+                 struct tar_left_out *ret_left_out, sbr_error *err) must_check;
+
+#endif

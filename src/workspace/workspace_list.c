@@ -1,0 +1,192 @@
+/* Named workspaces seen from outside a run: the list of them, their removal, and archives of them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "changes/listing.h"
+#include "model/limits.h"
+#include "workspace/tar.h"
+#include "workspace/workspace_internal.h"
+
+static bool is_busy(int dir_fd)
+{
+    scoped_fd int fd =
+        openat(dir_fd, NAMED_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+
+    return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+}
+
+static int inspect(const struct state_dir *workspaces, const char *name, struct named_info *ret,
+                   sbr_error *err)
+{
+    scoped_fd int dir_fd = named_open_dir(workspaces->fd, name);
+    struct stat st;
+    int r = 0;
+
+    *ret = (struct named_info){ 0 };
+    snprintf(ret->name, sizeof(ret->name), "%s", name);
+    if (dir_fd >= 0) {
+        r = named_meta_read(dir_fd, ret, err);
+        ret->busy = is_busy(dir_fd);
+    }
+    if (r == 1 &&
+        (fstatat(dir_fd, NAMED_TREE, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
+        r = 0;
+    ret->damaged = r == 0;
+    return r < 0 ? r : 0;
+}
+
+int named_list(named_visit *visit, void *context, sbr_error *err)
+{
+    struct state_dir workspaces;
+    struct listing listing;
+    int r = state_open(STATE_WORKSPACES, false, &workspaces, err);
+
+    if (r <= 0)
+        return r;
+    r = listing_read(workspaces.fd, &listing) < 0 ? state_fail("read", workspaces.path, err) : 0;
+    for (size_t i = 0; i < listing.n && r == 0; i++) {
+        struct named_info info;
+
+        if (!named_name_is_good(listing.names[i]))
+            continue;
+        r = inspect(&workspaces, listing.names[i], &info, err);
+        if (r == 0)
+            r = visit(context, &info);
+    }
+    listing_done(&listing);
+    state_close(&workspaces);
+    return r;
+}
+
+static int busy_error(const char *name, sbr_error *err)
+{
+    return err_set(err, SBR_E_BUSY, "workspace",
+                   "the workspace '%s' is in use by a run; try again when that is over", name);
+}
+
+static int move_away(const struct state_dir *workspaces, const char *name, sbr_error *err)
+{
+    struct staging staging;
+    int r = 0;
+
+    if (staging_open(&staging, err) < 0)
+        return err->code;
+    if (renameat(workspaces->fd, name, staging.fd, name) < 0)
+        r = err_set_errno(err, "workspace", "cannot remove the workspace '%s'", name);
+    staging_discard(&staging);
+    return r;
+}
+
+static int remove_locked(const struct state_dir *workspaces, const char *name, sbr_error *err)
+{
+    scoped_fd int dir_fd = -1, lock_fd = -1;
+    struct stat st;
+    int r;
+
+    /* What is no directory cannot be in use. */
+    if (fstatat(workspaces->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
+        return move_away(workspaces, name, err);
+    r = named_lock(workspaces, name, &dir_fd, &lock_fd, err);
+    if (r == 0)
+        return busy_error(name, err);
+    return r < 0 ? r : move_away(workspaces, name, err);
+}
+
+int named_remove(const char *name, sbr_error *err)
+{
+    struct state_dir workspaces;
+    int r;
+
+    if (named_check_name(name, err) < 0)
+        return err->code;
+    r = state_open(STATE_WORKSPACES, false, &workspaces, err);
+    if (r == 0)
+        return err_set(err, SBR_E_NOT_FOUND, "workspace",
+                       "there is no workspace '%s', and no other", name);
+    if (r < 0)
+        return r;
+    r = remove_locked(&workspaces, name, err);
+    state_close(&workspaces);
+    return r;
+}
+
+int named_export(const char *name, int fd, sbr_error *err)
+{
+    struct named named;
+    int r = named_open(name, false, (struct named_quota){ 0 }, &named, err);
+
+    if (r == 0)
+        return busy_error(name, err);
+    if (r < 0)
+        return r;
+    r = tar_write(named.tree_fd, fd, err);
+    named_close(&named);
+    return r;
+}
+
+static int taken_error(const char *name, sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "workspace",
+                   "there is a workspace '%s' already; choose another name, or remove it with "
+                   "`sandbox-run workspace rm %s`",
+                   name, name);
+}
+
+/* In `staging`, from the archive; then to its place. */
+static int import_into(struct staging *staging, const struct state_dir *workspaces,
+                       struct named_info *info, struct tar_source *source, sbr_error *err)
+{
+    struct named_new new;
+    int r;
+
+    if (named_prepare(staging, &new, err) < 0)
+        return err->code;
+    r = tar_read(new.tree_fd, source, err);
+    if (r == 0)
+        r = named_measure(new.tree_fd, info, err);
+    if (r == 0)
+        r = named_check_fits(info, err);
+    if (r == 0)
+        r = named_meta_write(new.dir_fd, info, err);
+    if (r == 0)
+        r = named_place(staging, workspaces, info->name, err);
+    close(new.dir_fd);
+    close(new.tree_fd);
+    return r == 0 ? taken_error(info->name, err) : r;
+}
+
+int named_import(const char *name, struct named_quota quota, int fd,
+                 struct tar_left_out *ret_left_out, sbr_error *err)
+{
+    struct named_info info = { .owner = geteuid(), .created = time(NULL) };
+    struct tar_source source = { .fd = fd };
+    struct state_dir workspaces;
+    struct staging staging;
+    struct stat st;
+    int r;
+
+    if (named_check_name(name, err) < 0 || state_open(STATE_WORKSPACES, true, &workspaces, err) < 0)
+        return err->code;
+    snprintf(info.name, sizeof(info.name), "%s", name);
+    info.quota_bytes = quota.bytes ? quota.bytes : limit_defs[SBR_DISK_BYTES].preset;
+    info.quota_inodes = quota.inodes ? quota.inodes : limit_defs[SBR_INODES].preset;
+    source.max_bytes = info.quota_bytes;
+    source.max_entries = info.quota_inodes;
+    if (fstatat(workspaces.fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
+        r = taken_error(name, err); /* before the archive is read for nothing */
+    else
+        r = staging_open(&staging, err);
+    if (r == 0) {
+        r = import_into(&staging, &workspaces, &info, &source, err);
+        staging_discard(&staging);
+    }
+    state_close(&workspaces);
+    *ret_left_out = source.left_out;
+    return r < 0 ? r : 0;
+}

@@ -1,0 +1,236 @@
+/* A run's changes go into the tree: first they lie whole in `pending`, with a list; then one after the other is moved to
+ * its place; then the use is measured and `pending` goes away.  Killed before `pending` stands there, the tree is the old
+ * one; killed later, the next to open the workspace goes on where this one stopped. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/buf.h"
+#include "base/scope.h"
+#include "base/tree_remove.h"
+#include "changes/apply.h"
+#include "changes/changeset_meta.h"
+#include "changes/node.h"
+#include "changes/walk.h"
+#include "workspace/workspace_internal.h"
+
+#define WORK "/work"
+#define LIST_NAME "list"
+#define LIST_MAX (1ULL << 30)
+#define CONTENT_NAME "content" /* next to the list */
+/* What a run's bounds let through: inodes for directories on the way, and what is written between two looks. */
+#define SLACK_INODES 256
+#define SLACK_BYTES (1 << 20)
+
+static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
+{
+    struct buf data;
+    int r = -1;
+
+    buf_init(&data, LIST_MAX);
+    changes_encode(changes, &data);
+    keep_put_sum(&data);
+    if (data.failed)
+        errno = ENOMEM;
+    else
+        r = keep_write_file(dir_fd, LIST_NAME, &data);
+    buf_done(&data);
+    return r < 0 ? err_set_errno(err, "workspace", "cannot write the list of a run's changes") : 0;
+}
+
+/* 1: read; 0: it is not whole. */
+static int read_list(int dir_fd, struct changes *ret, sbr_error *err)
+{
+    scoped_free char *data = NULL;
+    struct reader reader = { 0 };
+    int r = keep_read_file(dir_fd, LIST_NAME, &data, &reader.len, err);
+
+    if (r <= 0)
+        return r;
+    reader.data = data;
+    return changes_decode(&reader, ret, err);
+}
+
+/* What stands at a path, measured; nothing when it is not there. */
+static uint64_t blocks_at(int dir_fd, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    struct walk_entry entry = { .name = slash ? slash + 1 : path, .dir_fd = dir_fd };
+    scoped_free char *above = slash ? strndup(path, (size_t)(slash - path)) : NULL;
+    scoped_fd int parent = above ? node_open(dir_fd, above, O_RDONLY | O_DIRECTORY) : -1;
+
+    if (slash && parent < 0)
+        return 0;
+    if (slash)
+        entry.dir_fd = parent;
+    return fstatat(entry.dir_fd, entry.name, &entry.st, AT_SYMLINK_NOFOLLOW) == 0
+               ? walk_blocks(&entry)
+               : 0;
+}
+
+/* What the use will be.  What cannot be measured counts as if it stayed. */
+static struct named_info foresee(const struct named *named, int content_fd,
+                                 const struct changes *changes)
+{
+    struct named_info after = named->info;
+    uint64_t less_bytes = 0, less_inodes = 0;
+
+    for (size_t i = 0; i < changes->n; i++) {
+        const struct change *change = &changes->items[i];
+
+        if (change->op == CHANGE_MODE)
+            continue;
+        after.used_inodes += change->op == CHANGE_CREATED;
+        less_inodes += change->op == CHANGE_DELETED;
+        if (change->op != CHANGE_DELETED)
+            after.used_bytes += blocks_at(content_fd, change->path);
+        if (change->op != CHANGE_CREATED)
+            less_bytes += blocks_at(named->tree_fd, change->from ? change->from : change->path);
+    }
+    after.used_bytes -= less_bytes < after.used_bytes ? less_bytes : after.used_bytes;
+    after.used_inodes -= less_inodes < after.used_inodes ? less_inodes : after.used_inodes;
+    return after;
+}
+
+/* A run is bounded while it runs; this is for machines where the bounds let much through. */
+static int check_quota(const struct named *named, int content_fd, const struct changes *changes,
+                       sbr_error *err)
+{
+    struct named_info after = foresee(named, content_fd, changes);
+
+    if (after.used_bytes <= named->info.used_bytes && after.used_inodes <= named->info.used_inodes)
+        return 0; /* it shrinks: always welcome */
+    if (after.used_bytes <= after.quota_bytes + SLACK_BYTES &&
+        after.used_inodes <= after.quota_inodes + SLACK_INODES)
+        return 0;
+    return named_check_fits(&after, err);
+}
+
+/* Once more with directories opened, when one of them kept us out: what was done is found done. */
+static int put_in(struct named *named, int content_fd, const struct changes *changes,
+                  sbr_error *err)
+{
+    const unsigned int flags = APPLY_CONSUME | APPLY_NO_UNDO | APPLY_NO_CHECK;
+    struct named_locked locked = { 0 };
+    int r = apply_to(named->tree_fd, content_fd, changes, flags, err);
+
+    if (r == 0 || err->sys_errno != EACCES)
+        return r;
+    r = named_unlock(named->tree_fd, &locked, err);
+    if (r == 0)
+        r = apply_to(named->tree_fd, content_fd, changes, flags, err);
+    named_relock(named->tree_fd, &locked);
+    return r;
+}
+
+/* From `pending` into the tree, measured, and `pending` away. */
+static int finish(struct named *named, int pending_fd, const struct changes *changes,
+                  sbr_error *err)
+{
+    scoped_fd int content_fd = named_open_dir(pending_fd, CONTENT_NAME);
+    struct named_info after = named->info;
+
+    if (content_fd < 0)
+        return err_set_errno(err, "workspace", "cannot read the changes of a run");
+    if (put_in(named, content_fd, changes, err) < 0 ||
+        named_measure(named->tree_fd, &after, err) < 0)
+        return err->code;
+    apply_step();
+    if (named_meta_write(named->dir_fd, &after, err) < 0)
+        return err->code;
+    named->info = after;
+    apply_step();
+    if (tree_remove(named->dir_fd, NAMED_PENDING) < 0)
+        return err_set_errno(err, "workspace", "cannot tidy the workspace '%s'", named->info.name);
+    return 0;
+}
+
+int named_finish_pending(struct named *named, sbr_error *err)
+{
+    scoped_fd int pending_fd = named_open_dir(named->dir_fd, NAMED_PENDING);
+    struct changes changes = { 0 };
+    int r;
+
+    if (pending_fd < 0 && errno == ENOENT)
+        return 0;
+    if (pending_fd < 0)
+        return err_set_errno(err, "workspace", "cannot open the last changes of '%s'",
+                             named->info.name);
+    r = read_list(pending_fd, &changes, err);
+    if (r == 1)
+        r = finish(named, pending_fd, &changes, err);
+    else if (r == 0 && tree_remove(named->dir_fd, NAMED_PENDING) < 0)
+        /* The list is whole before `pending` is there: this was the work of others. */
+        r = err_set_errno(err, "workspace", "cannot tidy the workspace '%s'", named->info.name);
+    changes_done(&changes);
+    return r;
+}
+
+/* The changes of the tree at /work, which borrow; its index, which is also the name of its contents. */
+static int select_work(const struct changes *all, struct changes *ret, char index[16],
+                       sbr_error *err)
+{
+    unsigned int root = 0;
+
+    for (size_t i = 0; i < all->n_roots; i++)
+        if (!strcmp(all->roots[i].target, WORK))
+            root = (unsigned int)i;
+    snprintf(index, 16, "%u", root);
+    *ret = (struct changes){ .items = calloc(all->n + 1, sizeof(*ret->items)) };
+    if (!ret->items)
+        return err_set_oom(err, "workspace");
+    for (size_t i = 0; i < all->n; i++)
+        if (all->items[i].root == root)
+            ret->items[ret->n++] = all->items[i];
+    for (size_t i = 0; i < ret->n; i++)
+        ret->items[i].root = 0;
+    return 0;
+}
+
+/* The list and the contents, next to each other in the staging's `pending`; then to the workspace. */
+static int commit(struct named *named, struct staging *staging, const struct changes *changes,
+                  const char *content, sbr_error *err)
+{
+    scoped_fd int pending_fd = -1, content_fd = -1;
+    char from[32];
+
+    snprintf(from, sizeof(from), "tree/%s", content);
+    if (mkdirat(staging->fd, NAMED_PENDING, 0700) == 0)
+        pending_fd = named_open_dir(staging->fd, NAMED_PENDING);
+    if (pending_fd < 0 || (renameat(staging->fd, from, pending_fd, CONTENT_NAME) < 0 &&
+                           (errno != ENOENT || mkdirat(pending_fd, CONTENT_NAME, 0700) < 0)))
+        return err_set_errno(err, "workspace", "cannot gather the changes of a run");
+    content_fd = named_open_dir(pending_fd, CONTENT_NAME);
+    if (content_fd < 0)
+        return err_set_errno(err, "workspace", "cannot read the changes of a run");
+    if (check_quota(named, content_fd, changes, err) < 0 ||
+        write_list(pending_fd, changes, err) < 0)
+        return err->code;
+    apply_step();
+    if (renameat(staging->fd, NAMED_PENDING, named->dir_fd, NAMED_PENDING) < 0)
+        return err_set_errno(err, "workspace", "cannot save the workspace '%s'", named->info.name);
+    (void)fsync(named->dir_fd);
+    return finish(named, pending_fd, changes, err);
+}
+
+int named_save(struct named *named, struct staging *staging, const struct changes *changes,
+               sbr_error *err)
+{
+    char work[] = WORK;
+    struct change_root root = { .source = named->tree, .target = work };
+    struct changes own;
+    char content[16];
+    int r = select_work(changes, &own, content, err);
+
+    own.roots = &root;
+    own.n_roots = 1;
+    if (r == 0 && own.n)
+        r = commit(named, staging, &own, content, err);
+    free(own.items);
+    staging_discard(staging);
+    return r;
+}
