@@ -144,7 +144,7 @@ int buf_put_string(struct buf *b, const char *text)
     return buf_put_bytes(b, text, strlen(text) + 1);
 }
 
-static const void *reader_take(struct reader *r, size_t len)
+static const void *reader_take(struct buf_reader *r, size_t len)
 {
     const void *at = r->data + r->pos;
 
@@ -156,7 +156,7 @@ static const void *reader_take(struct reader *r, size_t len)
     return at;
 }
 
-uint32_t reader_u32(struct reader *r)
+uint32_t buf_reader_u32(struct buf_reader *r)
 {
     const void *at = reader_take(r, sizeof(uint32_t));
     uint32_t value = 0;
@@ -166,7 +166,7 @@ uint32_t reader_u32(struct reader *r)
     return value;
 }
 
-uint64_t reader_u64(struct reader *r)
+uint64_t buf_reader_u64(struct buf_reader *r)
 {
     const void *at = reader_take(r, sizeof(uint64_t));
     uint64_t value = 0;
@@ -176,18 +176,18 @@ uint64_t reader_u64(struct reader *r)
     return value;
 }
 
-const void *reader_bytes(struct reader *r, size_t *ret_len)
+const void *buf_reader_bytes(struct buf_reader *r, size_t *ret_len)
 {
-    uint32_t len = reader_u32(r);
+    uint32_t len = buf_reader_u32(r);
     const void *at = reader_take(r, len);
 
     *ret_len = at ? len : 0;
     return at;
 }
 
-const char *reader_string(struct reader *r)
+const char *buf_reader_string(struct buf_reader *r)
 {
-    uint32_t len = reader_u32(r);
+    uint32_t len = buf_reader_u32(r);
     const char *text;
 
     if (r->failed || len == NULL_STRING)
@@ -200,9 +200,9 @@ const char *reader_string(struct reader *r)
     return text;
 }
 
-uint32_t reader_count(struct reader *r)
+uint32_t buf_reader_count(struct buf_reader *r)
 {
-    uint32_t count = reader_u32(r);
+    uint32_t count = buf_reader_u32(r);
 
     if (r->failed || count > r->len - r->pos) {
         r->failed = true;

@@ -33,19 +33,19 @@ int buf_put_u64(struct buf *b, uint64_t value);
 int buf_put_bytes(struct buf *b, const void *data, size_t len);
 int buf_put_string(struct buf *b, const char *text); /* NULL is kept as NULL */
 
-struct reader {
+struct buf_reader {
     const char *data;
     size_t len;
     size_t pos;
     bool failed; /* sticky: a read past the end, or an impossible length */
 };
 
-uint32_t reader_u32(struct reader *r);
-uint64_t reader_u64(struct reader *r);
+uint32_t buf_reader_u32(struct buf_reader *r);
+uint64_t buf_reader_u64(struct buf_reader *r);
 /* Both point into the data; strings are checked to end in NUL. */
-const void *reader_bytes(struct reader *r, size_t *ret_len);
-const char *reader_string(struct reader *r);
+const void *buf_reader_bytes(struct buf_reader *r, size_t *ret_len);
+const char *buf_reader_string(struct buf_reader *r);
 /* A count of elements that take at least one byte each, so that it cannot exceed what is left. */
-uint32_t reader_count(struct reader *r);
+uint32_t buf_reader_count(struct buf_reader *r);
 
 #endif

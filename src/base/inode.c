@@ -14,13 +14,13 @@
 
 #define MODE_BITS 07777
 
-bool seen_same(const struct stat *a, const struct stat *b)
+bool inode_same(const struct stat *a, const struct stat *b)
 {
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino &&
            (a->st_mode & S_IFMT) == (b->st_mode & S_IFMT);
 }
 
-int seen_chmod(int fd, mode_t mode)
+int inode_chmod(int fd, mode_t mode)
 {
     char path[32];
 
@@ -33,14 +33,14 @@ int seen_chmod(int fd, mode_t mode)
     return fchmodat(AT_FDCWD, path, mode, 0);
 }
 
-int seen_open(int at, const char *name, int flags, struct stat *st)
+int inode_open(int at, const char *name, int flags, struct stat *st)
 {
     scoped_fd int fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC);
     struct stat now;
 
     if (fd < 0 || fstat(fd, &now) < 0)
         return -1;
-    if (!seen_same(st, &now)) {
+    if (!inode_same(st, &now)) {
         errno = ESTALE;
         return -1;
     }
@@ -48,9 +48,9 @@ int seen_open(int at, const char *name, int flags, struct stat *st)
     return take_fd(fd);
 }
 
-int seen_open_locked(int at, const char *name, int flags, mode_t bits, struct stat *st)
+int inode_open_locked(int at, const char *name, int flags, mode_t bits, struct stat *st)
 {
-    scoped_fd int path = seen_open(at, name, O_PATH, st);
+    scoped_fd int path = inode_open(at, name, O_PATH, st);
     struct stat widened = *st;
     int fd, saved;
 
@@ -62,11 +62,11 @@ int seen_open_locked(int at, const char *name, int flags, mode_t bits, struct st
     }
     /* What cannot be changed is opened as it is, or not.  Set-id bits stay, or the mode does: where they may not be set
      * they could not be put back. */
-    (void)seen_chmod(path, (st->st_mode & MODE_BITS) | bits);
-    fd = seen_open(at, name, flags, &widened);
+    (void)inode_chmod(path, (st->st_mode & MODE_BITS) | bits);
+    fd = inode_open(at, name, flags, &widened);
     saved = errno;
     if (fd < 0)
-        (void)seen_chmod(path, st->st_mode & MODE_BITS);
+        (void)inode_chmod(path, st->st_mode & MODE_BITS);
     errno = saved;
     return fd;
 }

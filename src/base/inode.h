@@ -9,17 +9,17 @@
 #include <sys/stat.h>
 
 /* The same inode, and still of the same kind. */
-bool seen_same(const struct stat *a, const struct stat *b);
+bool inode_same(const struct stat *a, const struct stat *b);
 
 /* Changes the mode of what a descriptor stands for, O_PATH too, of anything but a link.  0, or -1 with errno. */
-int seen_chmod(int fd, mode_t mode);
+int inode_chmod(int fd, mode_t mode);
 
 /* `st` is what fstatat said of the name; it is brought up to date.  -1 with errno, ESTALE where the name has become
  * another's.  O_NOFOLLOW and O_CLOEXEC are added to the flags. */
-int seen_open(int at, const char *name, int flags, struct stat *st);
+int inode_open(int at, const char *name, int flags, struct stat *st);
 
 /* The same for what its mode may lock us out of: it gets these bits as well, if it can.  `st` is then as it was before, and the
  * caller, once done, puts its mode back with fchmod.  Where it cannot be opened, its mode was put back already. */
-int seen_open_locked(int at, const char *name, int flags, mode_t bits, struct stat *st);
+int inode_open_locked(int at, const char *name, int flags, mode_t bits, struct stat *st);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/scope.h"
 #include "base/text.h"
 
@@ -184,7 +184,7 @@ void jsonw_path(struct jsonw *j, const char *key, const char *path)
         jsonw_bytes(j, key, path, len);
         return;
     }
-    scoped_free char *whole = encode_base64(path, len);
+    scoped_free char *whole = encoding_to_base64(path, len);
 
     buf_init(&shown, 3 * len);
     for (size_t n; len; path += n, len -= n) {

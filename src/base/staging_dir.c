@@ -14,13 +14,13 @@
 
 /* It is locked before anybody can take it for a dead maker's: one that was swept in between is
  * given up. */
-int staged_make(int parent_fd, char id[ENCODE_ID_SIZE])
+int staging_dir_make(int parent_fd, char id[ENCODING_ID_SIZE])
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         scoped_fd int fd = -1;
         struct stat st;
 
-        if (encode_random_id(id) < 0 || mkdirat(parent_fd, id, 0700) < 0)
+        if (encoding_random_id(id) < 0 || mkdirat(parent_fd, id, 0700) < 0)
             return -1;
         fd = openat(parent_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0)
@@ -37,7 +37,7 @@ int staged_make(int parent_fd, char id[ENCODE_ID_SIZE])
     return -1;
 }
 
-void staged_sweep_one(int dir_fd, const char *name)
+void staging_dir_sweep_one(int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
@@ -45,7 +45,7 @@ void staged_sweep_one(int dir_fd, const char *name)
         (void)tree_remove(dir_fd, name);
 }
 
-void staged_sweep(int parent_fd)
+void staging_dir_sweep(int parent_fd)
 {
     scoped_fd int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -54,7 +54,7 @@ void staged_sweep(int parent_fd)
     if (dir)
         (void)take_fd(fd);
     while (dir && (entry = readdir(dir)))
-        if (strlen(entry->d_name) == ENCODE_ID_SIZE - 1 &&
-            strspn(entry->d_name, "0123456789abcdef") == ENCODE_ID_SIZE - 1)
-            staged_sweep_one(dirfd(dir), entry->d_name);
+        if (strlen(entry->d_name) == ENCODING_ID_SIZE - 1 &&
+            strspn(entry->d_name, "0123456789abcdef") == ENCODING_ID_SIZE - 1)
+            staging_dir_sweep_one(dirfd(dir), entry->d_name);
 }

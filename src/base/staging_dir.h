@@ -3,14 +3,14 @@
 #ifndef BASE_STAGING_DIR_H
 #define BASE_STAGING_DIR_H
 
-#include "base/encode.h"
+#include "base/encoding.h"
 
 /* A new one in `parent_fd`, of mode 0700 and with a random name.  The descriptor that holds the lock, or -1 with errno. */
-int staged_make(int parent_fd, char id[ENCODE_ID_SIZE]);
+int staging_dir_make(int parent_fd, char id[ENCODING_ID_SIZE]);
 
 /* Removes `name` if nobody holds a lock on it. */
-void staged_sweep_one(int dir_fd, const char *name);
+void staging_dir_sweep_one(int dir_fd, const char *name);
 /* ... and all in `parent_fd` that have such a name. */
-void staged_sweep(int parent_fd);
+void staging_dir_sweep(int parent_fd);
 
 #endif

@@ -34,16 +34,16 @@ void apply_step(void)
 #endif
 }
 
-static int look_at_all(struct engine *e, sbr_error *err)
+static int look_at_all(struct plan_ *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n; i++) {
         struct step *s = &e->steps[i];
         int barred;
 
-        int r = engine_look(e, s, &barred, err);
+        int r = apply_plan_look(e, s, &barred, err);
 
-        if (r < 0 && err->sys_errno == EACCES && engine_open_way(e, s, err) == 0)
-            r = engine_look(e, s, &barred, err);
+        if (r < 0 && err->sys_errno == EACCES && apply_plan_open_way(e, s, err) == 0)
+            r = apply_plan_look(e, s, &barred, err);
         if (r < 0)
             return err->code;
         if (s->want.kind == NODE_NONE && !s->there.st_mode)
@@ -55,19 +55,19 @@ static int look_at_all(struct engine *e, sbr_error *err)
 int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags,
              sbr_error *err)
 {
-    struct engine e;
-    int r = engine_init(&e, WORKSPACE_ID, 1, err);
+    struct plan_ e;
+    int r = apply_plan_init(&e, WORKSPACE_ID, 1, err);
 
     e.flags = flags | APPLY_NO_CHECK;
     for (size_t i = 0; r == 0 && i < changes->n; i++) {
         struct change one = changes->items[i];
 
         one.root = 0;
-        r = engine_add_change(&e, &one, i, err);
+        r = apply_plan_add_change(&e, &one, i, err);
     }
     for (size_t i = 0; i < e.n; i++)
         e.steps[i].change = NULL; /* whatever stands there */
-    engine_sort(&e);
+    apply_plan_sort(&e);
     if (r == 0) {
         e.roots[0].fd = openat(root_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         e.roots[0].content_fd = openat(content_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -78,58 +78,58 @@ int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigne
     if (r == 0)
         r = look_at_all(&e, err);
     if (r == 0)
-        r = engine_find_locked(&e, err);
+        r = apply_plan_find_locked(&e, err);
     if (r == 0)
-        r = engine_run(&e, err);
+        r = apply_plan_run(&e, err);
     else
-        engine_close_way(&e);
-    engine_done(&e);
+        apply_plan_close_way(&e);
+    apply_plan_done(&e);
     return r;
 }
 
-static int open_contents(const struct kept *kept, struct engine *e, sbr_error *err)
+static int open_contents(const struct changeset *changeset, struct plan_ *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n_roots; i++) {
         const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
         char name[24];
 
         snprintf(name, sizeof(name), "%zu", i);
-        e->roots[i].content_fd = openat(kept->tree_fd, name, flags);
+        e->roots[i].content_fd = openat(changeset->tree_fd, name, flags);
         if (e->roots[i].content_fd < 0 &&
             errno == ENOENT) /* nothing came: any place without it will do */
-            e->roots[i].content_fd = openat(kept->tree_fd, ".", flags);
+            e->roots[i].content_fd = openat(changeset->tree_fd, ".", flags);
         if (e->roots[i].content_fd < 0)
-            return err_set_errno(err, "apply", "cannot read the kept changes %.8s", kept->id);
+            return err_set_errno(err, "apply", "cannot read the kept changes %.8s", changeset->id);
     }
     return 0;
 }
 
 /* The steps that `options` mean. */
-static int plan(const struct kept *kept, const struct apply_options *options, struct engine *e,
-                struct apply_report *report, sbr_error *err)
+static int plan(const struct changeset *changeset, const struct apply_options *options,
+                struct plan_ *e, struct apply_report *report, sbr_error *err)
 {
-    bool *mask = calloc(kept->changes.n + 1, sizeof(*mask));
-    int r = engine_init(e, kept->id, kept->changes.n_roots, err);
+    bool *mask = calloc(changeset->changes.n + 1, sizeof(*mask));
+    int r = apply_plan_init(e, changeset->id, changeset->changes.n_roots, err);
 
     if (r == 0)
-        r = mask ? select_changes(kept, options, mask, err) : err_set_oom(err, "apply");
-    for (size_t i = 0; r == 0 && i < kept->changes.n; i++) {
+        r = mask ? apply_select_changes(changeset, options, mask, err) : err_set_oom(err, "apply");
+    for (size_t i = 0; r == 0 && i < changeset->changes.n; i++) {
         if (!mask[i])
             continue;
-        report->skipped += kept->changes.items[i].now.kind == NODE_OTHER;
-        r = engine_add_change(e, &kept->changes.items[i], i, err);
+        report->skipped += changeset->changes.items[i].now.kind == NODE_OTHER;
+        r = apply_plan_add_change(e, &changeset->changes.items[i], i, err);
     }
     free(mask);
     if (r < 0)
         return r;
     e->flags = options->flags;
-    engine_sort(e);
-    r = open_roots(kept, e, err);
-    return r < 0 ? r : open_contents(kept, e, err);
+    apply_plan_sort(e);
+    r = apply_open_roots(changeset, e, err);
+    return r < 0 ? r : open_contents(changeset, e, err);
 }
 
 /* A renamed file is one change and two steps. */
-static size_t count(const struct engine *e, enum step_state state)
+static size_t count(const struct plan_ *e, enum step_state state)
 {
     size_t n = 0;
 
@@ -139,54 +139,54 @@ static size_t count(const struct engine *e, enum step_state state)
     return n;
 }
 
-int apply_check(const struct kept *kept, const struct apply_options *options,
+int apply_check(const struct changeset *changeset, const struct apply_options *options,
                 struct apply_report *report, sbr_error *err)
 {
-    struct engine e;
+    struct plan_ e;
     struct journal journal = { .fd = -1 };
     int r;
 
     *report = (struct apply_report){ 0 };
-    r = plan(kept, options, &e, report, err);
+    r = plan(changeset, options, &e, report, err);
     if (r == 0)
-        r = journal_open((struct kept *)kept, false, &journal, err);
+        r = journal_open((struct changeset *)changeset, false, &journal, err);
     if (r >= 0)
-        r = check_steps(&e, options, &journal, report, err);
+        r = apply_check_steps(&e, options, &journal, report, err);
     if (r == 0)
         report->already = count(&e, STEP_ALREADY);
     journal_close(&journal);
-    engine_done(&e);
+    apply_plan_done(&e);
     return r;
 }
 
 /* Directories that an attempt before had opened are closed by this one. */
-static int find_opened(struct engine *e, const struct journal *journal, sbr_error *err)
+static int find_opened(struct plan_ *e, const struct journal *journal, sbr_error *err)
 {
     for (size_t i = 0; i < journal->n; i++)
         if (journal->items[i].opened &&
-            engine_add_opened(e, journal->items[i].root, journal->items[i].path,
-                              journal->items[i].was.mode, err) < 0)
+            apply_plan_add_opened(e, journal->items[i].root, journal->items[i].path,
+                                  journal->items[i].was.mode, err) < 0)
             return err->code;
-    return engine_find_locked(e, err);
+    return apply_plan_find_locked(e, err);
 }
 
 /* Nothing was touched: the undo is what it was. */
-static void take_back(struct kept *kept, struct journal *journal, const struct engine *e)
+static void take_back(struct changeset *changeset, struct journal *journal, const struct plan_ *e)
 {
     scoped_free bool *keep = calloc(journal->n + 1, sizeof(*keep));
     sbr_error ignored;
 
     for (size_t i = 0; keep && i < journal->n; i++) {
         const struct journal_entry *entry = &journal->items[i];
-        const struct step *s = engine_find(e, entry->root, entry->path, strlen(entry->path));
+        const struct step *s = apply_plan_find(e, entry->root, entry->path, strlen(entry->path));
 
         keep[i] = !s || s->state != STEP_TODO;
     }
-    if (keep && journal_reduce(kept, journal, keep, &ignored) < 0)
+    if (keep && journal_reduce(changeset, journal, keep, &ignored) < 0)
         return; /* it has more in it than it needs */
 }
 
-static void tell_how_far(const struct engine *e, sbr_error *err)
+static void tell_how_far(const struct plan_ *e, sbr_error *err)
 {
     size_t used = strlen(err->message);
 
@@ -197,7 +197,8 @@ static void tell_how_far(const struct engine *e, sbr_error *err)
         snprintf(err->message + used, sizeof(err->message) - used, "; nothing was changed");
 }
 
-static int run(struct kept *kept, struct engine *e, struct journal *journal, sbr_error *err)
+static int run(struct changeset *changeset, struct plan_ *e, struct journal *journal,
+               sbr_error *err)
 {
     bool undo = !(e->flags & APPLY_NO_UNDO);
     int r = 0;
@@ -205,33 +206,33 @@ static int run(struct kept *kept, struct engine *e, struct journal *journal, sbr
     if (undo)
         r = journal_record(journal, e, err);
     if (r == 0 && undo)
-        r = kept_mark(kept, true, err);
+        r = changeset_mark(changeset, true, err);
     if (r == 0)
-        r = engine_run(e, err);
+        r = apply_plan_run(e, err);
     if (r < 0)
         tell_how_far(e, err);
     if (r < 0 && undo && e->n_done == 0)
-        take_back(kept, journal, e);
+        take_back(changeset, journal, e);
     return r;
 }
 
-int apply(struct kept *kept, const struct apply_options *options, struct apply_report *report,
-          sbr_error *err)
+int apply(struct changeset *changeset, const struct apply_options *options,
+          struct apply_report *report, sbr_error *err)
 {
-    struct engine e = { 0 };
+    struct plan_ e = { 0 };
     struct journal journal = { .fd = -1 };
     int r;
 
     *report = (struct apply_report){ 0 };
-    if (kept_lock(kept, err) < 0)
+    if (changeset_lock(changeset, err) < 0)
         return err->code;
-    if (kept->applied && remove_leftovers(kept, err) < 0)
+    if (changeset->applied && apply_remove_leftovers(changeset, err) < 0)
         return err->code;
-    r = plan(kept, options, &e, report, err);
+    r = plan(changeset, options, &e, report, err);
     if (r == 0)
-        r = journal_open(kept, false, &journal, err);
+        r = journal_open(changeset, false, &journal, err);
     if (r >= 0)
-        r = check_steps(&e, options, &journal, report, err);
+        r = apply_check_steps(&e, options, &journal, report, err);
     if (r == 0 && report->conflicts.n)
         r = err_set(
             err, SBR_E_DENIED, "apply",
@@ -243,12 +244,12 @@ int apply(struct kept *kept, const struct apply_options *options, struct apply_r
         report->already = count(&e, STEP_ALREADY);
     if (r == 0 && (count(&e, STEP_TODO) || e.n_opened)) {
         journal_close(&journal);
-        r = journal_open(kept, !(options->flags & APPLY_NO_UNDO), &journal, err);
+        r = journal_open(changeset, !(options->flags & APPLY_NO_UNDO), &journal, err);
         if (r >= 0)
-            r = run(kept, &e, &journal, err);
+            r = run(changeset, &e, &journal, err);
         report->applied = r == 0 ? count(&e, STEP_TODO) : e.n_done;
     }
     journal_close(&journal);
-    engine_done(&e);
+    apply_plan_done(&e);
     return r;
 }

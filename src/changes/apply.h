@@ -42,17 +42,17 @@ void apply_report_done(struct apply_report *report);
 void apply_report_put_json(struct jsonw *j, const struct apply_report *report, const char *done);
 
 /* The changes that `options` select, as a list that borrows from `kept`; the caller frees ret->items alone. */
-int apply_select(const struct kept *kept, const struct apply_options *options, struct changes *ret,
-                 sbr_error *err) must_check;
+int apply_select(const struct changeset *changeset, const struct apply_options *options,
+                 struct changes *ret, sbr_error *err) must_check;
 /* Changes nothing; fills the report's conflicts. */
-int apply_check(const struct kept *kept, const struct apply_options *options,
+int apply_check(const struct changeset *changeset, const struct apply_options *options,
                 struct apply_report *report, sbr_error *err) must_check;
 /* Checks, and applies all or, with conflicts, nothing (SBR_E_DENIED). */
-int apply(struct kept *kept, const struct apply_options *options, struct apply_report *report,
-          sbr_error *err) must_check;
+int apply(struct changeset *changeset, const struct apply_options *options,
+          struct apply_report *report, sbr_error *err) must_check;
 /* Back to what was; refuses (conflicts) where a file was changed since, unless forced. */
-int apply_undo(struct kept *kept, const struct apply_options *options, struct apply_report *report,
-               sbr_error *err) must_check;
+int apply_undo(struct changeset *changeset, const struct apply_options *options,
+               struct apply_report *report, sbr_error *err) must_check;
 
 /* The same engine for a tree of ours: `content_fd` holds the contents of the changes of one root. */
 int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags,

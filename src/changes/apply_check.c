@@ -17,7 +17,7 @@
 #include "changes/node.h"
 
 struct check {
-    struct engine *engine;
+    struct plan_ *plan_;
     const struct apply_options *options;
     const struct journal *journal;
     struct apply_report *report;
@@ -47,13 +47,13 @@ void apply_report_put_json(struct jsonw *j, const struct apply_report *report, c
     jsonw_close(j, ']');
 }
 
-int conflict_add(struct step *step, const char *why, const struct apply_options *force,
-                 struct apply_report *report, sbr_error *err)
+int apply_conflict_add(struct step *step, const char *why, const struct apply_options *force,
+                       struct apply_report *report, sbr_error *err)
 {
     struct conflicts *list = &report->conflicts;
     struct conflict *grown;
 
-    if (force && path_is_covered(step->path, force->force, force->n_force)) {
+    if (force && apply_path_is_covered(step->path, force->force, force->n_force)) {
         step->forced = true;
         step->state = STEP_TODO;
         return 0;
@@ -73,17 +73,17 @@ int conflict_add(struct step *step, const char *why, const struct apply_options 
 
 static int conflict(const struct check *c, struct step *step, const char *why)
 {
-    return conflict_add(step, why, c->options, c->report, c->err);
+    return apply_conflict_add(step, why, c->options, c->report, c->err);
 }
 
 /* One that cannot be forced. */
 static int obstacle(const struct check *c, struct step *step, const char *why)
 {
-    return conflict_add(step, why, NULL, c->report, c->err);
+    return apply_conflict_add(step, why, NULL, c->report, c->err);
 }
 
-int has_content(const struct engine *e, const struct step *step, int content_fd,
-                const char *content)
+int apply_has_content(const struct plan_ *e, const struct step *step, int content_fd,
+                      const char *content)
 {
     int root_fd = e->roots[step->root].fd;
 
@@ -95,7 +95,7 @@ int has_content(const struct engine *e, const struct step *step, int content_fd,
         return a && b && a_len == b_len && memcmp(a, b, a_len) == 0;
     }
     if (S_ISREG(step->there.st_mode)) {
-        struct seen a_seen, b_seen;
+        struct node_state a_seen, b_seen;
         scoped_fd int a = node_open_file(root_fd, step->path, &a_seen);
         scoped_fd int b = a < 0 ? -1 : node_open_file(content_fd, content, &b_seen);
 
@@ -107,7 +107,7 @@ int has_content(const struct engine *e, const struct step *step, int content_fd,
 }
 
 /* The names of a directory, one by one: each must be a step that takes it away. */
-static int look_for_strangers(const struct engine *e, const struct step *step, DIR *dir)
+static int look_for_strangers(const struct plan_ *e, const struct step *step, DIR *dir)
 {
     const struct dirent *entry;
 
@@ -119,7 +119,7 @@ static int look_for_strangers(const struct engine *e, const struct step *step, D
             continue;
         if (asprintf(&path, "%s/%s", step->path, entry->d_name) < 0)
             return -1;
-        child = engine_find(e, step->root, path, strlen(path));
+        child = apply_plan_find(e, step->root, path, strlen(path));
         if ((!child || child->want.kind != NODE_NONE) &&
             strncmp(entry->d_name, ".sandbox-run-", 13) != 0)
             return 1;
@@ -127,7 +127,7 @@ static int look_for_strangers(const struct engine *e, const struct step *step, D
     return 0;
 }
 
-int has_strangers(const struct engine *e, const struct step *step, sbr_error *err)
+int apply_has_strangers(const struct plan_ *e, const struct step *step, sbr_error *err)
 {
     scoped_fd int fd = node_open(e->roots[step->root].fd, step->path, O_RDONLY | O_DIRECTORY);
     scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -136,14 +136,15 @@ int has_strangers(const struct engine *e, const struct step *step, sbr_error *er
     if (!dir && errno == EXDEV) /* something is mounted there, which is a stranger itself */
         return 1;
     if (!dir)
-        return engine_fail(step, "look into", err);
+        return apply_plan_fail(step, "look into", err);
     (void)take_fd(fd);
     r = look_for_strangers(e, step, dir);
     return r < 0 ? err_set_oom(err, "apply") : r;
 }
 
 /* By what stat says; times of a directory say nothing, and a link to it that we made ourselves changed the file's. */
-static bool is_same_node(const struct check *c, const struct step *step, const struct seen *there)
+static bool is_same_node(const struct check *c, const struct step *step,
+                         const struct node_state *there)
 {
     const struct change *change = step->change;
 
@@ -156,7 +157,7 @@ static bool is_same_node(const struct check *c, const struct step *step, const s
            (!change->base_sum[0] && journal_find(c->journal, step->root, step->path));
 }
 
-static bool is_base(const struct check *c, const struct step *step, const struct seen *there)
+static bool is_base(const struct check *c, const struct step *step, const struct node_state *there)
 {
     const struct change *change = step->change;
     char sum[SHA256_HEX_SIZE];
@@ -166,25 +167,26 @@ static bool is_base(const struct check *c, const struct step *step, const struct
     if (there->node.kind != change->base.kind || there->node.size != change->base.size ||
         !change->base_sum[0])
         return false;
-    return node_sum(c->engine->roots[step->root].fd, step->path, sum) == 0 &&
+    return node_sum(c->plan_->roots[step->root].fd, step->path, sum) == 0 &&
            strcmp(sum, change->base_sum) == 0;
 }
 
 /* As the change wants it: done. */
-static bool is_wanted(const struct check *c, const struct step *step, const struct seen *there)
+static bool is_wanted(const struct check *c, const struct step *step,
+                      const struct node_state *there)
 {
     if (there->node.kind != step->want.kind)
         return false;
     if (step->mode_only)
-        return (step->there.st_mode & 07777) == engine_mode(step, 0);
-    return has_content(c->engine, step, c->engine->roots[step->root].content_fd, step->content) ==
-           1;
+        return (step->there.st_mode & 07777) == apply_plan_mode(step, 0);
+    return apply_has_content(c->plan_, step, c->plan_->roots[step->root].content_fd,
+                             step->content) == 1;
 }
 
 /* A directory that is to be made, and is there: ours may lack its mode yet, others' is as good. */
 static int check_made(const struct check *c, struct step *step)
 {
-    mode_t mode = engine_mode(step, step->there.st_mode) & 0777;
+    mode_t mode = apply_plan_mode(step, step->there.st_mode) & 0777;
 
     if (!journal_find(c->journal, step->root, step->path) || (step->there.st_mode & 0777) == mode)
         step->state = STEP_ALREADY;
@@ -194,12 +196,12 @@ static int check_made(const struct check *c, struct step *step)
 /* The text of the link that comes. */
 static int check_link(const struct check *c, struct step *step)
 {
-    const struct engine_root *root = &c->engine->roots[step->root];
+    const struct engine_root *root = &c->plan_->roots[step->root];
     size_t len;
     scoped_free char *text = node_link_text(root->content_fd, step->content, &len);
 
     if (!text)
-        return engine_fail(step, "read the kept link", c->err);
+        return apply_plan_fail(step, "read the kept link", c->err);
     if (!beneath_link_stays(root->fd, root->source, step->path, text))
         return conflict(c, step, "is a link that leads out of the tree");
     return 0;
@@ -208,14 +210,14 @@ static int check_link(const struct check *c, struct step *step)
 /* Whether what comes is whole. */
 static int check_kept(const struct check *c, struct step *step)
 {
-    struct seen seen;
+    struct node_state node_state;
 
     if (step->mode_only || (step->want.kind != NODE_FILE && step->want.kind != NODE_LINK))
         return 0;
-    if (node_look(c->engine->roots[step->root].content_fd, step->content, &seen) < 0)
-        return engine_fail(step, "read the kept content of", c->err);
-    if (seen.node.kind != step->want.kind ||
-        (step->want.kind == NODE_FILE && seen.node.size != step->want.size))
+    if (node_look(c->plan_->roots[step->root].content_fd, step->content, &node_state) < 0)
+        return apply_plan_fail(step, "read the kept content of", c->err);
+    if (node_state.node.kind != step->want.kind ||
+        (step->want.kind == NODE_FILE && node_state.node.size != step->want.size))
         return obstacle(c, step, "is damaged where it was kept");
     return step->want.kind == NODE_LINK ? check_link(c, step) : 0;
 }
@@ -223,7 +225,7 @@ static int check_kept(const struct check *c, struct step *step)
 /* The way there is a link, or not there, or something else. */
 static int check_barred(const struct check *c, struct step *step, int why)
 {
-    enum way way = engine_way(c->engine, step);
+    enum way way = apply_plan_way(c->plan_, step);
 
     if (way == WAY_MADE)
         return check_kept(c, step);
@@ -239,7 +241,7 @@ static int check_barred(const struct check *c, struct step *step, int why)
 }
 
 /* What was there before, when it was not what the program saw. */
-static int check_changed(const struct check *c, struct step *step, const struct seen *there)
+static int check_changed(const struct check *c, struct step *step, const struct node_state *there)
 {
     bool created = step->change->base.kind == NODE_NONE ||
                    (step->change->op == CHANGE_RENAMED && step->want.kind != NODE_NONE);
@@ -258,7 +260,7 @@ static int check_changed(const struct check *c, struct step *step, const struct 
 }
 
 /* What stands there is what the program saw. */
-static int check_unchanged(const struct check *c, struct step *step, const struct seen *there)
+static int check_unchanged(const struct check *c, struct step *step, const struct node_state *there)
 {
     int r;
 
@@ -268,7 +270,7 @@ static int check_unchanged(const struct check *c, struct step *step, const struc
         !journal_find(c->journal, step->root, step->path)) /* or it was opened by us */
         return conflict(c, step, "has another mode now");
     if (there->node.kind == NODE_DIR && step->want.kind != NODE_DIR) {
-        r = has_strangers(c->engine, step, c->err);
+        r = apply_has_strangers(c->plan_, step, c->err);
         if (r != 0)
             return r < 0 ? r : obstacle(c, step, "has files in it that came since");
     }
@@ -283,8 +285,8 @@ static int check_step(const struct check *c, struct step *step)
     const struct change *change = step->change;
     bool is_new = change->base.kind == NODE_NONE ||
                   (change->op == CHANGE_RENAMED && step->path == change->path);
-    struct seen there = { 0 };
-    int barred, r = engine_look(c->engine, step, &barred, c->err);
+    struct node_state there = { 0 };
+    int barred, r = apply_plan_look(c->plan_, step, &barred, c->err);
 
     step->state = STEP_TODO;
     if (r < 0)
@@ -292,7 +294,7 @@ static int check_step(const struct check *c, struct step *step)
     if (r == 0)
         return check_barred(c, step, barred);
     if (step->there.st_mode)
-        there = seen_of(&step->there);
+        there = node_state_of(&step->there);
     if (there.node.kind == NODE_NONE && step->want.kind == NODE_NONE) {
         step->state = STEP_ALREADY;
         return 0;
@@ -309,8 +311,8 @@ static int check_step(const struct check *c, struct step *step)
     return r < 0 || step->state == STEP_CONFLICT ? r : check_kept(c, step);
 }
 
-int check_steps(struct engine *e, const struct apply_options *options,
-                const struct journal *journal, struct apply_report *report, sbr_error *err)
+int apply_check_steps(struct plan_ *e, const struct apply_options *options,
+                      const struct journal *journal, struct apply_report *report, sbr_error *err)
 {
     const struct check c = { e, options, journal, report, err };
 

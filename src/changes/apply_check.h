@@ -6,29 +6,29 @@
 #include "changes/journal.h"
 
 /* One for each of kept->changes: whether `options` mean it. */
-int select_changes(const struct kept *kept, const struct apply_options *options, bool *mask,
-                   sbr_error *err) must_check;
+int apply_select_changes(const struct changeset *changeset, const struct apply_options *options,
+                         bool *mask, sbr_error *err) must_check;
 /* One of the paths, or one below it. */
-bool path_is_covered(const char *path, const char *const *covers, size_t n);
+bool apply_path_is_covered(const char *path, const char *const *covers, size_t n);
 
 /* Temporaries of an apply or undo that was ended. */
-int remove_leftovers(const struct kept *kept, sbr_error *err) must_check;
+int apply_remove_leftovers(const struct changeset *changeset, sbr_error *err) must_check;
 /* The roots of kept changes, opened. */
-int open_roots(const struct kept *kept, struct engine *e, sbr_error *err) must_check;
+int apply_open_roots(const struct changeset *changeset, struct plan_ *e, sbr_error *err) must_check;
 
 /* Looks at each step: its state, and what is in the way. */
-int check_steps(struct engine *e, const struct apply_options *options,
-                const struct journal *journal, struct apply_report *report, sbr_error *err)
+int apply_check_steps(struct plan_ *e, const struct apply_options *options,
+                      const struct journal *journal, struct apply_report *report, sbr_error *err)
     must_check;
 
 /* A conflict; with `force`d paths, none if it may be. */
-int conflict_add(struct step *step, const char *why, const struct apply_options *force,
-                 struct apply_report *report, sbr_error *err) must_check;
+int apply_conflict_add(struct step *step, const char *why, const struct apply_options *force,
+                       struct apply_report *report, sbr_error *err) must_check;
 
 /* 1: the file or link at the step's path has the content that `content` has below `content_fd`; 0; or -1 with errno. */
-int has_content(const struct engine *e, const struct step *step, int content_fd,
-                const char *content);
+int apply_has_content(const struct plan_ *e, const struct step *step, int content_fd,
+                      const char *content);
 /* 1: a directory has something in it that does not go with it; 0: not; negative. */
-int has_strangers(const struct engine *e, const struct step *step, sbr_error *err) must_check;
+int apply_has_strangers(const struct plan_ *e, const struct step *step, sbr_error *err) must_check;
 
 #endif

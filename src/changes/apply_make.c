@@ -14,7 +14,7 @@
 #include "changes/apply_plan.h"
 #include "changes/attributes.h"
 #include "changes/beneath.h"
-#include "changes/copyfile.h"
+#include "changes/copy_file.h"
 #include "changes/node.h"
 
 #define FEW 64 /* up to so many are flushed one by one, more all at once */
@@ -25,14 +25,14 @@ struct owner {
     gid_t gid;
 };
 
-void engine_temp_name(const struct engine *e, const struct step *step, char name[TEMP_NAME_SIZE])
+void apply_plan_temp_name(const struct plan_ *e, const struct step *step, char name[TEMP_NAME_SIZE])
 {
     snprintf(name, TEMP_NAME_SIZE, ".sandbox-run-%.32s-%zu", e->id, step->number);
 }
 
 /* Content that a stranger wrote never gets the bits with which it would run as somebody else; of the others, only what
  * was there before. */
-mode_t engine_mode(const struct step *step, mode_t now)
+mode_t apply_plan_mode(const struct step *step, mode_t now)
 {
     mode_t mode = step->want.mode & 0777;
     bool was_dir = S_ISDIR(step->there.st_mode);
@@ -96,7 +96,7 @@ static bool is_empty(int dir_fd)
     return true;
 }
 
-int engine_own(const struct step *step, int dir_fd, const char *name)
+int apply_plan_own(const struct step *step, int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     mode_t ignored = 0;
@@ -125,7 +125,7 @@ static void times_of(const struct step *step, struct timespec times[2])
 /* Owner first: changing it takes bits from the mode. */
 static int dress(const struct step *step, int fd, int dir_fd, bool flush)
 {
-    mode_t mode = engine_mode(step, 0);
+    mode_t mode = apply_plan_mode(step, 0);
     struct timespec times[2];
     struct stat dir;
 
@@ -137,9 +137,10 @@ static int dress(const struct step *step, int fd, int dir_fd, bool flush)
     return flush ? fsync(fd) : 0;
 }
 
-static int open_content(const struct engine *e, const struct step *step, struct seen *seen)
+static int open_content(const struct plan_ *e, const struct step *step,
+                        struct node_state *node_state)
 {
-    return node_open_file(e->roots[step->root].content_fd, step->content, seen);
+    return node_open_file(e->roots[step->root].content_fd, step->content, node_state);
 }
 
 /* O_EXCL: a name of ours that is there was left by an attempt that died. */
@@ -154,33 +155,33 @@ static int make_new(int dir_fd, const char *name)
 }
 
 /* Of the file that is replaced; of the one that comes back, its own. */
-static void keep_attributes(const struct engine *e, const struct step *step, int from, int to)
+static void keep_attributes(const struct plan_ *e, const struct step *step, int from, int to)
 {
-    struct seen seen;
+    struct node_state node_state;
     scoped_fd int old = step->exact || !S_ISREG(step->there.st_mode)
                             ? -1
-                            : node_open_file(e->roots[step->root].fd, step->path, &seen);
+                            : node_open_file(e->roots[step->root].fd, step->path, &node_state);
 
     if (step->exact)
         attributes_copy(from, to);
-    else if (old >= 0 && seen.ino == step->there.st_ino)
+    else if (old >= 0 && node_state.ino == step->there.st_ino)
         attributes_copy(old, to);
 }
 
-static int make_file(struct engine *e, struct step *step, int dir_fd, const char *name)
+static int mount_make_file(struct plan_ *e, struct step *step, int dir_fd, const char *name)
 {
-    struct copyfile how = { 0 };
-    struct seen seen;
+    struct copy_file how = { 0 };
+    struct node_state node_state;
     scoped_fd int from = -1, to = -1;
 
     apply_step();
     if (step->linkable &&
         linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0) == 0)
         return 0;
-    from = open_content(e, step, &seen);
+    from = open_content(e, step, &node_state);
     if (from < 0)
         return -1;
-    if (seen.node.size != step->want.size) {
+    if (node_state.node.size != step->want.size) {
         errno = EBADMSG;
         return -1;
     }
@@ -189,14 +190,14 @@ static int make_file(struct engine *e, struct step *step, int dir_fd, const char
         return -1;
     step->has_temp = true;
     apply_step();
-    if (copyfile(from, to, seen.node.size, &how) < 0)
+    if (copy_file(from, to, node_state.node.size, &how) < 0)
         return -1;
     keep_attributes(e, step, from, to);
     apply_step();
     return dress(step, to, dir_fd, e->n <= FEW);
 }
 
-static int make_link(struct engine *e, struct step *step, int dir_fd, const char *name)
+static int make_link(struct plan_ *e, struct step *step, int dir_fd, const char *name)
 {
     struct timespec times[2];
     size_t len;
@@ -212,27 +213,27 @@ static int make_link(struct engine *e, struct step *step, int dir_fd, const char
     times_of(step, times);
     if (utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
         return -1;
-    return engine_own(step, dir_fd, name);
+    return apply_plan_own(step, dir_fd, name);
 }
 
-static int make_other(struct engine *e, struct step *step, int dir_fd, const char *name)
+static int make_other(struct plan_ *e, struct step *step, int dir_fd, const char *name)
 {
     apply_step();
     return linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0);
 }
 
-static int make_dir(struct engine *e, struct step *step, int dir_fd, const char *name)
+static int make_dir(struct plan_ *e, struct step *step, int dir_fd, const char *name)
 {
     (void)e;
     apply_step();
     if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
         return -1;
     step->has_temp = true;
-    return engine_own(step, dir_fd, name);
+    return apply_plan_own(step, dir_fd, name);
 }
 
 /* It may have its final mode from an attempt before, and that may keep us out. */
-static int unlock_content(const struct engine *e, const struct step *step)
+static int unlock_content(const struct plan_ *e, const struct step *step)
 {
     const char *name;
     scoped_fd int dir = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
@@ -241,17 +242,17 @@ static int unlock_content(const struct engine *e, const struct step *step)
 }
 
 /* The content itself can be moved when it is ours to give away and in the same file system.  1, 0 when not, or -1. */
-static int make_movable(struct engine *e, struct step *step, int dir_fd)
+static int make_movable(struct plan_ *e, struct step *step, int dir_fd)
 {
-    struct seen seen;
+    struct node_state node_state;
     struct stat st, dir;
     scoped_fd int fd = -1;
 
     if (!(e->flags & APPLY_CONSUME) || step->want.kind != NODE_FILE)
         return 0;
-    fd = open_content(e, step, &seen);
+    fd = open_content(e, step, &node_state);
     if (fd < 0 && errno == EACCES && unlock_content(e, step) == 0)
-        fd = open_content(e, step, &seen);
+        fd = open_content(e, step, &node_state);
     if (fd < 0 && errno == ENOENT &&
         S_ISREG(step->there.st_mode)) { /* moved by an attempt before */
         step->state = STEP_ALREADY;
@@ -268,10 +269,10 @@ static int make_movable(struct engine *e, struct step *step, int dir_fd)
     return 1;
 }
 
-static int make_temp(struct engine *e, struct step *step, sbr_error *err)
+static int make_temp(struct plan_ *e, struct step *step, sbr_error *err)
 {
-    static int (*const makers[N_NODE_KINDS])(struct engine *, struct step *, int, const char *) = {
-        [NODE_FILE] = make_file,
+    static int (*const makers[N_NODE_KINDS])(struct plan_ *, struct step *, int, const char *) = {
+        [NODE_FILE] = mount_make_file,
         [NODE_DIR] = make_dir,
         [NODE_LINK] = make_link,
         [NODE_OTHER] = make_other,
@@ -280,7 +281,7 @@ static int make_temp(struct engine *e, struct step *step, sbr_error *err)
     char name[TEMP_NAME_SIZE];
     int r = dir < 0 ? -1 : make_movable(e, step, dir);
 
-    engine_temp_name(e, step, name);
+    apply_plan_temp_name(e, step, name);
     if (r == 0) {
         r = makers[step->want.kind](e, step, dir, name);
         step->has_temp = step->has_temp || r == 0;
@@ -289,10 +290,10 @@ static int make_temp(struct engine *e, struct step *step, sbr_error *err)
         return err_set(err, SBR_E_SYSTEM, "apply",
                        "the kept content of '%.150s' is damaged; drop these changes and run again",
                        step->path);
-    return r < 0 ? engine_fail(step, "write", err) : 0;
+    return r < 0 ? apply_plan_fail(step, "write", err) : 0;
 }
 
-int engine_make_temps(struct engine *e, sbr_error *err)
+int apply_plan_make_temps(struct plan_ *e, sbr_error *err)
 {
     bool made = false;
 
@@ -317,12 +318,12 @@ int engine_make_temps(struct engine *e, sbr_error *err)
 }
 
 /* Every directory on the way may have it: which was the deepest may have changed since. */
-static void remove_temps_of(struct engine *e, const struct step *step)
+static void remove_temps_of(struct plan_ *e, const struct step *step)
 {
     char name[TEMP_NAME_SIZE], prefix[PATH_MAX];
     const char *end = strrchr(step->path, '/');
 
-    engine_temp_name(e, step, name);
+    apply_plan_temp_name(e, step, name);
     for (size_t len = end ? (size_t)(end - step->path) : 0;; len--) {
         scoped_fd int dir = -1;
 
@@ -340,7 +341,7 @@ static void remove_temps_of(struct engine *e, const struct step *step)
     }
 }
 
-void engine_remove_temps(struct engine *e)
+void apply_plan_remove_temps(struct plan_ *e)
 {
     for (size_t i = 0; i < e->n; i++)
         if (!e->steps[i].mode_only)

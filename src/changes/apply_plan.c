@@ -12,9 +12,9 @@
 #include "changes/apply.h"
 #include "changes/beneath.h"
 
-int engine_init(struct engine *e, const char *id, size_t n_roots, sbr_error *err)
+int apply_plan_init(struct plan_ *e, const char *id, size_t n_roots, sbr_error *err)
 {
-    *e = (struct engine){ .id = id };
+    *e = (struct plan_){ .id = id };
     e->roots = calloc(n_roots + 1, sizeof(*e->roots));
     if (!e->roots)
         return err_set_oom(err, "apply");
@@ -24,7 +24,7 @@ int engine_init(struct engine *e, const char *id, size_t n_roots, sbr_error *err
     return 0;
 }
 
-void engine_done(struct engine *e)
+void apply_plan_done(struct plan_ *e)
 {
     for (size_t i = 0; i < e->n_roots; i++) {
         scope_close_fd(&e->roots[i].fd);
@@ -35,10 +35,10 @@ void engine_done(struct engine *e)
     free(e->roots);
     free(e->opened);
     free(e->steps);
-    *e = (struct engine){ 0 };
+    *e = (struct plan_){ 0 };
 }
 
-int engine_add(struct engine *e, const struct step *step, sbr_error *err)
+int apply_plan_add(struct plan_ *e, const struct step *step, sbr_error *err)
 {
     if ((e->n & (e->n - 1)) == 0) { /* it is full at each power of two */
         struct step *grown = realloc(e->steps, (e->n ? 2 * e->n : 1) * sizeof(*grown));
@@ -61,7 +61,7 @@ static int compare_steps(const void *a, const void *b)
 }
 
 /* Where a renamed file was, something else may stand now: of two steps for one path, what comes stays in the list. */
-void engine_sort(struct engine *e)
+void apply_plan_sort(struct plan_ *e)
 {
     size_t n = 0;
 
@@ -78,7 +78,8 @@ void engine_sort(struct engine *e)
     e->n = n;
 }
 
-int engine_add_change(struct engine *e, const struct change *change, size_t number, sbr_error *err)
+int apply_plan_add_change(struct plan_ *e, const struct change *change, size_t number,
+                          sbr_error *err)
 {
     struct step step = { .root = change->root,
                          .path = change->path,
@@ -95,12 +96,12 @@ int engine_add_change(struct engine *e, const struct change *change, size_t numb
         return 0;
     if (change->op == CHANGE_DELETED)
         step.want = (struct node){ 0 };
-    if (engine_add(e, &step, err) < 0)
+    if (apply_plan_add(e, &step, err) < 0)
         return err->code;
-    return change->op == CHANGE_RENAMED && change->from ? engine_add(e, &gone, err) : 0;
+    return change->op == CHANGE_RENAMED && change->from ? apply_plan_add(e, &gone, err) : 0;
 }
 
-struct step *engine_find(const struct engine *e, unsigned int root, const char *path, size_t len)
+struct step *apply_plan_find(const struct plan_ *e, unsigned int root, const char *path, size_t len)
 {
     size_t low = 0, high = e->n;
 
@@ -119,12 +120,13 @@ struct step *engine_find(const struct engine *e, unsigned int root, const char *
     return NULL;
 }
 
-enum way engine_way(const struct engine *e, const struct step *step)
+enum way apply_plan_way(const struct plan_ *e, const struct step *step)
 {
     enum way way = WAY_OTHER;
 
     for (const char *p = strchr(step->path, '/'); p; p = strchr(p + 1, '/')) {
-        const struct step *above = engine_find(e, step->root, step->path, (size_t)(p - step->path));
+        const struct step *above =
+            apply_plan_find(e, step->root, step->path, (size_t)(p - step->path));
 
         if (above && !above->mode_only)
             way = above->want.kind == NODE_DIR ? WAY_MADE : WAY_GOES;
@@ -132,7 +134,7 @@ enum way engine_way(const struct engine *e, const struct step *step)
     return way;
 }
 
-int engine_fail(const struct step *step, const char *what, sbr_error *err)
+int apply_plan_fail(const struct step *step, const char *what, sbr_error *err)
 {
     int saved = errno;
     char name[160];
@@ -142,7 +144,7 @@ int engine_fail(const struct step *step, const char *what, sbr_error *err)
     return err_set_errno(err, "apply", "cannot %s '%s'", what, name);
 }
 
-int engine_look(struct engine *e, struct step *step, int *ret_errno, sbr_error *err)
+int apply_plan_look(struct plan_ *e, struct step *step, int *ret_errno, sbr_error *err)
 {
     const char *name;
     scoped_fd int parent = beneath_parent(e->roots[step->root].fd, step->path, &name);
@@ -157,11 +159,11 @@ int engine_look(struct engine *e, struct step *step, int *ret_errno, sbr_error *
         step->there = (struct stat){ 0 };
         return 1;
     }
-    return engine_fail(step, "look at", err);
+    return apply_plan_fail(step, "look at", err);
 }
 
-int engine_add_opened(struct engine *e, unsigned int root, const char *path, mode_t mode,
-                      sbr_error *err)
+int apply_plan_add_opened(struct plan_ *e, unsigned int root, const char *path, mode_t mode,
+                          sbr_error *err)
 {
     struct opened_dir *grown = realloc(e->opened, (e->n_opened + 1) * sizeof(*grown));
 
@@ -178,7 +180,7 @@ int engine_add_opened(struct engine *e, unsigned int root, const char *path, mod
     return grown[e->n_opened++].path ? 0 : err_set_oom(err, "apply");
 }
 
-static int find_locked(struct engine *e, const struct step *step, sbr_error *err)
+static int find_locked(struct plan_ *e, const struct step *step, sbr_error *err)
 {
     const char *name;
     scoped_fd int parent = beneath_parent(e->roots[step->root].fd, step->path, &name);
@@ -188,11 +190,11 @@ static int find_locked(struct engine *e, const struct step *step, sbr_error *err
     if (parent < 0 || fstat(parent, &st) < 0 || st.st_uid != geteuid() || st.st_mode & S_IWUSR)
         return 0; /* what is not there yet is made open; what is not ours says so when it is used */
     path = strndup(step->path, name > step->path ? (size_t)(name - step->path) - 1 : 0);
-    return path ? engine_add_opened(e, step->root, path, st.st_mode, err)
+    return path ? apply_plan_add_opened(e, step->root, path, st.st_mode, err)
                 : err_set_oom(err, "apply");
 }
 
-int engine_find_locked(struct engine *e, sbr_error *err)
+int apply_plan_find_locked(struct plan_ *e, sbr_error *err)
 {
     if (geteuid() == 0)
         return 0;

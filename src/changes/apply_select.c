@@ -16,7 +16,7 @@ static bool covers(const char *cover, const char *path)
     return strncmp(path, cover, len) == 0 && (!path[len] || path[len] == '/');
 }
 
-bool path_is_covered(const char *path, const char *const *list, size_t n)
+bool apply_path_is_covered(const char *path, const char *const *list, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if (covers(list[i], path))
@@ -78,10 +78,10 @@ static int check_named(const struct changes *changes, const char *path, sbr_erro
                    "'%s' is not among the changes; `sandbox-run changes show ID` lists them", name);
 }
 
-int select_changes(const struct kept *kept, const struct apply_options *options, bool *mask,
-                   sbr_error *err)
+int apply_select_changes(const struct changeset *changeset, const struct apply_options *options,
+                         bool *mask, sbr_error *err)
 {
-    const struct changes *changes = &kept->changes;
+    const struct changes *changes = &changeset->changes;
 
     for (size_t i = 0; i < options->n_paths; i++)
         if (check_named(changes, options->paths[i], err) < 0)
@@ -92,8 +92,9 @@ int select_changes(const struct kept *kept, const struct apply_options *options,
     for (size_t i = 0; i < changes->n; i++) {
         const struct change *c = &changes->items[i];
 
-        mask[i] = !options->n_paths || path_is_covered(c->path, options->paths, options->n_paths) ||
-                  (c->from && path_is_covered(c->from, options->paths, options->n_paths));
+        mask[i] = !options->n_paths ||
+                  apply_path_is_covered(c->path, options->paths, options->n_paths) ||
+                  (c->from && apply_path_is_covered(c->from, options->paths, options->n_paths));
     }
     for (size_t i = 0; options->n_paths && i < changes->n; i++)
         if (mask[i] && changes->items[i].now.kind != NODE_NONE)
@@ -101,20 +102,20 @@ int select_changes(const struct kept *kept, const struct apply_options *options,
     return 0;
 }
 
-int apply_select(const struct kept *kept, const struct apply_options *options, struct changes *ret,
-                 sbr_error *err)
+int apply_select(const struct changeset *changeset, const struct apply_options *options,
+                 struct changes *ret, sbr_error *err)
 {
-    struct changes selected = kept->changes;
-    bool *mask = calloc(kept->changes.n + 1, sizeof(*mask));
+    struct changes selected = changeset->changes;
+    bool *mask = calloc(changeset->changes.n + 1, sizeof(*mask));
     int r;
 
-    selected.items = calloc(kept->changes.n + 1, sizeof(*selected.items));
+    selected.items = calloc(changeset->changes.n + 1, sizeof(*selected.items));
     selected.n = 0;
-    r = mask && selected.items ? select_changes(kept, options, mask, err)
+    r = mask && selected.items ? apply_select_changes(changeset, options, mask, err)
                                : err_set_oom(err, "apply");
-    for (size_t i = 0; r == 0 && i < kept->changes.n; i++)
+    for (size_t i = 0; r == 0 && i < changeset->changes.n; i++)
         if (mask[i])
-            selected.items[selected.n++] = kept->changes.items[i];
+            selected.items[selected.n++] = changeset->changes.items[i];
     free(mask);
     if (r < 0)
         free(selected.items);
@@ -135,10 +136,10 @@ static int open_source(const char *source)
     return fd;
 }
 
-int open_roots(const struct kept *kept, struct engine *e, sbr_error *err)
+int apply_open_roots(const struct changeset *changeset, struct plan_ *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n_roots; i++) {
-        const char *source = kept->changes.roots[i].source;
+        const char *source = changeset->changes.roots[i].source;
 
         e->roots[i].source = source;
         e->roots[i].fd = open_source(source);
@@ -155,17 +156,17 @@ int open_roots(const struct kept *kept, struct engine *e, sbr_error *err)
     return 0;
 }
 
-int remove_leftovers(const struct kept *kept, sbr_error *err)
+int apply_remove_leftovers(const struct changeset *changeset, sbr_error *err)
 {
-    struct engine e;
-    int r = engine_init(&e, kept->id, kept->changes.n_roots, err);
+    struct plan_ e;
+    int r = apply_plan_init(&e, changeset->id, changeset->changes.n_roots, err);
 
-    for (size_t i = 0; r == 0 && i < kept->changes.n; i++)
-        r = engine_add_change(&e, &kept->changes.items[i], i, err);
+    for (size_t i = 0; r == 0 && i < changeset->changes.n; i++)
+        r = apply_plan_add_change(&e, &changeset->changes.items[i], i, err);
     if (r == 0)
-        r = open_roots(kept, &e, err);
+        r = apply_open_roots(changeset, &e, err);
     if (r == 0)
-        engine_remove_temps(&e);
-    engine_done(&e);
+        apply_plan_remove_temps(&e);
+    apply_plan_done(&e);
     return r;
 }

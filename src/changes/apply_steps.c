@@ -28,7 +28,7 @@
 #define NS_PER_SECOND 1000000000
 
 /* Where a step happens. */
-struct spot {
+struct target {
     int dir; /* of the path   */
     const char *name;
     int temp_dir; /* of the temporary; -1: none */
@@ -43,13 +43,13 @@ struct final_mode {
     mode_t mode;
 };
 
-static void spot_done(struct spot *spot)
+static void target_done(struct target *target)
 {
-    scope_close_fd(&spot->dir);
-    scope_close_fd(&spot->temp_dir);
+    scope_close_fd(&target->dir);
+    scope_close_fd(&target->temp_dir);
 }
 
-static int open_temp_dir(const struct engine *e, const struct step *step)
+static int open_temp_dir(const struct plan_ *e, const struct step *step)
 {
     scoped_free char *path = strndup(step->path, step->temp_len);
 
@@ -64,12 +64,12 @@ static bool same_time(struct timespec a, struct timespec b)
 }
 
 /* What the checks saw is still what is there.  Of a directory, only that it is the same one: we change it ourselves. */
-static bool is_as_seen(const struct step *step, const struct spot *spot)
+static bool is_as_seen(const struct step *step, const struct target *target)
 {
     const struct stat *was = &step->there;
     struct stat now;
 
-    if (fstatat(spot->dir, spot->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
+    if (fstatat(target->dir, target->name, &now, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT && !was->st_mode;
     if (now.st_ino != was->st_ino || (now.st_mode & S_IFMT) != (was->st_mode & S_IFMT))
         return false;
@@ -78,20 +78,21 @@ static bool is_as_seen(const struct step *step, const struct spot *spot)
            (now.st_size == was->st_size && same_time(now.st_mtim, was->st_mtim));
 }
 
-static int open_spot(struct engine *e, const struct step *step, struct spot *spot, sbr_error *err)
+static int open_target(struct plan_ *e, const struct step *step, struct target *target,
+                       sbr_error *err)
 {
-    spot->temp_dir = -1;
-    spot->dir = beneath_parent(e->roots[step->root].fd, step->path, &spot->name);
-    if (spot->dir >= 0 && step->has_temp)
-        spot->temp_dir = open_temp_dir(e, step);
-    engine_temp_name(e, step, spot->temp);
-    if (spot->dir < 0 || (step->has_temp && spot->temp_dir < 0)) {
-        engine_fail(step, "change", err);
-        spot_done(spot);
+    target->temp_dir = -1;
+    target->dir = beneath_parent(e->roots[step->root].fd, step->path, &target->name);
+    if (target->dir >= 0 && step->has_temp)
+        target->temp_dir = open_temp_dir(e, step);
+    apply_plan_temp_name(e, step, target->temp);
+    if (target->dir < 0 || (step->has_temp && target->temp_dir < 0)) {
+        apply_plan_fail(step, "change", err);
+        target_done(target);
         return err->code;
     }
-    if (!(e->flags & APPLY_NO_CHECK) && !is_as_seen(step, spot)) {
-        spot_done(spot);
+    if (!(e->flags & APPLY_NO_CHECK) && !is_as_seen(step, target)) {
+        target_done(target);
         return err_set(err, SBR_E_BUSY, "apply",
                        "'%.150s' changed while this was at work; see whether it still should be, "
                        "and repeat",
@@ -100,63 +101,64 @@ static int open_spot(struct engine *e, const struct step *step, struct spot *spo
     return 0;
 }
 
-static int rename_with(const struct spot *spot, unsigned int flags)
+static int rename_with(const struct target *target, unsigned int flags)
 {
     apply_step();
-    return (int)syscall(SYS_renameat2, spot->temp_dir, spot->temp, spot->dir, spot->name, flags);
+    return (int)syscall(SYS_renameat2, target->temp_dir, target->temp, target->dir, target->name,
+                        flags);
 }
 
-static int rename_plain(const struct spot *spot)
+static int rename_plain(const struct target *target)
 {
     apply_step();
-    return renameat(spot->temp_dir, spot->temp, spot->dir, spot->name);
+    return renameat(target->temp_dir, target->temp, target->dir, target->name);
 }
 
 /* Only where nothing is; where the file system cannot promise that, the look before has to do. */
-static int put_new(const struct spot *spot)
+static int put_new(const struct target *target)
 {
-    int r = rename_with(spot, RENAME_NOREPLACE);
+    int r = rename_with(target, RENAME_NOREPLACE);
 
-    return r < 0 && (errno == EINVAL || errno == ENOSYS) ? rename_plain(spot) : r;
+    return r < 0 && (errno == EINVAL || errno == ENOSYS) ? rename_plain(target) : r;
 }
 
 /* One of the two is a directory, which is empty. */
-static int put_other_kind(const struct spot *spot, bool was_dir)
+static int put_other_kind(const struct target *target, bool was_dir)
 {
     const int flag = was_dir ? AT_REMOVEDIR : 0;
 
-    if (rename_with(spot, RENAME_EXCHANGE) == 0) {
+    if (rename_with(target, RENAME_EXCHANGE) == 0) {
         apply_step();
-        if (unlinkat(spot->temp_dir, spot->temp, flag) == 0)
+        if (unlinkat(target->temp_dir, target->temp, flag) == 0)
             return 0;
-        return rename_with(spot, RENAME_EXCHANGE) < 0 ? -1 : (errno = ENOTEMPTY, -1);
+        return rename_with(target, RENAME_EXCHANGE) < 0 ? -1 : (errno = ENOTEMPTY, -1);
     }
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
     apply_step();
-    return unlinkat(spot->dir, spot->name, flag) < 0 ? -1 : rename_plain(spot);
+    return unlinkat(target->dir, target->name, flag) < 0 ? -1 : rename_plain(target);
 }
 
-static int move_content(struct engine *e, const struct step *step, const struct spot *spot)
+static int move_content(struct plan_ *e, const struct step *step, const struct target *target)
 {
     const char *name;
     scoped_fd int from = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
 
     apply_step();
-    return from < 0 ? -1 : renameat(from, name, spot->dir, spot->name);
+    return from < 0 ? -1 : renameat(from, name, target->dir, target->name);
 }
 
 /* Whole before it has its name: whoever is killed leaves none that lacks its owner. */
-static int make_dir(const struct step *step, const struct spot *spot)
+static int make_dir(const struct step *step, const struct target *target)
 {
-    struct spot aside = *spot;
+    struct target aside = *target;
 
-    aside.temp_dir = spot->dir;
+    aside.temp_dir = target->dir;
     apply_step();
-    if (mkdirat(spot->dir, spot->temp, (step->want.mode & 0777) | 0700) < 0 && errno != EEXIST)
+    if (mkdirat(target->dir, target->temp, (step->want.mode & 0777) | 0700) < 0 && errno != EEXIST)
         return -1;
     apply_step();
-    return engine_own(step, spot->dir, spot->temp) < 0 ? -1 : put_new(&aside);
+    return apply_plan_own(step, target->dir, target->temp) < 0 ? -1 : put_new(&aside);
 }
 
 /* Of that very file: where strangers may give names, a name is not enough. */
@@ -177,51 +179,51 @@ static int set_mode(int dir_fd, const char *name, const struct stat *same, mode_
     return chmod(path, mode);
 }
 
-static int change_mode(const struct step *step, const struct spot *spot)
+static int change_mode(const struct step *step, const struct target *target)
 {
-    if (step->want.kind == NODE_LINK || (step->there.st_mode & 07777) == engine_mode(step, 0))
+    if (step->want.kind == NODE_LINK || (step->there.st_mode & 07777) == apply_plan_mode(step, 0))
         return 0;
-    return set_mode(spot->dir, spot->name, &step->there, engine_mode(step, 0));
+    return set_mode(target->dir, target->name, &step->there, apply_plan_mode(step, 0));
 }
 
-static int put(struct engine *e, struct step *step, const struct spot *spot)
+static int put(struct plan_ *e, struct step *step, const struct target *target)
 {
     bool was_dir = S_ISDIR(step->there.st_mode), was = step->there.st_mode;
 
     if (step->mode_only)
-        return change_mode(step, spot);
+        return change_mode(step, target);
     if (step->moves)
-        return move_content(e, step, spot);
+        return move_content(e, step, target);
     if (step->want.kind == NODE_DIR && !was)
-        return make_dir(step, spot);
+        return make_dir(step, target);
     if (was && was_dir != (step->want.kind == NODE_DIR))
-        return put_other_kind(spot, was_dir);
-    return was ? rename_plain(spot) : put_new(spot);
+        return put_other_kind(target, was_dir);
+    return was ? rename_plain(target) : put_new(target);
 }
 
-static int take_away(struct engine *e, struct step *step, const struct spot *spot)
+static int take_away(struct plan_ *e, struct step *step, const struct target *target)
 {
     (void)e;
     apply_step();
-    return unlinkat(spot->dir, spot->name, S_ISDIR(step->there.st_mode) ? AT_REMOVEDIR : 0);
+    return unlinkat(target->dir, target->name, S_ISDIR(step->there.st_mode) ? AT_REMOVEDIR : 0);
 }
 
-static int act(struct engine *e, struct step *step,
-               int (*action)(struct engine *, struct step *, const struct spot *), sbr_error *err)
+static int act(struct plan_ *e, struct step *step,
+               int (*action)(struct plan_ *, struct step *, const struct target *), sbr_error *err)
 {
-    struct spot spot;
+    struct target target;
     int r;
 
-    if (open_spot(e, step, &spot, err) < 0)
+    if (open_target(e, step, &target, err) < 0)
         return err->code;
-    r = action(e, step, &spot);
+    r = action(e, step, &target);
     if (r < 0 && errno == ENOENT && step->want.kind == NODE_NONE)
         r = 0;
     if (r < 0)
-        engine_fail(step, step->want.kind == NODE_NONE ? "remove" : "write", err);
+        apply_plan_fail(step, step->want.kind == NODE_NONE ? "remove" : "write", err);
     else
         e->n_done++;
-    spot_done(&spot);
+    target_done(&target);
     return r < 0 ? err->code : 0;
 }
 
@@ -236,7 +238,7 @@ static bool stays_dir(const struct step *step)
     return S_ISDIR(step->there.st_mode) && step->want.kind == NODE_DIR;
 }
 
-static int commit(struct engine *e, sbr_error *err)
+static int commit(struct plan_ *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n; i++) {
         struct step *s = &e->steps[i];
@@ -280,7 +282,7 @@ static bool is_expected(const struct step *step, int parent_fd, const struct sta
     return fstat(parent_fd, &parent) == 0 && now->st_uid == parent.st_uid;
 }
 
-static int set_final(struct engine *e, const struct final_mode *final)
+static int set_final(struct plan_ *e, const struct final_mode *final)
 {
     const char *name = "";
     scoped_fd int parent =
@@ -293,7 +295,7 @@ static int set_final(struct engine *e, const struct final_mode *final)
     if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return errno == ENOENT && !final->step ? 0 : -1; /* opened, and gone since */
     if (final->step)
-        mode = engine_mode(final->step, st.st_mode);
+        mode = apply_plan_mode(final->step, st.st_mode);
     if (!S_ISDIR(st.st_mode))
         return 0;
     if (final->step && !is_expected(final->step, parent, &st)) {
@@ -315,7 +317,7 @@ static int set_final(struct engine *e, const struct final_mode *final)
 }
 
 /* Those that were opened for us, and those whose mode is part of the changes (`steps`). */
-static int set_finals(struct engine *e, bool steps, sbr_error *err)
+static int set_finals(struct plan_ *e, bool steps, sbr_error *err)
 {
     scoped_free struct final_mode *finals = calloc(e->n + e->n_opened + 1, sizeof(*finals));
     size_t n = 0;
@@ -328,7 +330,7 @@ static int set_finals(struct engine *e, bool steps, sbr_error *err)
                 (struct final_mode){ e->steps[i].root, e->steps[i].path, &e->steps[i], 0 };
     for (size_t i = 0; i < e->n_opened; i++) {
         const struct opened_dir *o = &e->opened[i];
-        const struct step *s = engine_find(e, o->root, o->path, strlen(o->path));
+        const struct step *s = apply_plan_find(e, o->root, o->path, strlen(o->path));
 
         if (!steps || !s || s->state != STEP_TODO || s->want.kind != NODE_DIR)
             finals[n++] = (struct final_mode){ o->root, o->path, NULL, o->mode };
@@ -341,7 +343,7 @@ static int set_finals(struct engine *e, bool steps, sbr_error *err)
     return 0;
 }
 
-static int open_dirs(struct engine *e, sbr_error *err)
+static int open_dirs(struct plan_ *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n_opened; i++) {
         const struct opened_dir *o = &e->opened[i];
@@ -354,7 +356,7 @@ static int open_dirs(struct engine *e, sbr_error *err)
     return 0;
 }
 
-int engine_open_way(struct engine *e, const struct step *step, sbr_error *err)
+int apply_plan_open_way(struct plan_ *e, const struct step *step, sbr_error *err)
 {
     for (const char *p = strchr(step->path, '/'); p; p = strchr(p + 1, '/')) {
         scoped_free char *path = strndup(step->path, (size_t)(p - step->path));
@@ -367,15 +369,15 @@ int engine_open_way(struct engine *e, const struct step *step, sbr_error *err)
         if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
             !S_ISDIR(st.st_mode) || (st.st_mode & 0700) == 0700)
             continue;
-        if (engine_add_opened(e, step->root, path, st.st_mode, err) < 0)
+        if (apply_plan_add_opened(e, step->root, path, st.st_mode, err) < 0)
             return err->code;
         if (set_mode(parent, name, &st, (st.st_mode & 07777) | 0700) < 0)
-            return engine_fail(step, "open the way to", err);
+            return apply_plan_fail(step, "open the way to", err);
     }
     return 0;
 }
 
-void engine_close_way(struct engine *e)
+void apply_plan_close_way(struct plan_ *e)
 {
     sbr_error ignored;
 
@@ -384,7 +386,7 @@ void engine_close_way(struct engine *e)
 }
 
 /* Names on the disk: before originals are thrown away, or anybody is told that it is done. */
-static int flush_names(struct engine *e, sbr_error *err)
+static int flush_names(struct plan_ *e, sbr_error *err)
 {
     if (e->n_done > FEW) {
         for (size_t i = 0; i < e->n_roots; i++)
@@ -402,12 +404,12 @@ static int flush_names(struct engine *e, sbr_error *err)
         above = beneath_deepest(e->roots[s->root].fd, s->path, &len);
         dir = above < 0 ? -1 : openat(above, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         if (dir >= 0 && fsync(dir) < 0 && errno == EIO)
-            return engine_fail(s, "write", err);
+            return apply_plan_fail(s, "write", err);
     }
     return 0;
 }
 
-int engine_run(struct engine *e, sbr_error *err)
+int apply_plan_run(struct plan_ *e, sbr_error *err)
 {
     int r;
 
@@ -415,8 +417,8 @@ int engine_run(struct engine *e, sbr_error *err)
     r = open_dirs(e, err);
     if (r == 0) {
         if (e->flags & APPLY_NO_CHECK) /* the others have looked for leftovers */
-            engine_remove_temps(e);
-        r = engine_make_temps(e, err);
+            apply_plan_remove_temps(e);
+        r = apply_plan_make_temps(e, err);
     }
     if (r == 0)
         r = commit(e, err);
@@ -424,7 +426,7 @@ int engine_run(struct engine *e, sbr_error *err)
         r = set_finals(e, true, err);
     if (r == 0)
         return e->flags & APPLY_CONSUME ? 0 : flush_names(e, err);
-    engine_remove_temps(e);
-    engine_close_way(e);
+    apply_plan_remove_temps(e);
+    apply_plan_close_way(e);
     return r;
 }

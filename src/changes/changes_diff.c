@@ -60,7 +60,7 @@ static void put_path(struct show *s, const char *side, const struct change *c, c
         s->out->failed = true;
         return;
     }
-    put_name(s->out, whole);
+    visible_put_name(s->out, whole);
 }
 
 /* One line: what, the path and the rest. */
@@ -131,7 +131,7 @@ static void put_hunk_line(struct show *s, const char *line, size_t len)
 
     if (color)
         start_color(s, color);
-    put_visibly(s->out, line, len);
+    visible_put(s->out, line, len);
     if (color)
         end_line(s);
     else
@@ -195,8 +195,8 @@ static void put_sizes(struct show *s, const struct node *before, const struct no
 {
     char was[SIZE_TEXT_SIZE], is[SIZE_TEXT_SIZE];
 
-    size_text(before ? before->size : 0, was);
-    size_text(after ? after->size : 0, is);
+    changes_size_text(before ? before->size : 0, was);
+    changes_size_text(after ? after->size : 0, is);
     if (before && after && strcmp(was, is) != 0)
         buf_printf(s->out, "%s -> %s", was, is);
     else
@@ -216,17 +216,17 @@ static void show_file(struct show *s, const struct change *c, const struct node 
                       const struct node *after)
 {
     struct content was = { 0 }, is = { 0 };
-    enum content_state state;
+    enum diff_content_state state;
     size_t lines;
 
     put_header(s, c);
     put_modes(s, before, after);
     if (before)
-        content_before(&was, s->root_fd, c, s->options->max_file);
+        diff_content_before(&was, s->root_fd, c, s->options->max_file);
     if (after)
-        content_after(&is, s->content_fd, c, s->options->max_file);
+        diff_content_after(&is, s->content_fd, c, s->options->max_file);
     state = was.state > is.state ? was.state : is.state;
-    lines = content_lines(before ? &was : &is);
+    lines = diff_content_lines(before ? &was : &is);
     if (state == CONTENT_TEXT && (!before || !after) && is_too_long(s, lines)) {
         buf_printf(s->out, "%zu lines, ", lines);
         put_sizes(s, before, after);
@@ -246,7 +246,7 @@ static void show_dir(struct show *s, const struct change *c, bool deleted, const
 {
     char size[SIZE_TEXT_SIZE], rest[100] = "";
 
-    size_text(fold->bytes, size);
+    changes_size_text(fold->bytes, size);
     if (deleted && fold->files > FOLD_FILES)
         snprintf(rest, sizeof(rest), " with %" PRIu64 " files, %s", fold->files, size);
     put_note(s, deleted ? "deleted directory " : "created directory ", c, rest);

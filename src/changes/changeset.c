@@ -23,11 +23,11 @@
 static bool find_file(int tree_fd, const char *path, char *name, size_t size)
 {
     for (unsigned int rule = 0; rule < OUTPUTS_MAX_RULES; rule++) {
-        struct seen seen;
+        struct node_state node_state;
 
         if (snprintf(name, size, "files/%u%s", rule, path) >= (int)size)
             return false;
-        if (node_look(tree_fd, name, &seen) == 0 && seen.node.kind != NODE_NONE)
+        if (node_look(tree_fd, name, &node_state) == 0 && node_state.node.kind != NODE_NONE)
             return true;
     }
     return false;
@@ -64,7 +64,7 @@ static void remove_others(int dir_fd)
             (void)tree_remove(dir_fd, entry->d_name);
 }
 
-static int commit(struct staging *staging, struct kept *kept, struct output_files *files,
+static int commit(struct staging *staging, struct changeset *changeset, struct output_files *files,
                   sbr_error *err)
 {
     scoped_fd int tree = -1;
@@ -74,15 +74,15 @@ static int commit(struct staging *staging, struct kept *kept, struct output_file
 
     if (r < 0)
         return r;
-    snprintf(path, sizeof(path), "%.*s/%s", STATE_PATH_SIZE - ENCODE_ID_SIZE - 2, dir.path,
+    snprintf(path, sizeof(path), "%.*s/%s", STATE_PATH_SIZE - ENCODING_ID_SIZE - 2, dir.path,
              staging->id);
     if (mkdirat(staging->fd, KEEP_TREE, 0700) == 0 || errno == EEXIST)
         tree = openat(staging->fd, KEEP_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     r = tree < 0 ? state_fail("write to", staging->path, err) : name_files(tree, path, files, err);
     if (r == 0) {
-        kept->files = *files;
+        changeset->files = *files;
         remove_others(staging->fd);
-        if (keep_meta_write(staging->fd, kept) < 0 || syncfs(staging->fd) < 0 ||
+        if (changeset_meta_write(staging->fd, changeset) < 0 || syncfs(staging->fd) < 0 ||
             renameat(AT_FDCWD, staging->path, dir.fd, staging->id) < 0 || fsync(dir.fd) < 0)
             r = state_fail("keep the changes in", dir.path, err);
     }
@@ -90,22 +90,22 @@ static int commit(struct staging *staging, struct kept *kept, struct output_file
     return r;
 }
 
-int keep_commit(struct staging *staging, const struct changes *changes, struct output_files *files,
-                const char *about, sbr_error *err)
+int changeset_commit(struct staging *staging, const struct changes *changes,
+                     struct output_files *files, const char *about, sbr_error *err)
 {
     struct output_files none = { 0 };
-    struct kept kept = { .changes = *changes };
+    struct changeset changeset = { .changes = *changes };
     struct timespec now;
     int r;
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    kept.created_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
-    kept.created = now.tv_sec;
+    changeset.created_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    changeset.created = now.tv_sec;
     if (staging->fd < 0)
         return err_set(err, SBR_E_BUG, "state", "nothing is staged");
-    text_copy_visibly(kept.about, sizeof(kept.about), about ? about : "",
+    text_copy_visibly(changeset.about, sizeof(changeset.about), about ? about : "",
                       about ? strlen(about) : 0);
-    r = commit(staging, &kept, files ? files : &none, err);
+    r = commit(staging, &changeset, files ? files : &none, err);
     if (r == 0)
         staging_release(staging);
     else
@@ -115,14 +115,14 @@ int keep_commit(struct staging *staging, const struct changes *changes, struct o
 
 struct search {
     const char *prefix;
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     size_t found;
 };
 
 static bool is_id(const char *name)
 {
-    return strlen(name) == ENCODE_ID_SIZE - 1 &&
-           strspn(name, "0123456789abcdef") == ENCODE_ID_SIZE - 1;
+    return strlen(name) == ENCODING_ID_SIZE - 1 &&
+           strspn(name, "0123456789abcdef") == ENCODING_ID_SIZE - 1;
 }
 
 static int find_id(int dir_fd, struct search *search)
@@ -151,7 +151,7 @@ static int resolve(const char *id, struct state_dir *dir, struct search *search,
     int r;
 
     *search = (struct search){ .prefix = id };
-    if (len < LEAST_ID || len >= ENCODE_ID_SIZE || strspn(id, "0123456789abcdef") != len)
+    if (len < LEAST_ID || len >= ENCODING_ID_SIZE || strspn(id, "0123456789abcdef") != len)
         return err_set(err, SBR_E_INVALID, "state",
                        "'%.60s' is not the start of an id; `sandbox-run changes list` shows them",
                        id);
@@ -172,19 +172,20 @@ static int resolve(const char *id, struct state_dir *dir, struct search *search,
     return 0;
 }
 
-static int open_kept(const struct state_dir *dir, const char *id, struct kept *kept, sbr_error *err)
+static int open_kept(const struct state_dir *dir, const char *id, struct changeset *changeset,
+                     sbr_error *err)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int r;
 
-    memcpy(kept->id, id, sizeof(kept->id));
-    kept->dir_fd = openat(dir->fd, id, flags);
-    if (kept->dir_fd < 0)
+    memcpy(changeset->id, id, sizeof(changeset->id));
+    changeset->dir_fd = openat(dir->fd, id, flags);
+    if (changeset->dir_fd < 0)
         return state_fail("open the kept changes in", dir->path, err);
-    r = keep_meta_read(kept->dir_fd, kept, err);
+    r = changeset_meta_read(changeset->dir_fd, changeset, err);
     if (r == 1) {
-        kept->tree_fd = openat(kept->dir_fd, KEEP_TREE, flags);
-        r = kept->tree_fd >= 0;
+        changeset->tree_fd = openat(changeset->dir_fd, KEEP_TREE, flags);
+        r = changeset->tree_fd >= 0;
     }
     if (r == 0)
         return err_set(err, SBR_E_SYSTEM, "state",
@@ -194,30 +195,30 @@ static int open_kept(const struct state_dir *dir, const char *id, struct kept *k
     return r < 0 ? r : 0;
 }
 
-int kept_open(const char *id, struct kept *ret, sbr_error *err)
+int changeset_open(const char *id, struct changeset *ret, sbr_error *err)
 {
     struct state_dir dir = { .fd = -1 };
     struct search search;
     int r;
 
-    *ret = (struct kept){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    *ret = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
     r = resolve(id, &dir, &search, err);
     if (r == 0)
         r = open_kept(&dir, search.id, ret, err);
     state_close(&dir);
     if (r < 0)
-        kept_close(ret);
+        changeset_close(ret);
     return r;
 }
 
-void kept_close(struct kept *kept)
+void changeset_close(struct changeset *changeset)
 {
-    scope_close_fd(&kept->dir_fd);
-    scope_close_fd(&kept->tree_fd);
-    scope_close_fd(&kept->lock_fd);
-    changes_done(&kept->changes);
-    output_files_done(&kept->files);
-    *kept = (struct kept){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    scope_close_fd(&changeset->dir_fd);
+    scope_close_fd(&changeset->tree_fd);
+    scope_close_fd(&changeset->lock_fd);
+    changes_done(&changeset->changes);
+    output_files_done(&changeset->files);
+    *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
 }
 
 /* 1: locked; 0: somebody else has it; -1 with errno. */
@@ -233,41 +234,41 @@ static int try_lock(int dir_fd, int *ret_fd)
     return 1;
 }
 
-int kept_lock(struct kept *kept, sbr_error *err)
+int changeset_lock(struct changeset *changeset, sbr_error *err)
 {
-    struct kept again = { 0 };
+    struct changeset again = { 0 };
     int r;
 
-    if (kept->lock_fd >= 0)
+    if (changeset->lock_fd >= 0)
         return 0;
-    r = try_lock(kept->dir_fd, &kept->lock_fd);
+    r = try_lock(changeset->dir_fd, &changeset->lock_fd);
     if (r == 0)
         return err_set(
             err, SBR_E_BUSY, "state",
             "another sandbox-run is at work on the changes %.8s; wait for it, and repeat",
-            kept->id);
+            changeset->id);
     if (r < 0)
-        return err_set_errno(err, "state", "cannot lock the changes %.8s", kept->id);
-    r = keep_meta_read(kept->dir_fd, &again, err);
-    kept->applied = again.applied;
+        return err_set_errno(err, "state", "cannot lock the changes %.8s", changeset->id);
+    r = changeset_meta_read(changeset->dir_fd, &again, err);
+    changeset->applied = again.applied;
     changes_done(&again.changes);
     output_files_done(&again.files);
     if (r == 0)
         return err_set(err, SBR_E_NOT_FOUND, "state", "the changes %.8s were dropped just now",
-                       kept->id);
+                       changeset->id);
     return r < 0 ? r : 0;
 }
 
-int kept_mark(struct kept *kept, bool applied, sbr_error *err)
+int changeset_mark(struct changeset *changeset, bool applied, sbr_error *err)
 {
-    bool before = kept->applied;
+    bool before = changeset->applied;
 
     if (before == applied)
         return 0;
-    kept->applied = applied;
-    if (keep_meta_write(kept->dir_fd, kept) == 0)
+    changeset->applied = applied;
+    if (changeset_meta_write(changeset->dir_fd, changeset) == 0)
         return 0;
-    kept->applied = before;
+    changeset->applied = before;
     return state_fail("write to", "the kept changes", err);
 }
 
@@ -294,7 +295,7 @@ static int drop(const struct state_dir *dir, const char *id, sbr_error *err)
     return r < 0 ? r : 0;
 }
 
-int kept_drop(const char *id, sbr_error *err)
+int changeset_drop(const char *id, sbr_error *err)
 {
     struct state_dir dir = { .fd = -1 };
     struct search search;

@@ -9,8 +9,8 @@
 
 #define KEEP_ABOUT 200
 
-struct kept {
-    char id[ENCODE_ID_SIZE];
+struct changeset {
+    char id[ENCODING_ID_SIZE];
     char about[KEEP_ABOUT]; /* one line: the command */
     int64_t created;        /* seconds */
     int64_t created_ns;     /* the same, finer */
@@ -25,21 +25,21 @@ struct kept {
 
 /* `staging` has the contents in its `tree`; it is used up, also when it fails.  The id is the staging's.
  * Files that went nowhere else lie in `tree`/files/RULE/PATH; their `saved` becomes the path where they are kept. */
-int keep_commit(struct staging *staging, const struct changes *changes, struct output_files *files,
-                const char *about, sbr_error *err) must_check;
+int changeset_commit(struct staging *staging, const struct changes *changes,
+                     struct output_files *files, const char *about, sbr_error *err) must_check;
 
 /* `id` may be shortened to what is unique, at least 4 characters. */
-int kept_open(const char *id, struct kept *ret, sbr_error *err) must_check;
-void kept_close(struct kept *kept);
-/* Until kept_close it is ours alone; SBR_E_BUSY when somebody else has it.  Reads `applied` anew. */
-int kept_lock(struct kept *kept, sbr_error *err) must_check;
+int changeset_open(const char *id, struct changeset *ret, sbr_error *err) must_check;
+void changeset_close(struct changeset *changeset);
+/* Until changeset_close it is ours alone; SBR_E_BUSY when somebody else has it.  Reads `applied` anew. */
+int changeset_lock(struct changeset *changeset, sbr_error *err) must_check;
 /* Writes `applied` anew. */
-int kept_mark(struct kept *kept, bool applied, sbr_error *err) must_check;
+int changeset_mark(struct changeset *changeset, bool applied, sbr_error *err) must_check;
 
 /* Newest first, the damaged last.  Without descriptors.  Not 0 ends the listing, which returns it. */
-typedef int kept_visit(void *context, const struct kept *kept);
-int kept_list(kept_visit *visit, void *context, sbr_error *err) must_check;
+typedef int changeset_visit(void *context, const struct changeset *changeset);
+int changeset_list(changeset_visit *visit, void *context, sbr_error *err) must_check;
 /* Also what is damaged. */
-int kept_drop(const char *id, sbr_error *err) must_check;
+int changeset_drop(const char *id, sbr_error *err) must_check;
 
 #endif

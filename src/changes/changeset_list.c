@@ -9,7 +9,7 @@
 #include "changes/changeset_meta.h"
 
 struct entry {
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     int64_t created_ns;
     bool damaged;
 };
@@ -19,25 +19,26 @@ struct entries {
     size_t n;
 };
 
-static void kept_forget(struct kept *kept)
+static void kept_forget(struct changeset *changeset)
 {
-    changes_done(&kept->changes);
-    output_files_done(&kept->files);
+    changes_done(&changeset->changes);
+    output_files_done(&changeset->files);
 }
 
 /* Which is read twice, and held once: a list of many changes is large. */
-static int load(int dir_fd, const char *id, struct kept *kept, sbr_error *err)
+static int load(int dir_fd, const char *id, struct changeset *changeset, sbr_error *err)
 {
     scoped_fd int fd = openat(dir_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r;
 
-    *kept = (struct kept){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
-    memcpy(kept->id, id, sizeof(kept->id));
-    r = fd < 0 ? 0 : keep_meta_read(fd, kept, err);
+    *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    memcpy(changeset->id, id, sizeof(changeset->id));
+    r = fd < 0 ? 0 : changeset_meta_read(fd, changeset, err);
     if (r == 0) {
-        kept_forget(kept);
-        *kept = (struct kept){ .damaged = true, .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
-        memcpy(kept->id, id, sizeof(kept->id));
+        kept_forget(changeset);
+        *changeset =
+            (struct changeset){ .damaged = true, .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+        memcpy(changeset->id, id, sizeof(changeset->id));
     }
     return r < 0 ? r : 0;
 }
@@ -53,16 +54,16 @@ static int newest_first(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static int add_entry(struct entries *entries, const struct kept *kept)
+static int add_entry(struct entries *entries, const struct changeset *changeset)
 {
     struct entry *grown = realloc(entries->v, (entries->n + 1) * sizeof(*grown));
 
     if (!grown)
         return -1;
     entries->v = grown;
-    grown[entries->n].created_ns = kept->created_ns;
-    grown[entries->n].damaged = kept->damaged;
-    memcpy(grown[entries->n++].id, kept->id, sizeof(kept->id));
+    grown[entries->n].created_ns = changeset->created_ns;
+    grown[entries->n].damaged = changeset->damaged;
+    memcpy(grown[entries->n++].id, changeset->id, sizeof(changeset->id));
     return 0;
 }
 
@@ -76,16 +77,16 @@ static int collect(const struct state_dir *state, struct entries *entries, sbr_e
         return state_fail("read", state->path, err);
     (void)take_fd(fd);
     while ((entry = readdir(dir))) {
-        struct kept kept;
+        struct changeset changeset;
         int r;
 
-        if (strlen(entry->d_name) != ENCODE_ID_SIZE - 1 ||
-            strspn(entry->d_name, "0123456789abcdef") != ENCODE_ID_SIZE - 1)
+        if (strlen(entry->d_name) != ENCODING_ID_SIZE - 1 ||
+            strspn(entry->d_name, "0123456789abcdef") != ENCODING_ID_SIZE - 1)
             continue;
-        r = load(state->fd, entry->d_name, &kept, err);
-        if (r == 0 && add_entry(entries, &kept) < 0)
+        r = load(state->fd, entry->d_name, &changeset, err);
+        if (r == 0 && add_entry(entries, &changeset) < 0)
             r = err_set_oom(err, "state");
-        kept_forget(&kept);
+        kept_forget(&changeset);
         if (r < 0)
             return r;
     }
@@ -93,22 +94,22 @@ static int collect(const struct state_dir *state, struct entries *entries, sbr_e
 }
 
 static int visit_all(const struct state_dir *state, const struct entries *entries,
-                     kept_visit *visit, void *context, sbr_error *err)
+                     changeset_visit *visit, void *context, sbr_error *err)
 {
     for (size_t i = 0; i < entries->n; i++) {
-        struct kept kept;
-        int r = load(state->fd, entries->v[i].id, &kept, err);
+        struct changeset changeset;
+        int r = load(state->fd, entries->v[i].id, &changeset, err);
 
         if (r == 0)
-            r = visit(context, &kept);
-        kept_forget(&kept);
+            r = visit(context, &changeset);
+        kept_forget(&changeset);
         if (r != 0)
             return r;
     }
     return 0;
 }
 
-int kept_list(kept_visit *visit, void *context, sbr_error *err)
+int changeset_list(changeset_visit *visit, void *context, sbr_error *err)
 {
     struct entries entries = { 0 };
     struct state_dir state = { .fd = -1 };

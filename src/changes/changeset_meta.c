@@ -20,7 +20,7 @@
 #define NS_PER_SECOND 1000000000
 #define SUM_SIZE (SHA256_HEX_SIZE - 1)
 
-bool keep_is_path(const char *path)
+bool changeset_is_path(const char *path)
 {
     if (!path || !*path || strlen(path) >= PATH_MAX)
         return false;
@@ -36,7 +36,7 @@ bool keep_is_path(const char *path)
     }
 }
 
-void keep_put_sum(struct buf *data)
+void changeset_put_sum(struct buf *data)
 {
     char hex[SHA256_HEX_SIZE];
 
@@ -58,7 +58,7 @@ static int write_aside(int dir_fd, const char *aside, const struct buf *data)
     return fd_write_all(fd, data->data, data->len) < 0 ? -1 : fsync(fd);
 }
 
-int keep_write_file(int dir_fd, const char *name, const struct buf *data)
+int changeset_write_file(int dir_fd, const char *name, const struct buf *data)
 {
     char aside[80];
 
@@ -81,7 +81,7 @@ int keep_write_file(int dir_fd, const char *name, const struct buf *data)
     return -1;
 }
 
-int keep_read_file(int dir_fd, const char *name, char **ret, size_t *ret_len, sbr_error *err)
+int changeset_read_file(int dir_fd, const char *name, char **ret, size_t *ret_len, sbr_error *err)
 {
     scoped_fd int fd =
         openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -118,14 +118,14 @@ static void put_node(struct buf *b, const struct node *node)
     buf_put_u64(b, (uint64_t)node->mtime_ns);
 }
 
-static bool read_node(struct reader *r, struct node *node)
+static bool read_node(struct buf_reader *r, struct node *node)
 {
-    uint32_t kind = reader_u32(r);
+    uint32_t kind = buf_reader_u32(r);
 
     node->kind = kind < N_NODE_KINDS ? (enum node_kind)kind : NODE_NONE;
-    node->mode = reader_u32(r) & 07777;
-    node->size = reader_u64(r);
-    node->mtime_ns = (int64_t)reader_u64(r);
+    node->mode = buf_reader_u32(r) & 07777;
+    node->size = buf_reader_u64(r);
+    node->mtime_ns = (int64_t)buf_reader_u64(r);
     return kind < N_NODE_KINDS;
 }
 
@@ -144,25 +144,25 @@ static void put_change(struct buf *b, const struct change *c)
 }
 
 /* 1, 0 when it makes no sense, or negative. */
-static int read_change(struct reader *r, struct changes *changes, sbr_error *err)
+static int read_change(struct buf_reader *r, struct changes *changes, sbr_error *err)
 {
     struct change c = { 0 };
-    uint32_t op = reader_u32(r);
+    uint32_t op = buf_reader_u32(r);
     const char *path, *from, *sum;
     bool sound = op < N_CHANGE_OPS;
 
     c.op = sound ? (enum change_op)op : CHANGE_CREATED;
-    c.root = reader_u32(r);
-    path = reader_string(r);
-    from = reader_string(r);
+    c.root = buf_reader_u32(r);
+    path = buf_reader_string(r);
+    from = buf_reader_string(r);
     sound = read_node(r, &c.now) && sound;
     sound = read_node(r, &c.base) && sound;
-    c.base_ino = reader_u64(r);
-    c.base_ctime_ns = (int64_t)reader_u64(r);
-    sum = reader_string(r);
-    c.raced = reader_u32(r) != 0;
-    if (!sound || r->failed || c.root >= changes->n_roots || !keep_is_path(path) ||
-        (from && !keep_is_path(from)) || !sum || strlen(sum) >= sizeof(c.base_sum))
+    c.base_ino = buf_reader_u64(r);
+    c.base_ctime_ns = (int64_t)buf_reader_u64(r);
+    sum = buf_reader_string(r);
+    c.raced = buf_reader_u32(r) != 0;
+    if (!sound || r->failed || c.root >= changes->n_roots || !changeset_is_path(path) ||
+        (from && !changeset_is_path(from)) || !sum || strlen(sum) >= sizeof(c.base_sum))
         return 0;
     memcpy(c.base_sum, sum, strlen(sum) + 1);
     c.path = strdup(path);
@@ -184,11 +184,11 @@ static void put_file(struct buf *b, const struct output_file *f)
     buf_put_string(b, f->skipped);
 }
 
-static int read_file(struct reader *r, struct kept *kept, sbr_error *err)
+static int read_file(struct buf_reader *r, struct changeset *changeset, sbr_error *err)
 {
-    const char *path = reader_string(r);
-    uint64_t size = reader_u64(r);
-    const char *saved = reader_string(r), *skipped = reader_string(r);
+    const char *path = buf_reader_string(r);
+    uint64_t size = buf_reader_u64(r);
+    const char *saved = buf_reader_string(r), *skipped = buf_reader_string(r);
     struct output_file f = { .size = size };
 
     if (r->failed || !path)
@@ -196,7 +196,7 @@ static int read_file(struct reader *r, struct kept *kept, sbr_error *err)
     f.path = strdup(path);
     f.saved = saved ? strdup(saved) : NULL;
     f.skipped = skipped ? strdup(skipped) : NULL;
-    f.mime = mime_of(path);
+    f.mime = outputs_mime_of(path);
     if (!f.path || (saved && !f.saved) || (skipped && !f.skipped)) {
         free(f.path);
         free(f.saved);
@@ -204,15 +204,15 @@ static int read_file(struct reader *r, struct kept *kept, sbr_error *err)
         return err_set_oom(err, "state");
     }
     /* cppcheck-suppress memleak ; the list takes them over */
-    return output_files_add(&kept->files, &f, err) < 0 ? err->code : 1;
+    return output_files_add(&changeset->files, &f, err) < 0 ? err->code : 1;
 }
 
-static int read_roots(struct reader *r, struct changes *changes, sbr_error *err)
+static int read_roots(struct buf_reader *r, struct changes *changes, sbr_error *err)
 {
-    uint32_t n = reader_count(r);
+    uint32_t n = buf_reader_count(r);
 
     for (uint32_t i = 0; i < n; i++) {
-        const char *source = reader_string(r), *target = reader_string(r);
+        const char *source = buf_reader_string(r), *target = buf_reader_string(r);
 
         if (r->failed || !source || source[0] != '/' || !target)
             return 0;
@@ -234,44 +234,44 @@ void changes_encode(const struct changes *changes, struct buf *out)
         put_change(out, &changes->items[i]);
 }
 
-int changes_decode(struct reader *r, struct changes *ret, sbr_error *err)
+int changes_decode(struct buf_reader *r, struct changes *ret, sbr_error *err)
 {
     int ok = read_roots(r, ret, err);
-    uint32_t n = ok == 1 ? reader_count(r) : 0;
+    uint32_t n = ok == 1 ? buf_reader_count(r) : 0;
 
     for (uint32_t i = 0; ok == 1 && i < n; i++)
         ok = read_change(r, ret, err);
     return ok == 1 && r->failed ? 0 : ok;
 }
 
-static int decode(struct reader *r, struct kept *kept, sbr_error *err)
+static int decode(struct buf_reader *r, struct changeset *changeset, sbr_error *err)
 {
     uint32_t n;
     const char *about;
     int ok;
 
-    if (reader_u32(r) != META_MAGIC)
+    if (buf_reader_u32(r) != META_MAGIC)
         return 0;
-    kept->created_ns = (int64_t)reader_u64(r);
-    kept->created = kept->created_ns / NS_PER_SECOND;
-    kept->applied = reader_u32(r) != 0;
-    about = reader_string(r);
-    if (!about || strlen(about) >= sizeof(kept->about))
+    changeset->created_ns = (int64_t)buf_reader_u64(r);
+    changeset->created = changeset->created_ns / NS_PER_SECOND;
+    changeset->applied = buf_reader_u32(r) != 0;
+    about = buf_reader_string(r);
+    if (!about || strlen(about) >= sizeof(changeset->about))
         return 0;
-    memcpy(kept->about, about, strlen(about) + 1);
-    ok = changes_decode(r, &kept->changes, err);
-    n = ok == 1 ? reader_count(r) : 0;
+    memcpy(changeset->about, about, strlen(about) + 1);
+    ok = changes_decode(r, &changeset->changes, err);
+    n = ok == 1 ? buf_reader_count(r) : 0;
     for (uint32_t i = 0; ok == 1 && i < n; i++)
-        ok = read_file(r, kept, err);
-    kept->files.dropped = ok == 1 ? reader_u64(r) : 0;
+        ok = read_file(r, changeset, err);
+    changeset->files.dropped = ok == 1 ? buf_reader_u64(r) : 0;
     return ok == 1 ? !r->failed && r->pos == r->len : ok;
 }
 
-int keep_meta_read(int dir_fd, struct kept *ret, sbr_error *err)
+int changeset_meta_read(int dir_fd, struct changeset *ret, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    struct reader r = { 0 };
-    int ok = keep_read_file(dir_fd, KEEP_META, &data, &r.len, err);
+    struct buf_reader r = { 0 };
+    int ok = changeset_read_file(dir_fd, KEEP_META, &data, &r.len, err);
 
     if (ok != 1)
         return ok;
@@ -279,23 +279,23 @@ int keep_meta_read(int dir_fd, struct kept *ret, sbr_error *err)
     return decode(&r, ret, err);
 }
 
-int keep_meta_write(int dir_fd, const struct kept *kept)
+int changeset_meta_write(int dir_fd, const struct changeset *changeset)
 {
     struct buf data;
     int r;
 
     buf_init(&data, META_MAX);
     buf_put_u32(&data, META_MAGIC);
-    buf_put_u64(&data, (uint64_t)kept->created_ns);
-    buf_put_u32(&data, kept->applied);
-    buf_put_string(&data, kept->about);
-    changes_encode(&kept->changes, &data);
-    buf_put_u32(&data, (uint32_t)kept->files.n);
-    for (size_t i = 0; i < kept->files.n; i++)
-        put_file(&data, &kept->files.items[i]);
-    buf_put_u64(&data, kept->files.dropped);
-    keep_put_sum(&data);
-    r = keep_write_file(dir_fd, KEEP_META, &data);
+    buf_put_u64(&data, (uint64_t)changeset->created_ns);
+    buf_put_u32(&data, changeset->applied);
+    buf_put_string(&data, changeset->about);
+    changes_encode(&changeset->changes, &data);
+    buf_put_u32(&data, (uint32_t)changeset->files.n);
+    for (size_t i = 0; i < changeset->files.n; i++)
+        put_file(&data, &changeset->files.items[i]);
+    buf_put_u64(&data, changeset->files.dropped);
+    changeset_put_sum(&data);
+    r = changeset_write_file(dir_fd, KEEP_META, &data);
     buf_done(&data);
     return r;
 }

@@ -9,24 +9,24 @@
 #define KEEP_TREE "tree"
 
 /* Replaces the file in one step.  0, or -1 with errno. */
-int keep_meta_write(int dir_fd, const struct kept *kept);
+int changeset_meta_write(int dir_fd, const struct changeset *changeset);
 /* 1: read; 0: damaged, or of another version; negative.  The caller frees changes and files, also of 0. */
-int keep_meta_read(int dir_fd, struct kept *ret, sbr_error *err) must_check;
+int changeset_meta_read(int dir_fd, struct changeset *ret, sbr_error *err) must_check;
 
 /* A whole small file, made aside, flushed and renamed; what lists and journals are written with.  0, or -1 with errno. */
-int keep_write_file(int dir_fd, const char *name, const struct buf *data);
+int changeset_write_file(int dir_fd, const char *name, const struct buf *data);
 /* Appends the sum of all that was put. */
-void keep_put_sum(struct buf *data);
+void changeset_put_sum(struct buf *data);
 /* The bytes without their sum, which the caller frees: 1; 0 when they are not whole or not there; negative. */
-int keep_read_file(int dir_fd, const char *name, char **ret, size_t *ret_len, sbr_error *err)
+int changeset_read_file(int dir_fd, const char *name, char **ret, size_t *ret_len, sbr_error *err)
     must_check;
 
 /* Changes as bytes, also for whoever stores them elsewhere.  Decoding: 1; 0 when they make no sense; negative.  The caller
  * calls changes_done whatever it returns. */
 void changes_encode(const struct changes *changes, struct buf *out);
-int changes_decode(struct reader *r, struct changes *ret, sbr_error *err) must_check;
+int changes_decode(struct buf_reader *r, struct changes *ret, sbr_error *err) must_check;
 
 /* A change's path, as it may stand in a list that somebody may have tampered with. */
-bool keep_is_path(const char *path);
+bool changeset_is_path(const char *path);
 
 #endif

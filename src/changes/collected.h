@@ -4,10 +4,10 @@
 
 #include "monitor/collect_reader.h"
 
-/* struct intake_list and its entries (monitor/collect_reader.h) are the list; contents lie below `content_fd` under the same
+/* struct collect_list and its entries (monitor/collect_reader.h) are the list; contents lie below `content_fd` under the same
  * paths: files with mode 0600, directories with 0700, links as links.  Nobody but us can write there. */
-struct taken {
-    struct intake_list list;
+struct collected {
+    struct collect_list list;
     int content_fd; /* -1: there is none */
 };
 

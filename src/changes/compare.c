@@ -20,7 +20,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
-#include "changes/compare_tree.h"
+#include "changes/collected_tree.h"
 #include "changes/node.h"
 #include "changes/renames.h"
 
@@ -36,7 +36,7 @@ struct own {
 
 struct walk {
     const struct compare_input *in;
-    struct taken_tree tree;
+    struct collected_tree tree;
     const struct own *own; /* what the request brought, in the order of the paths */
     struct changes *changes;
     uint64_t sum_left; /* bytes that may still be read for sums */
@@ -67,8 +67,8 @@ static bool wants_sum(const struct walk *w, uint64_t size)
 }
 
 /* The base's identity; its sum when that is wanted. */
-static void note_base(struct walk *w, struct place at, const char *name, const struct seen *base,
-                      struct change *change)
+static void note_base(struct walk *w, struct place at, const char *name,
+                      const struct node_state *base, struct change *change)
 {
     change->base = base->node;
     change->base_ino = base->ino;
@@ -90,12 +90,12 @@ static void note_base(struct walk *w, struct place at, const char *name, const s
 static bool is_raced(const struct walk *w, struct place above, int fd)
 {
     struct stat st;
-    struct seen seen;
+    struct node_state node_state;
 
     if (above.raced || fd < 0 || fstat(fd, &st) < 0)
         return above.raced;
-    seen = seen_of(&st);
-    return seen.ctime_ns >= w->in->started_ns && seen.node.mtime_ns < w->in->started_ns;
+    node_state = node_state_of(&st);
+    return node_state.ctime_ns >= w->in->started_ns && node_state.node.mtime_ns < w->in->started_ns;
 }
 
 static int add(struct walk *w, struct change *change, const char *path)
@@ -113,7 +113,7 @@ static int delete_below(struct walk *w, struct place at, const char *name, const
 static int delete_one(struct walk *w, struct place at, const char *name, const char *path)
 {
     struct change change = { .op = CHANGE_DELETED };
-    struct seen base;
+    struct node_state base;
     int r;
 
     if (node_look(at.fd, name, &base) < 0)
@@ -129,7 +129,7 @@ static int delete_one(struct walk *w, struct place at, const char *name, const c
 
 /* Everything in the directory `dir_fd` except what `kept` holds. */
 static int delete_in(struct walk *w, struct place in_dir, const char *path,
-                     const struct taken_names *kept)
+                     const struct collected_names *changeset)
 {
     scoped_fd int fd = openat(in_dir.fd, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     scoped_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -146,7 +146,7 @@ static int delete_in(struct walk *w, struct place in_dir, const char *path,
         entry = readdir(dir);
         if (!entry)
             return errno ? cannot_look(w, path) : 0;
-        if (tree_is_dots(entry->d_name) || taken_names_have(kept, entry->d_name))
+        if (tree_is_dots(entry->d_name) || collected_names_have(changeset, entry->d_name))
             continue;
         if (asprintf(&below, "%s/%s", path, entry->d_name) < 0) {
             below = NULL;
@@ -177,20 +177,20 @@ static int delete_below(struct walk *w, struct place at, const char *name, const
 /* 1: the content in our hands is that of the base, 0: it is not; negative: error. */
 static int same_file(struct walk *w, struct place at, const char *name, size_t index)
 {
-    const struct intake_entry *entry = &w->tree.list->items[index];
-    const char *path = intake_path(w->tree.list, index);
-    struct seen base, now;
+    const struct collect_list_entry *entry = &w->tree.list->items[index];
+    const char *path = collect_list_path(w->tree.list, index);
+    struct node_state base, now;
     scoped_fd int base_fd = node_open_file(at.fd, name, &base), now_fd = -1;
     int r;
 
-    if (base_fd < 0 || w->in->taken->content_fd < 0) {
+    if (base_fd < 0 || w->in->collected->content_fd < 0) {
         if (node_look(at.fd, name, &base) < 0)
             return cannot_look(w, path);
         return base.node.size == entry->size && base.node.mtime_ns == entry->mtime_ns;
     }
     if (base.node.size != entry->size)
         return 0;
-    now_fd = node_open_file(w->in->taken->content_fd, path, &now);
+    now_fd = node_open_file(w->in->collected->content_fd, path, &now);
     if (now_fd < 0 || now.node.size != entry->size)
         return err_set_errno(w->err, STAGE, "cannot read '%.200s' as it was collected", path);
     r = node_same_content(base_fd, now_fd, entry->size);
@@ -199,13 +199,13 @@ static int same_file(struct walk *w, struct place at, const char *name, size_t i
 
 static int same_link(struct walk *w, struct place at, const char *name, size_t index)
 {
-    const char *path = intake_path(w->tree.list, index);
+    const char *path = collect_list_path(w->tree.list, index);
     size_t base_len = 0, now_len = 0;
     scoped_free char *base = node_link_text(at.fd, name, &base_len), *now = NULL;
 
-    if (!base || w->in->taken->content_fd < 0)
+    if (!base || w->in->collected->content_fd < 0)
         return 0;
-    now = node_link_text(w->in->taken->content_fd, path, &now_len);
+    now = node_link_text(w->in->collected->content_fd, path, &now_len);
     if (!now)
         return err_set_errno(w->err, STAGE, "cannot read the link '%.200s' as it was collected",
                              path);
@@ -224,20 +224,20 @@ static int same_content(struct walk *w, struct place at, const char *name, size_
     }
 }
 
-static bool is_same_kind(const struct seen *base, const struct intake_entry *entry)
+static bool is_same_kind(const struct node_state *base, const struct collect_list_entry *entry)
 {
-    enum node_kind kind = taken_node(entry).kind;
+    enum node_kind kind = collected_node(entry).kind;
 
     return base->node.kind == kind && (kind != NODE_OTHER || base->type == (entry->mode & S_IFMT));
 }
 
 /* What the entry is against what stands in the real tree: *ret_change is filled when it returns 1. */
-static int judge(struct walk *w, struct place at, size_t index, const struct seen *base,
+static int judge(struct walk *w, struct place at, size_t index, const struct node_state *base,
                  struct change *ret_change)
 {
-    const struct intake_entry *entry = &w->tree.list->items[index];
-    const char *name = taken_name(&w->tree, index);
-    struct change change = { .now = taken_node(entry) };
+    const struct collect_list_entry *entry = &w->tree.list->items[index];
+    const char *name = collected_name(&w->tree, index);
+    struct change change = { .now = collected_node(entry) };
     int same;
 
     if (base->node.kind == NODE_NONE) {
@@ -282,19 +282,19 @@ static size_t own_from(const struct walk *w, const char *path)
 /* 1: the request put this file there, and it is as it was; 0: no; negative: error. */
 static int is_own(struct walk *w, size_t index)
 {
-    const struct intake_entry *entry = &w->tree.list->items[index];
-    const char *path = intake_path(w->tree.list, index);
+    const struct collect_list_entry *entry = &w->tree.list->items[index];
+    const char *path = collect_list_path(w->tree.list, index);
     size_t i = own_from(w, path);
     scoped_free char *data = NULL;
     scoped_fd int fd = -1;
-    struct seen seen;
+    struct node_state node_state;
     ssize_t len;
 
     if (entry->kind != COLLECT_FILE || i == w->in->n_own ||
         strcmp(w->own[i].file->path, path) != 0 || entry->size != w->own[i].file->len ||
-        w->in->taken->content_fd < 0)
+        w->in->collected->content_fd < 0)
         return 0;
-    fd = node_open_file(w->in->taken->content_fd, path, &seen);
+    fd = node_open_file(w->in->collected->content_fd, path, &node_state);
     data = malloc(entry->size + 1);
     len = fd < 0 || !data ? -1 : fd_read_full(fd, data, entry->size + 1);
     if (len < 0)
@@ -319,7 +319,7 @@ static int visit_children(struct walk *w, size_t parent, struct place at, bool h
 
 static int visit_dir(struct walk *w, size_t index, struct place at, bool hides)
 {
-    const char *path = intake_path(w->tree.list, index);
+    const char *path = collect_list_path(w->tree.list, index);
     bool opaque = hides || (w->tree.list->items[index].flags & COLLECT_OPAQUE);
     scoped_fd int base_fd = -1;
     struct place below = { .fd = -1 };
@@ -329,7 +329,7 @@ static int visit_dir(struct walk *w, size_t index, struct place at, bool hides)
     int r;
 
     if (at.fd >= 0)
-        base_fd = node_open(at.fd, taken_name(&w->tree, index), O_PATH | O_DIRECTORY);
+        base_fd = node_open(at.fd, collected_name(&w->tree, index), O_PATH | O_DIRECTORY);
     if (at.fd >= 0 && base_fd < 0 && is_our_lack(errno))
         return cannot_look(w, path);
     below.fd = base_fd;
@@ -345,15 +345,16 @@ static int visit_dir(struct walk *w, size_t index, struct place at, bool hides)
 
 static int visit(struct walk *w, size_t index, struct place at, bool hides)
 {
-    const struct intake_entry *entry = &w->tree.list->items[index];
-    const char *path = intake_path(w->tree.list, index), *name = taken_name(&w->tree, index);
-    struct seen base = { 0 };
+    const struct collect_list_entry *entry = &w->tree.list->items[index];
+    const char *path = collect_list_path(w->tree.list, index),
+               *name = collected_name(&w->tree, index);
+    struct node_state base = { 0 };
     struct change change;
     int r;
 
     if (entry->kind == COLLECT_GONE) /* what an opaque directory hides is found as a whole */
         return at.fd < 0 || hides ? 0 : delete_one(w, at, name, path);
-    if (taken_node(entry).kind == NODE_NONE)
+    if (collected_node(entry).kind == NODE_NONE)
         return 0;
     r = is_own(w, index);
     if (r != 0)
@@ -373,20 +374,21 @@ static int visit(struct walk *w, size_t index, struct place at, bool hides)
 /* `hides`: nothing of the real directory showed through. */
 static int visit_children(struct walk *w, size_t parent, struct place at, bool hides)
 {
-    struct taken_names names;
+    struct collected_names names;
     int r;
 
-    for (size_t i = taken_first(&w->tree, parent); i != TAKEN_END; i = taken_next(&w->tree, i)) {
+    for (size_t i = collected_first(&w->tree, parent); i != TAKEN_END;
+         i = collected_next(&w->tree, i)) {
         r = visit(w, i, at, hides);
         if (r < 0)
             return r;
     }
     if (!hides || at.fd < 0 || parent == TAKEN_TOP)
         return 0;
-    if (taken_names_init(&w->tree, parent, &names) < 0)
+    if (collected_names_init(&w->tree, parent, &names) < 0)
         return err_set_oom(w->err, STAGE);
-    r = delete_in(w, at, intake_path(w->tree.list, parent), &names);
-    taken_names_done(&names);
+    r = delete_in(w, at, collect_list_path(w->tree.list, parent), &names);
+    collected_names_done(&names);
     return r;
 }
 
@@ -404,12 +406,12 @@ int compare(const struct compare_input *in, struct changes *changes, sbr_error *
     for (size_t i = 0; i < in->n_own; i++)
         own[i].file = &in->own[i];
     qsort(own, in->n_own, sizeof(own[0]), by_path);
-    r = taken_tree_init(&w.tree, &in->taken->list, err);
+    r = collected_tree_init(&w.tree, &in->collected->list, err);
     if (r == 0)
         r = visit_children(&w, TAKEN_TOP, (struct place){ .fd = in->source_fd }, false);
-    taken_tree_done(&w.tree);
-    if (r == 0 && in->renames && in->taken->content_fd >= 0)
-        r = renames_find(changes, first, in->source_fd, in->taken->content_fd, err);
+    collected_tree_done(&w.tree);
+    if (r == 0 && in->renames && in->collected->content_fd >= 0)
+        r = renames_find(changes, first, in->source_fd, in->collected->content_fd, err);
     if (r == 0)
         changes_sort(changes);
     return r;

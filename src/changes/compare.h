@@ -7,7 +7,7 @@
 #include "model/request.h"
 
 struct compare_input {
-    const struct taken *taken;
+    const struct collected *collected;
     int source_fd;     /* of the real tree */
     unsigned int root; /* index of the tree in `changes` */
     const struct request_file

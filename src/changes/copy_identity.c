@@ -11,7 +11,8 @@ static struct identity identity_of(const struct stat *st)
                               .ctime_ns = identity_ns(st->st_ctim) };
 }
 
-size_t identity_add(struct buf *list, const char *name, mode_t source_mode, const struct stat *copy)
+size_t copy_identity_add(struct buf *list, const char *name, mode_t source_mode,
+                         const struct stat *copy)
 {
     struct identity record = copy ? identity_of(copy) : (struct identity){ 0 };
     size_t at = list->len;
@@ -23,7 +24,7 @@ size_t identity_add(struct buf *list, const char *name, mode_t source_mode, cons
     return at;
 }
 
-void identity_close(struct buf *list, size_t at, const struct stat *copy)
+void copy_identity_close(struct buf *list, size_t at, const struct stat *copy)
 {
     struct identity record = identity_of(copy), begun;
 
@@ -36,7 +37,7 @@ void identity_close(struct buf *list, size_t at, const struct stat *copy)
     memcpy(list->data + at, &record, sizeof(record));
 }
 
-struct identity_view identity_at(const struct buf *list, size_t at)
+struct identity_view copy_identity_at(const struct buf *list, size_t at)
 {
     struct identity_view view;
 
@@ -47,7 +48,7 @@ struct identity_view identity_at(const struct buf *list, size_t at)
     return view;
 }
 
-bool identity_same(const struct identity *was, const struct stat *now)
+bool copy_identity_same(const struct identity *was, const struct stat *now)
 {
     struct identity is = identity_of(now);
 

@@ -25,10 +25,10 @@ static inline int64_t identity_ns(struct timespec t)
 }
 
 /* `copy` NULL: left out.  Where the record begins; its memory is checked by list->failed. */
-size_t identity_add(struct buf *list, const char *name, mode_t source_mode,
-                    const struct stat *copy);
+size_t copy_identity_add(struct buf *list, const char *name, mode_t source_mode,
+                         const struct stat *copy);
 /* Once all that is in the directory was added; it has its final looks now. */
-void identity_close(struct buf *list, size_t at, const struct stat *copy);
+void copy_identity_close(struct buf *list, size_t at, const struct stat *copy);
 
 /* A record and where its parts lie. */
 struct identity_view {
@@ -38,8 +38,8 @@ struct identity_view {
     size_t next;  /* behind all of that    */
 };
 
-struct identity_view identity_at(const struct buf *list, size_t at);
+struct identity_view copy_identity_at(const struct buf *list, size_t at);
 /* Nothing was done to it since; of directories, only that it is one. */
-bool identity_same(const struct identity *was, const struct stat *now);
+bool copy_identity_same(const struct identity *was, const struct stat *now);
 
 #endif

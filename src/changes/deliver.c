@@ -8,9 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/scope.h"
-#include "changes/copyfile.h"
+#include "changes/copy_file.h"
 #include "changes/node.h"
 
 #define ASIDE ".sandbox-run-" /* and a random id: the name of a file that is not whole yet */
@@ -79,18 +79,18 @@ static int open_parent(int dir_fd, const char *path, const char **ret_name)
 /* Made aside and renamed, so that nobody sees half of it.  0, or -1 with errno. */
 static int save_as(int from_fd, uint64_t size, bool executable, int dir_fd, const char *name)
 {
-    char aside[sizeof(ASIDE) + ENCODE_ID_SIZE] = ASIDE;
-    struct copyfile how = { 0 };
+    char aside[sizeof(ASIDE) + ENCODING_ID_SIZE] = ASIDE;
+    struct copy_file how = { 0 };
     scoped_fd int fd = -1;
     int r = -1;
 
-    if (encode_random_id(aside + sizeof(ASIDE) - 1) < 0)
+    if (encoding_random_id(aside + sizeof(ASIDE) - 1) < 0)
         return -1;
     fd = openat(dir_fd, aside, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
                 executable ? 0777 : 0666);
     if (fd < 0)
         return -1;
-    if (copyfile(from_fd, fd, size, &how) == 0)
+    if (copy_file(from_fd, fd, size, &how) == 0)
         r = renameat(dir_fd, aside, dir_fd, name);
     if (r < 0) {
         int saved = errno;
@@ -126,7 +126,7 @@ static void explain(char why[WHY_SIZE])
 
 struct delivery {
     const struct output_rule *rule;
-    const struct taken *taken;
+    const struct collected *collected;
     int dir_fd; /* of rule->dir, once it is needed */
 };
 
@@ -140,16 +140,18 @@ static const char *path_below(const struct output_rule *rule, const char *path)
 }
 
 /* 0; 1 with `why`: not this one. */
-static int save_file(struct delivery *d, const struct intake_entry *entry, const char *path,
+static int save_file(struct delivery *d, const struct collect_list_entry *entry, const char *path,
                      char why[WHY_SIZE])
 {
-    struct seen seen;
-    scoped_fd int from_fd = node_open_file(d->taken->content_fd, path, &seen), parent = -1;
+    struct node_state node_state;
+    scoped_fd int from_fd = node_open_file(d->collected->content_fd, path, &node_state),
+                  parent = -1;
     const char *name = NULL;
 
     if (from_fd >= 0)
         parent = open_parent(d->dir_fd, path_below(d->rule, path), &name);
-    if (parent < 0 || save_as(from_fd, seen.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
+    if (parent < 0 ||
+        save_as(from_fd, node_state.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
         explain(why);
         return 1;
     }
@@ -175,7 +177,7 @@ static int open_dir(struct delivery *d, sbr_error *err)
                           : err_set_errno(err, "outputs", "cannot save to '%.200s'", d->rule->dir);
 }
 
-static const char *reason_of(const struct intake_entry *entry)
+static const char *reason_of(const struct collect_list_entry *entry)
 {
     switch (entry->kind) {
     case COLLECT_SKIPPED:
@@ -190,11 +192,11 @@ static const char *reason_of(const struct intake_entry *entry)
     }
 }
 
-static int deliver_entry(struct delivery *d, const struct intake_entry *entry, const char *path,
-                         struct output_files *files, sbr_error *err)
+static int deliver_entry(struct delivery *d, const struct collect_list_entry *entry,
+                         const char *path, struct output_files *files, sbr_error *err)
 {
     const char *reason = reason_of(entry);
-    struct output_file file = { .path = join("/", path), .mime = mime_of(path) };
+    struct output_file file = { .path = join("/", path), .mime = outputs_mime_of(path) };
     char why[WHY_SIZE];
 
     if (!reason)
@@ -220,17 +222,17 @@ static int deliver_entry(struct delivery *d, const struct intake_entry *entry, c
     return output_files_add(files, &file, err);
 }
 
-int deliver(const struct output_rule *rule, const struct taken *taken, struct output_files *files,
-            sbr_error *err)
+int deliver(const struct output_rule *rule, const struct collected *collected,
+            struct output_files *files, sbr_error *err)
 {
-    struct delivery d = { .rule = rule, .taken = taken, .dir_fd = -1 };
+    struct delivery d = { .rule = rule, .collected = collected, .dir_fd = -1 };
     int r = 0;
 
-    for (size_t i = 0; i < taken->list.n && r == 0; i++) {
-        const struct intake_entry *entry = &taken->list.items[i];
+    for (size_t i = 0; i < collected->list.n && r == 0; i++) {
+        const struct collect_list_entry *entry = &collected->list.items[i];
 
         if (entry->kind == COLLECT_FILE || reason_of(entry))
-            r = deliver_entry(&d, entry, intake_path(&taken->list, i), files, err);
+            r = deliver_entry(&d, entry, collect_list_path(&collected->list, i), files, err);
     }
     scope_close_fd(&d.dir_fd);
     return r;

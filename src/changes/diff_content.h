@@ -5,7 +5,7 @@
 #include "changes/node.h"
 
 /* The worse come later. */
-enum content_state {
+enum diff_content_state {
     CONTENT_TEXT,
     CONTENT_BINARY,
     CONTENT_HUGE,
@@ -15,16 +15,16 @@ enum content_state {
 
 struct content {
     bool there; /* false: there is nothing on this side */
-    enum content_state state;
+    enum diff_content_state state;
     char *data; /* of CONTENT_TEXT; the caller frees it */
     size_t len;
 };
 
 /* What the real tree has at c->path; more than `max` bytes are not read (0: no limit). */
-void content_before(struct content *ret, int root_fd, const struct change *c, uint64_t max);
+void diff_content_before(struct content *ret, int root_fd, const struct change *c, uint64_t max);
 /* What was taken from the sandbox: below `content_fd`, in the directory of the change's root. */
-void content_after(struct content *ret, int content_fd, const struct change *c, uint64_t max);
+void diff_content_after(struct content *ret, int content_fd, const struct change *c, uint64_t max);
 /* Of what was read. */
-size_t content_lines(const struct content *content);
+size_t diff_content_lines(const struct content *content);
 
 #endif

@@ -15,7 +15,7 @@
 #include "changes/attributes.h"
 #include "changes/beneath.h"
 #include "changes/changeset_meta.h"
-#include "changes/copyfile.h"
+#include "changes/copy_file.h"
 #include "changes/node.h"
 
 #define UNDO "undo"
@@ -77,15 +77,15 @@ static void put_node(struct buf *b, const struct node *node)
     buf_put_u64(b, (uint64_t)node->mtime_ns);
 }
 
-static void read_node(struct reader *r, struct node *node)
+static void read_node(struct buf_reader *r, struct node *node)
 {
-    uint32_t kind = reader_u32(r);
+    uint32_t kind = buf_reader_u32(r);
 
     r->failed = r->failed || kind >= N_NODE_KINDS;
     node->kind = r->failed ? NODE_NONE : (enum node_kind)kind;
-    node->mode = reader_u32(r) & 07777;
-    node->size = reader_u64(r);
-    node->mtime_ns = (int64_t)reader_u64(r);
+    node->mode = buf_reader_u32(r) & 07777;
+    node->size = buf_reader_u64(r);
+    node->mtime_ns = (int64_t)buf_reader_u64(r);
 }
 
 static int write_journal(const struct journal *j)
@@ -111,32 +111,32 @@ static int write_journal(const struct journal *j)
         buf_put_u32(&b, (e->mode_only ? FLAG_MODE_ONLY : 0u) | (e->opened ? FLAG_OPENED : 0u) |
                             (e->linked ? FLAG_LINKED : 0u));
     }
-    keep_put_sum(&b);
-    r = keep_write_file(j->fd, JOURNAL, &b);
+    changeset_put_sum(&b);
+    r = changeset_write_file(j->fd, JOURNAL, &b);
     buf_done(&b);
     return r;
 }
 
 /* 1, 0 when it makes no sense, or negative. */
-static int read_entry(struct reader *r, struct journal *j, sbr_error *err)
+static int read_entry(struct buf_reader *r, struct journal *j, sbr_error *err)
 {
-    unsigned int root = reader_u32(r);
-    const char *path = reader_string(r), *original;
+    unsigned int root = buf_reader_u32(r);
+    const char *path = buf_reader_string(r), *original;
     struct journal_entry *e;
     uint32_t flags;
 
-    if (r->failed || (!keep_is_path(path) && !(path && !*path)))
+    if (r->failed || (!changeset_is_path(path) && !(path && !*path)))
         return 0;
     e = add_entry(j, root, path);
     if (!e)
         return err_set_oom(err, "undo");
     read_node(r, &e->was);
     read_node(r, &e->now);
-    e->uid = reader_u32(r);
-    e->gid = reader_u32(r);
-    e->number = (size_t)reader_u64(r);
-    original = reader_string(r);
-    flags = reader_u32(r);
+    e->uid = buf_reader_u32(r);
+    e->gid = buf_reader_u32(r);
+    e->number = (size_t)buf_reader_u64(r);
+    original = buf_reader_string(r);
+    flags = buf_reader_u32(r);
     if (r->failed || !original || strlen(original) >= sizeof(e->original) ||
         strspn(original, "0123456789") != strlen(original))
         return 0;
@@ -151,18 +151,18 @@ static int read_entry(struct reader *r, struct journal *j, sbr_error *err)
 static int read_journal(struct journal *j, size_t n_roots, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    struct reader r = { 0 };
+    struct buf_reader r = { 0 };
     int ok;
 
     if (faccessat(j->fd, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
         return 0;
-    ok = keep_read_file(j->fd, JOURNAL, &data, &r.len, err);
+    ok = changeset_read_file(j->fd, JOURNAL, &data, &r.len, err);
     r.data = data;
-    if (ok == 1 && reader_u32(&r) == JOURNAL_MAGIC) {
+    if (ok == 1 && buf_reader_u32(&r) == JOURNAL_MAGIC) {
         uint32_t n;
 
-        j->next = reader_u64(&r);
-        n = reader_count(&r);
+        j->next = buf_reader_u64(&r);
+        n = buf_reader_count(&r);
         for (uint32_t i = 0; ok == 1 && i < n; i++) {
             ok = read_entry(&r, j, err);
             if (ok == 1 && j->items[i].root >= n_roots)
@@ -174,27 +174,27 @@ static int read_journal(struct journal *j, size_t n_roots, sbr_error *err)
     return ok < 0 ? ok : -1;
 }
 
-int journal_open(struct kept *kept, bool make, struct journal *ret, sbr_error *err)
+int journal_open(struct changeset *changeset, bool make, struct journal *ret, sbr_error *err)
 {
     struct journal j = { .fd = -1 };
     int r, fd;
 
     *ret = j;
     err->code = 0;
-    if (make && mkdirat(kept->dir_fd, UNDO, 0700) < 0 && errno != EEXIST)
+    if (make && mkdirat(changeset->dir_fd, UNDO, 0700) < 0 && errno != EEXIST)
         return state_fail("write to", "the kept changes", err);
-    fd = openat(kept->dir_fd, UNDO, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    fd = openat(changeset->dir_fd, UNDO, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return errno == ENOENT ? 0 : state_fail("open the undo of", "the kept changes", err);
     j.fd = fd;
-    r = read_journal(&j, kept->changes.n_roots, err);
+    r = read_journal(&j, changeset->changes.n_roots, err);
     if (r < 0) {
         journal_close(&j);
         return err->code ? err->code
                          : err_set(err, SBR_E_SYSTEM, "undo",
                                    "the undo of the changes %.8s is damaged; its files lie in "
                                    "changes/%.8s.../undo of the state directory",
-                                   kept->id, kept->id);
+                                   changeset->id, changeset->id);
     }
     if (j.n)
         qsort(j.items, j.n, sizeof(*j.items), compare_entries);
@@ -233,11 +233,11 @@ static int link_original(struct journal *j, struct step *step, int dir_fd, const
     return 1;
 }
 
-static int copy_original(struct journal *j, struct engine *e, const struct step *step,
+static int copy_original(struct journal *j, struct plan_ *e, const struct step *step,
                          struct journal_entry *entry)
 {
-    struct copyfile how = { 0 };
-    struct seen seen;
+    struct copy_file how = { 0 };
+    struct node_state node_state;
     struct stat st;
     scoped_fd int from = -1, to = -1;
     int root_fd = e->roots[step->root].fd;
@@ -253,7 +253,7 @@ static int copy_original(struct journal *j, struct engine *e, const struct step 
         errno = EXDEV;
         return -1;
     }
-    from = node_open_file(root_fd, step->path, &seen);
+    from = node_open_file(root_fd, step->path, &node_state);
     if (from < 0)
         return -1;
     apply_step();
@@ -261,7 +261,7 @@ static int copy_original(struct journal *j, struct engine *e, const struct step 
     if (to < 0)
         return -1;
     apply_step();
-    if (copyfile(from, to, seen.node.size, &how) < 0)
+    if (copy_file(from, to, node_state.node.size, &how) < 0)
         return -1;
     attributes_copy(from, to);
     if (fsync(to) < 0)
@@ -275,7 +275,7 @@ static int copy_original(struct journal *j, struct engine *e, const struct step 
     return 0;
 }
 
-static int store_original(struct journal *j, struct engine *e, struct step *step,
+static int store_original(struct journal *j, struct plan_ *e, struct step *step,
                           struct journal_entry *entry)
 {
     const char *name;
@@ -293,16 +293,16 @@ static int store_original(struct journal *j, struct engine *e, struct step *step
     return r < 0 ? -1 : 0;
 }
 
-static int record_step(struct journal *j, struct engine *e, struct step *step, sbr_error *err)
+static int record_step(struct journal *j, struct plan_ *e, struct step *step, sbr_error *err)
 {
-    struct seen seen = seen_of(&step->there);
+    struct node_state node_state = node_state_of(&step->there);
     struct journal_entry *entry;
 
     entry = add_entry(j, step->root, step->path);
     if (!entry)
         return err_set_oom(err, "undo");
     if (step->there.st_mode)
-        entry->was = seen.node;
+        entry->was = node_state.node;
     entry->now = step->want;
     entry->uid = step->there.st_uid;
     entry->gid = step->there.st_gid;
@@ -310,8 +310,9 @@ static int record_step(struct journal *j, struct engine *e, struct step *step, s
     entry->number = step->number;
     if (step->mode_only || !step->there.st_mode || S_ISDIR(step->there.st_mode))
         return 0;
-    return store_original(j, e, step, entry) < 0 ? engine_fail(step, "store the original of", err)
-                                                 : 0;
+    return store_original(j, e, step, entry) < 0
+               ? apply_plan_fail(step, "store the original of", err)
+               : 0;
 }
 
 static int record_opened(struct journal *j, const struct opened_dir *dir, sbr_error *err)
@@ -333,7 +334,7 @@ static bool is_known(const struct journal *j, size_t n, unsigned int root, const
     return journal_find(&known, root, path) != NULL;
 }
 
-static int record_all(struct journal *j, size_t n, struct engine *e, sbr_error *err)
+static int record_all(struct journal *j, size_t n, struct plan_ *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n; i++) {
         struct step *s = &e->steps[i];
@@ -352,7 +353,7 @@ static int record_all(struct journal *j, size_t n, struct engine *e, sbr_error *
     }
     for (size_t i = 0; i < e->n_opened; i++)
         if (!is_known(j, n, e->opened[i].root, e->opened[i].path) &&
-            !engine_find(e, e->opened[i].root, e->opened[i].path, strlen(e->opened[i].path)) &&
+            !apply_plan_find(e, e->opened[i].root, e->opened[i].path, strlen(e->opened[i].path)) &&
             record_opened(j, &e->opened[i], err) < 0)
             return err->code;
     return 0;
@@ -380,7 +381,7 @@ static void sort_anew(struct journal *j, size_t n_old)
         qsort(j->items, n, sizeof(*j->items), compare_entries);
 }
 
-int journal_record(struct journal *j, struct engine *e, sbr_error *err)
+int journal_record(struct journal *j, struct plan_ *e, sbr_error *err)
 {
     size_t n = j->n;
     int r = record_all(j, n, e, err);
@@ -399,28 +400,28 @@ int journal_record(struct journal *j, struct engine *e, sbr_error *err)
     return 0;
 }
 
-static int drop_all(struct kept *kept, sbr_error *err)
+static int drop_all(struct changeset *changeset, sbr_error *err)
 {
-    if (tree_remove(kept->dir_fd, UNDO_OLD) < 0)
+    if (tree_remove(changeset->dir_fd, UNDO_OLD) < 0)
         return state_fail("clear", "the kept changes", err);
     apply_step();
-    if (renameat(kept->dir_fd, UNDO, kept->dir_fd, UNDO_OLD) < 0 && errno != ENOENT)
+    if (renameat(changeset->dir_fd, UNDO, changeset->dir_fd, UNDO_OLD) < 0 && errno != ENOENT)
         return state_fail("clear", "the kept changes", err);
-    if (kept_mark(kept, false, err) < 0)
+    if (changeset_mark(changeset, false, err) < 0)
         return err->code;
     apply_step();
-    (void)tree_remove(kept->dir_fd, UNDO_OLD); /* if not now, then next time */
+    (void)tree_remove(changeset->dir_fd, UNDO_OLD); /* if not now, then next time */
     return 0;
 }
 
-int journal_reduce(struct kept *kept, struct journal *j, const bool *keep, sbr_error *err)
+int journal_reduce(struct changeset *changeset, struct journal *j, const bool *keep, sbr_error *err)
 {
     size_t n = 0, left = 0;
 
     for (size_t i = 0; i < j->n; i++)
         left += keep[i] && !j->items[i].opened;
     if (!left)
-        return drop_all(kept, err);
+        return drop_all(changeset, err);
     for (size_t i = 0; i < j->n; i++) {
         struct journal_entry entry = j->items[i];
 

@@ -31,15 +31,16 @@ struct journal {
 };
 
 /* 1; 0 when nothing is to be undone and it was not to be made; negative. */
-int journal_open(struct kept *kept, bool make, struct journal *ret, sbr_error *err) must_check;
+int journal_open(struct changeset *changeset, bool make, struct journal *ret, sbr_error *err)
+    must_check;
 void journal_close(struct journal *j);
 struct journal_entry *journal_find(const struct journal *j, unsigned int root, const char *path);
 
 /* Stores what the engine's steps are going to touch and writes the journal.  `there` of the steps is brought up to date:
  * a link to a file changes its times.  When it fails, the journal is what it was. */
-int journal_record(struct journal *j, struct engine *e, sbr_error *err) must_check;
+int journal_record(struct journal *j, struct plan_ *e, sbr_error *err) must_check;
 /* Takes entries out (`keep[i]` false) and writes it; the last one takes the directory with it. */
-int journal_reduce(struct kept *kept, struct journal *j, const bool *keep, sbr_error *err)
+int journal_reduce(struct changeset *changeset, struct journal *j, const bool *keep, sbr_error *err)
     must_check;
 
 #endif

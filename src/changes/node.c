@@ -32,11 +32,11 @@ static enum node_kind kind_of(mode_t mode)
     }
 }
 
-struct seen seen_of(const struct stat *st)
+struct node_state node_state_of(const struct stat *st)
 {
     enum node_kind kind = kind_of(st->st_mode);
 
-    return (struct seen){
+    return (struct node_state){
         .node = { .kind = kind,
                   .mode = st->st_mode & 07777,
                   .size = kind == NODE_FILE || kind == NODE_LINK ? (uint64_t)st->st_size : 0,
@@ -47,7 +47,7 @@ struct seen seen_of(const struct stat *st)
     };
 }
 
-bool seen_equal(const struct seen *a, const struct seen *b)
+bool node_state_equal(const struct node_state *a, const struct node_state *b)
 {
     if (a->type != b->type || a->node.mode != b->node.mode || a->ino != b->ino)
         return false;
@@ -113,13 +113,13 @@ static bool is_absence(int error)
            error == EXDEV;
 }
 
-int node_look(int dir_fd, const char *path, struct seen *ret)
+int node_look(int dir_fd, const char *path, struct node_state *ret)
 {
     scoped_fd int parent = -1;
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     struct stat st;
 
-    *ret = (struct seen){ 0 };
+    *ret = (struct node_state){ 0 };
     if (slash) {
         scoped_free char *above = strndup(path, (size_t)(slash - path));
 
@@ -131,11 +131,11 @@ int node_look(int dir_fd, const char *path, struct seen *ret)
     }
     if (fstatat(slash ? parent : dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return is_absence(errno) ? 0 : -1;
-    *ret = seen_of(&st);
+    *ret = node_state_of(&st);
     return 0;
 }
 
-int node_open_file(int dir_fd, const char *path, struct seen *ret)
+int node_open_file(int dir_fd, const char *path, struct node_state *ret)
 {
     scoped_fd int fd = node_open(dir_fd, path, O_RDONLY);
     struct stat st;
@@ -146,7 +146,7 @@ int node_open_file(int dir_fd, const char *path, struct seen *ret)
         errno = EINVAL;
         return -1;
     }
-    *ret = seen_of(&st);
+    *ret = node_state_of(&st);
     return take_fd(fd);
 }
 
@@ -170,12 +170,12 @@ char *node_link_text(int dir_fd, const char *path, size_t *ret_len)
     return take_ptr(text);
 }
 
-static int sum_file(int fd, const struct seen *before, char sum[SHA256_HEX_SIZE])
+static int sum_file(int fd, const struct node_state *before, char sum[SHA256_HEX_SIZE])
 {
     scoped_free char *chunk = malloc(NODE_CHUNK);
     uint64_t left = before->node.size;
     struct sha256 state;
-    struct seen after;
+    struct node_state after;
     struct stat st;
 
     if (!chunk)
@@ -195,9 +195,9 @@ static int sum_file(int fd, const struct seen *before, char sum[SHA256_HEX_SIZE]
     }
     if (fstat(fd, &st) < 0)
         return -1;
-    after = seen_of(&st);
+    after = node_state_of(&st);
     sha256_finish_hex(&state, sum);
-    if (left > 0 || !seen_equal(before, &after)) {
+    if (left > 0 || !node_state_equal(before, &after)) {
         errno = EAGAIN;
         return -1;
     }
@@ -207,8 +207,8 @@ static int sum_file(int fd, const struct seen *before, char sum[SHA256_HEX_SIZE]
 int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE])
 {
     char hex[SHA256_HEX_SIZE];
-    struct seen seen;
-    scoped_fd int fd = node_open_file(dir_fd, path, &seen);
+    struct node_state node_state;
+    scoped_fd int fd = node_open_file(dir_fd, path, &node_state);
 
     if (fd < 0) {
         size_t len = 0;
@@ -219,7 +219,7 @@ int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE])
         sha256_hex(text, len, sum);
         return 0;
     }
-    if (sum_file(fd, &seen, hex) < 0)
+    if (sum_file(fd, &node_state, hex) < 0)
         return -1;
     memcpy(sum, hex, sizeof(hex));
     return 0;

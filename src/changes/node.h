@@ -7,23 +7,23 @@
 
 #include "model/changes.h"
 
-struct seen {
+struct node_state {
     struct node node; /* kind NODE_NONE: nothing is there */
     uint32_t type;    /* of S_IFMT */
     uint64_t ino;
     int64_t ctime_ns;
 };
 
-struct seen seen_of(const struct stat *st);
+struct node_state node_state_of(const struct stat *st);
 /* Kind, mode, size and identity; mtime of directories left out, since what is in them changes it. */
-bool seen_equal(const struct seen *a, const struct seen *b);
+bool node_state_equal(const struct node_state *a, const struct node_state *b);
 
 /* `path` may have many components.  0, also when nothing is there or nobody may look; -1 with errno. */
-int node_look(int dir_fd, const char *path, struct seen *ret);
+int node_look(int dir_fd, const char *path, struct node_state *ret);
 /* Without following any link on the way; -1 with errno: ELOOP for a link, EXDEV beyond a mount. */
 int node_open(int dir_fd, const char *path, int flags);
 /* A file's content for reading: what is no file is refused with EINVAL. */
-int node_open_file(int dir_fd, const char *path, struct seen *ret);
+int node_open_file(int dir_fd, const char *path, struct node_state *ret);
 /* The text of a link, NUL-terminated, which the caller frees; NULL with errno. */
 char *node_link_text(int dir_fd, const char *path, size_t *ret_len);
 

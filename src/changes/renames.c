@@ -153,15 +153,15 @@ static void pair_group(struct finder *f, struct candidate *group, size_t n)
 
 static void sweep(struct changes *changes, size_t first)
 {
-    size_t kept = first;
+    size_t changeset = first;
 
     for (size_t i = first; i < changes->n; i++) {
         if (changes->items[i].path)
-            changes->items[kept++] = changes->items[i];
+            changes->items[changeset++] = changes->items[i];
         else
             change_done(&changes->items[i]);
     }
-    changes->n = kept;
+    changes->n = changeset;
 }
 
 int renames_find(struct changes *changes, size_t first, int source_fd, int content_fd,

@@ -12,7 +12,7 @@
 
 static int fill(struct state_dir *dir, struct staging *staging, sbr_error *err)
 {
-    staging->lock_fd = staged_make(dir->fd, staging->id);
+    staging->lock_fd = staging_dir_make(dir->fd, staging->id);
     if (staging->lock_fd < 0)
         return state_fail("write to", dir->path, err);
     snprintf(staging->path, sizeof(staging->path), "%.*s/%s", USER_DIR_SIZE + 40, dir->path,
@@ -36,7 +36,7 @@ int staging_open(struct staging *ret, sbr_error *err)
     *ret = staging;
     if (r < 0)
         return r;
-    staged_sweep(dir.fd);
+    staging_dir_sweep(dir.fd);
     r = fill(&dir, &staging, err);
     state_close(&dir);
     if (r == 0)
@@ -67,7 +67,7 @@ int staging_sweep(sbr_error *err)
     int r = state_open(STATE_STAGING, false, &dir, err);
 
     if (r == 1)
-        staged_sweep(dir.fd);
+        staging_dir_sweep(dir.fd);
     state_close(&dir);
     return r < 0 ? r : 0;
 }

@@ -7,7 +7,7 @@
 
 #include <stdbool.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/err.h"
 
 #define STATE_PATH_SIZE 1200
@@ -31,7 +31,7 @@ int state_fail(const char *what, const char *path, sbr_error *err);
 
 /* A directory of our own to put things in until they are whole; locked while this process lives. */
 struct staging {
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     char path[STATE_PATH_SIZE]; /* absolute */
     int fd;                     /* of the directory, mode 0700; -1: none */
     int lock_fd;

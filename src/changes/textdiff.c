@@ -15,7 +15,7 @@ struct range {
 };
 
 /* The next piece that differs, at or after where *range ends; false: there is none. */
-static bool next_difference(const struct text_lines *a, const struct text_lines *b,
+static bool next_difference(const struct textdiff_lines *a, const struct textdiff_lines *b,
                             struct range *range)
 {
     size_t i = range->a_end, k = range->b_end;
@@ -32,7 +32,7 @@ static bool next_difference(const struct text_lines *a, const struct text_lines 
     return range->a_end > range->a || range->b_end > range->b;
 }
 
-static void put_line(struct buf *out, char sign, const struct text_lines *lines, size_t i)
+static void put_line(struct buf *out, char sign, const struct textdiff_lines *lines, size_t i)
 {
     size_t len = lines->starts[i + 1] - lines->starts[i];
     const char *data = lines->text.data + lines->starts[i];
@@ -51,8 +51,8 @@ static void put_count(struct buf *out, char sign, size_t start, size_t n)
         buf_printf(out, ",%zu", n);
 }
 
-static void put_hunk(struct buf *out, const struct text_lines *a, const struct text_lines *b,
-                     struct range hunk)
+static void put_hunk(struct buf *out, const struct textdiff_lines *a,
+                     const struct textdiff_lines *b, struct range hunk)
 {
     size_t i = hunk.a, k = hunk.b;
 
@@ -71,7 +71,8 @@ static void put_hunk(struct buf *out, const struct text_lines *a, const struct t
     }
 }
 
-static void put_hunks(struct buf *out, const struct text_lines *a, const struct text_lines *b)
+static void put_hunks(struct buf *out, const struct textdiff_lines *a,
+                      const struct textdiff_lines *b)
 {
     struct range next = { 0 };
     bool more = next_difference(a, b, &next);
@@ -98,17 +99,17 @@ static void put_hunks(struct buf *out, const struct text_lines *a, const struct 
 
 int textdiff_within(struct text before, struct text after, uint64_t *work, struct buf *out)
 {
-    struct text_lines a, b;
-    int r = text_lines_init(&a, &b, before, after);
+    struct textdiff_lines a, b;
+    int r = textdiff_lines_init(&a, &b, before, after);
 
     if (r == 0)
-        r = text_lines_compare(&a, &b, work);
+        r = textdiff_lines_compare(&a, &b, work);
     if (r == 0) {
-        text_lines_settle(&a, &b);
+        textdiff_lines_settle(&a, &b);
         put_hunks(out, &a, &b);
     }
-    text_lines_done(&a);
-    text_lines_done(&b);
+    textdiff_lines_done(&a);
+    textdiff_lines_done(&b);
     return r < 0 || out->failed ? -1 : 0;
 }
 

@@ -33,9 +33,9 @@ int changes_diff(const struct changes *changes, int content_fd, const struct dif
                  struct buf *out, sbr_error *err) must_check;
 
 /* A name for people: as it is, or in quotes with \n, \033 and the like. */
-void put_name(struct buf *out, const char *name);
+void visible_put_name(struct buf *out, const char *name);
 /* A line of text: control characters except the tab, those that turn the direction of reading and what is no UTF-8 are
  * made visible; what is very long is cut. */
-void put_visibly(struct buf *out, const char *line, size_t len);
+void visible_put(struct buf *out, const char *line, size_t len);
 
 #endif

@@ -202,7 +202,7 @@ static void solve(struct search *s, struct box box)
 }
 
 /* Lines that the other text does not have at all are changed, and nobody's business further on. */
-static int keep_common(struct side *side, struct text_lines *lines, const bool *in_other)
+static int keep_common(struct side *side, struct textdiff_lines *lines, const bool *in_other)
 {
     side->changed = lines->changed;
     side->ids = calloc(lines->n + 1, sizeof(side->ids[0]));
@@ -226,8 +226,8 @@ static void side_done(struct side *side)
     free(side->origins);
 }
 
-static int search(struct search *s, const bool *in_a, const bool *in_b, struct text_lines *a,
-                  struct text_lines *b)
+static int search(struct search *s, const bool *in_a, const bool *in_b, struct textdiff_lines *a,
+                  struct textdiff_lines *b)
 {
     size_t diagonals;
 
@@ -243,7 +243,7 @@ static int search(struct search *s, const bool *in_a, const bool *in_b, struct t
     return 0;
 }
 
-int text_lines_compare(struct text_lines *a, struct text_lines *b, uint64_t *work)
+int textdiff_lines_compare(struct textdiff_lines *a, struct textdiff_lines *b, uint64_t *work)
 {
     size_t ids = a->n + b->n + 1; /* they start with 1 */
     scoped_free bool *in = calloc(2 * ids, sizeof(in[0]));

@@ -18,11 +18,11 @@ static size_t count_lines(struct text text)
     return n;
 }
 
-static int split(struct text_lines *lines, struct text text)
+static int split(struct textdiff_lines *lines, struct text text)
 {
     size_t at = 0;
 
-    *lines = (struct text_lines){ .text = text, .n = count_lines(text) };
+    *lines = (struct textdiff_lines){ .text = text, .n = count_lines(text) };
     if (lines->n >= UINT32_MAX / 4)
         return -1;
     lines->starts = calloc(lines->n + 1, sizeof(lines->starts[0]));
@@ -91,7 +91,7 @@ struct table {
     uint32_t last_id;
 };
 
-static void number_lines(struct table *table, struct text_lines *lines)
+static void number_lines(struct table *table, struct textdiff_lines *lines)
 {
     for (size_t i = 0; i < lines->n; i++) {
         const char *data = lines->text.data + lines->starts[i];
@@ -108,13 +108,13 @@ static void number_lines(struct table *table, struct text_lines *lines)
     }
 }
 
-int text_lines_init(struct text_lines *a, struct text_lines *b, struct text before,
-                    struct text after)
+int textdiff_lines_init(struct textdiff_lines *a, struct textdiff_lines *b, struct text before,
+                        struct text after)
 {
     struct table table = { .secret = new_secret() };
     size_t size = 16;
 
-    *a = *b = (struct text_lines){ 0 };
+    *a = *b = (struct textdiff_lines){ 0 };
     if (split(a, before) < 0 || split(b, after) < 0)
         return -1;
     while (size < 2 * (a->n + b->n))
@@ -129,10 +129,10 @@ int text_lines_init(struct text_lines *a, struct text_lines *b, struct text befo
     return 0;
 }
 
-void text_lines_done(struct text_lines *lines)
+void textdiff_lines_done(struct textdiff_lines *lines)
 {
     free(lines->starts);
     free(lines->ids);
     free(lines->changed);
-    *lines = (struct text_lines){ 0 };
+    *lines = (struct textdiff_lines){ 0 };
 }

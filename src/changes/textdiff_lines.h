@@ -4,7 +4,7 @@
 
 #include "changes/textdiff.h"
 
-struct text_lines {
+struct textdiff_lines {
     struct text text;
     size_t *starts; /* n + 1 of them */
     uint32_t *ids;
@@ -12,14 +12,14 @@ struct text_lines {
     size_t n;
 };
 
-/* -1 without memory; text_lines_done in any case.  A last line without its newline is another line than with it. */
-int text_lines_init(struct text_lines *a, struct text_lines *b, struct text before,
-                    struct text after);
-void text_lines_done(struct text_lines *lines);
+/* -1 without memory; textdiff_lines_done in any case.  A last line without its newline is another line than with it. */
+int textdiff_lines_init(struct textdiff_lines *a, struct textdiff_lines *b, struct text before,
+                        struct text after);
+void textdiff_lines_done(struct textdiff_lines *lines);
 
 /* Marks what differs, in at most *work steps; -1 without memory. */
-int text_lines_compare(struct text_lines *a, struct text_lines *b, uint64_t *work);
+int textdiff_lines_compare(struct textdiff_lines *a, struct textdiff_lines *b, uint64_t *work);
 /* Moves what is marked to where people would have it, where that is the same. */
-void text_lines_settle(struct text_lines *a, struct text_lines *b);
+void textdiff_lines_settle(struct textdiff_lines *a, struct textdiff_lines *b);
 
 #endif

@@ -9,13 +9,13 @@
 
 /* A changed piece of `x`, at the line `other` of `y`, which has nothing changed there. */
 struct piece {
-    struct text_lines *x;
-    const struct text_lines *y;
+    struct textdiff_lines *x;
+    const struct textdiff_lines *y;
     size_t start, end, other;
 };
 
 /* Columns before the first letter; a line without one: -1. */
-static int indent(const struct text_lines *lines, size_t i)
+static int indent(const struct textdiff_lines *lines, size_t i)
 {
     int columns = 0;
 
@@ -34,7 +34,7 @@ static int indent(const struct text_lines *lines, size_t i)
 
 /* How bad it is to cut before line `i`; less is better.  Best is after an empty line, or at an end of the text; in the
  * middle of a block it is worst. */
-static int badness_at(const struct text_lines *lines, size_t i)
+static int badness_at(const struct textdiff_lines *lines, size_t i)
 {
     int before = i > 0 ? indent(lines, i - 1) : -1, after = i < lines->n ? indent(lines, i) : 0;
 
@@ -99,7 +99,7 @@ static void settle(struct piece *p)
     set_changed(p, true);
 }
 
-void text_lines_settle(struct text_lines *a, struct text_lines *b)
+void textdiff_lines_settle(struct textdiff_lines *a, struct textdiff_lines *b)
 {
     size_t i = 0, k = 0;
 

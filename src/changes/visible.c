@@ -51,7 +51,7 @@ static void put_escape(struct buf *out, char c)
     buf_printf(out, "\\%03o", (unsigned char)c);
 }
 
-void put_name(struct buf *out, const char *name)
+void visible_put_name(struct buf *out, const char *name)
 {
     size_t len = strlen(name), n = 1;
 
@@ -72,7 +72,7 @@ void put_name(struct buf *out, const char *name)
     buf_add_text(out, "\"");
 }
 
-void put_visibly(struct buf *out, const char *line, size_t len)
+void visible_put(struct buf *out, const char *line, size_t len)
 {
     size_t most = len > LINE_MOST ? LINE_MOST : len, n;
 

@@ -41,8 +41,8 @@ static int walk_into(struct walk *w, const struct walk_entry *entry, sbr_error *
         errno = ELOOP;
         return fail(w, err);
     }
-    fd = locked ? seen_open_locked(entry->dir_fd, entry->name, flags, 0700, &st)
-                : seen_open(entry->dir_fd, entry->name, flags, &st);
+    fd = locked ? inode_open_locked(entry->dir_fd, entry->name, flags, 0700, &st)
+                : inode_open(entry->dir_fd, entry->name, flags, &st);
     if (fd < 0)
         return fail(w, err);
     w->depth++;
@@ -104,7 +104,7 @@ int walk_open_file(const struct walk_entry *entry)
 
     if (fd >= 0 || errno != EACCES || !S_ISREG(entry->st.st_mode))
         return fd;
-    fd = seen_open_locked(entry->dir_fd, entry->name, flags, 0400, &st);
+    fd = inode_open_locked(entry->dir_fd, entry->name, flags, 0400, &st);
     if (fd >= 0)
         (void)fchmod(fd, st.st_mode & 07777);
     return fd;

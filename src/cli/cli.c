@@ -26,7 +26,7 @@ const struct command *const commands[] = {
 };
 /* clang-format on */
 
-const struct command *command_find(const char *name)
+const struct command *cli_find_command(const char *name)
 {
     for (size_t i = 0; commands[i]; i++)
         if (!strcmp(commands[i]->name, name))
@@ -37,7 +37,7 @@ const struct command *command_find(const char *name)
 /* False when it could not be written, or when what was to be written before could not. */
 static bool print_error_json(const sbr_error *err)
 {
-    char *json = ferror(stdout) ? NULL : error_to_json(err);
+    char *json = ferror(stdout) ? NULL : result_error_to_json(err);
 
     if (ferror(stdout))
         return false;
@@ -149,7 +149,7 @@ static void raise_descriptor_limit(void)
 
 int main(int argc, char **argv)
 {
-    const struct command *command = argc > 1 ? command_find(argv[1]) : NULL;
+    const struct command *command = argc > 1 ? cli_find_command(argv[1]) : NULL;
     struct options none = { 0 };
     sbr_error err;
 

@@ -41,7 +41,7 @@ extern const struct command cmd_help;
 /* NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];
 
-const struct command *command_find(const char *name);
+const struct command *cli_find_command(const char *name);
 
 /* Prints the error as text or JSON and returns the exit status that belongs to it. */
 int cli_fail(const struct options *o, const sbr_error *err);

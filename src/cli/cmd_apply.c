@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "base/scope.h"
-#include "cli/cmd_changesets.h"
+#include "cli/changesets.h"
 
 #define LINES_SHOWN 40
 #define STATUS_NO 1 /* to the question */
@@ -11,17 +11,17 @@
 #define SUMMARY_SIZE 240
 
 /* What would be done, to the terminal; what was, into `done`. */
-static int show(const struct options *o, const struct kept *kept,
+static int show(const struct options *o, const struct changeset *changeset,
                 const struct apply_options *options, char done[SUMMARY_SIZE], sbr_error *err)
 {
     struct changes selected;
     char summary[SUMMARY_SIZE];
 
-    if (apply_select(kept, options, &selected, err) < 0)
+    if (apply_select(changeset, options, &selected, err) < 0)
         return err->code;
     changes_summary(&selected, true, done, SUMMARY_SIZE);
     if (!o->json) {
-        kept_print_changes(stderr, &selected, LINES_SHOWN);
+        changesets_print_changes(stderr, &selected, LINES_SHOWN);
         changes_summary(&selected, false, summary, sizeof(summary));
         fprintf(stderr, "sandbox-run: %s\n", summary);
     }
@@ -29,50 +29,51 @@ static int show(const struct options *o, const struct kept *kept,
     return 0;
 }
 
-static int ask(const struct options *o, const struct kept *kept, sbr_error *err)
+static int ask(const struct options *o, const struct changeset *changeset, sbr_error *err)
 {
     struct buf question;
     int r;
 
     buf_init(&question, 1 << 16);
     buf_add_text(&question, "apply to ");
-    for (size_t i = 0; i < kept->changes.n_roots; i++)
-        buf_printf(&question, "%s%s", i ? ", " : "", kept->changes.roots[i].source);
+    for (size_t i = 0; i < changeset->changes.n_roots; i++)
+        buf_printf(&question, "%s%s", i ? ", " : "", changeset->changes.roots[i].source);
     buf_add_text(&question, "?");
-    r = kept_ask(o, question.failed ? "apply?" : question.data, "apply", err);
+    r = changesets_ask(o, question.failed ? "apply?" : question.data, "apply", err);
     buf_done(&question);
     return r;
 }
 
 /* Conflicts are told before anybody is asked. */
-static int apply_kept(const struct options *o, struct kept *kept,
+static int apply_kept(const struct options *o, struct changeset *changeset,
                       const struct apply_options *options, sbr_error *err)
 {
     struct apply_report report = { 0 };
     char done[SUMMARY_SIZE];
     int r;
 
-    if (show(o, kept, options, done, err) < 0 || apply_check(kept, options, &report, err) < 0)
+    if (show(o, changeset, options, done, err) < 0 ||
+        apply_check(changeset, options, &report, err) < 0)
         return err->code;
     if (report.conflicts.n) {
-        r = kept_report(o, kept, &report, "applied", done);
+        r = changesets_report(o, changeset, &report, "applied", done);
         apply_report_done(&report);
         return r;
     }
     apply_report_done(&report);
-    r = ask(o, kept, err);
+    r = ask(o, changeset, err);
     if (r <= 0)
         return r < 0 ? r : STATUS_NO;
-    r = apply(kept, options, &report, err);
+    r = apply(changeset, options, &report, err);
     if (r == 0 || report.conflicts.n)
-        r = kept_report(o, kept, &report, "applied", done);
+        r = changesets_report(o, changeset, &report, "applied", done);
     apply_report_done(&report);
     return r;
 }
 
 static int apply_run(struct options *o)
 {
-    return kept_command(o, "apply", apply_kept);
+    return changesets_command(o, "apply", apply_kept);
 }
 
 const struct command cmd_apply = {

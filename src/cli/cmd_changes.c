@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "changes/textdiff.h"
 #include "cli/amounts.h"
-#include "cli/cmd_changesets.h"
+#include "cli/changesets.h"
 #include "cli/present.h"
 
 struct action {
@@ -25,31 +25,31 @@ struct listing {
     bool color;
 };
 
-static void put_kept(struct jsonw *j, const struct kept *kept)
+static void put_kept(struct jsonw *j, const struct changeset *changeset)
 {
     char summary[240];
 
-    jsonw_text(j, "id", kept->id);
-    jsonw_bool(j, "damaged", kept->damaged);
-    if (kept->damaged)
+    jsonw_text(j, "id", changeset->id);
+    jsonw_bool(j, "damaged", changeset->damaged);
+    if (changeset->damaged)
         return;
-    jsonw_text(j, "about", kept->about);
-    jsonw_number(j, "created", kept->created > 0 ? (uint64_t)kept->created : 0);
-    jsonw_bool(j, "applied", kept->applied);
+    jsonw_text(j, "about", changeset->about);
+    jsonw_number(j, "created", changeset->created > 0 ? (uint64_t)changeset->created : 0);
+    jsonw_bool(j, "applied", changeset->applied);
     jsonw_open(j, "roots", '[');
-    for (size_t i = 0; i < kept->changes.n_roots; i++) {
+    for (size_t i = 0; i < changeset->changes.n_roots; i++) {
         jsonw_open(j, NULL, '{');
-        jsonw_path(j, "source", kept->changes.roots[i].source);
-        jsonw_path(j, "target", kept->changes.roots[i].target);
+        jsonw_path(j, "source", changeset->changes.roots[i].source);
+        jsonw_path(j, "target", changeset->changes.roots[i].target);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');
-    changes_summary(&kept->changes, kept->applied, summary, sizeof(summary));
+    changes_summary(&changeset->changes, changeset->applied, summary, sizeof(summary));
     jsonw_text(j, "summary", summary);
-    jsonw_number(j, "total", kept->changes.n);
+    jsonw_number(j, "total", changeset->changes.n);
 }
 
-static int list_one(void *context, const struct kept *kept)
+static int list_one(void *context, const struct changeset *changeset)
 {
     struct listing *listing = context;
     char summary[240], idle[24];
@@ -57,19 +57,20 @@ static int list_one(void *context, const struct kept *kept)
     listing->n++;
     if (listing->json) {
         jsonw_open(listing->json, NULL, '{');
-        put_kept(listing->json, kept);
+        put_kept(listing->json, changeset);
         jsonw_close(listing->json, '}');
         return 0;
     }
-    printf("%.*s  ", KEPT_ID_SHOWN, kept->id);
-    if (kept->damaged) {
+    printf("%.*s  ", KEPT_ID_SHOWN, changeset->id);
+    if (changeset->damaged) {
         printf("%sdamaged%s\n", listing->color ? "\x1b[31m" : "", listing->color ? "\x1b[0m" : "");
         return 0;
     }
-    amount_of_idle(kept->created, idle, sizeof(idle));
-    changes_summary(&kept->changes, kept->applied, summary, sizeof(summary));
+    amount_of_idle(changeset->created, idle, sizeof(idle));
+    changes_summary(&changeset->changes, changeset->applied, summary, sizeof(summary));
     printf("%5s  %s", idle, summary);
-    printf("%s%s%s\n", kept->about[0] ? "  (" : "", kept->about, kept->about[0] ? ")" : "");
+    printf("%s%s%s\n", changeset->about[0] ? "  (" : "", changeset->about,
+           changeset->about[0] ? ")" : "");
     return 0;
 }
 
@@ -93,7 +94,7 @@ static int list_run(const struct options *o, sbr_error *err)
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
     jsonw_open(&j, "changes", '[');
-    r = kept_list(list_one, &listing, err);
+    r = changeset_list(list_one, &listing, err);
     jsonw_close(&j, ']');
     jsonw_number(&j, "count", listing.n);
     if (r == 0 && o->json) {
@@ -107,36 +108,36 @@ static int list_run(const struct options *o, sbr_error *err)
     return r;
 }
 
-static int take_first(void *context, const struct kept *kept)
+static int take_first(void *context, const struct changeset *changeset)
 {
-    memcpy(context, kept->id, ENCODE_ID_SIZE);
+    memcpy(context, changeset->id, ENCODING_ID_SIZE);
     return 1;
 }
 
 /* The one that is named, else the newest. */
-static int open_named(const struct options *o, struct kept *kept, sbr_error *err)
+static int open_named(const struct options *o, struct changeset *changeset, sbr_error *err)
 {
-    char newest[ENCODE_ID_SIZE] = "";
+    char newest[ENCODING_ID_SIZE] = "";
 
     if (o->n_positional > 1)
-        return kept_open(o->positional[1], kept, err);
-    if (kept_list(take_first, newest, err) < 0)
+        return changeset_open(o->positional[1], changeset, err);
+    if (changeset_list(take_first, newest, err) < 0)
         return err->code;
     if (!newest[0])
         return err_set(err, SBR_E_NOT_FOUND, "changes",
                        "no changes are kept; a run with --project DIR --keep keeps them");
-    return kept_open(newest, kept, err);
+    return changeset_open(newest, changeset, err);
 }
 
-static void show_json(const struct kept *kept)
+static void show_json(const struct changeset *changeset)
 {
     struct jsonw j;
 
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
-    put_kept(&j, kept);
-    changes_put_json(&j, &kept->changes);
-    output_files_put_json(&j, &kept->files);
+    put_kept(&j, changeset);
+    changes_put_json(&j, &changeset->changes);
+    output_files_put_json(&j, &changeset->files);
     end_json(&j);
 }
 
@@ -146,10 +147,10 @@ static void show_files(const struct output_files *files)
         const struct output_file *file = &files->items[i];
 
         fputs("file      ", stdout);
-        kept_print_name(stdout, file->path);
+        changesets_print_name(stdout, file->path);
         if (file->saved) {
             fputs(" -> ", stdout);
-            kept_print_name(stdout, file->saved);
+            changesets_print_name(stdout, file->saved);
         }
         printf("%s%s\n", file->skipped ? " was not taken: " : "",
                file->skipped ? file->skipped : "");
@@ -158,37 +159,37 @@ static void show_files(const struct output_files *files)
         printf("... and %llu more files\n", (unsigned long long)files->dropped);
 }
 
-static void show_text(const struct kept *kept)
+static void show_text(const struct changeset *changeset)
 {
     char summary[240];
 
-    printf("%s  %s%s\n", kept->id, kept->about, kept->applied ? "  (applied)" : "");
-    for (size_t i = 0; i < kept->changes.n_roots; i++) {
-        printf("%s is ", kept->changes.roots[i].target);
-        kept_print_name(stdout, kept->changes.roots[i].source);
+    printf("%s  %s%s\n", changeset->id, changeset->about, changeset->applied ? "  (applied)" : "");
+    for (size_t i = 0; i < changeset->changes.n_roots; i++) {
+        printf("%s is ", changeset->changes.roots[i].target);
+        changesets_print_name(stdout, changeset->changes.roots[i].source);
         fputc('\n', stdout);
     }
-    kept_print_changes(stdout, &kept->changes, SIZE_MAX);
-    show_files(&kept->files);
-    changes_summary(&kept->changes, kept->applied, summary, sizeof(summary));
+    changesets_print_changes(stdout, &changeset->changes, SIZE_MAX);
+    show_files(&changeset->files);
+    changes_summary(&changeset->changes, changeset->applied, summary, sizeof(summary));
     printf("%s\n", summary);
 }
 
 static int show_run(const struct options *o, sbr_error *err)
 {
-    struct kept kept = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    struct changeset changeset = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
 
-    if (open_named(o, &kept, err) < 0)
+    if (open_named(o, &changeset, err) < 0)
         return err->code;
     if (o->json)
-        show_json(&kept);
+        show_json(&changeset);
     else
-        show_text(&kept);
-    kept_close(&kept);
+        show_text(&changeset);
+    changeset_close(&changeset);
     return 0;
 }
 
-static int print_diff(const struct options *o, const struct kept *kept,
+static int print_diff(const struct options *o, const struct changeset *changeset,
                       const struct changes *changes, sbr_error *err)
 {
     const struct diff_options how = { .color = present_uses_color(STDOUT_FILENO, o) };
@@ -196,7 +197,7 @@ static int print_diff(const struct options *o, const struct kept *kept,
     int r;
 
     buf_init(&text, SIZE_MAX / 2);
-    r = changes_diff(changes, kept->tree_fd, &how, &text, err);
+    r = changes_diff(changes, changeset->tree_fd, &how, &text, err);
     if (r == 0 && text.len)
         (void)fwrite(text.data, 1, text.len, stdout); /* main looks at the stream's errors */
     buf_done(&text);
@@ -208,26 +209,26 @@ static int diff_run(const struct options *o, sbr_error *err)
     struct options words = *o;
     struct apply_options options = { 0 };
     struct changes selected = { 0 };
-    struct kept kept = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    struct changeset changeset = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
     int r;
 
     if (o->json)
         return err_set(err, SBR_E_INVALID, "options",
                        "a diff is text; `sandbox-run changes show --json` has the list");
-    if (open_named(o, &kept, err) < 0)
+    if (open_named(o, &changeset, err) < 0)
         return err->code;
     if (o->n_positional > 1) { /* ID PATH..., as `apply` has it */
         words.positional++;
         words.n_positional--;
     }
-    r = kept_words(&words, &kept, &options, err);
+    r = changesets_words(&words, &changeset, &options, err);
     if (r == 0)
-        r = apply_select(&kept, &options, &selected, err);
+        r = apply_select(&changeset, &options, &selected, err);
     if (r == 0)
-        r = print_diff(o, &kept, &selected, err);
+        r = print_diff(o, &changeset, &selected, err);
     free(selected.items);
-    kept_words_done(&options);
-    kept_close(&kept);
+    changesets_words_done(&options);
+    changeset_close(&changeset);
     return r;
 }
 
@@ -240,7 +241,7 @@ static int drop_run(const struct options *o, sbr_error *err)
                        "say which: `sandbox-run changes drop ID...`; `sandbox-run changes list` "
                        "shows them");
     for (size_t i = 1; i < o->n_positional; i++) {
-        if (kept_drop(o->positional[i], err) < 0)
+        if (changeset_drop(o->positional[i], err) < 0)
             return err->code;
         if (!o->json && !o->quiet)
             fprintf(stderr, "dropped %s\n", o->positional[i]);

@@ -24,7 +24,7 @@ static const char *policy_word(size_t i)
 
 static const char *tier_word(size_t i)
 {
-    return i < N_TIERS ? tier_name((enum tier)i) : NULL;
+    return i < N_TIERS ? request_tier_name((enum tier)i) : NULL;
 }
 
 /* Options whose values are words that we know; NULL past the last one. */

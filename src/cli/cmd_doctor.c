@@ -35,20 +35,20 @@ static void try_run(sbr_runtime *runtime, struct finding *finding)
     if (r == 0)
         r = request_add_arg(req, "true", &err);
     if (r == 0)
-        r = executor_start(runtime, req, NULL, &job, &err);
+        r = job_start(runtime, req, NULL, &job, &err);
     if (r == 0)
-        r = executor_finish(job, &result, &err);
+        r = job_finish(job, &result, &err);
     if (r < 0 || !result) {
         finding->state = MISSING;
         snprintf(finding->found, sizeof(finding->found), "%s", err.message);
     } else {
         finding->state = result_success(result) ? FOUND : MISSING;
         snprintf(finding->found, sizeof(finding->found), "isolation %s, %s, started in %.1f ms",
-                 tier_name(result->isolation.tier), verdict_name(result->verdict),
+                 request_tier_name(result->isolation.tier), result_verdict_name(result->verdict),
                  (double)result->usage.startup_us / 1000);
     }
     result_free(result);
-    executor_free(job);
+    job_free(job);
     request_free(req);
 }
 
@@ -76,7 +76,7 @@ static void print_languages(void)
     const struct language *language;
 
     for (size_t i = 0; (language = language_at(i)); i++) {
-        const char *binary = executor_locate(language);
+        const char *binary = job_locate(language);
 
         printf("%-8s %-16s %s%s\n", binary ? "ok" : "missing", language->name,
                binary ? binary : "apt-get install ", binary ? "" : language->package);
@@ -109,7 +109,7 @@ static void put_languages(struct jsonw *j)
     for (size_t i = 0; (language = language_at(i)); i++) {
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "name", language->name);
-        jsonw_text(j, "binary", executor_locate(language));
+        jsonw_text(j, "binary", job_locate(language));
         jsonw_text(j, "package", language->package);
         jsonw_close(j, '}');
     }

@@ -5,7 +5,7 @@
 
 static int help_run(struct options *o)
 {
-    const struct command *command = o->n_positional ? command_find(o->positional[0]) : NULL;
+    const struct command *command = o->n_positional ? cli_find_command(o->positional[0]) : NULL;
     sbr_error err;
 
     if (command) {

@@ -22,13 +22,13 @@ static void print_text(const struct plan *plan)
 {
     char value[32];
 
-    printf("isolation  %s\n", tier_name(plan->isolation.tier));
+    printf("isolation  %s\n", request_tier_name(plan->isolation.tier));
     for (size_t i = 0; i < plan->isolation.n_mechanisms; i++)
         printf("with       %s\n", plan->isolation.mechanisms[i]);
     for (size_t i = 0; i < plan->isolation.n_missing; i++)
         printf("without    %s\n", plan->isolation.missing[i]);
     for (size_t i = 0; i < plan->n_ops; i++)
-        printf("%-10s /%s%s%s\n", op_name(plan->ops[i].kind), plan->ops[i].to,
+        printf("%-10s /%s%s%s\n", plan_op_name(plan->ops[i].kind), plan->ops[i].to,
                plan->ops[i].from ? " <- " : "", plan->ops[i].from ? plan->ops[i].from : "");
     print_network(plan);
     for (unsigned int i = 0; i < N_LIMITS; i++) {
@@ -56,7 +56,7 @@ static int plan_run(struct options *o)
 
     probe_features(&runtime.features);
     probe_by_trial(&runtime.features);
-    if (source_load(o, &source, &err) < 0 || executor_plan(&runtime, o->request, &plan, &err) < 0)
+    if (source_load(o, &source, &err) < 0 || job_plan(&runtime, o->request, &plan, &err) < 0)
         return cli_fail(o, &err);
     if (o->json) {
         json = plan_to_json(plan);

@@ -1,11 +1,11 @@
 /* undo: what apply did is taken back. */
 #include <stdio.h>
 
-#include "cli/cmd_changesets.h"
+#include "cli/changesets.h"
 
 #define STATUS_NO 1 /* to the question */
 
-static int undo_kept(const struct options *o, struct kept *kept,
+static int undo_kept(const struct options *o, struct changeset *changeset,
                      const struct apply_options *options, sbr_error *err)
 {
     struct apply_report report = { 0 };
@@ -13,22 +13,22 @@ static int undo_kept(const struct options *o, struct kept *kept,
     int r;
 
     snprintf(question, sizeof(question), "take back what was applied to %.1000s%s?",
-             kept->changes.n_roots ? kept->changes.roots[0].source : "nothing",
-             kept->changes.n_roots > 1 ? " and others" : "");
-    r = kept_ask(o, question, "undo", err);
+             changeset->changes.n_roots ? changeset->changes.roots[0].source : "nothing",
+             changeset->changes.n_roots > 1 ? " and others" : "");
+    r = changesets_ask(o, question, "undo", err);
     if (r <= 0)
         return r < 0 ? r : STATUS_NO;
-    r = apply_undo(kept, options, &report, err);
+    r = apply_undo(changeset, options, &report, err);
     if (r == 0 || report.conflicts.n)
-        r = kept_report(o, kept, &report, "undone",
-                        options->n_paths ? NULL : "everything is what it was");
+        r = changesets_report(o, changeset, &report, "undone",
+                              options->n_paths ? NULL : "everything is what it was");
     apply_report_done(&report);
     return r;
 }
 
 static int undo_run(struct options *o)
 {
-    return kept_command(o, "undo", undo_kept);
+    return changesets_command(o, "undo", undo_kept);
 }
 
 const struct command cmd_undo = {

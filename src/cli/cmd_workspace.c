@@ -22,7 +22,7 @@ struct action {
 };
 
 struct infos {
-    struct named_info *v;
+    struct workspace_info *v;
     size_t n;
 };
 
@@ -33,10 +33,10 @@ static void infos_done(struct infos *infos)
 
 #define scoped_infos __attribute__((cleanup(infos_done)))
 
-static int add_info(void *context, const struct named_info *info)
+static int add_info(void *context, const struct workspace_info *info)
 {
     struct infos *infos = context;
-    struct named_info *grown = realloc(infos->v, (infos->n + 1) * sizeof(*grown));
+    struct workspace_info *grown = realloc(infos->v, (infos->n + 1) * sizeof(*grown));
 
     if (!grown)
         return SBR_E_NO_MEMORY;
@@ -45,7 +45,7 @@ static int add_info(void *context, const struct named_info *info)
     return 0;
 }
 
-static void print_info(const struct named_info *info, int width, bool color)
+static void print_info(const struct workspace_info *info, int width, bool color)
 {
     char used[16], quota[16], idle[24];
 
@@ -62,7 +62,7 @@ static void print_info(const struct named_info *info, int width, bool color)
            info->busy ? "  in use" : "");
 }
 
-static void put_info(struct jsonw *j, const struct named_info *info)
+static void put_info(struct jsonw *j, const struct workspace_info *info)
 {
     jsonw_open(j, NULL, '{');
     jsonw_text(j, "name", info->name);
@@ -134,7 +134,7 @@ static void list_text(const struct infos *infos, const struct options *o)
 static int list_run(const struct options *o, sbr_error *err)
 {
     scoped_infos struct infos infos = { 0 };
-    int r = named_list(add_info, &infos, err);
+    int r = workspace_list(add_info, &infos, err);
 
     if (r == SBR_E_NO_MEMORY)
         return err_set_oom(err, "workspace");
@@ -173,7 +173,7 @@ static void tell(const struct options *o, const char *what, const char *name,
 
 static int rm_run(const struct options *o, sbr_error *err)
 {
-    if (named_remove(o->positional[1], err) < 0)
+    if (workspace_remove(o->positional[1], err) < 0)
         return err->code;
     tell(o, "removed", o->positional[1], NULL);
     return 0;
@@ -195,7 +195,7 @@ static int export_to_stdout(const char *name, sbr_error *err)
             "an archive is nothing for a terminal; say where it goes: `sandbox-run workspace "
             "export %s FILE`",
             name);
-    return named_export(name, STDOUT_FILENO, err);
+    return workspace_export(name, STDOUT_FILENO, err);
 }
 
 /* Aside and renamed, so that an archive that could not be made replaces none that could. */
@@ -213,7 +213,7 @@ static int export_aside(const char *name, const char *path, sbr_error *err)
     fd = mkostemp(aside, O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    if (named_export(name, fd, err) == 0 &&
+    if (workspace_export(name, fd, err) == 0 &&
         (fchmod(fd, 0666 & ~mask) == 0 && rename(aside, path) == 0))
         return 0;
     if (!err->code)
@@ -232,7 +232,7 @@ static int export_to_file(const char *name, const char *path, sbr_error *err)
     fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* a pipe or a device */
     if (fd < 0)
         return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    return named_export(name, fd, err);
+    return workspace_export(name, fd, err);
 }
 
 static int export_run(const struct options *o, sbr_error *err)
@@ -257,8 +257,8 @@ static uint64_t given_limit(const struct options *o, enum sbr_limit which)
 
 static int import_run(const struct options *o, sbr_error *err)
 {
-    const struct named_quota quota = { .bytes = given_limit(o, SBR_DISK_BYTES),
-                                       .inodes = given_limit(o, SBR_INODES) };
+    const struct workspace_quota quota = { .bytes = given_limit(o, SBR_DISK_BYTES),
+                                           .inodes = given_limit(o, SBR_INODES) };
     const char *name = o->positional[1], *path = file_word(o);
     scoped_fd int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
     struct tar_left_out left = { 0 };
@@ -268,7 +268,7 @@ static int import_run(const struct options *o, sbr_error *err)
     if (!path && isatty(STDIN_FILENO))
         return err_set(err, SBR_E_INVALID, "import",
                        "say where the archive is: `sandbox-run workspace import %.70s FILE`", name);
-    if (named_import(name, quota, path ? fd : STDIN_FILENO, &left, err) < 0)
+    if (workspace_import(name, quota, path ? fd : STDIN_FILENO, &left, err) < 0)
         return err->code;
     tell(o, "imported", name, &left);
     return 0;

@@ -137,7 +137,7 @@ static void fix_v1(const struct features *f, struct finding *finding)
 static void fix_controller(const struct features *f, enum cgroup_controller which,
                            struct finding *finding)
 {
-    const char *name = controller_name(which);
+    const char *name = features_controller_name(which);
     bool v2 = access(V2_ROOT "/cgroup.controllers", F_OK) == 0;
 
     if (which == CG_MEMORY && file_names("/proc/cmdline", "cgroup_disable=memory")) {
@@ -169,7 +169,7 @@ static void check_controller(const struct features *f, enum cgroup_controller wh
         if (cg->need == CGROUP_SCOPE)
             say(finding, "cgroup v2, in a scope that systemd gives on request");
         else
-            say(finding, "cgroup %s at %.150s", cgroup_kind_name(cg->kind),
+            say(finding, "cgroup %s at %.150s", plan_cgroup_kind_name(cg->kind),
                 cg->parent[cg->kind == CGROUP_V2 ? 0 : which]);
         return;
     }

@@ -64,7 +64,7 @@ static int make_plan(struct options *o, char **ret, sbr_error *err)
 
     probe_features(&runtime.features);
     probe_by_trial(&runtime.features);
-    if (source_load(o, &source, err) < 0 || executor_plan(&runtime, o->request, &plan, err) < 0)
+    if (source_load(o, &source, err) < 0 || job_plan(&runtime, o->request, &plan, err) < 0)
         return err->code;
     *ret = plan_to_json(plan);
     plan_free(plan);

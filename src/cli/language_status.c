@@ -34,7 +34,7 @@ static int ask_version(void *context, const struct language *language, struct to
     struct language_inspector *inspector = context;
 
     show_progress(inspector, language->name, "version");
-    return executor_ask_version(runtime_of(inspector), language, toolchain);
+    return selftest_ask_version(runtime_of(inspector), language, toolchain);
 }
 
 static void add_words(struct sha256 *hash, const struct words *words)
@@ -120,8 +120,8 @@ static void run_selftest(struct language_inspector *inspector, const char *versi
     int r;
 
     show_progress(inspector, report->language->name, "selftest");
-    r = executor_selftest(runtime_of(inspector), report->language, version, report->why,
-                          sizeof(report->why));
+    r = selftest_run(runtime_of(inspector), report->language, version, report->why,
+                     sizeof(report->why));
     if (r > 0)
         report->why[0] = '\0';
     clean(report->why);

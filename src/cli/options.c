@@ -158,7 +158,7 @@ static int set_policy(sbr_request *req, const char *name, sbr_error *err)
 static int set_require(sbr_request *req, const char *name, sbr_error *err)
 {
     req->require_given = true;
-    return tier_from_name(name, &req->require, err);
+    return request_tier_from_name(name, &req->require, err);
 }
 
 static int set_compile_limit(sbr_request *req, const char *pair, sbr_error *err)

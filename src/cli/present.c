@@ -56,9 +56,9 @@ static void format_end(const sbr_result *r, char *buf, size_t size)
     if (r->verdict == SBR_EXITED)
         snprintf(buf, size, "exited %d", r->exit_code);
     else if (r->verdict == SBR_SIGNALED)
-        snprintf(buf, size, "%s", signal_name(r->signal, name));
+        snprintf(buf, size, "%s", result_signal_name(r->signal, name));
     else
-        snprintf(buf, size, "%s", verdict_name(r->verdict));
+        snprintf(buf, size, "%s", result_verdict_name(r->verdict));
 }
 
 static void print_metrics(const sbr_result *r, const struct options *o)
@@ -74,7 +74,7 @@ static void print_metrics(const sbr_result *r, const struct options *o)
             paint(o, result_success(r) ? "\x1b[32m" : "\x1b[31m"), end, paint(o, "\x1b[0;2m"),
             (double)u->wall_us / 1e6, (double)(u->cpu_user_us + u->cpu_system_us) / 1e6, memory,
             (unsigned long long)u->peak_processes, u->peak_processes == 1 ? "" : "es",
-            (double)u->startup_us / 1e3, tier_name(r->isolation.tier), paint(o, "\x1b[0m"));
+            (double)u->startup_us / 1e3, request_tier_name(r->isolation.tier), paint(o, "\x1b[0m"));
 }
 
 static void print_dropped(const char *name, const struct output *out, const sbr_result *r,

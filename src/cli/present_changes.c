@@ -13,7 +13,7 @@ static void print_name(const char *name)
     struct buf text;
 
     buf_init(&text, SIZE_MAX / 2);
-    put_name(&text, name);
+    visible_put_name(&text, name);
     fputs(text.failed || !text.data ? "?" : text.data, stderr);
     buf_done(&text);
 }

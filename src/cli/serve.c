@@ -17,7 +17,7 @@
 
 #define MOST_SLOTS 4096
 #define MOST_QUEUED 65536
-#define MOST_PARKED 512
+#define MOST_READY 512
 #define STATUS_NONE 1 /* exit status: no engine runs */
 
 struct number_option {
@@ -78,8 +78,8 @@ static int parse_config(const struct serve_options *given, struct engine_config 
         { "slots", given->slots, 1, MOST_SLOTS, &config->slots },
         { "queue", given->queue, 0, MOST_QUEUED, &config->queue },
         { "per-caller", given->per_caller, 1, MOST_SLOTS, &config->per_caller },
-        { "park-min", given->park_min, 0, MOST_PARKED, &config->park_min },
-        { "park-max", given->park_max, 0, MOST_PARKED, &config->park_max },
+        { "park-min", given->park_min, 0, MOST_READY, &config->park_min },
+        { "park-max", given->park_max, 0, MOST_READY, &config->park_max },
     };
     enum text_fault fault = TEXT_OK;
 

@@ -27,7 +27,7 @@ struct front {
     struct options *o;
     sbr_runtime runtime;
     sbr_job *job;
-    struct sink out, err;
+    struct forward out, err;
     struct terminal_filter out_filter, err_filter;
     int signal_fd;
     int signal; /* the first that asked us to end; 0: none */
@@ -52,7 +52,7 @@ static void signal_came(void *context, uint32_t events)
         return;
     if (!front->signal)
         front->signal = number;
-    executor_cancel(front->job);
+    job_cancel(front->job);
 }
 
 /* Signals become events: no handler ever runs. */
@@ -72,15 +72,15 @@ static int watch_signals(struct front *front, sbr_error *err)
     return 0;
 }
 
-static void open_sink(struct sink *sink, int fd, struct terminal_filter *filter,
+static void open_sink(struct forward *forward, int fd, struct terminal_filter *filter,
                       const struct front *front)
 {
     const struct options *o = front->o;
 
-    sink_init(sink, fd, o->request->limits.value[SBR_OUTPUT_BYTES]);
+    forward_init(forward, fd, o->request->limits.value[SBR_OUTPUT_BYTES]);
     if (!o->raw && isatty(fd)) {
-        sink->filter = terminal_clean;
-        sink->filter_state = filter;
+        forward->filter = terminal_clean;
+        forward->filter_state = filter;
     }
 }
 
@@ -133,9 +133,9 @@ static int exit_status(const struct front *front, const sbr_result *r)
 }
 
 /* Part of the output that is missing must not look like all of it. */
-static int check_sink(const struct sink *sink, const char *name, sbr_error *err)
+static int check_sink(const struct forward *forward, const char *name, sbr_error *err)
 {
-    errno = sink->sys_errno;
+    errno = forward->sys_errno;
     return errno ? err_set_errno(err, "output", "cannot write the program's %s", name) : 0;
 }
 
@@ -174,8 +174,8 @@ static void forget_readers(void *context, uint32_t events)
     struct front *front = context;
 
     (void)events;
-    sink_done(&front->out);
-    sink_done(&front->err);
+    forward_done(&front->out);
+    forward_done(&front->err);
 }
 
 static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
@@ -188,7 +188,7 @@ static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
     if (!job)
         return err_set(err, SBR_E_BUG, "run", "there is no job to wait for");
     do {
-        r = executor_turn(job, true, err);
+        r = job_turn(job, true, err);
         /* Told to end, only readers are waited for: as long as the program would have had. */
         if (r == 0 && job->now.watching && job->now.monitor.state == DONE && front->signal &&
             !waiting) {
@@ -197,7 +197,7 @@ static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
         }
     } while (r == 0);
     present_stage(NULL);
-    return r < 0 ? r : executor_take_result(job, ret, err);
+    return r < 0 ? r : job_take_result(job, ret, err);
 }
 
 /* Stages before the program's own may take long: a line on a terminal says which. */
@@ -262,7 +262,7 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
         options->stdin_data = o->request->stdin_data;
         options->stdin_len = o->request->stdin_len;
     }
-    if (executor_new(&front->runtime, o->request, options, &front->job, err) < 0)
+    if (job_new(&front->runtime, o->request, options, &front->job, err) < 0)
         return err->code;
     if (loop_add(&front->job->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
@@ -275,7 +275,7 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
                                          .max_bytes = DIFF_MAX_BYTES,
                                          .max_lines = DIFF_MAX_LINES };
     front->job->render = o->json || o->quiet ? NULL : &front->diff;
-    return executor_begin(front->job, err);
+    return job_begin(front->job, err);
 }
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
@@ -299,6 +299,6 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         status = cli_fail(o, &err);
     else
         status = exit_status(&front, result);
-    executor_leave(front.job);
+    job_leave(front.job);
     return status;
 }

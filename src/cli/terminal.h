@@ -24,7 +24,7 @@ struct terminal_filter {
     unsigned char lead; /* of the character that they belong to */
 };
 
-/* A sink_filter: cleans across calls. */
+/* A forward_filter: cleans across calls. */
 void terminal_clean(void *state, const char *data, size_t len, struct buf *out);
 
 #endif

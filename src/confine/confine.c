@@ -8,7 +8,7 @@
 #include "plan/filter_eval.h"
 
 #define RUN (1u << ROLE_RUN)
-#define NURSERY (1u << ROLE_NURSERY)
+#define NURSERY (1u << ROLE_FACTORY)
 #define SHELL (1u << ROLE_SHELL)
 
 /* clang-format off */
@@ -18,10 +18,10 @@ static const struct step {
 } steps[] = {
     { &network_start_confiner,       RUN | SHELL }, /* goes on beside the next two                             */
     { &namespaces_confiner,          RUN         }, /* ids and host name of the new namespaces                 */
-    { &nursery_namespaces_confiner,  NURSERY     },
+    { &factory_namespaces_confiner,  NURSERY     },
     { &shell_namespaces_confiner,    SHELL       },
     { &mounts_confiner,              RUN         }, /* the private root; afterwards no host path can be named   */
-    { &nursery_mounts_confiner,      NURSERY     }, /* what all sandboxes of a template can share of it         */
+    { &factory_mounts_confiner,      NURSERY     }, /* what all sandboxes of a template can share of it         */
     { &shell_mounts_confiner,        SHELL       }, /* and what is each one's own                               */
     { &network_confiner,             RUN | SHELL },
     { &cgroup_confiner,              RUN         }, /* before the first byte of the program is stored           */
@@ -107,7 +107,7 @@ static int take_steps(struct inside *in, bool as_program, sbr_error *err)
 }
 
 /* Orders to a parked one come with descriptors, and its news go the same way. */
-static bool forbids_parking(const struct plan *plan)
+static bool forbids_standby(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_filters; i++)
         if (filter_eval_number(&plan->filters[i], SYS_recvmsg) != SECCOMP_RET_ALLOW ||
@@ -130,8 +130,8 @@ int confine_self(struct inside *in, sbr_error *err)
     const struct plan *plan = in->plan;
 
     if (in->role == ROLE_SHELL) {
-        in->late_filter = plan->park != PARK_SHELL || forbids_parking(plan);
-        in->late_landlock = plan->park == PARK_ZYGOTE || has_artifact(plan);
+        in->late_filter = plan->park != STANDBY_SHELL || forbids_standby(plan);
+        in->late_landlock = plan->park == STANDBY_ZYGOTE || has_artifact(plan);
     }
     return take_steps(in, false, err);
 }

@@ -16,7 +16,7 @@
 /* Whom init is. */
 enum role {
     ROLE_RUN,     /* of one run, from its beginning                                  */
-    ROLE_NURSERY, /* it makes sandboxes of one template, and never runs anything      */
+    ROLE_FACTORY, /* it makes sandboxes of one template, and never runs anything      */
     ROLE_SHELL,   /* one of those: all but what is left to the moment of the program */
     N_ROLES
 };
@@ -66,8 +66,8 @@ extern const struct confiner seccomp_confiner;
 extern const struct confiner open_files_confiner;
 
 /* The same for sandboxes that are made ahead: the nursery does once what all of them can share. */
-extern const struct confiner nursery_namespaces_confiner;
-extern const struct confiner nursery_mounts_confiner;
+extern const struct confiner factory_namespaces_confiner;
+extern const struct confiner factory_mounts_confiner;
 extern const struct confiner shell_namespaces_confiner;
 extern const struct confiner shell_mounts_confiner;
 extern const struct confiner shell_cgroup_confiner;

@@ -89,7 +89,7 @@ int mount_change(int mount_fd, uint64_t attributes)
 }
 
 /* The tree is ours alone until the program starts, so a plain walk cannot be raced. */
-int make_directories(const char *path, uint32_t mode)
+int mount_make_directories(const char *path, uint32_t mode)
 {
     char copy[1100];
     size_t len = strlen(path);
@@ -113,7 +113,7 @@ static int open_new_file(const char *path, uint32_t mode)
     return open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
 }
 
-int make_open_file(const char *path, uint32_t mode)
+int mount_make_open_file(const char *path, uint32_t mode)
 {
     int fd = open_new_file(path, mode);
     const char *slash = strrchr(path, '/');
@@ -128,16 +128,16 @@ int make_open_file(const char *path, uint32_t mode)
         }
         memcpy(parent, path, parent_len);
         parent[parent_len] = '\0';
-        if (make_directories(parent, 0755) < 0)
+        if (mount_make_directories(parent, 0755) < 0)
             return -1;
         fd = open_new_file(path, mode);
     }
     return fd;
 }
 
-int make_file(const char *path, uint32_t mode, const void *data, size_t len)
+int mount_make_file(const char *path, uint32_t mode, const void *data, size_t len)
 {
-    scoped_fd int fd = make_open_file(path, mode);
+    scoped_fd int fd = mount_make_open_file(path, mode);
 
     return fd < 0 ? -1 : fd_write_all(fd, data, len);
 }
@@ -164,7 +164,7 @@ static int replace_at(int at, const char *name, uint32_t mode)
     return openat(at, name, flags, mode);
 }
 
-int replace_file(const char *path, uint32_t mode, const void *data, size_t len)
+int mount_replace_file(const char *path, uint32_t mode, const void *data, size_t len)
 {
     scoped_fd int at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
     const char *slash;

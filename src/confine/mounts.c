@@ -31,19 +31,19 @@ static int op_error(const struct plan_op *op, sbr_error *err)
 {
     if (op->kind == OP_BIND)
         return err_set_errno(err, "mounts", "cannot bring in '%s' as '/%s'", op->from, op->to);
-    return err_set_errno(err, "mounts", "cannot make %s '/%s'", op_name(op->kind), op->to);
+    return err_set_errno(err, "mounts", "cannot make %s '/%s'", plan_op_name(op->kind), op->to);
 }
 
 static int perform_dir(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     (void)in;
-    return make_directories(op->to, op->mode) < 0 ? op_error(op, err) : 0;
+    return mount_make_directories(op->to, op->mode) < 0 ? op_error(op, err) : 0;
 }
 
 static int perform_file(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     (void)in;
-    return make_file(op->to, op->mode, op->data, op->len) < 0 ? op_error(op, err) : 0;
+    return mount_make_file(op->to, op->mode, op->data, op->len) < 0 ? op_error(op, err) : 0;
 }
 
 static int perform_symlink(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -55,7 +55,7 @@ static int perform_symlink(struct inside *in, const struct plan_op *op, sbr_erro
 /* A place of the same kind as what will be mounted on it. */
 static int make_mount_point(const char *path, bool directory)
 {
-    return directory ? make_directories(path, 0755) : make_file(path, 0444, "", 0);
+    return directory ? mount_make_directories(path, 0755) : mount_make_file(path, 0444, "", 0);
 }
 
 int mount_take_passed(struct inside *in)
@@ -95,7 +95,7 @@ static bool is_viewed(const struct inside *in, const struct plan_op *op)
     const uint32_t flags = OP_VIEW | OP_DIRECTORY;
 
     return (op->flags & (flags | OP_PASSED)) == flags && !plan_leaves_out(in->plan, "views") &&
-           make_directories(op->to, 0755) == 0 && view_mount(op) == 0;
+           mount_make_directories(op->to, 0755) == 0 && view_mount(op) == 0;
 }
 
 static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -108,7 +108,7 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
 /* The content of a file into another that is made for it; 0 or -1. */
 static int copy_content(int from, const char *to, uint32_t mode)
 {
-    scoped_fd int fd = make_open_file(to, mode);
+    scoped_fd int fd = mount_make_open_file(to, mode);
     ssize_t n = -1;
 
     while (fd >= 0 && ((n = sendfile(fd, from, NULL, 1u << 30)) > 0 || (n < 0 && errno == EINTR)))
@@ -166,7 +166,8 @@ static int perform_proc(struct inside *in, const struct plan_op *op, sbr_error *
     scoped_fd int proc = mount_new("proc", op->flags & OP_PID_ONLY ? processes : whole,
                                    ATTR_BASE | MOUNT_ATTR_NOEXEC | read_only);
 
-    if (proc < 0 || make_directories(op->to, 0555) < 0 || mount_attach(proc, AT_FDCWD, op->to) < 0)
+    if (proc < 0 || mount_make_directories(op->to, 0555) < 0 ||
+        mount_attach(proc, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
     in->io_fd = open_own_io(proc);
     in->proc_fd = take_fd(proc);
@@ -204,7 +205,8 @@ static int perform_devpts(struct inside *in, const struct plan_op *op, sbr_error
     scoped_fd int pts = mount_new("devpts", options, MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
 
     (void)in;
-    if (pts < 0 || make_directories(op->to, 0755) < 0 || mount_attach(pts, AT_FDCWD, op->to) < 0)
+    if (pts < 0 || mount_make_directories(op->to, 0755) < 0 ||
+        mount_attach(pts, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
     return 0;
 }
@@ -217,7 +219,7 @@ static int perform_scratch(struct inside *in, const struct plan_op *op, sbr_erro
     scoped_fd int tree = -1;
 
     (void)in;
-    if (make_directories(op->to, 0700) < 0 || chmod(op->to, op->mode) < 0)
+    if (mount_make_directories(op->to, 0700) < 0 || chmod(op->to, op->mode) < 0)
         return op_error(op, err);
     tree = mount_clone(AT_FDCWD, op->to, ATTR_BASE);
     if (tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
@@ -329,7 +331,7 @@ static int tell_mounted(const struct inside *in, sbr_error *err)
 static int mounts_apply(struct inside *in, sbr_error *err)
 {
     if (in->plan->place)
-        return place_enter(in, err);
+        return run_dir_enter(in, err);
     /* Without one of its own this would take the host's root away. */
     if (!(in->plan->namespaces & CLONE_NEWNS))
         return err_set(err, SBR_E_BUG, "mounts", "there is no mount namespace to build a root in");
@@ -400,7 +402,8 @@ static int put_program_file(struct inside *in, const struct plan_op *op, bool ov
 {
     if (op->flags & OP_PASSED
             ? copy_passed(in, op) == 0
-            : (over_tree ? replace_file : make_file)(op->to, op->mode, op->data, op->len) == 0)
+            : (over_tree ? mount_replace_file : mount_make_file)(op->to, op->mode, op->data,
+                                                                 op->len) == 0)
         return 0;
     if (errno == ENOSPC)
         return err_set(err, SBR_E_INVALID, "program",

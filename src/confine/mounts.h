@@ -30,16 +30,16 @@ int mount_attach(int tree_fd, int dir_fd, const char *path);
 int mount_change(int mount_fd, uint64_t attributes);
 
 /* Directories up to and including `path`, relative to the current directory; 0 or -1. */
-int make_directories(const char *path, uint32_t mode);
+int mount_make_directories(const char *path, uint32_t mode);
 
 /* A file that did not exist, with its directories, open to be written to whatever its mode; fd or -1. */
-int make_open_file(const char *path, uint32_t mode);
+int mount_make_open_file(const char *path, uint32_t mode);
 /* The same with its content; 0 or -1. */
-int make_file(const char *path, uint32_t mode, const void *data, size_t len);
+int mount_make_file(const char *path, uint32_t mode, const void *data, size_t len);
 
 /* Puts a file in the place of what has its name, which must not be a directory (EISDIR).  A part of the
  * path that is a link is refused (ENOTDIR or ELOOP): the tree is somebody else's.  0 or -1. */
-int replace_file(const char *path, uint32_t mode, const void *data, size_t len);
+int mount_replace_file(const char *path, uint32_t mode, const void *data, size_t len);
 
 /* What every mount has, and what those have that are only to be read. */
 #define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)

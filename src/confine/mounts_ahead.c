@@ -23,28 +23,29 @@
 
 static int ahead_error(const struct plan_op *op, sbr_error *err)
 {
-    return err_set_errno(err, "mounts", "cannot make %s '/%s'", op_name(op->kind), op->to);
+    return err_set_errno(err, "mounts", "cannot make %s '/%s'", plan_op_name(op->kind), op->to);
 }
 
-static int nursery_proc(struct inside *in, const struct plan_op *op, sbr_error *err)
+static int factory_proc(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     static const char *const whole[] = { NULL };
     scoped_fd int proc = mount_new("proc", whole, ATTR_BASE | MOUNT_ATTR_NOEXEC);
 
-    if (proc < 0 || make_directories(op->to, 0555) < 0 || mount_attach(proc, AT_FDCWD, op->to) < 0)
+    if (proc < 0 || mount_make_directories(op->to, 0555) < 0 ||
+        mount_attach(proc, AT_FDCWD, op->to) < 0)
         return ahead_error(op, err);
     in->proc_fd = take_fd(proc);
     return 0;
 }
 
-static int nursery_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
+static int factory_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     switch (op->kind) {
     case OP_PROC:
-        return nursery_proc(in, op, err);
+        return factory_proc(in, op, err);
     case OP_DEVPTS:
     case OP_SCRATCH:
-        return make_directories(op->to, 0755) < 0 ? ahead_error(op, err) : 0;
+        return mount_make_directories(op->to, 0755) < 0 ? ahead_error(op, err) : 0;
     case OP_MASK:
     case OP_PROGRAM:
         return 0;
@@ -55,13 +56,13 @@ static int nursery_perform(struct inside *in, const struct plan_op *op, sbr_erro
     }
 }
 
-static int nursery_apply(struct inside *in, sbr_error *err)
+static int factory_apply(struct inside *in, sbr_error *err)
 {
     umask(0);
     if (mount_open_root(in, err) < 0)
         return err->code;
     for (size_t i = 0; i < in->plan->n_ops; i++)
-        if (nursery_perform(in, &in->plan->ops[i], err) < 0)
+        if (factory_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
     umask(022); /* as its zygote shall have it */
     return view_finish(in, err) < 0 ? err->code : mount_leave_host(in, err);
@@ -87,7 +88,7 @@ static int shell_part(const struct plan_op *op, int *ret, sbr_error *err)
         errno = ENAMETOOLONG;
         return ahead_error(op, err);
     }
-    if (make_directories(path, 0700) < 0 || chmod(path, op->mode) < 0 ||
+    if (mount_make_directories(path, 0700) < 0 || chmod(path, op->mode) < 0 ||
         (*ret = mount_clone(AT_FDCWD, path, ATTR_BASE)) < 0)
         return ahead_error(op, err);
     return 0;
@@ -169,5 +170,5 @@ static int shell_apply(struct inside *in, sbr_error *err)
     return 0;
 }
 
-const struct confiner nursery_mounts_confiner = { "mounts", NULL, nursery_apply };
+const struct confiner factory_mounts_confiner = { "mounts", NULL, factory_apply };
 const struct confiner shell_mounts_confiner = { "mounts", NULL, shell_apply };

@@ -244,7 +244,7 @@ static int namespaces_apply(struct inside *in, sbr_error *err)
 }
 
 /* A nursery needs user namespaces: one for each sandbox. */
-static int nursery_apply(struct inside *in, sbr_error *err)
+static int factory_apply(struct inside *in, sbr_error *err)
 {
     struct init_message message = { 0 };
 
@@ -257,7 +257,7 @@ static int nursery_apply(struct inside *in, sbr_error *err)
  * of a zygote's comes by way of another process anyhow. */
 static void skip_helper(const struct inside *in)
 {
-    if (in->plan->park != PARK_ZYGOTE)
+    if (in->plan->park != STANDBY_ZYGOTE)
         (void)fd_write_small(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "2");
 }
 
@@ -270,6 +270,6 @@ static int shell_apply(struct inside *in, sbr_error *err)
     return plan_leaves_out(in->plan, "no-user-namespaces") ? 0 : bound_counters(err);
 }
 
-const struct confiner nursery_namespaces_confiner = { "namespaces", NULL, nursery_apply };
+const struct confiner factory_namespaces_confiner = { "namespaces", NULL, factory_apply };
 const struct confiner shell_namespaces_confiner = { "namespaces", NULL, shell_apply };
 const struct confiner namespaces_confiner = { "namespaces", namespaces_probe, namespaces_apply };

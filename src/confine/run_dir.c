@@ -15,7 +15,7 @@
 
 #define MAX_DEPTH 64
 
-int place_enter(struct inside *in, sbr_error *err)
+int run_dir_enter(struct inside *in, sbr_error *err)
 {
     const struct plan *plan = in->plan;
 
@@ -40,7 +40,7 @@ int place_enter(struct inside *in, sbr_error *err)
 }
 
 /* Takes the descriptor over. */
-static DIR *dir_of(int fd)
+static DIR *collect_dir_of(int fd)
 {
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
@@ -51,7 +51,7 @@ static DIR *dir_of(int fd)
 
 static DIR *open_dir(int at, const char *name)
 {
-    return dir_of(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    return collect_dir_of(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
 /* What the program made unreadable is not what it just removed or replaced. */
@@ -63,7 +63,7 @@ static bool is_hidden(int sys_errno)
 /* The program locked a directory of its own, and may put something else in its place at any time. */
 static DIR *unlock_dir(int at, const char *name, struct stat *st)
 {
-    return dir_of(seen_open_locked(at, name, O_RDONLY | O_DIRECTORY, 0700, st));
+    return collect_dir_of(inode_open_locked(at, name, O_RDONLY | O_DIRECTORY, 0700, st));
 }
 
 static void measure_level(DIR *dir, struct place_use *use, int depth)
@@ -100,7 +100,7 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
     }
 }
 
-void place_measure(int dir_fd, uint64_t most_files, struct place_use *use)
+void run_dir_measure(int dir_fd, uint64_t most_files, struct place_use *use)
 {
     scoped_dir DIR *dir = open_dir(dir_fd, ".");
 
@@ -109,7 +109,7 @@ void place_measure(int dir_fd, uint64_t most_files, struct place_use *use)
         measure_level(dir, use, MAX_DEPTH);
 }
 
-void place_remove(const char *path)
+void run_dir_remove(const char *path)
 {
     (void)tree_remove(AT_FDCWD, path); /* what cannot be removed shows */
 }

@@ -9,7 +9,7 @@
 #include "confine/confiner.h"
 
 /* Inside: makes it with its scratch directories; it becomes the current directory. */
-int place_enter(struct inside *in, sbr_error *err) must_check;
+int run_dir_enter(struct inside *in, sbr_error *err) must_check;
 
 struct place_use {
     uint64_t bytes, files;
@@ -20,9 +20,9 @@ struct place_use {
 };
 
 /* What is in it now, as far as `most_files`. */
-void place_measure(int dir_fd, uint64_t most_files, struct place_use *use);
+void run_dir_measure(int dir_fd, uint64_t most_files, struct place_use *use);
 
 /* With all that is in it, however deep; nothing happens when it is not there. */
-void place_remove(const char *path);
+void run_dir_remove(const char *path);
 
 #endif

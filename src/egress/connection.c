@@ -38,8 +38,8 @@ static void connection_free(struct connection *c)
 
     target_forget(&c->target);
     dial_stop(&c->dial);
-    events_close(&egress->events, &c->inside);
-    events_close(&egress->events, &c->outside);
+    egress_events_close(&egress->events, &c->inside);
+    egress_events_close(&egress->events, &c->outside);
     pump_done(&c->out);
     pump_done(&c->in);
     *c->at = c->next;
@@ -104,7 +104,7 @@ static void relay(void *context, uint32_t events)
     else if (done)
         connection_free(c);
     else if (more)
-        events_again(&c->egress->events, &c->outside);
+        egress_events_again(&c->egress->events, &c->outside);
 }
 
 static void start_relay(struct connection *c)
@@ -117,11 +117,11 @@ static void start_relay(struct connection *c)
     pump_init(&c->out, DIRECTION_OUT, c->inside.fd, c->outside.fd);
     pump_init(&c->in, DIRECTION_IN, c->outside.fd, c->inside.fd);
     c->inside.ready = c->outside.ready = relay;
-    if (!events_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
+    if (!egress_events_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
         connection_reset(c);
     else
         /* In the next turn: at the byte limit a relay ends all connections, which a tick walks through. */
-        events_again(&egress->events, &c->outside);
+        egress_events_again(&egress->events, &c->outside);
 }
 
 static void dialled(void *context, struct watch *winner)
@@ -132,7 +132,7 @@ static void dialled(void *context, struct watch *winner)
         connection_reset(c);
         return;
     }
-    events_move(&c->egress->events, winner, &c->outside);
+    egress_events_move(&c->egress->events, winner, &c->outside);
     start_relay(c);
 }
 
@@ -234,8 +234,8 @@ static void start(const struct listener *listener, int fd)
 
     if (!asked_for(listener, fd, &asked))
         close(fd);
-    else if (listener->kind == SOCKET_TCP && stream_is_for(&asked))
-        stream_start(listener->egress, fd);
+    else if (listener->kind == SOCKET_TCP && dns_stream_is_for(&asked))
+        dns_stream_start(listener->egress, fd);
     else
         connection_start(listener, fd, &asked);
 }
@@ -276,8 +276,8 @@ void connection_rest(struct egress *egress)
         if (listener->kind == SOCKET_UDP)
             continue;
         if (rest)
-            events_remove(&egress->events, &listener->watch);
+            egress_events_remove(&egress->events, &listener->watch);
         else
-            events_add(&egress->events, &listener->watch, EPOLLIN);
+            egress_events_add(&egress->events, &listener->watch, EPOLLIN);
     }
 }

@@ -49,7 +49,7 @@ static bool is_for_port(const struct host_rule *rule, uint16_t port)
 
 static bool is_localhost(const struct host_rule *rule)
 {
-    return rule->kind == HOST_NAME && host_rule_is_loopback(rule);
+    return rule->kind == HOST_NAME && network_rule_is_loopback(rule);
 }
 
 /* Does the rule open this layer, which is special? */

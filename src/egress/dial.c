@@ -29,7 +29,7 @@ static void attempt_close(struct attempt *attempt)
 {
     if (attempt->watch.fd < 0)
         return;
-    events_close(attempt->dial->events, &attempt->watch);
+    egress_events_close(attempt->dial->events, &attempt->watch);
     attempt->dial->n_open--;
 }
 
@@ -71,7 +71,8 @@ static int attempt_start(struct attempt *attempt, const struct address *address)
         return -1;
     dial->n_open++;
     r = connect(attempt->watch.fd, (struct sockaddr *)&to, size);
-    if ((r < 0 && errno != EINPROGRESS) || !events_add(dial->events, &attempt->watch, ALL_EVENTS)) {
+    if ((r < 0 && errno != EINPROGRESS) ||
+        !egress_events_add(dial->events, &attempt->watch, ALL_EVENTS)) {
         attempt_close(attempt);
         return -1;
     }

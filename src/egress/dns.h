@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "egress/names.h"
-#include "egress/resolve.h"
+#include "egress/resolver.h"
 #include "model/network.h"
 
 #define DNS_MAX_MESSAGE 4096

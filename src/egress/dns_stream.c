@@ -25,7 +25,7 @@ struct dns_stream {
     uint8_t bytes[LENGTH + DNS_MAX_MESSAGE];
 };
 
-bool stream_is_for(const struct endpoint *asked)
+bool dns_stream_is_for(const struct endpoint *asked)
 {
     struct address resolver;
 
@@ -37,7 +37,7 @@ static void stream_free(struct dns_stream *s)
 {
     struct egress *egress = s->egress;
 
-    events_close(&egress->events, &s->watch);
+    egress_events_close(&egress->events, &s->watch);
     *s->at = s->next;
     if (s->next)
         s->next->at = s->at;
@@ -84,7 +84,7 @@ static void readable(void *context, uint32_t events)
         stream_free(s);
 }
 
-void stream_start(struct egress *egress, int take_fd)
+void dns_stream_start(struct egress *egress, int take_fd)
 {
     struct dns_stream *s = calloc(1, sizeof(*s));
 
@@ -102,12 +102,12 @@ void stream_start(struct egress *egress, int take_fd)
         s->next->at = &s->next;
     egress->streams = s;
     egress->n_open++;
-    if (!events_add(&egress->events, &s->watch, EPOLLIN))
+    if (!egress_events_add(&egress->events, &s->watch, EPOLLIN))
         stream_free(s);
 }
 
 /* In one piece or not at all: who does not read its answers gets no more of them. */
-void stream_answer(struct egress *egress, uint64_t number, const uint8_t *message, size_t len)
+void dns_stream_answer(struct egress *egress, uint64_t number, const uint8_t *message, size_t len)
 {
     uint8_t head[LENGTH] = { (uint8_t)(len >> 8), (uint8_t)len };
     struct iovec parts[] = { { head, sizeof(head) }, { (void *)message, len } };
@@ -124,7 +124,7 @@ void stream_answer(struct egress *egress, uint64_t number, const uint8_t *messag
         stream_free(s);
 }
 
-void stream_tick(struct egress *egress, uint64_t now_us)
+void dns_stream_tick(struct egress *egress, uint64_t now_us)
 {
     struct dns_stream *next;
 

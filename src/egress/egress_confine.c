@@ -80,7 +80,7 @@ static void confine_limits(void)
     }
 }
 
-int confine_process(uint32_t uid, uint32_t gid, sbr_error *err)
+int egress_confine_process(uint32_t uid, uint32_t gid, sbr_error *err)
 {
     confine_limits();
     if (confine_identity(uid, gid, err) < 0)
@@ -90,7 +90,7 @@ int confine_process(uint32_t uid, uint32_t gid, sbr_error *err)
     return confine_files(err);
 }
 
-int confine_calls(const void *filter, size_t size, sbr_error *err)
+int egress_confine_calls(const void *filter, size_t size, sbr_error *err)
 {
     struct sock_fprog program = { .len = (unsigned short)(size / sizeof(struct sock_filter)),
                                   .filter = (struct sock_filter *)filter };

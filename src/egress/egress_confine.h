@@ -9,8 +9,8 @@
 
 /* First, while there is one thread: another user (0: stays), no new privileges, and of all files only those that
  * looking up a name reads. */
-int confine_process(uint32_t uid, uint32_t gid, sbr_error *err) must_check;
+int egress_confine_process(uint32_t uid, uint32_t gid, sbr_error *err) must_check;
 /* Last, and for all threads: the system calls of policies/egress.yaml. */
-int confine_calls(const void *filter, size_t size, sbr_error *err) must_check;
+int egress_confine_calls(const void *filter, size_t size, sbr_error *err) must_check;
 
 #endif

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-int events_init(struct events *events, sbr_error *err)
+int egress_events_init(struct events *events, sbr_error *err)
 {
     events->n = events->at = 0;
     events->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
@@ -19,7 +19,7 @@ static int control(const struct events *events, int operation, struct watch *wat
     return epoll_ctl(events->epoll_fd, operation, watch->fd, &event);
 }
 
-bool events_add(struct events *events, struct watch *watch, uint32_t mask)
+bool egress_events_add(struct events *events, struct watch *watch, uint32_t mask)
 {
     watch->events = mask;
     if (control(events, EPOLL_CTL_ADD, watch) == 0)
@@ -28,12 +28,12 @@ bool events_add(struct events *events, struct watch *watch, uint32_t mask)
     return false;
 }
 
-void events_again(const struct events *events, struct watch *watch)
+void egress_events_again(const struct events *events, struct watch *watch)
 {
     control(events, EPOLL_CTL_MOD, watch);
 }
 
-void events_remove(struct events *events, struct watch *watch)
+void egress_events_remove(struct events *events, struct watch *watch)
 {
     if (watch->events == 0)
         return;
@@ -44,16 +44,16 @@ void events_remove(struct events *events, struct watch *watch)
             events->batch[i].data.ptr = NULL;
 }
 
-void events_close(struct events *events, struct watch *watch)
+void egress_events_close(struct events *events, struct watch *watch)
 {
     if (watch->fd < 0)
         return;
-    events_remove(events, watch);
+    egress_events_remove(events, watch);
     close(watch->fd);
     watch->fd = -1;
 }
 
-void events_move(struct events *events, struct watch *from, struct watch *to)
+void egress_events_move(struct events *events, struct watch *from, struct watch *to)
 {
     to->fd = from->fd;
     to->events = from->events;
@@ -65,7 +65,7 @@ void events_move(struct events *events, struct watch *from, struct watch *to)
     from->events = 0;
 }
 
-int events_turn(struct events *events, int timeout_ms)
+int egress_events_turn(struct events *events, int timeout_ms)
 {
     int n = epoll_wait(events->epoll_fd, events->batch, EVENTS_BATCH, timeout_ms);
 

@@ -24,18 +24,18 @@ struct events {
     int n, at; /* of the batch that is being handled */
 };
 
-int events_init(struct events *events, sbr_error *err) must_check;
+int egress_events_init(struct events *events, sbr_error *err) must_check;
 /* Watches watch->fd; false (errno) when the kernel has no room. */
-bool events_add(struct events *events, struct watch *watch, uint32_t mask);
+bool egress_events_add(struct events *events, struct watch *watch, uint32_t mask);
 /* Reports an edge-triggered watch once more, if it still is ready: for who stopped half-way. */
-void events_again(const struct events *events, struct watch *watch);
+void egress_events_again(const struct events *events, struct watch *watch);
 /* Nothing is reported any more, not even what the kernel has told already. */
-void events_remove(struct events *events, struct watch *watch);
+void egress_events_remove(struct events *events, struct watch *watch);
 /* The same, and closes the descriptor. */
-void events_close(struct events *events, struct watch *watch);
+void egress_events_close(struct events *events, struct watch *watch);
 /* Hands the descriptor and its registration to another watch, which keeps its own `ready`; `from` has none any more. */
-void events_move(struct events *events, struct watch *from, struct watch *to);
+void egress_events_move(struct events *events, struct watch *from, struct watch *to);
 /* Waits at most this long and handles what is ready.  How many were, or -1 with errno. */
-int events_turn(struct events *events, int timeout_ms);
+int egress_events_turn(struct events *events, int timeout_ms);
 
 #endif

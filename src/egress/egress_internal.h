@@ -7,7 +7,7 @@
 #include "egress/egress_events.h"
 #include "egress/names.h"
 #include "egress/packet.h"
-#include "egress/resolve.h"
+#include "egress/resolver.h"
 #include "model/network.h"
 #include "wire/egress.h"
 

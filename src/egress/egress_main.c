@@ -73,7 +73,7 @@ static struct egress_page *map_page(void)
 
 static int read_config(struct egress *egress, struct config *ret, sbr_error *err)
 {
-    struct reader in = { 0 };
+    struct buf_reader in = { 0 };
     struct stat st;
 
     if (fstat(EGRESS_CONFIG, &st) < 0 || st.st_size == 0)
@@ -85,14 +85,14 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
     close(EGRESS_CONFIG);
     if (network_decode(&in, &egress->network, err) < 0)
         return err->code;
-    egress->max_connections = reader_u64(&in);
-    egress->max_bytes[DIRECTION_IN] = reader_u64(&in);
-    egress->max_bytes[DIRECTION_OUT] = reader_u64(&in);
-    egress->pace = (struct pace){ .share = reader_u64(&in), .burst_us = BURST_US };
-    ret->uid = reader_u32(&in);
-    ret->gid = reader_u32(&in);
-    ret->filter = reader_bytes(&in, &ret->filter_size);
-    ret->test_without = reader_string(&in);
+    egress->max_connections = buf_reader_u64(&in);
+    egress->max_bytes[DIRECTION_IN] = buf_reader_u64(&in);
+    egress->max_bytes[DIRECTION_OUT] = buf_reader_u64(&in);
+    egress->pace = (struct pace){ .share = buf_reader_u64(&in), .burst_us = BURST_US };
+    ret->uid = buf_reader_u32(&in);
+    ret->gid = buf_reader_u32(&in);
+    ret->filter = buf_reader_bytes(&in, &ret->filter_size);
+    ret->test_without = buf_reader_string(&in);
     if (in.failed)
         return err_set(err, SBR_E_BUG, "egress", "the rules do not read well");
     if (egress->pace.share == LIMIT_NONE)
@@ -134,10 +134,10 @@ static void watch_upstream(struct egress *egress)
 
     if (watch->fd == egress->dns.upstream_fd)
         return;
-    events_remove(&egress->events, watch);
+    egress_events_remove(&egress->events, watch);
     watch->fd = egress->dns.upstream_fd;
     if (watch->fd >= 0)
-        events_add(&egress->events, watch, EPOLLIN);
+        egress_events_add(&egress->events, watch, EPOLLIN);
 }
 
 static void answer(void *context, const struct dns_asker *kept, const uint8_t *message, size_t len)
@@ -147,7 +147,7 @@ static void answer(void *context, const struct dns_asker *kept, const uint8_t *m
 
     memcpy(&asker, kept->bytes, sizeof(asker));
     if (asker.stream)
-        stream_answer(egress, asker.stream, message, len);
+        dns_stream_answer(egress, asker.stream, message, len);
     else
         flow_answer(egress, &asker.from, message, len);
 }
@@ -175,16 +175,16 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
     bool confined = !stays_free(config);
 
     (void)sigaction(SIGPIPE, &ignore, NULL);
-    if (confined && confine_process(config->uid, config->gid, err) < 0)
+    if (confined && egress_confine_process(config->uid, config->gid, err) < 0)
         return err->code;
-    if (events_init(&egress->events, err) < 0 || own_open(&egress->own_fd, err) < 0 ||
+    if (egress_events_init(&egress->events, err) < 0 || own_open(&egress->own_fd, err) < 0 ||
         resolver_start(&egress->resolver, err) < 0)
         return err->code;
     egress->resolver_watch = (struct watch){ .fd = resolver_fd(egress->resolver),
                                              .ready = lookup_ready,
                                              .context = egress };
     egress->upstream_watch = (struct watch){ .fd = -1, .ready = upstream_ready, .context = egress };
-    if (!events_add(&egress->events, &egress->resolver_watch, EPOLLIN))
+    if (!egress_events_add(&egress->events, &egress->resolver_watch, EPOLLIN))
         return err_set_errno(err, "egress", "cannot wait for the resolver");
     egress->dns = (struct dns){ .network = &egress->network,
                                 .names = &egress->names,
@@ -194,7 +194,7 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
                                 .refused = name_refused,
                                 .looked_up = name_looked_up };
     dns_init(&egress->dns);
-    return confined ? confine_calls(config->filter, config->filter_size, err) : 0;
+    return confined ? egress_confine_calls(config->filter, config->filter_size, err) : 0;
 }
 
 static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *err)
@@ -223,7 +223,7 @@ static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *
                                               .ready = kind == SOCKET_UDP ? flow_receive
                                                                           : connection_accept,
                                               .context = listener } };
-    if (!events_add(&egress->events, &listener->watch, EPOLLIN))
+    if (!egress_events_add(&egress->events, &listener->watch, EPOLLIN))
         return err_set_errno(err, "egress", "cannot watch a socket");
     egress->n_listeners++;
     return 0;
@@ -255,7 +255,7 @@ static int receive_sockets(struct egress *egress, sbr_error *err)
         if (n != message.n || message.way >= N_EGRESS_WAYS)
             return err_set(err, SBR_E_BUG, "egress", "a message of another form");
         for (size_t i = 0; i < n; i++)
-            if (take_socket(egress, message.kinds[i], fds[i], err) < 0)
+            if (take_socket(egress, message.pools[i], fds[i], err) < 0)
                 return err->code;
     }
     close(EGRESS_LINK);
@@ -278,7 +278,7 @@ static void tick(struct egress *egress, uint64_t now_us)
 {
     egress->due_us = UINT64_MAX; /* until somebody says otherwise */
     connection_tick(egress, now_us);
-    stream_tick(egress, now_us);
+    dns_stream_tick(egress, now_us);
     flow_tick(egress, now_us);
     dns_tick(&egress->dns, now_us);
 }
@@ -326,7 +326,7 @@ static void serve(struct egress *egress)
             next_us = now_us + TICK_US;
         }
         due_us = egress->due_us < next_us ? egress->due_us : next_us;
-        if (events_turn(&egress->events, is_idle(egress) ? -1 : wait_ms(due_us, now_us)) < 0)
+        if (egress_events_turn(&egress->events, is_idle(egress) ? -1 : wait_ms(due_us, now_us)) < 0)
             return;
         watch_upstream(egress);
         keep_pace(egress, clock_now_us());
@@ -340,7 +340,7 @@ static void drain(struct egress *egress)
     uint64_t end_us = clock_now_us() + DRAIN_US, now_us;
 
     while ((now_us = clock_now_us()) < end_us) {
-        int n = events_turn(&egress->events, 0);
+        int n = egress_events_turn(&egress->events, 0);
 
         if (n < 0 || (n == 0 && connection_all_sent(egress) && flow_all_sent(egress)))
             return;
@@ -348,8 +348,8 @@ static void drain(struct egress *egress)
             continue;
         if (now_us >= egress->due_us)
             tick(egress, now_us);
-        events_turn(&egress->events,
-                    wait_ms(egress->due_us < end_us ? egress->due_us : end_us, now_us));
+        egress_events_turn(&egress->events,
+                           wait_ms(egress->due_us < end_us ? egress->due_us : end_us, now_us));
     }
 }
 
@@ -369,7 +369,7 @@ int main(void)
     if (read_config(&egress, &config, &err) < 0 || prepare(&egress, &config, &err) < 0 ||
         receive_sockets(&egress, &err) < 0)
         fail(page, &err);
-    if (!events_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP)) {
+    if (!egress_events_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP)) {
         err_set_errno(&err, "egress", "cannot watch the supervisor");
         fail(page, &err);
     }
@@ -377,7 +377,7 @@ int main(void)
     page->way = egress.way;
     page->started = 1;
     serve(&egress);
-    events_remove(&egress.events, &alive);
+    egress_events_remove(&egress.events, &alive);
     drain(&egress);
     connection_give_up(&egress);
     page->cpu_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress.started_us;

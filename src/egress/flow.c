@@ -92,7 +92,7 @@ static void drop_pending(struct flow *flow)
 static void flow_free(struct flow *flow)
 {
     target_forget(&flow->target);
-    events_close(&flow->egress->events, &flow->outside);
+    egress_events_close(&flow->egress->events, &flow->outside);
     drop_pending(flow);
     unlink_flow(flow);
     flow->egress->n_flows--;
@@ -171,9 +171,9 @@ static bool open_outside(struct flow *flow)
         if (flow->outside.fd < 0)
             return false;
         if (connect(flow->outside.fd, (struct sockaddr *)&to, size) == 0 &&
-            events_add(&flow->egress->events, &flow->outside, EPOLLIN))
+            egress_events_add(&flow->egress->events, &flow->outside, EPOLLIN))
             return true;
-        events_close(&flow->egress->events, &flow->outside);
+        egress_events_close(&flow->egress->events, &flow->outside);
     }
     return false;
 }
@@ -287,7 +287,7 @@ static void pass_on(struct egress *egress, const struct endpoint *from,
 {
     struct flow *flow;
 
-    if (stream_is_for(asked)) {
+    if (dns_stream_is_for(asked)) {
         query(egress, from, len);
         return;
     }

@@ -7,16 +7,17 @@
 
 #define RETRY_US 1000
 
-static bool fits(const struct nest_slot *slot, const struct plan *plan)
+static bool fits(const struct slot_entry *slot, const struct plan *plan)
 {
-    return slot->kind == plan->cgroup_kind && slot->controllers == plan->cgroup_controllers &&
+    return slot->cgroup_kind == plan->cgroup_kind &&
+           slot->controllers == plan->cgroup_controllers &&
            slot->collects == (plan->n_collects > 0);
 }
 
-static struct nest_slot *find_free(const struct engine *engine, const struct plan *plan)
+static struct slot_entry *find_free(const struct engine *engine, const struct plan *plan)
 {
-    list_each(at, &engine->free_nests) {
-        struct nest_slot *slot = link_owner(at, struct nest_slot, link);
+    list_each(at, &engine->free_slots) {
+        struct slot_entry *slot = link_owner(at, struct slot_entry, link);
 
         if (fits(slot, plan))
             return slot;
@@ -25,47 +26,47 @@ static struct nest_slot *find_free(const struct engine *engine, const struct pla
 }
 
 /* Out of its list. */
-static void close_slot(struct engine *engine, struct nest_slot *slot)
+static void close_slot(struct engine *engine, struct slot_entry *slot)
 {
-    nest_close(&slot->nest);
-    engine->n_nests--;
+    cgroup_slot_close(&slot->slot);
+    engine->n_slots--;
     free(slot);
 }
 
 /* Out of the free ones. */
-static struct nest_slot *take_free(struct engine *engine, const struct plan *plan)
+static struct slot_entry *take_free(struct engine *engine, const struct plan *plan)
 {
-    struct nest_slot *slot;
+    struct slot_entry *slot;
 
     while ((slot = find_free(engine, plan))) {
         link_remove(&slot->link);
         engine->n_free--;
-        if (cgroup_is_whole(&slot->nest.cgroup))
+        if (cgroup_is_whole(&slot->slot.cgroup))
             return slot;
-        nests_put(engine, slot); /* it is given up where it would be cleaned */
+        cgroup_slots_put(engine, slot); /* it is given up where it would be cleaned */
     }
     return NULL;
 }
 
 static void close_one_free(struct engine *engine)
 {
-    struct link *oldest = engine->free_nests.next;
+    struct link *oldest = engine->free_slots.next;
 
-    if (oldest == &engine->free_nests)
+    if (oldest == &engine->free_slots)
         return;
     link_remove(oldest);
     engine->n_free--;
-    close_slot(engine, link_owner(oldest, struct nest_slot, link));
+    close_slot(engine, link_owner(oldest, struct slot_entry, link));
 }
 
-static struct nest_slot *open_slot(struct engine *engine, const struct plan *plan, sbr_error *err)
+static struct slot_entry *open_slot(struct engine *engine, const struct plan *plan, sbr_error *err)
 {
-    struct nest_slot *slot;
+    struct slot_entry *slot;
 
-    if (engine->n_nests >= MAX_NESTS)
+    if (engine->n_slots >= MAX_SLOTS)
         close_one_free(engine);
-    if (engine->n_nests >= MAX_NESTS) {
-        err_set(err, SBR_E_BUSY, "engine", "all %d control groups are in use", MAX_NESTS);
+    if (engine->n_slots >= MAX_SLOTS) {
+        err_set(err, SBR_E_BUSY, "engine", "all %d control groups are in use", MAX_SLOTS);
         return NULL;
     }
     slot = calloc(1, sizeof(*slot));
@@ -73,41 +74,41 @@ static struct nest_slot *open_slot(struct engine *engine, const struct plan *pla
         err_set_oom(err, "engine");
         return NULL;
     }
-    if (nest_open(&slot->nest, plan, &engine->runtime.features.cgroup, err) < 0) {
+    if (cgroup_slot_open(&slot->slot, plan, &engine->runtime.features.cgroup, err) < 0) {
         free(slot);
         return NULL;
     }
     link_init(&slot->link);
-    slot->kind = plan->cgroup_kind;
+    slot->cgroup_kind = plan->cgroup_kind;
     slot->controllers = plan->cgroup_controllers;
     slot->collects = plan->n_collects > 0;
-    engine->n_nests++;
+    engine->n_slots++;
     return slot;
 }
 
-struct nest_slot *nests_take(struct engine *engine, const struct plan *plan, sbr_error *err)
+struct slot_entry *cgroup_slots_take(struct engine *engine, const struct plan *plan, sbr_error *err)
 {
-    struct nest_slot *slot = take_free(engine, plan);
+    struct slot_entry *slot = take_free(engine, plan);
 
     if (!slot && engine->n_dirty) { /* quicker than making another */
-        (void)nests_clean(engine, clock_now_us());
+        (void)cgroup_slots_clean(engine, clock_now_us());
         slot = take_free(engine, plan);
     }
     return slot ? slot : open_slot(engine, plan, err);
 }
 
-void nests_put(struct engine *engine, struct nest_slot *slot)
+void cgroup_slots_put(struct engine *engine, struct slot_entry *slot)
 {
     slot->retry_us = 0;
-    list_append(&engine->dirty_nests, &slot->link);
+    list_append(&engine->dirty_slots, &slot->link);
     engine->n_dirty++;
 }
 
 /* Out of the dirty ones, unless somebody is still on his way out. */
-static void clean(struct engine *engine, struct nest_slot *slot, uint64_t now_us)
+static void clean(struct engine *engine, struct slot_entry *slot, uint64_t now_us)
 {
     sbr_error err;
-    int r = nest_reset(&slot->nest, &err);
+    int r = cgroup_slot_reset(&slot->slot, &err);
 
     if (r > 0) {
         slot->retry_us = now_us + RETRY_US;
@@ -121,17 +122,17 @@ static void clean(struct engine *engine, struct nest_slot *slot, uint64_t now_us
         return;
     }
     /* The last one used is the first to be used again: what the kernel knows of it is still at hand. */
-    list_prepend(&engine->free_nests, &slot->link);
+    list_prepend(&engine->free_slots, &slot->link);
     engine->n_free++;
 }
 
-uint64_t nests_clean(struct engine *engine, uint64_t now_us)
+uint64_t cgroup_slots_clean(struct engine *engine, uint64_t now_us)
 {
     uint64_t next_us = NEVER;
     bool cleaned = false;
 
-    list_each(at, &engine->dirty_nests) {
-        struct nest_slot *slot = link_owner(at, struct nest_slot, link);
+    list_each(at, &engine->dirty_slots) {
+        struct slot_entry *slot = link_owner(at, struct slot_entry, link);
 
         if (slot->retry_us <= now_us && !cleaned) {
             cleaned = true;
@@ -147,13 +148,13 @@ static void close_list(struct engine *engine, struct link *list)
 {
     list_each(at, list) {
         link_remove(at);
-        close_slot(engine, link_owner(at, struct nest_slot, link));
+        close_slot(engine, link_owner(at, struct slot_entry, link));
     }
 }
 
-void nests_close_all(struct engine *engine)
+void cgroup_slots_close_all(struct engine *engine)
 {
-    close_list(engine, &engine->free_nests);
-    close_list(engine, &engine->dirty_nests);
+    close_list(engine, &engine->free_slots);
+    close_list(engine, &engine->dirty_slots);
     engine->n_free = engine->n_dirty = 0;
 }

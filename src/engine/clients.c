@@ -29,17 +29,17 @@ void client_drop(struct client *client)
     struct engine *engine = client->engine;
 
     lease_end(client);
-    events_remove(&engine->events, &client->watch);
+    engine_events_remove(&engine->events, &client->watch);
     close(client->fd);
     link_remove(&client->link);
     engine->n_clients--;
-    events_bury(&engine->events, &client->grave);
+    engine_events_defer_free(&engine->events, &client->deferred_free);
 }
 
 static void answer_status(struct client *client)
 {
     struct engine_reply reply = { .version = ENGINE_VERSION, .answer = ENGINE_STATE };
-    scoped_free char *json = status_json(client->engine);
+    scoped_free char *json = engine_status_json(client->engine);
     scoped_fd int fd = json ? fd_sealed_memory("engine-status", json, strlen(json), 0) : -1;
 
     if (fd < 0)
@@ -58,11 +58,11 @@ static bool is_sound(const struct engine_request *request, ssize_t len)
            memchr(request->policy, '\0', sizeof(request->policy));
 }
 
-static void handle(struct client *client, const struct engine_request *request, int template_fd)
+static void handle(struct client *client, const struct engine_request *request, int blueprint_fd)
 {
     switch (request->ask) {
     case ENGINE_LEASE:
-        lease_ask(client, request, template_fd);
+        lease_ask(client, request, blueprint_fd);
         return;
     case ENGINE_DONE:
         lease_end(client);
@@ -90,7 +90,7 @@ static void client_spoke(void *context, uint32_t events)
     if (len < 0 && (errno == EAGAIN || errno == EINTR))
         return;
     if (is_sound(&request, len > 0 ? len : 0)) {
-        handle(client, &request, n && request.has_template ? fds[0] : -1);
+        handle(client, &request, n && request.has_blueprint ? fds[0] : -1);
     } else {
         if (len > 0)
             log_info("engine", "%s speaks another language; it is dropped", client->process);
@@ -121,10 +121,10 @@ static struct client *add_client(struct engine *engine, int fd, const struct ucr
     client->engine = engine;
     client->fd = fd;
     client->told_position = UINT32_MAX;
-    ticket_init(&client->ticket);
+    queue_ticket_init(&client->ticket);
     link_init(&client->waiting);
     client->watch = (struct watch){ fd, client_spoke, client };
-    if (events_add(&engine->events, &client->watch, EPOLLIN) < 0) {
+    if (engine_events_add(&engine->events, &client->watch, EPOLLIN) < 0) {
         free(client);
         return NULL;
     }

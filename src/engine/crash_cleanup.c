@@ -1,4 +1,4 @@
-/* The engine may be killed like any process.  The kernel then ends its nurseries (their control sockets close) and with
+/* The engine may be killed like any process.  The kernel then ends its factories (their control sockets close) and with
  * them all sandboxes; control groups and the socket's name it leaves.  A small process of its own waits for the engine's
  * end, which closes the last writing end of a pipe, and removes both.
  *
@@ -98,7 +98,7 @@ static void watch_over(const struct left *left, int fd)
     }
 }
 
-int watcher_start(struct engine *engine, const char *socket, sbr_error *err)
+int crash_cleanup_start(struct engine *engine, const char *socket, sbr_error *err)
 {
     struct left left = { .cgroup = &engine->runtime.features.cgroup };
     int ends[2];
@@ -107,30 +107,30 @@ int watcher_start(struct engine *engine, const char *socket, sbr_error *err)
     snprintf(left.socket, sizeof(left.socket), "%s", socket);
     if (lstat(socket, &left.identity) < 0 || pipe2(ends, O_CLOEXEC) < 0)
         return err_set_errno(err, "engine", "cannot start the watcher");
-    engine->watcher = fork();
-    if (engine->watcher == 0) {
+    engine->crash_cleanup = fork();
+    if (engine->crash_cleanup == 0) {
         watch_over(&left, ends[0]);
         _exit(0); /* lint-ok: _exit: a process of its own */
     }
     close(ends[0]);
-    if (engine->watcher < 0) {
+    if (engine->crash_cleanup < 0) {
         close(ends[1]);
         return err_set_errno(err, "engine", "cannot start the watcher");
     }
-    engine->watcher_fd = ends[1];
+    engine->crash_cleanup_fd = ends[1];
     return 0;
 }
 
-void watcher_stop(struct engine *engine)
+void crash_cleanup_stop(struct engine *engine)
 {
     ssize_t ignored;
 
-    if (engine->watcher_fd < 0)
+    if (engine->crash_cleanup_fd < 0)
         return;
-    ignored = write(engine->watcher_fd, "q", 1);
+    ignored = write(engine->crash_cleanup_fd, "q", 1);
     (void)ignored;
-    scope_close_fd(&engine->watcher_fd);
-    engine->watcher_fd = -1;
-    while (waitpid(engine->watcher, NULL, 0) < 0 && errno == EINTR)
+    scope_close_fd(&engine->crash_cleanup_fd);
+    engine->crash_cleanup_fd = -1;
+    while (waitpid(engine->crash_cleanup, NULL, 0) < 0 && errno == EINTR)
         continue;
 }

@@ -12,7 +12,7 @@
 #define MAX_EVENTS 64
 #define LONGEST_US 3600000000ULL
 
-int events_init(struct events *events, sbr_error *err)
+int engine_events_init(struct events *events, sbr_error *err)
 {
     *events = (struct events){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC) };
     return events->epoll_fd < 0 ? err_set_errno(err, "engine", "cannot make an event loop") : 0;
@@ -21,21 +21,21 @@ int events_init(struct events *events, sbr_error *err)
 static void free_dead(struct events *events)
 {
     while (events->dead) {
-        struct grave *next = events->dead->next;
+        struct deferred_free *next = events->dead->next;
 
         free(events->dead);
         events->dead = next;
     }
 }
 
-void events_done(struct events *events)
+void engine_events_done(struct events *events)
 {
     free_dead(events);
     scope_close_fd(&events->epoll_fd);
     events->epoll_fd = -1;
 }
 
-int events_add(struct events *events, struct watch *watch, uint32_t what)
+int engine_events_add(struct events *events, struct watch *watch, uint32_t what)
 {
     struct epoll_event event = { .events = what, .data.ptr = watch };
 
@@ -45,17 +45,17 @@ int events_add(struct events *events, struct watch *watch, uint32_t what)
     return -1;
 }
 
-void events_remove(struct events *events, struct watch *watch)
+void engine_events_remove(struct events *events, struct watch *watch)
 {
     if (watch->callback)
         epoll_ctl(events->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
     watch->callback = NULL;
 }
 
-void events_bury(struct events *events, struct grave *grave)
+void engine_events_defer_free(struct events *events, struct deferred_free *deferred_free)
 {
-    grave->next = events->dead;
-    events->dead = grave;
+    deferred_free->next = events->dead;
+    events->dead = deferred_free;
 }
 
 /* To the microsecond where the kernel can (Linux 5.11). */
@@ -73,7 +73,7 @@ static int wait_for_events(int epoll_fd, struct epoll_event *ready, uint64_t tim
     return (int)n;
 }
 
-int events_turn(struct events *events, uint64_t timeout_us)
+int engine_events_turn(struct events *events, uint64_t timeout_us)
 {
     struct epoll_event ready[MAX_EVENTS];
     int n = wait_for_events(events->epoll_fd, ready, timeout_us);

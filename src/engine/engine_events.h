@@ -18,25 +18,25 @@ struct watch {
 };
 
 /* The first member of whatever is buried. */
-struct grave {
-    struct grave *next;
+struct deferred_free {
+    struct deferred_free *next;
 };
 
 struct events {
     int epoll_fd;
-    struct grave *dead;
+    struct deferred_free *dead;
 };
 
-int events_init(struct events *events, sbr_error *err) must_check;
-void events_done(struct events *events);
+int engine_events_init(struct events *events, sbr_error *err) must_check;
+void engine_events_done(struct events *events);
 
 /* 0, or -1 with errno.  `watch` must stay where it is. */
-int events_add(struct events *events, struct watch *watch, uint32_t what) must_check;
+int engine_events_add(struct events *events, struct watch *watch, uint32_t what) must_check;
 /* Nothing happens when it is not watched. */
-void events_remove(struct events *events, struct watch *watch);
+void engine_events_remove(struct events *events, struct watch *watch);
 /* Freed after this turn; from malloc. */
-void events_bury(struct events *events, struct grave *grave);
+void engine_events_defer_free(struct events *events, struct deferred_free *deferred_free);
 /* Waits at most so long (UINT64_MAX: for ever) and handles what is there: how many, or -1 with errno. */
-int events_turn(struct events *events, uint64_t timeout_us);
+int engine_events_turn(struct events *events, uint64_t timeout_us);
 
 #endif

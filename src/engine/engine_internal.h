@@ -20,9 +20,9 @@
 #include "sandbox/peer.h"
 #include "wire/engine.h"
 
-#define KIND_NAME_SIZE 48
-#define MAX_KINDS 64
-#define MAX_NESTS 1024
+#define POOL_NAME_SIZE 48
+#define MAX_POOLS 64
+#define MAX_SLOTS 1024
 #define NEVER UINT64_MAX
 #define PREWARM_PRESET "python,javascript,bash," ENGINE_COMMAND
 #define VERSION_TEXT_(a, b, c) #a "." #b "." #c
@@ -30,71 +30,71 @@
 #define ENGINE_VERSION_TEXT VERSION_TEXT(SBR_VERSION_MAJOR, SBR_VERSION_MINOR, SBR_VERSION_PATCH)
 
 /* Groups that are used one run after another. */
-struct nest_slot {
+struct slot_entry {
     struct link link; /* in one of the engine's lists; alone: a cell sits in it */
-    struct nest nest;
-    enum cgroup_kind kind;
+    struct slot slot;
+    enum cgroup_kind cgroup_kind;
     uint32_t controllers;
     bool collects;
     uint64_t retry_us; /* of a dirty one */
 };
 
 /* A template that is known. */
-struct kind {
-    struct grave grave;
+struct pool {
+    struct deferred_free deferred_free;
     struct link link; /* in `kinds`, most recently used first; alone: forgotten */
     struct engine *engine;
     char key[SHA256_HEX_SIZE];
-    char name[KIND_NAME_SIZE];
+    char name[POOL_NAME_SIZE];
     char *bytes; /* what the plan points into */
     struct plan *plan;
-    struct house *house;     /* that makes its sandboxes; NULL: none */
-    struct house *successor; /* is getting ready to take its place   */
-    uint32_t n_houses;       /* also those that are only waiting for the end of their cells */
-    uint32_t n_users;        /* clients that queue, wait or run */
-    struct link parked;      /* cells, newest first */
-    struct link waiting;     /* clients, oldest first */
-    uint32_t n_parked, n_making, n_leased, n_waiting;
+    struct pool_factory *factory;   /* that makes its sandboxes; NULL: none */
+    struct pool_factory *successor; /* is getting ready to take its place   */
+    uint32_t n_factories; /* also those that are only waiting for the end of their cells */
+    uint32_t n_users;     /* clients that queue, wait or run */
+    struct link ready;    /* cells, newest first */
+    struct link waiting;  /* clients, oldest first */
+    uint32_t n_ready, n_making, n_leased, n_waiting;
     uint32_t target;
     struct pool_demand demand;
-    uint32_t failures;      /* of nurseries in a row */
+    uint32_t failures;      /* of factories in a row */
     uint32_t losses;        /* of young sandboxes in a row */
     uint64_t not_before_us; /* nothing is tried until then */
-    uint64_t made, died, given_parked, given_forked, given_cold;
+    uint64_t made, died, given_ready, given_forked, given_cold;
     char reason[ENGINE_REASON_SIZE]; /* of the last failure; empty: none */
 };
 
 /* A nursery and all that it made. */
-struct house {
-    struct grave grave;
+struct pool_factory {
+    struct deferred_free deferred_free;
     struct link link; /* in `houses` */
-    struct kind *kind;
-    struct nursery nursery;
+    struct pool *pool;
+    struct factory core;
     struct watch control;
     struct watch death; /* of one that was told to end */
-    struct link cells;
+    struct link standbys;
     uint32_t stock; /* cells that are parked or being made */
     bool retired;   /* makes no more; ends with its last cell */
     bool over;      /* the nursery has ended                  */
     uint64_t made, started_us;
 };
 
-enum cell_state {
-    CELL_ORDERED,
-    CELL_BORN, /* confines itself, warms up */
-    CELL_PARKED,
-    CELL_LEASED,
-    CELL_ENDING /* killed, not dead yet */
+enum standby_state {
+    STANDBY_ORDERED,
+    STANDBY_FORKED, /* confines itself, warms up */
+    STANDBY_READY,
+    STANDBY_LEASED,
+    STANDBY_ENDING /* killed, not dead yet */
 };
 
 /* One sandbox, from its order until nothing of it is left. */
-struct cell {
-    struct grave grave;
-    struct link link;   /* in its house */
-    struct link parked; /* in its kind  */
-    struct house *house;
-    struct nest_slot *nest;
-    enum cell_state state;
+struct standby {
+    struct deferred_free deferred_free;
+    struct link link;  /* in its house */
+    struct link ready; /* in its kind  */
+    struct pool_factory *factory;
+    struct slot_entry *slot;
+    enum standby_state state;
     bool dead;       /* seen while it was leased */
     bool unwanted;   /* ends as soon as it is born */
     bool given_away; /* the sandbox is somebody else's; we have its pidfd */
@@ -114,7 +114,7 @@ enum client_state {
 };
 
 struct client {
-    struct grave grave;
+    struct deferred_free deferred_free;
     struct link link;    /* in `clients` */
     struct link waiting; /* in its kind  */
     struct engine *engine;
@@ -122,8 +122,8 @@ struct client {
     int fd;
     enum client_state state;
     struct ticket ticket;
-    struct kind *kind; /* NULL: it wants no sandbox of ours */
-    struct cell *cell;
+    struct pool *pool; /* NULL: it wants no sandbox of ours */
+    struct standby *standby;
     bool unknown;           /* its template was not sent */
     bool declined;          /* its template was not taken */
     uint32_t told_position; /* of a queued one */
@@ -139,14 +139,14 @@ struct engine {
     struct pool_limits limits;
     struct watch listener, signals;
     int listen_fd, signal_fd;
-    pid_t watcher;
-    int watcher_fd; /* its end tells the watcher of ours */
+    pid_t crash_cleanup;
+    int crash_cleanup_fd; /* its end tells the watcher of ours */
     uint32_t processors, max_clients;
-    struct link clients, kinds, houses;
-    uint32_t n_clients, n_kinds, n_making;
-    struct link free_nests, dirty_nests;
-    uint32_t n_nests, n_free, n_dirty;
-    uint64_t started_us, upkeep_us, positions_us, targets_us;
+    struct link clients, pools, factories;
+    uint32_t n_clients, n_pools, n_making;
+    struct link free_slots, dirty_slots;
+    uint32_t n_slots, n_free, n_dirty;
+    uint64_t started_us, maintenance_us, positions_us, targets_us;
     uint64_t quiet_us; /* until then nothing is done that can wait */
     bool draining, over, ready;
     uint64_t drain_end_us;
@@ -154,7 +154,7 @@ struct engine {
     bool unsettled;        /* pools may have to be filled when there is time */
     const char *warm_next; /* what is left of the list of languages to make ready; NULL: nothing */
     uint64_t warm_end_us;
-    uint64_t n_refused, n_strangers, given_parked, given_forked, given_cold, n_made, n_died;
+    uint64_t n_refused, n_strangers, given_ready, given_forked, given_cold, n_made, n_died;
 };
 
 /* clients.c: connections and what they say. */
@@ -166,72 +166,73 @@ void client_drop(struct client *client);
 int client_send(struct client *client, const struct engine_reply *reply, const int *fds, size_t n);
 
 /* leases.c.  The descriptor, if any, is borrowed. */
-void lease_ask(struct client *client, const struct engine_request *request, int template_fd);
+void lease_ask(struct client *client, const struct engine_request *request, int blueprint_fd);
 /* DONE, or the end of the connection. */
 void lease_end(struct client *client);
 /* Places may have become free. */
 void leases_admit(struct engine *engine);
 /* A cell of the kind is parked: somebody may be waiting for it.  True when he got it. */
-bool lease_hand_over(struct kind *kind);
+bool lease_hand_over(struct pool *pool);
 /* As many are ordered as are waited for. */
-void leases_make(struct kind *kind);
+void leases_make(struct pool *pool);
 /* Nothing will be made of this kind for now. */
-void leases_go_cold(struct kind *kind, const char *reason);
+void leases_go_cold(struct pool *pool, const char *reason);
 void leases_tell_positions(struct engine *engine);
 void leases_refuse_queued(struct engine *engine);
 
 /* kinds.c */
-struct kind *kind_find(struct engine *engine, const char *key);
+struct pool *pool_find(struct engine *engine, const char *key);
 /* Reads the template; NULL with the reason. */
-struct kind *kind_add(struct engine *engine, const struct engine_request *request, int fd,
+struct pool *pool_add(struct engine *engine, const struct engine_request *request, int fd,
                       sbr_error *err);
 /* The same with its bytes, which are the kind's afterwards, also on failure. */
-struct kind *kind_add_bytes(struct engine *engine, const struct engine_request *request,
+struct pool *pool_add_bytes(struct engine *engine, const struct engine_request *request,
                             char *take_bytes, size_t len, sbr_error *err);
-void kind_touch(struct kind *kind);
+void pool_touch(struct pool *pool);
 /* One that nobody uses: ends what was made of it. */
-void kind_forget(struct kind *kind);
-void kind_free_unused(struct kind *kind);
+void pool_forget(struct pool *pool);
+void pool_free_unused(struct pool *pool);
 
 /* houses.c */
 /* Starts a nursery unless it is too early after a failure. */
-void house_open(struct kind *kind);
+void pool_factory_open(struct pool *pool);
 /* Makes no more, and goes with its last cell; what is parked stays until there is something better. */
-void house_retire(struct house *house);
+void pool_factory_retire(struct pool_factory *factory);
 /* The same, and what nobody uses goes at once. */
-void house_dismiss(struct house *house);
+void pool_factory_dismiss(struct pool_factory *factory);
 /* One that has no cells. */
-void house_close_unused(struct house *house);
+void pool_factory_close_unused(struct pool_factory *factory);
 /* Something that it made failed. */
-void house_failed(struct house *house, const char *reason);
+void pool_factory_failed(struct pool_factory *factory, const char *reason);
 /* The engine ends: nothing that any of them made lives on. */
-void houses_close_all(struct engine *engine);
-bool kind_can_make(const struct kind *kind);
+void pool_factories_close_all(struct engine *engine);
+bool pool_can_make(const struct pool *pool);
 
 /* cells.c */
 /* 0, or negative: none can be ordered now. */
-int cell_order(struct kind *kind);
+int standby_order(struct pool *pool);
 /* Kills it, wherever it is; it goes when it is dead. */
-void cell_end(struct cell *cell);
+void standby_end(struct standby *standby);
 /* It was given to a client. */
-void cell_lease(struct cell *cell);
-void cell_answer(struct cell *cell);
-void cell_stop_answering(struct cell *cell);
+void standby_lease(struct standby *standby);
+void standby_notify_answer(struct standby *standby);
+void standby_notify_stop(struct standby *standby);
 /* The nursery says that it was born. */
-void cell_born(struct cell *cell);
-struct cell *cell_of_box(struct sandbox *box);
+void standby_forked(struct standby *standby);
+struct standby *standby_of_box(struct sandbox *box);
 /* Its house is gone before it was born. */
-void cell_abandon(struct cell *cell);
+void standby_abandon(struct standby *standby);
 
 /* nests.c */
-struct nest_slot *nests_take(struct engine *engine, const struct plan *plan, sbr_error *err);
-void nests_put(struct engine *engine, struct nest_slot *slot);
+struct slot_entry *cgroup_slots_take(struct engine *engine, const struct plan *plan,
+                                     sbr_error *err);
+void cgroup_slots_put(struct engine *engine, struct slot_entry *slot);
 /* Cleans one; when to come back for more. */
-uint64_t nests_clean(struct engine *engine, uint64_t now_us);
-void nests_close_all(struct engine *engine);
+uint64_t cgroup_slots_clean(struct engine *engine, uint64_t now_us);
+void cgroup_slots_close_all(struct engine *engine);
 
 /* upkeep.c: everything that is not on the way of a run.  Returns when to come back at the latest. */
-uint64_t upkeep(struct engine *engine, uint64_t now_us);
+uint64_t maintenance_run(struct engine *engine, uint64_t now_us);
 
 /* prewarm.c: the next language of the list. */
 void prewarm_next(struct engine *engine);
@@ -239,11 +240,11 @@ void prewarm_next(struct engine *engine);
 bool prewarm_is_over(const struct engine *engine);
 
 /* status.c: the caller frees it; NULL without memory. */
-char *status_json(const struct engine *engine);
+char *engine_status_json(const struct engine *engine);
 
 /* watcher.c: a process that removes what the kernel does not, should the engine be killed. */
-int watcher_start(struct engine *engine, const char *socket, sbr_error *err) must_check;
+int crash_cleanup_start(struct engine *engine, const char *socket, sbr_error *err) must_check;
 /* The engine ends by itself and has left nothing. */
-void watcher_stop(struct engine *engine);
+void crash_cleanup_stop(struct engine *engine);
 
 #endif

@@ -20,14 +20,14 @@
 #define SLOTS_PER_PROCESSOR 4
 #define LEAST_SLOTS 4
 #define SPARE_CLIENTS 64
-#define MOST_PARKED 512
-#define FDS_PER_CELL 24
+#define MOST_READY 512
+#define FDS_PER_STANDBY 24
 #define IDLE_US (10 * 60 * 1000000ULL)
 #define DRAIN_US (30 * 1000000ULL)
 #define END_US (5 * 1000000ULL)
 #define END_STEP_US 100000
 #define WARM_US (15 * 1000000ULL)
-#define UPKEEP_AT_LEAST_US 20000 /* also when there is always something to do */
+#define MAINTENANCE_AT_LEAST_US 20000 /* also when there is always something to do */
 
 /* Hundreds of sandboxes have thousands of descriptors.  Returns how many there may be. */
 static uint64_t raise_descriptor_limit(void)
@@ -64,11 +64,11 @@ static void set_limits(struct engine *engine)
     engine->max_clients = slots + config->queue + SPARE_CLIENTS;
     if (engine->max_clients > descriptors / 2)
         engine->max_clients = (uint32_t)(descriptors / 2);
-    room = (descriptors - engine->max_clients) / FDS_PER_CELL;
+    room = (descriptors - engine->max_clients) / FDS_PER_STANDBY;
     engine->limits = (struct pool_limits){
         .least = config->park_min,
         .most = config->park_max < config->park_min ? config->park_min : config->park_max,
-        .total = room < MOST_PARKED ? (uint32_t)room : MOST_PARKED,
+        .total = room < MOST_READY ? (uint32_t)room : MOST_READY,
         .memory_bytes = config->pool_bytes ? config->pool_bytes : quarter_of_memory(),
         .idle_us = IDLE_US,
     };
@@ -78,7 +78,7 @@ static void stop_listening(struct engine *engine)
 {
     if (engine->listen_fd < 0)
         return;
-    events_remove(&engine->events, &engine->listener);
+    engine_events_remove(&engine->events, &engine->listener);
     engine_unlisten();
     close(engine->listen_fd);
     engine->listen_fd = -1;
@@ -117,7 +117,7 @@ static int watch_signals(struct engine *engine, sbr_error *err)
     sigprocmask(SIG_BLOCK, &wanted, NULL);
     engine->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     engine->signals = (struct watch){ engine->signal_fd, signal_came, engine };
-    if (engine->signal_fd < 0 || events_add(&engine->events, &engine->signals, EPOLLIN) < 0)
+    if (engine->signal_fd < 0 || engine_events_add(&engine->events, &engine->signals, EPOLLIN) < 0)
         return err_set_errno(err, "engine", "cannot watch for signals");
     return 0;
 }
@@ -139,9 +139,9 @@ static int start_listening(struct engine *engine, char *path, sbr_error *err)
         engine_listen(&engine->listen_fd, err) < 0)
         return err->code;
     engine->listener = (struct watch){ engine->listen_fd, clients_accept, engine };
-    if (events_add(&engine->events, &engine->listener, EPOLLIN) < 0)
+    if (engine_events_add(&engine->events, &engine->listener, EPOLLIN) < 0)
         return err_set_errno(err, "engine", "cannot watch the socket");
-    return watcher_start(engine, path, err);
+    return crash_cleanup_start(engine, path, err);
 }
 
 static int start(struct engine *engine, char *path, sbr_error *err)
@@ -149,18 +149,18 @@ static int start(struct engine *engine, char *path, sbr_error *err)
     sbr_error ignored; /* the features say what there is without */
 
     link_init(&engine->clients);
-    link_init(&engine->kinds);
-    link_init(&engine->houses);
-    link_init(&engine->free_nests);
-    link_init(&engine->dirty_nests);
-    engine->listen_fd = engine->signal_fd = engine->watcher_fd = -1;
+    link_init(&engine->pools);
+    link_init(&engine->factories);
+    link_init(&engine->free_slots);
+    link_init(&engine->dirty_slots);
+    engine->listen_fd = engine->signal_fd = engine->crash_cleanup_fd = -1;
     engine->started_us = clock_now_us();
     engine->warm_next = engine->config.warm ? engine->config.warm : PREWARM_PRESET;
     if (!*engine->warm_next)
         engine->warm_next = NULL;
     engine->warm_end_us = engine->started_us + WARM_US;
     set_limits(engine);
-    if (events_init(&engine->events, err) < 0 || watch_signals(engine, err) < 0 ||
+    if (engine_events_init(&engine->events, err) < 0 || watch_signals(engine, err) < 0 ||
         find_home(engine, err) < 0)
         return err->code;
     probe_features(&engine->runtime.features);
@@ -176,7 +176,7 @@ static uint64_t look_after_all(struct engine *engine, uint64_t now_us, const cha
 
     if (engine->warm_next)
         prewarm_next(engine);
-    next_us = upkeep(engine, now_us);
+    next_us = maintenance_run(engine, now_us);
     if (!engine->ready && !engine->draining && prewarm_is_over(engine)) {
         engine->ready = true;
         notify_manager("READY=1");
@@ -202,14 +202,14 @@ static int turn_until_over(struct engine *engine, const char *path, sbr_error *e
     uint64_t looked_us = 0, timeout_us = 0;
 
     while (!engine->over) {
-        int n = events_turn(&engine->events, timeout_us);
+        int n = engine_events_turn(&engine->events, timeout_us);
         uint64_t now_us;
 
         if (n < 0)
             return err_set_errno(err, "engine", "cannot wait for events");
         now_us = clock_now_us();
         timeout_us = 0; /* once more: what is asked for goes before what is only prepared */
-        if (n && now_us - looked_us < UPKEEP_AT_LEAST_US)
+        if (n && now_us - looked_us < MAINTENANCE_AT_LEAST_US)
             continue;
         looked_us = now_us;
         timeout_us = time_until(look_after_all(engine, now_us, path));
@@ -226,15 +226,15 @@ static void end_all(struct engine *engine)
     stop_listening(engine);
     list_each(at, &engine->clients)
         client_drop(link_owner(at, struct client, link));
-    houses_close_all(engine);
-    list_each(at, &engine->kinds)
-        kind_forget(link_owner(at, struct kind, link));
-    while (!link_is_alone(&engine->houses) && clock_now_us() < end_us)
-        if (events_turn(&engine->events, END_STEP_US) < 0)
+    pool_factories_close_all(engine);
+    list_each(at, &engine->pools)
+        pool_forget(link_owner(at, struct pool, link));
+    while (!link_is_alone(&engine->factories) && clock_now_us() < end_us)
+        if (engine_events_turn(&engine->events, END_STEP_US) < 0)
             break;
-    nests_close_all(engine);
-    watcher_stop(engine);
-    events_done(&engine->events);
+    cgroup_slots_close_all(engine);
+    crash_cleanup_stop(engine);
+    engine_events_done(&engine->events);
     scope_close_fd(&engine->signal_fd);
 }
 

@@ -5,48 +5,49 @@
 #include "base/jsonw.h"
 #include "engine/engine_internal.h"
 
-static const char *const park_names[N_PARKS] = { "none", "shell", "driver", "zygote" };
+static const char *const standby_kind_names[N_STANDBY_KINDS] = { "none", "shell", "driver",
+                                                                 "zygote" };
 
-static const char *state_of(const struct kind *kind)
+static const char *state_of(const struct pool *pool)
 {
-    if (kind->house)
-        return kind->house->nursery.ready ? "ready" : "starting";
-    if (kind->successor)
+    if (pool->factory)
+        return pool->factory->core.ready ? "ready" : "starting";
+    if (pool->successor)
         return "starting";
-    return clock_now_us() < kind->not_before_us ? "failed" : "idle";
+    return clock_now_us() < pool->not_before_us ? "failed" : "idle";
 }
 
-static void put_pool(struct jsonw *j, const struct kind *kind)
+static void put_pool(struct jsonw *j, const struct pool *pool)
 {
     jsonw_open(j, NULL, '{');
-    jsonw_text(j, "name", kind->name);
-    jsonw_text(j, "key", kind->key);
-    jsonw_text(j, "park", park_names[kind->plan->park]);
-    jsonw_text(j, "state", state_of(kind));
-    jsonw_number(j, "wanted", kind->target);
-    jsonw_number(j, "parked", kind->n_parked);
-    jsonw_number(j, "making", kind->n_making);
-    jsonw_number(j, "leased", kind->n_leased);
-    jsonw_number(j, "waiting", kind->n_waiting);
-    jsonw_number(j, "made", kind->made);
-    jsonw_number(j, "died", kind->died);
-    jsonw_number(j, "given_parked", kind->given_parked);
-    jsonw_number(j, "given_forked", kind->given_forked);
-    jsonw_number(j, "given_cold", kind->given_cold);
-    jsonw_number(j, "make_us", kind->demand.make_us);
-    jsonw_number(j, "parked_bytes", kind->demand.bytes);
+    jsonw_text(j, "name", pool->name);
+    jsonw_text(j, "key", pool->key);
+    jsonw_text(j, "park", standby_kind_names[pool->plan->park]);
+    jsonw_text(j, "state", state_of(pool));
+    jsonw_number(j, "wanted", pool->target);
+    jsonw_number(j, "parked", pool->n_ready);
+    jsonw_number(j, "making", pool->n_making);
+    jsonw_number(j, "leased", pool->n_leased);
+    jsonw_number(j, "waiting", pool->n_waiting);
+    jsonw_number(j, "made", pool->made);
+    jsonw_number(j, "died", pool->died);
+    jsonw_number(j, "given_parked", pool->given_ready);
+    jsonw_number(j, "given_forked", pool->given_forked);
+    jsonw_number(j, "given_cold", pool->given_cold);
+    jsonw_number(j, "make_us", pool->demand.make_us);
+    jsonw_number(j, "parked_bytes", pool->demand.bytes);
     jsonw_number(j, "nursery_pid",
-                 kind->house && !kind->house->over ? (uint64_t)kind->house->nursery.process.pid
-                                                   : 0);
-    jsonw_text(j, "reason", kind->reason[0] ? kind->reason : NULL);
+                 pool->factory && !pool->factory->over ? (uint64_t)pool->factory->core.process.pid
+                                                       : 0);
+    jsonw_text(j, "reason", pool->reason[0] ? pool->reason : NULL);
     jsonw_close(j, '}');
 }
 
 static void put_pools(struct jsonw *j, const struct engine *engine)
 {
     jsonw_open(j, "pools", '[');
-    list_each(at, &engine->kinds)
-        put_pool(j, link_owner(at, struct kind, link));
+    list_each(at, &engine->pools)
+        put_pool(j, link_owner(at, struct pool, link));
     jsonw_close(j, ']');
 }
 
@@ -79,7 +80,7 @@ static void put_queue(struct jsonw *j, const struct engine *engine)
 
 static void put_totals(struct jsonw *j, const struct engine *engine)
 {
-    jsonw_number(j, "parked_total", engine->given_parked);
+    jsonw_number(j, "parked_total", engine->given_ready);
     jsonw_number(j, "forked_total", engine->given_forked);
     jsonw_number(j, "cold_total", engine->given_cold);
     jsonw_number(j, "refused_total", engine->n_refused);
@@ -92,23 +93,23 @@ static void put_memory(struct jsonw *j, const struct engine *engine)
 {
     uint64_t bytes = 0;
 
-    list_each(at, &engine->kinds) {
-        const struct kind *kind = link_owner(at, struct kind, link);
+    list_each(at, &engine->pools) {
+        const struct pool *pool = link_owner(at, struct pool, link);
 
-        bytes += kind->n_parked * kind->demand.bytes;
+        bytes += pool->n_ready * pool->demand.bytes;
     }
     jsonw_open(j, "memory", '{');
     jsonw_number(j, "parked_bytes", bytes);
     jsonw_number(j, "limit_bytes", engine->limits.memory_bytes);
     jsonw_close(j, '}');
     jsonw_open(j, "groups", '{');
-    jsonw_number(j, "all", engine->n_nests);
+    jsonw_number(j, "all", engine->n_slots);
     jsonw_number(j, "free", engine->n_free);
     jsonw_number(j, "dirty", engine->n_dirty);
     jsonw_close(j, '}');
 }
 
-char *status_json(const struct engine *engine)
+char *engine_status_json(const struct engine *engine)
 {
     struct jsonw j;
 

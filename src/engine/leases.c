@@ -30,45 +30,45 @@ static void go_cold(struct client *client, const char *reason)
 
     client->state = CLIENT_HOLDING;
     client->engine->given_cold++;
-    if (client->kind)
-        client->kind->given_cold++;
+    if (client->pool)
+        client->pool->given_cold++;
     reply.unknown = client->unknown;
     snprintf(reply.reason, sizeof(reply.reason), "%s", reason);
     (void)client_send(client, &reply, NULL, 0);
 }
 
 /* 0: the newest of the parked ones is the client's; otherwise he is gone, and it is still parked. */
-static int grant(struct client *client, enum engine_way way)
+static int grant(struct client *client, enum apply_plan_way way)
 {
-    struct kind *kind = client->kind;
-    struct cell *cell = link_owner(kind->parked.next, struct cell, parked);
+    struct pool *pool = client->pool;
+    struct standby *standby = link_owner(pool->ready.next, struct standby, ready);
     struct engine_reply reply = reply_of(ENGINE_GRANT);
     int fds[SANDBOX_MAX_GIVEN];
     size_t n;
 
     client->state = CLIENT_HOLDING;
     reply.way = way;
-    if (kind->plan->park == PARK_DRIVER) /* its threads may have worked on while it waited */
-        cgroup_read(&cell->box.cgroup, &cell->box.before);
-    sandbox_give(&cell->box, &reply.handover, fds, &n);
+    if (pool->plan->park == STANDBY_DRIVER) /* its threads may have worked on while it waited */
+        cgroup_read(&standby->box.cgroup, &standby->box.before);
+    sandbox_give(&standby->box, &reply.handover, fds, &n);
     if (client_send(client, &reply, fds, n) < 0)
         return -1;
-    cell_lease(cell);
-    client->cell = cell;
-    *(way == ENGINE_PARKED ? &kind->given_parked : &kind->given_forked) += 1;
-    *(way == ENGINE_PARKED ? &client->engine->given_parked : &client->engine->given_forked) += 1;
+    standby_lease(standby);
+    client->standby = standby;
+    *(way == ENGINE_READY ? &pool->given_ready : &pool->given_forked) += 1;
+    *(way == ENGINE_READY ? &client->engine->given_ready : &client->engine->given_forked) += 1;
     client->engine->changed = true;
     return 0;
 }
 
-bool lease_hand_over(struct kind *kind)
+bool lease_hand_over(struct pool *pool)
 {
     struct client *client;
 
-    while (!link_is_alone(&kind->waiting)) {
-        client = link_owner(kind->waiting.next, struct client, waiting);
+    while (!link_is_alone(&pool->waiting)) {
+        client = link_owner(pool->waiting.next, struct client, waiting);
         link_remove(&client->waiting);
-        kind->n_waiting--;
+        pool->n_waiting--;
         if (grant(client, ENGINE_FORKED) == 0)
             return true;
     }
@@ -77,21 +77,21 @@ bool lease_hand_over(struct kind *kind)
 
 static void wait_for_one(struct client *client)
 {
-    struct kind *kind = client->kind;
+    struct pool *pool = client->pool;
 
     client->state = CLIENT_WAITING;
-    list_append(&kind->waiting, &client->waiting);
-    kind->n_waiting++;
-    leases_make(kind);
+    list_append(&pool->waiting, &client->waiting);
+    pool->n_waiting++;
+    leases_make(pool);
 }
 
-void leases_make(struct kind *kind)
+void leases_make(struct pool *pool)
 {
-    while (kind->n_making < kind->n_waiting)
-        if (cell_order(kind) != 0)
+    while (pool->n_making < pool->n_waiting)
+        if (standby_order(pool) != 0)
             break;
-    if (kind->n_waiting && !kind->n_making && !kind->house)
-        leases_go_cold(kind, "no sandbox can be made ahead at the moment");
+    if (pool->n_waiting && !pool->n_making && !pool->factory)
+        leases_go_cold(pool, "no sandbox can be made ahead at the moment");
 }
 
 static const char *why_cold(const struct client *client)
@@ -100,74 +100,74 @@ static const char *why_cold(const struct client *client)
         return "the engine does not know this kind of run yet";
     if (client->declined)
         return "this engine would plan such a run otherwise, or all its kinds are in use";
-    if (!client->kind)
+    if (!client->pool)
         return "this run has no parked form";
-    return client->kind->reason[0] ? client->kind->reason
+    return client->pool->reason[0] ? client->pool->reason
                                    : "the engine is getting ready for this kind of run";
 }
 
 /* The client has a place. */
 static void serve(struct client *client)
 {
-    struct kind *kind = client->kind;
+    struct pool *pool = client->pool;
 
-    if (!kind) {
+    if (!pool) {
         go_cold(client, why_cold(client));
         return;
     }
-    if (kind->n_parked && link_is_alone(&kind->waiting)) {
-        (void)grant(client, ENGINE_PARKED);
+    if (pool->n_ready && link_is_alone(&pool->waiting)) {
+        (void)grant(client, ENGINE_READY);
         return;
     }
-    if (!kind->house) {
-        house_open(kind);
+    if (!pool->factory) {
+        pool_factory_open(pool);
         go_cold(client, why_cold(client));
-    } else if (!kind->house->nursery.ready) {
+    } else if (!pool->factory->core.ready) {
         go_cold(client, why_cold(client));
-    } else if (pool_is_worth_waiting(kind->plan->park == PARK_DRIVER,
-                                     kind->n_making > kind->n_waiting)) {
+    } else if (pool_size_is_worth_waiting(pool->plan->park == STANDBY_DRIVER,
+                                          pool->n_making > pool->n_waiting)) {
         wait_for_one(client);
     } else {
         go_cold(client, "all parked sandboxes of this kind are in use");
     }
 }
 
-void leases_go_cold(struct kind *kind, const char *reason)
+void leases_go_cold(struct pool *pool, const char *reason)
 {
-    list_each(at, &kind->waiting) {
+    list_each(at, &pool->waiting) {
         struct client *client = link_owner(at, struct client, waiting);
 
         link_remove(&client->waiting);
-        kind->n_waiting--;
+        pool->n_waiting--;
         go_cold(client, reason);
     }
 }
 
-static void use_kind(struct client *client, struct kind *kind)
+static void use_kind(struct client *client, struct pool *pool)
 {
-    client->kind = kind;
-    if (!kind)
+    client->pool = pool;
+    if (!pool)
         return;
-    kind->n_users++;
-    kind_touch(kind);
-    pool_arrived(&kind->demand, clock_now_us());
+    pool->n_users++;
+    pool_touch(pool);
+    pool_size_arrived(&pool->demand, clock_now_us());
 }
 
 /* The template that is asked for, which may be a new one.  A wrong one is as good as none. */
-static void find_kind(struct client *client, const struct engine_request *request, int template_fd)
+static void find_kind(struct client *client, const struct engine_request *request, int blueprint_fd)
 {
-    struct kind *kind;
+    struct pool *pool;
     sbr_error err;
 
     client->unknown = client->declined = false;
     if (!request->key[0])
         return;
-    kind = kind_find(client->engine, request->key);
-    if (!kind && template_fd >= 0)
-        kind = kind_add(client->engine, request, template_fd, &err);
-    client->unknown = !kind && template_fd < 0;
-    client->declined = !kind && template_fd >= 0;
-    use_kind(client, kind);
+    pool = pool_find(client->engine, request->key);
+    if (!pool && blueprint_fd >= 0)
+        pool = pool_add(client->engine, request, blueprint_fd, &err);
+    client->unknown = !pool && blueprint_fd < 0;
+    client->declined = !pool && blueprint_fd >= 0;
+    use_kind(client, pool);
 }
 
 static void tell_position(void *context, struct ticket *ticket, uint32_t position)
@@ -188,7 +188,7 @@ void leases_tell_positions(struct engine *engine)
     queue_positions(&engine->queue, tell_position, NULL);
 }
 
-void lease_ask(struct client *client, const struct engine_request *request, int template_fd)
+void lease_ask(struct client *client, const struct engine_request *request, int blueprint_fd)
 {
     struct engine *engine = client->engine;
     const char *caller = request->caller[0] ? request->caller : client->process;
@@ -203,11 +203,11 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
     }
     switch (queue_ask(&engine->queue, &client->ticket, caller)) {
     case QUEUE_ADMITTED:
-        find_kind(client, request, template_fd);
+        find_kind(client, request, blueprint_fd);
         serve(client);
         break;
     case QUEUE_WAITS:
-        find_kind(client, request, template_fd);
+        find_kind(client, request, blueprint_fd);
         client->state = CLIENT_QUEUED;
         tell_position(NULL, &client->ticket, engine->queue.n_waiting - 1);
         engine->changed = true;
@@ -232,20 +232,20 @@ void leases_admit(struct engine *engine)
 void lease_end(struct client *client)
 {
     struct engine *engine = client->engine;
-    struct kind *kind = client->kind;
+    struct pool *pool = client->pool;
 
     if (client->state == CLIENT_WAITING) {
         link_remove(&client->waiting);
-        kind->n_waiting--;
+        pool->n_waiting--;
     }
-    if (client->cell)
-        cell_end(client->cell);
-    client->cell = NULL;
-    client->kind = NULL;
+    if (client->standby)
+        standby_end(client->standby);
+    client->standby = NULL;
+    client->pool = NULL;
     client->state = CLIENT_IDLE;
     client->told_position = UINT32_MAX;
-    if (kind)
-        kind->n_users--;
+    if (pool)
+        pool->n_users--;
     queue_leave(&engine->queue, &client->ticket);
     engine->changed = true;
     engine->quiet_us = clock_now_us() + QUIET_US;

@@ -17,14 +17,14 @@ static void advance(struct pool_demand *demand, uint64_t bucket)
     demand->newest = bucket;
 }
 
-void pool_arrived(struct pool_demand *demand, uint64_t now_us)
+void pool_size_arrived(struct pool_demand *demand, uint64_t now_us)
 {
     advance(demand, now_us / POOL_BUCKET_US);
     demand->counts[demand->newest % POOL_BUCKETS]++;
     demand->last_us = now_us;
 }
 
-void pool_made(struct pool_demand *demand, uint64_t took_us)
+void pool_size_made(struct pool_demand *demand, uint64_t took_us)
 {
     uint64_t before = demand->make_us;
 
@@ -53,8 +53,8 @@ static uint32_t least_of(uint64_t bytes, const struct pool_limits *limits)
     return bytes > DEAR_BYTES ? (limits->least + 1) / 2 : limits->least;
 }
 
-uint32_t pool_wanted(const struct pool_demand *demand, const struct pool_limits *limits,
-                     uint64_t now_us)
+uint32_t pool_size_wanted(const struct pool_demand *demand, const struct pool_limits *limits,
+                          uint64_t now_us)
 {
     uint64_t least = least_of(demand->bytes, limits), sum, at_once, wanted;
 
@@ -79,7 +79,7 @@ static void give(struct pool_claim *claim, uint64_t more, uint64_t *bytes_left, 
     *left -= more;
 }
 
-void pool_share(struct pool_claim *claims, size_t n, const struct pool_limits *limits)
+void pool_size_share(struct pool_claim *claims, size_t n, const struct pool_limits *limits)
 {
     uint64_t bytes_left = limits->memory_bytes, left = limits->total;
 
@@ -93,22 +93,22 @@ void pool_share(struct pool_claim *claims, size_t n, const struct pool_limits *l
         give(&claims[i], claims[i].wanted - claims[i].target, &bytes_left, &left);
 }
 
-bool pool_is_low(uint32_t stock, uint32_t target)
+bool pool_size_is_low(uint32_t stock, uint32_t target)
 {
     return stock < (target + 3) / 4;
 }
 
-bool pool_is_worth_waiting(bool boots, uint32_t unclaimed)
+bool pool_size_is_worth_waiting(bool boots, uint32_t unclaimed)
 {
     return !boots || unclaimed > 0;
 }
 
-bool pool_is_worn(uint64_t made, uint64_t age_us)
+bool pool_size_is_worn(uint64_t made, uint64_t age_us)
 {
     return made >= POOL_RECYCLE_MADE || (made > 0 && age_us >= POOL_RECYCLE_US);
 }
 
-uint64_t pool_back_off_us(uint32_t failures)
+uint64_t pool_size_back_off_us(uint32_t failures)
 {
     uint64_t us = FIRST_BACK_OFF_US;
 

@@ -1,4 +1,4 @@
-/* How many sandboxes are kept ready of each template, and which nurseries have served long enough.
+/* How many sandboxes are kept ready of each template, and which factories have served long enough.
  *
  * Pure: no system call; the time is an argument, in microseconds of one clock. */
 #ifndef ENGINE_POOL_SIZE_H
@@ -29,13 +29,13 @@ struct pool_demand {
     bool pinned;                   /* kept ready though nobody wants it                */
 };
 
-void pool_arrived(struct pool_demand *demand, uint64_t now_us);
-void pool_made(struct pool_demand *demand, uint64_t took_us);
+void pool_size_arrived(struct pool_demand *demand, uint64_t now_us);
+void pool_size_made(struct pool_demand *demand, uint64_t took_us);
 
 /* How many should be ready: what arrives while one is made, with as much again in reserve, and what arrived at once
  * lately; within the limits of one template. */
-uint32_t pool_wanted(const struct pool_demand *demand, const struct pool_limits *limits,
-                     uint64_t now_us);
+uint32_t pool_size_wanted(const struct pool_demand *demand, const struct pool_limits *limits,
+                          uint64_t now_us);
 
 struct pool_claim {
     uint32_t wanted;
@@ -44,21 +44,21 @@ struct pool_claim {
 };
 /* Shares memory and number among templates, which come most recently used first: each gets its least, as far as it goes,
  * then each the rest of what it wants. */
-void pool_share(struct pool_claim *claims, size_t n, const struct pool_limits *limits);
+void pool_size_share(struct pool_claim *claims, size_t n, const struct pool_limits *limits);
 
 /* Whether stock is so low that it is refilled while runs go on, and not after them. */
-bool pool_is_low(uint32_t stock, uint32_t target);
+bool pool_size_is_low(uint32_t stock, uint32_t target);
 
 /* Whether a run that finds nothing parked waits for one that is made, rather than being started cold.  `boots`: making
  * one includes the start of a runtime, as starting cold does.  `unclaimed`: are being made, and nobody waits for them. */
-bool pool_is_worth_waiting(bool boots, uint32_t unclaimed);
+bool pool_size_is_worth_waiting(bool boots, uint32_t unclaimed);
 
 #define POOL_RECYCLE_MADE 20000u
 #define POOL_RECYCLE_US (20 * 60 * 1000000ULL)
 /* Whether another nursery takes its place: a zygote's children share its layout of addresses. */
-bool pool_is_worn(uint64_t made, uint64_t age_us);
+bool pool_size_is_worn(uint64_t made, uint64_t age_us);
 
 /* How long nothing is tried after so many failures in a row. */
-uint64_t pool_back_off_us(uint32_t failures);
+uint64_t pool_size_back_off_us(uint32_t failures);
 
 #endif

@@ -16,65 +16,65 @@
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
 /* What a parked one takes, until one was measured. */
-static const uint64_t first_guess[N_PARKS] = {
-    [PARK_SHELL] = MIB, [PARK_DRIVER] = 48 * MIB, [PARK_ZYGOTE] = 4 * MIB
+static const uint64_t first_guess[N_STANDBY_KINDS] = {
+    [STANDBY_SHELL] = MIB, [STANDBY_DRIVER] = 48 * MIB, [STANDBY_ZYGOTE] = 4 * MIB
 };
 
-struct kind *kind_find(struct engine *engine, const char *key)
+struct pool *pool_find(struct engine *engine, const char *key)
 {
-    list_each(at, &engine->kinds) {
-        struct kind *kind = link_owner(at, struct kind, link);
+    list_each(at, &engine->pools) {
+        struct pool *pool = link_owner(at, struct pool, link);
 
-        if (!strcmp(kind->key, key))
-            return kind;
+        if (!strcmp(pool->key, key))
+            return pool;
     }
     return NULL;
 }
 
-void kind_touch(struct kind *kind)
+void pool_touch(struct pool *pool)
 {
-    link_remove(&kind->link);
-    list_prepend(&kind->engine->kinds, &kind->link);
+    link_remove(&pool->link);
+    list_prepend(&pool->engine->pools, &pool->link);
 }
 
-void kind_free_unused(struct kind *kind)
+void pool_free_unused(struct pool *pool)
 {
-    if (!link_is_alone(&kind->link) || kind->n_houses || kind->n_users)
+    if (!link_is_alone(&pool->link) || pool->n_factories || pool->n_users)
         return;
-    plan_free(kind->plan);
-    free(kind->bytes);
-    kind->plan = NULL;
-    kind->bytes = NULL;
-    events_bury(&kind->engine->events, &kind->grave);
+    plan_free(pool->plan);
+    free(pool->bytes);
+    pool->plan = NULL;
+    pool->bytes = NULL;
+    engine_events_defer_free(&pool->engine->events, &pool->deferred_free);
 }
 
-void kind_forget(struct kind *kind)
+void pool_forget(struct pool *pool)
 {
-    struct engine *engine = kind->engine;
+    struct engine *engine = pool->engine;
 
-    log_info("engine", "%s: is forgotten", kind->name);
-    link_remove(&kind->link);
-    engine->n_kinds--;
-    kind->n_users++; /* stays until all houses were looked at */
-    list_each(at, &engine->houses) {
-        struct house *house = link_owner(at, struct house, link);
+    log_info("engine", "%s: is forgotten", pool->name);
+    link_remove(&pool->link);
+    engine->n_pools--;
+    pool->n_users++; /* stays until all houses were looked at */
+    list_each(at, &engine->factories) {
+        struct pool_factory *factory = link_owner(at, struct pool_factory, link);
 
-        if (house->kind == kind)
-            house_dismiss(house);
+        if (factory->pool == pool)
+            pool_factory_dismiss(factory);
     }
-    kind->n_users--;
-    kind_free_unused(kind);
+    pool->n_users--;
+    pool_free_unused(pool);
 }
 
 /* The least recently used one that nobody uses. */
 static bool forget_oldest(struct engine *engine)
 {
-    for (struct link *at = engine->kinds.prev; at != &engine->kinds; at = at->prev) {
-        struct kind *kind = link_owner(at, struct kind, link);
+    for (struct link *at = engine->pools.prev; at != &engine->pools; at = at->prev) {
+        struct pool *pool = link_owner(at, struct pool, link);
 
-        if (kind->n_users)
+        if (pool->n_users)
             continue;
-        kind_forget(kind);
+        pool_forget(pool);
         return true;
     }
     return false;
@@ -88,7 +88,7 @@ static int read_template(int fd, char **ret, size_t *ret_len, sbr_error *err)
     struct stat st;
 
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size <= 0 ||
-        st.st_size > (off_t)ENGINE_MAX_TEMPLATE)
+        st.st_size > (off_t)ENGINE_MAX_BLUEPRINT)
         return err_set(err, SBR_E_INVALID, "engine", "the template is no sealed memory file");
     bytes = malloc((size_t)st.st_size);
     if (!bytes)
@@ -105,11 +105,11 @@ static int check(struct plan *plan, const struct engine_request *request, sbr_er
 {
     char key[SHA256_HEX_SIZE];
 
-    if (plan->park == PARK_NOT)
+    if (plan->park == STANDBY_NONE)
         return err_set(err, SBR_E_INVALID, "engine", "this is no template");
     plan->cgroup_kind = request->cgroup_kind;
     plan->cgroup_controllers = request->cgroup_controllers;
-    if (park_key(plan, key, err) < 0)
+    if (blueprint_key(plan, key, err) < 0)
         return err->code;
     if (strcmp(key, request->key) != 0)
         return err_set(err, SBR_E_INVALID, "engine", "the template is not what its key says");
@@ -117,30 +117,30 @@ static int check(struct plan *plan, const struct engine_request *request, sbr_er
 }
 
 /* For people: what the client calls it, or what waits inside. */
-static void choose_name(struct kind *kind, const struct engine_request *request)
+static void choose_name(struct pool *pool, const struct engine_request *request)
 {
-    static const char *const forms[N_PARKS] = { "", "shell", "driver", "zygote" };
-    const char *command = kind->plan->argv && kind->plan->argv[0] ? kind->plan->argv[0] : "-";
+    static const char *const forms[N_STANDBY_KINDS] = { "", "shell", "driver", "zygote" };
+    const char *command = pool->plan->argv && pool->plan->argv[0] ? pool->plan->argv[0] : "-";
     const char *slash = strrchr(command, '/');
 
     if (request->label[0])
-        snprintf(kind->name, sizeof(kind->name), "%s", request->label);
+        snprintf(pool->name, sizeof(pool->name), "%s", request->label);
     else
-        snprintf(kind->name, sizeof(kind->name), "%s %.20s", forms[kind->plan->park],
+        snprintf(pool->name, sizeof(pool->name), "%s %.20s", forms[pool->plan->park],
                  slash ? slash + 1 : command);
-    for (char *c = kind->name; *c; c++)
+    for (char *c = pool->name; *c; c++)
         if (*c < ' ' || *c > '~')
             *c = '?';
 }
 
 /* Not part of the key: what is loaded ahead makes no difference but in time. */
-static int add_preload(struct kind *kind, sbr_error *err)
+static int add_preload(struct pool *pool, sbr_error *err)
 {
-    struct plan *plan = kind->plan;
-    const char *list = kind->engine->config.preload, **env;
+    struct plan *plan = pool->plan;
+    const char *list = pool->engine->config.preload, **env;
     size_t n = 0;
 
-    if (!list || plan->park != PARK_ZYGOTE)
+    if (!list || plan->park != STANDBY_ZYGOTE)
         return 0;
     while (plan->env[n])
         n++;
@@ -154,43 +154,43 @@ static int add_preload(struct kind *kind, sbr_error *err)
     return env[n] ? 0 : err_set_oom(err, "engine");
 }
 
-static int fill(struct kind *kind, const struct engine_request *request, size_t len, sbr_error *err)
+static int fill(struct pool *pool, const struct engine_request *request, size_t len, sbr_error *err)
 {
-    if (plan_decode(kind->bytes, len, &kind->plan, err) < 0 || check(kind->plan, request, err) < 0)
+    if (plan_decode(pool->bytes, len, &pool->plan, err) < 0 || check(pool->plan, request, err) < 0)
         return err->code;
-    snprintf(kind->key, sizeof(kind->key), "%s", request->key);
-    choose_name(kind, request);
-    if (add_preload(kind, err) < 0)
+    snprintf(pool->key, sizeof(pool->key), "%s", request->key);
+    choose_name(pool, request);
+    if (add_preload(pool, err) < 0)
         return err->code;
-    kind->demand.bytes = first_guess[kind->plan->park];
+    pool->demand.bytes = first_guess[pool->plan->park];
     return 0;
 }
 
-struct kind *kind_add_bytes(struct engine *engine, const struct engine_request *request,
+struct pool *pool_add_bytes(struct engine *engine, const struct engine_request *request,
                             char *take_bytes, size_t len, sbr_error *err)
 {
-    struct kind *kind = calloc(1, sizeof(*kind));
+    struct pool *pool = calloc(1, sizeof(*pool));
 
-    if (!kind) {
+    if (!pool) {
         free(take_bytes);
         err_set_oom(err, "engine");
         return NULL;
     }
-    kind->engine = engine;
-    kind->bytes = take_bytes;
-    link_init(&kind->link);
-    link_init(&kind->parked);
-    link_init(&kind->waiting);
-    if (fill(kind, request, len, err) < 0) {
-        plan_free(kind->plan);
-        free(kind->bytes);
-        free(kind);
+    pool->engine = engine;
+    pool->bytes = take_bytes;
+    link_init(&pool->link);
+    link_init(&pool->ready);
+    link_init(&pool->waiting);
+    if (fill(pool, request, len, err) < 0) {
+        plan_free(pool->plan);
+        free(pool->bytes);
+        free(pool);
         return NULL;
     }
-    list_prepend(&engine->kinds, &kind->link);
-    engine->n_kinds++;
-    log_info("engine", "%s: is new, %.8s", kind->name, kind->key);
-    return kind;
+    list_prepend(&engine->pools, &pool->link);
+    engine->n_pools++;
+    log_info("engine", "%s: is new, %.8s", pool->name, pool->key);
+    return pool;
 }
 
 /* Whoever sent it: nothing is built that our own planner would not have asked for. */
@@ -209,7 +209,7 @@ static int check_origin(const struct engine *engine, const struct engine_request
     return r;
 }
 
-static struct kind *add_foreign(struct engine *engine, const struct engine_request *request, int fd,
+static struct pool *add_foreign(struct engine *engine, const struct engine_request *request, int fd,
                                 sbr_error *err)
 {
     char *bytes = NULL;
@@ -221,21 +221,21 @@ static struct kind *add_foreign(struct engine *engine, const struct engine_reque
         free(bytes);
         return NULL;
     }
-    return kind_add_bytes(engine, request, bytes, len, err);
+    return pool_add_bytes(engine, request, bytes, len, err);
 }
 
-struct kind *kind_add(struct engine *engine, const struct engine_request *request, int fd,
+struct pool *pool_add(struct engine *engine, const struct engine_request *request, int fd,
                       sbr_error *err)
 {
-    struct kind *kind;
+    struct pool *pool;
 
-    if (engine->n_kinds >= MAX_KINDS && !forget_oldest(engine)) {
-        err_set(err, SBR_E_BUSY, "engine", "all %d kinds of runs are in use", MAX_KINDS);
-        kind = NULL;
+    if (engine->n_pools >= MAX_POOLS && !forget_oldest(engine)) {
+        err_set(err, SBR_E_BUSY, "engine", "all %d kinds of runs are in use", MAX_POOLS);
+        pool = NULL;
     } else {
-        kind = add_foreign(engine, request, fd, err);
+        pool = add_foreign(engine, request, fd, err);
     }
-    if (!kind)
+    if (!pool)
         log_info("engine", "a template was not taken: %s", err->message);
-    return kind;
+    return pool;
 }

@@ -25,14 +25,14 @@ static bool next_name(struct engine *engine, char name[LANGUAGE_SIZE])
     return true;
 }
 
-static struct kind *add_plan(struct engine *engine, const struct plan *plan,
+static struct pool *add_plan(struct engine *engine, const struct plan *plan,
                              const struct engine_request *request, sbr_error *err)
 {
     struct buf bytes;
     size_t len;
     char *data;
 
-    buf_init(&bytes, ENGINE_MAX_TEMPLATE);
+    buf_init(&bytes, ENGINE_MAX_BLUEPRINT);
     if (plan_encode(plan, &bytes, err) < 0) {
         buf_done(&bytes);
         return NULL;
@@ -42,7 +42,7 @@ static struct kind *add_plan(struct engine *engine, const struct plan *plan,
         err_set_oom(err, "engine");
         return NULL;
     }
-    return kind_add_bytes(engine, request, data, len, err);
+    return pool_add_bytes(engine, request, data, len, err);
 }
 
 /* A trivial run in the language has the template that most have. */
@@ -50,23 +50,23 @@ static int warm_up(struct engine *engine, const char *language, sbr_error *err)
 {
     struct engine_request request = { .version = ENGINE_VERSION, .ask = ENGINE_LEASE };
     struct plan *plan = NULL;
-    struct kind *kind;
+    struct pool *pool;
 
-    if (warm_template_for(&engine->runtime, strcmp(language, ENGINE_COMMAND) ? language : NULL,
-                          &plan, request.key, err) < 0)
+    if (warm_blueprint_for(&engine->runtime, strcmp(language, ENGINE_COMMAND) ? language : NULL,
+                           &plan, request.key, err) < 0)
         return err->code;
     snprintf(request.label, sizeof(request.label), "%.20s run", language);
     request.cgroup_kind = plan->cgroup_kind;
     request.cgroup_controllers = plan->cgroup_controllers;
-    kind = kind_find(engine, request.key);
-    if (!kind)
-        kind = add_plan(engine, plan, &request, err);
+    pool = pool_find(engine, request.key);
+    if (!pool)
+        pool = add_plan(engine, plan, &request, err);
     plan_free(plan);
-    if (!kind)
+    if (!pool)
         return err->code;
-    kind->demand.pinned = true;
-    if (!kind->house)
-        house_open(kind);
+    pool->demand.pinned = true;
+    if (!pool->factory)
+        pool_factory_open(pool);
     engine->changed = true;
     return 0;
 }
@@ -86,11 +86,11 @@ bool prewarm_is_over(const struct engine *engine)
         return false;
     if (clock_now_us() >= engine->warm_end_us)
         return true;
-    list_each(at, &engine->kinds) {
-        const struct kind *kind = link_owner(at, struct kind, link);
+    list_each(at, &engine->pools) {
+        const struct pool *pool = link_owner(at, struct pool, link);
 
-        if (kind->demand.pinned && !kind->failures && !kind->losses &&
-            (!kind->target || kind->n_parked < kind->target))
+        if (pool->demand.pinned && !pool->failures && !pool->losses &&
+            (!pool->target || pool->n_ready < pool->target))
             return false;
     }
     return true;

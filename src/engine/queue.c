@@ -11,7 +11,7 @@ void queue_init(struct queue *queue, uint32_t slots, uint32_t depth, uint32_t pe
     link_init(&queue->known);
 }
 
-void ticket_init(struct ticket *ticket)
+void queue_ticket_init(struct ticket *ticket)
 {
     *ticket = (struct ticket){ 0 };
     link_init(&ticket->link);

@@ -46,7 +46,7 @@ enum queue_answer { QUEUE_ADMITTED, QUEUE_WAITS, QUEUE_FULL, QUEUE_NO_MEMORY };
 
 void queue_init(struct queue *queue, uint32_t slots, uint32_t depth, uint32_t per_caller);
 
-void ticket_init(struct ticket *ticket);
+void queue_ticket_init(struct ticket *ticket);
 /* For the caller of that name.  `ticket` has none of the queue's states yet. */
 enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const char *name);
 /* The one whose turn it is, now admitted; NULL: nobody who waits may run yet. */

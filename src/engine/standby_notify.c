@@ -19,9 +19,9 @@ union question {
     char room[512];
 };
 
-static void answer(const struct cell *cell, const struct seccomp_notif *notif)
+static void answer(const struct standby *standby, const struct seccomp_notif *notif)
 {
-    const struct plan *plan = cell->house->kind->plan;
+    const struct plan *plan = standby->factory->pool->plan;
     struct seccomp_notif_resp resp = { .id = notif->id };
     uint32_t strictest;
 
@@ -31,40 +31,40 @@ static void answer(const struct cell *cell, const struct seccomp_notif *notif)
     else
         resp.error = strictest & SECCOMP_RET_DATA ? -(int)(strictest & SECCOMP_RET_DATA) : -EPERM;
     /* Who asked may be dead by now. */
-    if (ioctl(cell->box.listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno != ENOENT)
+    if (ioctl(standby->box.listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno != ENOENT)
         log_debug("engine", "an answer was refused: %s", strerror(errno));
 }
 
 static void questions_came(void *context, uint32_t events)
 {
-    struct cell *cell = context;
-    struct pollfd poll_fd = { .fd = cell->box.listener, .events = POLLIN };
+    struct standby *standby = context;
+    struct pollfd poll_fd = { .fd = standby->box.listener, .events = POLLIN };
     union question room;
 
     if (!(events & EPOLLIN)) { /* nobody is left who could ask */
-        cell_stop_answering(cell);
+        standby_notify_stop(standby);
         return;
     }
     for (int i = 0; i < QUESTIONS_PER_TURN && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN;
          i++) {
         memset(&room, 0, sizeof(room)); /* the kernel insists */
-        if (ioctl(cell->box.listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
-            answer(cell, &room.notif);
+        if (ioctl(standby->box.listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
+            answer(standby, &room.notif);
     }
 }
 
-void cell_answer(struct cell *cell)
+void standby_notify_answer(struct standby *standby)
 {
-    struct events *events = &cell->house->kind->engine->events;
+    struct events *events = &standby->factory->pool->engine->events;
 
-    if (cell->box.listener < 0 || cell->questions.callback)
+    if (standby->box.listener < 0 || standby->questions.callback)
         return;
-    cell->questions = (struct watch){ cell->box.listener, questions_came, cell };
-    if (events_add(events, &cell->questions, EPOLLIN) < 0)
+    standby->questions = (struct watch){ standby->box.listener, questions_came, standby };
+    if (engine_events_add(events, &standby->questions, EPOLLIN) < 0)
         log_info("engine", "a driver's questions cannot be heard: %s", strerror(errno));
 }
 
-void cell_stop_answering(struct cell *cell)
+void standby_notify_stop(struct standby *standby)
 {
-    events_remove(&cell->house->kind->engine->events, &cell->questions);
+    engine_events_remove(&standby->factory->pool->engine->events, &standby->questions);
 }

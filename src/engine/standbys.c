@@ -17,259 +17,260 @@
 #define YOUNG_US 10000000ULL
 #define MEASURE_EVERY 32 /* the memory of a parked one */
 
-static struct engine *engine_of(const struct cell *cell)
+static struct engine *engine_of(const struct standby *standby)
 {
-    return cell->house->kind->engine;
+    return standby->factory->pool->engine;
 }
 
 /* Nothing in it is alive. */
-static void finish(struct cell *cell)
+static void finish(struct standby *standby)
 {
-    struct engine *engine = engine_of(cell);
-    struct house *house = cell->house;
+    struct engine *engine = engine_of(standby);
+    struct pool_factory *factory = standby->factory;
 
-    events_remove(&engine->events, &cell->control);
-    events_remove(&engine->events, &cell->death);
-    cell_stop_answering(cell);
-    if (!cell->given_away) {
-        sandbox_end(&cell->box);
-        sandbox_done(&cell->box);
+    engine_events_remove(&engine->events, &standby->control);
+    engine_events_remove(&engine->events, &standby->death);
+    standby_notify_stop(standby);
+    if (!standby->given_away) {
+        sandbox_end(&standby->box);
+        sandbox_done(&standby->box);
     }
-    ids_release(&cell->ids);
-    scope_close_fd(&cell->pidfd);
-    nests_put(engine, cell->nest);
-    link_remove(&cell->link);
-    events_bury(&engine->events, &cell->grave);
+    ids_release(&standby->ids);
+    scope_close_fd(&standby->pidfd);
+    cgroup_slots_put(engine, standby->slot);
+    link_remove(&standby->link);
+    engine_events_defer_free(&engine->events, &standby->deferred_free);
     engine->changed = true;
-    house_close_unused(house);
+    pool_factory_close_unused(factory);
 }
 
 /* Out of the numbers of its state. */
-static void leave_state(struct cell *cell)
+static void leave_state(struct standby *standby)
 {
-    struct kind *kind = cell->house->kind;
+    struct pool *pool = standby->factory->pool;
 
-    switch (cell->state) {
-    case CELL_ORDERED:
-    case CELL_BORN:
-        kind->n_making--;
-        engine_of(cell)->n_making--;
-        cell->house->stock--;
+    switch (standby->state) {
+    case STANDBY_ORDERED:
+    case STANDBY_FORKED:
+        pool->n_making--;
+        engine_of(standby)->n_making--;
+        standby->factory->stock--;
         break;
-    case CELL_PARKED:
-        link_remove(&cell->parked);
-        kind->n_parked--;
-        cell->house->stock--;
+    case STANDBY_READY:
+        link_remove(&standby->ready);
+        pool->n_ready--;
+        standby->factory->stock--;
         break;
-    case CELL_LEASED:
-        kind->n_leased--;
+    case STANDBY_LEASED:
+        pool->n_leased--;
         break;
-    case CELL_ENDING:
+    case STANDBY_ENDING:
         break;
     }
 }
 
-static void kill_all_in(struct cell *cell)
+static void kill_all_in(struct standby *standby)
 {
-    if (!cell->given_away)
-        sandbox_kill(&cell->box);
+    if (!standby->given_away)
+        sandbox_kill(&standby->box);
     else
-        syscall(SYS_pidfd_send_signal, cell->pidfd, SIGKILL, NULL, 0);
+        syscall(SYS_pidfd_send_signal, standby->pidfd, SIGKILL, NULL, 0);
 }
 
-void cell_end(struct cell *cell)
+void standby_end(struct standby *standby)
 {
-    if (cell->state == CELL_ORDERED) { /* it has to be born first */
-        cell->unwanted = true;
+    if (standby->state == STANDBY_ORDERED) { /* it has to be born first */
+        standby->unwanted = true;
         return;
     }
-    if (cell->state == CELL_ENDING)
+    if (standby->state == STANDBY_ENDING)
         return;
-    leave_state(cell);
-    cell->state = CELL_ENDING;
-    events_remove(&engine_of(cell)->events, &cell->control);
-    cell_stop_answering(cell);
-    if (cell->dead) {
-        finish(cell);
+    leave_state(standby);
+    standby->state = STANDBY_ENDING;
+    engine_events_remove(&engine_of(standby)->events, &standby->control);
+    standby_notify_stop(standby);
+    if (standby->dead) {
+        finish(standby);
         return;
     }
-    kill_all_in(cell);
+    kill_all_in(standby);
 }
 
-void cell_abandon(struct cell *cell)
+void standby_abandon(struct standby *standby)
 {
-    leave_state(cell);
-    cell->state = CELL_ENDING;
-    finish(cell);
+    leave_state(standby);
+    standby->state = STANDBY_ENDING;
+    finish(standby);
 }
 
-void cell_lease(struct cell *cell)
+void standby_lease(struct standby *standby)
 {
-    struct kind *kind = cell->house->kind;
+    struct pool *pool = standby->factory->pool;
 
-    cell_stop_answering(cell);
-    leave_state(cell);
-    cell->state = CELL_LEASED;
-    kind->n_leased++;
-    kind->failures = kind->losses = 0;
-    kind->reason[0] = '\0';
-    cell->pidfd = take_fd(cell->box.init.pidfd);
-    cell->ids = cell->box.ids;
-    cell->box.ids.lock_fd = -1;
-    sandbox_done(&cell->box);
-    cell->given_away = true;
+    standby_notify_stop(standby);
+    leave_state(standby);
+    standby->state = STANDBY_LEASED;
+    pool->n_leased++;
+    pool->failures = pool->losses = 0;
+    pool->reason[0] = '\0';
+    standby->pidfd = take_fd(standby->box.init.pidfd);
+    standby->ids = standby->box.ids;
+    standby->box.ids.lock_fd = -1;
+    sandbox_done(&standby->box);
+    standby->given_away = true;
 }
 
 /* One that was not given away yet: why it is no more. */
-static void lost(struct cell *cell, const char *reason)
+static void lost(struct standby *standby, const char *reason)
 {
-    struct house *house = cell->house;
-    struct kind *kind = house->kind;
-    bool young = clock_now_us() - cell->ordered_us < YOUNG_US;
+    struct pool_factory *factory = standby->factory;
+    struct pool *pool = factory->pool;
+    bool young = clock_now_us() - standby->ordered_us < YOUNG_US;
 
-    kind->died++;
-    kind->engine->n_died++;
-    log_info("engine", "%s: a sandbox was lost: %s", kind->name, reason);
-    cell_end(cell);
+    pool->died++;
+    pool->engine->n_died++;
+    log_info("engine", "%s: a sandbox was lost: %s", pool->name, reason);
+    standby_end(standby);
     if (young)
-        house_failed(house, reason);
+        pool_factory_failed(factory, reason);
 }
 
 /* Its init is dead, and with it all that was inside. */
 static void death_came(void *context, uint32_t events)
 {
-    struct cell *cell = context;
+    struct standby *standby = context;
 
     (void)events;
-    events_remove(&engine_of(cell)->events, &cell->death);
-    cell->dead = true;
-    if (cell->state == CELL_ENDING) {
-        finish(cell);
-    } else if (cell->state != CELL_LEASED) {
+    engine_events_remove(&engine_of(standby)->events, &standby->death);
+    standby->dead = true;
+    if (standby->state == STANDBY_ENDING) {
+        finish(standby);
+    } else if (standby->state != STANDBY_LEASED) {
         sbr_error err;
 
-        (void)sandbox_failure(&cell->box, &err);
-        lost(cell, cell->state == CELL_PARKED ? "it died while it was parked" : err.message);
+        (void)sandbox_failure(&standby->box, &err);
+        lost(standby,
+             standby->state == STANDBY_READY ? "it died while it was parked" : err.message);
     }
 }
 
-static void measure(struct cell *cell)
+static void measure(struct standby *standby)
 {
     struct cgroup_usage usage;
-    struct kind *kind = cell->house->kind;
+    struct pool *pool = standby->factory->pool;
 
-    if (kind->made % MEASURE_EVERY != 1)
+    if (pool->made % MEASURE_EVERY != 1)
         return;
-    cgroup_read(&cell->nest->nest.cgroup, &usage);
+    cgroup_read(&standby->slot->slot.cgroup, &usage);
     if (usage.peak_memory_bytes)
-        kind->demand.bytes = usage.peak_memory_bytes;
+        pool->demand.bytes = usage.peak_memory_bytes;
 }
 
 /* One from a new nursery takes the place of one from the nursery before. */
-static void make_room(struct kind *kind)
+static void make_room(struct pool *pool)
 {
-    struct cell *oldest = link_owner(kind->parked.prev, struct cell, parked);
+    struct standby *oldest = link_owner(pool->ready.prev, struct standby, ready);
 
-    if (kind->n_parked > kind->target && oldest->house->retired)
-        cell_end(oldest);
+    if (pool->n_ready > pool->target && oldest->factory->retired)
+        standby_end(oldest);
 }
 
-static void parked(struct cell *cell)
+static void ready(struct standby *standby)
 {
-    struct kind *kind = cell->house->kind;
+    struct pool *pool = standby->factory->pool;
 
-    events_remove(&kind->engine->events, &cell->control);
-    leave_state(cell);
-    cell->state = CELL_PARKED;
-    list_prepend(&kind->parked, &cell->parked);
-    kind->n_parked++;
-    cell->house->stock++;
-    kind->made++;
-    kind->engine->n_made++;
-    kind->engine->changed = true;
-    pool_made(&kind->demand, clock_now_us() - cell->ordered_us);
-    if (lease_hand_over(kind))
+    engine_events_remove(&pool->engine->events, &standby->control);
+    leave_state(standby);
+    standby->state = STANDBY_READY;
+    list_prepend(&pool->ready, &standby->ready);
+    pool->n_ready++;
+    standby->factory->stock++;
+    pool->made++;
+    pool->engine->n_made++;
+    pool->engine->changed = true;
+    pool_size_made(&pool->demand, clock_now_us() - standby->ordered_us);
+    if (lease_hand_over(pool))
         return;
-    measure(cell);
-    make_room(kind);
+    measure(standby);
+    make_room(pool);
 }
 
 static void control_spoke(void *context, uint32_t events)
 {
-    struct cell *cell = context;
+    struct standby *standby = context;
     sbr_error err;
-    int r = nursery_box_news(&cell->house->nursery, &cell->box, &err);
+    int r = factory_box_news(&standby->factory->core, &standby->box, &err);
 
     (void)events;
     if (r < 0)
-        lost(cell, err.message);
+        lost(standby, err.message);
     else if (r > 0)
-        parked(cell);
+        ready(standby);
     else
-        cell_answer(cell);
+        standby_notify_answer(standby);
 }
 
-static int watch_cell(struct cell *cell)
+static int watch_standby(struct standby *standby)
 {
-    struct engine *engine = engine_of(cell);
+    struct engine *engine = engine_of(standby);
 
-    cell->control = (struct watch){ cell->box.control, control_spoke, cell };
-    cell->death = (struct watch){ cell->box.init.pidfd, death_came, cell };
-    return events_add(&engine->events, &cell->control, EPOLLIN) < 0 ||
-                   events_add(&engine->events, &cell->death, EPOLLIN) < 0
+    standby->control = (struct watch){ standby->box.control, control_spoke, standby };
+    standby->death = (struct watch){ standby->box.init.pidfd, death_came, standby };
+    return engine_events_add(&engine->events, &standby->control, EPOLLIN) < 0 ||
+                   engine_events_add(&engine->events, &standby->death, EPOLLIN) < 0
                ? -1
                : 0;
 }
 
-void cell_born(struct cell *cell)
+void standby_forked(struct standby *standby)
 {
-    cell->state = CELL_BORN;
-    if (watch_cell(cell) < 0) { /* then nobody would hear of its end: it is awaited */
-        lost(cell, "it cannot be watched");
-        finish(cell);
-    } else if (cell->unwanted) {
-        cell_end(cell);
+    standby->state = STANDBY_FORKED;
+    if (watch_standby(standby) < 0) { /* then nobody would hear of its end: it is awaited */
+        lost(standby, "it cannot be watched");
+        finish(standby);
+    } else if (standby->unwanted) {
+        standby_end(standby);
     }
 }
 
-struct cell *cell_of_box(struct sandbox *box)
+struct standby *standby_of_box(struct sandbox *box)
 {
-    return link_owner(box, struct cell, box);
+    return link_owner(box, struct standby, box);
 }
 
-int cell_order(struct kind *kind)
+int standby_order(struct pool *pool)
 {
-    struct engine *engine = kind->engine;
-    struct house *house = kind->house;
-    struct cell *cell;
+    struct engine *engine = pool->engine;
+    struct pool_factory *factory = pool->factory;
+    struct standby *standby;
     sbr_error err;
 
-    if (!kind_can_make(kind))
+    if (!pool_can_make(pool))
         return SBR_E_BUSY;
-    cell = calloc(1, sizeof(*cell));
-    if (!cell)
+    standby = calloc(1, sizeof(*standby));
+    if (!standby)
         return SBR_E_NO_MEMORY;
-    cell->nest = nests_take(engine, kind->plan, &err);
-    if (!cell->nest) {
-        free(cell);
-        log_info("engine", "%s: %s", kind->name, err.message);
+    standby->slot = cgroup_slots_take(engine, pool->plan, &err);
+    if (!standby->slot) {
+        free(standby);
+        log_info("engine", "%s: %s", pool->name, err.message);
         return err.code;
     }
-    cell->house = house;
-    cell->pidfd = cell->ids.lock_fd = -1;
-    cell->ordered_us = clock_now_us();
-    link_init(&cell->parked);
-    link_init(&cell->link);
-    if (nursery_make(&house->nursery, &cell->nest->nest, &cell->box, &err) < 0) {
-        nests_put(engine, cell->nest);
-        free(cell);
-        house_failed(house, err.message);
+    standby->factory = factory;
+    standby->pidfd = standby->ids.lock_fd = -1;
+    standby->ordered_us = clock_now_us();
+    link_init(&standby->ready);
+    link_init(&standby->link);
+    if (factory_make(&factory->core, &standby->slot->slot, &standby->box, &err) < 0) {
+        cgroup_slots_put(engine, standby->slot);
+        free(standby);
+        pool_factory_failed(factory, err.message);
         return err.code;
     }
-    list_append(&house->cells, &cell->link);
-    house->made++;
-    house->stock++;
-    kind->n_making++;
+    list_append(&factory->standbys, &standby->link);
+    factory->made++;
+    factory->stock++;
+    pool->n_making++;
     engine->n_making++;
     return 0;
 }

@@ -9,8 +9,8 @@
 
 #define ENDING "ended by "
 
-const struct error_rule *state_error_at(const struct diagnose_state *s, size_t line,
-                                        struct hit *ret)
+const struct error_rule *diagnose_error_at(const struct diagnose_state *s, size_t line,
+                                           struct hit *ret)
 {
     enum window window = s->from_end ? WINDOW_ENDS : WINDOW_STARTS;
 
@@ -25,7 +25,7 @@ static const struct error_rule *find_error(const struct diagnose_state *s, struc
     const struct error_rule *rule = NULL;
 
     for (size_t i = 0; i < s->lines.n && !rule; i++)
-        rule = state_error_at(s, s->from_end ? s->lines.n - 1 - i : i, ret);
+        rule = diagnose_error_at(s, s->from_end ? s->lines.n - 1 - i : i, ret);
     return rule;
 }
 
@@ -33,13 +33,13 @@ static const struct error_rule *find_error(const struct diagnose_state *s, struc
 static char *describe_message(const struct diagnose_state *s, const struct error_rule *rule,
                               const struct hit *hit)
 {
-    scoped_free char *message = wording_expand(s->in, hit, rule->message);
+    scoped_free char *message = diagnose_wording_expand(s->in, hit, rule->message);
 
     if (!message || message[0] == '\0') {
         free(message);
         message = strdup(s->lines.at[hit->first]);
         if (message)
-            wording_clean(message, PATTERN_MAX_LINE);
+            diagnose_wording_clean(message, PATTERN_MAX_LINE);
     }
     return take_ptr(message);
 }
@@ -52,14 +52,14 @@ static struct diagnosis *describe(const struct diagnose_state *s, const struct e
 
     if (!d)
         return NULL;
-    d->type = wording_expand(s->in, hit, rule->type);
+    d->type = diagnose_wording_expand(s->in, hit, rule->type);
     d->message = describe_message(s, rule, hit);
-    d->suggestion = wording_expand_first(s->in, hit, rule->suggestion);
+    d->suggestion = diagnose_wording_expand_first(s->in, hit, rule->suggestion);
     d->link = link ? strdup(link) : NULL;
-    frames_fill(s, rule, hit, d);
+    diagnose_frames_fill(s, rule, hit, d);
     if (d->file && d->line && !d->column)
-        d->column = source_marked_column(s, hit, d);
-    d->context = source_context(s->in, d->file, d->line);
+        d->column = diagnose_source_marked_column(s, hit, d);
+    d->context = diagnose_source_context(s->in, d->file, d->line);
     return d;
 }
 
@@ -69,12 +69,12 @@ static struct diagnosis *diagnose_lines(struct diagnose_state *s, struct source 
     const struct error_rule *rule;
     struct diagnosis *d;
 
-    if (!hit || lines_split(&s->lines, text.text, text.len, tail) < 0)
+    if (!hit || pattern_lines_split(&s->lines, text.text, text.len, tail) < 0)
         return NULL;
     s->cut = text.len > PATTERN_MAX_TEXT || s->lines.n == PATTERN_MAX_LINES;
     rule = find_error(s, hit);
     d = rule ? describe(s, rule, hit) : NULL;
-    lines_done(&s->lines);
+    pattern_lines_done(&s->lines);
     return d;
 }
 

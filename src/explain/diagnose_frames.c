@@ -99,7 +99,7 @@ static enum owner frame_place(const struct diagnose_state *s, char *path,
     if (owner != OWNER_US && file[0] != '\0') {
         frame->file = strdup(file);
         if (frame->file)
-            wording_clean(frame->file, PATTERN_MAX_LINE);
+            diagnose_wording_clean(frame->file, PATTERN_MAX_LINE);
     }
     return owner;
 }
@@ -143,19 +143,19 @@ static void frame_add(struct frame_list *list, struct diagnosis_frame *frame)
 static void frame_read(const struct diagnose_state *s, const struct frame_rule *rule,
                        const struct hit *hit, struct frame_list lists[2])
 {
-    scoped_free char *path = rule->file > 0 ? hit_group(hit, rule->file) : NULL;
+    scoped_free char *path = rule->file > 0 ? pattern_hit_group(hit, rule->file) : NULL;
     struct diagnosis_frame frame = {
-        .line = hit_number(hit, rule->line),
-        .column = hit_number(hit, rule->column),
+        .line = pattern_hit_number(hit, rule->line),
+        .column = pattern_hit_number(hit, rule->column),
     };
     enum owner owner = path ? frame_place(s, path, &frame) : OWNER_US;
 
     if (!frame.file)
         return;
     if (rule->function > 0)
-        frame.function = hit_group(hit, rule->function);
+        frame.function = pattern_hit_group(hit, rule->function);
     if (frame.function)
-        wording_clean(frame.function, PATTERN_MAX_LINE);
+        diagnose_wording_clean(frame.function, PATTERN_MAX_LINE);
     if (frame.function && frame.function[0] == '\0') {
         free(frame.function);
         frame.function = NULL;
@@ -190,7 +190,7 @@ static void frames_collect(const struct diagnose_state *s, const struct hit *err
         line = down ? line + 1 : line - 1;
         if (s->in->compile && down && s->lines.at[line][0] == '\0')
             break;
-        if (!frame_at(s, line, hit, lists) && state_error_at(s, line, hit))
+        if (!frame_at(s, line, hit, lists) && diagnose_error_at(s, line, hit))
             break;
     }
 }
@@ -207,8 +207,8 @@ static void place_read(const struct diagnose_state *s, const struct error_rule *
     if (rule->file > 0)
         frame_read(s, &place, hit, lists);
     else if (rule->line > 0 && s->in->main_file) { /* the tool knows of one file only */
-        struct diagnosis_frame frame = { .line = hit_number(hit, rule->line),
-                                         .column = hit_number(hit, rule->column) };
+        struct diagnosis_frame frame = { .line = pattern_hit_number(hit, rule->line),
+                                         .column = pattern_hit_number(hit, rule->column) };
 
         path = strdup(s->in->main_file);
         if (path && frame.line > 0 && frame_place(s, path, &frame) == OWNER_USER && frame.file)
@@ -216,8 +216,8 @@ static void place_read(const struct diagnose_state *s, const struct error_rule *
     }
 }
 
-void frames_fill(const struct diagnose_state *s, const struct error_rule *rule,
-                 const struct hit *hit, struct diagnosis *d)
+void diagnose_frames_fill(const struct diagnose_state *s, const struct error_rule *rule,
+                          const struct hit *hit, struct diagnosis *d)
 {
     struct frame_list *lists = calloc(2, sizeof(*lists));
 

@@ -15,12 +15,12 @@ struct diagnose_state {
 };
 
 /* The first rule that matches at this line, or NULL. */
-const struct error_rule *state_error_at(const struct diagnose_state *s, size_t line,
-                                        struct hit *ret);
+const struct error_rule *diagnose_error_at(const struct diagnose_state *s, size_t line,
+                                           struct hit *ret);
 
 /* diagnose_frames.c: fills frames, file, line and column. */
-void frames_fill(const struct diagnose_state *s, const struct error_rule *rule,
-                 const struct hit *hit, struct diagnosis *d);
+void diagnose_frames_fill(const struct diagnose_state *s, const struct error_rule *rule,
+                          const struct hit *hit, struct diagnosis *d);
 
 /* diagnose_source.c */
 struct source {
@@ -29,23 +29,24 @@ struct source {
 };
 
 /* Of a file as diagnoses name it; nothing when the request does not have it. */
-struct source source_find(const struct diagnose_input *in, const char *file);
+struct source diagnose_source_find(const struct diagnose_input *in, const char *file);
 /* A line of it, counted from 1, without its end. */
-struct source source_line(struct source source, unsigned int number);
+struct source diagnose_source_line(struct source source, unsigned int number);
 /* Three lines with the failing one marked, or NULL. */
-char *source_context(const struct diagnose_input *in, const char *file, unsigned int line);
+char *diagnose_source_context(const struct diagnose_input *in, const char *file, unsigned int line);
 /* `words` is the word and what else may be suggested, with | between them.  NULL: none is near. */
-char *source_nearest(const struct diagnose_input *in, const char *words);
+char *diagnose_source_nearest(const struct diagnose_input *in, const char *words);
 /* The column that a marker below a copy of the source's line points at, or 0. */
-unsigned int source_marked_column(const struct diagnose_state *s, const struct hit *hit,
-                                  const struct diagnosis *d);
+unsigned int diagnose_source_marked_column(const struct diagnose_state *s, const struct hit *hit,
+                                           const struct diagnosis *d);
 
 /* diagnose_wording.c: \1 and ${nearest:\1}.  NULL when a nearest word is missing, or without memory. */
-char *wording_expand(const struct diagnose_input *in, const struct hit *hit, const char *text);
+char *diagnose_wording_expand(const struct diagnose_input *in, const struct hit *hit,
+                              const char *text);
 /* The first of the alternatives that can be said. */
-char *wording_expand_first(const struct diagnose_input *in, const struct hit *hit,
-                           const char *text);
+char *diagnose_wording_expand_first(const struct diagnose_input *in, const struct hit *hit,
+                                    const char *text);
 /* In place: at most `max` bytes, UTF-8, no control characters but line ends and tabs. */
-void wording_clean(char *text, size_t max);
+void diagnose_wording_clean(char *text, size_t max);
 
 #endif

@@ -15,7 +15,7 @@
 #define NEAREST_MAX_WORD 40
 #define MARKER_DISTANCE 8 /* lines between an error and a marked copy of its source */
 
-struct source source_line(struct source source, unsigned int number)
+struct source diagnose_source_line(struct source source, unsigned int number)
 {
     const char *at = source.text, *newline;
     size_t left = at ? source.len : 0;
@@ -41,15 +41,15 @@ struct source source_line(struct source source, unsigned int number)
 /* The request holds the program with its harness; the user wrote some lines of it. */
 static struct source without_harness(const struct diagnose_input *in, struct source source)
 {
-    struct source first = source_line(source, in->code_line);
-    struct source last = source_line(source, in->code_line + in->code_lines - 1);
+    struct source first = diagnose_source_line(source, in->code_line);
+    struct source last = diagnose_source_line(source, in->code_line + in->code_lines - 1);
 
     if (in->code_lines == 0 || !first.text || !last.text)
         return (struct source){ 0 };
     return (struct source){ first.text, (size_t)(last.text + last.len - first.text) };
 }
 
-struct source source_find(const struct diagnose_input *in, const char *file)
+struct source diagnose_source_find(const struct diagnose_input *in, const char *file)
 {
     const sbr_request *req = in->request;
     bool is_main = file && in->main_file && strcmp(in->main_file, file) == 0;
@@ -67,17 +67,17 @@ struct source source_find(const struct diagnose_input *in, const char *file)
     return found.text && is_main && in->code_line ? without_harness(in, found) : found;
 }
 
-char *source_context(const struct diagnose_input *in, const char *file, unsigned int line)
+char *diagnose_source_context(const struct diagnose_input *in, const char *file, unsigned int line)
 {
-    struct source source = source_find(in, file);
+    struct source source = diagnose_source_find(in, file);
     struct buf out;
     char *context;
 
-    if (line == 0 || !source_line(source, line).text)
+    if (line == 0 || !diagnose_source_line(source, line).text)
         return NULL;
     buf_init(&out, 4 * CONTEXT_LINE_MAX);
     for (unsigned int i = line > 1 ? line - 1 : line; i <= line + 1; i++) {
-        struct source shown = source_line(source, i);
+        struct source shown = diagnose_source_line(source, i);
 
         if (!shown.text || (i > line && shown.text == source.text + source.len))
             break;
@@ -91,7 +91,7 @@ char *source_context(const struct diagnose_input *in, const char *file, unsigned
     }
     context = buf_take(&out, NULL);
     if (context)
-        wording_clean(context, out.max);
+        diagnose_wording_clean(context, out.max);
     return context;
 }
 
@@ -144,7 +144,7 @@ static void candidates_add(struct candidates *c, const char *from, size_t len)
 
 static void candidates_add_request(struct candidates *c, const struct diagnose_input *in)
 {
-    struct source source = source_find(in, in->main_file);
+    struct source source = diagnose_source_find(in, in->main_file);
     size_t left = NEAREST_MAX_SOURCE;
 
     for (size_t i = 0;; i++) {
@@ -160,7 +160,7 @@ static void candidates_add_request(struct candidates *c, const struct diagnose_i
     }
 }
 
-char *source_nearest(const struct diagnose_input *in, const char *words)
+char *diagnose_source_nearest(const struct diagnose_input *in, const char *words)
 {
     size_t len = strcspn(words, "|");
     scoped_free char *word = strndup(words, len);
@@ -198,10 +198,10 @@ static int marker_at(const char *line, size_t margin)
     return line[at] == '^' ? (int)(at - margin) : -1;
 }
 
-unsigned int source_marked_column(const struct diagnose_state *s, const struct hit *hit,
-                                  const struct diagnosis *d)
+unsigned int diagnose_source_marked_column(const struct diagnose_state *s, const struct hit *hit,
+                                           const struct diagnosis *d)
 {
-    struct source source = source_line(source_find(s->in, d->file), d->line);
+    struct source source = diagnose_source_line(diagnose_source_find(s->in, d->file), d->line);
     size_t indent = indent_of(source.text, source.len), len = source.len - indent;
     size_t from = hit->first > MARKER_DISTANCE ? hit->first - MARKER_DISTANCE : 0;
 

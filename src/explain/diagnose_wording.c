@@ -11,7 +11,7 @@
 #define NEAREST "${nearest:"
 #define ALTERNATIVE " || "
 
-void wording_clean(char *text, size_t max)
+void diagnose_wording_clean(char *text, size_t max)
 {
     size_t len = strlen(text);
 
@@ -59,7 +59,7 @@ static int add_nearest(struct buf *out, const struct diagnose_input *in, const s
     buf_init(&expanded, WORDING_MAX);
     add_groups(&expanded, hit, words);
     if (!expanded.failed && expanded.len > 0)
-        near = source_nearest(in, expanded.data);
+        near = diagnose_source_nearest(in, expanded.data);
     buf_done(&expanded);
     return near ? buf_add_text(out, near) : -1;
 }
@@ -93,16 +93,18 @@ static char *expand(const struct diagnose_input *in, const struct hit *hit, stru
     return buf_take(&out, NULL);
 }
 
-char *wording_expand(const struct diagnose_input *in, const struct hit *hit, const char *text)
+char *diagnose_wording_expand(const struct diagnose_input *in, const struct hit *hit,
+                              const char *text)
 {
     char *expanded = text ? expand(in, hit, (struct source){ text, strlen(text) }) : NULL;
 
     if (expanded)
-        wording_clean(expanded, PATTERN_MAX_LINE);
+        diagnose_wording_clean(expanded, PATTERN_MAX_LINE);
     return expanded;
 }
 
-char *wording_expand_first(const struct diagnose_input *in, const struct hit *hit, const char *text)
+char *diagnose_wording_expand_first(const struct diagnose_input *in, const struct hit *hit,
+                                    const char *text)
 {
     char *expanded = NULL;
 
@@ -114,6 +116,6 @@ char *wording_expand_first(const struct diagnose_input *in, const struct hit *hi
         text = end ? end + strlen(ALTERNATIVE) : NULL;
     }
     if (expanded)
-        wording_clean(expanded, PATTERN_MAX_LINE);
+        diagnose_wording_clean(expanded, PATTERN_MAX_LINE);
     return expanded;
 }

@@ -43,7 +43,7 @@ static const struct {
 };
 /* clang-format on */
 
-const struct arch *arch_find(const char *name)
+const struct arch *calls_find_arch(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(archs); i++) {
         if (strcmp(archs[i].name, name) == 0)

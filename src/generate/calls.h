@@ -18,7 +18,7 @@ struct arch {
     uint32_t foreign_first; /* from here on numbers belong to another ABI; 0: they do not */
 };
 
-const struct arch *arch_find(const char *name); /* NULL: we do not build for it */
+const struct arch *calls_find_arch(const char *name); /* NULL: we do not build for it */
 
 /* The number, or CALL_ABSENT, or CALL_UNKNOWN. */
 int call_number(const struct arch *arch, const char *name);

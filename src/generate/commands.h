@@ -6,15 +6,15 @@
 #include "base/err.h"
 
 /* policy_table[] from policies/, for one architecture. */
-int command_policies(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+int generate_policies(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
 /* language_table[] from languages/; the same for every architecture, so `arch` is NULL. */
-int command_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+int generate_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
 /* template_table[] from templates/; `arch` is NULL. */
-int command_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+int generate_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
 /* netlink_scripts[]: no files, and `arch` is NULL. */
-int command_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+int generate_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
 #endif

@@ -33,7 +33,7 @@ struct filter {
 
 static uint32_t answer_action(int answer)
 {
-    if (answer == ANSWER_NOTICE)
+    if (answer == ANSWER_NOTIFY)
         return SECCOMP_RET_USER_NOTIF;
     if (answer == ANSWER_COUNT)
         return POLICY_COUNT;
@@ -108,14 +108,14 @@ static bpf_label emit_condition_32(struct bpf *p, const struct condition *c, bpf
 
     for (unsigned i = c->is_count; i-- > 0;)
         next = bpf_branch(p, BPF_JEQ, (uint32_t)c->is[i], yes, next);
-    return bpf_load(p, arg_offset(c->arg), (uint32_t)condition_mask(c), next);
+    return bpf_load(p, arg_offset(c->arg), (uint32_t)policy_condition_mask(c), next);
 }
 
 /* The program only compares 32 bits at a time: first the high half, then the low one. */
 static bpf_label emit_condition_64(struct bpf *p, const struct condition *c, bpf_label yes,
                                    bpf_label no)
 {
-    const uint64_t mask = condition_mask(c);
+    const uint64_t mask = policy_condition_mask(c);
     bpf_label next = no;
 
     for (unsigned i = c->is_count; i-- > 0;) {

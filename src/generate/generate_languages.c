@@ -215,7 +215,7 @@ static void languages_write(const struct languages *all, FILE *out)
     fputs("    NULL,\n};\n", out);
 }
 
-int command_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err)
+int generate_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err)
 {
     static struct languages all;
     int r = languages_load(&all, paths, err);

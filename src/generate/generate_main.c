@@ -21,10 +21,10 @@ struct command {
 };
 
 static const struct command commands[] = {
-    { "policies", "ARCH OUT.c FILE.yaml...", true, true, command_policies },
-    { "languages", "OUT.c FILE.yaml...", false, true, command_languages },
-    { "netlink", "OUT.c", false, false, command_netlink },
-    { "templates", "OUT.c LANGUAGE/NAME.EXTENSION.in...", false, true, command_templates },
+    { "policies", "ARCH OUT.c FILE.yaml...", true, true, generate_policies },
+    { "languages", "OUT.c FILE.yaml...", false, true, generate_languages },
+    { "netlink", "OUT.c", false, false, generate_netlink },
+    { "templates", "OUT.c LANGUAGE/NAME.EXTENSION.in...", false, true, generate_templates },
 };
 
 static int usage(void)

@@ -340,7 +340,7 @@ static const struct {
     { "NETLINK_REDIRECT", "NETLINK_NETFILTER", redirect },
 };
 
-int command_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *err)
+int generate_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *err)
 {
     static struct script made[ARRAY_LEN(scripts)];
 

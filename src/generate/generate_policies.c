@@ -180,10 +180,10 @@ static int policies_write(const struct policies *all, const struct arch *arch, F
     return 0;
 }
 
-int command_policies(FILE *out, const char *arch_name, char *const *paths, sbr_error *err)
+int generate_policies(FILE *out, const char *arch_name, char *const *paths, sbr_error *err)
 {
     struct policies all = { .len = 0 };
-    const struct arch *arch = arch_find(arch_name);
+    const struct arch *arch = calls_find_arch(arch_name);
     int r;
 
     if (!arch)

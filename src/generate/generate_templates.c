@@ -72,7 +72,7 @@ static int write_template(FILE *out, const char *path, sbr_error *err)
     return 0;
 }
 
-int command_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err)
+int generate_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err)
 {
     (void)arch;
     fputs("/* Made by sandbox-run-compile from templates/: edit those files instead. */\n"

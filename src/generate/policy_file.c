@@ -17,7 +17,7 @@ struct check {
     sbr_error *err;
 };
 
-uint64_t condition_mask(const struct condition *c)
+uint64_t policy_condition_mask(const struct condition *c)
 {
     uint64_t mask = 0;
 
@@ -38,7 +38,7 @@ static int check_call(struct check *check, const char *name)
 {
     char fault[200];
 
-    if (call_number(arch_find("x86_64"), name) == CALL_UNKNOWN) {
+    if (call_number(calls_find_arch("x86_64"), name) == CALL_UNKNOWN) {
         snprintf(fault, sizeof(fault),
                  "no architecture has a system call '%.64s'; correct the name", name);
         return check_fault(check, name, fault);
@@ -75,7 +75,7 @@ static int check_condition(struct check *check, const struct call_rules *call,
     char fault[200];
 
     for (unsigned i = 0; i < c->is_count; i++) {
-        if (((uint64_t)c->is[i] & ~condition_mask(c)) == 0)
+        if (((uint64_t)c->is[i] & ~policy_condition_mask(c)) == 0)
             continue;
         snprintf(fault, sizeof(fault),
                  "the rule of '%.64s' for argument %u can never see the value 0x%" PRIx64

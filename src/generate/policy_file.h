@@ -14,7 +14,7 @@
 enum answer {
     ANSWER_NONE = 0,
     ANSWER_ALLOW = -1,
-    ANSWER_NOTICE =
+    ANSWER_NOTIFY =
         -2, /* the supervisor is asked; where there is none to ask, see confine/seccomp.c */
     ANSWER_COUNT = -3, /* the supervisor counts; where there is none, it is refused */
     ANSWER_DONE = -4,  /* success, and nothing is done                              */
@@ -93,6 +93,6 @@ int policy_file_load(const char *path, struct policy_file **ret, sbr_error *err)
 void policy_file_free(struct policy_file *file);
 
 /* The bits of a condition's argument that count. */
-uint64_t condition_mask(const struct condition *c);
+uint64_t policy_condition_mask(const struct condition *c);
 
 #endif

@@ -55,7 +55,7 @@
 /* clang-format off */
 static const cyaml_strval_t answers[] = {
     { "ALLOW", ANSWER_ALLOW },
-    { "NOTICE", ANSWER_NOTICE },
+    { "NOTICE", ANSWER_NOTIFY },
     { "COUNT", ANSWER_COUNT },
     { "DONE", ANSWER_DONE },
     ROW(EPERM), ROW(ENOSYS), ROW(EACCES), ROW(EINVAL), ROW(EOPNOTSUPP), ROW(EAFNOSUPPORT),

@@ -20,8 +20,8 @@ static bool locks_us_out(const struct stat *st)
 
 static int open_any(int at, const char *name, struct stat *st, int flags)
 {
-    return locks_us_out(st) ? seen_open_locked(at, name, flags | O_NONBLOCK, needed(st), st)
-                            : seen_open(at, name, flags | O_NONBLOCK, st);
+    return locks_us_out(st) ? inode_open_locked(at, name, flags | O_NONBLOCK, needed(st), st)
+                            : inode_open(at, name, flags | O_NONBLOCK, st);
 }
 
 int collect_pass(int at, const char *name, struct stat *st)
@@ -29,7 +29,7 @@ int collect_pass(int at, const char *name, struct stat *st)
     return open_any(at, name, st, O_PATH | O_DIRECTORY);
 }
 
-DIR *dir_of(int fd)
+DIR *collect_dir_of(int fd)
 {
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
 
@@ -40,14 +40,14 @@ DIR *dir_of(int fd)
 
 DIR *collect_open_dir(int at, const char *name, struct stat *st)
 {
-    return dir_of(open_any(at, name, st, O_RDONLY | O_DIRECTORY));
+    return collect_dir_of(open_any(at, name, st, O_RDONLY | O_DIRECTORY));
 }
 
 /* It may be in a volume of the caller's. */
 void collect_restore(int fd, const struct stat *st)
 {
     if (locks_us_out(st))
-        (void)seen_chmod(fd, st->st_mode & 07777);
+        (void)inode_chmod(fd, st->st_mode & 07777);
 }
 
 /* The next part that is no hole, from `from` on; false: there is none.  A file system that knows no holes has none. */
@@ -80,15 +80,16 @@ static int send_file(struct stream *s, int fd, const char *name, const struct st
 {
     static const struct collect_piece last;
     uint64_t size = (uint64_t)st->st_size, from = 0, end;
-    int r = stream_afford(s, data_bytes(fd, size), size), broken;
+    int r = collect_stream_afford(s, data_bytes(fd, size), size), broken;
 
     if (r == 0)
-        r = stream_entry(s, (struct collect_entry){ .kind = COLLECT_FILE, .size = size }, name, st);
+        r = collect_stream_entry(s, (struct collect_entry){ .kind = COLLECT_FILE, .size = size },
+                                 name, st);
     if (r)
         return r;
     for (; r == 0 && next_data(fd, from, size, &from, &end); from = end)
-        r = stream_data(s, fd, from, end);
-    broken = stream_bytes(s, &last, sizeof(last));
+        r = collect_stream_data(s, fd, from, end);
+    broken = collect_stream_bytes(s, &last, sizeof(last));
     return r ? r : broken;
 }
 
@@ -110,7 +111,7 @@ int collect_link(struct stream *s, int at, const char *name, const struct stat *
 
     if (n < 0)
         return errno;
-    r = stream_entry(s, (struct collect_entry){ .kind = COLLECT_LINK, .size = (uint64_t)n }, name,
-                     st);
-    return r ? r : stream_bytes(s, text, (size_t)n);
+    r = collect_stream_entry(s, (struct collect_entry){ .kind = COLLECT_LINK, .size = (uint64_t)n },
+                             name, st);
+    return r ? r : collect_stream_bytes(s, text, (size_t)n);
 }

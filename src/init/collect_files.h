@@ -17,7 +17,7 @@ int collect_pass(int at, const char *name, struct stat *st);
 void collect_restore(int fd, const struct stat *st);
 
 /* Takes the descriptor over; NULL with errno. */
-DIR *dir_of(int fd);
+DIR *collect_dir_of(int fd);
 
 /* 0 or an errno.  EFBIG: there is no room for it, and nothing was sent. */
 int collect_file(struct stream *s, int at, const char *name, struct stat *st);

@@ -36,8 +36,8 @@ static int tell_way(struct search *s)
         char name[COLLECT_MAX_NAME + 1];
 
         snprintf(name, sizeof(name), "%.*s", (int)(end - level->name), s->path + level->name);
-        r = stream_entry(s->stream, (struct collect_entry){ .kind = COLLECT_ENTER }, name,
-                         &level->st);
+        r = collect_stream_entry(s->stream, (struct collect_entry){ .kind = COLLECT_ENTER }, name,
+                                 &level->st);
     }
     return r;
 }
@@ -47,9 +47,9 @@ static int skip(struct search *s, const char *name, const struct stat *st, enum 
     int r = tell_way(s);
 
     return r ? r
-             : stream_entry(s->stream,
-                            (struct collect_entry){ .kind = COLLECT_SKIPPED, .size = why }, name,
-                            st);
+             : collect_stream_entry(s->stream,
+                                    (struct collect_entry){ .kind = COLLECT_SKIPPED, .size = why },
+                                    name, st);
 }
 
 /* What a terminal would obey; C1 controls are two bytes in UTF-8. */
@@ -101,8 +101,8 @@ static int pop(struct search *s)
     s->len = level->name - 1;
     s->path[s->len] = '\0';
     if (s->told == s->depth) {
-        r = stream_entry(s->stream, (struct collect_entry){ .kind = COLLECT_LEAVE }, NULL,
-                         &level->st);
+        r = collect_stream_entry(s->stream, (struct collect_entry){ .kind = COLLECT_LEAVE }, NULL,
+                                 &level->st);
         s->told--;
     }
     s->depth--;
@@ -165,7 +165,7 @@ static int search_entries(struct search *s, DIR *dir)
     while (r == 0 && (entry = readdir(dir))) {
         if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
             continue;
-        r = stream_tick(s->stream);
+        r = collect_stream_tick(s->stream);
         if (r == 0)
             r = look_at(s, dirfd(dir), entry->d_name);
     }
@@ -179,7 +179,7 @@ static int search_here(struct search *s, int at, const char *last)
 
     if (!last[strcspn(last, "*?[\\/")])
         return look_at(s, at, last);
-    dir = dir_of(openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    dir = collect_dir_of(openat(at, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     return dir ? search_entries(s, dir) : errno;
 }
 

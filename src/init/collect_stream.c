@@ -13,7 +13,7 @@ static uint64_t times(uint64_t n, uint64_t factor)
     return n > UINT64_MAX / factor ? UINT64_MAX : n * factor;
 }
 
-void stream_init(struct stream *s, const struct plan *plan, struct init_report *report)
+void collect_stream_init(struct stream *s, const struct plan *plan, struct init_report *report)
 {
     s->report = report;
     s->used = 0;
@@ -22,25 +22,25 @@ void stream_init(struct stream *s, const struct plan *plan, struct init_report *
     s->entries = times(plan->scratch_inodes, COLLECT_ENTRIES_PER_INODE);
 }
 
-int stream_tick(struct stream *s)
+int collect_stream_tick(struct stream *s)
 {
     s->report->progress++;
     return s->report->dropped ? EPIPE : 0;
 }
 
-int stream_flush(struct stream *s)
+int collect_stream_flush(struct stream *s)
 {
     size_t used = s->used;
 
     s->used = 0;
-    if (stream_tick(s) || (used && fd_write_all(INIT_COLLECT, s->data, used) < 0))
+    if (collect_stream_tick(s) || (used && fd_write_all(INIT_COLLECT, s->data, used) < 0))
         return EPIPE;
     return 0;
 }
 
-int stream_bytes(struct stream *s, const void *data, size_t len)
+int collect_stream_bytes(struct stream *s, const void *data, size_t len)
 {
-    int r = len > sizeof(s->data) - s->used ? stream_flush(s) : 0;
+    int r = len > sizeof(s->data) - s->used ? collect_stream_flush(s) : 0;
 
     if (r == 0) {
         memcpy(s->data + s->used, data, len);
@@ -55,8 +55,8 @@ static bool counts(enum collect_kind kind)
            kind != COLLECT_FAILED;
 }
 
-int stream_entry(struct stream *s, struct collect_entry entry, const char *name,
-                 const struct stat *st)
+int collect_stream_entry(struct stream *s, struct collect_entry entry, const char *name,
+                         const struct stat *st)
 {
     int r;
 
@@ -70,11 +70,11 @@ int stream_entry(struct stream *s, struct collect_entry entry, const char *name,
         entry.mtime_s = st->st_mtim.tv_sec;
         entry.mtime_ns = (uint32_t)st->st_mtim.tv_nsec;
     }
-    r = stream_bytes(s, &entry, sizeof(entry));
-    return r || !name ? r : stream_bytes(s, name, entry.name_len);
+    r = collect_stream_bytes(s, &entry, sizeof(entry));
+    return r || !name ? r : collect_stream_bytes(s, name, entry.name_len);
 }
 
-int stream_afford(struct stream *s, uint64_t bytes, uint64_t size)
+int collect_stream_afford(struct stream *s, uint64_t bytes, uint64_t size)
 {
     if (bytes > s->bytes || size > s->sizes)
         return EFBIG;
@@ -83,22 +83,23 @@ int stream_afford(struct stream *s, uint64_t bytes, uint64_t size)
     return 0;
 }
 
-int stream_data(struct stream *s, int fd, uint64_t from, uint64_t end)
+int collect_stream_data(struct stream *s, int fd, uint64_t from, uint64_t end)
 {
     struct collect_piece piece = { .offset = from };
 
     while (piece.offset < end) {
-        size_t room = sizeof(s->data) - s->used;
+        size_t disk_usage = sizeof(s->data) - s->used;
         ssize_t n;
 
-        if (room < sizeof(piece) + LEAST_PIECE) {
-            if (stream_flush(s))
+        if (disk_usage < sizeof(piece) + LEAST_PIECE) {
+            if (collect_stream_flush(s))
                 return EPIPE;
             continue;
         }
-        room -= sizeof(piece);
+        disk_usage -= sizeof(piece);
         n = pread(fd, s->data + s->used + sizeof(piece),
-                  room < end - piece.offset ? room : end - piece.offset, (off_t)piece.offset);
+                  disk_usage < end - piece.offset ? disk_usage : end - piece.offset,
+                  (off_t)piece.offset);
         if (n <= 0)
             return n < 0 ? errno : EIO; /* cut meanwhile, by whoever shares the volume */
         piece.len = (uint64_t)n;

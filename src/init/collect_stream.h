@@ -20,17 +20,17 @@ struct stream {
 };
 
 /* Each returns 0 or an errno; EPIPE: nobody wants to know more. */
-void stream_init(struct stream *s, const struct plan *plan, struct init_report *report);
+void collect_stream_init(struct stream *s, const struct plan *plan, struct init_report *report);
 /* `name` and `st` may be NULL.  EDQUOT: that would be too many. */
-int stream_entry(struct stream *s, struct collect_entry entry, const char *name,
-                 const struct stat *st);
-int stream_bytes(struct stream *s, const void *data, size_t len);
+int collect_stream_entry(struct stream *s, struct collect_entry entry, const char *name,
+                         const struct stat *st);
+int collect_stream_bytes(struct stream *s, const void *data, size_t len);
 /* The data of a file from here to `end`, as pieces; reads into the buffer itself. */
-int stream_data(struct stream *s, int fd, uint64_t from, uint64_t end);
+int collect_stream_data(struct stream *s, int fd, uint64_t from, uint64_t end);
 /* Room for a file is taken: EFBIG: there is none. */
-int stream_afford(struct stream *s, uint64_t bytes, uint64_t size);
+int collect_stream_afford(struct stream *s, uint64_t bytes, uint64_t size);
 /* To be called often: shows that there is progress, and hears that it is in vain. */
-int stream_tick(struct stream *s);
-int stream_flush(struct stream *s);
+int collect_stream_tick(struct stream *s);
+int collect_stream_flush(struct stream *s);
 
 #endif

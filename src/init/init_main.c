@@ -27,8 +27,8 @@
 #include "base/fd.h"
 #include "confine/confine.h"
 #include "confine/run_dir.h"
-#include "init/collector.h"
-#include "init/forker.h"
+#include "init/collect_trees.h"
+#include "init/factory_loop.h"
 #include "init/process_tree.h"
 #include "init/program_start.h"
 #include "init/standby.h"
@@ -48,7 +48,7 @@ static void __attribute__((noreturn)) init_exit(int status)
 static void __attribute__((noreturn)) fail(const struct init *init, const sbr_error *err)
 {
     if (init->in.plan && init->in.plan->place)
-        place_remove(init->in.plan->place);
+        run_dir_remove(init->in.plan->place);
     init->report->error = *err;
     init->report->state = REPORT_FAILED;
     init_exit(1);
@@ -125,12 +125,12 @@ static void start_program(struct init *init)
     struct init_report *report = init->report;
     sbr_error err;
 
-    watch_init(&init->watch, &init->in);
+    supervise_init(&init->supervise, &init->in);
     init->before = report_usage(&init->in);
     report->ready_us = clock_now_us();
     if (program_start(&init->in, -1, &init->program, &err) < 0)
         fail(init, &err);
-    init->watch.program = init->program;
+    init->supervise.program = init->program;
     report->state = REPORT_RUNNING;
 }
 
@@ -138,10 +138,10 @@ static void start_program(struct init *init)
 static void await_program(struct init *init)
 {
     sbr_error err;
-    int r = parked_start(init, &err);
+    int r = standby_start(init, &err);
 
     if (r == 0)
-        r = parked_wait(init, &err);
+        r = standby_wait(init, &err);
     if (r > 0)
         init_exit(1); /* nobody wants it any more */
     if (r < 0)
@@ -174,7 +174,7 @@ static bool reap(struct init *init)
 static void signal_all(const struct init *init, int number)
 {
     if (init->in.plan->place)
-        tree_signal(init->in.proc_fd, number);
+        process_tree_signal(init->in.proc_fd, number);
     else
         kill(getpid() == 1 ? -1 : -init->program, number);
 }
@@ -183,7 +183,7 @@ static void signal_all(const struct init *init, int number)
 static void end_rest(const struct init *init)
 {
     if (init->in.plan->place) {
-        tree_end(init->in.proc_fd);
+        process_tree_end(init->in.proc_fd);
         return;
     }
     signal_all(init, SIGKILL);
@@ -195,8 +195,8 @@ static void end_rest(const struct init *init)
 static void __attribute__((noreturn)) end_alone(const struct init *init)
 {
     if (init->in.plan->place) {
-        tree_end(init->in.proc_fd);
-        place_remove(init->in.plan->place);
+        process_tree_end(init->in.proc_fd);
+        run_dir_remove(init->in.plan->place);
     }
     init_exit(1);
 }
@@ -239,20 +239,21 @@ static enum report_state supervise(struct init *init)
     uint32_t order = 0;
 
     for (;;) {
-        int n = poll(fds, ARRAY_LEN(fds), watch_interval(&init->watch));
+        int n = poll(fds, ARRAY_LEN(fds), supervise_interval(&init->supervise));
 
         if (n < 0 && errno != EINTR)
             init_exit(1);
         /* By the clock, not only when nothing happens: a flood of dying orphans never lets it time
          * out. */
-        if (watch_is_due(&init->watch) && (init->report->limit = watch_look(&init->watch)) != 0)
+        if (supervise_is_due(&init->supervise) &&
+            (init->report->limit = supervise_look(&init->supervise)) != 0)
             return REPORT_LIMIT;
         if (n > 0 && fds[1].revents && !obey(init, &order))
             end_alone(init);
         if (order == ORDER_KILL)
             return REPORT_KILLED;
         if (n > 0 && fds[0].revents && reap(init)) {
-            if (!parked_refused(init))
+            if (!standby_refused(init))
                 return REPORT_EXITED;
             start_instead(init);
         }
@@ -266,22 +267,22 @@ static void hand_out(struct init *init, enum report_state state)
     if (!init->in.plan->n_collects || init->report->dropped)
         return;
     init->report->state = REPORT_COLLECTING;
-    collect(&init->in, state == REPORT_EXITED && init->report->wait_status == 0);
+    collect_run(&init->in, state == REPORT_EXITED && init->report->wait_status == 0);
 }
 
 /* Returns in a shell. */
-static void be_nursery(struct init *init)
+static void be_factory(struct init *init)
 {
     sbr_error err;
     int r;
 
-    init->in.role = ROLE_NURSERY;
+    init->in.role = ROLE_FACTORY;
     r = confine_self(&init->in, &err);
     if (r == 0)
-        r = nursery_run(&init->in, INIT_PLAN, &err);
+        r = factory_run(&init->in, INIT_PLAN, &err);
     if (r > 0)
         init_exit(0);
-    if (r < 0 && init->in.role == ROLE_NURSERY)
+    if (r < 0 && init->in.role == ROLE_FACTORY)
         fail(init, &err);
     munmap(init->report, REPORT_SIZE);
     init->report = report_open();
@@ -322,7 +323,7 @@ int main(void)
     if (init.in.plan->place)
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
     if (init.in.plan->park)
-        be_nursery(&init);
+        be_factory(&init);
     init.report->keeps_oom_score = init.in.keeps_oom_score;
     if (confine_self(&init.in, &err) < 0)
         fail(&init, &err);
@@ -333,13 +334,13 @@ int main(void)
         start_program(&init);
     state = supervise(&init);
     init.report->ended_us = clock_now_us();
-    watch_last(&init.watch, state == REPORT_EXITED);
+    supervise_last(&init.supervise, state == REPORT_EXITED);
     end_rest(&init);
     report_end(init.report, &init.in, init.before);
-    watch_report(&init.watch, init.report);
+    supervise_report(&init.supervise, init.report);
     hand_out(&init, state);
     if (init.in.plan->place)
-        place_remove(init.in.plan->place);
+        run_dir_remove(init.in.plan->place);
     init.report->state = state;
     let_go(&init);
     init_exit(0);

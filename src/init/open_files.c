@@ -17,9 +17,9 @@ static uint64_t *sum_of(struct open_files *files, dev_t device)
 {
     if (device == files->scratch)
         return &files->disk_bytes;
-    for (size_t i = 0; files->room && i < files->room->n_devices; i++)
-        if (files->room->devices[i] == device)
-            return files->room->measured[i] ? &files->room_bytes : NULL;
+    for (size_t i = 0; files->disk_usage && i < files->disk_usage->n_devices; i++)
+        if (files->disk_usage->devices[i] == device)
+            return files->disk_usage->measured[i] ? &files->disk_usage_bytes : NULL;
     return &files->memory_bytes;
 }
 

@@ -6,18 +6,20 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "init/usage.h"
+#include "init/disk_usage.h"
 
 struct open_files {
     int proc_fd;
-    pid_t program;           /* the first of them all: until it is executed it is still ours      */
-    dev_t scratch;           /* the device of the program's own files                            */
-    const struct room *room; /* further ones; may be NULL                                       */
-    uint64_t disk_bytes;     /* on the first                                                      */
-    uint64_t room_bytes;     /* on those of the others that are measured                         */
-    uint64_t memory_bytes;   /* elsewhere: memory files                                          */
-    bool unseen;             /* a process hides what it has open                                 */
-    ino_t seen[1024];        /* each counts once; beyond them, once for each who has it open      */
+    pid_t program; /* the first of them all: until it is executed it is still ours      */
+    dev_t scratch; /* the device of the program's own files                            */
+    const struct disk_usage
+        *disk_usage;     /* further ones; may be NULL                                       */
+    uint64_t disk_bytes; /* on the first                                                      */
+    uint64_t
+        disk_usage_bytes;  /* on those of the others that are measured                         */
+    uint64_t memory_bytes; /* elsewhere: memory files                                          */
+    bool unseen;           /* a process hides what it has open                                 */
+    ino_t seen[1024];      /* each counts once; beyond them, once for each who has it open      */
     size_t n_seen;
 };
 

@@ -57,7 +57,7 @@ static void add_children_of(struct queue *queue, int proc_fd, pid_t pid)
             add_children(queue, dirfd(dir), entry->d_name);
 }
 
-size_t tree_walk(int proc_fd, tree_visit *visit, void *context)
+size_t process_tree_walk(int proc_fd, tree_visit *visit, void *context)
 {
     static struct queue queue;
 
@@ -70,7 +70,7 @@ size_t tree_walk(int proc_fd, tree_visit *visit, void *context)
     return queue.len;
 }
 
-void tree_all_but_init(int proc_fd, tree_visit *visit, void *context)
+void process_tree_all_but_init(int proc_fd, tree_visit *visit, void *context)
 {
     int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     scoped_dir DIR *dir = copy >= 0 ? fdopendir(copy) : NULL;
@@ -91,9 +91,9 @@ static void send(void *context, pid_t pid)
     kill(pid, *(const int *)context);
 }
 
-size_t tree_signal(int proc_fd, int number)
+size_t process_tree_signal(int proc_fd, int number)
 {
-    return tree_walk(proc_fd, send, &number);
+    return process_tree_walk(proc_fd, send, &number);
 }
 
 /* What is stopped makes no more children, so first everything is, until no more are found: otherwise
@@ -103,7 +103,7 @@ static void stop_all(int proc_fd)
     size_t before = 0;
 
     for (int round = 0; round < 100; round++) {
-        size_t now = tree_signal(proc_fd, SIGSTOP);
+        size_t now = process_tree_signal(proc_fd, SIGSTOP);
 
         if (now == before)
             return;
@@ -111,13 +111,13 @@ static void stop_all(int proc_fd)
     }
 }
 
-void tree_end(int proc_fd)
+void process_tree_end(int proc_fd)
 {
     stop_all(proc_fd);
     for (;;) {
         pid_t pid;
 
-        tree_signal(proc_fd, SIGKILL);
+        process_tree_signal(proc_fd, SIGKILL);
         do
             pid = waitpid(-1, NULL, WNOHANG);
         while (pid > 0 || (pid < 0 && errno == EINTR));

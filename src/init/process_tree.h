@@ -9,15 +9,15 @@
 typedef void tree_visit(void *context, pid_t pid);
 
 /* Calls `visit` for every descendant; how many there were. */
-size_t tree_walk(int proc_fd, tree_visit *visit, void *context);
+size_t process_tree_walk(int proc_fd, tree_visit *visit, void *context);
 
 /* The same in a pid namespace, where nobody else is. */
-void tree_all_but_init(int proc_fd, tree_visit *visit, void *context);
+void process_tree_all_but_init(int proc_fd, tree_visit *visit, void *context);
 
 /* A signal to every descendant; how many there were. */
-size_t tree_signal(int proc_fd, int number);
+size_t process_tree_signal(int proc_fd, int number);
 
 /* Ends all of them and waits for them. */
-void tree_end(int proc_fd);
+void process_tree_end(int proc_fd);
 
 #endif

@@ -63,12 +63,12 @@ static int await_warm(struct init *init, sbr_error *err)
     return r;
 }
 
-int parked_start(struct init *init, sbr_error *err)
+int standby_start(struct init *init, sbr_error *err)
 {
     int pair[2], r;
 
     init->go_fd = -1;
-    if (init->in.plan->park != PARK_DRIVER)
+    if (init->in.plan->park != STANDBY_DRIVER)
         return 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "driver", "cannot make a socket pair");
@@ -85,7 +85,7 @@ static int adopt(struct init *init, int go_fd, sbr_error *err)
     uint32_t pid;
     int r;
 
-    if (init->go_fd >= 0 || init->in.plan->park != PARK_ZYGOTE)
+    if (init->go_fd >= 0 || init->in.plan->park != STANDBY_ZYGOTE)
         return err_set(err, SBR_E_BUG, "driver", "there is nobody to adopt");
     init->go_fd = go_fd;
     r = read_from_driver(init, &pid, sizeof(pid), err);
@@ -103,7 +103,7 @@ static void merge(struct inside *in, const struct plan *late)
     static struct plan plan; /* it stays the plan */
 
     plan = *in->plan;
-    plan.park = PARK_NOT;
+    plan.park = STANDBY_NONE;
     plan.argv = late->argv;
     plan.env = late->env;
     plan.workdir = late->workdir;
@@ -208,7 +208,7 @@ static int tell_driver(struct init *init, sbr_error *err)
     return r;
 }
 
-bool parked_refused(struct init *init)
+bool standby_refused(struct init *init)
 {
     char answer = 0;
     ssize_t n = init->go_fd >= 0 ? recv(init->go_fd, &answer, 1, MSG_DONTWAIT) : -1;
@@ -222,7 +222,7 @@ static int go(struct init *init, sbr_error *err)
 {
     if (put_files(&init->in, err) < 0)
         return err->code;
-    watch_init(&init->watch, &init->in);
+    supervise_init(&init->supervise, &init->in);
     if (!init->program)
         return rlimits_confiner.apply(&init->in, err);
     if (limit_driver(init, err) < 0)
@@ -251,9 +251,9 @@ static int obey(struct init *init, const struct init_message *message, int *fds,
     return go(init, err) < 0 ? err->code : RAN;
 }
 
-static int tell_parked(sbr_error *err)
+static int report_ready(sbr_error *err)
 {
-    const struct init_news news = { NEWS_PARKED };
+    const struct init_news news = { NEWS_STANDBY };
 
     if (fd_send(INIT_CONTROL, &news, sizeof(news), NULL, 0) < 0)
         return err_set_errno(err, "init", "cannot tell that it is parked");
@@ -278,11 +278,11 @@ static int await_order(const struct init *init, sbr_error *err)
     }
 }
 
-int parked_wait(struct init *init, sbr_error *err)
+int standby_wait(struct init *init, sbr_error *err)
 {
     for (;;) {
         struct init_message message = { 0 };
-        int fds[FD_MAX_PASSED], r = tell_parked(err);
+        int fds[FD_MAX_PASSED], r = report_ready(err);
         size_t n_fds = 0;
         ssize_t n;
 

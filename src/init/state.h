@@ -12,7 +12,7 @@
 struct init {
     struct inside in;
     struct init_report *report;
-    struct watch watch;
+    struct supervise supervise;
     struct usage_before before;
     int child_fd;  /* SIGCHLD */
     pid_t program; /* 0: none yet; of a parked one, its driver */

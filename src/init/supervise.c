@@ -17,23 +17,24 @@
 #define LOOK_EVERY_US 10000
 #define FILES_EVERY_US 100000
 
-void watch_init(struct watch *watch, const struct inside *in)
+void supervise_init(struct supervise *supervise, const struct inside *in)
 {
-    *watch = (struct watch){ .supervises = in->plan->supervise && in->proc_fd >= 0,
-                             .proc_fd = in->proc_fd,
-                             .scratch_fd = in->root_fd,
-                             .plan = in->plan,
-                             .cpu_us = in->plan->cpu_ms == LIMIT_NONE ? LIMIT_NONE
-                                                                      : in->plan->cpu_ms * 1000 };
-    room_init(&watch->room, in);
-    watch->active = watch->supervises || watch->room.n_trees;
+    *supervise =
+        (struct supervise){ .supervises = in->plan->supervise && in->proc_fd >= 0,
+                            .proc_fd = in->proc_fd,
+                            .scratch_fd = in->root_fd,
+                            .plan = in->plan,
+                            .cpu_us = in->plan->cpu_ms == LIMIT_NONE ? LIMIT_NONE
+                                                                     : in->plan->cpu_ms * 1000 };
+    disk_usage_init(&supervise->disk_usage, in);
+    supervise->active = supervise->supervises || supervise->disk_usage.n_trees;
 }
 
-int watch_interval(const struct watch *watch)
+int supervise_interval(const struct supervise *supervise)
 {
-    if (!watch->active)
+    if (!supervise->active)
         return -1;
-    return (watch->supervises ? LOOK_EVERY_US : FILES_EVERY_US) / 1000;
+    return (supervise->supervises ? LOOK_EVERY_US : FILES_EVERY_US) / 1000;
 }
 
 struct totals {
@@ -85,12 +86,12 @@ static void add_process(void *context, pid_t pid)
         add_stat(totals, text);
 }
 
-static void visit_everybody(const struct watch *watch, tree_visit *visit, void *context)
+static void visit_everybody(const struct supervise *supervise, tree_visit *visit, void *context)
 {
-    if (watch->plan->place)
-        tree_walk(watch->proc_fd, visit, context);
+    if (supervise->plan->place)
+        process_tree_walk(supervise->proc_fd, visit, context);
     else
-        tree_all_but_init(watch->proc_fd, visit, context);
+        process_tree_all_but_init(supervise->proc_fd, visit, context);
 }
 
 /* Looking takes its time, and how much is up to the program: it may not take most of it. */
@@ -101,53 +102,55 @@ static uint64_t next_look(uint64_t began_us, uint64_t interval_us)
     return now + (pause > interval_us ? pause : interval_us);
 }
 
-bool watch_is_due(const struct watch *watch)
+bool supervise_is_due(const struct supervise *supervise)
 {
-    return watch->active && clock_now_us() >= watch->next_us;
+    return supervise->active && clock_now_us() >= supervise->next_us;
 }
 
 /* Files: how much of the program's share of the host's file system is used up where it has none of
  * its own, and how much memory is in files that nobody has mapped. */
-static void look_at_files(struct watch *watch)
+static void look_at_files(struct supervise *supervise)
 {
-    struct open_files open = { .proc_fd = watch->proc_fd,
-                               .program = watch->program,
-                               .room = &watch->room };
-    uint64_t most_files = watch->plan->scratch_inodes + 2; /* work and tmp */
+    struct open_files open = { .proc_fd = supervise->proc_fd,
+                               .program = supervise->program,
+                               .disk_usage = &supervise->disk_usage };
+    uint64_t most_files = supervise->plan->scratch_inodes + 2; /* work and tmp */
     struct place_use use = { 0 };
     struct stat st;
 
-    if (fstat(watch->scratch_fd, &st) == 0)
+    if (fstat(supervise->scratch_fd, &st) == 0)
         open.scratch = st.st_dev;
-    visit_everybody(watch, open_files_add, &open);
-    watch->file_memory = open.memory_bytes;
-    if (!watch->plan->place) {
+    visit_everybody(supervise, open_files_add, &open);
+    supervise->file_memory = open.memory_bytes;
+    if (!supervise->plan->place) {
         /* What has no name on the tmpfs is counted by the tmpfs itself. */
-        watch->disk_full = room_look(&watch->room, watch->scratch_fd, open.room_bytes);
+        supervise->disk_full =
+            disk_usage_look(&supervise->disk_usage, supervise->scratch_fd, open.disk_usage_bytes);
         return;
     }
-    place_measure(watch->scratch_fd, most_files, &use);
-    if (use.bytes + open.disk_bytes >= watch->plan->scratch_bytes || use.unseen || open.unseen)
-        watch->disk_full = DISK_BYTES_FULL;
+    run_dir_measure(supervise->scratch_fd, most_files, &use);
+    if (use.bytes + open.disk_bytes >= supervise->plan->scratch_bytes || use.unseen || open.unseen)
+        supervise->disk_full = DISK_BYTES_FULL;
     else if (use.files > most_files)
-        watch->disk_full = DISK_INODES_FULL;
+        supervise->disk_full = DISK_INODES_FULL;
 }
 
-static uint64_t scratch_memory(const struct watch *watch)
+static uint64_t scratch_memory(const struct supervise *supervise)
 {
     struct statfs fs;
 
-    if (watch->plan->place || watch->scratch_fd < 0 || fstatfs(watch->scratch_fd, &fs) < 0)
+    if (supervise->plan->place || supervise->scratch_fd < 0 ||
+        fstatfs(supervise->scratch_fd, &fs) < 0)
         return 0;
     return (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
 }
 
-static void look_at_processes(struct watch *watch, struct totals *totals)
+static void look_at_processes(struct supervise *supervise, struct totals *totals)
 {
-    uint64_t files = scratch_memory(watch) + watch->file_memory;
+    uint64_t files = scratch_memory(supervise) + supervise->file_memory;
     struct rusage reaped;
 
-    visit_everybody(watch, add_process, totals);
+    visit_everybody(supervise, add_process, totals);
     if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
         totals->cpu_us += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000000 +
                           (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
@@ -155,51 +158,51 @@ static void look_at_processes(struct watch *watch, struct totals *totals)
     totals->memory = totals->private + (files > totals->shared ? files : totals->shared);
 }
 
-enum init_limit watch_look(struct watch *watch)
+enum init_limit supervise_look(struct supervise *supervise)
 {
-    struct totals totals = { .proc_fd = watch->proc_fd };
+    struct totals totals = { .proc_fd = supervise->proc_fd };
     uint64_t now = clock_now_us();
 
-    if (now >= watch->next_files_us) {
-        look_at_files(watch);
-        watch->next_files_us = next_look(now, FILES_EVERY_US);
+    if (now >= supervise->next_files_us) {
+        look_at_files(supervise);
+        supervise->next_files_us = next_look(now, FILES_EVERY_US);
         now = clock_now_us();
     }
-    watch->next_us = next_look(now, watch->supervises ? LOOK_EVERY_US : FILES_EVERY_US);
-    if (!watch->supervises)
-        return watch->disk_full ? INIT_LIMIT_DISK : 0;
-    look_at_processes(watch, &totals);
-    totals.processes += watch->one_just_ended;
-    watch->next_us = next_look(now, LOOK_EVERY_US);
-    watch->cpu_used_us = totals.cpu_us;
-    if (totals.memory > watch->peak_memory)
-        watch->peak_memory = totals.memory;
-    if (totals.processes > watch->peak_processes)
-        watch->peak_processes = totals.processes;
-    if (totals.memory > watch->plan->memory_bytes)
+    supervise->next_us = next_look(now, supervise->supervises ? LOOK_EVERY_US : FILES_EVERY_US);
+    if (!supervise->supervises)
+        return supervise->disk_full ? INIT_LIMIT_DISK : 0;
+    look_at_processes(supervise, &totals);
+    totals.processes += supervise->one_just_ended;
+    supervise->next_us = next_look(now, LOOK_EVERY_US);
+    supervise->cpu_used_us = totals.cpu_us;
+    if (totals.memory > supervise->peak_memory)
+        supervise->peak_memory = totals.memory;
+    if (totals.processes > supervise->peak_processes)
+        supervise->peak_processes = totals.processes;
+    if (totals.memory > supervise->plan->memory_bytes)
         return INIT_LIMIT_MEMORY;
-    if (totals.cpu_us > watch->cpu_us)
+    if (totals.cpu_us > supervise->cpu_us)
         return INIT_LIMIT_CPU;
-    return watch->disk_full ? INIT_LIMIT_DISK : 0;
+    return supervise->disk_full ? INIT_LIMIT_DISK : 0;
 }
 
 /* Whom the program leaves behind when it ends was there beside it: one more than are seen now. */
-void watch_last(struct watch *watch, bool program_ended)
+void supervise_last(struct supervise *supervise, bool program_ended)
 {
-    watch->one_just_ended = program_ended;
-    watch->next_files_us = 0;
-    if (watch->active)
-        (void)watch_look(watch);
+    supervise->one_just_ended = program_ended;
+    supervise->next_files_us = 0;
+    if (supervise->active)
+        (void)supervise_look(supervise);
 }
 
-void watch_report(const struct watch *watch, struct init_report *report)
+void supervise_report(const struct supervise *supervise, struct init_report *report)
 {
-    if (watch->peak_memory > report->peak_memory_bytes)
-        report->peak_memory_bytes = watch->peak_memory;
-    if (watch->disk_full)
-        report->disk_full = watch->disk_full;
-    report->peak_processes = watch->peak_processes ? watch->peak_processes : 1;
+    if (supervise->peak_memory > report->peak_memory_bytes)
+        report->peak_memory_bytes = supervise->peak_memory;
+    if (supervise->disk_full)
+        report->disk_full = supervise->disk_full;
+    report->peak_processes = supervise->peak_processes ? supervise->peak_processes : 1;
     /* What is still alive at the end was not waited for, and is in no other sum. */
-    if (watch->cpu_used_us > report->cpu_user_us + report->cpu_system_us)
-        report->cpu_user_us = watch->cpu_used_us - report->cpu_system_us;
+    if (supervise->cpu_used_us > report->cpu_user_us + report->cpu_system_us)
+        report->cpu_user_us = supervise->cpu_used_us - report->cpu_system_us;
 }

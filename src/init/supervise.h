@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 #include "confine/confiner.h"
-#include "init/usage.h"
+#include "init/disk_usage.h"
 #include "wire/control.h"
 
-struct watch {
+struct supervise {
     bool active;
     bool supervises; /* processes and memory, too */
-    struct room room;
+    struct disk_usage disk_usage;
     uint64_t next_us;
     int proc_fd;
     int scratch_fd;
@@ -25,19 +25,19 @@ struct watch {
     uint64_t file_memory;   /* in memory files, at the last look at files */
     uint64_t next_files_us; /* they are looked at less often */
     uint32_t disk_full;     /* enum disk_full */
-    bool one_just_ended;    /* see watch_last */
+    bool one_just_ended;    /* see supervise_last */
 };
 
-void watch_init(struct watch *watch, const struct inside *in);
+void supervise_init(struct supervise *supervise, const struct inside *in);
 /* Milliseconds until the next look, for poll; -1 when nothing is watched. */
-int watch_interval(const struct watch *watch);
+int supervise_interval(const struct supervise *supervise);
 /* True when it is time to look. */
-bool watch_is_due(const struct watch *watch);
+bool supervise_is_due(const struct supervise *supervise);
 /* Sums up; the limit that was passed, or 0: init then ends the run. */
-enum init_limit watch_look(struct watch *watch);
+enum init_limit supervise_look(struct supervise *supervise);
 /* Once more at the end, when nothing can be done about it any more. */
-void watch_last(struct watch *watch, bool program_ended);
+void supervise_last(struct supervise *supervise, bool program_ended);
 /* Puts what was seen into the final report. */
-void watch_report(const struct watch *watch, struct init_report *report);
+void supervise_report(const struct supervise *supervise, struct init_report *report);
 
 #endif

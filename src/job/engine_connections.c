@@ -24,7 +24,7 @@ struct known {
     char key[SHA256_HEX_SIZE];
 };
 
-struct warm_pool {
+struct engine_connections {
     pthread_mutex_t lock;
     pid_t owner; /* a child shares the connections, but not the conversation */
     struct idle idle[MAX_IDLE];
@@ -33,9 +33,9 @@ struct warm_pool {
     unsigned int next_known;
 };
 
-struct warm_pool *warm_pool_new(void)
+struct engine_connections *engine_connections_new(void)
 {
-    struct warm_pool *pool = calloc(1, sizeof(*pool));
+    struct engine_connections *pool = calloc(1, sizeof(*pool));
 
     if (pool) {
         pthread_mutex_init(&pool->lock, NULL);
@@ -44,13 +44,13 @@ struct warm_pool *warm_pool_new(void)
     return pool;
 }
 
-static void drop_idle(struct warm_pool *pool)
+static void drop_idle(struct engine_connections *pool)
 {
     while (pool->n_idle > 0)
         close(pool->idle[--pool->n_idle].fd);
 }
 
-void warm_pool_free(struct warm_pool *pool)
+void engine_connections_free(struct engine_connections *pool)
 {
     if (!pool)
         return;
@@ -62,7 +62,7 @@ void warm_pool_free(struct warm_pool *pool)
 }
 
 /* After a fork another thread may have held the lock, and has no copy here that could open it. */
-static void enter(struct warm_pool *pool)
+static void enter(struct engine_connections *pool)
 {
     if (pool->owner != getpid()) {
         pthread_mutex_init(&pool->lock, NULL);
@@ -72,7 +72,7 @@ static void enter(struct warm_pool *pool)
     pthread_mutex_lock(&pool->lock);
 }
 
-bool warm_pool_take(struct warm_pool *pool, struct warm *warm)
+bool engine_connections_take(struct engine_connections *pool, struct warm *warm)
 {
     bool found = false;
 
@@ -90,7 +90,7 @@ bool warm_pool_take(struct warm_pool *pool, struct warm *warm)
     return found;
 }
 
-void warm_pool_give(struct warm_pool *pool, struct warm *warm)
+void engine_connections_give(struct engine_connections *pool, struct warm *warm)
 {
     if (pool && warm->fd >= 0) {
         enter(pool);
@@ -114,8 +114,8 @@ static bool is_known(const struct known *known, const struct plan *template,
            !memcmp(known->bytes, encoded->data, encoded->len);
 }
 
-static bool look_up(struct warm_pool *pool, const struct plan *template, const struct buf *encoded,
-                    char key[SHA256_HEX_SIZE])
+static bool look_up(struct engine_connections *pool, const struct plan *template,
+                    const struct buf *encoded, char key[SHA256_HEX_SIZE])
 {
     bool found = false;
 
@@ -129,8 +129,8 @@ static bool look_up(struct warm_pool *pool, const struct plan *template, const s
     return found;
 }
 
-static void remember(struct warm_pool *pool, const struct plan *template, const struct buf *encoded,
-                     const char key[SHA256_HEX_SIZE])
+static void remember(struct engine_connections *pool, const struct plan *template,
+                     const struct buf *encoded, const char key[SHA256_HEX_SIZE])
 {
     char *bytes = malloc(encoded->len);
     struct known *known;
@@ -149,12 +149,12 @@ static void remember(struct warm_pool *pool, const struct plan *template, const 
     pthread_mutex_unlock(&pool->lock);
 }
 
-void warm_pool_key(struct warm_pool *pool, const struct plan *template, const struct buf *encoded,
-                   char key[SHA256_HEX_SIZE])
+void engine_connections_key(struct engine_connections *pool, const struct plan *template,
+                            const struct buf *encoded, char key[SHA256_HEX_SIZE])
 {
     if (pool && look_up(pool, template, encoded, key))
         return;
-    park_key_of(template, encoded, key);
+    blueprint_key_of(template, encoded, key);
     if (pool)
         remember(pool, template, encoded, key);
 }

@@ -85,7 +85,7 @@ static void end_without_run(sbr_job *job, enum sbr_verdict verdict)
     sbr_result *result = calloc(1, sizeof(*result));
     sbr_error err;
 
-    if (!result || encode_random_id(result->id) < 0) {
+    if (!result || encoding_random_id(result->id) < 0) {
         free(result);
         err_set_oom(&err, "result");
         job_fail(job, &err);
@@ -245,12 +245,12 @@ static void stage_ended(sbr_job *job)
 /* 1: what has to be done is known; 0: another run has the workspace. */
 static int decide(sbr_job *job, sbr_error *err)
 {
-    int r = job->decided ? 1 : trees_open(job, err);
+    int r = job->decided ? 1 : job_trees_open(job, err);
 
     if (r <= 0 || job->decided)
         return r;
     warm_find(job); /* what waits there may use layers that the program alone would not */
-    if (stages_decide(job, err) < 0)
+    if (job_decide(job, err) < 0)
         return err->code;
     job->decided = true;
     return 1;
@@ -313,7 +313,7 @@ static void job_init(sbr_job *job, const sbr_runtime *rt, const sbr_request *req
     job->warm.answered = engine_answered;
 }
 
-int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
+int job_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
 {
     sbr_job *job = calloc(1, sizeof(*job));
     int r;
@@ -322,9 +322,9 @@ int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **r
         return err_set_oom(err, "executor");
     job_init(job, rt, req);
     job->now.limits = req->limits;
-    r = stages_resolve(job, err);
+    r = job_resolve(job, err);
     if (r == 0 && job->language)
-        r = needs_expand(&job->language->needs, &job->now.needs, err);
+        r = client_config_expand(&job->language->needs, &job->now.needs, err);
     /* Named, not made: a plan starts nothing. */
     if (r == 0 && job->language && job->language->compile.run.n)
         snprintf(job->layers[LAYER_BUILD].path, sizeof(job->layers[0].path), "%s",
@@ -333,15 +333,15 @@ int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **r
         snprintf(job->layers[LAYER_PREPARED].path, sizeof(job->layers[0].path), "%s",
                  "/made-by-the-prepare-stage");
     if (r == 0)
-        r = trees_look(job, err);
+        r = job_trees_look(job, err);
     if (r == 0)
         r = stages_plan(job, STAGE_RUN, &rt->features, ret, err);
-    executor_free(job);
+    job_free(job);
     return r;
 }
 
-int executor_new(const sbr_runtime *rt, const sbr_request *req,
-                 const struct monitor_options *options, sbr_job **ret, sbr_error *err)
+int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
+            sbr_job **ret, sbr_error *err)
 {
     sbr_job *job = calloc(1, sizeof(*job));
 
@@ -358,7 +358,7 @@ int executor_new(const sbr_runtime *rt, const sbr_request *req,
     job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (job->cancel_fd < 0 || loop_init(&job->loop, err) < 0 ||
         loop_add(&job->loop, job->cancel_fd, EPOLLIN, cancel_wanted, job) < 0) {
-        executor_free(job);
+        job_free(job);
         return err_set_errno(err, "executor", "cannot make an event loop");
     }
     *ret = job;
@@ -377,13 +377,13 @@ static int begin(sbr_job *job, sbr_error *err)
     return 0;
 }
 
-int executor_begin(sbr_job *job, sbr_error *err)
+int job_begin(sbr_job *job, sbr_error *err)
 {
-    return stages_resolve(job, err) < 0 ? err->code : begin(job, err);
+    return job_resolve(job, err) < 0 ? err->code : begin(job, err);
 }
 
-int executor_begin_with(sbr_job *job, const struct language *language,
-                        const struct toolchain *toolchain, sbr_error *err)
+int job_begin_with(sbr_job *job, const struct language *language, const struct toolchain *toolchain,
+                   sbr_error *err)
 {
     job->language = language;
     job->toolchain = *toolchain;
@@ -392,15 +392,15 @@ int executor_begin_with(sbr_job *job, const struct language *language,
     return begin(job, err);
 }
 
-int executor_start(const sbr_runtime *rt, const sbr_request *req,
-                   const struct monitor_options *options, sbr_job **ret, sbr_error *err)
+int job_start(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
+              sbr_job **ret, sbr_error *err)
 {
     sbr_job *job;
 
-    if (executor_new(rt, req, options, &job, err) < 0)
+    if (job_new(rt, req, options, &job, err) < 0)
         return err->code;
-    if (executor_begin(job, err) < 0) {
-        executor_free(job);
+    if (job_begin(job, err) < 0) {
+        job_free(job);
         return err->code;
     }
     *ret = job;
@@ -408,7 +408,7 @@ int executor_start(const sbr_runtime *rt, const sbr_request *req,
 }
 
 /* At most one wait for each call, so that the caller can act when a stage is over. */
-int executor_turn(sbr_job *job, bool wait, sbr_error *err)
+int job_turn(sbr_job *job, bool wait, sbr_error *err)
 {
     if (job_is_over(job))
         return 1;
@@ -419,7 +419,7 @@ int executor_turn(sbr_job *job, bool wait, sbr_error *err)
     return job_is_over(job);
 }
 
-void executor_cancel(sbr_job *job)
+void job_cancel(sbr_job *job)
 {
     uint64_t one = 1;
     ssize_t ignored = write(job->cancel_fd, &one, sizeof(one));
@@ -427,7 +427,7 @@ void executor_cancel(sbr_job *job)
     (void)ignored;
 }
 
-int executor_take_result(sbr_job *job, sbr_result **ret, sbr_error *err)
+int job_take_result(sbr_job *job, sbr_result **ret, sbr_error *err)
 {
     if (!job->result) {
         *err = job->failure;
@@ -438,17 +438,17 @@ int executor_take_result(sbr_job *job, sbr_result **ret, sbr_error *err)
     return 0;
 }
 
-int executor_finish(sbr_job *job, sbr_result **ret, sbr_error *err)
+int job_finish(sbr_job *job, sbr_result **ret, sbr_error *err)
 {
     int r;
 
     do
-        r = executor_turn(job, true, err);
+        r = job_turn(job, true, err);
     while (r == 0);
-    return r < 0 ? r : executor_take_result(job, ret, err);
+    return r < 0 ? r : job_take_result(job, ret, err);
 }
 
-/* Compiled with what only this job saw: see key_artifact. */
+/* Compiled with what only this job saw: see layer_key_artifact. */
 static void forget_artifact(const sbr_job *job)
 {
     sbr_error ignored; /* then it is pruned like any other */
@@ -457,15 +457,15 @@ static void forget_artifact(const sbr_job *job)
         (void)!store_remove(STORE_ARTIFACT, job->layers[LAYER_BUILD].key, &ignored);
 }
 
-void executor_free(sbr_job *job)
+void job_free(sbr_job *job)
 {
     if (!job)
         return;
     stages_drop(job);
     warm_done(job);
     forget_artifact(job);
-    trees_done(job);
-    installer_done(&job->installer);
+    job_trees_done(job);
+    client_config_installer_done(&job->installer);
     for (size_t i = 0; i < job->n_done; i++)
         result_free(job->done[i]);
     result_free(job->result);
@@ -474,7 +474,7 @@ void executor_free(sbr_job *job)
     free(job);
 }
 
-void executor_leave(sbr_job *job)
+void job_leave(sbr_job *job)
 {
     if (!job)
         return;
@@ -485,10 +485,10 @@ void executor_leave(sbr_job *job)
     if (job->now.staged)
         store_discard(&job->now.staging);
     forget_artifact(job);
-    trees_done(job);
+    job_trees_done(job);
 }
 
-const char *executor_locate(const struct language *language)
+const char *job_locate(const struct language *language)
 {
     static __thread struct toolchain found;
     sbr_error ignored;

@@ -23,8 +23,8 @@ struct diff_options;
 
 struct sbr_runtime {
     struct features features;
-    bool cold;              /* no engine is asked, as in the engine itself */
-    struct warm_pool *pool; /* NULL: connections to an engine are not kept */
+    bool cold;                       /* no engine is asked, as in the engine itself */
+    struct engine_connections *pool; /* NULL: connections to an engine are not kept */
 };
 
 /* What one stage holds while it runs. */
@@ -36,13 +36,13 @@ struct stage_run {
     struct monitor monitor;
     bool watching;       /* monitor_start was called */
     bool asked;          /* an engine has answered for this stage, or there is none */
-    bool has_trees;      /* trees_prepare was called, and what it made is still good */
+    bool has_trees;      /* job_trees_prepare was called, and what it made is still good */
     uint64_t started_us; /* when the stage began */
     struct stage_config config;
     struct words needs;
-    struct intake intake;
-    struct intake_part part; /* of a stage that makes a layer */
-    bool collecting;         /* the intake is ours to end */
+    struct collect_reader collect_reader;
+    struct collect_part part; /* of a stage that makes a layer */
+    bool collecting;          /* the intake is ours to end */
     struct store_staging staging;
     bool staged;
     int lock_fd; /* nobody else makes the same layer; -1: not held */
@@ -86,40 +86,40 @@ struct sbr_job {
 };
 
 /* Request and machine to the plan of the program's own stage; nothing is started.  The caller frees the plan. */
-int executor_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
+int job_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
     must_check;
 
 /* `options` may be NULL: output is kept, stdin is what the request holds.  Its loop is the job's. */
-int executor_new(const sbr_runtime *rt, const sbr_request *req,
-                 const struct monitor_options *options, sbr_job **ret, sbr_error *err) must_check;
+int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
+            sbr_job **ret, sbr_error *err) must_check;
 /* Begins with the first stage. */
-int executor_begin(sbr_job *job, sbr_error *err) must_check;
+int job_begin(sbr_job *job, sbr_error *err) must_check;
 /* The same with a language and tools that were found already: only its run stage. */
-int executor_begin_with(sbr_job *job, const struct language *language,
-                        const struct toolchain *toolchain, sbr_error *err) must_check;
+int job_begin_with(sbr_job *job, const struct language *language, const struct toolchain *toolchain,
+                   sbr_error *err) must_check;
 /* Both at once. */
-int executor_start(const sbr_runtime *rt, const sbr_request *req,
-                   const struct monitor_options *options, sbr_job **ret, sbr_error *err) must_check;
+int job_start(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
+              sbr_job **ret, sbr_error *err) must_check;
 /* Handles what is ready.  1: the job is over; 0: more to come; negative: the loop is broken. */
-int executor_turn(sbr_job *job, bool wait, sbr_error *err) must_check;
+int job_turn(sbr_job *job, bool wait, sbr_error *err) must_check;
 /* From any thread, and more than once: the second time ends the stage at once. */
-void executor_cancel(sbr_job *job);
+void job_cancel(sbr_job *job);
 /* The caller owns the result; or the reason why there is none. */
-int executor_take_result(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
+int job_take_result(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
 /* Turns until the end. */
-int executor_finish(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
-void executor_free(sbr_job *job);
+int job_finish(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
+void job_free(sbr_job *job);
 /* The same for a process that ends right after: what the kernel frees by itself is left to it. */
-void executor_leave(sbr_job *job);
+void job_leave(sbr_job *job);
 
 /* Runs the language's own test.  1: it passes; 0: it does not; negative: it could not be run.  `why` says so. */
-int executor_selftest(const sbr_runtime *rt, const struct language *language, const char *version,
-                      char *why, size_t size);
+int selftest_run(const sbr_runtime *rt, const struct language *language, const char *version,
+                 char *why, size_t size);
 /* Lets the tool print its version, in a sandbox, and fills toolchain->version.  0 or negative. */
-int executor_ask_version(const sbr_runtime *rt, const struct language *language,
+int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
                          struct toolchain *toolchain);
 
 /* The language's real interpreter on this machine, or NULL; valid until the next call of this thread. */
-const char *executor_locate(const struct language *language);
+const char *job_locate(const struct language *language);
 
 #endif

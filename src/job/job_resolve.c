@@ -21,10 +21,10 @@ static int unknown_language(const char *name, sbr_error *err)
 
 static int ask_version(void *context, const struct language *language, struct toolchain *toolchain)
 {
-    return executor_ask_version(context, language, toolchain);
+    return selftest_ask_version(context, language, toolchain);
 }
 
-int stages_resolve(sbr_job *job, sbr_error *err)
+int job_resolve(sbr_job *job, sbr_error *err)
 {
     const char *name = job->req->language;
     struct toolchain_query query = { .ask = ask_version, .context = (void *)job->rt };
@@ -72,10 +72,10 @@ static void todo_add(sbr_job *job, enum stage stage)
 /* The layer, or the stage that makes it. */
 static int want_layer(sbr_job *job, enum layer layer, sbr_error *err)
 {
-    int r = layer_find(job, layer, err);
+    int r = stages_find_layer(job, layer, err);
 
     if (r == 0)
-        todo_add(job, layer_maker(layer));
+        todo_add(job, stages_layer_maker(layer));
     return r < 0 ? r : 0;
 }
 
@@ -92,7 +92,7 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
                            language->name, job->req->deps.items[0]);
         return 0;
     }
-    r = key_dependencies(job, err);
+    r = layer_key_dependencies(job, err);
     return r > 0 ? want_layer(job, LAYER_DEPS, err) : r;
 }
 
@@ -121,13 +121,13 @@ static int decide_compile(sbr_job *job, sbr_error *err)
     if (stage == N_STAGES)
         return 0;
     if (stage == STAGE_COMPILE)
-        key_artifact(job);
+        layer_key_artifact(job);
     if (job->req->check) { /* a check is asked for, so a check is made */
         todo_add(job, stage);
         return 0;
     }
     /* What a compiler finds in a project is no part of any key. */
-    r = sees_own_tree(job) ? 0 : layer_find(job, LAYER_BUILD, err);
+    r = sees_own_tree(job) ? 0 : stages_find_layer(job, LAYER_BUILD, err);
     if (r < 0)
         return r;
     job->cached = r == 1;
@@ -160,14 +160,14 @@ static int decide_prepared(sbr_job *job, sbr_error *err)
     return 0;
 }
 
-int stages_decide(sbr_job *job, sbr_error *err)
+int job_decide(sbr_job *job, sbr_error *err)
 {
     if (!job->language) {
         todo_add(job, STAGE_RUN);
         return 0;
     }
     if (job->language->prepare.run.n)
-        key_prepared(job);
+        layer_key_prepared(job);
     if (decide_dependencies(job, err) < 0 || decide_compile(job, err) < 0)
         return err->code;
     if (!job->req->check)

@@ -85,7 +85,7 @@ static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
     tree->copy_fd = -1;
     if (make_cow_dir(job->trees, tree, &tree->copy_fd, err) < 0)
         return err->code;
-    copied_done(&tree->copied);
+    copy_done(&tree->copied);
     if (fstat(tree->source_fd, &st) < 0 || fchmod(tree->copy_fd, st.st_mode & 0777) < 0)
         return err_set_errno(err, "workspace", "cannot copy '%.200s'", tree->source);
     return copy_tree(tree->source_fd, tree->copy_fd, &progress, &tree->copied, err);
@@ -99,7 +99,7 @@ static bool is_for(const struct job_tree *tree, enum stage stage)
     return (stage == STAGE_COMPILE || stage == STAGE_CHECK) && !strcmp(tree->target, INSIDE_WORK);
 }
 
-bool trees_want_changes(const sbr_job *job)
+bool job_trees_want_changes(const sbr_job *job)
 {
     return job->req->diff || job->req->keep;
 }
@@ -107,7 +107,7 @@ bool trees_want_changes(const sbr_job *job)
 static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
     return stage == STAGE_RUN && tree->mode == VOLUME_COW &&
-           (trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
+           (job_trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
 }
 
 static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree, enum stage stage)
@@ -121,7 +121,7 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
                                .collect = is_collected(job, tree, stage) };
 }
 
-bool trees_show_plain(struct job_trees *trees)
+bool job_trees_show_plain(struct job_trees *trees)
 {
     bool changed = false;
 
@@ -132,7 +132,7 @@ bool trees_show_plain(struct job_trees *trees)
     return changed;
 }
 
-void trees_plan(sbr_job *job)
+void job_trees_plan(sbr_job *job)
 {
     struct job_trees *trees = job->trees;
 
@@ -166,7 +166,7 @@ static int prepare_tree(sbr_job *job, struct job_tree *tree, enum stage stage, s
     return 0;
 }
 
-int trees_prepare(sbr_job *job, enum stage stage, sbr_error *err)
+int job_trees_prepare(sbr_job *job, enum stage stage, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
     struct timespec now;
@@ -185,14 +185,14 @@ int trees_prepare(sbr_job *job, enum stage stage, sbr_error *err)
 /* Contents of the changes of a tree, named by their root in the changes, or of what matches an output's pattern. */
 static int add_part(struct job_trees *trees, const char *name, sbr_error *err)
 {
-    struct taken *taken = &trees->taken[trees->n_parts];
+    struct collected *collected = &trees->collected[trees->n_parts];
 
-    *taken = (struct taken){ .content_fd = -1 };
-    if (make_dir(trees, name, &taken->content_fd, err) < 0)
+    *collected = (struct collected){ .content_fd = -1 };
+    if (make_dir(trees, name, &collected->content_fd, err) < 0)
         return err->code;
-    buf_init(&taken->list.text, SIZE_MAX / 2);
+    buf_init(&collected->list.text, SIZE_MAX / 2);
     trees->parts[trees->n_parts++] =
-        (struct intake_part){ .dir_fd = taken->content_fd, .list = &taken->list };
+        (struct collect_part){ .dir_fd = collected->content_fd, .list = &collected->list };
     return 0;
 }
 
@@ -225,7 +225,7 @@ static int add_copies(sbr_job *job, sbr_error *err)
     return 0;
 }
 
-int trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err)
+int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
     size_t at = 0;
@@ -262,7 +262,7 @@ static void manifests_done(struct job_trees *trees)
     free(trees->manifests);
 }
 
-void trees_done(sbr_job *job)
+void job_trees_done(sbr_job *job)
 {
     struct job_trees *trees = job->trees;
 
@@ -271,14 +271,14 @@ void trees_done(sbr_job *job)
     for (size_t i = 0; i < trees->n; i++) {
         scope_close_fd(&trees->at[i].source_fd);
         scope_close_fd(&trees->at[i].copy_fd);
-        copied_done(&trees->at[i].copied);
+        copy_done(&trees->at[i].copied);
     }
     for (size_t i = 0; i < trees->n_parts; i++) {
-        scope_close_fd(&trees->taken[i].content_fd);
-        intake_list_done(&trees->taken[i].list);
+        scope_close_fd(&trees->collected[i].content_fd);
+        collect_list_done(&trees->collected[i].list);
     }
     if (trees->is_named)
-        named_close(&trees->named);
+        workspace_close(&trees->workspace);
     staging_discard(&trees->staging);
     manifests_done(trees);
     free(trees);

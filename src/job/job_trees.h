@@ -1,16 +1,16 @@
 /* The trees of a job: volumes, the project or workspace at /work, where their changes go, and what is collected.
  *
- *   trees_open      looks at the sources, takes the workspace                     once, before the stages
- *   trees_prepare   what a stage sees of them: uppers and copies where needed      for each stage
- *   trees_parts     where the run's changes and outputs are written to             for the run
- *   trees_end       changes are compared, kept, saved; outputs delivered           after the run
+ *   job_trees_open      looks at the sources, takes the workspace                     once, before the stages
+ *   job_trees_prepare   what a stage sees of them: uppers and copies where needed      for each stage
+ *   job_trees_parts     where the run's changes and outputs are written to             for the run
+ *   job_trees_end       changes are compared, kept, saved; outputs delivered           after the run
  *
  * A job without any has none of this: job->trees is NULL. */
 #ifndef JOB_JOB_TREES_H
 #define JOB_JOB_TREES_H
 
 #include "changes/collected.h"
-#include "changes/copytree.h"
+#include "changes/copy_tree.h"
 #include "changes/state_dir.h"
 #include "job/job.h"
 #include "workspace/workspace.h"
@@ -37,37 +37,37 @@ struct job_trees {
     enum cow_kind cow; /* the backend that has not been refused yet */
     struct staging staging;
     unsigned int n_made; /* uppers and copies in it */
-    struct named named;
+    struct workspace workspace;
     bool is_named;          /* `named` is ours */
     uint64_t waiting_since; /* for the workspace, microseconds; 0: not waiting */
     uint64_t queue_us;
     struct request_file *manifests;
     size_t n_manifests;
     char code_name[REQUEST_MAX_PATH]; /* empty: the language's own */
-    struct intake_part parts[PLAN_MAX_COLLECTS];
-    struct taken taken[PLAN_MAX_COLLECTS];
+    struct collect_part parts[PLAN_MAX_COLLECTS];
+    struct collected collected[PLAN_MAX_COLLECTS];
     size_t n_parts;
     int64_t started_ns; /* CLOCK_REALTIME */
 };
 
 /* 1: they are there; 0: another run has the workspace, try again; negative: error. */
-int trees_open(sbr_job *job, sbr_error *err) must_check;
+int job_trees_open(sbr_job *job, sbr_error *err) must_check;
 /* The same for a plan alone: nothing is taken or made. */
-int trees_look(sbr_job *job, sbr_error *err) must_check;
+int job_trees_look(sbr_job *job, sbr_error *err) must_check;
 /* What the limits of the run are in a workspace that is partly full. */
-void trees_limits(const sbr_job *job, struct limits *limits);
+void job_trees_limits(const sbr_job *job, struct limits *limits);
 /* The run's view of them with nothing made for it; for plans. */
-void trees_plan(sbr_job *job);
-int trees_prepare(sbr_job *job, enum stage stage, sbr_error *err) must_check;
+void job_trees_plan(sbr_job *job);
+int job_trees_prepare(sbr_job *job, enum stage stage, sbr_error *err) must_check;
 /* From now on `ro` trees are shown without views; false: they were before. */
-bool trees_show_plain(struct job_trees *trees);
+bool job_trees_show_plain(struct job_trees *trees);
 /* One part for each of the plan's collects; NULL and 0 without trees. */
-int trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_check;
+int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_check;
 /* After the run; may change the verdict. */
-int trees_end(sbr_job *job, sbr_result *result, sbr_error *err) must_check;
-void trees_done(sbr_job *job);
+int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err) must_check;
+void job_trees_done(sbr_job *job);
 
 /* Whether somebody wants to know what was changed. */
-bool trees_want_changes(const sbr_job *job);
+bool job_trees_want_changes(const sbr_job *job);
 
 #endif

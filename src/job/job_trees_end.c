@@ -20,7 +20,7 @@
 static int scan_copy(struct job_trees *trees, struct job_tree *tree, sbr_error *err)
 {
     trees->parts[tree->part].complete = true;
-    return copy_changes(tree->copy_fd, &tree->copied, &trees->taken[tree->part], err);
+    return copy_changes(tree->copy_fd, &tree->copied, &trees->collected[tree->part], err);
 }
 
 /* The run went as it went; that its changes are lost has to be said all the same. */
@@ -84,12 +84,12 @@ static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *cha
     char source[PATH_MAX];
     int root = changes_add_root(changes, real_source(tree, source), tree->target, err);
     struct own_files own = { 0 };
-    struct compare_input in = { .taken = &trees->taken[tree->part],
+    struct compare_input in = { .collected = &trees->collected[tree->part],
                                 .source_fd = tree->source_fd,
                                 .root = (unsigned int)root,
                                 .started_ns = trees->started_ns,
                                 .no_sums = !job->req->keep && !trees->is_named,
-                                .renames = !trees->is_named || trees_want_changes(job) };
+                                .renames = !trees->is_named || job_trees_want_changes(job) };
     int r;
 
     if (root < 0 || (is_work && !trees->is_named && list_own(job, &own, err) < 0))
@@ -129,30 +129,30 @@ static bool gather_changes(sbr_job *job, struct changes *changes, sbr_result *re
 }
 
 /* What the request put there and nobody changed is no output. */
-static bool is_own(const struct own_files *own, const struct taken *taken, size_t index)
+static bool is_own(const struct own_files *own, const struct collected *collected, size_t index)
 {
-    const struct intake_entry *entry = &taken->list.items[index];
-    const char *path = intake_path(&taken->list, index);
+    const struct collect_list_entry *entry = &collected->list.items[index];
+    const char *path = collect_list_path(&collected->list, index);
 
     if (entry->kind != COLLECT_FILE || strncmp(path, "work/", 5) != 0)
         return false;
     for (size_t i = 0; i < own->n; i++) {
         scoped_free char *text = NULL;
         scoped_fd int fd = -1;
-        struct seen seen;
+        struct node_state node_state;
         sbr_error ignored;
         size_t len;
 
         if (entry->size != own->items[i].len || strcmp(path + 5, own->items[i].path) != 0)
             continue;
-        fd = node_open_file(taken->content_fd, path, &seen);
+        fd = node_open_file(collected->content_fd, path, &node_state);
         return fd >= 0 && fd_read_text(fd, entry->size + 1, &text, &len, &ignored) == 0 &&
                len == own->items[i].len && !memcmp(text, own->items[i].data, len);
     }
     return false;
 }
 
-static void drop_own(const sbr_job *job, struct taken *taken)
+static void drop_own(const sbr_job *job, struct collected *collected)
 {
     struct own_files own = { 0 };
     sbr_error ignored; /* then they are listed */
@@ -160,10 +160,10 @@ static void drop_own(const sbr_job *job, struct taken *taken)
 
     if (list_own(job, &own, &ignored) < 0)
         return;
-    for (size_t i = 0; i < taken->list.n; i++)
-        if (!is_own(&own, taken, i))
-            taken->list.items[n++] = taken->list.items[i];
-    taken->list.n = n;
+    for (size_t i = 0; i < collected->list.n; i++)
+        if (!is_own(&own, collected, i))
+            collected->list.items[n++] = collected->list.items[i];
+    collected->list.n = n;
     free(own.items);
 }
 
@@ -178,12 +178,12 @@ static void gather_files(sbr_job *job, sbr_result *result)
            job->now.plan->collects[first].what != COLLECTS_OUTPUT)
         first++;
     for (size_t i = 0; i < rules->n && first + i < trees->n_parts; i++) {
-        const struct intake_part *part = &trees->parts[first + i];
+        const struct collect_part *part = &trees->parts[first + i];
 
         if (!part->complete && part->failure.code)
             tell_loss(result, "not all outputs were taken", &part->failure);
-        drop_own(job, &trees->taken[first + i]);
-        if (deliver(&rules->items[i], &trees->taken[first + i], &result->files, &err) < 0)
+        drop_own(job, &trees->collected[first + i]);
+        if (deliver(&rules->items[i], &trees->collected[first + i], &result->files, &err) < 0)
             tell_loss(result, "not all outputs were saved", &err);
     }
 }
@@ -226,11 +226,11 @@ static void describe(const sbr_job *job, char about[KEEP_ABOUT])
 static int keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
-    char about[KEEP_ABOUT], id[ENCODE_ID_SIZE];
+    char about[KEEP_ABOUT], id[ENCODING_ID_SIZE];
 
     describe(job, about);
     memcpy(id, trees->staging.id, sizeof(id));
-    if (keep_commit(&trees->staging, changes, &result->files, about, err) < 0)
+    if (changeset_commit(&trees->staging, changes, &result->files, about, err) < 0)
         return err->code;
     memcpy(result->changes_id, id, sizeof(id));
     return 0;
@@ -243,12 +243,12 @@ static int use_changes(sbr_job *job, struct changes *changes, sbr_result *result
     if (job->req->keep && keep(job, changes, result, err) < 0)
         return err->code;
     if (job->trees->is_named &&
-        named_save(&job->trees->named, &job->trees->staging, changes, err) < 0)
+        workspace_save(&job->trees->workspace, &job->trees->staging, changes, err) < 0)
         tell_loss(result, "the workspace was not saved", err);
     return 0;
 }
 
-int trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
+int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
     struct changes *changes;
@@ -265,7 +265,7 @@ int trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
     gather_files(job, result); /* afterwards: they may be saved into the project */
     if (gathered)
         r = use_changes(job, changes, result, err);
-    if (trees_want_changes(job) && gathered && r == 0) {
+    if (job_trees_want_changes(job) && gathered && r == 0) {
         result->changes = changes;
     } else {
         changes_done(changes);

@@ -223,12 +223,12 @@ static int take_workspace(sbr_job *job, sbr_error *err)
 {
     const struct limits *limits = &job->req->limits;
     struct job_trees *trees = job->trees;
-    struct named_quota quota = {
+    struct workspace_quota quota = {
         .bytes = limits->given & 1u << SBR_DISK_BYTES ? limits->value[SBR_DISK_BYTES] : 0,
         .inodes = limits->given & 1u << SBR_INODES ? limits->value[SBR_INODES] : 0,
     };
     uint64_t now = clock_now_us();
-    int r = named_open(job->req->workspace, true, quota, &trees->named, err);
+    int r = workspace_open(job->req->workspace, true, quota, &trees->workspace, err);
 
     if (r == 0 && !trees->waiting_since)
         trees->waiting_since = now;
@@ -236,7 +236,7 @@ static int take_workspace(sbr_job *job, sbr_error *err)
         return r;
     trees->queue_us = trees->waiting_since ? now - trees->waiting_since : 0;
     trees->is_named = true;
-    put_first(trees, trees->named.tree);
+    put_first(trees, trees->workspace.tree);
     return 1;
 }
 
@@ -265,7 +265,7 @@ static int look_at_project(sbr_job *job, sbr_error *err)
     return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);
 }
 
-int trees_open(sbr_job *job, sbr_error *err)
+int job_trees_open(sbr_job *job, sbr_error *err)
 {
     struct job_trees *trees;
     int r = make_trees(job, err);
@@ -283,7 +283,7 @@ int trees_open(sbr_job *job, sbr_error *err)
     return look_at_project(job, err) < 0 ? err->code : 1;
 }
 
-int trees_look(sbr_job *job, sbr_error *err)
+int job_trees_look(sbr_job *job, sbr_error *err)
 {
     if (make_trees(job, err) < 0)
         return err->code;
@@ -293,14 +293,14 @@ int trees_look(sbr_job *job, sbr_error *err)
         put_first(job->trees, "/kept-workspace");
     else if (open_sources(job->trees, err) < 0)
         return err->code;
-    trees_plan(job);
+    job_trees_plan(job);
     return look_at_project(job, err);
 }
 
 #define TIDY_BYTES (1u << 20)
 #define TIDY_INODES 4096 /* what is deleted takes one until it is saved */
 
-/* Somebody has to be able to tidy a full one up; named_save refuses what does not fit all the same. */
+/* Somebody has to be able to tidy a full one up; workspace_save refuses what does not fit all the same. */
 static uint64_t what_is_left(uint64_t quota, uint64_t used, enum sbr_limit which)
 {
     uint64_t least = limit_defs[which].min;
@@ -310,13 +310,13 @@ static uint64_t what_is_left(uint64_t quota, uint64_t used, enum sbr_limit which
     return quota - used > least ? quota - used : least;
 }
 
-void trees_limits(const sbr_job *job, struct limits *limits)
+void job_trees_limits(const sbr_job *job, struct limits *limits)
 {
-    const struct named_info *info;
+    const struct workspace_info *info;
 
     if (!job->trees || !job->trees->is_named)
         return;
-    info = &job->trees->named.info;
+    info = &job->trees->workspace.info;
     limits->value[SBR_DISK_BYTES] =
         what_is_left(info->quota_bytes, info->used_bytes, SBR_DISK_BYTES);
     limits->value[SBR_INODES] = what_is_left(info->quota_inodes, info->used_inodes, SBR_INODES);

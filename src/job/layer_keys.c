@@ -5,7 +5,7 @@
 #include <sys/utsname.h>
 
 #include "base/clock.h"
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "job/job_trees.h"
 #include "job/stages.h"
 
@@ -65,7 +65,7 @@ static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *
     add_words(s, &def->env);
 }
 
-void key_prepared(sbr_job *job)
+void layer_key_prepared(sbr_job *job)
 {
     struct sha256 s;
 
@@ -146,7 +146,7 @@ static bool wants_dependencies(const sbr_job *job, const struct stage_def *def)
     return job->req->deps.n > 0;
 }
 
-int key_dependencies(sbr_job *job, sbr_error *err)
+int layer_key_dependencies(sbr_job *job, sbr_error *err)
 {
     const struct stage_def *def = &job->language->install;
     const struct request_file *file;
@@ -154,7 +154,7 @@ int key_dependencies(sbr_job *job, sbr_error *err)
 
     if (!wants_dependencies(job, def))
         return 0;
-    if (config_read(def, job->toolchain.home, &job->installer, err) < 0)
+    if (client_config_read(def, job->toolchain.home, &job->installer, err) < 0)
         return err->code;
     begin(&s, job, def);
     sha256_add_text(&s, job->keys[LAYER_PREPARED]); /* installers may use it */
@@ -171,15 +171,15 @@ int key_dependencies(sbr_job *job, sbr_error *err)
  * with the job. */
 static void add_own_tree(struct sha256 *s, const sbr_job *job)
 {
-    char id[ENCODE_ID_SIZE] = "";
+    char id[ENCODING_ID_SIZE] = "";
 
     if (!job->req->project && !job->req->workspace)
         return;
-    sha256_add_text(s, encode_random_id(id) < 0 ? "" : id);
+    sha256_add_text(s, encoding_random_id(id) < 0 ? "" : id);
     sha256_add_u64(s, clock_now_us());
 }
 
-void key_artifact(sbr_job *job)
+void layer_key_artifact(sbr_job *job)
 {
     const sbr_request *req = job->req;
     struct sha256 s;

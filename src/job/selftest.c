@@ -11,10 +11,10 @@ static int run_request(const sbr_runtime *rt, const sbr_request *req, sbr_result
     sbr_job *job;
     int r;
 
-    if (executor_start(rt, req, NULL, &job, err) < 0)
+    if (job_start(rt, req, NULL, &job, err) < 0)
         return err->code;
-    r = executor_finish(job, ret, err);
-    executor_free(job);
+    r = job_finish(job, ret, err);
+    job_free(job);
     return r;
 }
 
@@ -23,7 +23,7 @@ static int judge(const struct selftest *test, const sbr_result *result, char *wh
     size_t len = strlen(test->stdout_text);
 
     if (result->verdict != SBR_EXITED) {
-        snprintf(why, size, "%s %s", verdict_name(result->verdict), result->explanation);
+        snprintf(why, size, "%s %s", result_verdict_name(result->verdict), result->explanation);
     } else if (result->exit_code != test->exit_code) {
         snprintf(why, size, "exit code %d instead of %d: %.*s", result->exit_code, test->exit_code,
                  (int)(result->err.len < 120 ? result->err.len : 120),
@@ -58,8 +58,8 @@ static int make_request(const struct language *language, const char *version, sb
     return 0;
 }
 
-int executor_selftest(const sbr_runtime *rt, const struct language *language, const char *version,
-                      char *why, size_t size)
+int selftest_run(const sbr_runtime *rt, const struct language *language, const char *version,
+                 char *why, size_t size)
 {
     sbr_request *req;
     sbr_result *result = NULL;
@@ -97,7 +97,7 @@ static int version_request(const struct language *language, struct language *ret
     return request_set_code(*ret, "", 0, err);
 }
 
-int executor_ask_version(const sbr_runtime *rt, const struct language *language,
+int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
                          struct toolchain *toolchain)
 {
     struct language asking;
@@ -108,19 +108,19 @@ int executor_ask_version(const sbr_runtime *rt, const struct language *language,
     int r = version_request(language, &asking, &req, &err);
 
     if (r == 0)
-        r = executor_new(rt, req, NULL, &job, &err);
+        r = job_new(rt, req, NULL, &job, &err);
     if (r == 0)
         job->warm.off = true; /* once for each tool */
     if (r == 0)
-        r = executor_begin_with(job, &asking, toolchain, &err);
+        r = job_begin_with(job, &asking, toolchain, &err);
     if (r == 0)
-        r = executor_finish(job, &result, &err);
+        r = job_finish(job, &result, &err);
     if (r == 0 &&
         !toolchain_read_version(result->out.data, toolchain->version, sizeof(toolchain->version)) &&
         !toolchain_read_version(result->err.data, toolchain->version, sizeof(toolchain->version)))
         r = SBR_E_NOT_FOUND;
     result_free(result);
-    executor_free(job);
+    job_free(job);
     request_free(req);
     return r;
 }

@@ -24,12 +24,12 @@ static const struct {
 };
 /* clang-format on */
 
-enum stage layer_maker(enum layer layer)
+enum stage stages_layer_maker(enum layer layer)
 {
     return layer_makers[layer].maker;
 }
 
-int layer_find(sbr_job *job, enum layer layer, sbr_error *err)
+int stages_find_layer(sbr_job *job, enum layer layer, sbr_error *err)
 {
     return store_find(layer_makers[layer].kind, job->keys[layer], &job->layers[layer], err);
 }
@@ -78,10 +78,10 @@ static void read_test_hooks(struct plan_input *in)
 static int name_place(char *place, size_t size, sbr_error *err)
 {
     const char *dir = getenv("TMPDIR");
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     int n;
 
-    if (encode_random_id(id) < 0)
+    if (encoding_random_id(id) < 0)
         return err_set_errno(err, "plan", "cannot choose a name");
     n = snprintf(place, size, "%s/" PLACE_PREFIX "%s", dir && dir[0] == '/' ? dir : "/tmp", id);
     if (n < 0 || (size_t)n >= size)
@@ -138,7 +138,7 @@ static int stage_limits(const sbr_job *job, enum stage stage, struct limits *ret
 
     *ret = job->req->limits;
     if (!def)
-        trees_limits(job, ret);
+        job_trees_limits(job, ret);
     if (!def)
         return 0;
     limits_init(ret);
@@ -165,8 +165,8 @@ static int start_planned(sbr_job *job, const struct features *features, sbr_erro
         return err->code;
     snprintf(job->place, sizeof(job->place), "%s", now->plan->place ? now->plan->place : "");
     log_debug("plan", "stage %s, isolation %s, %zu mount operations, %zu filter instructions",
-              stage_name(now->stage), tier_name(now->plan->isolation.tier), now->plan->n_ops,
-              plan_filter_len(now->plan));
+              stage_name(now->stage), request_tier_name(now->plan->isolation.tier),
+              now->plan->n_ops, plan_filter_len(now->plan));
     now->asked = true;
     if (!asked && warm_ask(job, &input.in))
         return STAGE_ASKED;
@@ -179,7 +179,7 @@ static bool trees_have_another_way(struct job_trees *trees, const sbr_error *err
     if (!trees)
         return false;
     if (!strcmp(err->stage, "view"))
-        return trees_show_plain(trees);
+        return job_trees_show_plain(trees);
     if (strcmp(err->stage, "cow") != 0 || trees->cow == COW_COPY)
         return false;
     trees->cow++;
@@ -190,7 +190,7 @@ static bool trees_have_another_way(struct job_trees *trees, const sbr_error *err
 static int start_with_trees(sbr_job *job, const struct features *features, sbr_error *err)
 {
     for (;;) {
-        int r = job->now.has_trees ? 0 : trees_prepare(job, job->now.stage, err);
+        int r = job->now.has_trees ? 0 : job_trees_prepare(job, job->now.stage, err);
 
         if (r == 0)
             r = start_planned(job, features, err);
@@ -227,9 +227,9 @@ static int open_staging(sbr_job *job, sbr_error *err)
     if (store_stage(layer_makers[layer].kind, &now->staging, err) < 0)
         return err->code;
     now->staged = true;
-    now->part = (struct intake_part){ .dir_fd = now->staging.tree_fd };
-    intake_init(&now->intake, &now->part, 1, now->limits.value[SBR_DISK_BYTES],
-                now->limits.value[SBR_INODES]);
+    now->part = (struct collect_part){ .dir_fd = now->staging.tree_fd };
+    collect_reader_init(&now->collect_reader, &now->part, 1, now->limits.value[SBR_DISK_BYTES],
+                        now->limits.value[SBR_INODES]);
     now->collecting = true;
     return 0;
 }
@@ -241,13 +241,13 @@ static int open_parts(sbr_job *job, sbr_error *err)
 
     if (now->stage != STAGE_RUN || !job->trees)
         return 0;
-    if (trees_parts(job, now->plan, err) < 0)
+    if (job_trees_parts(job, now->plan, err) < 0)
         return err->code;
     if (!now->plan->n_collects)
         return 0;
-    intake_init(&now->intake, job->trees->parts, now->plan->n_collects,
-                now->limits.value[SBR_DISK_BYTES] * COLLECT_BYTES_PER_BYTE,
-                now->limits.value[SBR_INODES] * COLLECT_ENTRIES_PER_INODE);
+    collect_reader_init(&now->collect_reader, job->trees->parts, now->plan->n_collects,
+                        now->limits.value[SBR_DISK_BYTES] * COLLECT_BYTES_PER_BYTE,
+                        now->limits.value[SBR_INODES] * COLLECT_ENTRIES_PER_INODE);
     now->collecting = true;
     return 0;
 }
@@ -274,7 +274,7 @@ static int stage_watch(sbr_job *job, sbr_error *err)
     options.keep_tail =
         now->stage == STAGE_RUN || (job->language && job->language->diagnosis.n_errors);
     now->watching = true;
-    options.intake = now->collecting ? &now->intake : NULL;
+    options.collect_reader = now->collecting ? &now->collect_reader : NULL;
     return monitor_start(&now->monitor, &now->box, now->plan, &options, err) < 0 ? err->code : 1;
 }
 
@@ -287,12 +287,12 @@ static int take_config(sbr_job *job, enum stage stage, sbr_error *err)
 
     if (!def || !def->network)
         return 0;
-    if (config_read(def, job->toolchain.home, installer, err) < 0)
+    if (client_config_read(def, job->toolchain.home, installer, err) < 0)
         return err->code;
     now->config = installer->config;
     now->needs = installer->needs;
     *installer = (struct installer){ 0 };
-    return config_find_registries(def, job->toolchain.home, &now->config, err);
+    return client_config_find_registries(def, job->toolchain.home, &now->config, err);
 }
 
 static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
@@ -305,7 +305,7 @@ static int stage_start(sbr_job *job, enum stage stage, sbr_error *err)
     if (job->on_stage)
         job->on_stage(job->on_stage_context, stage);
     if (stage_limits(job, stage, &now->limits, err) < 0 || take_config(job, stage, err) < 0 ||
-        (job->language && needs_expand(&job->language->needs, &now->needs, err) < 0))
+        (job->language && client_config_expand(&job->language->needs, &now->needs, err) < 0))
         return err->code;
     if (open_staging(job, err) < 0)
         return err->code;
@@ -335,7 +335,7 @@ static int take_turn(sbr_job *job, enum stage stage, sbr_error *err)
     r = store_lock(layer_makers[layer].kind, job->keys[layer], &job->now.lock_fd, err);
     if (r <= 0)
         return r;
-    r = layer_find(job, layer, err);
+    r = stages_find_layer(job, layer, err);
     if (r < 0)
         return r;
     return r == 1 ? 2 : 1;
@@ -405,7 +405,7 @@ static void refuse_layer(const struct stage_run *now, sbr_result *result)
 {
     result->verdict = SBR_DENIED;
     snprintf(result->explanation, sizeof(result->explanation), "%.200s",
-             now->intake.failure.message);
+             now->collect_reader.failure.message);
 }
 
 /* A sandbox of an engine's ended, and not by what the program did.  1: it had not begun. */
@@ -414,7 +414,7 @@ static int lost_sandbox(sbr_job *job, sbr_error *err)
     const struct monitor *m = &job->now.monitor;
     bool ran = job->now.box.report->state >= REPORT_RUNNING;
 
-    if (!ran && !m->feed.used) {
+    if (!ran && !m->stdin_pump.used) {
         log_info("engine", "its sandbox ended too early, cold: %s", err->message);
         job->warm.off = true;
         return 1;
@@ -436,15 +436,15 @@ int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err)
         name_the_limit(now->stage, result);
     }
     if (r == 0 && now->staged && result_success(result)) {
-        if (now->intake.failure.code == SBR_E_DENIED)
+        if (now->collect_reader.failure.code == SBR_E_DENIED)
             refuse_layer(now, result);
-        else if (now->intake.failure.code)
-            r = (*err = now->intake.failure).code;
+        else if (now->collect_reader.failure.code)
+            r = (*err = now->collect_reader.failure).code;
         else
             r = keep_layer(job, err);
     }
     if (r == 0 && now->stage == STAGE_RUN)
-        r = trees_end(job, result, err);
+        r = job_trees_end(job, result, err);
     stages_drop(job);
     if (r != 0) {
         result_free(result);
@@ -466,12 +466,12 @@ void stages_drop(sbr_job *job)
     }
     warm_release(job);
     if (now->collecting)
-        intake_done(&now->intake);
+        collect_reader_done(&now->collect_reader);
     if (now->staged)
         store_discard(&now->staging);
     plan_free(now->plan);
-    config_done(&now->config);
-    words_done(&now->needs);
+    client_config_done(&now->config);
+    client_config_words_done(&now->needs);
     scope_close_fd(&now->lock_fd);
     *now = (struct stage_run){ .lock_fd = -1 };
     now->box.init.pidfd = -1;

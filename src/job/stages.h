@@ -9,12 +9,12 @@
 #define TIMER_RETRY 5
 
 /* Once the language is resolved: keys of layers, what the store has already, and so what is left to do. */
-int stages_decide(sbr_job *job, sbr_error *err) must_check;
+int job_decide(sbr_job *job, sbr_error *err) must_check;
 
 /* The stage that makes a layer. */
-enum stage layer_maker(enum layer layer);
+enum stage stages_layer_maker(enum layer layer);
 /* 1: the store has it, and the job's layer is filled; 0: it has to be made. */
-int layer_find(sbr_job *job, enum layer layer, sbr_error *err) must_check;
+int stages_find_layer(sbr_job *job, enum layer layer, sbr_error *err) must_check;
 
 #define STAGE_ASKED 2
 /* Starts the next one.  1: it runs; 0: somebody else makes the same layer, try again; STAGE_ASKED: an engine was asked,
@@ -31,7 +31,7 @@ int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
 void stages_drop(sbr_job *job);
 
 /* Resolves the language and its tools for a request.  Nothing when it is a command. */
-int stages_resolve(sbr_job *job, sbr_error *err) must_check;
+int job_resolve(sbr_job *job, sbr_error *err) must_check;
 
 struct stage_input {
     struct plan_input in;
@@ -48,9 +48,9 @@ int stages_plan(sbr_job *job, enum stage stage, const struct features *features,
 void job_diagnose(const sbr_job *job, sbr_result *result);
 
 /* Layers by content: what they are made from, as text of their key. */
-void key_prepared(sbr_job *job);
+void layer_key_prepared(sbr_job *job);
 /* 1; 0: the job has no dependencies; negative: error.  Reads the configuration of the installer, which is a part of it. */
-int key_dependencies(sbr_job *job, sbr_error *err) must_check;
-void key_artifact(sbr_job *job);
+int layer_key_dependencies(sbr_job *job, sbr_error *err) must_check;
+void layer_key_artifact(sbr_job *job);
 
 #endif

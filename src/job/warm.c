@@ -104,7 +104,7 @@ static bool ask_with_template(sbr_job *job)
 {
     struct warm *warm = &job->warm;
 
-    if (warm->request.has_template || !warm->request.key[0])
+    if (warm->request.has_blueprint || !warm->request.key[0])
         return false;
     warm->sent_key[0] = '\0';
     loop_remove(&job->loop, warm->fd);
@@ -178,16 +178,16 @@ static int send_request(struct warm *warm)
     scoped_fd int template = -1;
     struct engine_request *request = &warm->request;
 
-    request->has_template =
+    request->has_blueprint =
         request->key[0] && memcmp(request->key, warm->sent_key, sizeof(request->key)) != 0;
-    if (request->has_template) {
+    if (request->has_blueprint) {
         template = fd_sealed_memory("template", warm->template.data, warm->template.len, 0);
         if (template <0)
             return -1;
     }
-    if (fd_send(warm->fd, request, sizeof(*request), &template, request->has_template) < 0)
+    if (fd_send(warm->fd, request, sizeof(*request), &template, request->has_blueprint) < 0)
         return -1;
-    if (request->has_template)
+    if (request->has_blueprint)
         memcpy(warm->sent_key, request->key, sizeof(warm->sent_key));
     return 0;
 }
@@ -219,7 +219,7 @@ void warm_find(sbr_job *job)
 {
     struct warm *warm = &job->warm;
 
-    if (warm->off || warm->fd >= 0 || warm_pool_take(job->rt->pool, warm) ||
+    if (warm->off || warm->fd >= 0 || engine_connections_take(job->rt->pool, warm) ||
         engine_connect(&warm->fd) == 0)
         return;
     log_info("engine", "cold, since no engine is running");
@@ -240,7 +240,7 @@ int warm_ask(sbr_job *job, const struct plan_input *in)
     warm->request = (struct engine_request){ .version = ENGINE_VERSION, .ask = ENGINE_LEASE };
     snprintf(warm->request.label, sizeof(warm->request.label), "%.20s %s",
              job->language ? job->language->name : "command", stage_name(in->stage));
-    why = warm_template_make(job, in);
+    why = warm_blueprint_make(job, in);
     if (why)
         log_info("engine", "cold, since %s; asking for a place only", why);
     return ask(job);
@@ -272,7 +272,7 @@ static int enter_granted(sbr_job *job)
         return give_up(&now->box, &err);
     close_files(warm);
     log_info("engine", "in a sandbox that was %s",
-             warm->reply.way == ENGINE_PARKED ? "made ahead" : "forked on request");
+             warm->reply.way == ENGINE_READY ? "made ahead" : "forked on request");
     return 1;
 }
 
@@ -296,7 +296,7 @@ const char *warm_startup(const sbr_job *job)
 {
     if (!job->now.box.parked)
         return "cold";
-    return job->warm.reply.way == ENGINE_PARKED ? "parked" : "forked";
+    return job->warm.reply.way == ENGINE_READY ? "parked" : "forked";
 }
 
 int warm_failure(const sbr_job *job, sbr_error *err)
@@ -322,5 +322,5 @@ void warm_done(sbr_job *job)
 {
     warm_release(job);
     buf_done(&job->warm.template);
-    warm_pool_give(job->rt->pool, &job->warm);
+    engine_connections_give(job->rt->pool, &job->warm);
 }

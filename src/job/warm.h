@@ -15,7 +15,7 @@
 
 struct sbr_runtime;
 struct sbr_job;
-struct warm_pool;
+struct engine_connections;
 
 enum warm_state {
     WARM_IDLE,
@@ -63,18 +63,18 @@ void warm_done(struct sbr_job *job);
 
 /* The template of a request that wants nothing in particular; `language` NULL: of a command.  The caller frees it.
  * SBR_E_UNSUPPORTED: such a request has none, or not yet. */
-int warm_template_for(const struct sbr_runtime *rt, const char *language, struct plan **ret,
-                      char key[SHA256_HEX_SIZE], sbr_error *err) must_check;
+int warm_blueprint_for(const struct sbr_runtime *rt, const char *language, struct plan **ret,
+                       char key[SHA256_HEX_SIZE], sbr_error *err) must_check;
 
 /* Connections that wait for the next job of a runtime, and keys of templates.  Every function takes NULL: no pool. */
-struct warm_pool *warm_pool_new(void);
-void warm_pool_free(struct warm_pool *pool);
+struct engine_connections *engine_connections_new(void);
+void engine_connections_free(struct engine_connections *pool);
 /* False when there is none to take. */
-bool warm_pool_take(struct warm_pool *pool, struct warm *warm);
+bool engine_connections_take(struct engine_connections *pool, struct warm *warm);
 /* Takes the connection over, or closes it. */
-void warm_pool_give(struct warm_pool *pool, struct warm *warm);
-void warm_pool_key(struct warm_pool *pool, const struct plan *template, const struct buf *encoded,
-                   char key[SHA256_HEX_SIZE]);
+void engine_connections_give(struct engine_connections *pool, struct warm *warm);
+void engine_connections_key(struct engine_connections *pool, const struct plan *template,
+                            const struct buf *encoded, char key[SHA256_HEX_SIZE]);
 
 /* Opens the files below the directory and adds an operation for each to the plan.  Number of descriptors, or -1 when
  * they are too many or not only files. */

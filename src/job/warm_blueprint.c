@@ -30,13 +30,13 @@ bool warm_stage_is_frequent(enum stage stage)
 static int encode(struct buf *out, const struct plan *plan, const struct plan_input *in,
                   struct plan **ret, sbr_error *err)
 {
-    int r = park_template(plan, in, ret, err);
+    int r = blueprint_make(plan, in, ret, err);
 
     if (r < 0)
         return r;
-    park_mark_sources(*ret, warm_source_identity);
+    blueprint_mark_sources(*ret, warm_source_identity);
     buf_done(out);
-    buf_init(out, ENGINE_MAX_TEMPLATE);
+    buf_init(out, ENGINE_MAX_BLUEPRINT);
     r = plan_encode(*ret, out, err);
     if (r < 0) {
         plan_free(*ret);
@@ -57,11 +57,11 @@ static void tell_origin(const sbr_job *job, const struct plan_input *in,
     request->memory_bytes = job->now.plan->limits.value[SBR_MEMORY_BYTES];
 }
 
-const char *warm_template_make(sbr_job *job, const struct plan_input *in)
+const char *warm_blueprint_make(sbr_job *job, const struct plan_input *in)
 {
     struct warm *warm = &job->warm;
-    const char *why =
-        warm_stage_is_frequent(in->stage) ? park_refusal(job->now.plan) : "it is not made often";
+    const char *why = warm_stage_is_frequent(in->stage) ? blueprint_refusal(job->now.plan)
+                                                        : "it is not made often";
     struct plan *template;
     sbr_error ignored;
     int n = 0;
@@ -77,7 +77,7 @@ const char *warm_template_make(sbr_job *job, const struct plan_input *in)
         warm->request.cgroup_kind = template->cgroup_kind;
         warm->request.cgroup_controllers = template->cgroup_controllers;
         tell_origin(job, in, &warm->request);
-        warm_pool_key(job->rt->pool, template, &warm->template, warm->request.key);
+        engine_connections_key(job->rt->pool, template, &warm->template, warm->request.key);
     }
     plan_free(template);
     return n < 0 ? "its compiled program is more than a few files" : NULL;
@@ -86,10 +86,10 @@ const char *warm_template_make(sbr_job *job, const struct plan_input *in)
 /* The job of a request that wants nothing in particular, as far as its run. */
 static int decide_trivial(sbr_job *job, sbr_error *err)
 {
-    int r = stages_resolve(job, err);
+    int r = job_resolve(job, err);
 
     if (r == 0)
-        r = stages_decide(job, err);
+        r = job_decide(job, err);
     if (r == 0 && job->n_todo && job->todo[0] == STAGE_PREPARE)
         r = err_set(err, SBR_E_UNSUPPORTED, "park", "%s has to be made ready first",
                     job->language->name);
@@ -98,7 +98,7 @@ static int decide_trivial(sbr_job *job, sbr_error *err)
         snprintf(job->layers[LAYER_BUILD].path, sizeof(job->layers[0].path), "%s", "/build");
     job->now.limits = job->req->limits;
     if (r == 0 && job->language)
-        r = needs_expand(&job->language->needs, &job->now.needs, err);
+        r = client_config_expand(&job->language->needs, &job->now.needs, err);
     return r;
 }
 
@@ -136,13 +136,13 @@ static int template_of(sbr_job *job, struct plan **ret, char key[SHA256_HEX_SIZE
         r = stages_input(job, STAGE_RUN, &job->rt->features, &input, err);
     if (r == 0)
         r = planner_make(&input.in, &job->now.plan, err);
-    why = r == 0 ? park_refusal(job->now.plan) : NULL;
+    why = r == 0 ? blueprint_refusal(job->now.plan) : NULL;
     if (why)
         r = err_set(err, SBR_E_UNSUPPORTED, "park", "a run has no parked form here: %s", why);
     if (r == 0)
         r = encode(&job->warm.template, job->now.plan, &input.in, &template, err);
     if (r == 0) {
-        park_key_of(template, &job->warm.template, key);
+        blueprint_key_of(template, &job->warm.template, key);
         r = decode_owned(&job->warm.template, template, ret, err);
     }
     plan_free(template);
@@ -156,20 +156,20 @@ static int trivial_request(const char *language, sbr_request **ret, sbr_error *e
     return language ? request_set_code(*ret, "", 0, err) : request_add_arg(*ret, "true", err);
 }
 
-int warm_template_for(const sbr_runtime *rt, const char *language, struct plan **ret,
-                      char key[SHA256_HEX_SIZE], sbr_error *err)
+int warm_blueprint_for(const sbr_runtime *rt, const char *language, struct plan **ret,
+                       char key[SHA256_HEX_SIZE], sbr_error *err)
 {
     sbr_request *req = NULL;
     sbr_job *job = NULL;
     int r = trivial_request(language, &req, err);
 
     if (r == 0)
-        r = executor_new(rt, req, NULL, &job, err);
+        r = job_new(rt, req, NULL, &job, err);
     if (r == 0) {
         job->warm.off = false; /* as for those who will ask for it */
         r = template_of(job, ret, key, err);
     }
-    executor_free(job);
+    job_free(job);
     request_free(req);
     return r;
 }

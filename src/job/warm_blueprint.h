@@ -6,7 +6,7 @@
 
 /* Fills key and template of the job's request to the engine, and opens the files of a compiled program.  NULL, or why
  * the stage has none. */
-const char *warm_template_make(sbr_job *job, const struct plan_input *in);
+const char *warm_blueprint_make(sbr_job *job, const struct plan_input *in);
 
 /* Those that are made once and kept are not worth a place of their own. */
 bool warm_stage_is_frequent(enum stage stage);

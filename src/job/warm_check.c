@@ -22,12 +22,12 @@ static const char *left_out(void)
 /* "STORE/KIND/KEY/tree": names that only the supervisor gives. */
 static bool is_layer(void *context, enum layer layer, const char *path)
 {
-    static const enum store_kind kinds[N_LAYERS] = {
+    static const enum store_kind pools[N_LAYERS] = {
         [LAYER_PREPARED] = STORE_PREPARED,
         [LAYER_DEPS] = STORE_LAYER,
         [LAYER_BUILD] = STORE_ARTIFACT,
     };
-    const char *store = context, *kind = store_kind_name(kinds[layer]);
+    const char *store = context, *kind = store_kind_name(pools[layer]);
     size_t len = strlen(store), kind_len = strlen(kind);
     size_t key_len = SHA256_HEX_SIZE - 1;
 
@@ -40,7 +40,7 @@ static bool is_layer(void *context, enum layer layer, const char *path)
     return strspn(path, "0123456789abcdef") == key_len && !strcmp(path + key_len, "/tree");
 }
 
-static int find_policy(const struct engine_request *request, struct park_claim *claim,
+static int find_policy(const struct engine_request *request, struct blueprint_claim *claim,
                        sbr_error *err)
 {
     claim->policy = policy_find(request->policy[0] ? request->policy : NULL);
@@ -51,7 +51,7 @@ static int find_policy(const struct engine_request *request, struct park_claim *
 
 /* Nothing is started for it: which version a tool has was asked by whoever planned the run, and is noted. */
 static int find_tools(const struct engine_request *request, struct toolchain *tools,
-                      struct park_claim *claim, sbr_error *err)
+                      struct blueprint_claim *claim, sbr_error *err)
 {
     struct toolchain_query query = { .wanted = language_version_of(request->language) };
 
@@ -64,7 +64,7 @@ static int find_tools(const struct engine_request *request, struct toolchain *to
                        request->language);
     if (toolchain_find(claim->language, &query, tools, err) < 0)
         return err->code;
-    return needs_expand(&claim->language->needs, &claim->needs, err);
+    return client_config_expand(&claim->language->needs, &claim->needs, err);
 }
 
 int warm_check(const sbr_runtime *rt, const struct plan *template,
@@ -72,13 +72,13 @@ int warm_check(const sbr_runtime *rt, const struct plan *template,
 {
     char store[STORE_PATH_SIZE];
     struct toolchain tools = { 0 };
-    struct park_claim claim = { .stage = (enum stage)request->stage,
-                                .memory_bytes = request->memory_bytes,
-                                .features = &rt->features,
-                                .test_without = left_out(),
-                                .identity = warm_source_identity,
-                                .is_layer = is_layer,
-                                .context = store };
+    struct blueprint_claim claim = { .stage = (enum stage)request->stage,
+                                     .memory_bytes = request->memory_bytes,
+                                     .features = &rt->features,
+                                     .test_without = left_out(),
+                                     .identity = warm_source_identity,
+                                     .is_layer = is_layer,
+                                     .context = store };
     int r;
 
     if (plan_list_has(left_out(), "template-check"))
@@ -91,7 +91,7 @@ int warm_check(const sbr_runtime *rt, const struct plan *template,
     if (r == 0)
         r = find_tools(request, &tools, &claim, err);
     if (r == 0)
-        r = park_check(template, &claim, err);
-    words_done(&claim.needs);
+        r = blueprint_check(template, &claim, err);
+    client_config_words_done(&claim.needs);
     return r;
 }

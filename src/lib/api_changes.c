@@ -2,7 +2,7 @@
 #include "base/jsonw.h"
 #include "changes/apply.h"
 
-typedef int work(struct kept *kept, const struct apply_options *options,
+typedef int work(struct changeset *changeset, const struct apply_options *options,
                  struct apply_report *report, sbr_error *err);
 
 static size_t count(const char *const *list)
@@ -30,18 +30,18 @@ static int with_kept(const char *id, const struct apply_options *options, work *
                      char **ret_report, sbr_error *err)
 {
     struct apply_report report = { 0 };
-    struct kept kept;
-    int r = kept_open(id, &kept, err);
+    struct changeset changeset;
+    int r = changeset_open(id, &changeset, err);
 
     if (ret_report)
         *ret_report = NULL;
     if (r < 0)
         return r;
-    r = do_it(&kept, options, &report, err);
+    r = do_it(&changeset, options, &report, err);
     if (ret_report)
         *ret_report = report_to_json(&report);
     apply_report_done(&report);
-    kept_close(&kept);
+    changeset_close(&changeset);
     return r;
 }
 
@@ -69,5 +69,5 @@ int sbr_changes_drop(const char *id, sbr_error *err)
 {
     sbr_error unused;
 
-    return id ? kept_drop(id, err ? err : &unused) : SBR_E_INVALID;
+    return id ? changeset_drop(id, err ? err : &unused) : SBR_E_INVALID;
 }

@@ -8,7 +8,7 @@ int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_er
 
     if (!rt || !req || !ret)
         return SBR_E_INVALID;
-    return executor_start(rt, req, NULL, ret, err ? err : &unused);
+    return job_start(rt, req, NULL, ret, err ? err : &unused);
 }
 
 int sbr_job_fd(const sbr_job *job)
@@ -18,11 +18,11 @@ int sbr_job_fd(const sbr_job *job)
 
 static int dispatch(sbr_job *job, bool wait, sbr_result **ret, sbr_error *err)
 {
-    int r = executor_turn(job, wait, err);
+    int r = job_turn(job, wait, err);
 
     if (r <= 0)
         return r;
-    r = executor_take_result(job, ret, err);
+    r = job_take_result(job, ret, err);
     return r < 0 ? r : 1;
 }
 
@@ -36,12 +36,12 @@ int sbr_job_dispatch(sbr_job *job, sbr_result **ret, sbr_error *err)
 void sbr_job_cancel(sbr_job *job)
 {
     if (job)
-        executor_cancel(job);
+        job_cancel(job);
 }
 
 void sbr_job_free(sbr_job *job)
 {
-    executor_free(job);
+    job_free(job);
 }
 
 int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error *err)
@@ -58,6 +58,6 @@ int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error
     do
         r = dispatch(job, true, ret, e);
     while (r == 0);
-    executor_free(job);
+    job_free(job);
     return r < 0 ? r : 0;
 }

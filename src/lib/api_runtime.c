@@ -26,7 +26,7 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
     probe_features(&rt->features);
     (void)cgroup_prepare(&rt->features.cgroup, &unused);
     cgroup_sweep(&rt->features.cgroup);
-    rt->pool = warm_pool_new(); /* without one every job connects anew */
+    rt->pool = engine_connections_new(); /* without one every job connects anew */
     *ret = rt;
     return 0;
 }
@@ -45,7 +45,7 @@ static void put_languages(struct jsonw *j)
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "name", language_at(i)->name);
         jsonw_text(j, "about", language_at(i)->about);
-        jsonw_text(j, "binary", executor_locate(language_at(i)));
+        jsonw_text(j, "binary", job_locate(language_at(i)));
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');
@@ -82,6 +82,6 @@ void sbr_runtime_close(sbr_runtime *rt)
 {
     if (!rt)
         return;
-    warm_pool_free(rt->pool);
+    engine_connections_free(rt->pool);
     free(rt);
 }

@@ -90,7 +90,7 @@ const char *change_op_name(enum change_op op)
     return names[op];
 }
 
-const char *node_kind_name(enum node_kind kind)
+const char *changes_node_kind_name(enum node_kind kind)
 {
     static const char *const names[N_NODE_KINDS] = {
         [NODE_NONE] = "none", [NODE_FILE] = "file",   [NODE_DIR] = "directory",
@@ -100,7 +100,7 @@ const char *node_kind_name(enum node_kind kind)
     return names[kind];
 }
 
-void size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE])
+void changes_size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE])
 {
     static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
     uint64_t scale = 1000, whole, tenths;
@@ -199,7 +199,7 @@ static void put_clause(struct line *line, const struct clause *clause, const str
         put(line, " %s", n == 1 ? one : many);
     *noun = one;
     if (clause->sized && tally->bytes > 0) {
-        size_text(tally->bytes, size);
+        changes_size_text(tally->bytes, size);
         put(line, ", %s", size);
     }
 }

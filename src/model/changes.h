@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/err.h"
 #include "base/jsonw.h"
 #include "base/sha256.h"
@@ -74,7 +74,7 @@ void change_done(struct change *change);
 
 const char *change_op_name(
     enum change_op op); /* "created", "modified", "deleted", "renamed", "mode" */
-const char *node_kind_name(enum node_kind kind); /* "file", "directory", "link", "other" */
+const char *changes_node_kind_name(enum node_kind kind); /* "file", "directory", "link", "other" */
 
 /* One line: "would delete 3 files, 45 MB; modify 1"; with `done`, "deleted 3 files, 45 MB; modified 1".
  * "no changes" when there are none. */
@@ -82,7 +82,7 @@ void changes_summary(const struct changes *changes, bool done, char *buf, size_t
 
 /* "3 bytes", "1.5 kB", "45 MB": powers of a thousand, two digits. */
 #define SIZE_TEXT_SIZE 32
-void size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE]);
+void changes_size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE]);
 
 /* "changes": [...] with at most CHANGES_JSON_MAX entries, fewer when their names are very long; "changes_total" and
  * "changes_summary".  Without changes (NULL): null, all three. */

@@ -25,7 +25,7 @@ static void put_change(struct jsonw *j, const struct changes *changes, const str
     jsonw_path(j, "path", c->path);
     if (c->from)
         jsonw_path(j, "from", c->from);
-    jsonw_text(j, "kind", node_kind_name(now ? c->now.kind : c->base.kind));
+    jsonw_text(j, "kind", changes_node_kind_name(now ? c->now.kind : c->base.kind));
     if (now) {
         jsonw_number(j, "size", c->now.size);
         put_mode(j, "mode", c->now.mode);
@@ -33,7 +33,7 @@ static void put_change(struct jsonw *j, const struct changes *changes, const str
         jsonw_number(j, "size", c->base.size); /* of what is gone */
     }
     if (now && before && c->now.kind != c->base.kind)
-        jsonw_text(j, "base_kind", node_kind_name(c->base.kind));
+        jsonw_text(j, "base_kind", changes_node_kind_name(c->base.kind));
     if (before) {
         jsonw_number(j, "base_size", c->base.size);
         put_mode(j, "base_mode", c->base.mode);

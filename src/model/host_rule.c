@@ -170,7 +170,7 @@ static int parse_network(const struct parts *parts, struct host_rule *rule, sbr_
                           err);
     rule->kind = HOST_NETWORK;
     rule->prefix = (uint8_t)(slash && v4 ? V4_PREFIX + bits : bits);
-    if (!host_rule_is_whole(rule)) {
+    if (!network_rule_is_whole(rule)) {
         struct address network = address_network(&rule->network, rule->prefix);
 
         return err_set(err, SBR_E_INVALID, "network",
@@ -187,7 +187,7 @@ static int check_meaning(const char *text, const struct host_rule *rule, sbr_err
     static const char below[] = ".localhost";
     size_t len = strlen(rule->name), tail = sizeof(below) - 1;
 
-    if (host_rule_is_loopback(rule) && !rule->port)
+    if (network_rule_is_loopback(rule) && !rule->port)
         return rule_error(text, "is the host's own loopback and needs a port, as in localhost:8080",
                           err);
     if ((rule->kind == HOST_BELOW && !strcmp(rule->name, "localhost")) ||

@@ -30,7 +30,7 @@ int network_mode_from_name(const char *name, enum network_mode *ret, sbr_error *
                    "unknown network mode '%.40s'; give none, localhost, allow or full", name);
 }
 
-bool host_rule_is_whole(const struct host_rule *rule)
+bool network_rule_is_whole(const struct host_rule *rule)
 {
     struct address network;
 
@@ -40,7 +40,7 @@ bool host_rule_is_whole(const struct host_rule *rule)
     return address_equal(&network, &rule->network);
 }
 
-bool host_rule_is_loopback(const struct host_rule *rule)
+bool network_rule_is_loopback(const struct host_rule *rule)
 {
     if (rule->kind == HOST_NETWORK)
         return address_range_class(&rule->network, rule->prefix) == ADDRESS_LOOPBACK;
@@ -88,18 +88,18 @@ void network_encode(const struct network *network, struct buf *out)
 }
 
 /* Numbers are checked while they still have all their bits. */
-static uint32_t get_below(struct reader *in, uint32_t end)
+static uint32_t get_below(struct buf_reader *in, uint32_t end)
 {
-    uint32_t value = reader_u32(in);
+    uint32_t value = buf_reader_u32(in);
 
     if (value >= end)
         in->failed = true;
     return in->failed ? 0 : value;
 }
 
-static void get_text(struct reader *in, char *ret, size_t size)
+static void get_text(struct buf_reader *in, char *ret, size_t size)
 {
-    const char *text = reader_string(in);
+    const char *text = buf_reader_string(in);
 
     if (in->failed || !text || strlen(text) >= size)
         in->failed = true;
@@ -107,7 +107,7 @@ static void get_text(struct reader *in, char *ret, size_t size)
         memcpy(ret, text, strlen(text) + 1);
 }
 
-static void get_rule(struct reader *in, struct host_rule *ret)
+static void get_rule(struct buf_reader *in, struct host_rule *ret)
 {
     const void *bytes;
     size_t len = 0;
@@ -115,7 +115,7 @@ static void get_rule(struct reader *in, struct host_rule *ret)
     memset(ret, 0, sizeof(*ret));
     ret->kind = (enum host_rule_kind)get_below(in, N_HOST_RULE_KINDS);
     get_text(in, ret->name, sizeof(ret->name));
-    bytes = reader_bytes(in, &len);
+    bytes = buf_reader_bytes(in, &len);
     if (in->failed || !bytes || len != sizeof(ret->network.bytes))
         in->failed = true;
     else
@@ -131,15 +131,15 @@ static bool is_sound(const struct host_rule *rule)
 {
     char name[HOSTNAME_SIZE];
 
-    if (rule->kind == HOST_NETWORK && (rule->name[0] || !host_rule_is_whole(rule)))
+    if (rule->kind == HOST_NETWORK && (rule->name[0] || !network_rule_is_whole(rule)))
         return false;
     if (rule->kind != HOST_NETWORK && (!hostname_canonical(rule->name, strlen(rule->name), name) ||
                                        strcmp(name, rule->name) != 0))
         return false;
-    return rule->port || !host_rule_is_loopback(rule);
+    return rule->port || !network_rule_is_loopback(rule);
 }
 
-int network_decode(struct reader *in, struct network *ret, sbr_error *err)
+int network_decode(struct buf_reader *in, struct network *ret, sbr_error *err)
 {
     struct network network = { 0 };
     struct host_rule rule;
@@ -172,7 +172,7 @@ size_t network_loopback_ports(const struct network *network, uint16_t *ports, si
     for (size_t i = 0; i < network->n_rules && n < max; i++) {
         size_t k = 0;
 
-        if (!host_rule_is_loopback(&network->rules[i]))
+        if (!network_rule_is_loopback(&network->rules[i]))
             continue;
         while (k < n && ports[k] != network->rules[i].port)
             k++;

@@ -54,9 +54,9 @@ struct host_rule {
  * port. */
 int host_rule_parse(const char *text, struct host_rule *ret, sbr_error *err) must_check;
 /* No bits are set behind the prefix, and a range has addresses of one family. */
-bool host_rule_is_whole(const struct host_rule *rule);
+bool network_rule_is_whole(const struct host_rule *rule);
 /* For the host's own loopback: `localhost`, or an address or range of it. */
-bool host_rule_is_loopback(const struct host_rule *rule);
+bool network_rule_is_loopback(const struct host_rule *rule);
 
 struct network {
     enum network_mode mode;
@@ -71,7 +71,7 @@ int network_add_rule(struct network *network, const struct host_rule *rule, sbr_
     must_check;
 /* To and from bytes, for sandbox-run-egress.  Decoding checks everything. */
 void network_encode(const struct network *network, struct buf *out);
-int network_decode(struct reader *in, struct network *ret, sbr_error *err) must_check;
+int network_decode(struct buf_reader *in, struct network *ret, sbr_error *err) must_check;
 
 /* Ports of the host's own loopback that the rules open, without repetition; at most `max`. */
 size_t network_loopback_ports(const struct network *network, uint16_t *ports, size_t max);

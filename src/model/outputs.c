@@ -250,7 +250,7 @@ static const struct {
     { "zst", "application/zstd" },
 };
 
-const char *mime_of(const char *path)
+const char *outputs_mime_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');

@@ -48,7 +48,7 @@ int output_files_add(struct output_files *files, const struct output_file *file,
     must_check;
 void output_files_done(struct output_files *files);
 /* By the name's ending; "application/octet-stream" when nothing is known. */
-const char *mime_of(const char *path);
+const char *outputs_mime_of(const char *path);
 /* "files": [{path, size, mime, saved, skipped}]. */
 void output_files_put_json(struct jsonw *j, const struct output_files *files);
 

@@ -14,12 +14,12 @@ static const char *const tier_names[N_TIERS] = {
     [TIER_CONTAINER] = "container",
 };
 
-const char *tier_name(enum tier tier)
+const char *request_tier_name(enum tier tier)
 {
     return tier_names[tier];
 }
 
-int tier_from_name(const char *name, enum tier *ret, sbr_error *err)
+int request_tier_from_name(const char *name, enum tier *ret, sbr_error *err)
 {
     for (int i = 0; i < N_TIERS; i++) {
         if (!strcmp(name, tier_names[i])) {
@@ -367,8 +367,8 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
         const struct request_volume *volume = &over->volumes[i];
         scoped_free char *spec = NULL;
 
-        if (asprintf(&spec, "%s:%s:%s", volume->source, volume->target, volume_mode_name(volume)) <
-            0)
+        if (asprintf(&spec, "%s:%s:%s", volume->source, volume->target,
+                     request_volume_mode_name(volume)) < 0)
             return err_set_oom(err, "request");
         if (request_add_volume(req, spec, err) < 0)
             return err->code;

@@ -13,8 +13,8 @@
 /* Isolation that a run reaches, weakest first. */
 enum tier { TIER_PROCESS, TIER_REDUCED, TIER_CONTAINER, N_TIERS };
 
-const char *tier_name(enum tier tier);
-int tier_from_name(const char *name, enum tier *ret, sbr_error *err) must_check;
+const char *request_tier_name(enum tier tier);
+int request_tier_from_name(const char *name, enum tier *ret, sbr_error *err) must_check;
 
 #define REQUEST_MAX_FILES 10000
 #define REQUEST_MAX_BYTES (1ULL << 30) /* all files together, and stdin */
@@ -45,7 +45,8 @@ struct request_volume {
     bool sockets; /* programs inside may connect to sockets of the host's that are in it */
 };
 
-const char *volume_mode_name(const struct request_volume *volume); /* "ro", "rw+sockets", ... */
+const char *request_volume_mode_name(
+    const struct request_volume *volume); /* "ro", "rw+sockets", ... */
 
 struct string_list {
     char **items; /* NULL-terminated once something was added; NULL when empty */

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/scope.h"
 #include "model/request.h"
 
@@ -145,7 +145,7 @@ static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "request",
                        "the file '%.100s' has the encoding '%.20s'; use utf-8 or base64", path,
                        encoding);
-    if (!plain_text(content) || decode_base64(plain_text(content), &decoded, &len) < 0)
+    if (!plain_text(content) || encoding_from_base64(plain_text(content), &decoded, &len) < 0)
         return err_set(err, SBR_E_INVALID, "request", "the content of '%.100s' is not base64",
                        path);
     return request_add_file(req, path, decoded, len, err);
@@ -360,7 +360,7 @@ static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!plain_text(value))
         return wrong_type("require", "a string", err);
-    return tier_from_name(plain_text(value), &req->require, err);
+    return request_tier_from_name(plain_text(value), &req->require, err);
 }
 
 static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error *err)

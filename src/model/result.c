@@ -19,7 +19,7 @@ static const char *const verdict_names[] = {
     [SBR_INTERNAL_ERROR] = "internal_error",
 };
 
-const char *verdict_name(enum sbr_verdict verdict)
+const char *result_verdict_name(enum sbr_verdict verdict)
 {
     return verdict_names[verdict];
 }
@@ -38,7 +38,7 @@ static const struct {
 };
 /* clang-format on */
 
-const char *signal_name(int number, char buf[SIGNAL_NAME_SIZE])
+const char *result_signal_name(int number, char buf[SIGNAL_NAME_SIZE])
 {
     for (size_t i = 0; i < ARRAY_LEN(signal_names); i++)
         if (signal_names[i].number == number)
@@ -52,13 +52,13 @@ bool result_success(const sbr_result *result)
     return result->verdict == SBR_EXITED && result->exit_code == 0;
 }
 
-void isolation_add_mechanism(struct isolation *isolation, const char *name)
+void result_add_mechanism(struct isolation *isolation, const char *name)
 {
     if (isolation->n_mechanisms < ISOLATION_MAX)
         isolation->mechanisms[isolation->n_mechanisms++] = name;
 }
 
-void isolation_add_missing(struct isolation *isolation, const char *name)
+void result_add_missing(struct isolation *isolation, const char *name)
 {
     if (isolation->n_missing < ISOLATION_MAX)
         isolation->missing[isolation->n_missing++] = name;

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/jsonw.h"
 #include "model/changes.h"
 #include "model/denial.h"
@@ -56,13 +56,13 @@ struct isolation {
 /* Where overlayfs is refused, the program is shown the host's own files (confine/view.h). */
 #define MISSING_INODES "inodes apart from the host's"
 
-void isolation_add_mechanism(struct isolation *isolation, const char *name);
-void isolation_add_missing(struct isolation *isolation, const char *name);
+void result_add_mechanism(struct isolation *isolation, const char *name);
+void result_add_missing(struct isolation *isolation, const char *name);
 
 #define RESULT_MAX_STAGES 5
 
 struct sbr_result {
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     enum sbr_verdict verdict;
     int exit_code; /* -1 unless the program exited */
     int signal;    /* 0 unless a signal ended it   */
@@ -81,20 +81,20 @@ struct sbr_result {
     const char *policy;     /* NULL: nothing ran */
     struct network network; /* what could be reached */
     struct denials denials;
-    struct diagnosis *diagnosis;     /* NULL: none */
-    struct changes *changes;         /* NULL: nobody asked */
-    bool lost;                       /* the explanation says what could not be taken or saved */
-    char *diff;                      /* of them, as text for people; NULL: not rendered */
-    char changes_id[ENCODE_ID_SIZE]; /* under which they are kept; empty: they are not */
+    struct diagnosis *diagnosis;       /* NULL: none */
+    struct changes *changes;           /* NULL: nobody asked */
+    bool lost;                         /* the explanation says what could not be taken or saved */
+    char *diff;                        /* of them, as text for people; NULL: not rendered */
+    char changes_id[ENCODING_ID_SIZE]; /* under which they are kept; empty: they are not */
     struct output_files files;
     struct sbr_report report; /* filled when the result is complete               */
 };
 
-const char *verdict_name(enum sbr_verdict verdict);
+const char *result_verdict_name(enum sbr_verdict verdict);
 
 /* "SIGKILL", or "signal 40" for one without a name. */
 #define SIGNAL_NAME_SIZE 16
-const char *signal_name(int number, char buf[SIGNAL_NAME_SIZE]);
+const char *result_signal_name(int number, char buf[SIGNAL_NAME_SIZE]);
 bool result_success(const sbr_result *result);
 
 /* Fills the public digest once everything else is final. */
@@ -102,13 +102,13 @@ void result_complete(sbr_result *result);
 void result_free(sbr_result *result);
 
 /* Parts that a plan shows too. */
-void limits_put_json(struct jsonw *j, const char *key, const struct limits *limits);
-void isolation_put_json(struct jsonw *j, const char *key, const struct isolation *isolation);
-void network_put_json(struct jsonw *j, const char *key, const struct network *network);
+void result_put_limits(struct jsonw *j, const char *key, const struct limits *limits);
+void result_put_isolation(struct jsonw *j, const char *key, const struct isolation *isolation);
+void result_put_network(struct jsonw *j, const char *key, const struct network *network);
 
 /* One JSON object; the caller frees it; NULL without memory. */
 char *result_to_json(const sbr_result *result);
 /* The JSON form of "we could not run it". */
-char *error_to_json(const sbr_error *err);
+char *result_error_to_json(const sbr_error *err);
 
 #endif

@@ -21,7 +21,7 @@ static bool is_best_as_text(const struct output *out)
 static void put_output(struct jsonw *j, const char *name, const struct output *out)
 {
     bool utf8 = is_best_as_text(out);
-    scoped_free char *base64 = utf8 ? NULL : encode_base64(out->data, out->len);
+    scoped_free char *base64 = utf8 ? NULL : encoding_to_base64(out->data, out->len);
     char key[32];
 
     if (utf8)
@@ -60,7 +60,7 @@ static void put_usage(struct jsonw *j, const struct usage *u)
     jsonw_close(j, '}');
 }
 
-void limits_put_json(struct jsonw *j, const char *key, const struct limits *limits)
+void result_put_limits(struct jsonw *j, const char *key, const struct limits *limits)
 {
     jsonw_open(j, key, '{');
     for (unsigned int i = 0; i < N_LIMITS; i++) {
@@ -73,16 +73,16 @@ void limits_put_json(struct jsonw *j, const char *key, const struct limits *limi
     jsonw_close(j, '}');
 }
 
-void isolation_put_json(struct jsonw *j, const char *key, const struct isolation *isolation)
+void result_put_isolation(struct jsonw *j, const char *key, const struct isolation *isolation)
 {
     jsonw_open(j, key, '{');
-    jsonw_text(j, "tier", tier_name(isolation->tier));
+    jsonw_text(j, "tier", request_tier_name(isolation->tier));
     jsonw_names(j, "mechanisms", isolation->mechanisms, isolation->n_mechanisms);
     jsonw_names(j, "missing", isolation->missing, isolation->n_missing);
     jsonw_close(j, '}');
 }
 
-void network_put_json(struct jsonw *j, const char *key, const struct network *network)
+void result_put_network(struct jsonw *j, const char *key, const struct network *network)
 {
     jsonw_open(j, key, '{');
     jsonw_text(j, "mode", network_mode_name(network->mode));
@@ -99,7 +99,7 @@ static void put_signal(struct jsonw *j, int number)
     char name[SIGNAL_NAME_SIZE];
 
     if (number)
-        jsonw_text(j, "signal", signal_name(number, name));
+        jsonw_text(j, "signal", result_signal_name(number, name));
     else
         jsonw_null(j, "signal");
 }
@@ -108,7 +108,7 @@ static void put_signal(struct jsonw *j, int number)
 static void put_verdict(struct jsonw *j, const sbr_result *r)
 {
     jsonw_bool(j, "success", result_success(r));
-    jsonw_text(j, "outcome", verdict_name(r->verdict));
+    jsonw_text(j, "outcome", result_verdict_name(r->verdict));
     if (r->exit_code >= 0)
         jsonw_number(j, "exit_code", (uint64_t)r->exit_code);
     else
@@ -149,7 +149,7 @@ static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
         put_output(j, "stderr", &r->err);
         denials_put_json(j, &r->denials);
     }
-    limits_put_json(j, "limits", &r->limits);
+    result_put_limits(j, "limits", &r->limits);
     jsonw_text(j, "startup", r->startup);
     jsonw_close(j, '}');
 }
@@ -176,11 +176,11 @@ char *result_to_json(const sbr_result *r)
     put_sentence(&j, "explanation", r->explanation);
     put_output(&j, "stdout", &r->out);
     put_output(&j, "stderr", &r->err);
-    limits_put_json(&j, "limits", &r->limits);
+    result_put_limits(&j, "limits", &r->limits);
     put_stages(&j, r);
-    isolation_put_json(&j, "isolation", &r->isolation);
+    result_put_isolation(&j, "isolation", &r->isolation);
     jsonw_text(&j, "policy", r->policy);
-    network_put_json(&j, "network", &r->network);
+    result_put_network(&j, "network", &r->network);
     denials_put_json(&j, &r->denials);
     diagnosis_put_json(&j, "diagnosis", r->diagnosis);
     jsonw_bool(&j, "cached", r->cached);
@@ -192,7 +192,7 @@ char *result_to_json(const sbr_result *r)
     return jsonw_take(&j);
 }
 
-char *error_to_json(const sbr_error *err)
+char *result_error_to_json(const sbr_error *err)
 {
     struct jsonw j;
 
@@ -200,7 +200,7 @@ char *error_to_json(const sbr_error *err)
     jsonw_open(&j, NULL, '{');
     jsonw_number(&j, "schema", RESULT_SCHEMA);
     jsonw_bool(&j, "success", false);
-    jsonw_text(&j, "outcome", verdict_name(SBR_INTERNAL_ERROR));
+    jsonw_text(&j, "outcome", result_verdict_name(SBR_INTERNAL_ERROR));
     jsonw_open(&j, "error", '{');
     jsonw_text(&j, "code", err_code_name(err->code));
     jsonw_text(&j, "stage", err->stage);

@@ -5,15 +5,15 @@
 
 #define FIRST_ROOM 64
 
-const char *intake_path(const struct intake_list *list, size_t index)
+const char *collect_list_path(const struct collect_list *list, size_t index)
 {
     return list->text.data + list->items[index].path;
 }
 
-static int make_room(struct intake_list *list)
+static int make_room(struct collect_list *list)
 {
     size_t room = list->room ? 2 * list->room : FIRST_ROOM;
-    struct intake_entry *items;
+    struct collect_list_entry *items;
 
     if (list->n < list->room)
         return 0;
@@ -25,7 +25,7 @@ static int make_room(struct intake_list *list)
     return 0;
 }
 
-int intake_list_add(struct intake_list *list, struct intake_entry entry, const char *path)
+int collect_list_add(struct collect_list *list, struct collect_list_entry entry, const char *path)
 {
     if (!list->text.max)
         buf_init(&list->text, SIZE_MAX / 4);
@@ -36,9 +36,9 @@ int intake_list_add(struct intake_list *list, struct intake_entry entry, const c
     return 0;
 }
 
-void intake_list_done(struct intake_list *list)
+void collect_list_done(struct collect_list *list)
 {
     free(list->items);
     buf_done(&list->text);
-    *list = (struct intake_list){ 0 };
+    *list = (struct collect_list){ 0 };
 }

@@ -13,53 +13,54 @@
 #define CHUNK (256 * 1024)
 #define CHUNKS_PER_TURN 16
 
-void intake_init(struct intake *intake, struct intake_part *parts, size_t n_parts,
-                 uint64_t max_bytes, uint64_t max_entries)
+void collect_reader_init(struct collect_reader *collect_reader, struct collect_part *parts,
+                         size_t n_parts, uint64_t max_bytes, uint64_t max_entries)
 {
-    *intake = (struct intake){ .max_bytes = max_bytes,
-                               .max_entries = max_entries,
-                               .parts = parts,
-                               .n_parts = n_parts,
-                               .fd = -1,
-                               .file = -1 };
-    intake->dirs[0] = -1;
+    *collect_reader = (struct collect_reader){ .max_bytes = max_bytes,
+                                               .max_entries = max_entries,
+                                               .parts = parts,
+                                               .n_parts = n_parts,
+                                               .fd = -1,
+                                               .file = -1 };
+    collect_reader->dirs[0] = -1;
 }
 
 /* Of the part, and of the whole where it is the first. */
-static void note(struct intake *intake, const sbr_error *failure)
+static void note(struct collect_reader *collect_reader, const sbr_error *failure)
 {
-    if (intake->part) {
-        intake->part->complete = false;
-        if (!intake->part->failure.code)
-            intake->part->failure = *failure;
+    if (collect_reader->part) {
+        collect_reader->part->complete = false;
+        if (!collect_reader->part->failure.code)
+            collect_reader->part->failure = *failure;
     }
-    if (!intake->failure.code)
-        intake->failure = *failure;
+    if (!collect_reader->failure.code)
+        collect_reader->failure = *failure;
 }
 
 /* Who made it, in a sentence: only what a stage makes has no list. */
-static const char *maker(const struct intake_part *part)
+static const char *maker(const struct collect_part *part)
 {
     return part && part->list ? "program left" : "stage made";
 }
 
-static int refuse(struct intake *intake, const char *reason)
+static int refuse(struct collect_reader *collect_reader, const char *reason)
 {
     sbr_error failure;
 
-    err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s", maker(intake->part), reason);
-    note(intake, &failure);
-    intake->broken = true;
+    err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s", maker(collect_reader->part),
+            reason);
+    note(collect_reader, &failure);
+    collect_reader->broken = true;
     return -1;
 }
 
-static int cannot_write(struct intake *intake)
+static int cannot_write(struct collect_reader *collect_reader)
 {
     sbr_error failure;
 
-    err_set_errno(&failure, "collect", "cannot keep '%.100s'", intake->name);
-    note(intake, &failure);
-    intake->broken = true;
+    err_set_errno(&failure, "collect", "cannot keep '%.100s'", collect_reader->name);
+    note(collect_reader, &failure);
+    collect_reader->broken = true;
     return -1;
 }
 
@@ -68,51 +69,56 @@ static bool is_component(const char *name)
     return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static int at(const struct intake *intake)
+static int at(const struct collect_reader *collect_reader)
 {
-    return intake->dirs[intake->depth];
+    return collect_reader->dirs[collect_reader->depth];
 }
 
 /* With the name that arrived behind the path of the directory it is in. */
-static int list_entry(struct intake *intake)
+static int list_entry(struct collect_reader *collect_reader)
 {
-    const struct collect_entry *entry = &intake->entry;
-    struct intake_entry item = { .kind = (enum collect_kind)entry->kind,
-                                 .mode = entry->mode,
-                                 .flags = entry->flags,
-                                 .size = entry->size };
+    const struct collect_entry *entry = &collect_reader->entry;
+    struct collect_list_entry item = { .kind = (enum collect_kind)entry->kind,
+                                       .mode = entry->mode,
+                                       .flags = entry->flags,
+                                       .size = entry->size };
 
-    if (!intake->part->list)
+    if (!collect_reader->part->list)
         return 0;
     if (__builtin_mul_overflow(entry->mtime_s, 1000000000, &item.mtime_ns) ||
         __builtin_add_overflow(item.mtime_ns, (int64_t)entry->mtime_ns, &item.mtime_ns))
         item.mtime_ns = 0;
-    memcpy(intake->path + intake->path_len[intake->depth], intake->name, entry->name_len + 1);
-    if (intake_list_add(intake->part->list, item, intake->path) < 0)
-        return refuse(intake, "does not fit into memory");
+    memcpy(collect_reader->path + collect_reader->path_len[collect_reader->depth],
+           collect_reader->name, entry->name_len + 1);
+    if (collect_list_add(collect_reader->part->list, item, collect_reader->path) < 0)
+        return refuse(collect_reader, "does not fit into memory");
     return 0;
 }
 
-static int enter(struct intake *intake)
+static int enter(struct collect_reader *collect_reader)
 {
-    size_t len = intake->path_len[intake->depth] + intake->entry.name_len + 1;
+    size_t len =
+        collect_reader->path_len[collect_reader->depth] + collect_reader->entry.name_len + 1;
     int fd;
 
-    if (intake->depth == COLLECT_MAX_DEPTH)
-        return refuse(intake, "has too many directories in one another");
+    if (collect_reader->depth == COLLECT_MAX_DEPTH)
+        return refuse(collect_reader, "has too many directories in one another");
     if (len > COLLECT_MAX_PATH)
-        return refuse(intake, "has a path that is too long");
-    if (list_entry(intake) < 0)
+        return refuse(collect_reader, "has a path that is too long");
+    if (list_entry(collect_reader) < 0)
         return -1;
-    if (mkdirat(at(intake), intake->name, intake->part->list ? 0700 : 0755) < 0)
-        return cannot_write(intake);
-    fd = openat(at(intake), intake->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (mkdirat(at(collect_reader), collect_reader->name,
+                collect_reader->part->list ? 0700 : 0755) < 0)
+        return cannot_write(collect_reader);
+    fd = openat(at(collect_reader), collect_reader->name,
+                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return cannot_write(intake);
-    memcpy(intake->path + len - 1 - intake->entry.name_len, intake->name, intake->entry.name_len);
-    intake->path[len - 1] = '/';
-    intake->dirs[++intake->depth] = fd;
-    intake->path_len[intake->depth] = len;
+        return cannot_write(collect_reader);
+    memcpy(collect_reader->path + len - 1 - collect_reader->entry.name_len, collect_reader->name,
+           collect_reader->entry.name_len);
+    collect_reader->path[len - 1] = '/';
+    collect_reader->dirs[++collect_reader->depth] = fd;
+    collect_reader->path_len[collect_reader->depth] = len;
     return 0;
 }
 
@@ -125,101 +131,106 @@ static void set_times(int fd, const struct collect_entry *entry)
     (void)futimens(fd, times);
 }
 
-static int leave(struct intake *intake)
+static int leave(struct collect_reader *collect_reader)
 {
-    if (intake->depth == 0)
-        return refuse(intake, "leaves its own directory");
-    set_times(at(intake), &intake->entry);
-    close(intake->dirs[intake->depth--]);
+    if (collect_reader->depth == 0)
+        return refuse(collect_reader, "leaves its own directory");
+    set_times(at(collect_reader), &collect_reader->entry);
+    close(collect_reader->dirs[collect_reader->depth--]);
     return 0;
 }
 
 /* A stage's layer is used by programs that read holes as zeros: there sizes count.  Otherwise it is the bytes that
  * come, and sizes only where they are absurd. */
-static int afford(struct intake *intake)
+static int afford(struct collect_reader *collect_reader)
 {
-    uint64_t factor = intake->part->list ? COLLECT_SIZE_PER_BYTE : 1;
-    uint64_t most =
-        intake->max_bytes > UINT64_MAX / factor ? UINT64_MAX : intake->max_bytes * factor;
+    uint64_t factor = collect_reader->part->list ? COLLECT_SIZE_PER_BYTE : 1;
+    uint64_t most = collect_reader->max_bytes > UINT64_MAX / factor
+                        ? UINT64_MAX
+                        : collect_reader->max_bytes * factor;
 
-    if (intake->entry.size > most - intake->sizes)
-        return refuse(intake, "is too large; raise its limit 'disk'");
-    intake->sizes += intake->entry.size;
+    if (collect_reader->entry.size > most - collect_reader->sizes)
+        return refuse(collect_reader, "is too large; raise its limit 'disk'");
+    collect_reader->sizes += collect_reader->entry.size;
     return 0;
 }
 
-static int open_file(struct intake *intake)
+static int open_file(struct collect_reader *collect_reader)
 {
-    mode_t mode = intake->entry.mode & 0111 ? 0755 : 0644;
+    mode_t mode = collect_reader->entry.mode & 0111 ? 0755 : 0644;
 
-    if (afford(intake) < 0 || list_entry(intake) < 0)
+    if (afford(collect_reader) < 0 || list_entry(collect_reader) < 0)
         return -1;
-    intake->file = openat(at(intake), intake->name,
-                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (intake->file < 0 || (!intake->part->list && fchmod(intake->file, mode) < 0))
-        return cannot_write(intake);
-    intake->written = 0;
-    intake->state = TAKES_PIECE;
+    collect_reader->file = openat(at(collect_reader), collect_reader->name,
+                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (collect_reader->file < 0 ||
+        (!collect_reader->part->list && fchmod(collect_reader->file, mode) < 0))
+        return cannot_write(collect_reader);
+    collect_reader->written = 0;
+    collect_reader->state = TAKES_PIECE;
     return 0;
 }
 
-static int open_link(struct intake *intake)
+static int open_link(struct collect_reader *collect_reader)
 {
-    if (intake->entry.size == 0 || intake->entry.size > COLLECT_MAX_LINK)
-        return refuse(intake, "has a link that is too long");
-    intake->state = TAKES_LINK;
-    return list_entry(intake);
+    if (collect_reader->entry.size == 0 || collect_reader->entry.size > COLLECT_MAX_LINK)
+        return refuse(collect_reader, "has a link that is too long");
+    collect_reader->state = TAKES_LINK;
+    return list_entry(collect_reader);
 }
 
-static int make_link(struct intake *intake)
+static int make_link(struct collect_reader *collect_reader)
 {
-    intake->link[intake->have] = '\0';
-    intake->state = TAKES_HEAD;
-    if (strlen(intake->link) != intake->entry.size)
-        return refuse(intake, "has a link that is none");
-    return symlinkat(intake->link, at(intake), intake->name) < 0 ? cannot_write(intake) : 0;
+    collect_reader->link[collect_reader->have] = '\0';
+    collect_reader->state = TAKES_HEAD;
+    if (strlen(collect_reader->link) != collect_reader->entry.size)
+        return refuse(collect_reader, "has a link that is none");
+    return symlinkat(collect_reader->link, at(collect_reader), collect_reader->name) < 0
+               ? cannot_write(collect_reader)
+               : 0;
 }
 
 /* Back to the top of the part, wherever it was. */
-static void leave_all(struct intake *intake)
+static void leave_all(struct collect_reader *collect_reader)
 {
-    while (intake->depth > 0)
-        close(intake->dirs[intake->depth--]);
+    while (collect_reader->depth > 0)
+        close(collect_reader->dirs[collect_reader->depth--]);
 }
 
-static int end_part(struct intake *intake)
+static int end_part(struct collect_reader *collect_reader)
 {
-    if (intake->depth > 0)
-        return refuse(intake, "did not arrive whole");
-    if (intake->part)
-        intake->part->complete = !intake->part->failure.code;
+    if (collect_reader->depth > 0)
+        return refuse(collect_reader, "did not arrive whole");
+    if (collect_reader->part)
+        collect_reader->part->complete = !collect_reader->part->failure.code;
     return 0;
 }
 
-static int begin_part(struct intake *intake)
+static int begin_part(struct collect_reader *collect_reader)
 {
-    uint64_t index = intake->entry.size;
+    uint64_t index = collect_reader->entry.size;
 
-    if (end_part(intake) < 0)
+    if (end_part(collect_reader) < 0)
         return -1;
-    if (index >= intake->n_parts || (intake->part && &intake->parts[index] <= intake->part))
-        return refuse(intake, "arrived garbled");
-    intake->part = &intake->parts[index];
-    intake->dirs[0] = intake->part->dir_fd;
+    if (index >= collect_reader->n_parts ||
+        (collect_reader->part && &collect_reader->parts[index] <= collect_reader->part))
+        return refuse(collect_reader, "arrived garbled");
+    collect_reader->part = &collect_reader->parts[index];
+    collect_reader->dirs[0] = collect_reader->part->dir_fd;
     return 0;
 }
 
-static int end_all(struct intake *intake)
+static int end_all(struct collect_reader *collect_reader)
 {
-    if (end_part(intake) < 0)
+    if (end_part(collect_reader) < 0)
         return -1;
-    intake->complete = !intake->failure.code;
-    intake->broken = true; /* what follows is nothing of ours */
+    collect_reader->complete = !collect_reader->failure.code;
+    collect_reader->broken = true; /* what follows is nothing of ours */
     return 0;
 }
 
 /* The part ends here, the others do not. */
-static int told_failure(struct intake *intake)
+static int told_failure(struct collect_reader *collect_reader)
 {
     static const struct {
         int number;
@@ -234,31 +245,31 @@ static int told_failure(struct intake *intake)
     sbr_error failure = { 0 };
 
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
-        if (intake->entry.size == (uint64_t)reasons[i].number)
-            err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s", maker(intake->part),
-                    reasons[i].reason);
+        if (collect_reader->entry.size == (uint64_t)reasons[i].number)
+            err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s",
+                    maker(collect_reader->part), reasons[i].reason);
     if (!failure.code) {
-        errno = (int)intake->entry.size;
+        errno = (int)collect_reader->entry.size;
         err_set_errno(&failure, "collect", "cannot collect '%.100s' from the sandbox",
-                      intake->name);
+                      collect_reader->name);
         failure.code = SBR_E_DENIED; /* a stranger made it so */
     }
-    note(intake, &failure);
-    leave_all(intake);
+    note(collect_reader, &failure);
+    leave_all(collect_reader);
     return 0;
 }
 
-static int only_list(struct intake *intake)
+static int only_list(struct collect_reader *collect_reader)
 {
-    return list_entry(intake);
+    return list_entry(collect_reader);
 }
 
 /* What each kind asks for, by its number. */
 static const struct {
-    int (*begin)(struct intake *intake);
+    int (*begin)(struct collect_reader *collect_reader);
     bool named;    /* and counted */
     bool anywhere; /* not only within a part */
-} kinds[] = {
+} pools[] = {
     [COLLECT_END] = { end_all, .anywhere = true },
     [COLLECT_PART] = { begin_part, .anywhere = true },
     [COLLECT_ENTER] = { enter, .named = true },
@@ -272,93 +283,98 @@ static const struct {
 };
 
 /* The head of an entry and its name are complete. */
-static void begin(struct intake *intake)
+static void begin(struct collect_reader *collect_reader)
 {
-    uint32_t kind = intake->entry.kind;
+    uint32_t kind = collect_reader->entry.kind;
 
-    intake->have = 0;
-    memcpy(intake->name, intake->head + sizeof(intake->entry), intake->entry.name_len);
-    intake->name[intake->entry.name_len] = '\0';
-    if (kind >= ARRAY_LEN(kinds) || !kinds[kind].begin ||
-        (!kinds[kind].anywhere && (!intake->part || intake->part->failure.code)))
-        refuse(intake, "arrived garbled");
-    else if (kinds[kind].named &&
-             (strlen(intake->name) != intake->entry.name_len || !is_component(intake->name)))
-        refuse(intake, "has a name that is none");
-    else if (kinds[kind].named && ++intake->entries > intake->max_entries)
-        refuse(intake, "has too many files; raise its limit 'inodes'");
+    collect_reader->have = 0;
+    memcpy(collect_reader->name, collect_reader->head + sizeof(collect_reader->entry),
+           collect_reader->entry.name_len);
+    collect_reader->name[collect_reader->entry.name_len] = '\0';
+    if (kind >= ARRAY_LEN(pools) || !pools[kind].begin ||
+        (!pools[kind].anywhere && (!collect_reader->part || collect_reader->part->failure.code)))
+        refuse(collect_reader, "arrived garbled");
+    else if (pools[kind].named && (strlen(collect_reader->name) != collect_reader->entry.name_len ||
+                                   !is_component(collect_reader->name)))
+        refuse(collect_reader, "has a name that is none");
+    else if (pools[kind].named && ++collect_reader->entries > collect_reader->max_entries)
+        refuse(collect_reader, "has too many files; raise its limit 'inodes'");
     else
-        kinds[kind].begin(intake);
+        pools[kind].begin(collect_reader);
 }
 
 /* Fills `to` up to `size`; the number of bytes used. */
-static size_t gather(struct intake *intake, void *to, size_t size, const unsigned char *data,
-                     size_t len)
+static size_t gather(struct collect_reader *collect_reader, void *to, size_t size,
+                     const unsigned char *data, size_t len)
 {
-    size_t n = size - intake->have < len ? size - intake->have : len;
+    size_t n = size - collect_reader->have < len ? size - collect_reader->have : len;
 
-    memcpy((unsigned char *)to + intake->have, data, n);
-    intake->have += n;
+    memcpy((unsigned char *)to + collect_reader->have, data, n);
+    collect_reader->have += n;
     return n;
 }
 
-static size_t take_head(struct intake *intake, const unsigned char *data, size_t len)
+static size_t take_head(struct collect_reader *collect_reader, const unsigned char *data,
+                        size_t len)
 {
-    const size_t fixed = sizeof(intake->entry);
-    size_t want = intake->have < fixed ? fixed : fixed + intake->entry.name_len;
-    size_t n = gather(intake, intake->head, want, data, len);
+    const size_t fixed = sizeof(collect_reader->entry);
+    size_t want = collect_reader->have < fixed ? fixed : fixed + collect_reader->entry.name_len;
+    size_t n = gather(collect_reader, collect_reader->head, want, data, len);
 
-    if (intake->have < want)
+    if (collect_reader->have < want)
         return n;
     if (want == fixed)
-        memcpy(&intake->entry, intake->head, fixed);
-    if (intake->entry.name_len > COLLECT_MAX_NAME)
-        refuse(intake, "has a name that is too long");
-    else if (intake->have == fixed + intake->entry.name_len)
-        begin(intake);
+        memcpy(&collect_reader->entry, collect_reader->head, fixed);
+    if (collect_reader->entry.name_len > COLLECT_MAX_NAME)
+        refuse(collect_reader, "has a name that is too long");
+    else if (collect_reader->have == fixed + collect_reader->entry.name_len)
+        begin(collect_reader);
     return n;
 }
 
-static size_t take_link(struct intake *intake, const unsigned char *data, size_t len)
+static size_t take_link(struct collect_reader *collect_reader, const unsigned char *data,
+                        size_t len)
 {
-    size_t n = gather(intake, intake->link, intake->entry.size, data, len);
+    size_t n = gather(collect_reader, collect_reader->link, collect_reader->entry.size, data, len);
 
-    if (intake->have == intake->entry.size) {
-        make_link(intake);
-        intake->have = 0;
+    if (collect_reader->have == collect_reader->entry.size) {
+        make_link(collect_reader);
+        collect_reader->have = 0;
     }
     return n;
 }
 
-static void end_file(struct intake *intake)
+static void end_file(struct collect_reader *collect_reader)
 {
-    bool failed = intake->written < intake->entry.size &&
-                  ftruncate(intake->file, (off_t)intake->entry.size) < 0;
+    bool failed = collect_reader->written < collect_reader->entry.size &&
+                  ftruncate(collect_reader->file, (off_t)collect_reader->entry.size) < 0;
 
-    set_times(intake->file, &intake->entry);
-    if (close(intake->file) < 0 || failed)
-        cannot_write(intake);
-    intake->file = -1;
-    intake->state = TAKES_HEAD;
+    set_times(collect_reader->file, &collect_reader->entry);
+    if (close(collect_reader->file) < 0 || failed)
+        cannot_write(collect_reader);
+    collect_reader->file = -1;
+    collect_reader->state = TAKES_HEAD;
 }
 
-static size_t take_piece(struct intake *intake, const unsigned char *data, size_t len)
+static size_t take_piece(struct collect_reader *collect_reader, const unsigned char *data,
+                         size_t len)
 {
-    struct collect_piece *piece = &intake->piece;
-    size_t n = gather(intake, piece, sizeof(*piece), data, len);
+    struct collect_piece *piece = &collect_reader->piece;
+    size_t n = gather(collect_reader, piece, sizeof(*piece), data, len);
 
-    if (intake->have < sizeof(*piece))
+    if (collect_reader->have < sizeof(*piece))
         return n;
-    intake->have = 0;
+    collect_reader->have = 0;
     if (piece->len == 0)
-        end_file(intake);
-    else if (piece->offset < intake->written || piece->offset > intake->entry.size ||
-             piece->len > intake->entry.size - piece->offset)
-        refuse(intake, "arrived garbled");
-    else if (piece->len > intake->max_bytes - intake->bytes)
-        refuse(intake, "is too large; raise its limit 'disk'");
+        end_file(collect_reader);
+    else if (piece->offset < collect_reader->written ||
+             piece->offset > collect_reader->entry.size ||
+             piece->len > collect_reader->entry.size - piece->offset)
+        refuse(collect_reader, "arrived garbled");
+    else if (piece->len > collect_reader->max_bytes - collect_reader->bytes)
+        refuse(collect_reader, "is too large; raise its limit 'disk'");
     else
-        intake->state = TAKES_DATA;
+        collect_reader->state = TAKES_DATA;
     return n;
 }
 
@@ -377,119 +393,124 @@ static int write_at(int fd, const unsigned char *data, size_t len, uint64_t offs
     return 0;
 }
 
-static size_t take_data(struct intake *intake, const unsigned char *data, size_t len)
+static size_t take_data(struct collect_reader *collect_reader, const unsigned char *data,
+                        size_t len)
 {
-    struct collect_piece *piece = &intake->piece;
+    struct collect_piece *piece = &collect_reader->piece;
     size_t n = len < piece->len ? len : (size_t)piece->len;
 
-    if (write_at(intake->file, data, n, piece->offset) < 0)
-        cannot_write(intake);
-    intake->bytes += n;
+    if (write_at(collect_reader->file, data, n, piece->offset) < 0)
+        cannot_write(collect_reader);
+    collect_reader->bytes += n;
     piece->offset += n;
     piece->len -= n;
-    intake->written = piece->offset;
+    collect_reader->written = piece->offset;
     if (piece->len == 0)
-        intake->state = TAKES_PIECE;
+        collect_reader->state = TAKES_PIECE;
     return n;
 }
 
-void intake_take(struct intake *intake, const unsigned char *data, size_t len)
+void collect_reader_take(struct collect_reader *collect_reader, const unsigned char *data,
+                         size_t len)
 {
-    static size_t (*const takes[])(struct intake *, const unsigned char *,
+    static size_t (*const takes[])(struct collect_reader *, const unsigned char *,
                                    size_t) = { [TAKES_HEAD] = take_head,
                                                [TAKES_LINK] = take_link,
                                                [TAKES_PIECE] = take_piece,
                                                [TAKES_DATA] = take_data };
 
-    while (len > 0 && !intake->broken) {
-        size_t n = takes[intake->state](intake, data, len);
+    while (len > 0 && !collect_reader->broken) {
+        size_t n = takes[collect_reader->state](collect_reader, data, len);
 
         data += n;
         len -= n;
     }
 }
 
-static void intake_close(struct intake *intake)
+static void collect_reader_close(struct collect_reader *collect_reader)
 {
-    if (intake->fd >= 0) {
-        loop_remove(intake->loop, intake->fd);
-        close(intake->fd);
+    if (collect_reader->fd >= 0) {
+        loop_remove(collect_reader->loop, collect_reader->fd);
+        close(collect_reader->fd);
     }
-    intake->fd = -1;
+    collect_reader->fd = -1;
 }
 
 /* True while there may be more. */
-static bool read_some(struct intake *intake, unsigned char *chunk)
+static bool read_some(struct collect_reader *collect_reader, unsigned char *chunk)
 {
-    ssize_t n = read(intake->fd, chunk, CHUNK);
+    ssize_t n = read(collect_reader->fd, chunk, CHUNK);
 
     if (n > 0)
-        intake_take(intake, chunk, (size_t)n);
+        collect_reader_take(collect_reader, chunk, (size_t)n);
     else if (n == 0 || errno != EAGAIN)
-        intake_close(intake);
+        collect_reader_close(collect_reader);
     return n > 0;
 }
 
 /* Whether anything was there. */
-static bool read_turn(struct intake *intake)
+static bool read_turn(struct collect_reader *collect_reader)
 {
     unsigned char *chunk = malloc(CHUNK);
     int i = 0;
 
     if (!chunk)
-        refuse(intake, "does not fit into memory");
-    while (chunk && i < CHUNKS_PER_TURN && intake->fd >= 0 && read_some(intake, chunk))
+        refuse(collect_reader, "does not fit into memory");
+    while (chunk && i < CHUNKS_PER_TURN && collect_reader->fd >= 0 &&
+           read_some(collect_reader, chunk))
         i++;
-    if (intake->broken) /* init, writing on, learns that nobody reads */
-        intake_close(intake);
+    if (collect_reader->broken) /* init, writing on, learns that nobody reads */
+        collect_reader_close(collect_reader);
     free(chunk);
     return i > 0;
 }
 
-static void intake_ready(void *context, uint32_t events)
+static void collect_reader_ready(void *context, uint32_t events)
 {
-    struct intake *intake = context;
-    void (*began)(void *) = intake->began;
+    struct collect_reader *collect_reader = context;
+    void (*began)(void *) = collect_reader->began;
 
     (void)events;
-    intake->began = NULL;
-    (void)read_turn(intake);
+    collect_reader->began = NULL;
+    (void)read_turn(collect_reader);
     if (began)
-        began(intake->context);
+        began(collect_reader->context);
 }
 
-int intake_start(struct intake *intake, int fd, struct loop *loop, sbr_error *err)
+int collect_reader_start(struct collect_reader *collect_reader, int fd, struct loop *loop,
+                         sbr_error *err)
 {
-    intake->fd = fd;
-    intake->loop = loop;
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || loop_add(loop, fd, EPOLLIN, intake_ready, intake) < 0)
+    collect_reader->fd = fd;
+    collect_reader->loop = loop;
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
+        loop_add(loop, fd, EPOLLIN, collect_reader_ready, collect_reader) < 0)
         return err_set_errno(err, "collect", "cannot watch for what comes out of the sandbox");
     return 0;
 }
 
-void intake_finish(struct intake *intake)
+void collect_reader_finish(struct collect_reader *collect_reader)
 {
-    while (intake->fd >= 0)
-        if (!read_turn(intake))
-            intake_close(intake);
-    if (!intake->complete && !intake->failure.code)
-        refuse(intake, "did not arrive whole");
-    for (size_t i = 0; i < intake->n_parts; i++) {
-        struct intake_part *part = &intake->parts[i];
+    while (collect_reader->fd >= 0)
+        if (!read_turn(collect_reader))
+            collect_reader_close(collect_reader);
+    if (!collect_reader->complete && !collect_reader->failure.code)
+        refuse(collect_reader, "did not arrive whole");
+    for (size_t i = 0; i < collect_reader->n_parts; i++) {
+        struct collect_part *part = &collect_reader->parts[i];
 
-        if (!part->complete && !part->failure.code && intake->failure.code)
-            part->failure = intake->failure;
+        if (!part->complete && !part->failure.code && collect_reader->failure.code)
+            part->failure = collect_reader->failure;
         else if (!part->complete && !part->failure.code)
             err_set(&part->failure, SBR_E_DENIED, "collect", "what the %s did not arrive whole",
                     maker(part));
     }
 }
 
-void intake_done(struct intake *intake)
+void collect_reader_done(struct collect_reader *collect_reader)
 {
-    intake_close(intake);
-    if (intake->file >= 0)
-        close(intake->file);
-    intake->file = -1;
-    leave_all(intake);
+    collect_reader_close(collect_reader);
+    if (collect_reader->file >= 0)
+        close(collect_reader->file);
+    collect_reader->file = -1;
+    leave_all(collect_reader);
 }

@@ -15,7 +15,7 @@
 #include "wire/collect.h"
 
 /* Everything that arrived for a part, in the order of its walk: directories before what is in them. */
-struct intake_entry {
+struct collect_list_entry {
     enum collect_kind kind; /* ENTER for a directory, FILE, LINK, GONE, OTHER, SKIPPED */
     uint32_t mode;          /* st_mode, with its type */
     uint32_t flags;         /* COLLECT_OPAQUE */
@@ -24,34 +24,34 @@ struct intake_entry {
     size_t path; /* offset in `text` of the path below the part's top */
 };
 
-struct intake_list {
-    struct intake_entry *items;
+struct collect_list {
+    struct collect_list_entry *items;
     size_t n, room;
     struct buf text;
 };
 
-const char *intake_path(const struct intake_list *list, size_t index);
+const char *collect_list_path(const struct collect_list *list, size_t index);
 /* For whoever makes such a list without a sandbox; 0 or -1 without memory. */
-int intake_list_add(struct intake_list *list, struct intake_entry entry, const char *path);
-void intake_list_done(struct intake_list *list);
+int collect_list_add(struct collect_list *list, struct collect_list_entry entry, const char *path);
+void collect_list_done(struct collect_list *list);
 
 /* One for each entry of plan->collects. */
-struct intake_part {
-    int dir_fd;               /* where its contents go: an empty directory of ours; borrowed */
-    struct intake_list *list; /* NULL: nobody wants it; otherwise modes are 0600 and 0700    */
+struct collect_part {
+    int dir_fd;                /* where its contents go: an empty directory of ours; borrowed */
+    struct collect_list *list; /* NULL: nobody wants it; otherwise modes are 0600 and 0700    */
     bool complete;
     sbr_error failure; /* code 0: none */
 };
 
 /* What the next bytes are. */
-enum intake_state { TAKES_HEAD, TAKES_LINK, TAKES_PIECE, TAKES_DATA };
+enum collect_reader_state { TAKES_HEAD, TAKES_LINK, TAKES_PIECE, TAKES_DATA };
 
-struct intake {
+struct collect_reader {
     uint64_t max_bytes, max_entries;
-    struct intake_part *parts; /* borrowed */
+    struct collect_part *parts; /* borrowed */
     size_t n_parts;
-    struct intake_part *part; /* the current one; NULL: none yet */
-    int fd;                   /* to read from; -1: closed */
+    struct collect_part *part; /* the current one; NULL: none yet */
+    int fd;                    /* to read from; -1: closed */
     struct loop *loop;
     void (*began)(void *context); /* with the first bytes; NULL: nobody wants to know */
     void *context;
@@ -60,7 +60,7 @@ struct intake {
     size_t path_len[COLLECT_MAX_DEPTH + 1]; /* of the path to each of them */
     char path[COLLECT_MAX_PATH + COLLECT_MAX_NAME + 2];
 
-    enum intake_state state;
+    enum collect_reader_state state;
     struct collect_entry entry; /* whose name or content is arriving */
     size_t have; /* bytes of the head and the name, of the piece's head or of the link */
     unsigned char head[sizeof(struct collect_entry) + COLLECT_MAX_NAME];
@@ -76,14 +76,16 @@ struct intake {
 };
 
 /* The parts stay the caller's; their order is that of plan->collects. */
-void intake_init(struct intake *intake, struct intake_part *parts, size_t n_parts,
-                 uint64_t max_bytes, uint64_t max_entries);
+void collect_reader_init(struct collect_reader *collect_reader, struct collect_part *parts,
+                         size_t n_parts, uint64_t max_bytes, uint64_t max_entries);
 /* Takes the descriptor over. */
-int intake_start(struct intake *intake, int fd, struct loop *loop, sbr_error *err) must_check;
+int collect_reader_start(struct collect_reader *collect_reader, int fd, struct loop *loop,
+                         sbr_error *err) must_check;
 /* The writer is gone: reads what is left.  Afterwards each part is complete or has a failure. */
-void intake_finish(struct intake *intake);
-void intake_done(struct intake *intake);
+void collect_reader_finish(struct collect_reader *collect_reader);
+void collect_reader_done(struct collect_reader *collect_reader);
 /* Bytes as they arrive; for tests. */
-void intake_take(struct intake *intake, const unsigned char *data, size_t len);
+void collect_reader_take(struct collect_reader *collect_reader, const unsigned char *data,
+                         size_t len);
 
 #endif

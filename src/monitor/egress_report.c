@@ -33,7 +33,7 @@ static void read_denials(const struct egress_page *page, struct denials *denials
     denials->dropped += page->denials_dropped;
 }
 
-void way_out_read(const struct egress *egress, sbr_result *result)
+void egress_report_read(const struct egress *egress, sbr_result *result)
 {
     const struct egress_page *page = egress->page;
     uint32_t way;
@@ -50,17 +50,17 @@ void way_out_read(const struct egress *egress, sbr_result *result)
     way = page->way;
     if (!page->started || way >= N_EGRESS_WAYS)
         return;
-    isolation_add_mechanism(&result->isolation, way_names[way]);
+    result_add_mechanism(&result->isolation, way_names[way]);
     if (way_missing[way])
-        isolation_add_missing(&result->isolation, way_missing[way]);
+        result_add_missing(&result->isolation, way_missing[way]);
 }
 
-uint64_t way_out_cpu_us(const struct egress *egress)
+uint64_t egress_report_cpu_us(const struct egress *egress)
 {
     return egress->page ? egress->page->cpu_us : 0;
 }
 
-int way_out_failure(const struct egress *egress, sbr_error *err)
+int egress_report_failure(const struct egress *egress, sbr_error *err)
 {
     if (egress->page && egress->page->error.code) {
         *err = egress->page->error;

@@ -6,10 +6,10 @@
 #include "sandbox/egress_process.h"
 
 /* Once it has ended; nothing when there was none. */
-void way_out_read(const struct egress *egress, sbr_result *result);
+void egress_report_read(const struct egress *egress, sbr_result *result);
 /* Processor time that it took until now, or until a moment ago. */
-uint64_t way_out_cpu_us(const struct egress *egress);
+uint64_t egress_report_cpu_us(const struct egress *egress);
 /* Why it ended before the program did. */
-int way_out_failure(const struct egress *egress, sbr_error *err);
+int egress_report_failure(const struct egress *egress, sbr_error *err);
 
 #endif

@@ -15,11 +15,11 @@
 
 #define FILTERED_MAX (4u << 20) /* far more than is read at once */
 
-void sink_init(struct sink *sink, int fd, size_t max_queue)
+void forward_init(struct forward *forward, int fd, size_t max_queue)
 {
-    *sink = (struct sink){ .fd = fd };
-    buf_init(&sink->queue, max_queue);
-    buf_init(&sink->filtered, FILTERED_MAX);
+    *forward = (struct forward){ .fd = fd };
+    buf_init(&forward->queue, max_queue);
+    buf_init(&forward->filtered, FILTERED_MAX);
 }
 
 /* Done at the first byte: many programs write to one stream only.
@@ -27,81 +27,81 @@ void sink_init(struct sink *sink, int fd, size_t max_queue)
  * A pipe or terminal is opened again, so that "do not wait" is a flag of our own open file and not
  * of the one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF
  * bytes after poll said "ready" do not wait either. */
-static void sink_open(struct sink *sink)
+static void forward_open(struct forward *forward)
 {
-    int shared = sink->fd;
+    int shared = forward->fd;
     struct stat st;
     char path[32];
 
-    sink->chunk = SSIZE_MAX;
+    forward->chunk = SSIZE_MAX;
     if (fstat(shared, &st) < 0)
         return;
-    sink->can_splice = !S_ISSOCK(st.st_mode) && !isatty(shared);
+    forward->can_splice = !S_ISSOCK(st.st_mode) && !isatty(shared);
     if (S_ISREG(st.st_mode))
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
-    sink->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
-    if (sink->fd >= 0) {
-        sink->own_fd = true;
+    forward->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (forward->fd >= 0) {
+        forward->own_fd = true;
         return;
     }
-    sink->fd = shared;
-    sink->chunk = PIPE_BUF;
+    forward->fd = shared;
+    forward->chunk = PIPE_BUF;
 }
 
-static void sink_unwatch(struct sink *sink)
+static void forward_unwatch(struct forward *forward)
 {
-    if (sink->watching)
-        loop_remove(sink->loop, sink->fd);
-    sink->watching = false;
+    if (forward->watching)
+        loop_remove(forward->loop, forward->fd);
+    forward->watching = false;
 }
 
-static void sink_close(struct sink *sink)
+static void forward_close(struct forward *forward)
 {
-    sink_unwatch(sink);
-    if (sink->own_fd)
-        close(sink->fd);
-    sink->fd = -1;
-    buf_done(&sink->queue);
-    buf_done(&sink->filtered);
-    sink->queue_start = 0;
+    forward_unwatch(forward);
+    if (forward->own_fd)
+        close(forward->fd);
+    forward->fd = -1;
+    buf_done(&forward->queue);
+    buf_done(&forward->filtered);
+    forward->queue_start = 0;
 }
 
-void sink_done(struct sink *sink)
+void forward_done(struct forward *forward)
 {
-    sink_close(sink);
+    forward_close(forward);
 }
 
-void sink_attach(struct sink *sink, struct loop *loop)
+void forward_attach(struct forward *forward, struct loop *loop)
 {
-    sink->loop = loop;
+    forward->loop = loop;
 }
 
-static bool is_ready(const struct sink *sink)
+static bool is_ready(const struct forward *forward)
 {
-    struct pollfd fd = { .fd = sink->fd, .events = POLLOUT };
+    struct pollfd fd = { .fd = forward->fd, .events = POLLOUT };
 
-    return sink->own_fd || poll(&fd, 1, 0) > 0;
+    return forward->own_fd || poll(&fd, 1, 0) > 0;
 }
 
 /* Writes what goes without waiting; the number of bytes, or -1 when no more can be written. */
-static ssize_t write_some(struct sink *sink, const char *data, size_t len)
+static ssize_t write_some(struct forward *forward, const char *data, size_t len)
 {
     size_t done = 0;
 
     while (done < len) {
-        size_t part = len - done < sink->chunk ? len - done : sink->chunk;
+        size_t part = len - done < forward->chunk ? len - done : forward->chunk;
         ssize_t n;
 
-        if (sink->chunk == PIPE_BUF && !is_ready(sink))
+        if (forward->chunk == PIPE_BUF && !is_ready(forward))
             break;
-        n = write(sink->fd, data + done, part);
+        n = write(forward->fd, data + done, part);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
             break;
         if (n < 0) {
-            sink->sys_errno = errno == EPIPE || errno == ECONNRESET ? 0 : errno;
+            forward->sys_errno = errno == EPIPE || errno == ECONNRESET ? 0 : errno;
             return -1;
         }
         done += (size_t)n;
@@ -109,80 +109,82 @@ static ssize_t write_some(struct sink *sink, const char *data, size_t len)
     return (ssize_t)done;
 }
 
-static void sink_flush(void *context, uint32_t events)
+static void forward_flush(void *context, uint32_t events)
 {
-    struct sink *sink = context;
+    struct forward *forward = context;
     ssize_t n;
 
     (void)events;
-    n = write_some(sink, sink->queue.data + sink->queue_start, sink->queue.len - sink->queue_start);
+    n = write_some(forward, forward->queue.data + forward->queue_start,
+                   forward->queue.len - forward->queue_start);
     if (n < 0) {
-        sink_close(sink);
+        forward_close(forward);
         return;
     }
-    sink->queue_start += (size_t)n;
-    if (sink->queue_start == sink->queue.len) {
-        sink->queue.len = sink->queue_start = 0;
-        sink_unwatch(sink);
+    forward->queue_start += (size_t)n;
+    if (forward->queue_start == forward->queue.len) {
+        forward->queue.len = forward->queue_start = 0;
+        forward_unwatch(forward);
     }
 }
 
-int sink_write(struct sink *sink, const char *data, size_t len)
+int forward_write(struct forward *forward, const char *data, size_t len)
 {
     ssize_t n = 0;
 
-    if (sink->fd < 0)
+    if (forward->fd < 0)
         return -1;
-    if (!sink->chunk)
-        sink_open(sink);
-    if (sink->filter) {
-        sink->filtered.len = 0;
-        sink->filter(sink->filter_state, data, len, &sink->filtered);
-        data = sink->filtered.data;
-        len = sink->filtered.len;
+    if (!forward->chunk)
+        forward_open(forward);
+    if (forward->filter) {
+        forward->filtered.len = 0;
+        forward->filter(forward->filter_state, data, len, &forward->filtered);
+        data = forward->filtered.data;
+        len = forward->filtered.len;
     }
-    if (sink->queue.len == 0) {
-        n = write_some(sink, data, len);
+    if (forward->queue.len == 0) {
+        n = write_some(forward, data, len);
         if (n < 0) {
-            sink_close(sink);
+            forward_close(forward);
             return -1;
         }
     }
     if ((size_t)n == len)
         return 0;
-    if (buf_add(&sink->queue, data + n, len - (size_t)n) < 0) {
-        sink_close(sink);
+    if (buf_add(&forward->queue, data + n, len - (size_t)n) < 0) {
+        forward_close(forward);
         return -1;
     }
-    if (!sink->watching)
-        sink->watching = loop_add(sink->loop, sink->fd, EPOLLOUT, sink_flush, sink) == 0;
+    if (!forward->watching)
+        forward->watching =
+            loop_add(forward->loop, forward->fd, EPOLLOUT, forward_flush, forward) == 0;
     return 0;
 }
 
-ssize_t sink_splice(struct sink *sink, int pipe_fd, size_t len)
+ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len)
 {
     struct pollfd room = { .events = POLLOUT };
     ssize_t n;
 
-    if (sink->fd >= 0 && !sink->chunk)
-        sink_open(sink);
-    if (sink->fd < 0 || !sink->can_splice || sink->filter || sink->queue.len)
+    if (forward->fd >= 0 && !forward->chunk)
+        forward_open(forward);
+    if (forward->fd < 0 || !forward->can_splice || forward->filter || forward->queue.len)
         return 0;
-    room.fd = sink->fd;
-    n = splice(pipe_fd, NULL, sink->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    room.fd = forward->fd;
+    n = splice(pipe_fd, NULL, forward->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
     if (n >= 0 || errno == EINTR)
         return n > 0 ? n : 0;
     if (errno == EAGAIN)
         return poll(&room, 1, 0) == 0 ? SINK_FULL : 0;
     if (errno == EPIPE) {
-        sink_close(sink);
+        forward_close(forward);
         return -1;
     }
-    sink->can_splice = false; /* for example a file that is only appended to */
+    forward->can_splice = false; /* for example a file that is only appended to */
     return 0;
 }
 
-bool sink_is_idle(const struct sink *sink)
+bool forward_is_idle(const struct forward *forward)
 {
-    return sink->fd < 0 || sink->queue.len == 0;
+    return forward->fd < 0 || forward->queue.len == 0;
 }

@@ -13,14 +13,14 @@
 
 /* Adds to `out` what may pass, for example without terminal escapes; what it holds back it may add
  * at the next call. */
-typedef void sink_filter(void *state, const char *data, size_t len, struct buf *out);
+typedef void forward_filter(void *state, const char *data, size_t len, struct buf *out);
 
-struct sink {
+struct forward {
     int fd;        /* -1: gone */
     int sys_errno; /* why bytes were lost though the reader was there, as on a full disk; 0: none were */
     bool own_fd;  /* opened by us */
     size_t chunk; /* how much one write may take without waiting; 0: not opened yet */
-    sink_filter *filter;
+    forward_filter *filter;
     void *filter_state;
     struct buf filtered; /* the last bytes that passed the filter */
     struct buf queue;
@@ -31,19 +31,19 @@ struct sink {
 };
 
 /* `fd` is borrowed.  Its flags are left alone: others write to the same file. */
-void sink_init(struct sink *sink, int fd, size_t max_queue);
-void sink_done(struct sink *sink);
+void forward_init(struct forward *forward, int fd, size_t max_queue);
+void forward_done(struct forward *forward);
 /* The loop in which the sink waits for its reader. */
-void sink_attach(struct sink *sink, struct loop *loop);
+void forward_attach(struct forward *forward, struct loop *loop);
 
 /* Takes bytes; -1 when the reader is gone, or see sys_errno. */
-int sink_write(struct sink *sink, const char *data, size_t len);
+int forward_write(struct forward *forward, const char *data, size_t len);
 /* Moves up to `len` bytes from a pipe without copying them.  How many; 0 when that does not work here
  * or now, and bytes have to be read and written; -1 when the reader is gone; SINK_FULL when it has not
  * taken the last ones yet. */
 #define SINK_FULL (-2)
-ssize_t sink_splice(struct sink *sink, int pipe_fd, size_t len);
+ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len);
 /* True when everything was written or the reader is gone. */
-bool sink_is_idle(const struct sink *sink);
+bool forward_is_idle(const struct forward *forward);
 
 #endif

@@ -3,7 +3,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 
-void init_said_missing(const struct init_report *report, struct isolation *ret)
+void init_outcome_missing(const struct init_report *report, struct isolation *ret)
 {
     const struct {
         bool missing;
@@ -16,10 +16,10 @@ void init_said_missing(const struct init_report *report, struct isolation *ret)
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].missing)
-            isolation_add_missing(ret, rows[i].what);
+            result_add_missing(ret, rows[i].what);
 }
 
-void init_said_steps(const struct init_report *report)
+void init_outcome_steps(const struct init_report *report)
 {
     for (size_t i = 0; i < REPORT_MAX_STEPS; i++)
         if (report->steps[i].name[0])

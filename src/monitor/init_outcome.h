@@ -6,9 +6,9 @@
 #include "wire/control.h"
 
 /* What this machine did not let init set up as the plan has it. */
-void init_said_missing(const struct init_report *report, struct isolation *ret);
+void init_outcome_missing(const struct init_report *report, struct isolation *ret);
 
 /* How long its steps took, into the log. */
-void init_said_steps(const struct init_report *report);
+void init_outcome_steps(const struct init_report *report);
 
 #endif

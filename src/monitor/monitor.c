@@ -29,7 +29,7 @@
 
 /* Slot 5 is the executor's. */
 /* clang-format off */
-enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR, TIMER_NOTICES = 6 };
+enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR, TIMER_NOTIFY = 6 };
 /* clang-format on */
 
 enum monitor_event {
@@ -148,7 +148,7 @@ static bool hands_out(const struct monitor *m)
 {
     const struct init_report *report = m->box->report;
 
-    return m->intake && report->ended_us && !report->dropped;
+    return m->collect_reader && report->ended_us && !report->dropped;
 }
 
 static enum monitor_state finish(struct monitor *m, enum monitor_event event);
@@ -209,7 +209,7 @@ static void cpu_timer_due(void *context, uint32_t events)
     struct monitor *m = context;
     uint64_t limit = m->plan->limits.value[SBR_CPU_MS] * 1000,
              used = less(cgroup_cpu_us(&m->box->cgroup), cpu_before(m->box)),
-             outside = way_out_cpu_us(&m->box->egress);
+             outside = egress_report_cpu_us(&m->box->egress);
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
 
     (void)events;
@@ -281,7 +281,7 @@ static void egress_died(void *context, uint32_t events)
     loop_remove(m->loop, m->box->egress.process.pidfd);
     if (!program_runs(m))
         return; /* init says why, and in better words */
-    way_out_failure(&m->box->egress, &m->failure);
+    egress_report_failure(&m->box->egress, &m->failure);
     m->box->report->dropped = true;
     handle(m, EV_EXCESS);
 }
@@ -334,33 +334,33 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     (void)event;
     for (unsigned int timer = 0; timer <= TIMER_CPU; timer++)
         loop_set_timer(m->loop, timer, 0, NULL, NULL);
-    feed_done(&m->feed);
-    notices_finish(&m->notices);
+    stdin_pump_done(&m->stdin_pump);
+    seccomp_notify_finish(&m->seccomp_notify);
     capture_finish(&m->out, &result->out);
     capture_finish(&m->err, &result->err);
-    if (m->intake)
-        intake_finish(m->intake);
+    if (m->collect_reader)
+        collect_reader_finish(m->collect_reader);
     loop_remove(m->loop, m->box->cgroup.oom_fd); /* closed by the end of the sandbox */
     result->limits = m->plan->limits;
     result->isolation = m->plan->isolation;
-    init_said_missing(m->box->report, &result->isolation);
+    init_outcome_missing(m->box->report, &result->isolation);
     result->startup = m->startup;
     result->ran = true;
     result->stage = "run";
     fill_usage(m, result);
     verdict_decide(&m->seen, result);
     if (!result_success(result))
-        notices_blame(&m->notices);
+        seccomp_notify_blame(&m->seccomp_notify);
     result_complete(result);
     if (!program_runs(m) && m->seen.stop == STOP_NONE)
         sandbox_failure(m->box, &m->failure);
-    init_said_steps(m->box->report);
+    init_outcome_steps(m->box->report);
     log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
-             verdict_name(result->verdict));
+             result_verdict_name(result->verdict));
     loop_remove(m->loop, m->box->egress.process.pidfd);
     loop_remove(m->loop, m->box->control);
     sandbox_end(m->box);
-    way_out_read(&m->box->egress, result);
+    egress_report_read(&m->box->egress, result);
     return DONE;
 }
 
@@ -381,16 +381,16 @@ static int watch_all(struct monitor *m, sbr_error *err)
             return err_set_errno(err, "monitor", "cannot watch the sandbox");
     if (capture_start(&m->out, m->loop, err) < 0 || capture_start(&m->err, m->loop, err) < 0)
         return err->code;
-    if (m->intake && m->box->collected >= 0 &&
-        intake_start(m->intake, take_fd(m->box->collected), m->loop, err) < 0)
+    if (m->collect_reader && m->box->collected >= 0 &&
+        collect_reader_start(m->collect_reader, take_fd(m->box->collected), m->loop, err) < 0)
         return err->code;
-    if (notices_start(&m->notices, m->box, err) < 0)
+    if (seccomp_notify_start(&m->seccomp_notify, m->box, err) < 0)
         return err->code;
     /* Where refusals are still to come that way, the end is told by init's death alone. */
-    if (m->box->parked && m->notices.control < 0 &&
+    if (m->box->parked && m->seccomp_notify.control < 0 &&
         loop_add(m->loop, m->box->control, EPOLLIN, control_closed, m) < 0)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
-    return feed_start(&m->feed, m->loop, err);
+    return stdin_pump_start(&m->stdin_pump, m->loop, err);
 }
 
 int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
@@ -409,32 +409,32 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .started_us = options->started_us };
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);
-    m->out.sink = options->out_sink;
+    m->out.forward = options->out_sink;
     m->err.fd = take_fd(box->err);
     m->out.timer = TIMER_STDOUT;
     m->err.timer = TIMER_STDERR;
-    m->err.sink = options->err_sink;
+    m->err.forward = options->err_sink;
     m->err.keep_tail = options->keep_tail && !options->keep_output;
     m->out.loop = m->err.loop = options->loop;
-    m->intake = options->intake;
-    if (m->intake) {
-        m->intake->began = collection_began;
-        m->intake->context = m;
+    m->collect_reader = options->collect_reader;
+    if (m->collect_reader) {
+        m->collect_reader->began = collection_began;
+        m->collect_reader->context = m;
     }
-    m->feed = (struct feed){ .to = take_fd(box->in),
-                             .from = options->stdin_fd,
-                             .data = options->stdin_data,
-                             .len = options->stdin_len };
+    m->stdin_pump = (struct stdin_pump){ .to = take_fd(box->in),
+                                         .from = options->stdin_fd,
+                                         .data = options->stdin_data,
+                                         .len = options->stdin_len };
     m->result = calloc(1, sizeof(*m->result));
-    if (!m->result || encode_random_id(m->result->id) < 0)
+    if (!m->result || encoding_random_id(m->result->id) < 0)
         return err_set_errno(err, "monitor", "cannot prepare the result");
-    m->notices = (struct notices){ .loop = m->loop,
-                                   .plan = plan,
-                                   .init = box->init.pid,
-                                   .denials = &m->result->denials,
-                                   .timer = TIMER_NOTICES,
-                                   .listener = -1,
-                                   .control = -1 };
+    m->seccomp_notify = (struct seccomp_notify){ .loop = m->loop,
+                                                 .plan = plan,
+                                                 .init = box->init.pid,
+                                                 .denials = &m->result->denials,
+                                                 .timer = TIMER_NOTIFY,
+                                                 .listener = -1,
+                                                 .control = -1 };
     /* Should set-up hang, it has the program's time to do so. */
     loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000,
                    deadline_due, m);
@@ -446,8 +446,8 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
 
 bool monitor_is_over(const struct monitor *m)
 {
-    return m->state == DONE && (!m->out.sink || sink_is_idle(m->out.sink)) &&
-           (!m->err.sink || sink_is_idle(m->err.sink));
+    return m->state == DONE && (!m->out.forward || forward_is_idle(m->out.forward)) &&
+           (!m->err.forward || forward_is_idle(m->err.forward));
 }
 
 void monitor_cancel(struct monitor *m)
@@ -469,8 +469,8 @@ int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
 
 void monitor_done(struct monitor *m)
 {
-    feed_done(&m->feed);
-    notices_finish(&m->notices);
+    stdin_pump_done(&m->stdin_pump);
+    seccomp_notify_finish(&m->seccomp_notify);
     capture_done(&m->out);
     capture_done(&m->err);
     if (m->loop) {

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 
 #include "base/loop.h"
+#include "monitor/capture.h"
 #include "monitor/collect_reader.h"
-#include "monitor/output.h"
 #include "monitor/seccomp_notify.h"
 #include "monitor/stdin_pump.h"
 #include "monitor/verdict.h"
@@ -21,10 +21,10 @@ struct monitor {
     struct sandbox *box;
     const struct plan *plan;
     struct capture out, err;
-    struct feed feed;
-    struct notices notices;
-    struct intake *intake; /* borrowed; NULL: nothing is collected */
-    uint64_t progress;     /* of init's handing out, at the last look */
+    struct stdin_pump stdin_pump;
+    struct seccomp_notify seccomp_notify;
+    struct collect_reader *collect_reader; /* borrowed; NULL: nothing is collected */
+    uint64_t progress;                     /* of init's handing out, at the last look */
 
     uint64_t started_us; /* when the request came */
     const char *startup;
@@ -36,14 +36,15 @@ struct monitor {
 struct monitor_options {
     struct loop *loop;
     bool keep_output;
-    bool keep_tail;                   /* of stderr, when it is not kept as a whole */
-    struct sink *out_sink, *err_sink; /* NULL: not passed on */
-    const char *stdin_data;           /* first this,         */
+    bool keep_tail;                      /* of stderr, when it is not kept as a whole */
+    struct forward *out_sink, *err_sink; /* NULL: not passed on */
+    const char *stdin_data;              /* first this,         */
     size_t stdin_len;
     int stdin_fd; /* then this; -1: end-of-file follows */
     uint64_t started_us;
-    const char *startup;   /* how the sandbox came about, as the result says it; NULL: "cold" */
-    struct intake *intake; /* for what the plan collects; must outlive the monitor */
+    const char *startup; /* how the sandbox came about, as the result says it; NULL: "cold" */
+    struct collect_reader
+        *collect_reader; /* for what the plan collects; must outlive the monitor */
 };
 
 /* Takes the program's streams over from the sandbox, which it borrows, as it does the loop. */

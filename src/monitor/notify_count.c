@@ -29,7 +29,7 @@
 #define SOCKETS_A_LOOK 32
 #define SOCKETS_LEAST 256
 
-static const struct notice_answer go_on = { .go_on = true }, too_many = { .error = ENOMEM };
+static const struct notify_answer go_on = { .go_on = true }, too_many = { .error = ENOMEM };
 
 /* A file about the network namespace of a process: what follows a word, or NULL. */
 static const char *find_in(pid_t pid, const char *file, const char *word, char text[8192])
@@ -65,7 +65,7 @@ static long sockets_alive(pid_t pid)
     return at ? strtol(at, NULL, 10) : -1;
 }
 
-static struct notice_answer count_netlink(struct notices *n)
+static struct notify_answer count_netlink(struct seccomp_notify *n)
 {
     if (n->netlinks >= NETLINKS_MOST) {
         int alive = netlinks_alive(n->init);
@@ -86,7 +86,7 @@ static bool is_charged(const struct plan *plan, int type)
 }
 
 /* As many as would fill the memory limit with what connections keep at least. */
-static struct notice_answer count_internet(struct notices *n, int type)
+static struct notify_answer count_internet(struct seccomp_notify *n, int type)
 {
     uint64_t most = n->plan->limits.value[SBR_MEMORY_BYTES] / STREAM_BYTES;
 
@@ -103,7 +103,7 @@ static struct notice_answer count_internet(struct notices *n, int type)
     return go_on;
 }
 
-static struct notice_answer count_filter(struct notices *n)
+static struct notify_answer count_filter(struct seccomp_notify *n)
 {
     if (n->filters >= FILTERS_MOST)
         return too_many;
@@ -111,7 +111,7 @@ static struct notice_answer count_filter(struct notices *n)
     return go_on;
 }
 
-struct notice_answer notice_count(struct notices *n, const struct seccomp_notif *notif)
+struct notify_answer notify_count(struct seccomp_notify *n, const struct seccomp_notif *notif)
 {
     switch (notif->data.nr) {
     case SYS_socket:

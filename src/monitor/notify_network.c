@@ -26,11 +26,11 @@
 #define LIBRARY_LOOKS 64 /* reading a process's map is slow, and how often is up to the program */
 #define MAP_LINES 2000
 
-static const struct notice_answer go_on = { .go_on = true }, no_way = { .error = ENETUNREACH },
+static const struct notify_answer go_on = { .go_on = true }, no_way = { .error = ENETUNREACH },
                                   success = { .error = 0 };
 
 /* The mode is the rule. */
-static const char *rule_of(const struct notices *n)
+static const char *rule_of(const struct seccomp_notify *n)
 {
     return n->plan->network == NETWORK_LOCALHOST ? "network: localhost" : "network: none";
 }
@@ -58,7 +58,7 @@ static bool looks_like_internet(uint64_t len)
 }
 
 /* False when who asks is gone. */
-static bool read_place(struct notices *n, const struct seccomp_notif *notif, uint64_t at,
+static bool read_place(struct seccomp_notify *n, const struct seccomp_notif *notif, uint64_t at,
                        uint64_t len, struct place_wanted *ret)
 {
     union {
@@ -70,7 +70,7 @@ static bool read_place(struct notices *n, const struct seccomp_notif *notif, uin
     int why = errno;
 
     *ret = (struct place_wanted){ .family = AF_UNSPEC };
-    if (!notice_is_valid(n, notif))
+    if (!seccomp_notify_is_valid(n, notif))
         return false;
     if (got >= (ssize_t)sizeof(sa.any.sa_family)) {
         ret->family = sa.any.sa_family;
@@ -88,7 +88,7 @@ static bool is_internet(const struct place_wanted *place)
 }
 
 /* Port 0 is nobody's: C libraries ask the kernel so which of their addresses it would use. */
-static void note_place(struct notices *n, const struct place_wanted *place)
+static void note_place(struct seccomp_notify *n, const struct place_wanted *place)
 {
     char text[ADDRESS_TEXT_SIZE], target[ADDRESS_TEXT_SIZE + 8], remedy[120] = "";
     enum address_class class = address_outer_class(&place->address);
@@ -127,14 +127,14 @@ static bool question_name(const uint8_t *packet, size_t len, char *name, size_t 
     return used > 0 && at < len && strlen(name) == used;
 }
 
-static bool note_question(struct notices *n, const struct seccomp_notif *notif, uint64_t at,
+static bool note_question(struct seccomp_notify *n, const struct seccomp_notif *notif, uint64_t at,
                           uint64_t len)
 {
     uint8_t packet[DNS_PACKET];
     ssize_t got = peek(notif, at, packet, len < sizeof(packet) ? len : sizeof(packet));
     char name[256], canonical[HOSTNAME_SIZE], remedy[300] = "";
 
-    if (got < 0 || !notice_is_valid(n, notif) ||
+    if (got < 0 || !seccomp_notify_is_valid(n, notif) ||
         !question_name(packet, (size_t)got, name, sizeof(name)))
         return false;
     if (hostname_canonical(name, strlen(name), canonical))
@@ -182,19 +182,20 @@ static bool asks_by_library(const struct seccomp_notif *notif)
 
 /* Local addresses go on, as they always did; also where a test build has left the namespace out, but there nothing
  * that could not be read. */
-static struct notice_answer on_other(const struct notices *n, const struct place_wanted *place)
+static struct notify_answer on_other(const struct seccomp_notify *n,
+                                     const struct place_wanted *place)
 {
     return place->family != AF_UNSPEC || n->plan->namespaces & CLONE_NEWNET ? go_on : no_way;
 }
 
 /* Loopback inside, where it is up. */
-static bool is_reachable(const struct notices *n, const struct place_wanted *place)
+static bool is_reachable(const struct seccomp_notify *n, const struct place_wanted *place)
 {
     return n->plan->network == NETWORK_LOCALHOST && n->plan->namespaces & CLONE_NEWNET &&
            address_outer_class(&place->address) == ADDRESS_LOOPBACK;
 }
 
-static struct notice_answer on_connect(struct notices *n, const struct seccomp_notif *notif,
+static struct notify_answer on_connect(struct seccomp_notify *n, const struct seccomp_notif *notif,
                                        const struct place_wanted *place)
 {
     if (is_reachable(n, place))
@@ -205,16 +206,16 @@ static struct notice_answer on_connect(struct notices *n, const struct seccomp_n
     }
     if (n->lookups_seen++ >= LIBRARY_LOOKS || !asks_by_library(notif))
         return no_way;
-    n->lookups[n->next_lookup++ % NOTICE_LOOKUPS] =
-        (struct notice_lookup){ (pid_t)notif->pid, (int)notif->data.args[0] };
+    n->lookups[n->next_lookup++ % NOTIFY_LOOKUPS] =
+        (struct notify_lookup){ (pid_t)notif->pid, (int)notif->data.args[0] };
     return success;
 }
 
 /* Forgets it: a lookup asks once. */
-static bool is_lookup(struct notices *n, const struct seccomp_notif *notif)
+static bool is_lookup(struct seccomp_notify *n, const struct seccomp_notif *notif)
 {
-    for (size_t i = 0; i < NOTICE_LOOKUPS; i++) {
-        struct notice_lookup *lookup = &n->lookups[i];
+    for (size_t i = 0; i < NOTIFY_LOOKUPS; i++) {
+        struct notify_lookup *lookup = &n->lookups[i];
 
         if (lookup->task != (pid_t)notif->pid || lookup->fd != (int)notif->data.args[0])
             continue;
@@ -244,7 +245,7 @@ static bool read_messages(const struct seccomp_notif *notif, struct packet_wante
     return true;
 }
 
-static struct notice_answer on_packet(struct notices *n, const struct seccomp_notif *notif,
+static struct notify_answer on_packet(struct seccomp_notify *n, const struct seccomp_notif *notif,
                                       const struct packet_wanted *packet)
 {
     struct place_wanted place;
@@ -266,7 +267,8 @@ static struct notice_answer on_packet(struct notices *n, const struct seccomp_no
     return no_way;
 }
 
-static struct notice_answer answer_network(struct notices *n, const struct seccomp_notif *notif)
+static struct notify_answer answer_network(struct seccomp_notify *n,
+                                           const struct seccomp_notif *notif)
 {
     const __u64 *args = notif->data.args;
     struct packet_wanted packet = { args[4], args[5], args[1], args[2] };
@@ -289,14 +291,14 @@ static struct notice_answer answer_network(struct notices *n, const struct secco
 }
 
 /* What goes on finds a namespace without a way out, whatever the memory says by then. */
-struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif)
+struct notify_answer notify_network(struct seccomp_notify *n, const struct seccomp_notif *notif)
 {
     if (network_goes_outside(n->plan->network))
         return go_on;
     return answer_network(n, notif);
 }
 
-void notice_unnamed(struct notices *n)
+void notify_unnamed(struct seccomp_notify *n)
 {
     denials_note(n->denials, DENIAL_NAME, rule_of(n), "--network allow --allow-host NAME",
                  DENIAL_SOME_NAME);

@@ -132,7 +132,7 @@ static bool is_told(const struct shown *s, const struct seccomp_data *data)
     return family == AF_NETLINK || (internet && data->args[2] != 0);
 }
 
-void notice_text(const char *call, const struct seccomp_data *data, char *text, size_t size)
+void notify_text(const char *call, const struct seccomp_data *data, char *text, size_t size)
 {
     bool open = false;
 

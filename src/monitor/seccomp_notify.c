@@ -22,7 +22,7 @@
 #endif
 
 /* Then output, deadlines and cancelling have their turn. */
-#define NOTICES_PER_TURN 32
+#define NOTIFY_PER_TURN 32
 
 /* A later kernel may have more to say. */
 union notif_room {
@@ -30,7 +30,7 @@ union notif_room {
     char room[512];
 };
 
-bool notice_is_valid(const struct notices *n, const struct seccomp_notif *notif)
+bool seccomp_notify_is_valid(const struct seccomp_notify *n, const struct seccomp_notif *notif)
 {
     return ioctl(n->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &notif->id) == 0;
 }
@@ -49,7 +49,7 @@ static const char *remedy_for(const struct policy *refuses, const struct seccomp
     return filter_eval(&usual->filter, data) >= SECCOMP_RET_USER_NOTIF ? "--policy default" : "";
 }
 
-static void note_call(struct notices *n, const struct policy *refuses,
+static void note_call(struct seccomp_notify *n, const struct policy *refuses,
                       const struct seccomp_data *data)
 {
     const struct policy_rule *rule = refuses ? policy_rule_find(refuses, data->nr) : NULL;
@@ -57,7 +57,7 @@ static void note_call(struct notices *n, const struct policy *refuses,
 
     if (!rule)
         return;
-    notice_text(rule->call, data, text, sizeof(text));
+    notify_text(rule->call, data, text, sizeof(text));
     snprintf(where, sizeof(where), "%s: %s", rule->file, rule->about);
     denials_note(n->denials, DENIAL_SYSCALL, where, remedy_for(refuses, data), "%s", text);
 }
@@ -69,7 +69,7 @@ static bool is_probe(const struct policy *refuses, const struct seccomp_data *da
            (uint32_t)data->args[1] == (SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK);
 }
 
-static void note_refusal(struct notices *n, const struct policy *refuses,
+static void note_refusal(struct seccomp_notify *n, const struct policy *refuses,
                          const struct seccomp_notif *notif)
 {
     if ((pid_t)notif->pid == n->init)
@@ -82,7 +82,7 @@ static void note_refusal(struct notices *n, const struct policy *refuses,
     note_call(n, refuses, &notif->data);
 }
 
-void notices_blame(struct notices *n)
+void seccomp_notify_blame(struct seccomp_notify *n)
 {
     if (n->probe_by)
         note_call(n, n->probe_by, &n->probe);
@@ -94,28 +94,28 @@ static bool is_counted(const struct seccomp_data *data, uint32_t answer)
     return answer == POLICY_COUNT || (answer == SECCOMP_RET_USER_NOTIF && data->nr == SYS_socket);
 }
 
-static struct notice_answer answer_to(struct notices *n, const struct seccomp_notif *notif)
+static struct notify_answer answer_to(struct seccomp_notify *n, const struct seccomp_notif *notif)
 {
     const struct plan *plan = n->plan;
     uint32_t answer;
     size_t decides = filter_eval_all(plan->filters, plan->n_filters, &notif->data, &answer);
 
     if (is_counted(&notif->data, answer)) {
-        struct notice_answer counted = notice_count(n, notif);
+        struct notify_answer counted = notify_count(n, notif);
 
         if (counted.error)
             note_call(n, policy_of(&plan->filters[decides]), &notif->data);
         return counted;
     }
     if (answer == SECCOMP_RET_USER_NOTIF)
-        return notice_network(n, notif);
+        return notify_network(n, notif);
     note_refusal(n, policy_of(&plan->filters[decides]), notif);
     if ((answer & SECCOMP_RET_ACTION_FULL) == SECCOMP_RET_ERRNO && answer & SECCOMP_RET_DATA)
-        return (struct notice_answer){ .error = (int)(answer & SECCOMP_RET_DATA) };
-    return (struct notice_answer){ .error = EPERM };
+        return (struct notify_answer){ .error = (int)(answer & SECCOMP_RET_DATA) };
+    return (struct notify_answer){ .error = EPERM };
 }
 
-static void give_answer(const struct notices *n, uint64_t id, struct notice_answer answer)
+static void give_answer(const struct seccomp_notify *n, uint64_t id, struct notify_answer answer)
 {
     struct seccomp_notif_resp resp = { .id = id,
                                        .val = answer.error || answer.go_on ? 0 : answer.val,
@@ -128,7 +128,7 @@ static void give_answer(const struct notices *n, uint64_t id, struct notice_answ
         log_debug("notices", "an answer was refused: %s", strerror(errno));
 }
 
-static void stop_listening(struct notices *n)
+static void stop_listening(struct seccomp_notify *n)
 {
     loop_set_timer(n->loop, n->timer, 0, NULL, NULL);
     loop_remove(n->loop, n->listener);
@@ -147,7 +147,7 @@ static bool is_asked(int listener)
 
 static void rest_over(void *context, uint32_t events)
 {
-    const struct notices *n = context;
+    const struct seccomp_notify *n = context;
 
     (void)events;
     if (n->listener >= 0)
@@ -155,7 +155,7 @@ static void rest_over(void *context, uint32_t events)
 }
 
 /* That nobody is left to ask is still heard. */
-static void rest(struct notices *n, uint64_t us)
+static void rest(struct seccomp_notify *n, uint64_t us)
 {
     if (us == 0 || loop_change(n->loop, n->listener, 0) < 0)
         return;
@@ -164,15 +164,15 @@ static void rest(struct notices *n, uint64_t us)
 
 static void questions_came(void *context, uint32_t events)
 {
-    struct notices *n = context;
-    uint64_t began_us = n->answered < NOTICES_FREE ? 0 : clock_read_us(CLOCK_THREAD_CPUTIME_ID);
+    struct seccomp_notify *n = context;
+    uint64_t began_us = n->answered < NOTIFY_FREE ? 0 : clock_read_us(CLOCK_THREAD_CPUTIME_ID);
     union notif_room room;
 
     if (!(events & EPOLLIN)) { /* nobody is left who could ask */
         stop_listening(n);
         return;
     }
-    for (int i = 0; i < NOTICES_PER_TURN && is_asked(n->listener); i++) {
+    for (int i = 0; i < NOTIFY_PER_TURN && is_asked(n->listener); i++) {
         memset(&room, 0, sizeof(room)); /* the kernel insists */
         if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
             give_answer(n, room.notif.id, answer_to(n, &room.notif));
@@ -183,7 +183,7 @@ static void questions_came(void *context, uint32_t events)
                            clock_now_us()));
 }
 
-static void listen_to(struct notices *n, int listener)
+static void listen_to(struct seccomp_notify *n, int listener)
 {
     n->listener = listener;
     /* Whoever asks waits: waking us on its own processor saves a trip.  Only faster. */
@@ -197,7 +197,7 @@ static void listen_to(struct notices *n, int listener)
 
 static void news_came(void *context, uint32_t events)
 {
-    struct notices *n = context;
+    struct seccomp_notify *n = context;
     struct init_news news;
     int fds[FD_MAX_PASSED];
     size_t n_fds;
@@ -211,10 +211,10 @@ static void news_came(void *context, uint32_t events)
         close(fds[--n_fds]);
 }
 
-int notices_start(struct notices *n, struct sandbox *box, sbr_error *err)
+int seccomp_notify_start(struct seccomp_notify *n, struct sandbox *box, sbr_error *err)
 {
     n->listener = n->control = -1;
-    n->pace = (struct pace){ .share = NOTICES_SHARE, .burst_us = NOTICES_BURST_US };
+    n->pace = (struct pace){ .share = NOTIFY_SHARE, .burst_us = NOTIFY_BURST_US };
     if (!n->plan->report)
         return 0;
     if (box->listener >= 0) {
@@ -227,12 +227,12 @@ int notices_start(struct notices *n, struct sandbox *box, sbr_error *err)
     return 0;
 }
 
-void notices_finish(struct notices *n)
+void seccomp_notify_finish(struct seccomp_notify *n)
 {
     if (!n->loop)
         return;
     if (n->lookups_seen && !n->names_seen)
-        notice_unnamed(n);
+        notify_unnamed(n);
     n->lookups_seen = 0;
     loop_remove(n->loop, n->control);
     n->control = -1;

@@ -20,18 +20,18 @@
 
 /* So many are answered as fast as they come.  Then the answers cost us at most about a tenth of one processor, in which
  * no limit of the program's counts: half of it is the answering, half of it the waking up.  Whoever asks waits. */
-#define NOTICES_FREE 4096
-#define NOTICES_SHARE 50
-#define NOTICES_BURST_US 2000
+#define NOTIFY_FREE 4096
+#define NOTIFY_SHARE 50
+#define NOTIFY_BURST_US 2000
 
 /* A socket that was told it is connected to the resolver, until it asks its question. */
-struct notice_lookup {
+struct notify_lookup {
     pid_t task;
     int fd;
 };
-#define NOTICE_LOOKUPS 8
+#define NOTIFY_LOOKUPS 8
 
-struct notices {
+struct seccomp_notify {
     int control;  /* borrowed; the listener comes from there   */
     int listener; /* -1: not yet, or none                      */
     struct loop *loop;
@@ -47,7 +47,7 @@ struct notices {
     struct pace pace;   /* of answers, once there were many                 */
     unsigned int timer; /* slot of the loop for the end of a rest           */
 
-    struct notice_lookup lookups[NOTICE_LOOKUPS];
+    struct notify_lookup lookups[NOTIFY_LOOKUPS];
     unsigned int next_lookup;
     unsigned int lookups_seen, names_seen;
 
@@ -57,28 +57,28 @@ struct notices {
 };
 
 /* What to tell the program. */
-struct notice_answer {
+struct notify_answer {
     int error;     /* as an errno; 0: success, unless `go_on` */
     bool go_on;    /* the kernel shall do it                  */
     long long val; /* with success                            */
 };
 
 /* The listener is there already, or comes over the sandbox's control socket.  Does nothing when the plan has no report. */
-int notices_start(struct notices *n, struct sandbox *box, sbr_error *err) must_check;
+int seccomp_notify_start(struct seccomp_notify *n, struct sandbox *box, sbr_error *err) must_check;
 /* Nobody is left inside: the last note, and no more watching.  May be called again. */
-void notices_finish(struct notices *n);
+void seccomp_notify_finish(struct seccomp_notify *n);
 /* The program failed: what it may have failed of is noted as well. */
-void notices_blame(struct notices *n);
+void seccomp_notify_blame(struct seccomp_notify *n);
 
-/* connect, sendto and sendmmsg without a network (notice_network.c). */
-struct notice_answer notice_network(struct notices *n, const struct seccomp_notif *notif);
+/* connect, sendto and sendmmsg without a network (notify_network.c). */
+struct notify_answer notify_network(struct seccomp_notify *n, const struct seccomp_notif *notif);
 /* What is bounded by its number (notice_count.c). */
-struct notice_answer notice_count(struct notices *n, const struct seccomp_notif *notif);
+struct notify_answer notify_count(struct seccomp_notify *n, const struct seccomp_notif *notif);
 /* A name was looked up, and nobody saw which. */
-void notice_unnamed(struct notices *n);
+void notify_unnamed(struct seccomp_notify *n);
 /* False when the one who asks is gone: what was read since is not its memory. */
-bool notice_is_valid(const struct notices *n, const struct seccomp_notif *notif);
-/* "clone(CLONE_NEWUSER)": the call and what mattered of its arguments (notice_text.c). */
-void notice_text(const char *call, const struct seccomp_data *data, char *text, size_t size);
+bool seccomp_notify_is_valid(const struct seccomp_notify *n, const struct seccomp_notif *notif);
+/* "clone(CLONE_NEWUSER)": the call and what mattered of its arguments (notify_text.c). */
+void notify_text(const char *call, const struct seccomp_data *data, char *text, size_t size);
 
 #endif

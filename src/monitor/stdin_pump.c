@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define FEED_CHUNK 65536
+#define STDIN_CHUNK 65536
 
 /* A program that does not read its input must not kill its supervisor by SIGPIPE, whatever the
  * caller of the library does with that signal: it is held back and taken away for this write. */
@@ -38,68 +38,70 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 static void source_ready(void *context, uint32_t events);
 static void target_ready(void *context, uint32_t events);
 
-static void watch_source(struct feed *feed, bool wanted)
+static void watch_source(struct stdin_pump *stdin_pump, bool wanted)
 {
-    if (wanted && !feed->watching_from)
-        feed->watching_from = loop_add(feed->loop, feed->from, EPOLLIN, source_ready, feed) == 0;
-    else if (!wanted && feed->watching_from) {
-        loop_remove(feed->loop, feed->from);
-        feed->watching_from = false;
+    if (wanted && !stdin_pump->watching_from)
+        stdin_pump->watching_from =
+            loop_add(stdin_pump->loop, stdin_pump->from, EPOLLIN, source_ready, stdin_pump) == 0;
+    else if (!wanted && stdin_pump->watching_from) {
+        loop_remove(stdin_pump->loop, stdin_pump->from);
+        stdin_pump->watching_from = false;
     }
 }
 
-static void watch_target(struct feed *feed, bool wanted)
+static void watch_target(struct stdin_pump *stdin_pump, bool wanted)
 {
-    if (wanted && !feed->watching_to)
-        feed->watching_to = loop_add(feed->loop, feed->to, EPOLLOUT, target_ready, feed) == 0;
-    else if (!wanted && feed->watching_to) {
-        loop_remove(feed->loop, feed->to);
-        feed->watching_to = false;
+    if (wanted && !stdin_pump->watching_to)
+        stdin_pump->watching_to =
+            loop_add(stdin_pump->loop, stdin_pump->to, EPOLLOUT, target_ready, stdin_pump) == 0;
+    else if (!wanted && stdin_pump->watching_to) {
+        loop_remove(stdin_pump->loop, stdin_pump->to);
+        stdin_pump->watching_to = false;
     }
 }
 
 /* End of input, or nobody reads it: the program sees end-of-file. */
-static void feed_end(struct feed *feed)
+static void stdin_pump_end(struct stdin_pump *stdin_pump)
 {
-    watch_source(feed, false);
-    watch_target(feed, false);
-    if (feed->to >= 0)
-        close(feed->to);
-    feed->to = -1;
+    watch_source(stdin_pump, false);
+    watch_target(stdin_pump, false);
+    if (stdin_pump->to >= 0)
+        close(stdin_pump->to);
+    stdin_pump->to = -1;
 }
 
 /* One read of the source; false at its end. */
-static bool feed_fill(struct feed *feed)
+static bool stdin_pump_fill(struct stdin_pump *stdin_pump)
 {
-    ssize_t n = feed->from >= 0 ? read(feed->from, feed->buffer, FEED_CHUNK) : 0;
+    ssize_t n = stdin_pump->from >= 0 ? read(stdin_pump->from, stdin_pump->buffer, STDIN_CHUNK) : 0;
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
-    feed->used |= n > 0;
-    feed->data = feed->buffer;
-    feed->len = n > 0 ? (size_t)n : 0;
+    stdin_pump->used |= n > 0;
+    stdin_pump->data = stdin_pump->buffer;
+    stdin_pump->len = n > 0 ? (size_t)n : 0;
     return n > 0;
 }
 
 /* Writes what there is; false when the program does not take it now, or not any more, or when the turn is over. */
-static bool feed_drain(struct feed *feed, size_t *left)
+static bool stdin_pump_drain(struct stdin_pump *stdin_pump, size_t *left)
 {
-    while (feed->len) {
-        size_t part = feed->len < FEED_CHUNK ? feed->len : FEED_CHUNK;
+    while (stdin_pump->len) {
+        size_t part = stdin_pump->len < STDIN_CHUNK ? stdin_pump->len : STDIN_CHUNK;
         ssize_t n;
 
         if (part > *left)
             return false;
-        n = write_quietly(feed->to, feed->data, part);
+        n = write_quietly(stdin_pump->to, stdin_pump->data, part);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
-            feed_end(feed);
+            stdin_pump_end(stdin_pump);
         if (n < 0)
             return false;
-        feed->data += n;
-        feed->len -= (size_t)n;
+        stdin_pump->data += n;
+        stdin_pump->len -= (size_t)n;
         *left -= (size_t)n;
     }
     return true;
@@ -107,67 +109,67 @@ static bool feed_drain(struct feed *feed, size_t *left)
 
 /* Moves what can be moved in one turn, then waits for the side that holds things up.  A program that reads as fast as
  * we write would otherwise keep us from the clock for as long as its input is. */
-static void feed_pump(struct feed *feed)
+static void stdin_pump_pump(struct stdin_pump *stdin_pump)
 {
-    size_t left = FEED_PER_TURN;
+    size_t left = STDIN_PER_TURN;
 
-    while (feed_drain(feed, &left)) {
-        if (feed->from_waits)
+    while (stdin_pump_drain(stdin_pump, &left)) {
+        if (stdin_pump->from_waits)
             break; /* the next read only when the source says that it is ready */
-        if (left < FEED_CHUNK && feed->from >= 0)
+        if (left < STDIN_CHUNK && stdin_pump->from >= 0)
             break;
-        if (!feed_fill(feed)) {
-            feed_end(feed);
+        if (!stdin_pump_fill(stdin_pump)) {
+            stdin_pump_end(stdin_pump);
             return;
         }
     }
-    if (feed->to < 0)
+    if (stdin_pump->to < 0)
         return;
     /* What is always ready cannot be waited for: the program's end says when to go on. */
-    watch_target(feed, feed->len > 0 || !feed->from_waits);
-    watch_source(feed, feed->len == 0 && feed->from_waits);
+    watch_target(stdin_pump, stdin_pump->len > 0 || !stdin_pump->from_waits);
+    watch_source(stdin_pump, stdin_pump->len == 0 && stdin_pump->from_waits);
 }
 
 static void source_ready(void *context, uint32_t events)
 {
-    struct feed *feed = context;
+    struct stdin_pump *stdin_pump = context;
 
     (void)events;
-    if (feed_fill(feed))
-        feed_pump(feed);
+    if (stdin_pump_fill(stdin_pump))
+        stdin_pump_pump(stdin_pump);
     else
-        feed_end(feed);
+        stdin_pump_end(stdin_pump);
 }
 
 static void target_ready(void *context, uint32_t events)
 {
-    struct feed *feed = context;
+    struct stdin_pump *stdin_pump = context;
 
     if (events & EPOLLERR)
-        feed_end(feed); /* the program closed its stdin */
+        stdin_pump_end(stdin_pump); /* the program closed its stdin */
     else
-        feed_pump(feed);
+        stdin_pump_pump(stdin_pump);
 }
 
-int feed_start(struct feed *feed, struct loop *loop, sbr_error *err)
+int stdin_pump_start(struct stdin_pump *stdin_pump, struct loop *loop, sbr_error *err)
 {
-    feed->loop = loop;
-    if (feed->from >= 0) {
-        feed->buffer = malloc(FEED_CHUNK);
-        if (!feed->buffer)
+    stdin_pump->loop = loop;
+    if (stdin_pump->from >= 0) {
+        stdin_pump->buffer = malloc(STDIN_CHUNK);
+        if (!stdin_pump->buffer)
             return err_set_oom(err, "stdin");
         /* Refused for what is always ready, such as a regular file. */
-        watch_source(feed, true);
-        feed->from_waits = feed->watching_from;
+        watch_source(stdin_pump, true);
+        stdin_pump->from_waits = stdin_pump->watching_from;
     }
-    feed_pump(feed);
+    stdin_pump_pump(stdin_pump);
     return 0;
 }
 
-void feed_done(struct feed *feed)
+void stdin_pump_done(struct stdin_pump *stdin_pump)
 {
-    if (feed->loop)
-        feed_end(feed);
-    free(feed->buffer);
-    feed->buffer = NULL;
+    if (stdin_pump->loop)
+        stdin_pump_end(stdin_pump);
+    free(stdin_pump->buffer);
+    stdin_pump->buffer = NULL;
 }

@@ -7,9 +7,9 @@
 #include "base/loop.h"
 
 /* Bytes in one turn of the loop: then output, deadlines and cancelling have their turn. */
-#define FEED_PER_TURN ((size_t)512 * 1024)
+#define STDIN_PER_TURN ((size_t)512 * 1024)
 
-struct feed {
+struct stdin_pump {
     int to;           /* the program's stdin; owned, closed at the end of the input */
     int from;         /* -1: only the memory below */
     const char *data; /* what is to be written next; borrowed unless it is the buffer */
@@ -22,7 +22,7 @@ struct feed {
 };
 
 /* The program reads end-of-file once memory and descriptor are at their end. */
-int feed_start(struct feed *feed, struct loop *loop, sbr_error *err) must_check;
-void feed_done(struct feed *feed);
+int stdin_pump_start(struct stdin_pump *stdin_pump, struct loop *loop, sbr_error *err) must_check;
+void stdin_pump_done(struct stdin_pump *stdin_pump);
 
 #endif

@@ -15,7 +15,7 @@ static bool is_of_the_host(const struct plan_op *op)
     return op->kind == OP_COW || op->upper || (op->kind == OP_BIND && op->flags & OP_WRITABLE);
 }
 
-const char *park_refusal(const struct plan *plan)
+const char *blueprint_refusal(const struct plan *plan)
 {
     if (plan->place)
         return "it has no private root";
@@ -101,12 +101,12 @@ static int set_command(struct plan *template, const struct plan *plan, const str
     const struct words *driver = driver_of(in);
 
     if (!driver) {
-        template->park = PARK_SHELL;
+        template->park = STANDBY_SHELL;
         template->argv = nobody;
         template->env = nobody + 1;
         return 0;
     }
-    template->park = is_for_zygote(in) ? PARK_ZYGOTE : PARK_DRIVER;
+    template->park = is_for_zygote(in) ? STANDBY_ZYGOTE : STANDBY_DRIVER;
     if (!stage_uses_drivers(in) && plan_drivers(template, in, err) < 0)
         return err->code;
     if (plan_waiting(template, in, driver, err) < 0)
@@ -116,8 +116,8 @@ static int set_command(struct plan *template, const struct plan *plan, const str
     return 0;
 }
 
-int park_template(const struct plan *plan, const struct plan_input *in, struct plan **ret,
-                  sbr_error *err)
+int blueprint_make(const struct plan *plan, const struct plan_input *in, struct plan **ret,
+                   sbr_error *err)
 {
     struct plan *template;
 
@@ -140,7 +140,8 @@ int park_template(const struct plan *plan, const struct plan_input *in, struct p
     return 0;
 }
 
-void park_key_of(const struct plan *template, const struct buf *encoded, char key[SHA256_HEX_SIZE])
+void blueprint_key_of(const struct plan *template, const struct buf *encoded,
+                      char key[SHA256_HEX_SIZE])
 {
     struct sha256 sum;
 
@@ -151,7 +152,7 @@ void park_key_of(const struct plan *template, const struct buf *encoded, char ke
     sha256_finish_hex(&sum, key);
 }
 
-int park_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err)
+int blueprint_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err)
 {
     struct buf encoded;
     int r;
@@ -159,7 +160,7 @@ int park_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err)
     buf_init(&encoded, 2 * REQUEST_MAX_BYTES);
     r = plan_encode(plan, &encoded, err);
     if (r == 0)
-        park_key_of(plan, &encoded, key);
+        blueprint_key_of(plan, &encoded, key);
     buf_done(&encoded);
     return r;
 }

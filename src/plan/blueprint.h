@@ -11,17 +11,18 @@
 #include "plan/planner.h"
 
 /* What a plan without a parked form is lacking, for the log and for --verbose; NULL: it has one. */
-const char *park_refusal(const struct plan *plan);
+const char *blueprint_refusal(const struct plan *plan);
 
 /* The template of a plan.  `in` is what the plan was made of: its language may have a driver for the stage
  * (language.h, struct warm_def).  The template borrows from the plan and from `in`; the caller frees it.  It has no
  * OP_PROGRAM, no resource limits, the work directory /work, and as argv the driver's command, or "-" without one. */
-int park_template(const struct plan *plan, const struct plan_input *in, struct plan **ret,
-                  sbr_error *err) must_check;
+int blueprint_make(const struct plan *plan, const struct plan_input *in, struct plan **ret,
+                   sbr_error *err) must_check;
 
 /* Equal for templates that can stand for each other: a digest of the encoded template and its control groups. */
-int park_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err) must_check;
+int blueprint_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err) must_check;
 /* The same where the bytes are at hand. */
-void park_key_of(const struct plan *template, const struct buf *encoded, char key[SHA256_HEX_SIZE]);
+void blueprint_key_of(const struct plan *template, const struct buf *encoded,
+                      char key[SHA256_HEX_SIZE]);
 
 #endif

@@ -24,7 +24,7 @@ static int refuse(const char *what, sbr_error *err)
     return err_set(err, SBR_E_DENIED, "engine", "the template %s", what);
 }
 
-void park_mark_sources(struct plan *template, uint64_t (*identity)(const char *path))
+void blueprint_mark_sources(struct plan *template, uint64_t (*identity)(const char *path))
 {
     for (size_t i = 0; i < template->n_ops; i++)
         if (template->ops[i].kind == OP_BIND || template->ops[i].kind == OP_COPY)
@@ -37,7 +37,7 @@ static bool is_place(const struct plan_op *op)
     return op->kind == OP_SCRATCH && op->flags & OP_APART;
 }
 
-static int find_layer(const struct plan_op *op, const struct park_claim *claim,
+static int find_layer(const struct plan_op *op, const struct blueprint_claim *claim,
                       struct plan_input *in, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(layer_places); i++) {
@@ -57,7 +57,7 @@ static int find_layer(const struct plan_op *op, const struct park_claim *claim,
     return 0;
 }
 
-static int find_layers(const struct plan *given, const struct park_claim *claim,
+static int find_layers(const struct plan *given, const struct blueprint_claim *claim,
                        struct plan_input *in, sbr_error *err)
 {
     for (size_t i = 0; i < given->n_ops; i++)
@@ -72,8 +72,8 @@ static bool is_in_range(enum sbr_limit which, uint64_t value)
     return value > 0 && value <= limit_defs[which].max;
 }
 
-static int set_limits(const struct plan *given, const struct park_claim *claim, struct limits *ret,
-                      sbr_error *err)
+static int set_limits(const struct plan *given, const struct blueprint_claim *claim,
+                      struct limits *ret, sbr_error *err)
 {
     limits_init(ret);
     if (!is_in_range(SBR_DISK_BYTES, given->scratch_bytes) ||
@@ -89,8 +89,8 @@ static int set_limits(const struct plan *given, const struct park_claim *claim, 
 }
 
 /* A request that wants nothing in particular. */
-static int make_request(const struct plan *given, const struct park_claim *claim, sbr_request **ret,
-                        sbr_error *err)
+static int make_request(const struct plan *given, const struct blueprint_claim *claim,
+                        sbr_request **ret, sbr_error *err)
 {
     sbr_request *req = NULL;
     int r =
@@ -102,7 +102,7 @@ static int make_request(const struct plan *given, const struct park_claim *claim
         request_free(req);
         return r;
     }
-    req->require = TIER_PROCESS; /* park_refusal asks for more */
+    req->require = TIER_PROCESS; /* blueprint_refusal asks for more */
     req->network.mode = given->network;
     req->network_given = true;
     *ret = req;
@@ -121,9 +121,9 @@ static int take_outputs(struct plan *made, const struct plan *given, sbr_error *
 }
 
 static void take_variables(struct plan *made, const struct plan *given,
-                           const struct park_claim *claim)
+                           const struct blueprint_claim *claim)
 {
-    if (made->park == PARK_DRIVER && claim->language->warm.fixed_env)
+    if (made->park == STANDBY_DRIVER && claim->language->warm.fixed_env)
         made->env = given->env;
 }
 
@@ -144,17 +144,18 @@ static int compare(const struct plan *made, const struct plan *given, sbr_error 
 }
 
 static int check_against(const struct plan *plan, const struct plan_input *in,
-                         const struct plan *given, const struct park_claim *claim, sbr_error *err)
+                         const struct plan *given, const struct blueprint_claim *claim,
+                         sbr_error *err)
 {
-    const char *why = park_refusal(plan);
+    const char *why = blueprint_refusal(plan);
     struct plan *made;
     int r;
 
     if (why)
         return err_set(err, SBR_E_DENIED, "engine", "such a run has no template: %s", why);
-    if (park_template(plan, in, &made, err) < 0)
+    if (blueprint_make(plan, in, &made, err) < 0)
         return err->code;
-    park_mark_sources(made, claim->identity);
+    blueprint_mark_sources(made, claim->identity);
     take_variables(made, given, claim);
     r = take_outputs(made, given, err);
     if (r == 0)
@@ -163,7 +164,7 @@ static int check_against(const struct plan *plan, const struct plan_input *in,
     return r;
 }
 
-int park_check(const struct plan *given, const struct park_claim *claim, sbr_error *err)
+int blueprint_check(const struct plan *given, const struct blueprint_claim *claim, sbr_error *err)
 {
     struct plan_input in = { .language = claim->language,
                              .toolchain = claim->toolchain,

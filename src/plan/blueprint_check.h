@@ -11,7 +11,7 @@
 #include "plan/planner.h"
 
 /* What the template is said to be of. */
-struct park_claim {
+struct blueprint_claim {
     const struct language *language;   /* NULL: a command              */
     const struct toolchain *toolchain; /* of the language, found by us */
     struct words needs;
@@ -28,9 +28,10 @@ struct park_claim {
 };
 
 /* 0, or SBR_E_DENIED: it is another one.  `given` has its control groups. */
-int park_check(const struct plan *given, const struct park_claim *claim, sbr_error *err) must_check;
+int blueprint_check(const struct plan *given, const struct blueprint_claim *claim, sbr_error *err)
+    must_check;
 
 /* Fills `device` of each mount and copy by the identity of its source. */
-void park_mark_sources(struct plan *template, uint64_t (*identity)(const char *path));
+void blueprint_mark_sources(struct plan *template, uint64_t (*identity)(const char *path));
 
 #endif

@@ -9,12 +9,12 @@
 
 enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
-const char *cgroup_kind_name(enum cgroup_kind kind); /* "none", "v1", "v2" */
+const char *plan_cgroup_kind_name(enum cgroup_kind kind); /* "none", "v1", "v2" */
 
 /* cpuacct is a part of cpu on v2 and often mounted with it on v1. */
 enum cgroup_controller { CG_MEMORY, CG_PIDS, CG_CPUACCT, CG_CPU, N_CG };
 
-const char *controller_name(enum cgroup_controller controller);
+const char *features_controller_name(enum cgroup_controller controller);
 
 /* What cgroup_prepare must do once before the first run; nothing on v1. */
 enum cgroup_need {
@@ -24,7 +24,7 @@ enum cgroup_need {
     CGROUP_SCOPE   /* ask systemd for a group of our own, which becomes `parent`; then so */
 };
 
-const char *cgroup_need_name(enum cgroup_need need); /* "nothing", "scope", ... */
+const char *plan_cgroup_need_name(enum cgroup_need need); /* "nothing", "scope", ... */
 
 #define CGROUP_PATH_MAX 512
 
@@ -60,7 +60,7 @@ enum userns_barrier {
 };
 
 /* "none", "unprivileged_userns_clone", ... */
-const char *barrier_name(enum userns_barrier barrier);
+const char *plan_barrier_name(enum userns_barrier barrier);
 
 /* How changes are kept apart from the real files, best first. */
 enum cow_kind {
@@ -70,7 +70,7 @@ enum cow_kind {
     N_COW_KINDS
 };
 
-const char *cow_kind_name(enum cow_kind kind); /* "overlay", "disk", "copy" */
+const char *plan_cow_kind_name(enum cow_kind kind); /* "overlay", "disk", "copy" */
 
 struct features {
     uint32_t uid, gid;

@@ -9,7 +9,7 @@ static const char *const controller_names[N_CG] = {
     [CG_CPU] = "cpu",
 };
 
-const char *controller_name(enum cgroup_controller controller)
+const char *features_controller_name(enum cgroup_controller controller)
 {
     return controller_names[controller];
 }
@@ -17,13 +17,13 @@ const char *controller_name(enum cgroup_controller controller)
 static void put_cgroup(struct jsonw *j, const struct cgroup_features *cgroup)
 {
     jsonw_open(j, "cgroup", '{');
-    jsonw_text(j, "kind", cgroup_kind_name(cgroup->kind));
+    jsonw_text(j, "kind", plan_cgroup_kind_name(cgroup->kind));
     jsonw_open(j, "controllers", '[');
     for (unsigned int i = 0; i < N_CG; i++)
         if (cgroup->usable & 1u << i)
-            jsonw_text(j, NULL, controller_name((enum cgroup_controller)i));
+            jsonw_text(j, NULL, features_controller_name((enum cgroup_controller)i));
     jsonw_close(j, ']');
-    jsonw_text(j, "need", cgroup_need_name(cgroup->need));
+    jsonw_text(j, "need", plan_cgroup_need_name(cgroup->need));
     jsonw_close(j, '}');
 }
 
@@ -48,10 +48,10 @@ void features_put_json(struct jsonw *j, const char *key, const struct features *
     jsonw_bool(j, "is_host_root", f->is_host_root);
     jsonw_bool(j, "mounts", f->mounts);
     jsonw_bool(j, "user_namespaces", f->user_namespaces);
-    jsonw_text(j, "barrier", barrier_name(f->barrier));
+    jsonw_text(j, "barrier", plan_barrier_name(f->barrier));
     jsonw_bool(j, "proc", f->proc);
     jsonw_bool(j, "seccomp", f->seccomp);
-    jsonw_text(j, "cow", cow_kind_name(f->cow));
+    jsonw_text(j, "cow", plan_cow_kind_name(f->cow));
     jsonw_number(j, "landlock_abi", (uint64_t)f->landlock_abi);
     put_cgroup(j, &f->cgroup);
     put_root(j, f->root);

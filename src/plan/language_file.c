@@ -163,7 +163,7 @@ static int check_diagnosis(const char *path, const struct diagnosis_rules *rules
 
 static bool is_literal(const char *text)
 {
-    return literal_style_find(text) != NULL;
+    return template_literal_style_find(text) != NULL;
 }
 
 static int language_check(const char *path, const struct language *l, sbr_error *err)

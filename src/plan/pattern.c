@@ -36,14 +36,14 @@ static size_t line_copy(char *to, const char *from, size_t len)
     return copied + 1;
 }
 
-int lines_split(struct lines *lines, const char *text, size_t len, bool from_end)
+int pattern_lines_split(struct lines *lines, const char *text, size_t len, bool from_end)
 {
     size_t used = 0, kept = len < PATTERN_MAX_TEXT ? len : PATTERN_MAX_TEXT;
 
     *lines = (struct lines){ .text = malloc(kept + 1),
                              .at = calloc(PATTERN_MAX_LINES, sizeof(*lines->at)) };
     if (!lines->text || !lines->at) {
-        lines_done(lines);
+        pattern_lines_done(lines);
         return SBR_E_NO_MEMORY;
     }
     if (from_end && len > 0) {
@@ -66,7 +66,7 @@ int lines_split(struct lines *lines, const char *text, size_t len, bool from_end
     return 0;
 }
 
-void lines_done(struct lines *lines)
+void pattern_lines_done(struct lines *lines)
 {
     free(lines->text);
     free(lines->at);
@@ -263,7 +263,7 @@ bool pattern_matches(struct pattern *pattern, const struct lines *lines, size_t 
     return true;
 }
 
-char *hit_group(const struct hit *hit, int group)
+char *pattern_hit_group(const struct hit *hit, int group)
 {
     const regmatch_t *g = &hit->group[group];
 
@@ -272,9 +272,9 @@ char *hit_group(const struct hit *hit, int group)
     return strndup(hit->subject + g->rm_so, (size_t)(g->rm_eo - g->rm_so));
 }
 
-unsigned int hit_number(const struct hit *hit, int group)
+unsigned int pattern_hit_number(const struct hit *hit, int group)
 {
-    char *text = group > 0 ? hit_group(hit, group) : NULL;
+    char *text = group > 0 ? pattern_hit_group(hit, group) : NULL;
     uint64_t value = 0;
 
     if (!text || text_parse_count(text, &value) != TEXT_OK || value > INT32_MAX)

@@ -23,8 +23,9 @@ struct lines {
     size_t n;
 };
 
-int lines_split(struct lines *lines, const char *text, size_t len, bool from_end) must_check;
-void lines_done(struct lines *lines);
+int pattern_lines_split(struct lines *lines, const char *text, size_t len, bool from_end)
+    must_check;
+void pattern_lines_done(struct lines *lines);
 
 /* Most lines meet most patterns in vain.  So each knows a text that is a part of all that it matches,
  * and is compiled when a line with that text turns up. */
@@ -54,8 +55,8 @@ enum window { WINDOW_STARTS, WINDOW_ENDS };
 bool pattern_matches(struct pattern *pattern, const struct lines *lines, size_t line,
                      enum window window, struct hit *ret);
 /* An empty text for a group that took no part; the caller frees it. */
-char *hit_group(const struct hit *hit, int group);
-unsigned int hit_number(const struct hit *hit, int group);
+char *pattern_hit_group(const struct hit *hit, int group);
+unsigned int pattern_hit_number(const struct hit *hit, int group);
 
 /* Whether each pattern is one and each number of a group exists, for readers of language files. */
 int pattern_check_rules(const struct diagnosis_rules *rules, sbr_error *err) must_check;

@@ -23,7 +23,7 @@ static const char *const op_names[N_OPS] = {
     [OP_COW] = "cow",
 };
 
-const char *cgroup_kind_name(enum cgroup_kind kind)
+const char *plan_cgroup_kind_name(enum cgroup_kind kind)
 {
     static const char *const names[] = {
         [CGROUP_NONE] = "none",
@@ -34,7 +34,7 @@ const char *cgroup_kind_name(enum cgroup_kind kind)
     return names[kind];
 }
 
-const char *cgroup_need_name(enum cgroup_need need)
+const char *plan_cgroup_need_name(enum cgroup_need need)
 {
     static const char *const names[] = {
         [CGROUP_READY] = "nothing",
@@ -46,7 +46,7 @@ const char *cgroup_need_name(enum cgroup_need need)
     return names[need];
 }
 
-const char *cow_kind_name(enum cow_kind kind)
+const char *plan_cow_kind_name(enum cow_kind kind)
 {
     static const char *const names[N_COW_KINDS] = {
         [COW_OVERLAY] = "overlay",
@@ -57,7 +57,7 @@ const char *cow_kind_name(enum cow_kind kind)
     return names[kind];
 }
 
-const char *barrier_name(enum userns_barrier barrier)
+const char *plan_barrier_name(enum userns_barrier barrier)
 {
     static const char *const names[N_BARRIERS] = {
         [BARRIER_NONE] = "none",
@@ -72,7 +72,7 @@ const char *barrier_name(enum userns_barrier barrier)
     return names[barrier];
 }
 
-const char *op_name(enum op_kind kind)
+const char *plan_op_name(enum op_kind kind)
 {
     return op_names[kind];
 }

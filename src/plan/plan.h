@@ -89,11 +89,11 @@ struct plan_collect {
 
 /* Of a template (plan/blueprint.h): what waits in a sandbox that is made ahead. */
 enum park {
-    PARK_NOT,
-    PARK_SHELL,  /* init, confined; the program is executed when it is known            */
-    PARK_DRIVER, /* a runtime that was started ahead by argv, and waits for its program */
-    PARK_ZYGOTE, /* the same, forked from one that argv started once                    */
-    N_PARKS
+    STANDBY_NONE,
+    STANDBY_SHELL,  /* init, confined; the program is executed when it is known            */
+    STANDBY_DRIVER, /* a runtime that was started ahead by argv, and waits for its program */
+    STANDBY_ZYGOTE, /* the same, forked from one that argv started once                    */
+    N_STANDBY_KINDS
 };
 
 #define PLAN_APART_BYTES (32u << 20) /* of each OP_APART */
@@ -116,7 +116,7 @@ struct plan {
 
     /* For both sides. */
     uint64_t namespaces; /* CLONE_NEW* */
-    enum park park;      /* of a template; PARK_NOT in the plan of a run */
+    enum park park;      /* of a template; STANDBY_NONE in the plan of a run */
 
     /* For the inside. */
     uint32_t inside_uid, inside_gid;
@@ -178,7 +178,7 @@ bool plan_list_has(const char *list, const char *name);
 /* True in a build with test hooks when a test wants the plan without this defence. */
 bool plan_leaves_out(const struct plan *plan, const char *defence);
 
-const char *op_name(enum op_kind kind);
+const char *plan_op_name(enum op_kind kind);
 
 /* Whether the kernel may refuse to mount a tree as the plan has it, so that the caller tries another way. */
 bool plan_awaits_mounts(const struct plan *plan);

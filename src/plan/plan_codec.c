@@ -109,20 +109,20 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     return out->failed ? err_set_oom(err, "plan") : 0;
 }
 
-static size_t get_ports(struct reader *in, uint16_t *ports, size_t max)
+static size_t get_ports(struct buf_reader *in, uint16_t *ports, size_t max)
 {
-    uint32_t n = reader_u32(in);
+    uint32_t n = buf_reader_u32(in);
 
     if (n > max)
         in->failed = true;
     for (uint32_t i = 0; !in->failed && i < n; i++)
-        ports[i] = (uint16_t)reader_u32(in);
+        ports[i] = (uint16_t)buf_reader_u32(in);
     return in->failed ? 0 : n;
 }
 
-static void get_network(struct plan *plan, struct reader *in)
+static void get_network(struct plan *plan, struct buf_reader *in)
 {
-    uint32_t mode = reader_u32(in);
+    uint32_t mode = buf_reader_u32(in);
 
     if (mode >= N_NETWORK_MODES)
         in->failed = true;
@@ -130,16 +130,16 @@ static void get_network(struct plan *plan, struct reader *in)
         plan->network = (enum network_mode)mode;
     plan->n_forward_ports = get_ports(in, plan->forward_ports, PLAN_MAX_FORWARDS);
     plan->n_ports = get_ports(in, plan->ports, PLAN_MAX_PORTS);
-    plan->report = reader_u32(in) != 0;
+    plan->report = buf_reader_u32(in) != 0;
 }
 
-static const char **get_list(struct plan *plan, struct reader *in)
+static const char **get_list(struct plan *plan, struct buf_reader *in)
 {
-    uint32_t n = reader_count(in);
+    uint32_t n = buf_reader_count(in);
     const char **list = plan_alloc(plan, ((size_t)n + 1) * sizeof(*list));
 
     for (uint32_t i = 0; list && i < n; i++) {
-        list[i] = reader_string(in);
+        list[i] = buf_reader_string(in);
         if (!list[i])
             in->failed = true;
     }
@@ -148,25 +148,25 @@ static const char **get_list(struct plan *plan, struct reader *in)
     return list;
 }
 
-static void get_ops(struct plan *plan, struct reader *in)
+static void get_ops(struct plan *plan, struct buf_reader *in)
 {
-    uint32_t n = reader_count(in), n_cow = 0;
+    uint32_t n = buf_reader_count(in), n_cow = 0;
 
     plan->ops = calloc((size_t)n + 1, sizeof(*plan->ops));
     if (!plan->ops)
         in->failed = true;
     for (uint32_t i = 0; !in->failed && i < n; i++) {
         struct plan_op *op = &plan->ops[i];
-        uint32_t kind = reader_u32(in);
+        uint32_t kind = buf_reader_u32(in);
 
         op->kind = (enum op_kind)kind;
-        op->flags = reader_u32(in);
-        op->from = reader_string(in);
-        op->to = reader_string(in);
-        op->mode = reader_u32(in);
-        op->device = reader_u64(in);
-        op->upper = reader_string(in);
-        op->data = reader_bytes(in, &op->len);
+        op->flags = buf_reader_u32(in);
+        op->from = buf_reader_string(in);
+        op->to = buf_reader_string(in);
+        op->mode = buf_reader_u32(in);
+        op->device = buf_reader_u64(in);
+        op->upper = buf_reader_string(in);
+        op->data = buf_reader_bytes(in, &op->len);
         n_cow += kind == OP_COW;
         if (kind >= N_OPS || !op->to || n_cow > PLAN_MAX_COW || (kind == OP_COW && !op->from))
             in->failed = true;
@@ -175,10 +175,10 @@ static void get_ops(struct plan *plan, struct reader *in)
 }
 
 /* Instructions are copied: the file does not align them. */
-static void get_filter(struct plan *plan, struct reader *in, struct policy_filter *filter)
+static void get_filter(struct plan *plan, struct buf_reader *in, struct policy_filter *filter)
 {
     size_t bytes;
-    const void *data = reader_bytes(in, &bytes);
+    const void *data = buf_reader_bytes(in, &bytes);
     struct policy_insn *insns;
 
     insns = data && bytes && bytes % sizeof(*insns) == 0 ? plan_alloc(plan, bytes) : NULL;
@@ -190,9 +190,9 @@ static void get_filter(struct plan *plan, struct reader *in, struct policy_filte
     *filter = (struct policy_filter){ .insns = insns, .len = bytes / sizeof(*insns) };
 }
 
-static void get_filters(struct plan *plan, struct reader *in)
+static void get_filters(struct plan *plan, struct buf_reader *in)
 {
-    uint32_t n = reader_u32(in);
+    uint32_t n = buf_reader_u32(in);
 
     if (n > PLAN_MAX_FILTERS)
         in->failed = true;
@@ -200,19 +200,19 @@ static void get_filters(struct plan *plan, struct reader *in)
         get_filter(plan, in, &plan->filters[plan->n_filters]);
 }
 
-static void get_confinement(struct plan *plan, struct reader *in)
+static void get_confinement(struct plan *plan, struct buf_reader *in)
 {
-    plan->n_rlimits = reader_u32(in);
+    plan->n_rlimits = buf_reader_u32(in);
     if (plan->n_rlimits > PLAN_MAX_RLIMITS) {
         plan->n_rlimits = 0;
         in->failed = true;
     }
     for (size_t i = 0; i < plan->n_rlimits; i++) {
-        plan->rlimits[i].resource = reader_u32(in);
-        plan->rlimits[i].soft = reader_u64(in);
-        plan->rlimits[i].hard = reader_u64(in);
+        plan->rlimits[i].resource = buf_reader_u32(in);
+        plan->rlimits[i].soft = buf_reader_u64(in);
+        plan->rlimits[i].hard = buf_reader_u64(in);
     }
-    plan->n_rules = reader_u32(in);
+    plan->n_rules = buf_reader_u32(in);
     if (plan->n_rules > PLAN_MAX_RULES) {
         plan->n_rules = 0;
         in->failed = true;
@@ -220,41 +220,41 @@ static void get_confinement(struct plan *plan, struct reader *in)
     for (size_t i = 0; i < plan->n_rules; i++) {
         uint32_t access;
 
-        plan->rules[i].path = reader_string(in);
-        access = reader_u32(in);
+        plan->rules[i].path = buf_reader_string(in);
+        access = buf_reader_u32(in);
         plan->rules[i].access = (enum access_kind)access;
-        plan->rules[i].optional = reader_u32(in) != 0;
+        plan->rules[i].optional = buf_reader_u32(in) != 0;
         if (!plan->rules[i].path || access > ACCESS_WRITE)
             in->failed = true;
     }
-    plan->landlock_abi = (int)reader_u32(in);
+    plan->landlock_abi = (int)buf_reader_u32(in);
     get_filters(plan, in);
 }
 
-static void get_collects(struct plan *plan, struct reader *in)
+static void get_collects(struct plan *plan, struct buf_reader *in)
 {
-    uint32_t n = reader_u32(in);
+    uint32_t n = buf_reader_u32(in);
 
     if (n > PLAN_MAX_COLLECTS)
         in->failed = true;
     for (; !in->failed && plan->n_collects < n; plan->n_collects++) {
         struct plan_collect *collect = &plan->collects[plan->n_collects];
-        uint32_t what = reader_u32(in);
+        uint32_t what = buf_reader_u32(in);
 
         collect->what = (enum collect_what)what;
-        collect->path = reader_string(in);
-        collect->cow = reader_u32(in);
+        collect->path = buf_reader_string(in);
+        collect->cow = buf_reader_u32(in);
         if (what > COLLECTS_OUTPUT || collect->cow >= PLAN_MAX_COW ||
             (what != COLLECTS_CHANGES && !collect->path))
             in->failed = true;
     }
 }
 
-static void get_park(struct plan *plan, struct reader *in)
+static void get_park(struct plan *plan, struct buf_reader *in)
 {
-    uint32_t park = reader_u32(in);
+    uint32_t park = buf_reader_u32(in);
 
-    if (park >= N_PARKS)
+    if (park >= N_STANDBY_KINDS)
         in->failed = true;
     else
         plan->park = (enum park)park;
@@ -262,34 +262,34 @@ static void get_park(struct plan *plan, struct reader *in)
 
 int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
 {
-    struct reader in = { .data = data, .len = len };
+    struct buf_reader in = { .data = data, .len = len };
     struct plan *plan = plan_new();
 
     if (!plan)
         return err_set_oom(err, "plan");
-    if (reader_u32(&in) != PLAN_MAGIC)
+    if (buf_reader_u32(&in) != PLAN_MAGIC)
         in.failed = true;
-    plan->namespaces = reader_u64(&in);
+    plan->namespaces = buf_reader_u64(&in);
     get_park(plan, &in);
-    plan->inside_uid = reader_u32(&in);
-    plan->inside_gid = reader_u32(&in);
-    plan->hostname = reader_string(&in);
-    plan->place = reader_string(&in);
-    plan->workdir = reader_string(&in);
+    plan->inside_uid = buf_reader_u32(&in);
+    plan->inside_gid = buf_reader_u32(&in);
+    plan->hostname = buf_reader_string(&in);
+    plan->place = buf_reader_string(&in);
+    plan->workdir = buf_reader_string(&in);
     get_collects(plan, &in);
-    plan->scratch_bytes = reader_u64(&in);
-    plan->scratch_inodes = reader_u64(&in);
+    plan->scratch_bytes = buf_reader_u64(&in);
+    plan->scratch_inodes = buf_reader_u64(&in);
     get_ops(plan, &in);
     get_confinement(plan, &in);
     plan->argv = get_list(plan, &in);
     plan->env = get_list(plan, &in);
     get_network(plan, &in);
-    plan->supervise = reader_u32(&in) != 0;
-    plan->memory_bytes = reader_u64(&in);
-    plan->cpu_ms = reader_u64(&in);
-    plan->max_processes = reader_u64(&in);
-    plan->test_without = reader_string(&in);
-    plan->test_fail = reader_string(&in);
+    plan->supervise = buf_reader_u32(&in) != 0;
+    plan->memory_bytes = buf_reader_u64(&in);
+    plan->cpu_ms = buf_reader_u64(&in);
+    plan->max_processes = buf_reader_u64(&in);
+    plan->test_without = buf_reader_string(&in);
+    plan->test_fail = buf_reader_string(&in);
     if (in.failed || in.pos != len || !plan->hostname || !plan->workdir || !plan->argv[0]) {
         plan_free(plan);
         return err_set(err, SBR_E_BUG, "plan", "the plan that init was given is malformed");

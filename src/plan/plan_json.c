@@ -36,7 +36,7 @@ static void put_op(struct jsonw *j, const struct plan_op *op)
     char text[32];
 
     jsonw_open(j, NULL, '{');
-    jsonw_text(j, "op", op_name(op->kind));
+    jsonw_text(j, "op", plan_op_name(op->kind));
     jsonw_text(j, "to", op->to);
     if (op->from)
         jsonw_text(j, "from", op->from);
@@ -111,11 +111,11 @@ static void put_landlock(struct jsonw *j, const struct plan *plan)
 static void put_cgroup(struct jsonw *j, const struct plan *plan)
 {
     jsonw_open(j, "cgroup", '{');
-    jsonw_text(j, "kind", cgroup_kind_name(plan->cgroup_kind));
+    jsonw_text(j, "kind", plan_cgroup_kind_name(plan->cgroup_kind));
     jsonw_open(j, "controllers", '[');
     for (unsigned int i = 0; i < N_CG; i++)
         if (plan->cgroup_controllers & (1u << i))
-            jsonw_text(j, NULL, controller_name((enum cgroup_controller)i));
+            jsonw_text(j, NULL, features_controller_name((enum cgroup_controller)i));
     jsonw_close(j, ']');
     jsonw_close(j, '}');
 }
@@ -160,7 +160,7 @@ char *plan_to_json(const struct plan *plan)
     jsonw_bool(&j, "supervise", plan->supervise);
     jsonw_number(&j, "scratch_bytes", plan->scratch_bytes);
     jsonw_number(&j, "scratch_inodes", plan->scratch_inodes);
-    network_put_json(&j, "network", &plan->egress);
+    result_put_network(&j, "network", &plan->egress);
     put_ops(&j, plan);
     put_rlimits(&j, plan);
     put_landlock(&j, plan);
@@ -172,8 +172,8 @@ char *plan_to_json(const struct plan *plan)
         jsonw_text(&j, "place", plan->place);
     jsonw_text(&j, "workdir", plan->workdir);
     put_collects(&j, plan);
-    limits_put_json(&j, "limits", &plan->limits);
-    isolation_put_json(&j, "isolation", &plan->isolation);
+    result_put_limits(&j, "limits", &plan->limits);
+    result_put_isolation(&j, "isolation", &plan->isolation);
     jsonw_close(&j, '}');
     return jsonw_take(&j);
 }

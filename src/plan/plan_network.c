@@ -128,7 +128,7 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (network_goes_outside(plan->network)) {
         if (list_ports(plan, err) < 0)
             return err->code;
-        isolation_add_mechanism(&plan->isolation, "egress");
+        result_add_mechanism(&plan->isolation, "egress");
     }
     return 0;
 }

@@ -85,8 +85,8 @@ static int add_rules(struct plan *plan, const struct plan_input *in, sbr_error *
 
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    isolation_add_missing(&plan->isolation, "private-root");
-    isolation_add_missing(&plan->isolation, "disk limit by a file system of its own");
+    result_add_missing(&plan->isolation, "private-root");
+    result_add_missing(&plan->isolation, "disk limit by a file system of its own");
     plan->supervise = true;
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];

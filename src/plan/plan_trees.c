@@ -142,16 +142,16 @@ static void tell_mechanisms(struct plan *plan, const struct plan_input *in)
         plain |= tree->mode == VOLUME_RO && tree->plain && !tree->sockets;
     }
     if (plain)
-        isolation_add_missing(&plan->isolation, MISSING_INODES);
+        result_add_missing(&plan->isolation, MISSING_INODES);
     for (unsigned int i = 0; i < N_COW_KINDS; i++)
         if (used[i])
-            isolation_add_mechanism(&plan->isolation, cow_mechanisms[i]);
+            result_add_mechanism(&plan->isolation, cow_mechanisms[i]);
     if (!in->request->workspace || !work)
         return;
     if (work->cow == COW_OVERLAY)
-        isolation_add_mechanism(&plan->isolation, "workspace-quota-tmpfs");
+        result_add_mechanism(&plan->isolation, "workspace-quota-tmpfs");
     else
-        isolation_add_missing(&plan->isolation, "workspace quota by a file system of its own");
+        result_add_missing(&plan->isolation, "workspace quota by a file system of its own");
 }
 
 int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err)

@@ -38,13 +38,13 @@ static void plan_namespaces(struct plan *plan, const struct plan_input *in)
 {
     for (size_t i = 0; i < ARRAY_LEN(namespace_defs); i++) {
         if (!in->features->user_namespaces) {
-            isolation_add_missing(&plan->isolation, namespace_defs[i].name);
+            result_add_missing(&plan->isolation, namespace_defs[i].name);
             continue;
         }
         if (plan_list_has(in->test_without, namespace_defs[i].name))
             continue;
         plan->namespaces |= namespace_defs[i].flag;
-        isolation_add_mechanism(&plan->isolation, namespace_defs[i].name);
+        result_add_mechanism(&plan->isolation, namespace_defs[i].name);
     }
 }
 
@@ -64,9 +64,9 @@ static void plan_cgroup(struct plan *plan, const struct plan_input *in)
             continue;
         if (cgroup->usable & bit) {
             plan->cgroup_controllers |= bit;
-            isolation_add_mechanism(&plan->isolation, controller_defs[i].name);
+            result_add_mechanism(&plan->isolation, controller_defs[i].name);
         } else {
-            isolation_add_missing(&plan->isolation, controller_defs[i].missing);
+            result_add_missing(&plan->isolation, controller_defs[i].missing);
             plan->supervise = true;
         }
     }
@@ -83,7 +83,7 @@ static void plan_tier(struct plan *plan, const struct plan_input *in)
         plan->isolation.tier =
             plan->supervise || in->features->is_host_root ? TIER_REDUCED : TIER_CONTAINER;
     if (in->features->is_host_root)
-        isolation_add_missing(&plan->isolation, "a user other than root");
+        result_add_missing(&plan->isolation, "a user other than root");
 }
 
 #define MISSING_NAMED 3 /* each is shorter than a third of the room for them */
@@ -123,7 +123,7 @@ static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_
         err, SBR_E_UNSUPPORTED, "plan",
         "this machine gives isolation '%s', not '%s' (missing: %s); `sandbox-run doctor` "
         "says how to get it, --allow-degraded runs without",
-        tier_name(plan->isolation.tier), tier_name(in->request->require), missing);
+        request_tier_name(plan->isolation.tier), request_tier_name(in->request->require), missing);
 }
 
 /* Resource limits of each process, below the limits of the whole tree. */
@@ -159,7 +159,7 @@ static void plan_rlimits(struct plan *plan)
     _Static_assert(ARRAY_LEN(rlimits) <= PLAN_MAX_RLIMITS, "more limits than a plan holds");
     memcpy(plan->rlimits, rlimits, sizeof(rlimits));
     plan->n_rlimits = ARRAY_LEN(rlimits);
-    isolation_add_mechanism(&plan->isolation, "rlimits");
+    result_add_mechanism(&plan->isolation, "rlimits");
 }
 
 static void plan_landlock(struct plan *plan, const struct plan_input *in)
@@ -172,7 +172,7 @@ static void plan_landlock(struct plan *plan, const struct plan_input *in)
 
     plan->landlock_abi = in->features->landlock_abi;
     if (plan->landlock_abi == 0) {
-        isolation_add_missing(&plan->isolation, "landlock");
+        result_add_missing(&plan->isolation, "landlock");
         return;
     }
     if (plan_list_has(in->test_without, "landlock")) {
@@ -181,7 +181,7 @@ static void plan_landlock(struct plan *plan, const struct plan_input *in)
     }
     memcpy(plan->rules, rules, sizeof(rules));
     plan->n_rules = ARRAY_LEN(rules);
-    isolation_add_mechanism(&plan->isolation, "landlock");
+    result_add_mechanism(&plan->isolation, "landlock");
 }
 
 static void plan_filters(struct plan *plan, const struct plan_input *in)
@@ -196,7 +196,7 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
     /* Without namespaces no socket can be made at all. */
     if (!plan->place && plan_hides_sockets(in) && !plan_list_has(in->test_without, "nosockets"))
         plan->filters[plan->n_filters++] = policy_find("nosockets")->filter;
-    isolation_add_mechanism(&plan->isolation, "seccomp");
+    result_add_mechanism(&plan->isolation, "seccomp");
 }
 
 static void plan_confinement(struct plan *plan, const struct plan_input *in)
@@ -206,9 +206,9 @@ static void plan_confinement(struct plan *plan, const struct plan_input *in)
     plan->hostname = "sandbox";
     plan_rlimits(plan);
     if (!plan->place)
-        isolation_add_mechanism(&plan->isolation, "private-root");
-    isolation_add_mechanism(&plan->isolation, "no-capabilities");
-    isolation_add_mechanism(&plan->isolation, "no-new-privileges");
+        result_add_mechanism(&plan->isolation, "private-root");
+    result_add_mechanism(&plan->isolation, "no-capabilities");
+    result_add_mechanism(&plan->isolation, "no-new-privileges");
     plan_landlock(plan, in);
     plan_filters(plan, in);
     plan->report = !plan->place && plan->n_filters > 0;

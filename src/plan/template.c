@@ -185,13 +185,13 @@ static int put_literal(struct expansion *e, const struct marker *m, const struct
         return err_set(err, SBR_E_UNSUPPORTED, "template",
                        "%s:%u: no way is known to write a text in this language: use {{%s:raw}}",
                        e->in->name, m->line, m->name);
-    fault = literal_check(e->style, v->data, v->len);
+    fault = template_literal_check(e->style, v->data, v->len);
     if (fault != LITERAL_OK)
         return err_set(err, SBR_E_INVALID, "template",
                        "%s:%u: the value of '%s' %s, which no text of this language can hold",
                        e->in->name, m->line, m->name,
                        fault == LITERAL_NUL ? "has a NUL byte" : "is not UTF-8");
-    literal_put(e->out, e->style, v->data, v->len);
+    template_literal_put(e->out, e->style, v->data, v->len);
     return 0;
 }
 
@@ -287,7 +287,7 @@ int template_expand(const struct template_input *in, struct buf *out, struct tem
     int r = check_values(in, err);
 
     if (r == 0) {
-        e.style = in->literal ? literal_style_find(in->literal) : NULL;
+        e.style = in->literal ? template_literal_style_find(in->literal) : NULL;
         r = expand(&e, err);
     }
     if (r < 0) {

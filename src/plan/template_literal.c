@@ -152,7 +152,7 @@ static void put_blob(struct buf *out, const unsigned char *data, size_t len)
     buf_add_text(out, "' AS TEXT)");
 }
 
-const struct literal_style *literal_style_find(const char *name)
+const struct literal_style *template_literal_style_find(const char *name)
 {
     for (size_t i = 0; i < ARRAY_LEN(styles); i++) {
         if (strcmp(styles[i].name, name) == 0)
@@ -176,7 +176,8 @@ static const unsigned char *find_form(const struct literal_style *style, enum fo
     return NULL;
 }
 
-enum literal_fault literal_check(const struct literal_style *style, const void *data, size_t len)
+enum literal_fault template_literal_check(const struct literal_style *style, const void *data,
+                                          size_t len)
 {
     const unsigned char *at = len ? find_form(style, REFUSED, data, len) : NULL;
 
@@ -213,7 +214,8 @@ static const unsigned char *piece_end(const unsigned char *at, const unsigned ch
     return stop;
 }
 
-void literal_put(struct buf *out, const struct literal_style *style, const void *data, size_t len)
+void template_literal_put(struct buf *out, const struct literal_style *style, const void *data,
+                          size_t len)
 {
     const unsigned char *at = data, *end = at + len, *stop;
 

@@ -14,13 +14,15 @@
 struct literal_style;
 
 /* NULL when there is no such style. */
-const struct literal_style *literal_style_find(const char *name);
+const struct literal_style *template_literal_style_find(const char *name);
 
 /* What no literal of this style can hold. */
 enum literal_fault { LITERAL_OK = 0, LITERAL_NUL, LITERAL_NOT_UTF8 };
 
-enum literal_fault literal_check(const struct literal_style *style, const void *data, size_t len);
+enum literal_fault template_literal_check(const struct literal_style *style, const void *data,
+                                          size_t len);
 /* Of a value that was checked. */
-void literal_put(struct buf *out, const struct literal_style *style, const void *data, size_t len);
+void template_literal_put(struct buf *out, const struct literal_style *style, const void *data,
+                          size_t len);
 
 #endif

@@ -184,7 +184,7 @@ void cgroup_forget_peaks(const struct cgroup *cg)
         driver_of(cg)->forget_peaks(cg);
 }
 
-int cgroup_birth_fd(const struct cgroup *cg)
+int cgroup_clone_fd(const struct cgroup *cg)
 {
     return cg->kind == CGROUP_V2 ? cg->leaf_fd[0] : -1;
 }

@@ -69,7 +69,7 @@ int cgroup_renew(struct cgroup *cg, sbr_error *err) must_check;
 /* The peaks start from what is there now, where the kernel can do that. */
 void cgroup_forget_peaks(const struct cgroup *cg);
 /* v2: where clone3 puts init; -1 otherwise. */
-int cgroup_birth_fd(const struct cgroup *cg);
+int cgroup_clone_fd(const struct cgroup *cg);
 /* v1: descriptors of `tasks` for init to write to; opened here, closed by the caller.  Number, or
  * negative on failure. */
 int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err);

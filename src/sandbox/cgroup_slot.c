@@ -7,29 +7,29 @@
 
 #include "base/scope.h"
 
-int nest_open(struct nest *nest, const struct plan *plan, const struct cgroup_features *features,
-              sbr_error *err)
+int cgroup_slot_open(struct slot *slot, const struct plan *plan,
+                     const struct cgroup_features *features, sbr_error *err)
 {
-    if (cgroup_open(&nest->cgroup, plan, features, err) < 0)
+    if (cgroup_open(&slot->cgroup, plan, features, err) < 0)
         return err->code;
-    if (cgroup_make(&nest->cgroup, err) < 0) {
-        cgroup_destroy(&nest->cgroup);
+    if (cgroup_make(&slot->cgroup, err) < 0) {
+        cgroup_destroy(&slot->cgroup);
         return err->code;
     }
     return 0;
 }
 
-int nest_reset(struct nest *nest, sbr_error *err)
+int cgroup_slot_reset(struct slot *slot, sbr_error *err)
 {
-    scope_close_fd(&nest->cgroup.oom_fd);
-    nest->cgroup.oom_fd = -1;
-    if (!cgroup_is_whole(&nest->cgroup))
+    scope_close_fd(&slot->cgroup.oom_fd);
+    slot->cgroup.oom_fd = -1;
+    if (!cgroup_is_whole(&slot->cgroup))
         return err_set(err, SBR_E_SYSTEM, "cgroup", "somebody else removed it");
-    return nest->cgroup.controllers ? cgroup_renew(&nest->cgroup, err) : 0;
+    return slot->cgroup.controllers ? cgroup_renew(&slot->cgroup, err) : 0;
 }
 
-void nest_close(struct nest *nest)
+void cgroup_slot_close(struct slot *slot)
 {
-    (void)cgroup_kill(&nest->cgroup);
-    cgroup_destroy(&nest->cgroup);
+    (void)cgroup_kill(&slot->cgroup);
+    cgroup_destroy(&slot->cgroup);
 }

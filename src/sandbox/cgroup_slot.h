@@ -5,17 +5,17 @@
 
 #include "sandbox/cgroup.h"
 
-struct nest {
+struct slot {
     struct cgroup cgroup;
 };
 
 /* Makes the groups, without limits. */
-int nest_open(struct nest *nest, const struct plan *plan, const struct cgroup_features *features,
-              sbr_error *err) must_check;
+int cgroup_slot_open(struct slot *slot, const struct plan *plan,
+                     const struct cgroup_features *features, sbr_error *err) must_check;
 /* Everything in it is dead: makes it as good as new.  0; negative: it is no longer of use, close it.  1: somebody is
  * still on his way out, try again in a moment. */
-int nest_reset(struct nest *nest, sbr_error *err) must_check;
+int cgroup_slot_reset(struct slot *slot, sbr_error *err) must_check;
 /* Ends what is left in it and removes the groups. */
-void nest_close(struct nest *nest);
+void cgroup_slot_close(struct slot *slot);
 
 #endif

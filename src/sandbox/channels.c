@@ -10,7 +10,7 @@
 
 #define PIPE_SIZE (256 * 1024)
 
-void far_ends_close(struct far_ends *far)
+void channels_close_far(struct far_channels *far)
 {
     for (unsigned int i = 0; i < N_INIT_FDS; i++)
         scope_close_fd(&far->fds[i]);
@@ -44,7 +44,7 @@ static int make_stream(int *near, int *far, bool program_reads)
 
 /* /dev/stdout and its kin are opened anew by name: that takes an owner's right.  Where it is refused the streams work
  * all the same. */
-static void own_streams(const struct sandbox *box, const struct far_ends *far)
+static void own_streams(const struct sandbox *box, const struct far_channels *far)
 {
     if (geteuid() != 0)
         return;
@@ -53,7 +53,7 @@ static void own_streams(const struct sandbox *box, const struct far_ends *far)
             return;
 }
 
-int ends_make_control(int *near, struct far_ends *far, sbr_error *err)
+int channels_make_control(int *near, struct far_channels *far, sbr_error *err)
 {
     int pair[2];
 
@@ -64,7 +64,8 @@ int ends_make_control(int *near, struct far_ends *far, sbr_error *err)
     return 0;
 }
 
-int ends_make_streams(struct sandbox *box, bool collects, struct far_ends *far, sbr_error *err)
+int channels_make_streams(struct sandbox *box, bool collects, struct far_channels *far,
+                          sbr_error *err)
 {
     if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
         make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
@@ -72,10 +73,10 @@ int ends_make_streams(struct sandbox *box, bool collects, struct far_ends *far, 
         (collects && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
         return err_set_errno(err, "streams", "cannot make a pipe");
     own_streams(box, far);
-    return ends_make_control(&box->control, far, err);
+    return channels_make_control(&box->control, far, err);
 }
 
-int ends_store_plan(const struct plan *plan, struct far_ends *far, sbr_error *err)
+int channels_store_plan(const struct plan *plan, struct far_channels *far, sbr_error *err)
 {
     struct buf bytes;
     int r;
@@ -91,7 +92,7 @@ int ends_store_plan(const struct plan *plan, struct far_ends *far, sbr_error *er
     return r;
 }
 
-int ends_share_report(struct init_report **ret, struct far_ends *far, sbr_error *err)
+int channels_share_report(struct init_report **ret, struct far_channels *far, sbr_error *err)
 {
     void *page;
 

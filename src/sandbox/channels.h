@@ -6,24 +6,26 @@
 #include "sandbox/sandbox.h"
 
 /* The inside's ends, by the number that they shall have there. */
-struct far_ends {
+struct far_channels {
     int fds[N_INIT_FDS];
 };
 
 /* clang-format off */
-#define FAR_ENDS_NONE { { -1, -1, -1, -1, -1, -1, -1, -1 } }
+#define FAR_CHANNELS_NONE { { -1, -1, -1, -1, -1, -1, -1, -1 } }
 /* clang-format on */
 _Static_assert(N_INIT_FDS == 8, "FAR_ENDS_NONE has a place for each");
 
-void far_ends_close(struct far_ends *far);
+void channels_close_far(struct far_channels *far);
 /* A sandbox that holds nothing. */
 void sandbox_reset(struct sandbox *box);
 
 /* Pipes for the program, one for what is collected if anything is, and the pair for orders.  The ids must be known. */
-int ends_make_streams(struct sandbox *box, bool collects, struct far_ends *far, sbr_error *err)
+int channels_make_streams(struct sandbox *box, bool collects, struct far_channels *far,
+                          sbr_error *err) must_check;
+int channels_make_control(int *near, struct far_channels *far, sbr_error *err) must_check;
+int channels_store_plan(const struct plan *plan, struct far_channels *far, sbr_error *err)
     must_check;
-int ends_make_control(int *near, struct far_ends *far, sbr_error *err) must_check;
-int ends_store_plan(const struct plan *plan, struct far_ends *far, sbr_error *err) must_check;
-int ends_share_report(struct init_report **ret, struct far_ends *far, sbr_error *err) must_check;
+int channels_share_report(struct init_report **ret, struct far_channels *far, sbr_error *err)
+    must_check;
 
 #endif

@@ -115,7 +115,7 @@ void dbus_encode(struct buf *out, const struct dbus_message *message)
 }
 
 /* `len` bytes, or NULL when fewer are left. */
-static const char *get(struct reader *r, size_t len)
+static const char *get(struct buf_reader *r, size_t len)
 {
     const char *at = r->data + r->pos;
 
@@ -128,7 +128,7 @@ static const char *get(struct reader *r, size_t len)
 }
 
 /* Padding is zero, or somebody hides something. */
-static void get_padding(struct reader *r, size_t to)
+static void get_padding(struct buf_reader *r, size_t to)
 {
     size_t n = aligned(r->pos, to) - r->pos;
     const char *padding = get(r, n);
@@ -138,14 +138,14 @@ static void get_padding(struct reader *r, size_t to)
             r->failed = true;
 }
 
-static uint8_t get_u8(struct reader *r)
+static uint8_t get_u8(struct buf_reader *r)
 {
     const char *at = get(r, 1);
 
     return at ? (uint8_t)*at : 0;
 }
 
-uint32_t dbus_get_u32(struct reader *r)
+uint32_t dbus_get_u32(struct buf_reader *r)
 {
     const char *at;
     uint32_t value = 0;
@@ -158,7 +158,7 @@ uint32_t dbus_get_u32(struct reader *r)
 }
 
 /* A text of that length and its NUL, with no other NUL in it. */
-static const char *get_text(struct reader *r, size_t len)
+static const char *get_text(struct buf_reader *r, size_t len)
 {
     const char *text = len < DBUS_MAX_MESSAGE ? get(r, len + 1) : NULL;
 
@@ -169,7 +169,7 @@ static const char *get_text(struct reader *r, size_t len)
     return text;
 }
 
-const char *dbus_get_string(struct reader *r)
+const char *dbus_get_string(struct buf_reader *r)
 {
     uint32_t len = dbus_get_u32(r);
 
@@ -177,7 +177,7 @@ const char *dbus_get_string(struct reader *r)
 }
 
 /* A field that we know has the type that it must have; others are skipped if they are simple. */
-static void get_field(struct reader *r, struct dbus_message *message)
+static void get_field(struct buf_reader *r, struct dbus_message *message)
 {
     uint8_t code = get_u8(r);
     const char *type = get_text(r, get_u8(r)), *text = NULL;
@@ -243,7 +243,7 @@ static bool is_complete(const struct dbus_message *m)
 int dbus_decode(const void *data, size_t len, struct dbus_message *ret)
 {
     struct dbus_message message = { 0 };
-    struct reader r = { .data = data, .len = len };
+    struct buf_reader r = { .data = data, .len = len };
     uint32_t fields;
 
     if (len < DBUS_HEAD || dbus_length(data) != len)

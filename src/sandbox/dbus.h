@@ -49,7 +49,7 @@ struct dbus_array dbus_open_array(struct buf *b, size_t to);
 void dbus_close_array(struct buf *b, struct dbus_array array);
 
 /* 0 and NULL when `failed` is set in the reader. */
-uint32_t dbus_get_u32(struct reader *r);
-const char *dbus_get_string(struct reader *r); /* also an object path */
+uint32_t dbus_get_u32(struct buf_reader *r);
+const char *dbus_get_string(struct buf_reader *r); /* also an object path */
 
 #endif

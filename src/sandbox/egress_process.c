@@ -116,7 +116,7 @@ int egress_prepare(struct egress *egress, const struct plan *plan, int *ret_link
     return 0;
 }
 
-static void close_far_ends(struct egress *egress)
+static void close_far_channels(struct egress *egress)
 {
     scope_close_fd(&egress->far_link);
     scope_close_fd(&egress->far_alive);
@@ -134,7 +134,7 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
         return err->code;
     r = spawn_egress(egress,
                      (int[N_EGRESS_FDS]){ egress->far_link, egress->far_alive, config, page }, err);
-    close_far_ends(egress); /* ours would keep it from seeing the other's end */
+    close_far_channels(egress); /* ours would keep it from seeing the other's end */
     return r;
 }
 
@@ -161,7 +161,7 @@ void egress_done(struct egress *egress)
         munmap(egress->page, sizeof(*egress->page));
     scope_close_fd(&egress->process.pidfd);
     scope_close_fd(&egress->alive);
-    close_far_ends(egress);
+    close_far_channels(egress);
     ids_release(&egress->ids);
     egress_reset(egress);
 }

@@ -32,7 +32,7 @@ static const struct {
     const unsigned char *start, *end;
 } worker_image = { worker_image_start, worker_image_end };
 
-/* All nurseries of a process are one user: on cgroup v2 that user owns the right to be born in a group, and the group above
+/* All factories of a process are one user: on cgroup v2 that user owns the right to be born in a group, and the group above
  * all leaves has room for one owner.  Held as long as the process lives. */
 static int take_user(struct ids *ret, const struct features *features, sbr_error *err)
 {
@@ -47,7 +47,7 @@ static int take_user(struct ids *ret, const struct features *features, sbr_error
 }
 
 /* What a nursery has at the numbers of a run's streams. */
-static int open_nothing(struct far_ends *far, sbr_error *err)
+static int open_nothing(struct far_channels *far, sbr_error *err)
 {
     for (int i = INIT_STDIN; i <= INIT_STDERR; i++) {
         far->fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -57,97 +57,97 @@ static int open_nothing(struct far_ends *far, sbr_error *err)
     return 0;
 }
 
-static int prepare_zygote(struct nursery *nursery, struct far_ends *far, sbr_error *err)
+static int prepare_zygote(struct factory *factory, struct far_channels *far, sbr_error *err)
 {
     size_t len = (size_t)(worker_image.end - worker_image.start);
     int pair[2];
 
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "zygote", "cannot make a socket pair");
-    nursery->zygote = pair[0];
-    far->fds[NURSERY_ZYGOTE] = pair[1];
-    far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, MFD_EXEC);
-    if (far->fds[NURSERY_LIBRARY] < 0 && errno == EINVAL) /* before Linux 6.3 */
-        far->fds[NURSERY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, 0);
-    if (far->fds[NURSERY_LIBRARY] < 0)
+    factory->zygote = pair[0];
+    far->fds[FACTORY_ZYGOTE] = pair[1];
+    far->fds[FACTORY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, MFD_EXEC);
+    if (far->fds[FACTORY_LIBRARY] < 0 && errno == EINVAL) /* before Linux 6.3 */
+        far->fds[FACTORY_LIBRARY] = fd_sealed_memory("worker", worker_image.start, len, 0);
+    if (far->fds[FACTORY_LIBRARY] < 0)
         return err_set_errno(err, "zygote", "cannot store the library");
     return 0;
 }
 
-static int spawn_nursery(struct nursery *nursery, const struct far_ends *far, sbr_error *err)
+static int spawn_factory(struct factory *factory, const struct far_channels *far, sbr_error *err)
 {
-    struct spawn *spawn = nursery->spawn = calloc(1, sizeof(*nursery->spawn));
+    struct spawn *spawn = factory->spawn = calloc(1, sizeof(*factory->spawn));
 
     if (!spawn)
         return err_set_oom(err, "nursery");
-    spawn->namespaces = nursery->plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
+    spawn->namespaces = factory->plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
     spawn->helper = HELPER_INIT;
     spawn->cgroup_fd = -1;
-    spawn->keep_capabilities = spawn->nursery = true;
+    spawn->keep_capabilities = spawn->factory = true;
     spawn->n_fds = N_INIT_FDS;
     for (int i = 0; i < N_INIT_FDS; i++) /* every number has to be taken */
         spawn->fds[i] = far->fds[i] >= 0 ? far->fds[i] : far->fds[INIT_REPORT];
-    if (spawn_start(spawn, &nursery->process, err) < 0)
+    if (spawn_start(spawn, &factory->process, err) < 0)
         return err->code;
-    return ids_map_nursery(&nursery->ids, &nursery->process, err);
+    return ids_map_factory(&factory->ids, &factory->process, err);
 }
 
-static int order_mapped(struct nursery *nursery, sbr_error *err)
+static int order_mapped(struct factory *factory, sbr_error *err)
 {
-    struct init_message message = { ORDER_MAPPED, nursery->ids.host_uid, nursery->ids.host_gid };
+    struct init_message message = { ORDER_MAPPED, factory->ids.host_uid, factory->ids.host_gid };
     int trees[FD_MAX_PASSED], r;
     size_t n = 0;
 
-    r = mount_pass(nursery->plan, &nursery->ids, trees, &n, err);
-    if (r == 0 && fd_send(nursery->control, &message, sizeof(message), trees, n) < 0)
+    r = mount_pass(factory->plan, &factory->ids, trees, &n, err);
+    if (r == 0 && fd_send(factory->control, &message, sizeof(message), trees, n) < 0)
         r = err_set_errno(err, "nursery", "the nursery ended at once");
     while (n > 0)
         close(trees[--n]);
     return r;
 }
 
-static int bring_up(struct nursery *nursery, struct far_ends *far, sbr_error *err)
+static int bring_up(struct factory *factory, struct far_channels *far, sbr_error *err)
 {
-    if (open_nothing(far, err) < 0 || ends_make_control(&nursery->control, far, err) < 0 ||
-        ends_store_plan(nursery->plan, far, err) < 0 ||
-        ends_share_report(&nursery->report, far, err) < 0)
+    if (open_nothing(far, err) < 0 || channels_make_control(&factory->control, far, err) < 0 ||
+        channels_store_plan(factory->plan, far, err) < 0 ||
+        channels_share_report(&factory->report, far, err) < 0)
         return err->code;
-    if (nursery->plan->park == PARK_ZYGOTE && prepare_zygote(nursery, far, err) < 0)
+    if (factory->plan->park == STANDBY_ZYGOTE && prepare_zygote(factory, far, err) < 0)
         return err->code;
-    if (spawn_nursery(nursery, far, err) < 0)
+    if (spawn_factory(factory, far, err) < 0)
         return err->code;
-    return order_mapped(nursery, err);
+    return order_mapped(factory, err);
 }
 
-int nursery_start(struct nursery *nursery, const struct plan *plan, const struct features *features,
+int factory_start(struct factory *factory, const struct plan *plan, const struct features *features,
                   sbr_error *err)
 {
-    struct far_ends far = FAR_ENDS_NONE;
+    struct far_channels far = FAR_CHANNELS_NONE;
     int r;
 
-    *nursery = (struct nursery){
+    *factory = (struct factory){
         .control = -1, .zygote = -1, .plan = plan, .features = *features, .process.pidfd = -1
     };
     if (!plan->park || !(plan->namespaces & CLONE_NEWUSER) || plan->place)
         return err_set(err, SBR_E_BUG, "nursery", "the plan is not a template");
-    r = take_user(&nursery->ids, features, err);
+    r = take_user(&factory->ids, features, err);
     if (r == 0)
-        r = bring_up(nursery, &far, err);
-    far_ends_close(&far);
+        r = bring_up(factory, &far, err);
+    channels_close_far(&far);
     if (r < 0)
-        nursery_end(nursery);
+        factory_end(factory);
     return r;
 }
 
 /* v2: the nursery makes its children in groups that are not its own to write to, unless they are given to it. */
-static void let_be_born(const struct nursery *nursery, const struct cgroup *cg)
+static void let_fork(const struct factory *factory, const struct cgroup *cg)
 {
     const int dirs[] = { cg->leaf_fd[0], cg->parent_fd[0] };
 
     if (geteuid() != 0 || cg->kind != CGROUP_V2)
         return;
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
-        if (fchownat(dirs[i], "cgroup.procs", nursery->ids.host_uid, (gid_t)-1, 0) < 0)
+        if (fchownat(dirs[i], "cgroup.procs", factory->ids.host_uid, (gid_t)-1, 0) < 0)
             log_debug("nursery", "a group cannot be given to it: %s", strerror(errno));
 }
 
@@ -167,12 +167,12 @@ static int lend_groups(struct cgroup *to, const struct cgroup *from, sbr_error *
     return 0;
 }
 
-static int send_make(struct nursery *nursery, const struct nest *nest, const struct sandbox *box,
-                     const struct far_ends *far, sbr_error *err)
+static int send_make(struct factory *factory, const struct slot *slot, const struct sandbox *box,
+                     const struct far_channels *far, sbr_error *err)
 {
-    struct nursery_order order = { .order = ORDER_MAKE,
-                                   .uid = box->ids.host_uid,
-                                   .gid = box->ids.host_gid };
+    struct fork_order order = { .order = ORDER_MAKE,
+                                .uid = box->ids.host_uid,
+                                .gid = box->ids.host_gid };
     int fds[FD_MAX_PASSED], tasks[N_CG], r = 0;
     size_t n = 0;
 
@@ -181,15 +181,15 @@ static int send_make(struct nursery *nursery, const struct nest *nest, const str
             order.given |= 1u << i;
             fds[n++] = far->fds[i];
         }
-    r = cgroup_open_tasks(&nest->cgroup, tasks, err);
+    r = cgroup_open_tasks(&slot->cgroup, tasks, err);
     if (r < 0)
         return r;
     for (order.n_tasks = 0; order.n_tasks < (uint32_t)r; order.n_tasks++)
         fds[n++] = tasks[order.n_tasks];
-    order.group = nest->cgroup.kind == CGROUP_V2 && nest->cgroup.controllers;
+    order.group = slot->cgroup.kind == CGROUP_V2 && slot->cgroup.controllers;
     if (order.group)
-        fds[n++] = nest->cgroup.leaf_fd[0];
-    r = fd_send(nursery->control, &order, sizeof(order), fds, n);
+        fds[n++] = slot->cgroup.leaf_fd[0];
+    r = fd_send(factory->control, &order, sizeof(order), fds, n);
     if (r < 0)
         r = err_set_errno(err, "nursery", "cannot order a sandbox");
     for (uint32_t i = 0; i < order.n_tasks; i++)
@@ -198,48 +198,48 @@ static int send_make(struct nursery *nursery, const struct nest *nest, const str
 }
 
 /* A worker of the zygote's gets the same ends as its init. */
-static void keep_far_ends(struct sandbox *box, struct far_ends *far)
+static void keep_far_channels(struct sandbox *box, struct far_channels *far)
 {
     for (int i = 0; i <= INIT_CONTROL; i++)
         box->far[i] = take_fd(far->fds[i]);
 }
 
-static int order_sandbox(struct nursery *nursery, struct nest *nest, struct sandbox *box,
-                         struct far_ends *far, sbr_error *err)
+static int order_sandbox(struct factory *factory, struct slot *slot, struct sandbox *box,
+                         struct far_channels *far, sbr_error *err)
 {
     struct limits usual;
 
     limits_init(&usual);
-    if (ends_make_streams(box, nursery->plan->n_collects > 0, far, err) < 0 ||
-        ends_share_report(&box->report, far, err) < 0 ||
-        cgroup_limit(&nest->cgroup, &usual, SANDBOX_USUAL_LIMITS, err) < 0 ||
-        lend_groups(&box->cgroup, &nest->cgroup, err) < 0)
+    if (channels_make_streams(box, factory->plan->n_collects > 0, far, err) < 0 ||
+        channels_share_report(&box->report, far, err) < 0 ||
+        cgroup_limit(&slot->cgroup, &usual, SANDBOX_USUAL_LIMITS, err) < 0 ||
+        lend_groups(&box->cgroup, &slot->cgroup, err) < 0)
         return err->code;
     box->report_fd = fcntl(far->fds[INIT_REPORT], F_DUPFD_CLOEXEC, 3);
     if (box->report_fd < 0)
         return err_set_errno(err, "nursery", "cannot copy a descriptor");
-    let_be_born(nursery, &nest->cgroup);
-    if (send_make(nursery, nest, box, far, err) < 0)
+    let_fork(factory, &slot->cgroup);
+    if (send_make(factory, slot, box, far, err) < 0)
         return err->code;
-    nursery->making[nursery->n_making++] = box;
-    if (nursery->plan->park == PARK_ZYGOTE)
-        keep_far_ends(box, far);
+    factory->making[factory->n_making++] = box;
+    if (factory->plan->park == STANDBY_ZYGOTE)
+        keep_far_channels(box, far);
     return 0;
 }
 
-int nursery_make(struct nursery *nursery, struct nest *nest, struct sandbox *box, sbr_error *err)
+int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box, sbr_error *err)
 {
-    struct far_ends far = FAR_ENDS_NONE;
+    struct far_channels far = FAR_CHANNELS_NONE;
     int r;
 
     sandbox_reset(box);
-    if (!nursery->ready || nursery->n_making == NURSERY_MAX_MAKING)
+    if (!factory->ready || factory->n_making == FACTORY_MAX_MAKING)
         return err_set(err, SBR_E_BUSY, "nursery", "the nursery cannot make another one now");
     box->parked = true;
-    r = ids_take(&box->ids, &nursery->features, err);
+    r = ids_take(&box->ids, &factory->features, err);
     if (r == 0)
-        r = order_sandbox(nursery, nest, box, &far, err);
-    far_ends_close(&far);
+        r = order_sandbox(factory, slot, box, &far, err);
+    channels_close_far(&far);
     if (r < 0) {
         sandbox_end(box);
         sandbox_done(box);
@@ -247,10 +247,10 @@ int nursery_make(struct nursery *nursery, struct nest *nest, struct sandbox *box
     return r;
 }
 
-static int nursery_failure(const struct nursery *nursery, sbr_error *err)
+static int factory_failure(const struct factory *factory, sbr_error *err)
 {
-    if (nursery->report && nursery->report->state == REPORT_FAILED) {
-        *err = nursery->report->error;
+    if (factory->report && factory->report->state == REPORT_FAILED) {
+        *err = factory->report->error;
         return err->code;
     }
     return err_set(err, SBR_E_SYSTEM, "nursery", "the nursery ended");
@@ -268,35 +268,35 @@ static pid_t pid_of(int pidfd)
     return (pid_t)strtol(line + strlen("\nPid:"), NULL, 10);
 }
 
-static struct sandbox *oldest(struct nursery *nursery)
+static struct sandbox *oldest(struct factory *factory)
 {
-    struct sandbox *box = nursery->making[0];
+    struct sandbox *box = factory->making[0];
 
-    nursery->n_making--;
-    memmove(nursery->making, nursery->making + 1, nursery->n_making * sizeof(struct sandbox *));
+    factory->n_making--;
+    memmove(factory->making, factory->making + 1, factory->n_making * sizeof(struct sandbox *));
     return box;
 }
 
-int nursery_hear(struct nursery *nursery, struct sandbox **ret, sbr_error *err)
+int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err)
 {
     struct init_news news = { 0 };
     int fds[FD_MAX_PASSED];
     size_t n_fds = 0;
-    ssize_t n = fd_receive(nursery->control, &news, sizeof(news), fds, &n_fds);
+    ssize_t n = fd_receive(factory->control, &news, sizeof(news), fds, &n_fds);
     struct sandbox *box;
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return 0;
     if (n != (ssize_t)sizeof(news))
-        return nursery_failure(nursery, err);
+        return factory_failure(factory, err);
     if (news.kind == NEWS_READY)
-        nursery->ready = true;
-    if (news.kind != NEWS_MADE || nursery->n_making == 0) {
+        factory->ready = true;
+    if (news.kind != NEWS_MADE || factory->n_making == 0) {
         while (n_fds > 0)
             close(fds[--n_fds]);
         return 0;
     }
-    box = oldest(nursery);
+    box = oldest(factory);
     box->init.pidfd = n_fds > 0 ? fds[0] : -1;
     box->init.pid = n_fds > 0 ? pid_of(fds[0]) : -1;
     *ret = box;
@@ -304,7 +304,7 @@ int nursery_hear(struct nursery *nursery, struct sandbox **ret, sbr_error *err)
 }
 
 /* The shell stands: a worker of the zygote's enters it, and init learns where to hear from it. */
-static int join_worker(const struct nursery *nursery, struct sandbox *box, sbr_error *err)
+static int join_worker(const struct factory *factory, struct sandbox *box, sbr_error *err)
 {
     struct zygote_order order = { 0 };
     struct init_message adopt = { .order = ORDER_ADOPT };
@@ -323,7 +323,7 @@ static int join_worker(const struct nursery *nursery, struct sandbox *box, sbr_e
         fds[n++] = box->cgroup.leaf_fd[0];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) == 0) {
         fds[ZYGOTE_ORDER_GO] = pair[1];
-        r = fd_send(nursery->zygote, &order, sizeof(order), fds, n);
+        r = fd_send(factory->zygote, &order, sizeof(order), fds, n);
         if (r == 0)
             r = fd_send(box->control, &adopt, sizeof(adopt), &pair[0], 1);
         close(pair[0]);
@@ -340,7 +340,7 @@ static int join_worker(const struct nursery *nursery, struct sandbox *box, sbr_e
     return r < 0 ? err_set_errno(err, "zygote", "cannot order a worker") : 0;
 }
 
-int nursery_box_news(struct nursery *nursery, struct sandbox *box, sbr_error *err)
+int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *err)
 {
     struct init_news news = { 0 };
     int fds[FD_MAX_PASSED];
@@ -355,7 +355,7 @@ int nursery_box_news(struct nursery *nursery, struct sandbox *box, sbr_error *er
         close(fds[--n_fds]);
     if (n != (ssize_t)sizeof(news))
         return sandbox_failure(box, err);
-    if (news.kind != NEWS_PARKED)
+    if (news.kind != NEWS_STANDBY)
         return 0;
     if (box->far[INIT_CONTROL] < 0) {
         /* What was used until now was for making it ready. */
@@ -363,22 +363,22 @@ int nursery_box_news(struct nursery *nursery, struct sandbox *box, sbr_error *er
         cgroup_read(&box->cgroup, &box->before);
         return 1;
     }
-    return join_worker(nursery, box, err);
+    return join_worker(factory, box, err);
 }
 
-void nursery_end(struct nursery *nursery)
+void factory_end(struct factory *factory)
 {
     siginfo_t info;
 
-    if (nursery->process.pidfd >= 0) {
-        syscall(SYS_pidfd_send_signal, nursery->process.pidfd, SIGKILL, NULL, 0);
-        waitid(P_PIDFD, (id_t)nursery->process.pidfd, &info, WEXITED | __WALL);
+    if (factory->process.pidfd >= 0) {
+        syscall(SYS_pidfd_send_signal, factory->process.pidfd, SIGKILL, NULL, 0);
+        waitid(P_PIDFD, (id_t)factory->process.pidfd, &info, WEXITED | __WALL);
     }
-    free(nursery->spawn);
-    if (nursery->report)
-        munmap(nursery->report, REPORT_SIZE);
-    scope_close_fd(&nursery->process.pidfd);
-    scope_close_fd(&nursery->control);
-    scope_close_fd(&nursery->zygote);
-    *nursery = (struct nursery){ .control = -1, .zygote = -1, .process.pidfd = -1 };
+    free(factory->spawn);
+    if (factory->report)
+        munmap(factory->report, REPORT_SIZE);
+    scope_close_fd(&factory->process.pidfd);
+    scope_close_fd(&factory->control);
+    scope_close_fd(&factory->zygote);
+    *factory = (struct factory){ .control = -1, .zygote = -1, .process.pidfd = -1 };
 }

@@ -16,37 +16,37 @@
 #include "sandbox/cgroup_slot.h"
 #include "sandbox/sandbox.h"
 
-#define NURSERY_MAX_MAKING 16
+#define FACTORY_MAX_MAKING 16
 
-struct nursery {
+struct factory {
     struct process process;
-    int control;                /* SEQPACKET; readable: call nursery_hear            */
-    int zygote;                 /* to the zygote of a PARK_ZYGOTE template; -1: none */
+    int control;                /* SEQPACKET; readable: call factory_hear            */
+    int zygote;                 /* to the zygote of a STANDBY_ZYGOTE template; -1: none */
     struct init_report *report; /* says why it could not start                       */
     struct spawn *spawn;
-    struct ids ids; /* of all nurseries of this process */
+    struct ids ids; /* of all factories of this process */
     struct features features;
     const struct plan *plan;                    /* the template; borrowed */
     bool ready;                                 /* its root stands, its zygote is warm */
-    struct sandbox *making[NURSERY_MAX_MAKING]; /* ordered, not born yet; oldest first */
+    struct sandbox *making[FACTORY_MAX_MAKING]; /* ordered, not born yet; oldest first */
     size_t n_making;
 };
 
-/* Returns at once; `ready` becomes true in nursery_hear.  The template must outlive it.  On failure nothing is left. */
-int nursery_start(struct nursery *nursery, const struct plan *plan, const struct features *features,
+/* Returns at once; `ready` becomes true in factory_hear.  The template must outlive it.  On failure nothing is left. */
+int factory_start(struct factory *factory, const struct plan *plan, const struct features *features,
                   sbr_error *err) must_check;
 /* One sandbox more, in `nest`, which must be reset and stay untouched until the sandbox has ended.  Only when ready, and
- * at most NURSERY_MAX_MAKING at once.  `box` must stay where it is until nursery_hear names it. */
-int nursery_make(struct nursery *nursery, struct nest *nest, struct sandbox *box, sbr_error *err)
+ * at most FACTORY_MAX_MAKING at once.  `box` must stay where it is until factory_hear names it. */
+int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box, sbr_error *err)
     must_check;
 /* `control` is readable.  1: *ret was born: watch its `control` and its `init.pidfd` from now on (without a pidfd it could
  * not be born: sandbox_end, sandbox_done); 0: nothing of
  * interest (or `ready` has become true); negative: the nursery is dead, and so is all that it made. */
-int nursery_hear(struct nursery *nursery, struct sandbox **ret, sbr_error *err) must_check;
+int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err) must_check;
 /* The `control` of a sandbox that was born is readable.  1: it is parked and can be given away; 0: not yet; negative: it
  * failed or died, call sandbox_end and sandbox_done. */
-int nursery_box_news(struct nursery *nursery, struct sandbox *box, sbr_error *err) must_check;
+int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *err) must_check;
 /* Ends it and everything that it made; also after a failure. */
-void nursery_end(struct nursery *nursery);
+void factory_end(struct factory *factory);
 
 #endif

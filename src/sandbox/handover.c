@@ -103,7 +103,7 @@ int sandbox_take(struct sandbox *box, const struct handover_msg *msg, const int 
 }
 
 /* Only what is not in the template: init has the rest. */
-static int store_late_parts(const struct plan *plan, struct far_ends *far, sbr_error *err)
+static int store_late_parts(const struct plan *plan, struct far_channels *far, sbr_error *err)
 {
     struct plan late = *plan;
     int r;
@@ -116,7 +116,7 @@ static int store_late_parts(const struct plan *plan, struct far_ends *far, sbr_e
     for (size_t i = 0; i < plan->n_ops; i++)
         if (plan->ops[i].kind == OP_PROGRAM)
             late.ops[late.n_ops++] = plan->ops[i];
-    r = ends_store_plan(&late, far, err);
+    r = channels_store_plan(&late, far, err);
     free(late.ops);
     return r;
 }
@@ -125,7 +125,7 @@ static int send_program(const struct sandbox *box, const struct plan *plan, cons
                         size_t n_files, sbr_error *err)
 {
     struct init_message message = { .order = ORDER_GO };
-    struct far_ends far = FAR_ENDS_NONE;
+    struct far_channels far = FAR_CHANNELS_NONE;
     int fds[FD_MAX_PASSED], r = store_late_parts(plan, &far, err);
 
     if (r == 0) {
@@ -135,7 +135,7 @@ static int send_program(const struct sandbox *box, const struct plan *plan, cons
         if (r < 0)
             err_set_errno(err, "engine", "the parked sandbox is gone");
     }
-    far_ends_close(&far);
+    channels_close_far(&far);
     return r < 0 ? err->code : 0;
 }
 

@@ -220,7 +220,7 @@ int ids_map(const struct ids *ids, const struct plan *plan, const struct process
     return map_error("map its user", err);
 }
 
-int ids_map_nursery(const struct ids *ids, const struct process *init, sbr_error *err)
+int ids_map_factory(const struct ids *ids, const struct process *init, sbr_error *err)
 {
     struct id_range uids = { ids->host_uid, 1 }, gids = { ids->host_gid, 1 };
     pid_t pid = pid_in_proc(init);

@@ -33,7 +33,7 @@ int ids_map(const struct ids *ids, const struct plan *plan, const struct process
             sbr_error *err) must_check;
 
 /* The same for a nursery, whose sandboxes have ids of their own: all that there are, under their own names. */
-int ids_map_nursery(const struct ids *ids, const struct process *init, sbr_error *err) must_check;
+int ids_map_factory(const struct ids *ids, const struct process *init, sbr_error *err) must_check;
 
 struct id_pair {
     uint32_t uid, gid;

@@ -44,7 +44,7 @@ static enum cow_kind probe_cow(void)
     char *end;
 
     for (unsigned int i = 0; wanted && i < N_COW_KINDS; i++)
-        if (!strcmp(wanted, cow_kind_name((enum cow_kind)i)))
+        if (!strcmp(wanted, plan_cow_kind_name((enum cow_kind)i)))
             return (enum cow_kind)i;
     if (wanted && *wanted)
         log_info("probe", COW_VARIABLE "='%.20s' is none of overlay, disk and copy", wanted);

@@ -43,7 +43,7 @@ static bool has_cow(const struct plan *plan)
     return found && !plan_leaves_out(plan, "mounts");
 }
 
-static int start_init(struct sandbox *box, const struct plan *plan, const struct far_ends *far,
+static int start_init(struct sandbox *box, const struct plan *plan, const struct far_channels *far,
                       sbr_error *err)
 {
     box->spawn = calloc(1, sizeof(*box->spawn));
@@ -52,7 +52,7 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
     /* Init makes these two itself, see network.c and cgroup.c. */
     box->spawn->namespaces = plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
     box->spawn->helper = HELPER_INIT;
-    box->spawn->cgroup_fd = cgroup_birth_fd(&box->cgroup);
+    box->spawn->cgroup_fd = cgroup_clone_fd(&box->cgroup);
     box->spawn->keep_capabilities = plan->namespaces & CLONE_NEWUSER;
     box->spawn->override_modes = has_cow(plan);
     box->spawn->n_fds = N_INIT_FDS;
@@ -129,22 +129,23 @@ static int make_group(struct sandbox *box, const struct plan *plan, sbr_error *e
     return cgroup_create(&box->cgroup, &plan->limits, err);
 }
 
-static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct far_ends *far,
+static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct far_channels *far,
                             sbr_error *err)
 {
-    bool born_inside = box->cgroup.kind == CGROUP_V2;
+    bool forked_inside = box->cgroup.kind == CGROUP_V2;
 
-    if (ends_make_streams(box, plan->n_collects > 0, far, err) < 0 ||
-        ends_store_plan(plan, far, err) < 0 || ends_share_report(&box->report, far, err) < 0 ||
+    if (channels_make_streams(box, plan->n_collects > 0, far, err) < 0 ||
+        channels_store_plan(plan, far, err) < 0 ||
+        channels_share_report(&box->report, far, err) < 0 ||
         egress_prepare(&box->egress, plan, &far->fds[INIT_LINK], err) < 0)
         return err->code;
-    if (born_inside && make_group(box, plan, err) < 0)
+    if (forked_inside && make_group(box, plan, err) < 0)
         return err->code;
     if (start_init(box, plan, far, err) < 0)
         return err->code;
     if (order_mapped(box, plan, err) < 0 || egress_start(&box->egress, plan, err) < 0)
         return err->code;
-    if (!born_inside && make_group(box, plan, err) < 0)
+    if (!forked_inside && make_group(box, plan, err) < 0)
         return err->code;
     if (plan_awaits_mounts(plan) && await_mounts(box, err) < 0)
         return err->code;
@@ -154,7 +155,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
                   sbr_error *err)
 {
-    struct far_ends far = FAR_ENDS_NONE;
+    struct far_channels far = FAR_CHANNELS_NONE;
     int r;
 
     sandbox_reset(box);
@@ -166,7 +167,7 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
         r = cgroup_open(&box->cgroup, plan, &features->cgroup, err);
     if (r == 0)
         r = sandbox_bring_up(box, plan, &far, err);
-    far_ends_close(&far); /* ours would keep the streams open after the program's end */
+    channels_close_far(&far); /* ours would keep the streams open after the program's end */
     if (r < 0) {
         sandbox_end(box);
         sandbox_done(box);
@@ -216,7 +217,7 @@ static void close_control(struct sandbox *box)
 }
 
 /* Somebody else's child, in groups that somebody else keeps. */
-static void end_parked(struct sandbox *box)
+static void end_ready(struct sandbox *box)
 {
     struct pollfd init = { .fd = box->init.pidfd, .events = POLLIN };
 
@@ -233,7 +234,7 @@ static void end_parked(struct sandbox *box)
 void sandbox_end(struct sandbox *box)
 {
     if (box->parked) {
-        end_parked(box);
+        end_ready(box);
         return;
     }
     if (box->init.pidfd >= 0) {
@@ -248,7 +249,7 @@ void sandbox_end(struct sandbox *box)
     }
     egress_stop(&box->egress);
     if (box->place)
-        place_remove(box->place);
+        run_dir_remove(box->place);
     cgroup_destroy(&box->cgroup);
     janitor_dismiss(box->janitor);
     ids_release(&box->ids);

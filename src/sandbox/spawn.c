@@ -79,7 +79,7 @@ static const int setup_capabilities[] = {
 static bool is_wanted(const struct spawn *spawn, int capability)
 {
     return (capability != CAP_DAC_OVERRIDE || spawn->override_modes) &&
-           (capability != CAP_SYS_PTRACE || spawn->nursery);
+           (capability != CAP_SYS_PTRACE || spawn->factory);
 }
 
 static long keep_setup_capabilities(const struct spawn *spawn)

@@ -31,7 +31,7 @@ struct spawn {
      * its mounter had.  Over files of the run's own user alone, as all of them. */
     bool override_modes;
     /* Another one: a nursery's zygote enters the namespaces of sandboxes, which takes the right to look at them. */
-    bool nursery;
+    bool factory;
     int image_fd;
     volatile int
         sys_errno; /* why the image could not be executed; 0: it could, or it is too early */

@@ -328,7 +328,7 @@ static int read_message(struct link *link, struct dbus_message *ret, sbr_error *
 /* An error's own sentence, without what a terminal would obey. */
 static int refused(const struct dbus_message *m, sbr_error *err)
 {
-    struct reader body = { .data = m->body, .len = m->body_len };
+    struct buf_reader body = { .data = m->body, .len = m->body_len };
     const char *text = m->signature && m->signature[0] == 's' ? dbus_get_string(&body) : NULL;
 
     err_set(err, SBR_E_DENIED, "systemd", "systemd refuses: %.80s: %.100s", m->error,
@@ -342,7 +342,7 @@ static int refused(const struct dbus_message *m, sbr_error *err)
 /* 1 when the job for our scope is done, 0 when the message is about something else. */
 static int judge_message(const struct dbus_message *m, const char *unit, sbr_error *err)
 {
-    struct reader body = { .data = m->body, .len = m->body_len };
+    struct buf_reader body = { .data = m->body, .len = m->body_len };
     const char *name, *result;
 
     if (m->type == DBUS_ERROR)

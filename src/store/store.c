@@ -88,14 +88,14 @@ int store_stage(enum store_kind kind, struct store_staging *ret, sbr_error *err)
     scoped_user_dir struct user_dir root = { .fd = -1 };
     struct store_staging staging = { .kind = kind, .tree_fd = -1, .lock_fd = -1 };
     scoped_fd int parent = -1;
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     uint64_t bound;
 
     if (store_bound(&bound, err) < 0 || store_root_open(true, &root, err) < 0)
         return err->code;
     store_sweep_root(&root, NOTES_KEPT);
     parent = openat(root.fd, STORE_STAGING, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    staging.lock_fd = parent < 0 ? -1 : staged_make(parent, id);
+    staging.lock_fd = parent < 0 ? -1 : staging_dir_make(parent, id);
     if (staging.lock_fd < 0)
         return store_fail("write to the cache", root.path, err);
     snprintf(staging.path, sizeof(staging.path), "%s/" STORE_STAGING "/%s", root.path, id);
@@ -155,8 +155,8 @@ static int put_in_place(const struct user_dir *root, struct store_staging *stagi
 static int commit(const struct user_dir *root, struct store_staging *staging,
                   struct store_meta *meta, sbr_error *err)
 {
-    struct tree_scan scan;
-    int r = tree_scan(staging->lock_fd, TREE_NAME, true, &scan, err);
+    struct store_tree_scan scan;
+    int r = store_tree_scan(staging->lock_fd, TREE_NAME, true, &scan, err);
 
     if (r == 0) {
         memcpy(meta->digest, scan.digest, sizeof(meta->digest));
@@ -165,7 +165,7 @@ static int commit(const struct user_dir *root, struct store_staging *staging,
         if (store_meta_write(staging->lock_fd, meta, &scan.list) < 0)
             r = store_fail("write to the cache", root->path, err);
     }
-    tree_scan_done(&scan);
+    store_tree_scan_done(&scan);
     return r < 0 ? r : put_in_place(root, staging, meta, err);
 }
 

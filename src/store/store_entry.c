@@ -42,9 +42,9 @@ static bool is_our_trouble(const sbr_error *err)
 static int check_content(int entry_fd, const struct store_meta *meta, sbr_error *err)
 {
     struct store_meta fresh = *meta;
-    struct tree_scan scan;
+    struct store_tree_scan scan;
     sbr_error why;
-    int r = tree_scan(entry_fd, TREE_NAME, false, &scan, &why);
+    int r = store_tree_scan(entry_fd, TREE_NAME, false, &scan, &why);
 
     if (r < 0 && is_our_trouble(&why)) {
         *err = why;
@@ -55,7 +55,7 @@ static int check_content(int entry_fd, const struct store_meta *meta, sbr_error 
         if (r == 1 && store_meta_write(entry_fd, &fresh, &scan.list) < 0)
             log_debug("cache", "%s: the new identity cannot be kept", meta->key);
     }
-    tree_scan_done(&scan);
+    store_tree_scan_done(&scan);
     return r;
 }
 
@@ -69,7 +69,7 @@ static int check_identity(int entry_fd, const struct store_meta *meta, struct ti
     if (!meta->list)
         return fstatat(entry_fd, TREE_NAME, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISDIR(st.st_mode);
     return (this_boot || meta->kind != STORE_ARTIFACT) &&
-           tree_unchanged(entry_fd, meta->list, meta->list_len);
+           store_tree_unchanged(entry_fd, meta->list, meta->list_len);
 }
 
 static int check_open(int entry_fd, const struct store_meta *expected, enum store_trust trust,

@@ -94,10 +94,10 @@ void store_sweep_root(const struct user_dir *root, int64_t notes_older)
     const struct dirent *entry;
 
     if (staging)
-        staged_sweep(dirfd(staging));
+        staging_dir_sweep(dirfd(staging));
     while (locks && (entry = readdir(locks)))
         if (is_lock_name(entry->d_name))
-            staged_sweep_one(dirfd(locks), entry->d_name);
+            staging_dir_sweep_one(dirfd(locks), entry->d_name);
     while (notes && (entry = readdir(notes)))
         if (store_is_hex(entry->d_name, SHA256_HEX_SIZE - 1))
             sweep_note(dirfd(notes), entry->d_name, notes_older);

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -48,19 +48,19 @@ static bool copy_hex(char to[SHA256_HEX_SIZE], const char *from)
 static size_t decode(struct store_meta *meta, const char *data, size_t len,
                      char list_digest[SHA256_HEX_SIZE])
 {
-    struct reader r = { .data = data, .len = len };
-    bool magic = reader_u32(&r) == META_MAGIC;
-    uint32_t kind = reader_u32(&r);
-    const char *key = reader_string(&r), *digest = reader_string(&r);
-    const char *about = reader_string(&r), *of_list, *sum;
+    struct buf_reader r = { .data = data, .len = len };
+    bool magic = buf_reader_u32(&r) == META_MAGIC;
+    uint32_t kind = buf_reader_u32(&r);
+    const char *key = buf_reader_string(&r), *digest = buf_reader_string(&r);
+    const char *about = buf_reader_string(&r), *of_list, *sum;
     char expected[SHA256_HEX_SIZE];
 
-    meta->bytes = reader_u64(&r);
-    meta->files = reader_u64(&r);
-    meta->list_len = reader_u64(&r);
-    of_list = reader_string(&r);
+    meta->bytes = buf_reader_u64(&r);
+    meta->files = buf_reader_u64(&r);
+    meta->list_len = buf_reader_u64(&r);
+    of_list = buf_reader_string(&r);
     sha256_hex(data, r.pos, expected);
-    sum = reader_string(&r);
+    sum = buf_reader_string(&r);
     if (r.failed || !magic || kind >= N_STORE_KINDS || !about || !sum || strcmp(sum, expected) != 0)
         return 0;
     if (!copy_hex(meta->key, key) || !copy_hex(meta->digest, digest) ||
@@ -165,7 +165,7 @@ static int write_file(int entry_fd, const char *name, const struct buf *data)
 
 int store_meta_write(int entry_fd, const struct store_meta *meta, const struct buf *list)
 {
-    char name[ENCODE_ID_SIZE];
+    char name[ENCODING_ID_SIZE];
     struct buf data;
     int r = -1;
 
@@ -173,7 +173,7 @@ int store_meta_write(int entry_fd, const struct store_meta *meta, const struct b
     encode(meta, list, &data);
     if (data.failed) {
         errno = ENOMEM;
-    } else if (encode_random_id(name) == 0) {
+    } else if (encoding_random_id(name) == 0) {
         r = write_file(entry_fd, name, &data);
         if (r == 0)
             r = renameat(entry_fd, name, entry_fd, META_NAME);

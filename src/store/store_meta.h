@@ -17,7 +17,7 @@ struct store_meta {
     char digest[SHA256_HEX_SIZE]; /* of the tree */
     uint64_t bytes, files;
     struct timespec used; /* modification of the file: when the entry was last used or verified */
-    char *list;           /* see tree_scan; NULL unless asked for */
+    char *list;           /* see store_tree_scan; NULL unless asked for */
     size_t list_len;
 };
 

@@ -40,9 +40,9 @@ void store_entry_name(enum store_kind kind, const char *key, char name[STORE_NAM
 
 int store_staging_name(char name[STORE_NAME_SIZE])
 {
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
 
-    if (encode_random_id(id) < 0)
+    if (encoding_random_id(id) < 0)
         return -1;
     snprintf(name, STORE_NAME_SIZE, STORE_STAGING "/%s", id);
     return 0;

@@ -2,7 +2,7 @@
 #ifndef STORE_STORE_ROOT_H
 #define STORE_STORE_ROOT_H
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/user_dir.h"
 #include "store/store.h"
 
@@ -11,7 +11,7 @@
 _Static_assert(USER_DIR_SIZE + 160 <= STORE_PATH_SIZE, "room for \"/KIND/KEY/tree\"");
 
 /* Beside the kinds, which are called as store_kind_name says. */
-#define STORE_STAGING "staging" /* what is being made or removed; names of ENCODE_ID_SIZE */
+#define STORE_STAGING "staging" /* what is being made or removed; names of ENCODING_ID_SIZE */
 #define STORE_LOCKS "lock"      /* KIND-KEY */
 #define STORE_NOTES "note"      /* digest of the name */
 #define STORE_TOTAL "total"     /* about how much the artifacts take */

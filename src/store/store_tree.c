@@ -17,7 +17,7 @@
 #define CHUNK_SIZE (128u << 10)
 
 struct walk {
-    struct tree_scan *out;
+    struct store_tree_scan *out;
     struct sha256 sum;
     bool tidy;
     unsigned int depth;
@@ -226,13 +226,14 @@ static int scan_node(struct walk *w, int dir_fd, const char *name)
     }
 }
 
-int tree_scan(int dir_fd, const char *name, bool tidy, struct tree_scan *ret, sbr_error *err)
+int store_tree_scan(int dir_fd, const char *name, bool tidy, struct store_tree_scan *ret,
+                    sbr_error *err)
 {
     struct walk *w = calloc(1, sizeof(*w));
     char *chunk = malloc(CHUNK_SIZE);
     int r = SBR_E_NO_MEMORY;
 
-    *ret = (struct tree_scan){ 0 };
+    *ret = (struct store_tree_scan){ 0 };
     buf_init(&ret->list, TREE_LIST_MAX);
     if (!w || !chunk) {
         err_set_oom(err, "cache");
@@ -248,21 +249,22 @@ int tree_scan(int dir_fd, const char *name, bool tidy, struct tree_scan *ret, sb
     return r;
 }
 
-void tree_scan_done(struct tree_scan *scan)
+void store_tree_scan_done(struct store_tree_scan *scan)
 {
     buf_done(&scan->list);
 }
 
-bool tree_unchanged(int dir_fd, const char *list, size_t len)
+bool store_tree_unchanged(int dir_fd, const char *list, size_t len)
 {
-    struct reader r = { .data = list, .len = len };
+    struct buf_reader r = { .data = list, .len = len };
 
     /* Parents come first: a directory that became a link is noticed before it is passed. */
     while (r.pos < r.len && !r.failed) {
-        uint32_t mode = reader_u32(&r);
-        uint64_t size = reader_u64(&r), modified = reader_u64(&r), changed = reader_u64(&r);
-        uint64_t inode = reader_u64(&r);
-        const char *path = reader_string(&r);
+        uint32_t mode = buf_reader_u32(&r);
+        uint64_t size = buf_reader_u64(&r), modified = buf_reader_u64(&r),
+                 changed = buf_reader_u64(&r);
+        uint64_t inode = buf_reader_u64(&r);
+        const char *path = buf_reader_string(&r);
         struct stat st;
 
         if (!path || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)

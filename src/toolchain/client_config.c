@@ -38,7 +38,7 @@ static int words_add(struct words *words, const char *text, sbr_error *err)
     return 0;
 }
 
-void words_done(struct words *words)
+void client_config_words_done(struct words *words)
 {
     for (unsigned int i = 0; i < words->n; i++)
         free((char *)words->at[i]);
@@ -206,15 +206,16 @@ static int make_key(const struct stage_def *def, const char *home, struct instal
     const char *more = getenv(REGISTRIES_ENV);
     struct config_key key;
 
-    config_key_begin(&key);
+    client_config_key_begin(&key);
     if (more)
-        config_key_text(&key, REGISTRIES_ENV, more, strlen(more));
+        client_config_key_text(&key, REGISTRIES_ENV, more, strlen(more));
     for (unsigned int i = 0; i < config->env.n; i++)
-        config_key_text(&key, "", config->env.at[i], strlen(config->env.at[i]));
+        client_config_key_text(&key, "", config->env.at[i], strlen(config->env.at[i]));
     for (size_t i = 0; i < config->n_files; i++)
-        config_key_text(&key, config->files[i].path, config->files[i].data, config->files[i].len);
+        client_config_key_text(&key, config->files[i].path, config->files[i].data,
+                               config->files[i].len);
     for (unsigned int i = 0; i < installer->needs.n; i++)
-        config_key_directory(&key, installer->needs.at[i]);
+        client_config_key_directory(&key, installer->needs.at[i]);
     for (unsigned int i = 0; i < def->config_shown.n; i++) {
         scoped_free char *data = NULL;
         size_t len = 0;
@@ -222,19 +223,19 @@ static int make_key(const struct stage_def *def, const char *home, struct instal
         if (read_shown(def->config_shown.at[i], home, &data, &len, err) < 0)
             return err->code;
         if (data)
-            config_key_text(&key, def->config_shown.at[i], data, len);
+            client_config_key_text(&key, def->config_shown.at[i], data, len);
     }
     for (unsigned int i = 0; i < def->n_registries; i++) {
         sha256_add_text(&key.sum, def->registries[i].host);
         sha256_add_text(&key.sum, def->registries[i].when);
         sha256_add_text(&key.sum, def->registries[i].unless);
     }
-    config_key_finish(&key, installer->key);
+    client_config_key_finish(&key, installer->key);
     return 0;
 }
 
-int config_read(const struct stage_def *def, const char *home, struct installer *ret,
-                sbr_error *err)
+int client_config_read(const struct stage_def *def, const char *home, struct installer *ret,
+                       sbr_error *err)
 {
     if (ret->read || !def || !def->network)
         return 0;
@@ -244,8 +245,8 @@ int config_read(const struct stage_def *def, const char *home, struct installer 
     return make_key(def, home, ret, err);
 }
 
-int config_find_registries(const struct stage_def *def, const char *home, struct stage_config *ret,
-                           sbr_error *err)
+int client_config_find_registries(const struct stage_def *def, const char *home,
+                                  struct stage_config *ret, sbr_error *err)
 {
     struct buf text;
     int r;
@@ -261,26 +262,26 @@ int config_find_registries(const struct stage_def *def, const char *home, struct
     return r;
 }
 
-void installer_done(struct installer *installer)
+void client_config_installer_done(struct installer *installer)
 {
-    config_done(&installer->config);
-    words_done(&installer->needs);
+    client_config_done(&installer->config);
+    client_config_words_done(&installer->needs);
     *installer = (struct installer){ 0 };
 }
 
-void config_done(struct stage_config *config)
+void client_config_done(struct stage_config *config)
 {
     for (size_t i = 0; i < config->n_files; i++) {
         free(config->files[i].path);
         free(config->files[i].data);
     }
     free(config->files);
-    words_done(&config->env);
+    client_config_words_done(&config->env);
     network_done(&config->network);
     *config = (struct stage_config){ 0 };
 }
 
-int needs_expand(const struct words *patterns, struct words *ret, sbr_error *err)
+int client_config_expand(const struct words *patterns, struct words *ret, sbr_error *err)
 {
     for (unsigned int i = 0; i < patterns->n; i++) {
         struct toolchain_paths found;

@@ -16,15 +16,16 @@ struct installer {
 
 /* What configures the clients of a stage with a network; `home` is the toolchain's, or "".  Nothing for other stages, and
  * nothing when it was read already. */
-int config_read(const struct stage_def *def, const char *home, struct installer *ret,
-                sbr_error *err) must_check;
+int client_config_read(const struct stage_def *def, const char *home, struct installer *ret,
+                       sbr_error *err) must_check;
 /* Which hosts that opens, into ret->network. */
-int config_find_registries(const struct stage_def *def, const char *home, struct stage_config *ret,
-                           sbr_error *err) must_check;
-void installer_done(struct installer *installer);
-void config_done(struct stage_config *config);
-/* Paths of the host that match the patterns; the caller frees with words_done. */
-int needs_expand(const struct words *patterns, struct words *ret, sbr_error *err) must_check;
-void words_done(struct words *words);
+int client_config_find_registries(const struct stage_def *def, const char *home,
+                                  struct stage_config *ret, sbr_error *err) must_check;
+void client_config_installer_done(struct installer *installer);
+void client_config_done(struct stage_config *config);
+/* Paths of the host that match the patterns; the caller frees with client_config_words_done. */
+int client_config_expand(const struct words *patterns, struct words *ret, sbr_error *err)
+    must_check;
+void client_config_words_done(struct words *words);
 
 #endif

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
 #include "store/store.h"
@@ -21,15 +21,15 @@
 #define MAX_ENTRIES 20000
 #define MAX_DEPTH 8
 
-void config_key_begin(struct config_key *key)
+void client_config_key_begin(struct config_key *key)
 {
-    char salt[ENCODE_ID_SIZE * 2] = "", again[sizeof(salt)];
-    char half[2][ENCODE_ID_SIZE];
+    char salt[ENCODING_ID_SIZE * 2] = "", again[sizeof(salt)];
+    char half[2][ENCODING_ID_SIZE];
 
     sha256_init(&key->sum);
     key->failed = false;
     if (store_note_read(SALT_NOTE, salt, sizeof(salt)) <= 0) {
-        if (encode_random_id(half[0]) < 0 || encode_random_id(half[1]) < 0)
+        if (encoding_random_id(half[0]) < 0 || encoding_random_id(half[1]) < 0)
             key->failed = true;
         else
             snprintf(salt, sizeof(salt), "%s%s", half[0], half[1]);
@@ -40,7 +40,7 @@ void config_key_begin(struct config_key *key)
     sha256_add_text(&key->sum, salt);
 }
 
-void config_key_text(struct config_key *key, const char *name, const char *data, size_t len)
+void client_config_key_text(struct config_key *key, const char *name, const char *data, size_t len)
 {
     struct buf plain;
 
@@ -110,7 +110,7 @@ static void add_directory(struct place *place, int fd, const struct sha256 *abov
     }
 }
 
-void config_key_directory(struct config_key *key, const char *path)
+void client_config_key_directory(struct config_key *key, const char *path)
 {
     struct place place = { .key = key, .left = MAX_ENTRIES };
     struct sha256 top;
@@ -121,11 +121,11 @@ void config_key_directory(struct config_key *key, const char *path)
     sha256_add(&key->sum, place.all, sizeof(place.all));
 }
 
-void config_key_finish(struct config_key *key, char hex[SHA256_HEX_SIZE])
+void client_config_key_finish(struct config_key *key, char hex[SHA256_HEX_SIZE])
 {
-    char id[ENCODE_ID_SIZE] = "";
+    char id[ENCODING_ID_SIZE] = "";
 
-    if (key->failed && encode_random_id(id) == 0)
+    if (key->failed && encoding_random_id(id) == 0)
         sha256_add_text(&key->sum, id); /* not all of it could be seen: nobody has the same */
     sha256_finish_hex(&key->sum, hex);
 }

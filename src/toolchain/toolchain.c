@@ -116,7 +116,7 @@ static bool is_namesake(const char *name, const char *stem, bool stays)
 
     if (strstr(name, stem))
         return true;
-    version_stem(name, own, sizeof(own));
+    toolchain_version_stem(name, own, sizeof(own));
     for (size_t i = 0; stays && i < ARRAY_LEN(many); i++)
         if (strcmp(own, many[i]) == 0)
             return true;
@@ -128,7 +128,7 @@ static bool is_tool(const char *pattern, const char *path, const char *real, con
 {
     char stem[NAME_MAX + 1];
 
-    version_stem(base_of(pattern), stem, sizeof(stem));
+    toolchain_version_stem(base_of(pattern), stem, sizeof(stem));
     if (!fits_as_version(base_of(pattern), base_of(path)) ||
         !is_namesake(base_of(real), stem, is_system(path) && is_system(real)))
         return false;
@@ -218,11 +218,11 @@ static bool add_hint(struct toolchain *t, const char *name, const char *stem)
 {
     char version[TOOLCHAIN_VERSION];
 
-    if (!version_of_name(name, stem, version))
+    if (!toolchain_version_of_name(name, stem, version))
         return true;
-    if (t->hint[0] && version_matches(t->hint, version) == 0)
+    if (t->hint[0] && toolchain_version_matches(t->hint, version) == 0)
         return false;
-    if (version_compare(version, t->hint) > 0)
+    if (toolchain_version_compare(version, t->hint) > 0)
         memcpy(t->hint, version, sizeof(t->hint));
     return true;
 }
@@ -234,7 +234,7 @@ static void find_hint(const char *pattern, const char *path, const char *real, s
     const char *home = base_of(t->home);
     bool good;
 
-    version_stem(base_of(pattern), stem, sizeof(stem));
+    toolchain_version_stem(base_of(pattern), stem, sizeof(stem));
     good = add_hint(t, base_of(real), stem) &&
            (!*stem || !strstr(home, stem) || add_hint(t, home, stem));
     while (good && *pattern && *path) { /* component by component: there are equally many */
@@ -351,11 +351,11 @@ static int not_this_version(const struct language *language, const char *wanted,
 static int has_version(const struct language *language, const struct toolchain_query *query,
                        struct toolchain *t)
 {
-    int r = t->hint[0] ? version_matches(t->hint, query->wanted) : -1;
+    int r = t->hint[0] ? toolchain_version_matches(t->hint, query->wanted) : -1;
 
     if (r >= 0 || toolchain_version(language, query, t) < 0)
         return r;
-    return version_matches(t->version, query->wanted);
+    return toolchain_version_matches(t->version, query->wanted);
 }
 
 static int find_version(const struct language *language, const struct toolchain_query *query,
@@ -381,7 +381,7 @@ int toolchain_find(const struct language *language, const struct toolchain_query
 
     if (!query || !query->wanted)
         return toolchain_list(language, ret, 1) == 1 ? 0 : not_installed(language, err);
-    if (!version_is_valid(query->wanted))
+    if (!toolchain_version_is_valid(query->wanted))
         return err_set(err, SBR_E_INVALID, "language",
                        "'%.40s' is not a version of %.40s; write numbers, as in %.40s@1.2",
                        query->wanted, language->name, language->name);

@@ -44,14 +44,14 @@ int toolchain_version(const struct language *language, const struct toolchain_qu
         return 0;
     toolchain_identity(toolchain, identity, sizeof(identity));
     toolchain_note_name("version", language->name, identity, note, sizeof(note));
-    if (store_note_read(note, text, sizeof(text)) >= 0 && version_is_valid(text)) {
+    if (store_note_read(note, text, sizeof(text)) >= 0 && toolchain_version_is_valid(text)) {
         memcpy(toolchain->version, text, sizeof(text));
         return 0;
     }
     if (!query || !query->ask || strcmp(text, SAYS_NOTHING) == 0)
         return SBR_E_NOT_FOUND;
     r = query->ask(query->context, language, toolchain);
-    if (r == 0 && version_is_valid(toolchain->version)) {
+    if (r == 0 && toolchain_version_is_valid(toolchain->version)) {
         store_note_write(note, toolchain->version);
         return 0;
     }
@@ -64,7 +64,7 @@ int toolchain_version(const struct language *language, const struct toolchain_qu
 bool toolchain_read_version(const char *text, char *buf, size_t size)
 {
     for (size_t len; text && *text; text += len ? len : 1) {
-        len = version_prefix(text);
+        len = toolchain_version_prefix(text);
         if (len < size && len > strspn(text, "0123456789")) {
             memcpy(buf, text, len);
             buf[len] = '\0';

@@ -91,14 +91,15 @@ static void expand_from(const char *pattern, size_t from, struct toolchain_paths
 static int compare_names(const char *a, const char *b)
 {
     char left[TOOLCHAIN_VERSION], right[TOOLCHAIN_VERSION];
-    bool has_left = version_of_name(a, NULL, left), has_right = version_of_name(b, NULL, right);
+    bool has_left = toolchain_version_of_name(a, NULL, left),
+         has_right = toolchain_version_of_name(b, NULL, right);
     int r;
 
     if (has_left != has_right)
         return has_left ? -1 : 1;
     if (!has_left)
         return strverscmp(b, a); /* stable before nightly before beta, as luck has it */
-    r = version_compare(right, left);
+    r = toolchain_version_compare(right, left);
     return r != 0 ? r : strcmp(a, b); /* 1.26 before 1.26rc1 */
 }
 

@@ -9,7 +9,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-size_t version_prefix(const char *text)
+size_t toolchain_version_prefix(const char *text)
 {
     size_t len = 0;
 
@@ -18,9 +18,9 @@ size_t version_prefix(const char *text)
     return len;
 }
 
-bool version_is_valid(const char *text)
+bool toolchain_version_is_valid(const char *text)
 {
-    size_t len = version_prefix(text);
+    size_t len = toolchain_version_prefix(text);
 
     return len > 0 && len < TOOLCHAIN_VERSION && text[len] == '\0';
 }
@@ -36,7 +36,7 @@ static uint64_t take_part(const char **text)
     return value;
 }
 
-int version_compare(const char *a, const char *b)
+int toolchain_version_compare(const char *a, const char *b)
 {
     while (*a && *b) {
         uint64_t left = take_part(&a), right = take_part(&b);
@@ -47,7 +47,7 @@ int version_compare(const char *a, const char *b)
     return (*a != '\0') - (*b != '\0');
 }
 
-int version_matches(const char *version, const char *wanted)
+int toolchain_version_matches(const char *version, const char *wanted)
 {
     while (*version && *wanted) {
         if (take_part(&version) != take_part(&wanted))
@@ -83,21 +83,21 @@ static bool merge(char best[TOOLCHAIN_VERSION], const char *text, size_t len)
         return false;
     memcpy(other, text, len);
     other[len] = '\0';
-    if (version_matches(best, other) == 0)
+    if (toolchain_version_matches(best, other) == 0)
         return false;
-    if (version_compare(other, best) > 0)
+    if (toolchain_version_compare(other, best) > 0)
         memcpy(best, other, len + 1);
     return true;
 }
 
-bool version_of_name(const char *name, const char *stem, char ret[TOOLCHAIN_VERSION])
+bool toolchain_version_of_name(const char *name, const char *stem, char ret[TOOLCHAIN_VERSION])
 {
     char plain[TOOLCHAIN_VERSION] = "", dotted[TOOLCHAIN_VERSION] = "";
     bool plain_good = true;
     size_t len;
 
     for (const char *at = name; *at; at += len ? len : 1) {
-        len = version_prefix(at);
+        len = toolchain_version_prefix(at);
         if (len == 0 || (at > name && strchr("+_.", at[-1])))
             continue;
         if (memchr(at, '.', len)) {
@@ -113,7 +113,7 @@ bool version_of_name(const char *name, const char *stem, char ret[TOOLCHAIN_VERS
     return true;
 }
 
-void version_stem(const char *name, char *buf, size_t size)
+void toolchain_version_stem(const char *name, char *buf, size_t size)
 {
     size_t len = strcspn(name, "*[");
 

@@ -8,22 +8,22 @@
 #include "plan/tools.h"
 
 /* Length of the numbers with single points between them that `text` begins with. */
-size_t version_prefix(const char *text);
+size_t toolchain_version_prefix(const char *text);
 
 /* "3", "3.11": at most TOOLCHAIN_VERSION - 1 characters. */
-bool version_is_valid(const char *text);
+bool toolchain_version_is_valid(const char *text);
 
 /* Numerically, part by part; a version that goes on is the newer one.  Negative, 0, positive. */
-int version_compare(const char *a, const char *b);
+int toolchain_version_compare(const char *a, const char *b);
 
 /* 1: `version` begins with the numbers of `wanted`; 0: it does not; -1: it is too short to tell. */
-int version_matches(const char *version, const char *wanted);
+int toolchain_version_matches(const char *version, const char *wanted);
 
 /* The version in a name such as go1.26, java-17-openjdk-amd64, 1.95.0-x86_64-unknown-linux-gnu: dotted numbers,
  * or else a number that stands alone or behind `stem` (may be NULL).  False: there is none, or more than one. */
-bool version_of_name(const char *name, const char *stem, char ret[TOOLCHAIN_VERSION]);
+bool toolchain_version_of_name(const char *name, const char *stem, char ret[TOOLCHAIN_VERSION]);
 
 /* The name of a program without the version at its end: python of python3.11, python3.* and python[0-9]* */
-void version_stem(const char *name, char *buf, size_t size);
+void toolchain_version_stem(const char *name, char *buf, size_t size);
 
 #endif

@@ -33,7 +33,7 @@ enum init_order {
     ORDER_ENTER,      /* enter these cgroups, then run; carries descriptors */
     ORDER_GO,         /* parked: run this; carries the plan, then files of the program     */
     ORDER_ADOPT,      /* parked: a driver of a zygote's joins you; carries your end of its socket */
-    ORDER_MAKE,       /* nursery: one more sandbox, struct nursery_order                   */
+    ORDER_MAKE,       /* nursery: one more sandbox, struct fork_order                   */
     ORDER_TERMINATE,  /* ask everything inside to end                      */
     ORDER_KILL        /* end everything inside, report, exit               */
 };
@@ -44,12 +44,12 @@ struct init_message {
 };
 
 /* A nursery finds other things at two of its descriptors. */
-#define NURSERY_LIBRARY INIT_COLLECT /* for its zygote                */
-#define NURSERY_ZYGOTE INIT_LINK     /* the zygote's end of its socket */
+#define FACTORY_LIBRARY INIT_COLLECT /* for its zygote                */
+#define FACTORY_ZYGOTE INIT_LINK     /* the zygote's end of its socket */
 
 /* ORDER_MAKE, with descriptors: those of the new init's `enum init_fd` that `given` has a bit for, in their order, then the
  * control groups. */
-struct nursery_order {
+struct fork_order {
     uint32_t order;
     uint32_t uid, gid; /* of the host: whom the one user inside is */
     uint32_t given;
@@ -61,9 +61,9 @@ struct nursery_order {
 enum init_news_kind {
     NEWS_LISTENER = 1, /* the filter holds; carries its listener, which init keeps no copy of */
     NEWS_MOUNTED,      /* the root is built; only where plan_awaits_mounts()               */
-    NEWS_PARKED, /* confined and waiting: for ORDER_GO, or, with a zygote, for ORDER_ADOPT first */
-    NEWS_READY,  /* nursery: sandboxes can be ordered                                   */
-    NEWS_MADE    /* nursery: the oldest one ordered was born; carries its pidfd          */
+    NEWS_STANDBY, /* confined and waiting: for ORDER_GO, or, with a zygote, for ORDER_ADOPT first */
+    NEWS_READY,   /* nursery: sandboxes can be ordered                                   */
+    NEWS_MADE     /* nursery: the oldest one ordered was born; carries its pidfd          */
 };
 
 struct init_news {

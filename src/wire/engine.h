@@ -28,7 +28,7 @@
 #define ENGINE_LANGUAGE_SIZE 64
 #define ENGINE_POLICY_SIZE 32
 #define ENGINE_REASON_SIZE 200
-#define ENGINE_MAX_TEMPLATE (1u << 20)
+#define ENGINE_MAX_BLUEPRINT (1u << 20)
 
 enum engine_ask { ENGINE_LEASE = 1, ENGINE_DONE, ENGINE_STATUS };
 
@@ -51,14 +51,14 @@ struct engine_request {
     uint32_t stage;
     uint64_t memory_bytes;
     uint32_t
-        has_template; /* a sealed memory file with the encoded template comes along: sent when the last answer
+        has_blueprint; /* a sealed memory file with the encoded template comes along: sent when the last answer
                             * was COLD with ENGINE_UNKNOWN, and with the first request of a connection             */
 };
 
 enum engine_answer { ENGINE_QUEUED = 1, ENGINE_GRANT, ENGINE_COLD, ENGINE_REFUSED, ENGINE_STATE };
 
 /* How the sandbox came about. */
-enum engine_way { ENGINE_PARKED = 1, ENGINE_FORKED };
+enum apply_plan_way { ENGINE_READY = 1, ENGINE_FORKED };
 
 struct engine_reply {
     uint32_t version;

@@ -56,16 +56,18 @@ static int confine(const struct plan *plan)
     return 0;
 }
 
-int settle(const struct settling *settling)
+int confine_worker(const struct worker_confinement *worker_confinement)
 {
-    const struct plan *plan = settling->plan;
+    const struct plan *plan = worker_confinement->plan;
     sigset_t none;
     uint32_t pid = (uint32_t)getpid();
 
     /* Born in its group: one of its own has the same root as init's, which only those may enter who may look at it. */
-    if (settling->group && plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)
+    if (worker_confinement->group && plan->namespaces & CLONE_NEWCGROUP &&
+        unshare(CLONE_NEWCGROUP) < 0)
         return -1;
-    if (arrange_descriptors(settling->order_fds) < 0 || become_user(plan) < 0 || chdir("/work") < 0)
+    if (arrange_descriptors(worker_confinement->order_fds) < 0 || become_user(plan) < 0 ||
+        chdir("/work") < 0)
         return -1;
     if (!plan_leaves_out(plan, "own-session"))
         setsid();

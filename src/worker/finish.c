@@ -87,7 +87,7 @@ static void leave(int status, void *nothing)
     if (n != n_libraries)
         return;
     fflush(NULL);
-    rehearse_note();
+    prefault_note();
     _exit(status); /* lint-ok: _exit: what exit() would do in the end */
 }
 

@@ -76,7 +76,7 @@ static void note_mapping(int pagemap, uintptr_t start, uintptr_t end, bool writa
     }
 }
 
-void rehearse_note(void)
+void prefault_note(void)
 {
     scoped_fd int pagemap = is_rehearsal ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
     FILE *maps = pagemap >= 0 ? fopen("/proc/self/maps", "re") : NULL;
@@ -92,7 +92,7 @@ void rehearse_note(void)
     fclose(maps);
 }
 
-void rehearse_repeat(void)
+void prefault_repeat(void)
 {
     for (size_t i = 0; notes && i < notes->n; i++) {
         volatile char *byte = (volatile char *)notes->pages[i].address;

@@ -3,9 +3,9 @@
 #define WORKER_PREFAULT_H
 
 /* In a copy of the zygote that has run a program to its end: notes the pages that it took. */
-void rehearse_note(void);
+void prefault_note(void);
 
 /* In a new worker: takes the same pages, before anybody waits for it. */
-void rehearse_repeat(void);
+void prefault_repeat(void);
 
 #endif

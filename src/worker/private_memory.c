@@ -47,7 +47,7 @@ static bool is_shared(const char *flags)
     return strstr(flags, " sh ") != NULL;
 }
 
-int apart_memory(void)
+int private_memory_take(void)
 {
     static const char title[] = "VmFlags:";
     FILE *maps = fopen("/proc/self/smaps", "re");
@@ -70,7 +70,7 @@ int apart_memory(void)
     return looked ? r : -1;
 }
 
-int apart_random_bytes(void)
+int private_memory_random(void)
 {
     void *bytes = (void *)getauxval(AT_RANDOM); /* NOLINT: an address, as a number */
 

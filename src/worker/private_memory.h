@@ -4,9 +4,9 @@
 
 /* In a zygote, before its first worker: puts a private copy in the place of all memory that a worker could write to and
  * the zygote or another worker would read; 0 or -1. */
-int apart_memory(void);
+int private_memory_take(void);
 
 /* In a new worker: random bytes of its own where the kernel put them for the zygote; 0 or -1. */
-int apart_random_bytes(void);
+int private_memory_random(void);
 
 #endif

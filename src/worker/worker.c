@@ -47,7 +47,7 @@ struct birth {
 };
 
 static struct birth birth;
-static _Alignas(16) char guide_stack[STACK_SIZE], midwife_stack[STACK_SIZE];
+static _Alignas(16) char guide_stack[STACK_SIZE], forker_stack[STACK_SIZE];
 
 static void __attribute__((noreturn)) leave(bool failed)
 {
@@ -86,7 +86,7 @@ static bool enter_groups(void)
 }
 
 /* In the sandbox's pid namespace, for as long as a fork takes. */
-static void midwife_main(void *context)
+static void forker_main(void *context)
 {
     pid_t pid;
 
@@ -115,7 +115,7 @@ static void guide_main(void *context)
 
     (void)context;
     if (setns(birth.fds[ZYGOTE_ORDER_INIT], namespaces_to_enter()) < 0 ||
-        clone_and_wait(midwife_stack, midwife_main, group) < 0)
+        clone_and_wait(forker_stack, forker_main, group) < 0)
         leave(true);
     leave(false);
 }
@@ -150,25 +150,26 @@ static const struct plan *read_plan(void)
 static bool prepare(void)
 {
     birth.plan = read_plan();
-    return birth.plan && (plan_leaves_out(birth.plan, "private-memory") || apart_memory() == 0);
+    return birth.plan &&
+           (plan_leaves_out(birth.plan, "private-memory") || private_memory_take() == 0);
 }
 
 /* The worker's first steps. */
 static int worker_begin(void)
 {
-    const struct settling settling = { .plan = birth.plan,
-                                       .order_fds = birth.fds,
-                                       .group = birth.order.group != 0 };
+    const struct worker_confinement worker_confinement = { .plan = birth.plan,
+                                                           .order_fds = birth.fds,
+                                                           .group = birth.order.group != 0 };
 
     /* By itself: nobody else is to be counted with the program. */
     bool settled = enter_groups();
 
     if (settled) {
-        rehearse_repeat();
+        prefault_repeat();
         if (!plan_leaves_out(birth.plan, "own-random-bytes"))
-            settled = apart_random_bytes() == 0;
+            settled = private_memory_random() == 0;
     }
-    settled = settled && settle(&settling) == 0;
+    settled = settled && confine_worker(&worker_confinement) == 0;
     if (!settled)
         _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
     return DRIVER_GO;

@@ -190,8 +190,8 @@ static int put_content(struct making *m, int from_fd, int to_fd, uint64_t size, 
     return from_fd < 0 ? tar_in_pad(&m->in, size, err) : 0;
 }
 
-static int make_file(struct making *m, const struct tar_entry *entry, int from_fd, uint64_t size,
-                     sbr_error *err)
+static int mount_make_file(struct making *m, const struct tar_entry *entry, int from_fd,
+                           uint64_t size, sbr_error *err)
 {
     const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, entry->mtime };
     scoped_fd int parent = -1, fd = -1;
@@ -213,7 +213,7 @@ static int make_file(struct making *m, const struct tar_entry *entry, int from_f
 
 static int make_plain(struct making *m, const struct tar_entry *entry, sbr_error *err)
 {
-    return make_file(m, entry, -1, entry->size, err);
+    return mount_make_file(m, entry, -1, entry->size, err);
 }
 
 /* Another name of a file before it: becomes a file of its own, as every name counts by itself here. */
@@ -238,7 +238,7 @@ static int make_hard_link(struct making *m, const struct tar_entry *entry, sbr_e
         return fail(entry->path, err);
     copy.mode = target.st.st_mode & 0777;
     copy.mtime = target.st.st_mtim;
-    return make_file(m, &copy, from_fd, (uint64_t)target.st.st_size, err);
+    return mount_make_file(m, &copy, from_fd, (uint64_t)target.st.st_size, err);
 }
 
 static int make_link(struct making *m, const struct tar_entry *entry, sbr_error *err)

@@ -64,13 +64,13 @@ static int lock_error(const char *name, sbr_error *err)
     return err_set_errno(err, "workspace", "cannot open the workspace '%s'", name);
 }
 
-int named_lock(const struct state_dir *workspaces, const char *name, int *ret_dir_fd,
-               int *ret_lock_fd, sbr_error *err)
+int workspace_lock(const struct state_dir *workspaces, const char *name, int *ret_dir_fd,
+                   int *ret_lock_fd, sbr_error *err)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         /* Who only looks holds it for an instant. */
         const struct timespec instant = { .tv_nsec = 200000 };
-        scoped_fd int dir_fd = named_open_dir(workspaces->fd, name);
+        scoped_fd int dir_fd = workspace_open_dir(workspaces->fd, name);
         scoped_fd int lock_fd = -1;
         int r;
 
@@ -90,22 +90,22 @@ int named_lock(const struct state_dir *workspaces, const char *name, int *ret_di
     return 0;
 }
 
-int named_prepare(struct staging *staging, struct named_new *ret, sbr_error *err)
+int workspace_prepare(struct staging *staging, struct workspace_new *ret, sbr_error *err)
 {
     scoped_fd int dir_fd = -1, tree_fd = -1;
 
     if (mkdirat(staging->fd, NAMED_NEW, 0700) == 0)
-        dir_fd = named_open_dir(staging->fd, NAMED_NEW);
+        dir_fd = workspace_open_dir(staging->fd, NAMED_NEW);
     if (dir_fd >= 0 && mkdirat(dir_fd, NAMED_TREE, 0700) == 0)
-        tree_fd = named_open_dir(dir_fd, NAMED_TREE);
+        tree_fd = workspace_open_dir(dir_fd, NAMED_TREE);
     if (tree_fd < 0 || fchmod(tree_fd, 0755) < 0)
         return err_set_errno(err, "workspace", "cannot make a workspace in '%s'", staging->path);
-    *ret = (struct named_new){ take_fd(dir_fd), take_fd(tree_fd) };
+    *ret = (struct workspace_new){ take_fd(dir_fd), take_fd(tree_fd) };
     return 0;
 }
 
-int named_place(struct staging *staging, const struct state_dir *workspaces, const char *name,
-                sbr_error *err)
+int workspace_place(struct staging *staging, const struct state_dir *workspaces, const char *name,
+                    sbr_error *err)
 {
     long r = syscall(SYS_renameat2, staging->fd, NAMED_NEW, workspaces->fd, name, RENAME_NOREPLACE);
 
@@ -120,11 +120,11 @@ int named_place(struct staging *staging, const struct state_dir *workspaces, con
 }
 
 /* 0 also when another run made it meanwhile. */
-static int make(const struct state_dir *workspaces, const char *name, struct named_quota quota,
+static int make(const struct state_dir *workspaces, const char *name, struct workspace_quota quota,
                 sbr_error *err)
 {
-    struct named_info info = { .owner = geteuid(), .created = time(NULL) };
-    struct named_new new = { -1, -1 };
+    struct workspace_info info = { .owner = geteuid(), .created = time(NULL) };
+    struct workspace_new new = { -1, -1 };
     struct staging staging;
     int r;
 
@@ -132,83 +132,85 @@ static int make(const struct state_dir *workspaces, const char *name, struct nam
     info.quota_inodes = quota.inodes ? quota.inodes : limit_defs[SBR_INODES].preset;
     if (staging_open(&staging, err) < 0)
         return err->code;
-    r = named_prepare(&staging, &new, err);
+    r = workspace_prepare(&staging, &new, err);
     if (r == 0)
-        r = named_meta_write(new.dir_fd, &info, err);
+        r = workspace_meta_write(new.dir_fd, &info, err);
     if (r == 0)
-        r = named_place(&staging, workspaces, name, err);
+        r = workspace_place(&staging, workspaces, name, err);
     scope_close_fd(&new.dir_fd);
     scope_close_fd(&new.tree_fd);
     staging_discard(&staging);
     return r < 0 ? r : 0;
 }
 
-/* 1 or 0 as named_lock.  Without `quota` none is made. */
-static int lock_or_make(const struct state_dir *workspaces, const struct named_quota *quota,
-                        struct named *named, sbr_error *err)
+/* 1 or 0 as workspace_lock.  Without `quota` none is made. */
+static int lock_or_make(const struct state_dir *workspaces, const struct workspace_quota *quota,
+                        struct workspace *workspace, sbr_error *err)
 {
-    const char *name = named->info.name;
-    int r = named_lock(workspaces, name, &named->dir_fd, &named->lock_fd, err);
+    const char *name = workspace->info.name;
+    int r = workspace_lock(workspaces, name, &workspace->dir_fd, &workspace->lock_fd, err);
 
     if (r != SBR_E_NOT_FOUND || !quota)
         return r;
     if (make(workspaces, name, *quota, err) < 0)
         return err->code;
-    return named_lock(workspaces, name, &named->dir_fd, &named->lock_fd, err);
+    return workspace_lock(workspaces, name, &workspace->dir_fd, &workspace->lock_fd, err);
 }
 
-static int check_owner(const struct named *named, sbr_error *err)
+static int check_owner(const struct workspace *workspace, sbr_error *err)
 {
     struct stat st;
 
-    if (fstat(named->dir_fd, &st) < 0)
-        return err_set_errno(err, "workspace", "cannot open the workspace '%s'", named->info.name);
-    if (st.st_uid != geteuid() || named->info.owner != st.st_uid)
+    if (fstat(workspace->dir_fd, &st) < 0)
+        return err_set_errno(err, "workspace", "cannot open the workspace '%s'",
+                             workspace->info.name);
+    if (st.st_uid != geteuid() || workspace->info.owner != st.st_uid)
         return err_set(err, SBR_E_DENIED, "workspace",
-                       "the workspace '%s' belongs to uid %u, not to you", named->info.name,
-                       st.st_uid != geteuid() ? st.st_uid : named->info.owner);
+                       "the workspace '%s' belongs to uid %u, not to you", workspace->info.name,
+                       st.st_uid != geteuid() ? st.st_uid : workspace->info.owner);
     return 0;
 }
 
-static int read_parts(struct named *named, sbr_error *err)
+static int read_parts(struct workspace *workspace, sbr_error *err)
 {
-    int r = named_meta_read(named->dir_fd, &named->info, err);
+    int r = workspace_meta_read(workspace->dir_fd, &workspace->info, err);
 
     if (r == 0)
-        return damaged(named->info.name, "its description is not whole", err);
-    if (r < 0 || check_owner(named, err) < 0)
+        return damaged(workspace->info.name, "its description is not whole", err);
+    if (r < 0 || check_owner(workspace, err) < 0)
         return err->code;
-    named->tree_fd = named_open_dir(named->dir_fd, NAMED_TREE);
-    if (named->tree_fd < 0)
-        return damaged(named->info.name, "its tree cannot be opened", err);
-    return named_finish_pending(named, err);
+    workspace->tree_fd = workspace_open_dir(workspace->dir_fd, NAMED_TREE);
+    if (workspace->tree_fd < 0)
+        return damaged(workspace->info.name, "its tree cannot be opened", err);
+    return workspace_finish_pending(workspace, err);
 }
 
 /* The time of the description is when it was last used. */
-static int set_quota(struct named *named, struct named_quota quota, sbr_error *err)
+static int set_quota(struct workspace *workspace, struct workspace_quota quota, sbr_error *err)
 {
-    struct named_info new = named->info;
+    struct workspace_info new = workspace->info;
 
     new.quota_bytes = quota.bytes ? quota.bytes : new.quota_bytes;
     new.quota_inodes = quota.inodes ? quota.inodes : new.quota_inodes;
-    if (new.quota_bytes == named->info.quota_bytes &&new.quota_inodes == named->info.quota_inodes) {
-        (void)utimensat(named->dir_fd, NAMED_META, NULL, AT_SYMLINK_NOFOLLOW);
+    if (new.quota_bytes == workspace->info.quota_bytes &&new.quota_inodes ==
+        workspace->info.quota_inodes) {
+        (void)utimensat(workspace->dir_fd, NAMED_META, NULL, AT_SYMLINK_NOFOLLOW);
         return 0;
     }
-    if (named_check_fits(&new, err) < 0)
+    if (workspace_check_fits(&new, err) < 0)
         return err->code;
-    named->info = new;
-    return named_meta_write(named->dir_fd, &new, err);
+    workspace->info = new;
+    return workspace_meta_write(workspace->dir_fd, &new, err);
 }
 
-int named_open(const char *name, bool may_make, struct named_quota quota, struct named *ret,
-               sbr_error *err)
+int workspace_open(const char *name, bool may_make, struct workspace_quota quota,
+                   struct workspace *ret, sbr_error *err)
 {
-    struct named named = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    struct workspace workspace = { .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
     struct state_dir workspaces;
     int r;
 
-    if (named_check_name(name, err) < 0)
+    if (workspace_check_name(name, err) < 0)
         return err->code;
     r = state_open(STATE_WORKSPACES, may_make, &workspaces, err);
     if (r < 0)
@@ -217,26 +219,26 @@ int named_open(const char *name, bool may_make, struct named_quota quota, struct
         errno = ENOENT;
         return lock_error(name, err);
     }
-    snprintf(named.info.name, sizeof(named.info.name), "%s", name);
-    if (snprintf(named.tree, sizeof(named.tree), "%s/%s/" NAMED_TREE, workspaces.path, name) >=
-        (int)sizeof(named.tree))
+    snprintf(workspace.info.name, sizeof(workspace.info.name), "%s", name);
+    if (snprintf(workspace.tree, sizeof(workspace.tree), "%s/%s/" NAMED_TREE, workspaces.path,
+                 name) >= (int)sizeof(workspace.tree))
         r = err_set(err, SBR_E_INVALID, "workspace", "the path of the state directory is too long");
     else
-        r = lock_or_make(&workspaces, may_make ? &quota : NULL, &named, err);
+        r = lock_or_make(&workspaces, may_make ? &quota : NULL, &workspace, err);
     state_close(&workspaces);
-    if (r == 1 && (read_parts(&named, err) < 0 || set_quota(&named, quota, err) < 0))
+    if (r == 1 && (read_parts(&workspace, err) < 0 || set_quota(&workspace, quota, err) < 0))
         r = err->code;
     if (r == 1)
-        *ret = named;
+        *ret = workspace;
     else
-        named_close(&named);
+        workspace_close(&workspace);
     return r;
 }
 
-void named_close(struct named *named)
+void workspace_close(struct workspace *workspace)
 {
-    scope_close_fd(&named->tree_fd);
-    scope_close_fd(&named->dir_fd);
-    scope_close_fd(&named->lock_fd); /* last: it is ours until now */
-    named->tree_fd = named->dir_fd = named->lock_fd = -1;
+    scope_close_fd(&workspace->tree_fd);
+    scope_close_fd(&workspace->dir_fd);
+    scope_close_fd(&workspace->lock_fd); /* last: it is ours until now */
+    workspace->tree_fd = workspace->dir_fd = workspace->lock_fd = -1;
 }

@@ -15,7 +15,7 @@
 #include "model/request.h"
 #include "workspace/tar.h"
 
-struct named_info {
+struct workspace_info {
     char name[WORKSPACE_MAX_NAME + 1];
     uint32_t owner; /* uid */
     uint64_t quota_bytes, quota_inodes;
@@ -24,33 +24,33 @@ struct named_info {
     bool busy, damaged;
 };
 
-struct named {
-    struct named_info info;
+struct workspace {
+    struct workspace_info info;
     char tree[STATE_PATH_SIZE]; /* absolute path */
     int dir_fd, tree_fd, lock_fd;
 };
 
 /* Makes it when it is not there (with `make`).  Quotas: 0 keeps what it has (new: the limits' defaults); otherwise they
- * are set, and must hold what is there.  1: it is ours until named_close; 0: another run has it; negative: error. */
-struct named_quota {
+ * are set, and must hold what is there.  1: it is ours until workspace_close; 0: another run has it; negative: error. */
+struct workspace_quota {
     uint64_t bytes, inodes;
 };
-int named_open(const char *name, bool make, struct named_quota quota, struct named *ret,
-               sbr_error *err) must_check;
+int workspace_open(const char *name, bool make, struct workspace_quota quota, struct workspace *ret,
+                   sbr_error *err) must_check;
 /* `staging` has the contents in its `tree`/0; it is used up. */
-int named_save(struct named *named, struct staging *staging, const struct changes *changes,
-               sbr_error *err) must_check;
-void named_close(struct named *named);
+int workspace_save(struct workspace *workspace, struct staging *staging,
+                   const struct changes *changes, sbr_error *err) must_check;
+void workspace_close(struct workspace *workspace);
 
-typedef int named_visit(void *context, const struct named_info *info);
-int named_list(named_visit *visit, void *context, sbr_error *err) must_check;
+typedef int workspace_visit(void *context, const struct workspace_info *info);
+int workspace_list(workspace_visit *visit, void *context, sbr_error *err) must_check;
 /* Refuses (SBR_E_BUSY) while a run has it. */
-int named_remove(const char *name, sbr_error *err) must_check;
+int workspace_remove(const char *name, sbr_error *err) must_check;
 
 /* A tar archive (pax) of the tree, to `fd`. */
-int named_export(const char *name, int fd, sbr_error *err) must_check;
+int workspace_export(const char *name, int fd, sbr_error *err) must_check;
 /* Makes a workspace from one, which may be hostile: whole or not at all, but for devices and pipes. */
-int named_import(const char *name, struct named_quota quota, int fd,
-                 struct tar_left_out *ret_left_out, sbr_error *err) must_check;
+int workspace_import(const char *name, struct workspace_quota quota, int fd,
+                     struct tar_left_out *ret_left_out, sbr_error *err) must_check;
 
 #endif

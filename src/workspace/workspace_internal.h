@@ -10,47 +10,48 @@
 #define NAMED_PENDING "pending"
 
 /* A directory of a workspace, which is no link; -1 with errno. */
-int named_open_dir(int dir_fd, const char *name);
+int workspace_open_dir(int dir_fd, const char *name);
 
-bool named_name_is_good(const char *name);
-int named_check_name(const char *name, sbr_error *err) must_check;
+bool workspace_name_is_good(const char *name);
+int workspace_check_name(const char *name, sbr_error *err) must_check;
 
 /* 1: read; 0: not there or damaged; negative: error.  Fills everything but the name, `busy` and `damaged`. */
-int named_meta_read(int dir_fd, struct named_info *ret, sbr_error *err) must_check;
+int workspace_meta_read(int dir_fd, struct workspace_info *ret, sbr_error *err) must_check;
 /* Whole or not at all; the lock is ours. */
-int named_meta_write(int dir_fd, const struct named_info *info, sbr_error *err) must_check;
+int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_error *err) must_check;
 /* The tree's use, measured. */
-int named_measure(int tree_fd, struct named_info *info, sbr_error *err) must_check;
+int workspace_measure(int tree_fd, struct workspace_info *info, sbr_error *err) must_check;
 /* Refuses when the use is more than the quota. */
-int named_check_fits(const struct named_info *info, sbr_error *err) must_check;
+int workspace_check_fits(const struct workspace_info *info, sbr_error *err) must_check;
 
 /* 1: locked, and *ret_dir_fd is the directory of that name; 0: somebody else has it; negative: error, SBR_E_NOT_FOUND
  * when there is none. */
-int named_lock(const struct state_dir *workspaces, const char *name, int *ret_dir_fd,
-               int *ret_lock_fd, sbr_error *err) must_check;
+int workspace_lock(const struct state_dir *workspaces, const char *name, int *ret_dir_fd,
+                   int *ret_lock_fd, sbr_error *err) must_check;
 
 /* A run's changes that were to be put into the tree when it was killed: they are now. */
-int named_finish_pending(struct named *named, sbr_error *err) must_check;
+int workspace_finish_pending(struct workspace *workspace, sbr_error *err) must_check;
 
 /* Opens all directories that lock their owner out, and closes those again that got no other mode meanwhile. */
-struct named_locked_dir {
+struct workspace_locked_dir {
     char *path;
     uint32_t mode;
 };
-struct named_locked {
-    struct named_locked_dir *items;
+struct workspace_locked {
+    struct workspace_locked_dir *items;
     size_t n, room;
 };
-int named_unlock(int tree_fd, struct named_locked *ret, sbr_error *err) must_check;
-void named_relock(int tree_fd, struct named_locked *locked);
+int workspace_unlock(int tree_fd, struct workspace_locked *ret, sbr_error *err) must_check;
+void workspace_relock(int tree_fd, struct workspace_locked *locked);
 
-/* A new workspace in `staging`, with an empty tree; then its place.  named_place: 1: done, 0: the name is taken. */
+/* A new workspace in `staging`, with an empty tree; then its place.  workspace_place: 1: done, 0: the name is taken. */
 #define NAMED_NEW "new"
-struct named_new {
+struct workspace_new {
     int dir_fd, tree_fd;
 };
-int named_prepare(struct staging *staging, struct named_new *ret, sbr_error *err) must_check;
-int named_place(struct staging *staging, const struct state_dir *workspaces, const char *name,
-                sbr_error *err) must_check;
+int workspace_prepare(struct staging *staging, struct workspace_new *ret, sbr_error *err)
+    must_check;
+int workspace_place(struct staging *staging, const struct state_dir *workspaces, const char *name,
+                    sbr_error *err) must_check;
 
 #endif

@@ -21,17 +21,17 @@ static bool is_busy(int dir_fd)
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
 
-static int inspect(const struct state_dir *workspaces, const char *name, struct named_info *ret,
+static int inspect(const struct state_dir *workspaces, const char *name, struct workspace_info *ret,
                    sbr_error *err)
 {
-    scoped_fd int dir_fd = named_open_dir(workspaces->fd, name);
+    scoped_fd int dir_fd = workspace_open_dir(workspaces->fd, name);
     struct stat st;
     int r = 0;
 
-    *ret = (struct named_info){ 0 };
+    *ret = (struct workspace_info){ 0 };
     snprintf(ret->name, sizeof(ret->name), "%s", name);
     if (dir_fd >= 0) {
-        r = named_meta_read(dir_fd, ret, err);
+        r = workspace_meta_read(dir_fd, ret, err);
         ret->busy = is_busy(dir_fd);
     }
     if (r == 1 &&
@@ -41,7 +41,7 @@ static int inspect(const struct state_dir *workspaces, const char *name, struct 
     return r < 0 ? r : 0;
 }
 
-int named_list(named_visit *visit, void *context, sbr_error *err)
+int workspace_list(workspace_visit *visit, void *context, sbr_error *err)
 {
     struct state_dir workspaces;
     struct listing listing;
@@ -51,9 +51,9 @@ int named_list(named_visit *visit, void *context, sbr_error *err)
         return r;
     r = listing_read(workspaces.fd, &listing) < 0 ? state_fail("read", workspaces.path, err) : 0;
     for (size_t i = 0; i < listing.n && r == 0; i++) {
-        struct named_info info;
+        struct workspace_info info;
 
-        if (!named_name_is_good(listing.names[i]))
+        if (!workspace_name_is_good(listing.names[i]))
             continue;
         r = inspect(&workspaces, listing.names[i], &info, err);
         if (r == 0)
@@ -92,18 +92,18 @@ static int remove_locked(const struct state_dir *workspaces, const char *name, s
     /* What is no directory cannot be in use. */
     if (fstatat(workspaces->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
         return move_away(workspaces, name, err);
-    r = named_lock(workspaces, name, &dir_fd, &lock_fd, err);
+    r = workspace_lock(workspaces, name, &dir_fd, &lock_fd, err);
     if (r == 0)
         return busy_error(name, err);
     return r < 0 ? r : move_away(workspaces, name, err);
 }
 
-int named_remove(const char *name, sbr_error *err)
+int workspace_remove(const char *name, sbr_error *err)
 {
     struct state_dir workspaces;
     int r;
 
-    if (named_check_name(name, err) < 0)
+    if (workspace_check_name(name, err) < 0)
         return err->code;
     r = state_open(STATE_WORKSPACES, false, &workspaces, err);
     if (r == 0)
@@ -116,21 +116,21 @@ int named_remove(const char *name, sbr_error *err)
     return r;
 }
 
-int named_export(const char *name, int fd, sbr_error *err)
+int workspace_export(const char *name, int fd, sbr_error *err)
 {
-    struct named named;
-    int r = named_open(name, false, (struct named_quota){ 0 }, &named, err);
+    struct workspace workspace;
+    int r = workspace_open(name, false, (struct workspace_quota){ 0 }, &workspace, err);
 
     if (r == 0)
         return busy_error(name, err);
     if (r < 0)
         return r;
-    r = tar_write(named.tree_fd, fd, err);
-    named_close(&named);
+    r = tar_write(workspace.tree_fd, fd, err);
+    workspace_close(&workspace);
     return r;
 }
 
-static int taken_error(const char *name, sbr_error *err)
+static int collected_error(const char *name, sbr_error *err)
 {
     return err_set(err, SBR_E_INVALID, "workspace",
                    "there is a workspace '%s' already; choose another name, or remove it with "
@@ -140,38 +140,39 @@ static int taken_error(const char *name, sbr_error *err)
 
 /* In `staging`, from the archive; then to its place. */
 static int import_into(struct staging *staging, const struct state_dir *workspaces,
-                       struct named_info *info, struct tar_source *source, sbr_error *err)
+                       struct workspace_info *info, struct tar_source *source, sbr_error *err)
 {
-    struct named_new new;
+    struct workspace_new new;
     int r;
 
-    if (named_prepare(staging, &new, err) < 0)
+    if (workspace_prepare(staging, &new, err) < 0)
         return err->code;
     r = tar_read(new.tree_fd, source, err);
     if (r == 0)
-        r = named_measure(new.tree_fd, info, err);
+        r = workspace_measure(new.tree_fd, info, err);
     if (r == 0)
-        r = named_check_fits(info, err);
+        r = workspace_check_fits(info, err);
     if (r == 0)
-        r = named_meta_write(new.dir_fd, info, err);
+        r = workspace_meta_write(new.dir_fd, info, err);
     if (r == 0)
-        r = named_place(staging, workspaces, info->name, err);
+        r = workspace_place(staging, workspaces, info->name, err);
     close(new.dir_fd);
     close(new.tree_fd);
-    return r == 0 ? taken_error(info->name, err) : r;
+    return r == 0 ? collected_error(info->name, err) : r;
 }
 
-int named_import(const char *name, struct named_quota quota, int fd,
-                 struct tar_left_out *ret_left_out, sbr_error *err)
+int workspace_import(const char *name, struct workspace_quota quota, int fd,
+                     struct tar_left_out *ret_left_out, sbr_error *err)
 {
-    struct named_info info = { .owner = geteuid(), .created = time(NULL) };
+    struct workspace_info info = { .owner = geteuid(), .created = time(NULL) };
     struct tar_source source = { .fd = fd };
     struct state_dir workspaces;
     struct staging staging;
     struct stat st;
     int r;
 
-    if (named_check_name(name, err) < 0 || state_open(STATE_WORKSPACES, true, &workspaces, err) < 0)
+    if (workspace_check_name(name, err) < 0 ||
+        state_open(STATE_WORKSPACES, true, &workspaces, err) < 0)
         return err->code;
     snprintf(info.name, sizeof(info.name), "%s", name);
     info.quota_bytes = quota.bytes ? quota.bytes : limit_defs[SBR_DISK_BYTES].preset;
@@ -179,7 +180,7 @@ int named_import(const char *name, struct named_quota quota, int fd,
     source.max_bytes = info.quota_bytes;
     source.max_entries = info.quota_inodes;
     if (fstatat(workspaces.fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        r = taken_error(name, err); /* before the archive is read for nothing */
+        r = collected_error(name, err); /* before the archive is read for nothing */
     else
         r = staging_open(&staging, err);
     if (r == 0) {

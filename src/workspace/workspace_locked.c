@@ -18,14 +18,14 @@
 
 static int add_locked(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    struct named_locked *locked = context;
-    struct named_locked_dir dir = { .mode = entry->st.st_mode & 0777 };
+    struct workspace_locked *locked = context;
+    struct workspace_locked_dir dir = { .mode = entry->st.st_mode & 0777 };
 
     if (!S_ISDIR(entry->st.st_mode) || (dir.mode & 0700) == 0700)
         return 0;
     if (locked->n == locked->room) {
         size_t room = locked->room ? 2 * locked->room : 16;
-        struct named_locked_dir *grown = realloc(locked->items, room * sizeof(*grown));
+        struct workspace_locked_dir *grown = realloc(locked->items, room * sizeof(*grown));
 
         if (!grown)
             return err_set_oom(err, "workspace");
@@ -40,7 +40,7 @@ static int add_locked(void *context, const struct walk_entry *entry, sbr_error *
 }
 
 /* -1 with errno.  The parents are open already. */
-static int open_one(int tree_fd, const struct named_locked_dir *dir)
+static int open_one(int tree_fd, const struct workspace_locked_dir *dir)
 {
     const char *slash = strrchr(dir->path, '/');
     scoped_free char *above = slash ? strndup(dir->path, (size_t)(slash - dir->path)) : NULL;
@@ -50,10 +50,10 @@ static int open_one(int tree_fd, const struct named_locked_dir *dir)
         return -1;
     fd = openat(slash ? parent : tree_fd, slash ? slash + 1 : dir->path,
                 O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -1 : seen_chmod(fd, dir->mode | 0700 | MARK);
+    return fd < 0 ? -1 : inode_chmod(fd, dir->mode | 0700 | MARK);
 }
 
-int named_unlock(int tree_fd, struct named_locked *ret, sbr_error *err)
+int workspace_unlock(int tree_fd, struct workspace_locked *ret, sbr_error *err)
 {
     int r = walk_tree(tree_fd, add_locked, ret, err);
 
@@ -63,10 +63,10 @@ int named_unlock(int tree_fd, struct named_locked *ret, sbr_error *err)
     return r;
 }
 
-void named_relock(int tree_fd, struct named_locked *locked)
+void workspace_relock(int tree_fd, struct workspace_locked *locked)
 {
     while (locked->n > 0) {
-        struct named_locked_dir *dir = &locked->items[--locked->n];
+        struct workspace_locked_dir *dir = &locked->items[--locked->n];
         scoped_fd int fd = node_open(tree_fd, dir->path, O_RDONLY | O_DIRECTORY);
         struct stat st;
 
@@ -75,5 +75,5 @@ void named_relock(int tree_fd, struct named_locked *locked)
         free(dir->path);
     }
     free(locked->items);
-    *locked = (struct named_locked){ 0 };
+    *locked = (struct workspace_locked){ 0 };
 }

@@ -18,12 +18,12 @@
 #define META_MAX 512
 #define META_NEW "meta.new"
 
-int named_open_dir(int dir_fd, const char *name)
+int workspace_open_dir(int dir_fd, const char *name)
 {
     return openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 }
 
-bool named_name_is_good(const char *name)
+bool workspace_name_is_good(const char *name)
 {
     size_t len = strlen(name);
 
@@ -31,9 +31,9 @@ bool named_name_is_good(const char *name)
            strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") == len;
 }
 
-int named_check_name(const char *name, sbr_error *err)
+int workspace_check_name(const char *name, sbr_error *err)
 {
-    if (named_name_is_good(name))
+    if (workspace_name_is_good(name))
         return 0;
     return err_set(err, SBR_E_INVALID, "workspace",
                    "'%.70s' cannot be the name of a workspace; use letters, digits, '.', '_' and "
@@ -42,25 +42,25 @@ int named_check_name(const char *name, sbr_error *err)
 }
 
 /* False when it is not whole. */
-static bool decode(const char *data, size_t len, struct named_info *ret)
+static bool decode(const char *data, size_t len, struct workspace_info *ret)
 {
-    struct reader r = { .data = data, .len = len };
+    struct buf_reader r = { .data = data, .len = len };
     char expected[SHA256_HEX_SIZE];
     const char *sum;
-    bool magic = reader_u32(&r) == META_MAGIC;
+    bool magic = buf_reader_u32(&r) == META_MAGIC;
 
-    ret->owner = reader_u32(&r);
-    ret->quota_bytes = reader_u64(&r);
-    ret->quota_inodes = reader_u64(&r);
-    ret->used_bytes = reader_u64(&r);
-    ret->used_inodes = reader_u64(&r);
-    ret->created = (int64_t)reader_u64(&r);
+    ret->owner = buf_reader_u32(&r);
+    ret->quota_bytes = buf_reader_u64(&r);
+    ret->quota_inodes = buf_reader_u64(&r);
+    ret->used_bytes = buf_reader_u64(&r);
+    ret->used_inodes = buf_reader_u64(&r);
+    ret->created = (int64_t)buf_reader_u64(&r);
     sha256_hex(data, r.pos, expected);
-    sum = reader_string(&r);
+    sum = buf_reader_string(&r);
     return magic && !r.failed && sum && r.pos == len && !strcmp(sum, expected);
 }
 
-int named_meta_read(int dir_fd, struct named_info *ret, sbr_error *err)
+int workspace_meta_read(int dir_fd, struct workspace_info *ret, sbr_error *err)
 {
     scoped_fd int fd =
         openat(dir_fd, NAMED_META, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -81,7 +81,7 @@ int named_meta_read(int dir_fd, struct named_info *ret, sbr_error *err)
     return decode(data, (size_t)len, ret);
 }
 
-static void encode(const struct named_info *info, struct buf *out)
+static void encode(const struct workspace_info *info, struct buf *out)
 {
     char sum[SHA256_HEX_SIZE];
 
@@ -98,7 +98,7 @@ static void encode(const struct named_info *info, struct buf *out)
     buf_put_string(out, sum);
 }
 
-int named_meta_write(int dir_fd, const struct named_info *info, sbr_error *err)
+int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_error *err)
 {
     scoped_fd int fd =
         openat(dir_fd, META_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -117,7 +117,7 @@ int named_meta_write(int dir_fd, const struct named_info *info, sbr_error *err)
 
 static int add_entry(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    struct named_info *info = context;
+    struct workspace_info *info = context;
 
     (void)err;
     info->used_inodes++;
@@ -125,13 +125,13 @@ static int add_entry(void *context, const struct walk_entry *entry, sbr_error *e
     return 0;
 }
 
-int named_measure(int tree_fd, struct named_info *info, sbr_error *err)
+int workspace_measure(int tree_fd, struct workspace_info *info, sbr_error *err)
 {
     info->used_bytes = info->used_inodes = 0;
     return walk_tree(tree_fd, add_entry, info, err);
 }
 
-int named_check_fits(const struct named_info *info, sbr_error *err)
+int workspace_check_fits(const struct workspace_info *info, sbr_error *err)
 {
     char used[32], quota[32];
 

@@ -33,11 +33,11 @@ static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
 
     buf_init(&data, LIST_MAX);
     changes_encode(changes, &data);
-    keep_put_sum(&data);
+    changeset_put_sum(&data);
     if (data.failed)
         errno = ENOMEM;
     else
-        r = keep_write_file(dir_fd, LIST_NAME, &data);
+        r = changeset_write_file(dir_fd, LIST_NAME, &data);
     buf_done(&data);
     return r < 0 ? err_set_errno(err, "workspace", "cannot write the list of a run's changes") : 0;
 }
@@ -46,13 +46,13 @@ static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
 static int read_list(int dir_fd, struct changes *ret, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    struct reader reader = { 0 };
-    int r = keep_read_file(dir_fd, LIST_NAME, &data, &reader.len, err);
+    struct buf_reader buf_reader = { 0 };
+    int r = changeset_read_file(dir_fd, LIST_NAME, &data, &buf_reader.len, err);
 
     if (r <= 0)
         return r;
-    reader.data = data;
-    return changes_decode(&reader, ret, err);
+    buf_reader.data = data;
+    return changes_decode(&buf_reader, ret, err);
 }
 
 /* What stands at a path, measured; nothing when it is not there. */
@@ -73,10 +73,10 @@ static uint64_t blocks_at(int dir_fd, const char *path)
 }
 
 /* What the use will be.  What cannot be measured counts as if it stayed. */
-static struct named_info foresee(const struct named *named, int content_fd,
-                                 const struct changes *changes)
+static struct workspace_info foresee(const struct workspace *workspace, int content_fd,
+                                     const struct changes *changes)
 {
-    struct named_info after = named->info;
+    struct workspace_info after = workspace->info;
     uint64_t less_bytes = 0, less_inodes = 0;
 
     for (size_t i = 0; i < changes->n; i++) {
@@ -89,7 +89,7 @@ static struct named_info foresee(const struct named *named, int content_fd,
         if (change->op != CHANGE_DELETED)
             after.used_bytes += blocks_at(content_fd, change->path);
         if (change->op != CHANGE_CREATED)
-            less_bytes += blocks_at(named->tree_fd, change->from ? change->from : change->path);
+            less_bytes += blocks_at(workspace->tree_fd, change->from ? change->from : change->path);
     }
     after.used_bytes -= less_bytes < after.used_bytes ? less_bytes : after.used_bytes;
     after.used_inodes -= less_inodes < after.used_inodes ? less_inodes : after.used_inodes;
@@ -97,61 +97,63 @@ static struct named_info foresee(const struct named *named, int content_fd,
 }
 
 /* A run is bounded while it runs; this is for machines where the bounds let much through. */
-static int check_quota(const struct named *named, int content_fd, const struct changes *changes,
-                       sbr_error *err)
+static int check_quota(const struct workspace *workspace, int content_fd,
+                       const struct changes *changes, sbr_error *err)
 {
-    struct named_info after = foresee(named, content_fd, changes);
+    struct workspace_info after = foresee(workspace, content_fd, changes);
 
-    if (after.used_bytes <= named->info.used_bytes && after.used_inodes <= named->info.used_inodes)
+    if (after.used_bytes <= workspace->info.used_bytes &&
+        after.used_inodes <= workspace->info.used_inodes)
         return 0; /* it shrinks: always welcome */
     if (after.used_bytes <= after.quota_bytes + SLACK_BYTES &&
         after.used_inodes <= after.quota_inodes + SLACK_INODES)
         return 0;
-    return named_check_fits(&after, err);
+    return workspace_check_fits(&after, err);
 }
 
 /* Once more with directories opened, when one of them kept us out: what was done is found done. */
-static int put_in(struct named *named, int content_fd, const struct changes *changes,
+static int put_in(struct workspace *workspace, int content_fd, const struct changes *changes,
                   sbr_error *err)
 {
     const unsigned int flags = APPLY_CONSUME | APPLY_NO_UNDO | APPLY_NO_CHECK;
-    struct named_locked locked = { 0 };
-    int r = apply_to(named->tree_fd, content_fd, changes, flags, err);
+    struct workspace_locked locked = { 0 };
+    int r = apply_to(workspace->tree_fd, content_fd, changes, flags, err);
 
     if (r == 0 || err->sys_errno != EACCES)
         return r;
-    r = named_unlock(named->tree_fd, &locked, err);
+    r = workspace_unlock(workspace->tree_fd, &locked, err);
     if (r == 0)
-        r = apply_to(named->tree_fd, content_fd, changes, flags, err);
-    named_relock(named->tree_fd, &locked);
+        r = apply_to(workspace->tree_fd, content_fd, changes, flags, err);
+    workspace_relock(workspace->tree_fd, &locked);
     return r;
 }
 
 /* From `pending` into the tree, measured, and `pending` away. */
-static int finish(struct named *named, int pending_fd, const struct changes *changes,
+static int finish(struct workspace *workspace, int pending_fd, const struct changes *changes,
                   sbr_error *err)
 {
-    scoped_fd int content_fd = named_open_dir(pending_fd, CONTENT_NAME);
-    struct named_info after = named->info;
+    scoped_fd int content_fd = workspace_open_dir(pending_fd, CONTENT_NAME);
+    struct workspace_info after = workspace->info;
 
     if (content_fd < 0)
         return err_set_errno(err, "workspace", "cannot read the changes of a run");
-    if (put_in(named, content_fd, changes, err) < 0 ||
-        named_measure(named->tree_fd, &after, err) < 0)
+    if (put_in(workspace, content_fd, changes, err) < 0 ||
+        workspace_measure(workspace->tree_fd, &after, err) < 0)
         return err->code;
     apply_step();
-    if (named_meta_write(named->dir_fd, &after, err) < 0)
+    if (workspace_meta_write(workspace->dir_fd, &after, err) < 0)
         return err->code;
-    named->info = after;
+    workspace->info = after;
     apply_step();
-    if (tree_remove(named->dir_fd, NAMED_PENDING) < 0)
-        return err_set_errno(err, "workspace", "cannot tidy the workspace '%s'", named->info.name);
+    if (tree_remove(workspace->dir_fd, NAMED_PENDING) < 0)
+        return err_set_errno(err, "workspace", "cannot tidy the workspace '%s'",
+                             workspace->info.name);
     return 0;
 }
 
-int named_finish_pending(struct named *named, sbr_error *err)
+int workspace_finish_pending(struct workspace *workspace, sbr_error *err)
 {
-    scoped_fd int pending_fd = named_open_dir(named->dir_fd, NAMED_PENDING);
+    scoped_fd int pending_fd = workspace_open_dir(workspace->dir_fd, NAMED_PENDING);
     struct changes changes = { 0 };
     int r;
 
@@ -159,13 +161,13 @@ int named_finish_pending(struct named *named, sbr_error *err)
         return 0;
     if (pending_fd < 0)
         return err_set_errno(err, "workspace", "cannot open the last changes of '%s'",
-                             named->info.name);
+                             workspace->info.name);
     r = read_list(pending_fd, &changes, err);
     if (r == 1)
-        r = finish(named, pending_fd, &changes, err);
-    else if (r == 0 && tree_remove(named->dir_fd, NAMED_PENDING) < 0)
+        r = finish(workspace, pending_fd, &changes, err);
+    else if (r == 0 && tree_remove(workspace->dir_fd, NAMED_PENDING) < 0)
         /* The list is whole before `pending` is there: this was the work of others. */
-        r = err_set_errno(err, "workspace", "cannot tidy the workspace '%s'", named->info.name);
+        r = err_set_errno(err, "workspace", "cannot tidy the workspace '%s'", workspace->info.name);
     changes_done(&changes);
     return r;
 }
@@ -192,36 +194,37 @@ static int select_work(const struct changes *all, struct changes *ret, char inde
 }
 
 /* The list and the contents, next to each other in the staging's `pending`; then to the workspace. */
-static int commit(struct named *named, struct staging *staging, const struct changes *changes,
-                  const char *content, sbr_error *err)
+static int commit(struct workspace *workspace, struct staging *staging,
+                  const struct changes *changes, const char *content, sbr_error *err)
 {
     scoped_fd int pending_fd = -1, content_fd = -1;
     char from[32];
 
     snprintf(from, sizeof(from), "tree/%s", content);
     if (mkdirat(staging->fd, NAMED_PENDING, 0700) == 0)
-        pending_fd = named_open_dir(staging->fd, NAMED_PENDING);
+        pending_fd = workspace_open_dir(staging->fd, NAMED_PENDING);
     if (pending_fd < 0 || (renameat(staging->fd, from, pending_fd, CONTENT_NAME) < 0 &&
                            (errno != ENOENT || mkdirat(pending_fd, CONTENT_NAME, 0700) < 0)))
         return err_set_errno(err, "workspace", "cannot gather the changes of a run");
-    content_fd = named_open_dir(pending_fd, CONTENT_NAME);
+    content_fd = workspace_open_dir(pending_fd, CONTENT_NAME);
     if (content_fd < 0)
         return err_set_errno(err, "workspace", "cannot read the changes of a run");
-    if (check_quota(named, content_fd, changes, err) < 0 ||
+    if (check_quota(workspace, content_fd, changes, err) < 0 ||
         write_list(pending_fd, changes, err) < 0)
         return err->code;
     apply_step();
-    if (renameat(staging->fd, NAMED_PENDING, named->dir_fd, NAMED_PENDING) < 0)
-        return err_set_errno(err, "workspace", "cannot save the workspace '%s'", named->info.name);
-    (void)fsync(named->dir_fd);
-    return finish(named, pending_fd, changes, err);
+    if (renameat(staging->fd, NAMED_PENDING, workspace->dir_fd, NAMED_PENDING) < 0)
+        return err_set_errno(err, "workspace", "cannot save the workspace '%s'",
+                             workspace->info.name);
+    (void)fsync(workspace->dir_fd);
+    return finish(workspace, pending_fd, changes, err);
 }
 
-int named_save(struct named *named, struct staging *staging, const struct changes *changes,
-               sbr_error *err)
+int workspace_save(struct workspace *workspace, struct staging *staging,
+                   const struct changes *changes, sbr_error *err)
 {
     char work[] = WORK;
-    struct change_root root = { .source = named->tree, .target = work };
+    struct change_root root = { .source = workspace->tree, .target = work };
     struct changes own;
     char content[16];
     int r = select_work(changes, &own, content, err);
@@ -229,7 +232,7 @@ int named_save(struct named *named, struct staging *staging, const struct change
     own.roots = &root;
     own.n_roots = 1;
     if (r == 0 && own.n)
-        r = commit(named, staging, &own, content, err);
+        r = commit(workspace, staging, &own, content, err);
     free(own.items);
     staging_discard(staging);
     return r;

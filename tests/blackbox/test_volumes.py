@@ -197,7 +197,7 @@ def test_relative_sources_are_looked_up_from_here(caller, tree):
 
 # ---- targets and specs ----
 
-# The others are in tests/unit/test_volume.c.
+# The others are in tests/unit/test_request_trees.c.
 BAD_SPECS = {
     "/usr:/data:rx": "has no mode 'rx'; choose ro (only read), rw (writes reach the host) or cow",
     "/usr": "has no source or no target; give SRC:DST",

@@ -150,7 +150,7 @@ def test_a_project_and_a_workspace_are_one_too_many(spaces):
 
 
 def test_names_are_checked(spaces):
-    """The others are in tests/unit/test_volume.c and test_named.c."""
+    """The others are in tests/unit/test_request_trees.c and test_workspace.c."""
     said = {name: error_of(spaces.run("run", f"--workspace={name}", "--lang", "bash", "--code", ":"))
             for name in ("", "../x", "a b", "x" * 65)}
     assert not {name: words for name, words in said.items() if "name" not in words and "workspace" not in words}

@@ -4,7 +4,7 @@
 
 static void check_message(const struct dbus_message *m, const uint8_t *data, size_t size)
 {
-    struct reader body = { .data = m->body, .len = m->body_len };
+    struct buf_reader body = { .data = m->body, .len = m->body_len };
     const char *text;
 
     FUZZ_ASSERT(m->serial && m->type >= DBUS_CALL && m->type <= DBUS_SIGNAL);

@@ -23,7 +23,7 @@ static void check_rule(const struct host_rule *rule)
     sbr_error err;
 
     FUZZ_ASSERT(rule->kind < N_HOST_RULE_KINDS && !rule->anywhere);
-    FUZZ_ASSERT(host_rule_is_whole(rule) && (rule->port || !host_rule_is_loopback(rule)));
+    FUZZ_ASSERT(network_rule_is_whole(rule) && (rule->port || !network_rule_is_loopback(rule)));
     if (rule->kind == HOST_NAME && !rule->port) {
         FUZZ_ASSERT(host_rule_parse(rule->name, &again, &err) == 0);
         FUZZ_ASSERT(again.kind == HOST_NAME && !strcmp(again.name, rule->name));
@@ -38,7 +38,7 @@ static bool is_named(const struct network *network, const struct address *a, uin
 
         if (rule->port && rule->port != port)
             continue;
-        if (host_rule_is_loopback(rule) && address_outer_class(a) == ADDRESS_LOOPBACK)
+        if (network_rule_is_loopback(rule) && address_outer_class(a) == ADDRESS_LOOPBACK)
             return true;
         if (rule->kind == HOST_NETWORK && address_in(a, &rule->network, rule->prefix) &&
             address_range_class(&rule->network, rule->prefix) != ADDRESS_PUBLIC)
@@ -93,7 +93,7 @@ static void check_bytes(const struct network *network)
 {
     struct network back;
     struct buf bytes;
-    struct reader in = { 0 };
+    struct buf_reader in = { 0 };
     sbr_error err;
 
     buf_init(&bytes, 1 << 20);
@@ -110,7 +110,7 @@ static void check_bytes(const struct network *network)
 /* The input as what another process sends. */
 static void decode(const uint8_t *data, size_t size)
 {
-    struct reader in = { .data = (const char *)data, .len = size };
+    struct buf_reader in = { .data = (const char *)data, .len = size };
     struct network network;
     sbr_error err;
 

@@ -11,7 +11,7 @@ static size_t walk(const struct plan *plan)
     for (size_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *op = &plan->ops[i];
 
-        sum += strlen(op_name(op->kind)) + strlen(op->to) + (op->from ? strlen(op->from) : 0);
+        sum += strlen(plan_op_name(op->kind)) + strlen(op->to) + (op->from ? strlen(op->from) : 0);
         for (size_t k = 0; k < op->len; k++)
             sum += ((const unsigned char *)op->data)[k];
     }
@@ -29,7 +29,7 @@ static size_t walk(const struct plan *plan)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    static volatile size_t sink;
+    static volatile size_t forward;
     struct plan *plan = NULL;
     struct buf again;
     sbr_error err;
@@ -38,8 +38,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         FUZZ_ASSERT(!plan);
         return 0;
     }
-    sink = walk(plan);
-    (void)sink;
+    forward = walk(plan);
+    (void)forward;
     buf_init(&again, size);
     FUZZ_ASSERT(plan_encode(plan, &again, &err) == 0);
     FUZZ_ASSERT(again.len == size);

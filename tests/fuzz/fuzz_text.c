@@ -1,5 +1,5 @@
 /* Numbers, sizes, durations, UTF-8, base64 and paths. */
-#include "base/encode.h"
+#include "base/encoding.h"
 #include "base/text.h"
 #include "fuzz.h"
 
@@ -22,16 +22,16 @@ static void check_number(const char *text, parser *parse, formatter *format)
 
 static void check_base64(const uint8_t *data, size_t size, const char *text)
 {
-    char *encoded = encode_base64(data, size), *decoded = NULL;
+    char *encoded = encoding_to_base64(data, size), *decoded = NULL;
     size_t len = 0;
 
-    FUZZ_ASSERT(encoded && decode_base64(encoded, &decoded, &len) == 0);
+    FUZZ_ASSERT(encoded && encoding_from_base64(encoded, &decoded, &len) == 0);
     FUZZ_ASSERT(len == size && (size == 0 || !memcmp(decoded, data, size)));
     free(encoded);
     free(decoded);
-    if (decode_base64(text, &decoded, &len) != 0)
+    if (encoding_from_base64(text, &decoded, &len) != 0)
         return;
-    encoded = encode_base64(decoded, len); /* one text for the same bytes */
+    encoded = encoding_to_base64(decoded, len); /* one text for the same bytes */
     FUZZ_ASSERT(encoded && !strcmp(encoded, text));
     free(encoded);
     free(decoded);

@@ -41,11 +41,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     check_diff(before, after, UINT64_MAX);
     check_diff(before, after, size % 64 + 1);
     buf_init(&shown, SIZE_MAX / 2);
-    put_visibly(&shown, text, size);
+    visible_put(&shown, text, size);
     check_shown(&shown);
     buf_done(&shown);
     buf_init(&shown, SIZE_MAX / 2);
-    put_name(&shown, text);
+    visible_put_name(&shown, text);
     check_shown(&shown);
     buf_done(&shown);
     free(text);

@@ -37,7 +37,7 @@ static int read_barrier(const char *name, enum userns_barrier *ret, sbr_error *e
 {
     for (int i = 0; i < N_BARRIERS; i++) {
         *ret = (enum userns_barrier)i;
-        if (!strcmp(name, barrier_name(*ret)))
+        if (!strcmp(name, plan_barrier_name(*ret)))
             return 0;
     }
     return bad_host("an unknown barrier", err);
@@ -155,7 +155,7 @@ static int print_plan(const sbr_request *req, const struct features *features, s
     if (!in.policy)
         return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no '%s'", req->policy);
     plan_trees_fill(&in, trees);
-    json = planner_make(&in, &plan, err) == 0 ? plan_to_json(plan) : error_to_json(err);
+    json = planner_make(&in, &plan, err) == 0 ? plan_to_json(plan) : result_error_to_json(err);
     plan_free(plan);
     printf("%s\n", json ? json : "");
     return 0;

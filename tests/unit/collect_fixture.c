@@ -24,21 +24,21 @@ int collect_set_up(void **state)
 
     (void)state;
     memset(&made, 0, sizeof(made));
-    snprintf(made.room, sizeof(made.room), "/tmp/test_collect.XXXXXX");
-    assert_non_null(mkdtemp(made.room));
+    snprintf(made.disk_usage, sizeof(made.disk_usage), "/tmp/test_collect.XXXXXX");
+    assert_non_null(mkdtemp(made.disk_usage));
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         char path[64];
 
-        snprintf(path, sizeof(path), "%s/%s", made.room, names[i]);
+        snprintf(path, sizeof(path), "%s/%s", made.disk_usage, names[i]);
         assert_int_equal(mkdir(path, 0755), 0);
         fds[i] = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
         assert_true(fds[i] >= 0);
     }
     made.root = fds[0];
     for (int i = 0; i < 2; i++)
-        made.parts[i] = (struct intake_part){ .dir_fd = fds[1 + i], .list = &made.lists[i] };
-    intake_init(&made.intake, made.parts, 0, 0,
-                0); /* for tests that end before they take anything */
+        made.parts[i] = (struct collect_part){ .dir_fd = fds[1 + i], .list = &made.lists[i] };
+    collect_reader_init(&made.collect_reader, made.parts, 0, 0,
+                        0); /* for tests that end before they take anything */
     made.plan.scratch_bytes = 1 << 20;
     made.plan.scratch_inodes = 1000;
     made.report =
@@ -51,14 +51,14 @@ int collect_set_up(void **state)
 int collect_tear_down(void **state)
 {
     (void)state;
-    intake_done(&made.intake);
+    collect_reader_done(&made.collect_reader);
     for (int i = 0; i < 2; i++) {
-        intake_list_done(&made.lists[i]);
+        collect_list_done(&made.lists[i]);
         close(made.parts[i].dir_fd);
     }
     close(made.root);
     munmap(made.report, REPORT_SIZE);
-    return tree_remove(AT_FDCWD, made.room);
+    return tree_remove(AT_FDCWD, made.disk_usage);
 }
 
 void collects(enum collect_what what, const char *path)
@@ -90,7 +90,7 @@ static void hand_out(int pipe_fd, bool succeeded)
     if (dup2(pipe_fd, INIT_COLLECT) < 0 ||
         (made.as_user && geteuid() == 0 && setuid(OTHER_UID) < 0))
         _exit(1);
-    collect(&in, succeeded);
+    collect_run(&in, succeeded);
     _exit(0);
 }
 
@@ -102,40 +102,42 @@ void take_out(bool succeeded)
 
     pipe_fixture_init(&pipe);
     (void)fcntl(pipe.write_end, F_SETFL, 0); /* init's end blocks */
-    intake_init(&made.intake, made.parts, made.plan.n_collects,
-                made.plan.scratch_bytes * COLLECT_BYTES_PER_BYTE,
-                made.plan.scratch_inodes * COLLECT_ENTRIES_PER_INODE);
-    assert_int_equal(intake_start(&made.intake, take_fd(pipe.read_end), &pipe.loop, &err), 0);
+    collect_reader_init(&made.collect_reader, made.parts, made.plan.n_collects,
+                        made.plan.scratch_bytes * COLLECT_BYTES_PER_BYTE,
+                        made.plan.scratch_inodes * COLLECT_ENTRIES_PER_INODE);
+    assert_int_equal(collect_reader_start(&made.collect_reader, take_fd(pipe.read_end), &pipe.loop,
+                                          &err),
+                     0);
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0)
         hand_out(pipe.write_end, succeeded);
     pipe_fixture_close(&pipe.write_end);
-    while (made.intake.fd >= 0)
+    while (made.collect_reader.fd >= 0)
         assert_int_equal(loop_turn(&pipe.loop, 1), 0);
     assert_int_equal(waitpid(pid, NULL, 0), pid);
-    intake_finish(&made.intake);
+    collect_reader_finish(&made.collect_reader);
     pipe_fixture_done(&pipe);
 }
 
 void assert_whole(void)
 {
-    if (made.intake.failure.code)
-        fail_msg("refused: %s", made.intake.failure.message);
-    assert_true(made.intake.complete);
+    if (made.collect_reader.failure.code)
+        fail_msg("refused: %s", made.collect_reader.failure.message);
+    assert_true(made.collect_reader.complete);
 }
 
-const struct intake_entry *find(const char *path)
+const struct collect_list_entry *find(const char *path)
 {
     for (size_t i = 0; i < made.lists[0].n; i++)
-        if (!strcmp(intake_path(&made.lists[0], i), path))
+        if (!strcmp(collect_list_path(&made.lists[0], i), path))
             return &made.lists[0].items[i];
     return NULL;
 }
 
 void assert_kind(const char *path, enum collect_kind kind)
 {
-    const struct intake_entry *entry = find(path);
+    const struct collect_list_entry *entry = find(path);
 
     if (!entry)
         fail_msg("'%s' did not come", path);
@@ -164,7 +166,7 @@ void make_socket(const char *name)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-    snprintf(address.sun_path, sizeof(address.sun_path), "%s/root/%s", made.room, name);
+    snprintf(address.sun_path, sizeof(address.sun_path), "%s/root/%s", made.disk_usage, name);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
 }
 

@@ -5,20 +5,20 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "init/collector.h"
+#include "init/collect_trees.h"
 #include "monitor/collect_reader.h"
 
 #define OTHER_UID 65534
 
 struct collect_fixture {
-    char room[32];
+    char disk_usage[32];
     int root;     /* what is the root inside; has an empty directory `work` */
     bool as_user; /* that init is an ordinary one */
     struct plan plan;
     struct init_report *report;
-    struct intake intake;
-    struct intake_part parts[2];
-    struct intake_list lists[2];
+    struct collect_reader collect_reader;
+    struct collect_part parts[2];
+    struct collect_list lists[2];
 };
 
 extern struct collect_fixture made;
@@ -40,7 +40,7 @@ void take_out(bool succeeded);
 
 /* The rest is about the first part. */
 void assert_whole(void);
-const struct intake_entry *find(const char *path); /* NULL: it did not come */
+const struct collect_list_entry *find(const char *path); /* NULL: it did not come */
 void assert_kind(const char *path, enum collect_kind kind);
 void assert_skipped(const char *path, enum collect_skip why);
 /* As far as the first NUL. */

@@ -44,7 +44,7 @@ int copy_set_up(void **state)
         dir_at(AT_FDCWD, path, 0755);
         cp.fds[i] = open_dir(AT_FDCWD, path);
     }
-    cp.taken.content_fd = cp.fds[CONTENT];
+    cp.collected.content_fd = cp.fds[CONTENT];
     return 0;
 }
 
@@ -55,8 +55,8 @@ int copy_tear_down(void **state)
         (void)fchmod(cp.fds[i], 0700);
         close(cp.fds[i]);
     }
-    copied_done(&cp.copied);
-    intake_list_done(&cp.taken.list);
+    copy_done(&cp.copied);
+    collect_list_done(&cp.collected.list);
     assert_int_equal(tree_remove(AT_FDCWD, cp.room), 0);
     return 0;
 }
@@ -135,7 +135,7 @@ void find_changes(void)
 {
     sbr_error err = { 0 };
 
-    if (copy_changes(cp.fds[COPY], &cp.copied, &cp.taken, &err) != 0)
+    if (copy_changes(cp.fds[COPY], &cp.copied, &cp.collected, &err) != 0)
         fail_msg("%s", err.message);
 }
 
@@ -150,24 +150,24 @@ void assert_noted(const char *expected)
 
     buf_init(&text, 1 << 20);
     buf_add_text(&text, "");
-    for (size_t i = 0; i < cp.taken.list.n; i++)
-        buf_printf(&text, "%c %s\n", letters[cp.taken.list.items[i].kind],
-                   intake_path(&cp.taken.list, i));
+    for (size_t i = 0; i < cp.collected.list.n; i++)
+        buf_printf(&text, "%c %s\n", letters[cp.collected.list.items[i].kind],
+                   collect_list_path(&cp.collected.list, i));
     assert_string_equal(text.data, expected);
     buf_done(&text);
 }
 
-const struct intake_entry *entry_at(const char *path)
+const struct collect_list_entry *entry_at(const char *path)
 {
-    for (size_t i = 0; i < cp.taken.list.n; i++)
-        if (!strcmp(intake_path(&cp.taken.list, i), path))
-            return &cp.taken.list.items[i];
+    for (size_t i = 0; i < cp.collected.list.n; i++)
+        if (!strcmp(collect_list_path(&cp.collected.list, i), path))
+            return &cp.collected.list.items[i];
     fail_msg("'%s' is not in the list", path);
     return NULL;
 }
 
 /* What stands in the way of a directory goes. */
-static void apply_dir(int at, const char *path, const struct intake_entry *entry)
+static void apply_dir(int at, const char *path, const struct collect_list_entry *entry)
 {
     struct stat st;
 
@@ -178,7 +178,7 @@ static void apply_dir(int at, const char *path, const struct intake_entry *entry
     assert_int_equal(fchmodat(at, path, 0700, 0), 0); /* its own mode comes last */
 }
 
-static void apply_file(int at, const char *path, const struct intake_entry *entry)
+static void apply_file(int at, const char *path, const struct collect_list_entry *entry)
 {
     size_t len;
     scoped_free char *text = content_of(cp.fds[CONTENT], path, &len);
@@ -204,11 +204,11 @@ static void apply_link(int at, const char *path)
 
 void apply_taken(enum copy_place place)
 {
-    const struct intake_list *list = &cp.taken.list;
+    const struct collect_list *list = &cp.collected.list;
     int at = cp.fds[place];
 
     for (size_t i = 0; i < list->n; i++) {
-        const char *path = intake_path(list, i);
+        const char *path = collect_list_path(list, i);
 
         switch (list->items[i].kind) {
         case COLLECT_ENTER:
@@ -229,7 +229,9 @@ void apply_taken(enum copy_place place)
     }
     for (size_t i = list->n; i-- > 0;)
         if (list->items[i].kind == COLLECT_ENTER)
-            assert_int_equal(fchmodat(at, intake_path(list, i), list->items[i].mode & 07777, 0), 0);
+            assert_int_equal(fchmodat(at, collect_list_path(list, i), list->items[i].mode & 07777,
+                                      0),
+                             0);
 }
 
 static void assert_same_node(int a, int b, const char *name)

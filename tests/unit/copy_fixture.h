@@ -5,7 +5,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 
-#include "changes/copytree.h"
+#include "changes/copy_tree.h"
 
 enum copy_place { SOURCE, COPY, CONTENT, SECOND, N_COPY_PLACES };
 
@@ -13,7 +13,7 @@ struct copy_fixture {
     char room[64];
     int fds[N_COPY_PLACES];
     struct copied copied;
-    struct taken taken;
+    struct collected collected;
 };
 extern struct copy_fixture cp;
 
@@ -35,7 +35,7 @@ void copy_it(void);
 void find_changes(void);
 /* The list of changes as text: a letter, a blank and the path of each. */
 void assert_noted(const char *expected);
-const struct intake_entry *entry_at(const char *path);
+const struct collect_list_entry *entry_at(const char *path);
 /* What was taken, applied to the tree at `place`. */
 void apply_taken(enum copy_place place);
 /* Names, kinds, modes, contents and link texts. */

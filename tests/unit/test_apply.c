@@ -46,7 +46,7 @@ static int remove_place(void **state)
 }
 
 /* What makes `a` into `b` is kept; `b` loses its modes. */
-static void keep(char id[ENCODE_ID_SIZE])
+static void keep(char id[ENCODING_ID_SIZE])
 {
     struct changes changes = { 0 };
     struct output_files files = { 0 };
@@ -56,33 +56,34 @@ static void keep(char id[ENCODE_ID_SIZE])
 
     if (staging_open(&staging, &err) < 0)
         fail_msg("%s", err.message);
-    memcpy(id, staging.id, ENCODE_ID_SIZE);
+    memcpy(id, staging.id, ENCODING_ID_SIZE);
     assert_int_equal(mkdirat(staging.fd, "tree", 0700), 0);
     assert_int_equal(mkdirat(staging.fd, "tree/0", 0700), 0);
     snprintf(contents, sizeof(contents), "%s/tree/0", staging.path);
     tree_changes(tree_at(&place, "a"), tree_at(&place, "b"), &changes);
     tree_contents(tree_at(&place, "b"), &changes, contents);
-    if (keep_commit(&staging, &changes, &files, "a test", &err) < 0)
+    if (changeset_commit(&staging, &changes, &files, "a test", &err) < 0)
         fail_msg("%s", err.message);
     changes_done(&changes);
 }
 
-typedef int act_fn(struct kept *, const struct apply_options *, struct apply_report *, sbr_error *);
+typedef int act_fn(struct changeset *, const struct apply_options *, struct apply_report *,
+                   sbr_error *);
 
 static int act(act_fn *action, const char *id, const struct apply_options *options,
                struct apply_report *report, sbr_error *err)
 {
     const struct apply_options none = { 0 };
-    struct kept kept;
+    struct changeset changeset;
     int r;
 
     *report = (struct apply_report){ 0 };
     *err = (sbr_error){ 0 };
-    r = kept_open(id, &kept, err);
+    r = changeset_open(id, &changeset, err);
     if (r < 0)
         return r;
-    r = action(&kept, options ? options : &none, report, err);
-    kept_close(&kept);
+    r = action(&changeset, options ? options : &none, report, err);
+    changeset_close(&changeset);
     return r;
 }
 
@@ -124,7 +125,7 @@ static void assert_conflict(const char *id, const struct apply_options *options,
 
 static void what_was_kept_is_applied_and_undone(void **state)
 {
-    char id[ENCODE_ID_SIZE], *old, *new;
+    char id[ENCODING_ID_SIZE], *old, *new;
 
     (void)state;
     tree_make(tree_at(&place, "a"), before);
@@ -152,7 +153,7 @@ static void what_was_kept_is_applied_and_undone(void **state)
 static void nothing_is_left_to_undo_twice(void **state)
 {
     struct apply_report report;
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     sbr_error err;
 
     (void)state;
@@ -168,7 +169,7 @@ static void random_trees_are_applied_and_undone(void **state)
 {
     for (unsigned int round = 0; round < ROUNDS; round++) {
         unsigned int seed = round * 104729 + 3;
-        char id[ENCODE_ID_SIZE], *old, *new;
+        char id[ENCODING_ID_SIZE], *old, *new;
 
         remove_place(state);
         make_place(state);
@@ -192,7 +193,7 @@ static void a_part_can_be_applied_and_the_rest_later(void **state)
     const char *first[] = { "new/er/file" }, *second[] = { "edited" };
     const struct apply_options one = { .paths = first, .n_paths = 1 };
     const struct apply_options two = { .paths = second, .n_paths = 1 };
-    char id[ENCODE_ID_SIZE], *old, *got;
+    char id[ENCODING_ID_SIZE], *old, *got;
 
     (void)state;
     tree_make(tree_at(&place, "a"), "f edited 644 old\nf gone 644 x\n");
@@ -225,7 +226,7 @@ static void a_path_that_is_no_change_is_named(void **state)
     const char *paths[] = { "edite" };
     const struct apply_options options = { .paths = paths, .n_paths = 1 };
     struct apply_report report;
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     sbr_error err;
 
     (void)state;
@@ -238,7 +239,7 @@ static void what_changed_since_is_a_conflict_and_can_be_forced(void **state)
 {
     const char *force[] = { "edited" };
     const struct apply_options options = { .force = force, .n_force = 1 };
-    char id[ENCODE_ID_SIZE], *mine, *got;
+    char id[ENCODING_ID_SIZE], *mine, *got;
 
     (void)state;
     tree_make(tree_at(&place, "a"), "f edited 644 old\nf other 644 o\n");
@@ -258,7 +259,7 @@ static void what_changed_since_is_a_conflict_and_can_be_forced(void **state)
 
 static void a_touched_file_with_the_same_content_is_no_conflict(void **state)
 {
-    char id[ENCODE_ID_SIZE], *got;
+    char id[ENCODING_ID_SIZE], *got;
 
     (void)state;
     tree_make(tree_at(&place, "a"), "f edited 644 old\n");
@@ -274,7 +275,7 @@ static void a_touched_file_with_the_same_content_is_no_conflict(void **state)
 
 static void what_came_since_is_in_the_way(void **state)
 {
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
 
     (void)state;
     tree_make(tree_at(&place, "a"), "d goes 755\nf goes/x 644 x\n");
@@ -299,7 +300,7 @@ static void links_do_not_lead_out(void **state)
     const struct apply_options options = { .force = force, .n_force = 1 };
 
     for (size_t i = 0; i < ARRAY_LEN(out) + ARRAY_LEN(in); i++) {
-        char id[ENCODE_ID_SIZE], line[60];
+        char id[ENCODING_ID_SIZE], line[60];
         bool leads_out = i < ARRAY_LEN(out);
 
         remove_place(state);
@@ -319,7 +320,7 @@ static void a_directory_that_became_a_link_is_not_followed(void **state)
 {
     const char *force[] = { "d/x" };
     const struct apply_options options = { .force = force, .n_force = 1 };
-    char id[ENCODE_ID_SIZE], *got;
+    char id[ENCODING_ID_SIZE], *got;
 
     (void)state;
     tree_make(tree_at(&place, "a"), "d d 755\nf d/x 644 old\n");
@@ -338,7 +339,7 @@ static void a_directory_that_became_a_link_is_not_followed(void **state)
 
 static void bits_to_become_somebody_else_are_never_gained(void **state)
 {
-    char id[ENCODE_ID_SIZE], *got;
+    char id[ENCODING_ID_SIZE], *got;
 
     (void)state;
     tree_make(tree_at(&place, "a"), "f had 4755 x\nf edited 4755 x\nf mode 755 x\nd d 755\n");
@@ -358,7 +359,7 @@ static void bits_to_become_somebody_else_are_never_gained(void **state)
 
 static void owners_stay(void **state)
 {
-    char id[ENCODE_ID_SIZE];
+    char id[ENCODING_ID_SIZE];
     struct stat st;
 
     (void)state;
@@ -386,7 +387,7 @@ static void owners_stay(void **state)
 static void attributes_stay_but_no_capabilities(void **state)
 {
     const char capability[20] = { 1, 0, 0, 2, 1 }; /* VFS_CAP_REVISION_2, effective */
-    char id[ENCODE_ID_SIZE], value[20] = "";
+    char id[ENCODING_ID_SIZE], value[20] = "";
 
     (void)state;
     tree_make(tree_at(&place, "a"), "f edited 644 old\n");
@@ -408,7 +409,7 @@ static void what_was_edited_after_apply_is_not_undone(void **state)
     const char *force[] = { "edited" };
     const struct apply_options options = { .force = force, .n_force = 1 };
     struct apply_report report;
-    char id[ENCODE_ID_SIZE], *old;
+    char id[ENCODING_ID_SIZE], *old;
     sbr_error err;
 
     (void)state;
@@ -429,7 +430,7 @@ static void what_was_edited_after_apply_is_not_undone(void **state)
 
 static void a_directory_that_others_use_stays(void **state)
 {
-    char id[ENCODE_ID_SIZE], *got;
+    char id[ENCODING_ID_SIZE], *got;
 
     (void)state;
     tree_make(tree_at(&place, "b"), "d made 755\nf made/x 644 x\n");
@@ -489,7 +490,7 @@ static void assert_old_or_new(const char *old, const char *new)
         assert_int_equal(faccessat(place.top_fd, *p, F_OK, AT_SYMLINK_NOFOLLOW), 0);
 }
 
-static void make_both(char id[ENCODE_ID_SIZE])
+static void make_both(char id[ENCODING_ID_SIZE])
 {
     assert_int_equal(tree_remove(place.top_fd, "a"), 0);
     assert_int_equal(tree_remove(place.top_fd, "b"), 0);
@@ -507,7 +508,7 @@ static void whoever_is_killed_can_repeat_or_undo(void **state)
 
     (void)state;
     while (killed && ++last < MAX_STEPS) {
-        char id[ENCODE_ID_SIZE], *old, *new;
+        char id[ENCODING_ID_SIZE], *old, *new;
 
         make_both(id);
         old = tree_tell(tree_at(&place, "a"), true);
@@ -548,7 +549,7 @@ static void an_undo_that_is_killed_can_be_repeated(void **state)
     (void)state;
     while (killed && ++last < MAX_STEPS) {
         struct apply_report report;
-        char id[ENCODE_ID_SIZE], *old, *new;
+        char id[ENCODING_ID_SIZE], *old, *new;
         sbr_error err;
 
         make_both(id);

@@ -120,20 +120,20 @@ static void put_all(struct buf *b)
     assert_false(b->failed);
 }
 
-static void get_all(struct reader *r, bool check)
+static void get_all(struct buf_reader *r, bool check)
 {
     const char *bytes, *text, *none, *empty;
     size_t len, nothing;
-    uint32_t number = reader_u32(r), count;
-    uint64_t big = reader_u64(r);
+    uint32_t number = buf_reader_u32(r), count;
+    uint64_t big = buf_reader_u64(r);
 
-    bytes = reader_bytes(r, &len);
-    reader_bytes(r, &nothing);
-    text = reader_string(r);
-    none = reader_string(r);
-    empty = reader_string(r);
-    count = reader_count(r);
-    reader_u32(r);
+    bytes = buf_reader_bytes(r, &len);
+    buf_reader_bytes(r, &nothing);
+    text = buf_reader_string(r);
+    none = buf_reader_string(r);
+    empty = buf_reader_string(r);
+    count = buf_reader_count(r);
+    buf_reader_u32(r);
     if (!check)
         return;
     assert_int_equal(number, 0xdeadbeef);
@@ -150,11 +150,11 @@ static void get_all(struct reader *r, bool check)
 static void what_was_put_is_read_back(void **state)
 {
     struct buf b;
-    struct reader r;
+    struct buf_reader r;
 
     (void)state;
     put_all(&b);
-    r = (struct reader){ .data = b.data, .len = b.len };
+    r = (struct buf_reader){ .data = b.data, .len = b.len };
     get_all(&r, true);
     assert_false(r.failed);
     assert_int_equal(r.pos, b.len);
@@ -169,7 +169,7 @@ static void every_truncation_fails_and_reads_nothing_past_it(void **state)
     put_all(&b);
     for (size_t len = 0; len < b.len; len++) {
         char *exact = malloc(len + (len == 0)); /* a sanitizer sees one byte too many */
-        struct reader r = { .data = exact, .len = len };
+        struct buf_reader r = { .data = exact, .len = len };
 
         assert_non_null(exact);
         memcpy(exact, b.data, len);
@@ -183,17 +183,17 @@ static void every_truncation_fails_and_reads_nothing_past_it(void **state)
 
 static void a_failed_reader_reads_zeros(void **state)
 {
-    struct reader r = { .data = "abc", .len = 3 };
+    struct buf_reader r = { .data = "abc", .len = 3 };
     size_t len = 9;
 
     (void)state;
-    assert_int_equal(reader_u32(&r), 0);
+    assert_int_equal(buf_reader_u32(&r), 0);
     assert_true(r.failed);
-    assert_int_equal(reader_u64(&r), 0);
-    assert_null(reader_bytes(&r, &len));
+    assert_int_equal(buf_reader_u64(&r), 0);
+    assert_null(buf_reader_bytes(&r, &len));
     assert_int_equal(len, 0);
-    assert_null(reader_string(&r));
-    assert_int_equal(reader_count(&r), 0);
+    assert_null(buf_reader_string(&r));
+    assert_int_equal(buf_reader_count(&r), 0);
     assert_int_equal(r.pos, 0);
 }
 
@@ -207,12 +207,12 @@ static void a_string_ends_in_its_only_nul(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct buf b;
-        struct reader r;
+        struct buf_reader r;
 
         buf_init(&b, 100);
         buf_put_bytes(&b, rows[i].bytes, rows[i].len);
-        r = (struct reader){ .data = b.data, .len = b.len };
-        assert_null(reader_string(&r));
+        r = (struct buf_reader){ .data = b.data, .len = b.len };
+        assert_null(buf_reader_string(&r));
         assert_true(r.failed);
         buf_done(&b);
     }
@@ -221,14 +221,14 @@ static void a_string_ends_in_its_only_nul(void **state)
 static void a_count_cannot_exceed_the_bytes_that_are_left(void **state)
 {
     struct buf b;
-    struct reader r;
+    struct buf_reader r;
 
     (void)state;
     buf_init(&b, 100);
     buf_put_u32(&b, 5);
     buf_add(&b, "abcd", 4);
-    r = (struct reader){ .data = b.data, .len = b.len };
-    assert_int_equal(reader_count(&r), 0);
+    r = (struct buf_reader){ .data = b.data, .len = b.len };
+    assert_int_equal(buf_reader_count(&r), 0);
     assert_true(r.failed);
     buf_done(&b);
 }

@@ -171,7 +171,7 @@ static void measures_of_v2_are_read_from_their_files(void **state)
     assert_int_equal(usage.cpu_user_us, 20);
     assert_int_equal(usage.cpu_system_us, 10);
     assert_int_equal(cgroup_cpu_us(&cg), 30);
-    assert_int_equal(cgroup_birth_fd(&cg), dir_fd);
+    assert_int_equal(cgroup_clone_fd(&cg), dir_fd);
 }
 
 static void without_controllers_there_is_nothing_to_make_or_measure(void **state)
@@ -187,7 +187,7 @@ static void without_controllers_there_is_nothing_to_make_or_measure(void **state
     limits_init(&limits);
     assert_int_equal(cgroup_open(&cg, &plan, &features, &err), 0);
     assert_int_equal(cgroup_create(&cg, &limits, &err), 0);
-    assert_int_equal(cgroup_birth_fd(&cg), -1);
+    assert_int_equal(cgroup_clone_fd(&cg), -1);
     cgroup_read(&cg, &usage);
     assert_int_equal(usage.oom_kills, 0);
     assert_int_equal(cgroup_cpu_us(&cg), 0);

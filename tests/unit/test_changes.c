@@ -124,7 +124,7 @@ static void sizes_are_those_of_people(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(sizes); i++) {
-        size_text(sizes[i].bytes, text);
+        changes_size_text(sizes[i].bytes, text);
         assert_string_equal(text, sizes[i].text);
     }
     /* Sparse files can claim more than a number holds. */

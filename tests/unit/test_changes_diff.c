@@ -22,7 +22,7 @@ static int set_up(void **state)
 static void compare_now(void)
 {
     struct compare_input in = {
-        .taken = &t.taken, .source_fd = t.base_fd, .started_ns = INT64_MAX, .renames = true
+        .collected = &t.collected, .source_fd = t.base_fd, .started_ns = INT64_MAX, .renames = true
     };
     sbr_error err;
 
@@ -96,7 +96,7 @@ static void what_is_no_text_is_named_with_its_size(void **state)
     tree_file(t.base_fd, "large", "small", 0644);
     take_file("large", large, 0644);
     take_file("binary", "abc", 0644);
-    fd = openat(t.taken.content_fd, "binary", O_WRONLY | O_CLOEXEC);
+    fd = openat(t.collected.content_fd, "binary", O_WRONLY | O_CLOEXEC);
     assert_int_equal(pwrite(fd, "\0", 1, 1), 1);
     take_mark(COLLECT_OTHER, "pipe", S_IFIFO | 0644);
     take_dir("dir", 0755, 0);
@@ -175,7 +175,7 @@ static void names_are_quoted_only_where_they_must_be(void **state)
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         buf_init(&out, 1000);
-        put_name(&out, names[i].name);
+        visible_put_name(&out, names[i].name);
         assert_string_equal(out.data ? out.data : "", names[i].expected);
         buf_done(&out);
     }
@@ -190,7 +190,7 @@ static void a_very_long_line_is_cut(void **state)
     assert_non_null(line);
     memset(line, 'x', 10000);
     buf_init(&out, 100000);
-    put_visibly(&out, line, 10000);
+    visible_put(&out, line, 10000);
     assert_string_equal(out.data + 4000, "... (6000 more bytes)");
     buf_done(&out);
     free(line);

@@ -171,7 +171,7 @@ static void too_deep_is_skipped(void **state)
 
 static void too_much_is_skipped_file_by_file(void **state)
 {
-    size_t taken = 0, skipped = 0;
+    size_t collected = 0, skipped = 0;
 
     (void)state;
     make_big(9);
@@ -179,12 +179,12 @@ static void too_much_is_skipped_file_by_file(void **state)
     take_out(true);
     assert_whole();
     for (size_t i = 0; i < made.lists[0].n; i++) {
-        taken += made.lists[0].items[i].kind == COLLECT_FILE;
+        collected += made.lists[0].items[i].kind == COLLECT_FILE;
         skipped += made.lists[0].items[i].kind == COLLECT_SKIPPED &&
                    made.lists[0].items[i].size == SKIP_TOO_MUCH;
     }
-    assert_int_equal(taken, COLLECT_BYTES_PER_BYTE);
-    assert_int_equal(taken + skipped, 10);
+    assert_int_equal(collected, COLLECT_BYTES_PER_BYTE);
+    assert_int_equal(collected + skipped, 10);
 }
 
 int main(void)

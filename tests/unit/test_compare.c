@@ -13,7 +13,9 @@
 
 static struct compare_input input(void)
 {
-    return (struct compare_input){ .taken = &t.taken, .source_fd = t.base_fd, .started_ns = NEVER };
+    return (struct compare_input){ .collected = &t.collected,
+                                   .source_fd = t.base_fd,
+                                   .started_ns = NEVER };
 }
 
 static void compare_all(const struct compare_input *in)
@@ -196,8 +198,8 @@ static void kinds_can_change(void **state)
 static void links_of_the_real_tree_are_not_followed(void **state)
 {
     (void)state;
-    tree_dir(t.room_fd, "outside", 0755);
-    tree_file(t.room_fd, "outside/f", "secret", 0644);
+    tree_dir(t.disk_usage_fd, "outside", 0755);
+    tree_file(t.disk_usage_fd, "outside/f", "secret", 0644);
     make_link(t.base_fd, "d", "../outside");
     make_link(t.base_fd, "gone", "../outside");
     take_dir("d", 0755, 0);
@@ -273,7 +275,7 @@ static void a_list_out_of_order_is_refused(void **state)
     sbr_error err = { 0 };
 
     (void)state;
-    tree_dir(t.taken.content_fd, "d", 0755);
+    tree_dir(t.collected.content_fd, "d", 0755);
     take_file("d/f", "text", 0644);
     assert_refused(compare(&in, &t.changes, &err), &err, SBR_E_BUG, "d/f");
 }
@@ -289,13 +291,13 @@ static void files_that_cannot_be_read_are_compared_by_size_and_time(void **state
     assert_int_equal(fstatat(t.base_fd, "f", &st, 0), 0);
     take_file("f", "texT", 0644);
     take_file("g", "text", 0644);
-    t.taken.list.items[0].mtime_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
+    t.collected.list.items[0].mtime_ns = st.st_mtim.tv_sec * 1000000000LL + st.st_mtim.tv_nsec;
     /* As if nothing could be opened: root reads everything, so contents are taken away instead. */
-    close(t.taken.content_fd);
-    t.taken.content_fd = -1;
+    close(t.collected.content_fd);
+    t.collected.content_fd = -1;
     compare_all(&in);
     assert_changes("modified g\n");
-    t.taken.content_fd = openat(t.tree_fd, "0", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    t.collected.content_fd = openat(t.tree_fd, "0", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 }
 
 static void holes_are_compared_without_reading_them(void **state)
@@ -309,17 +311,17 @@ static void holes_are_compared_without_reading_them(void **state)
     take_file("same", "start", 0644);
     take_file("end", "start", 0644);
     base = openat(t.base_fd, "same", O_RDWR | O_CLOEXEC);
-    now = openat(t.taken.content_fd, "same", O_RDWR | O_CLOEXEC);
+    now = openat(t.collected.content_fd, "same", O_RDWR | O_CLOEXEC);
     assert_int_equal(ftruncate(base, huge), 0);
     assert_int_equal(ftruncate(now, huge), 0);
     close(base);
     close(now);
     base = openat(t.base_fd, "end", O_RDWR | O_CLOEXEC);
-    now = openat(t.taken.content_fd, "end", O_RDWR | O_CLOEXEC);
+    now = openat(t.collected.content_fd, "end", O_RDWR | O_CLOEXEC);
     assert_int_equal(ftruncate(base, huge), 0);
     assert_int_equal(ftruncate(now, huge), 0);
     assert_int_equal(pwrite(now, "x", 1, huge - 1), 1);
-    t.taken.list.items[0].size = t.taken.list.items[1].size = (uint64_t)huge;
+    t.collected.list.items[0].size = t.collected.list.items[1].size = (uint64_t)huge;
     compare_now();
     assert_changes("modified end\n");
     assert_string_equal(change_at("end")->base_sum, "");

@@ -180,7 +180,7 @@ static void assert_differences(const struct both *b)
 
 static void changes_are_the_differences(void **state)
 {
-    struct compare_input in = { .taken = &t.taken, .started_ns = INT64_MAX };
+    struct compare_input in = { .collected = &t.collected, .started_ns = INT64_MAX };
     struct both b;
     sbr_error err;
 

@@ -101,7 +101,7 @@ static void what_does_not_fit_is_said(void **state)
 static void a_signal_is_read(void **state)
 {
     struct dbus_message m;
-    struct reader body;
+    struct buf_reader body;
 
     (void)state;
     assert_int_equal(dbus_length(job_removed), sizeof(job_removed));
@@ -114,7 +114,7 @@ static void a_signal_is_read(void **state)
     assert_string_equal(m.signature, "uoss");
     assert_null(m.error);
     assert_null(m.sender);
-    body = (struct reader){ .data = m.body, .len = m.body_len };
+    body = (struct buf_reader){ .data = m.body, .len = m.body_len };
     assert_int_equal(dbus_get_u32(&body), 9);
     assert_string_equal(dbus_get_string(&body), "/j");
     assert_string_equal(dbus_get_string(&body), "x.scope");

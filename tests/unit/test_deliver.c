@@ -10,7 +10,7 @@
 #include "unit.h"
 
 static struct tree_place place;
-static struct taken taken;
+static struct collected collected;
 static struct output_files files;
 
 static int set_up(void **state)
@@ -18,7 +18,7 @@ static int set_up(void **state)
     (void)state;
     umask(022);
     tree_place_make(&place);
-    taken = (struct taken){ .content_fd = tree_open(&place, "a") };
+    collected = (struct collected){ .content_fd = tree_open(&place, "a") };
     files = (struct output_files){ 0 };
     return 0;
 }
@@ -26,8 +26,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     (void)state;
-    close(taken.content_fd);
-    intake_list_done(&taken.list);
+    close(collected.content_fd);
+    collect_list_done(&collected.list);
     output_files_done(&files);
     tree_place_remove(&place);
     return 0;
@@ -35,9 +35,9 @@ static int tear_down(void **state)
 
 static void add(enum collect_kind kind, const char *path, uint32_t mode, uint64_t size)
 {
-    struct intake_entry entry = { .kind = kind, .mode = mode, .size = size };
+    struct collect_list_entry entry = { .kind = kind, .mode = mode, .size = size };
 
-    assert_int_equal(intake_list_add(&taken.list, entry, path), 0);
+    assert_int_equal(collect_list_add(&collected.list, entry, path), 0);
 }
 
 /* What the program left in /work/out, and what was not taken. */
@@ -65,7 +65,7 @@ static void deliver_to(const char *pattern, const char *dir)
         snprintf(whole, sizeof(whole), "%s", tree_at(&place, dir));
         rule.dir = whole;
     }
-    if (deliver(&rule, &taken, &files, &err) < 0)
+    if (deliver(&rule, &collected, &files, &err) < 0)
         fail_msg("%s", err.message);
 }
 
@@ -155,7 +155,7 @@ static void holes_stay_holes(void **state)
 
     (void)state;
     tree_make(tree_at(&place, "a"), "d work 700\n");
-    fd = openat(taken.content_fd, "work/big", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    fd = openat(collected.content_fd, "work/big", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     assert_int_equal(ftruncate(fd, 1LL << 33), 0);
     close(fd);
     add(COLLECT_FILE, "work/big", S_IFREG | 0644, 1ULL << 33);
@@ -177,7 +177,7 @@ static void a_directory_that_cannot_be_is_an_error(void **state)
     tree_make(tree_at(&place, "b"), "f file 644 x\n");
     snprintf(dir, sizeof(dir), "%s/below", tree_at(&place, "b/file"));
     rule.dir = dir;
-    assert_refused(deliver(&rule, &taken, &files, &err), &err, SBR_E_SYSTEM, "cannot save to");
+    assert_refused(deliver(&rule, &collected, &files, &err), &err, SBR_E_SYSTEM, "cannot save to");
 }
 
 #define DELIVER_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

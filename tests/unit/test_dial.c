@@ -32,14 +32,14 @@ static int set_up(void **state)
     n_held = n_listeners = 0;
     due_us = UINT64_MAX;
     winner = (struct watch){ .fd = -1 };
-    return events_init(&events, &err);
+    return egress_events_init(&events, &err);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
     dial_stop(&dial);
-    events_close(&events, &winner);
+    egress_events_close(&events, &winner);
     while (n_held)
         close(held[--n_held]);
     while (n_listeners)
@@ -53,7 +53,7 @@ static void done(void *context, struct watch *won)
     assert_ptr_equal(context, &events);
     n_done++;
     if (won)
-        events_move(&events, won, &winner);
+        egress_events_move(&events, won, &winner);
 }
 
 static struct address address_of(const char *text)
@@ -116,7 +116,7 @@ static void start(unsigned int n, uint16_t port, uint64_t now_us)
 static void turn_until_done(uint64_t now_us, unsigned int most)
 {
     for (unsigned int i = 0; !n_done && i < most; i++) {
-        events_turn(&events, 100);
+        egress_events_turn(&events, 100);
         if (!n_done && now_us >= due_us) {
             due_us = UINT64_MAX;
             dial_tick(&dial, now_us);
@@ -282,7 +282,7 @@ static void a_dial_that_is_stopped_says_nothing(void **state)
     start(1, port, 1000);
     if (!n_done) {
         dial_stop(&dial);
-        assert_int_equal(events_turn(&events, 0), 0);
+        assert_int_equal(egress_events_turn(&events, 0), 0);
         assert_int_equal(n_done, 0);
     }
 }

@@ -15,7 +15,7 @@ static void prepare(uint32_t slots, uint32_t depth, uint32_t per_caller)
 {
     queue_init(&queue, slots, depth, per_caller);
     for (size_t i = 0; i < MANY; i++)
-        ticket_init(&tickets[i]);
+        queue_ticket_init(&tickets[i]);
 }
 
 static void leave_all(void)

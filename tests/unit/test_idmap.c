@@ -22,7 +22,7 @@ static void make(const char *name, uid_t uid, bool is_dir)
     char path[100];
 
     snprintf(path, sizeof(path), "%s/%s", dir, name);
-    assert_int_equal(is_dir ? mkdir(path, 0755) : make_file(path, 0644, "", 0), 0);
+    assert_int_equal(is_dir ? mkdir(path, 0755) : mount_make_file(path, 0644, "", 0), 0);
     assert_int_equal(lchown(path, uid, uid), 0);
 }
 

@@ -40,9 +40,9 @@ static void assert_content(const char *path, const char *expected)
 static void a_new_file_comes_with_its_directories(void **state)
 {
     (void)state;
-    assert_int_equal(replace_file("work/a/b/file", 0644, "new", 3), 0);
+    assert_int_equal(mount_replace_file("work/a/b/file", 0644, "new", 3), 0);
     assert_content("work/a/b/file", "new");
-    assert_int_equal(replace_file("top", 0755, "", 0), 0);
+    assert_int_equal(mount_replace_file("top", 0755, "", 0), 0);
     assert_int_equal(access("top", X_OK), 0);
 }
 
@@ -51,13 +51,13 @@ static void what_has_the_name_is_replaced_and_not_written_to(void **state)
     struct stat st;
 
     (void)state;
-    assert_int_equal(make_file("old", 0444, "old", 3), 0);
+    assert_int_equal(mount_make_file("old", 0444, "old", 3), 0);
     assert_int_equal(link("old", "twin"), 0);
     assert_int_equal(symlink("old", "link"), 0);
     assert_int_equal(mkfifo("pipe", 0600), 0);
-    assert_int_equal(replace_file("old", 0644, "new", 3), 0);
-    assert_int_equal(replace_file("link", 0644, "own", 3), 0);
-    assert_int_equal(replace_file("pipe", 0644, "file", 4), 0);
+    assert_int_equal(mount_replace_file("old", 0644, "new", 3), 0);
+    assert_int_equal(mount_replace_file("link", 0644, "own", 3), 0);
+    assert_int_equal(mount_replace_file("pipe", 0644, "file", 4), 0);
     assert_content("twin", "old");
     assert_content("old", "new");
     assert_content("pipe", "file");
@@ -69,7 +69,7 @@ static void a_directory_is_not_replaced(void **state)
 {
     (void)state;
     assert_int_equal(mkdir("d", 0755), 0);
-    assert_int_equal(replace_file("d", 0644, "x", 1), -1);
+    assert_int_equal(mount_replace_file("d", 0644, "x", 1), -1);
     assert_int_equal(errno, EISDIR);
 }
 
@@ -78,10 +78,10 @@ static void no_link_on_the_way_is_followed(void **state)
     (void)state;
     assert_int_equal(mkdir("d", 0755), 0);
     assert_int_equal(symlink("d", "link"), 0);
-    assert_int_equal(make_file("file", 0644, "", 0), 0);
-    assert_int_equal(replace_file("link/x", 0644, "x", 1), -1);
+    assert_int_equal(mount_make_file("file", 0644, "", 0), 0);
+    assert_int_equal(mount_replace_file("link/x", 0644, "x", 1), -1);
     assert_true(errno == ENOTDIR || errno == ELOOP);
-    assert_int_equal(replace_file("file/x", 0644, "x", 1), -1);
+    assert_int_equal(mount_replace_file("file/x", 0644, "x", 1), -1);
     assert_int_equal(errno, ENOTDIR);
     assert_int_equal(access("d/x", F_OK), -1);
 }
@@ -93,7 +93,7 @@ static void a_long_name_is_refused(void **state)
     (void)state;
     memset(path, 'a', sizeof(path));
     memcpy(path + sizeof(path) - 3, "/b", 3);
-    assert_int_equal(replace_file(path, 0644, "", 0), -1);
+    assert_int_equal(mount_replace_file(path, 0644, "", 0), -1);
     assert_int_equal(errno, ENAMETOOLONG);
 }
 

@@ -64,7 +64,7 @@ static void there_are_only_so_many_rules(void **state)
 static void rules_survive_as_bytes(void **state)
 {
     struct network network = make_network(), back;
-    struct reader in = { 0 };
+    struct buf_reader in = { 0 };
     struct buf bytes;
     sbr_error err;
 
@@ -106,7 +106,7 @@ static void cut_bytes_are_refused(void **state)
     network_encode(&network, &bytes);
     for (size_t len = 0; len < bytes.len; len++) {
         char *cut = malloc(len + 1); /* so that a sanitizer sees a read beyond it */
-        struct reader in = { .data = cut, .len = len };
+        struct buf_reader in = { .data = cut, .len = len };
 
         assert_non_null(cut);
         memcpy(cut, bytes.data, len);
@@ -195,7 +195,7 @@ static void what_no_text_could_make_is_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i <= ARRAY_LEN(changes); i++) { /* the last time nothing is changed */
-        struct reader in = { 0 };
+        struct buf_reader in = { 0 };
         struct buf bytes;
 
         assert_int_equal(host_rule_parse("example.org:443", &rule, &err), 0);
@@ -227,7 +227,7 @@ static void numbers_out_of_range_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct reader in = { .data = (const char *)rows[i], .len = sizeof(rows[i]) };
+        struct buf_reader in = { .data = (const char *)rows[i], .len = sizeof(rows[i]) };
 
         assert_refused(network_decode(&in, &back, &err), &err, SBR_E_INVALID, "damaged");
     }

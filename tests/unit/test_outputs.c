@@ -183,12 +183,12 @@ static void the_fixed_part_ends_before_the_first_wildcard(void **state)
 static void kinds_are_known_by_the_ending(void **state)
 {
     (void)state;
-    assert_string_equal(mime_of("/work/a.png"), "image/png");
-    assert_string_equal(mime_of("/work/A.PNG"), "image/png");
-    assert_string_equal(mime_of("/work/a.tar.gz"), "application/gzip");
-    assert_string_equal(mime_of("/work/d.png/a"), "application/octet-stream");
-    assert_string_equal(mime_of("/work/.png"), "application/octet-stream");
-    assert_string_equal(mime_of("/work/a."), "application/octet-stream");
+    assert_string_equal(outputs_mime_of("/work/a.png"), "image/png");
+    assert_string_equal(outputs_mime_of("/work/A.PNG"), "image/png");
+    assert_string_equal(outputs_mime_of("/work/a.tar.gz"), "application/gzip");
+    assert_string_equal(outputs_mime_of("/work/d.png/a"), "application/octet-stream");
+    assert_string_equal(outputs_mime_of("/work/.png"), "application/octet-stream");
+    assert_string_equal(outputs_mime_of("/work/a."), "application/octet-stream");
 }
 
 static void files_are_told_in_json(void **state)
@@ -202,7 +202,7 @@ static void files_are_told_in_json(void **state)
     assert_int_equal(output_files_add(&files,
                                       &(struct output_file){ .path = strdup("/work/a.txt"),
                                                              .size = 3,
-                                                             .mime = mime_of("a.txt"),
+                                                             .mime = outputs_mime_of("a.txt"),
                                                              .saved = strdup("/srv/a.txt") },
                                       &err),
                      0);

@@ -69,9 +69,9 @@ static void every_operation_has_a_name_of_its_own(void **state)
 {
     (void)state;
     for (int i = 0; i < N_OPS; i++) {
-        assert_non_null(op_name((enum op_kind)i));
+        assert_non_null(plan_op_name((enum op_kind)i));
         for (int k = 0; k < i; k++)
-            assert_string_not_equal(op_name((enum op_kind)i), op_name((enum op_kind)k));
+            assert_string_not_equal(plan_op_name((enum op_kind)i), plan_op_name((enum op_kind)k));
     }
 }
 

@@ -190,7 +190,7 @@ static size_t walk(const struct plan *plan)
     for (size_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *op = &plan->ops[i];
 
-        sum += strlen(op_name(op->kind)) + strlen(op->to) + (op->from ? strlen(op->from) : 0);
+        sum += strlen(plan_op_name(op->kind)) + strlen(op->to) + (op->from ? strlen(op->from) : 0);
         for (size_t k = 0; k < op->len; k++)
             sum += ((const unsigned char *)op->data)[k];
     }

@@ -134,7 +134,7 @@ static void the_tier_follows_from_what_the_machine_has(void **state)
         if (rows[i].tier == TIER_CONTAINER)
             continue;
         c.request->require = (enum tier)(rows[i].tier + 1);
-        assert_refused(refused(&err), &err, SBR_E_UNSUPPORTED, tier_name(rows[i].tier));
+        assert_refused(refused(&err), &err, SBR_E_UNSUPPORTED, request_tier_name(rows[i].tier));
     }
 }
 

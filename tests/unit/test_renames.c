@@ -16,7 +16,7 @@ static void add(enum change_op op, const char *path, const char *text)
     sbr_error err;
 
     *(created ? &change.now : &change.base) = node;
-    tree_file(created ? t.taken.content_fd : t.base_fd, path, text, 0644);
+    tree_file(created ? t.collected.content_fd : t.base_fd, path, text, 0644);
     assert_int_equal(changes_add(&t.changes, &change, &err), 0);
 }
 
@@ -24,7 +24,7 @@ static void find(size_t first)
 {
     sbr_error err;
 
-    assert_int_equal(renames_find(&t.changes, first, t.base_fd, t.taken.content_fd, &err), 0);
+    assert_int_equal(renames_find(&t.changes, first, t.base_fd, t.collected.content_fd, &err), 0);
     changes_sort(&t.changes);
 }
 
@@ -54,7 +54,7 @@ static void the_same_name_is_preferred(void **state)
 {
     (void)state;
     tree_dir(t.base_fd, "from", 0755);
-    tree_dir(t.taken.content_fd, "to", 0755);
+    tree_dir(t.collected.content_fd, "to", 0755);
     add(CHANGE_DELETED, "from/a", "text");
     add(CHANGE_DELETED, "from/b", "text");
     add(CHANGE_DELETED, "from/c", "text");

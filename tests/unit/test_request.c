@@ -38,12 +38,12 @@ static void tiers_have_names(void **state)
 
     (void)state;
     for (int i = 0; i < N_TIERS; i++) {
-        assert_int_equal(tier_from_name(tier_name((enum tier)i), &tier, &err), 0);
+        assert_int_equal(request_tier_from_name(request_tier_name((enum tier)i), &tier, &err), 0);
         assert_int_equal(tier, i);
     }
-    assert_refused(tier_from_name("vm", &tier, &err), &err, SBR_E_INVALID,
+    assert_refused(request_tier_from_name("vm", &tier, &err), &err, SBR_E_INVALID,
                    "choose container, reduced or process");
-    assert_refused(tier_from_name("", &tier, &err), &err, SBR_E_INVALID, "''");
+    assert_refused(request_tier_from_name("", &tier, &err), &err, SBR_E_INVALID, "''");
 }
 
 static void a_file_is_copied(void **state)

@@ -8,10 +8,10 @@ static void every_verdict_has_a_name_of_its_own(void **state)
 {
     (void)state;
     for (int i = SBR_EXITED; i <= SBR_INTERNAL_ERROR; i++) {
-        assert_non_null(verdict_name((enum sbr_verdict)i));
+        assert_non_null(result_verdict_name((enum sbr_verdict)i));
         for (int k = SBR_EXITED; k < i; k++)
-            assert_string_not_equal(verdict_name((enum sbr_verdict)i),
-                                    verdict_name((enum sbr_verdict)k));
+            assert_string_not_equal(result_verdict_name((enum sbr_verdict)i),
+                                    result_verdict_name((enum sbr_verdict)k));
     }
 }
 
@@ -33,8 +33,8 @@ static void names_beyond_the_list_are_dropped(void **state)
 
     (void)state;
     for (int i = 0; i < 2 * ISOLATION_MAX; i++) {
-        isolation_add_mechanism(&isolation, "m");
-        isolation_add_missing(&isolation, "x");
+        result_add_mechanism(&isolation, "m");
+        result_add_missing(&isolation, "x");
     }
     assert_int_equal(isolation.n_mechanisms, ISOLATION_MAX);
     assert_int_equal(isolation.n_missing, ISOLATION_MAX);

@@ -31,8 +31,8 @@ static sbr_result sample(void)
 
     limits_init(&result.limits);
     result.isolation.tier = TIER_CONTAINER;
-    isolation_add_mechanism(&result.isolation, "seccomp");
-    isolation_add_missing(&result.isolation, "landlock");
+    result_add_mechanism(&result.isolation, "seccomp");
+    result_add_missing(&result.isolation, "landlock");
     return result;
 }
 
@@ -268,7 +268,7 @@ static void an_error_says_that_nothing_ran(void **state)
 
     (void)state;
     err_set(&err, SBR_E_NOT_FOUND, "language", "there is no '%s'", "x\ny");
-    root = parsed(error_to_json(&err));
+    root = parsed(result_error_to_json(&err));
     detail = json_object_get(root, "error");
     assert_true(json_is_false(json_object_get(root, "success")));
     assert_string_equal(json_string_value(json_object_get(root, "outcome")), "internal_error");
@@ -288,7 +288,7 @@ static void an_error_with_bytes_that_are_no_text_is_still_told(void **state)
 
     (void)state;
     err_set(&err, SBR_E_INVALID, "options", "there is no option '%s'", "--\xff\xc3");
-    root = parsed(error_to_json(&err));
+    root = parsed(result_error_to_json(&err));
     assert_non_null(
         strstr(json_string_value(json_object_get(json_object_get(root, "error"), "message")),
                "there is no option"));

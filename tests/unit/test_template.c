@@ -253,16 +253,16 @@ static void literals_have_the_form_of_their_language(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const struct literal_style *style = literal_style_find(rows[i].style);
+        const struct literal_style *style = template_literal_style_find(rows[i].style);
         struct buf out;
 
         assert_non_null(style);
         buf_init(&out, 1000);
-        literal_put(&out, style, value, sizeof(value) - 1);
+        template_literal_put(&out, style, value, sizeof(value) - 1);
         assert_string_equal(out.data, rows[i].literal);
         buf_done(&out);
     }
-    assert_null(literal_style_find("cobol"));
+    assert_null(template_literal_style_find("cobol"));
 }
 
 static void a_simple_text_of_sql_is_quoted(void **state)
@@ -277,7 +277,7 @@ static void a_simple_text_of_sql_is_quoted(void **state)
 
 static void a_long_text_is_written_in_pieces_of_whole_characters(void **state)
 {
-    const struct literal_style *style = literal_style_find("r");
+    const struct literal_style *style = template_literal_style_find("r");
     char value[701];
     struct buf out;
 
@@ -285,7 +285,7 @@ static void a_long_text_is_written_in_pieces_of_whole_characters(void **state)
     memset(value, 'x', sizeof(value));
     memcpy(value + 499, "\xc3\xa9", 2);
     buf_init(&out, 10000);
-    literal_put(&out, style, value, sizeof(value));
+    template_literal_put(&out, style, value, sizeof(value));
     assert_memory_equal(out.data, "paste0(\n\"xx", 11);
     assert_non_null(strstr(out.data, "x\",\n\"\\303\\251x"));
     assert_string_equal(out.data + out.len - 3, "x\")");

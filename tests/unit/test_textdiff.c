@@ -99,11 +99,11 @@ static size_t random_text(uint32_t *seed, char *text, size_t max_lines)
 {
     static const char *const lines[] = { "\n", "a\n", "b\n", "c\n", "long line\n", "+\n", "@@\n" };
     size_t n = next_random(seed) % (max_lines + 1),
-           kinds = 1 + next_random(seed) % ARRAY_LEN(lines);
+           pools = 1 + next_random(seed) % ARRAY_LEN(lines);
     size_t len = 0;
 
     for (size_t i = 0; i < n; i++)
-        len += (size_t)sprintf(text + len, "%s", lines[next_random(seed) % kinds]);
+        len += (size_t)sprintf(text + len, "%s", lines[next_random(seed) % pools]);
     return len && next_random(seed) % 3 == 0 ? len - 1 : len;
 }
 

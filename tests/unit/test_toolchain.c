@@ -368,18 +368,18 @@ static void a_language_that_is_not_there_names_its_package(void **state)
 {
     struct language unpackaged = *with(at("none/*/tool"), NULL, NULL);
     struct toolchain_query query = { .wanted = "3" };
-    struct toolchain kept = { .binary = "kept" };
+    struct toolchain changeset = { .binary = "kept" };
     sbr_error err;
 
     (void)state;
-    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), NULL, &kept, &err), &err,
+    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), NULL, &changeset, &err), &err,
                    SBR_E_NOT_FOUND, "tongue is not installed; `apt-get install tongue-dev` brings");
-    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), &query, &kept, &err), &err,
+    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), &query, &changeset, &err), &err,
                    SBR_E_NOT_FOUND, "apt-get install tongue-dev");
     unpackaged.package = NULL;
-    assert_refused(toolchain_find(&unpackaged, NULL, &kept, &err), &err, SBR_E_NOT_FOUND,
+    assert_refused(toolchain_find(&unpackaged, NULL, &changeset, &err), &err, SBR_E_NOT_FOUND,
                    "tongue is not installed");
-    assert_string_equal(kept.binary, "kept");
+    assert_string_equal(changeset.binary, "kept");
 }
 
 /* Says a version by the directory that a tool is in, and counts. */
@@ -576,7 +576,7 @@ static void names_tell_their_versions(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        bool has = version_of_name(rows[i].name, rows[i].stem, version);
+        bool has = toolchain_version_of_name(rows[i].name, rows[i].stem, version);
 
         if (has != (rows[i].version != NULL) || (has && strcmp(version, rows[i].version) != 0))
             fail_msg("'%s' says '%s'", rows[i].name, has ? version : "nothing");
@@ -586,15 +586,15 @@ static void names_tell_their_versions(void **state)
 static void versions_are_compared_as_numbers(void **state)
 {
     (void)state;
-    assert_true(version_compare("1.9", "1.26") < 0);
-    assert_true(version_compare("1.26", "1.26.0") < 0);
-    assert_true(version_compare("2", "1.99.99") > 0);
-    assert_int_equal(version_compare("1.01", "1.1"), 0);
-    assert_true(version_compare("99999999999999999999999", "1") > 0);
-    assert_int_equal(version_matches("3.11.7", "3.11"), 1);
-    assert_int_equal(version_matches("3.11", "3.11"), 1);
-    assert_int_equal(version_matches("3.11", "3.1"), 0);
-    assert_int_equal(version_matches("3", "3.11"), -1);
+    assert_true(toolchain_version_compare("1.9", "1.26") < 0);
+    assert_true(toolchain_version_compare("1.26", "1.26.0") < 0);
+    assert_true(toolchain_version_compare("2", "1.99.99") > 0);
+    assert_int_equal(toolchain_version_compare("1.01", "1.1"), 0);
+    assert_true(toolchain_version_compare("99999999999999999999999", "1") > 0);
+    assert_int_equal(toolchain_version_matches("3.11.7", "3.11"), 1);
+    assert_int_equal(toolchain_version_matches("3.11", "3.11"), 1);
+    assert_int_equal(toolchain_version_matches("3.11", "3.1"), 0);
+    assert_int_equal(toolchain_version_matches("3", "3.11"), -1);
 }
 
 static void the_first_dotted_number_is_the_version_that_a_tool_prints(void **state)

@@ -131,7 +131,7 @@ static void too_much_does_not_fit(void **state)
 
 static void a_connection_is_used_again(void **state)
 {
-    struct warm_pool *pool = warm_pool_new();
+    struct engine_connections *pool = engine_connections_new();
     struct warm one, two;
     int pair[2];
 
@@ -139,25 +139,25 @@ static void a_connection_is_used_again(void **state)
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
     warm_init(&one, false);
     warm_init(&two, false);
-    assert_false(warm_pool_take(pool, &two));
+    assert_false(engine_connections_take(pool, &two));
     one.fd = pair[0];
     strcpy(one.sent_key, "key");
-    warm_pool_give(pool, &one);
+    engine_connections_give(pool, &one);
     assert_int_equal(one.fd, -1);
-    assert_true(warm_pool_take(pool, &two));
+    assert_true(engine_connections_take(pool, &two));
     assert_int_equal(two.fd, pair[0]);
     assert_true(two.used_before);
     assert_string_equal(two.sent_key, "key");
-    assert_false(warm_pool_take(pool, &one));
-    warm_pool_give(NULL, &two); /* no pool: it is closed */
+    assert_false(engine_connections_take(pool, &one));
+    engine_connections_give(NULL, &two); /* no pool: it is closed */
     assert_int_equal(fcntl(pair[0], F_GETFD), -1);
     close(pair[1]);
-    warm_pool_free(pool);
+    engine_connections_free(pool);
 }
 
 static void keys_are_those_of_the_bytes(void **state)
 {
-    struct warm_pool *pool = warm_pool_new();
+    struct engine_connections *pool = engine_connections_new();
     char key[SHA256_HEX_SIZE], expected[SHA256_HEX_SIZE];
 
     (void)state;
@@ -168,17 +168,17 @@ static void keys_are_those_of_the_bytes(void **state)
             buf_init(&bytes, 16);
             assert_int_equal(buf_add(&bytes, &c, 1), 0);
             plan->cgroup_controllers = (uint32_t)round;
-            park_key_of(plan, &bytes, expected);
+            blueprint_key_of(plan, &bytes, expected);
             for (int again = 0; again < 2; again++) {
-                warm_pool_key(again ? pool : NULL, plan, &bytes, key);
+                engine_connections_key(again ? pool : NULL, plan, &bytes, key);
                 assert_string_equal(key, expected);
-                warm_pool_key(pool, plan, &bytes, key);
+                engine_connections_key(pool, plan, &bytes, key);
                 assert_string_equal(key, expected);
             }
             buf_done(&bytes);
         }
     }
-    warm_pool_free(pool);
+    engine_connections_free(pool);
 }
 
 #define WARM_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)

@@ -191,15 +191,15 @@ void tree_copy(const char *from, const char *to)
     assert_int_equal(r, 0);
 }
 
-static struct seen look(const char *top, const char *path)
+static struct node_state look(const char *top, const char *path)
 {
     char whole[PATH_SIZE];
     struct stat st;
 
     below(whole, top, path);
     if (lstat(whole, &st) < 0)
-        return (struct seen){ 0 };
-    return seen_of(&st);
+        return (struct node_state){ 0 };
+    return node_state_of(&st);
 }
 
 static bool same(const char *a, const char *b, const char *path, const struct node *x,
@@ -219,7 +219,7 @@ static bool same(const char *a, const char *b, const char *path, const struct no
 
 static void add_change(const char *a, const char *b, const char *path, struct changes *ret)
 {
-    struct seen before = look(a, path), after = look(b, path);
+    struct node_state before = look(a, path), after = look(b, path);
     struct change c = { .now = after.node,
                         .base = before.node,
                         .base_ino = before.ino,
@@ -362,14 +362,14 @@ void tree_mutate(const char *top, unsigned int *seed, unsigned int n)
     char path[PATH_SIZE], whole[PATH_SIZE];
 
     for (unsigned int i = 0; i < n; i++) {
-        struct seen seen;
+        struct node_state node_state;
 
         random_path(top, seed, path);
         below(whole, top, path);
-        seen = look(top, path);
-        if (seen.node.kind == NODE_FILE && draw(seed, 3) == 0) {
+        node_state = look(top, path);
+        if (node_state.node.kind == NODE_FILE && draw(seed, 3) == 0) {
             assert_int_equal(chmod(whole, draw(seed, 2) ? 0640 : 0700), 0);
-        } else if (seen.node.kind == NODE_DIR && draw(seed, 4) == 0) {
+        } else if (node_state.node.kind == NODE_DIR && draw(seed, 4) == 0) {
             assert_int_equal(chmod(whole, draw(seed, 2) ? 0750 : 0700), 0);
         } else {
             assert_int_equal(tree_remove(AT_FDCWD, whole), 0);

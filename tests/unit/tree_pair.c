@@ -32,11 +32,11 @@ int pair_set_up(void **state)
     t = (struct tree_pair){ 0 };
     memcpy(t.path, ROOM, sizeof(ROOM));
     assert_non_null(mkdtemp(t.path));
-    t.room_fd = open(t.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    assert_true(t.room_fd >= 0);
-    t.base_fd = open_dir(t.room_fd, "base");
-    t.tree_fd = open_dir(t.room_fd, "tree");
-    t.taken.content_fd = open_dir(t.tree_fd, "0");
+    t.disk_usage_fd = open(t.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    assert_true(t.disk_usage_fd >= 0);
+    t.base_fd = open_dir(t.disk_usage_fd, "base");
+    t.tree_fd = open_dir(t.disk_usage_fd, "tree");
+    t.collected.content_fd = open_dir(t.tree_fd, "0");
     snprintf(t.base_path, sizeof(t.base_path), "%s/base", t.path);
     assert_int_equal(changes_add_root(&t.changes, t.base_path, "/work", &err), 0);
     return 0;
@@ -46,11 +46,11 @@ int pair_tear_down(void **state)
 {
     (void)state;
     changes_done(&t.changes);
-    intake_list_done(&t.taken.list);
+    collect_list_done(&t.collected.list);
     close(t.base_fd);
     close(t.tree_fd);
-    close(t.taken.content_fd);
-    close(t.room_fd);
+    close(t.collected.content_fd);
+    close(t.disk_usage_fd);
     return tree_remove(AT_FDCWD, t.path);
 }
 
@@ -80,39 +80,41 @@ void make_link(int dir_fd, const char *path, const char *text)
     assert_int_equal(symlinkat(text, dir_fd, path), 0);
 }
 
-static void take(struct intake_entry entry, const char *path)
+static void take(struct collect_list_entry entry, const char *path)
 {
-    assert_int_equal(intake_list_add(&t.taken.list, entry, path), 0);
+    assert_int_equal(collect_list_add(&t.collected.list, entry, path), 0);
 }
 
 void take_file(const char *path, const char *text, mode_t mode)
 {
-    tree_file(t.taken.content_fd, path, text, 0600);
-    take((struct intake_entry){ .kind = COLLECT_FILE,
-                                .mode = S_IFREG | mode,
-                                .size = strlen(text) },
+    tree_file(t.collected.content_fd, path, text, 0600);
+    take((struct collect_list_entry){ .kind = COLLECT_FILE,
+                                      .mode = S_IFREG | mode,
+                                      .size = strlen(text) },
          path);
 }
 
 void take_dir(const char *path, mode_t mode, unsigned int flags)
 {
-    tree_dir(t.taken.content_fd, path, 0700);
-    take((struct intake_entry){ .kind = COLLECT_ENTER, .mode = S_IFDIR | mode, .flags = flags },
+    tree_dir(t.collected.content_fd, path, 0700);
+    take((struct collect_list_entry){ .kind = COLLECT_ENTER,
+                                      .mode = S_IFDIR | mode,
+                                      .flags = flags },
          path);
 }
 
 void take_link(const char *path, const char *text)
 {
-    make_link(t.taken.content_fd, path, text);
-    take((struct intake_entry){ .kind = COLLECT_LINK,
-                                .mode = S_IFLNK | 0777,
-                                .size = strlen(text) },
+    make_link(t.collected.content_fd, path, text);
+    take((struct collect_list_entry){ .kind = COLLECT_LINK,
+                                      .mode = S_IFLNK | 0777,
+                                      .size = strlen(text) },
          path);
 }
 
 void take_mark(enum collect_kind kind, const char *path, mode_t mode)
 {
-    take((struct intake_entry){ .kind = kind, .mode = mode }, path);
+    take((struct collect_list_entry){ .kind = kind, .mode = mode }, path);
 }
 
 char *changes_lines(const struct changes *changes)

@@ -10,9 +10,9 @@
 struct tree_pair {
     char path[32];      /* of the room of both */
     char base_path[64]; /* of the real tree    */
-    int room_fd, base_fd;
+    int disk_usage_fd, base_fd;
     int tree_fd; /* tree/: holds 0/, the contents */
-    struct taken taken;
+    struct collected collected;
     struct changes changes; /* one root: the real tree at /work */
 };
 

@@ -648,7 +648,7 @@ static long open_directory(long n)
 static const struct {
     const char *name;
     long (*make)(long n);
-} kinds[] = {
+} pools[] = {
     { "netlink", fill_netlink },
     { "posix-locks", lock_posix },
     { "ofd-locks", lock_ofd },
@@ -754,11 +754,11 @@ int main(int argc, char **argv)
         mmap(NULL, sizeof(*tally), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     for (int i = 2; i < argc; i++)
-        for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-            if (strcmp(argv[i], kinds[k].name) != 0)
+        for (size_t k = 0; k < sizeof(pools) / sizeof(pools[0]); k++) {
+            if (strcmp(argv[i], pools[k].name) != 0)
                 continue;
             *tally = (struct tally){ .enough = atol(argv[1]) << 10 };
-            fill_all(tally, kinds[k].make);
+            fill_all(tally, pools[k].make);
             printf("%s %ld %ld %s\n", argv[i], tally->made, tally->bytes >> 10,
                    tally->bytes >= tally->enough ? "enough" : strerrorname_np(tally->error));
         }

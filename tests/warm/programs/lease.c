@@ -48,7 +48,7 @@ static struct plan *make_plan(const char *directory)
     struct plan *plan = plan_new();
 
     plan->namespaces = ALL_NAMESPACES;
-    plan->park = PARK_SHELL;
+    plan->park = STANDBY_SHELL;
     plan->inside_uid = plan->inside_gid = 1000;
     plan->hostname = "sandbox";
     plan->workdir = "/work";
@@ -74,7 +74,7 @@ static int encoded(const struct plan *plan, struct buf *bytes)
 {
     sbr_error err;
 
-    buf_init(bytes, ENGINE_MAX_TEMPLATE);
+    buf_init(bytes, ENGINE_MAX_BLUEPRINT);
     if (plan_encode(plan, bytes, &err) < 0)
         return -1;
     return fd_sealed_memory("template", bytes->data, bytes->len, 0);
@@ -88,7 +88,7 @@ static void fill_request(struct engine_request *request, const struct buf *bytes
                                         .ask = ENGINE_LEASE,
                                         .policy = "default",
                                         .memory_bytes = 64 << 20,
-                                        .has_template = 1 };
+                                        .has_blueprint = 1 };
     sha256_init(&sum);
     sha256_add_u64(&sum, 0);
     sha256_add_u64(&sum, 0);
@@ -118,7 +118,7 @@ static int go(const struct plan *plan, const int *fds, const struct handover_msg
     char said[8] = "";
     int memory;
 
-    late.park = PARK_NOT;
+    late.park = STANDBY_NONE;
     late.argv = script;
     late.n_ops = 0;
     memory = encoded(&late, &bytes);

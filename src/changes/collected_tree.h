@@ -1,0 +1,43 @@
+/* The list that came out of a sandbox, as the tree that it is. */
+#ifndef CHANGES_COLLECTED_TREE_H
+#define CHANGES_COLLECTED_TREE_H
+
+#include "changes/collected.h"
+#include "model/changes.h"
+
+#define TAKEN_END SIZE_MAX       /* no further entry */
+#define TAKEN_TOP (SIZE_MAX - 1) /* the directory that holds the first */
+
+struct collected_tree {
+    const struct collect_list *list; /* borrowed */
+    struct collected_links *links;
+    size_t first;
+};
+
+/* Refuses a list in which something comes before the directory that it is in. */
+int collected_tree_init(struct collected_tree *ret, const struct collect_list *list, sbr_error *err)
+    must_check;
+void collected_tree_done(struct collected_tree *tree);
+
+/* What is in a directory, in the order of the list. */
+size_t collected_first(const struct collected_tree *tree, size_t dir);
+size_t collected_next(const struct collected_tree *tree, size_t index);
+
+/* The last part of its path. */
+const char *collected_name(const struct collected_tree *tree, size_t index);
+/* NODE_NONE for marks and for what was not taken. */
+struct node collected_node(const struct collect_list_entry *entry);
+
+/* The names in a directory that stand for something. */
+struct collected_names {
+    const char **items;
+    size_t n;
+};
+
+int collected_names_init(const struct collected_tree *tree, size_t dir,
+                         struct collected_names *ret); /* -1 without memory */
+bool collected_names_have(const struct collected_names *names,
+                          const char *name); /* NULL has none */
+void collected_names_done(struct collected_names *names);
+
+#endif

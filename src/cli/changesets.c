@@ -1,0 +1,235 @@
+#include "cli/changesets.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "changes/textdiff.h"
+#include "cli/present.h"
+
+void changesets_print_name(FILE *out, const char *name)
+{
+    struct buf text;
+
+    buf_init(&text, SIZE_MAX / 2);
+    visible_put_name(&text, name);
+    fputs(text.failed || !text.data ? "?" : text.data, out);
+    buf_done(&text);
+}
+
+/* Of a tree elsewhere than at the place of the project, where it was inside. */
+static void print_path(FILE *out, const struct changes *changes, const struct change *c,
+                       const char *path)
+{
+    const char *target = changes->roots[c->root].target;
+    scoped_free char *whole = NULL;
+
+    if (strcmp(target, "/work") == 0) {
+        changesets_print_name(out, path);
+        return;
+    }
+    if (asprintf(&whole, "%s/%s", target, path) < 0)
+        whole = NULL;
+    changesets_print_name(out, whole ? whole : path);
+}
+
+static void print_change(FILE *out, const struct changes *changes, const struct change *c)
+{
+    const struct node *node = c->op == CHANGE_DELETED ? &c->base : &c->now;
+    char size[SIZE_TEXT_SIZE];
+
+    fprintf(out, "%-8s  ", change_op_name(c->op));
+    if (c->from) {
+        print_path(out, changes, c, c->from);
+        fputs(" -> ", out);
+    }
+    print_path(out, changes, c, c->path);
+    if (c->op == CHANGE_MODE)
+        fprintf(out, "  %03o -> %03o", c->base.mode, c->now.mode);
+    else if (c->op == CHANGE_MODIFIED && c->base.kind != c->now.kind)
+        fprintf(out, "  %s -> %s", changes_node_kind_name(c->base.kind),
+                changes_node_kind_name(c->now.kind));
+    if (node->kind == NODE_FILE && c->op != CHANGE_MODE) {
+        changes_size_text(node->size, size);
+        fprintf(out, "  %s", size);
+    } else if (node->kind != NODE_FILE && c->op != CHANGE_MODIFIED) {
+        fprintf(out, "  %s", changes_node_kind_name(node->kind));
+    }
+    fputs(c->raced ? "  (changed outside meanwhile)\n" : "\n", out);
+}
+
+void changesets_print_changes(FILE *out, const struct changes *changes, size_t most)
+{
+    for (size_t i = 0; i < changes->n && i < most; i++)
+        print_change(out, changes, &changes->items[i]);
+    if (changes->n > most)
+        fprintf(out, "... and %zu more\n", changes->n - most);
+}
+
+/* What is left of `word` below `top`; NULL when it is elsewhere. */
+static const char *below(const char *word, const char *top)
+{
+    size_t len = strlen(top);
+
+    if (strncmp(word, top, len) != 0 || (word[len] != '/' && word[len] != '\0'))
+        return NULL;
+    return word + len + strspn(word + len, "/");
+}
+
+/* Without "./" in front; `word` is changed where slashes stand at its end. */
+static const char *normalize(char *word, const struct changeset *changeset)
+{
+    const char *path = word;
+
+    for (size_t len = strlen(word); len > 1 && word[len - 1] == '/'; len--)
+        word[len - 1] = '\0';
+    for (size_t i = 0; path[0] == '/' && i < changeset->changes.n_roots; i++) {
+        const struct change_root *root = &changeset->changes.roots[i];
+        const char *rest = below(path, root->source);
+
+        if (!rest)
+            rest = below(path, root->target);
+        path = rest ? rest : path;
+    }
+    while (path[0] == '.' && path[1] == '/')
+        path += 1 + strspn(path + 1, "/");
+    return strcmp(path, ".") == 0 ? "" : path;
+}
+
+int changesets_words(const struct options *o, const struct changeset *changeset,
+                     struct apply_options *ret, sbr_error *err)
+{
+    const char **paths = calloc(o->n_positional + 1, sizeof(*paths));
+    const char **force = calloc(o->n_force + 1, sizeof(*force));
+    bool all = false;
+
+    *ret = (struct apply_options){ .paths = paths, .force = force };
+    if (!paths || !force) {
+        changesets_words_done(ret);
+        return err_set_oom(err, "options");
+    }
+    for (size_t i = 1; i < o->n_positional; i++) {
+        if (!o->positional[i][0]) { /* as from a variable of a script that is not set: not all */
+            changesets_words_done(ret);
+            return err_set(err, SBR_E_INVALID, "options",
+                           "an empty path is none; leave it out, or say . for all");
+        }
+        paths[ret->n_paths] = normalize(o->positional[i], changeset);
+        all = all || !*paths[ret->n_paths];
+        ret->n_paths++;
+    }
+    for (size_t i = 0; i < o->n_force; i++)
+        force[ret->n_force++] = normalize((char *)o->force[i], changeset);
+    if (all)
+        ret->n_paths = 0;
+    return 0;
+}
+
+void changesets_words_done(struct apply_options *options)
+{
+    free((void *)options->paths);
+    free((void *)options->force);
+    *options = (struct apply_options){ 0 };
+}
+
+int changesets_ask(const struct options *o, const char *question, const char *command,
+                   sbr_error *err)
+{
+    char line[16] = "";
+
+    if (o->yes)
+        return 1;
+    if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
+        return err_set(
+            err, SBR_E_INVALID, command,
+            "`sandbox-run %s` asks before it changes anything, and there is no terminal; "
+            "--yes answers it",
+            command);
+    fprintf(stderr, "%s [y/N] ", question);
+    fflush(stderr);
+    if (!fgets(line, sizeof(line), stdin))
+        fputc('\n', stderr);
+    return line[0] == 'y' || line[0] == 'Y';
+}
+
+static void report_json(const struct changeset *changeset, const struct apply_report *report,
+                        const char *done)
+{
+    scoped_free char *text = NULL;
+    struct jsonw j;
+
+    jsonw_init(&j, true);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "id", changeset->id);
+    apply_report_put_json(&j, report, done);
+    jsonw_close(&j, '}');
+    text = jsonw_take(&j);
+    printf("%s\n", text ? text : "{}");
+}
+
+static void report_conflicts(const struct apply_report *report, const char *done)
+{
+    for (size_t i = 0; i < report->conflicts.n; i++) {
+        fputs("conflict: ", stderr);
+        changesets_print_name(stderr, report->conflicts.items[i].path);
+        fprintf(stderr, " %s\n", report->conflicts.items[i].why);
+    }
+    fprintf(stderr,
+            "sandbox-run: nothing was %s because of %zu %s; --force PATH does it all the same, "
+            "one path at a time\n",
+            done, report->conflicts.n, report->conflicts.n == 1 ? "conflict" : "conflicts");
+}
+
+int changesets_report(const struct options *o, const struct changeset *changeset,
+                      const struct apply_report *report, const char *done, const char *summary)
+{
+    bool undo = strcmp(done, "undone") == 0;
+
+    if (o->json)
+        report_json(changeset, report, done);
+    else if (report->conflicts.n)
+        report_conflicts(report, done);
+    if (report->conflicts.n)
+        return EXIT_DENIED;
+    if (o->json)
+        return 0;
+    if (!report->applied)
+        fprintf(stderr, "sandbox-run: nothing was left to be %s", done);
+    else if (summary && !report->already)
+        fprintf(stderr, "sandbox-run: %s", summary);
+    else
+        fprintf(stderr, "sandbox-run: %zu %s, %zu %s", report->applied, done, report->already,
+                undo ? "were back" : "were so before");
+    if (report->skipped)
+        fprintf(stderr, "; %zu left out, as pipes, sockets and devices are not made",
+                report->skipped);
+    if (!undo && changeset->applied)
+        fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", KEPT_ID_SHOWN, changeset->id);
+    fputc('\n', stderr);
+    return 0;
+}
+
+int changesets_command(struct options *o, const char *command, kept_work *work)
+{
+    struct apply_options options = { 0 };
+    struct changeset changeset;
+    sbr_error err;
+    int r;
+
+    if (o->n_positional < 1) {
+        err_set(&err, SBR_E_INVALID, command,
+                "say which: `sandbox-run %s ID`; `sandbox-run changes list` shows them", command);
+        return cli_fail(o, &err);
+    }
+    r = changeset_open(o->positional[0], &changeset, &err);
+    if (r < 0)
+        return cli_fail(o, &err);
+    r = changesets_words(o, &changeset, &options, &err);
+    if (r == 0)
+        r = work(o, &changeset, &options, &err);
+    changesets_words_done(&options);
+    changeset_close(&changeset);
+    return r < 0 ? cli_fail(o, &err) : r;
+}

@@ -1,0 +1,238 @@
+/* Factories: started when a template is wanted, watched, replaced when they are worn or dead. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "engine/engine_internal.h"
+
+#define MANY_LOST 8 /* sandboxes in a row: then it is the nursery's fault, or the template's */
+
+bool pool_can_make(const struct pool *pool)
+{
+    const struct pool_factory *factory = pool->factory;
+
+    return factory && !factory->over && factory->core.ready &&
+           factory->core.n_making < FACTORY_MAX_MAKING;
+}
+
+static void set_reason(struct pool *pool, const char *reason)
+{
+    snprintf(pool->reason, sizeof(pool->reason), "%.*s", (int)sizeof(pool->reason) - 1, reason);
+}
+
+/* Without cells and nursery, and out of its kind. */
+static void pool_factory_free(struct pool_factory *factory)
+{
+    struct pool *pool = factory->pool;
+
+    link_remove(&factory->link);
+    engine_events_defer_free(&pool->engine->events, &factory->deferred_free);
+    pool->n_factories--;
+    pool_free_unused(pool);
+}
+
+static void end_factory(struct pool_factory *factory)
+{
+    struct events *events = &factory->pool->engine->events;
+
+    engine_events_remove(events, &factory->control);
+    engine_events_remove(events, &factory->death);
+    factory_end(&factory->core);
+    factory->over = true;
+}
+
+static void factory_died(void *context, uint32_t events)
+{
+    struct pool_factory *factory = context;
+
+    (void)events;
+    end_factory(factory);
+    pool_factory_free(factory);
+}
+
+/* It has nothing to lose any more.  Its end takes a while, which is not waited for. */
+static void kill_factory(struct pool_factory *factory)
+{
+    struct events *events = &factory->pool->engine->events;
+
+    engine_events_remove(events, &factory->control);
+    factory->death = (struct watch){ factory->core.process.pidfd, factory_died, factory };
+    if (syscall(SYS_pidfd_send_signal, factory->core.process.pidfd, SIGKILL, NULL, 0) < 0 ||
+        engine_events_add(events, &factory->death, EPOLLIN) < 0)
+        factory_died(factory, 0);
+}
+
+void pool_factory_close_unused(struct pool_factory *factory)
+{
+    if (!factory->retired || !link_is_alone(&factory->standbys))
+        return;
+    if (factory->over)
+        pool_factory_free(factory);
+    else if (!factory->death.callback)
+        kill_factory(factory);
+}
+
+static void leave_kind(struct pool_factory *factory)
+{
+    struct pool *pool = factory->pool;
+
+    if (pool->factory == factory)
+        pool->factory = NULL;
+    if (pool->successor == factory)
+        pool->successor = NULL;
+}
+
+/* What is parked or on its way there; what is leased stays. */
+static void end_idle_standbys(struct pool_factory *factory)
+{
+    list_each(at, &factory->standbys) {
+        struct standby *standby = link_owner(at, struct standby, link);
+
+        if (standby->state != STANDBY_LEASED)
+            standby_end(standby);
+    }
+}
+
+void pool_factory_retire(struct pool_factory *factory)
+{
+    leave_kind(factory);
+    factory->retired = true;
+    pool_factory_close_unused(factory);
+}
+
+void pool_factory_dismiss(struct pool_factory *factory)
+{
+    factory->retired = false; /* it must not go before the last of its cells was looked at */
+    end_idle_standbys(factory);
+    pool_factory_retire(factory);
+}
+
+/* The nursery is dead, or is ended here, and all that it made with it. */
+static void pool_factory_end(struct pool_factory *factory, const char *reason)
+{
+    struct pool *pool = factory->pool;
+    struct engine *engine = pool->engine;
+
+    if (factory->over)
+        return;
+    pool->failures++;
+    pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
+    set_reason(pool, reason);
+    log_info("engine", "%s: its nursery ended: %s", pool->name, reason);
+    factory->over = true;
+    factory->retired = false; /* it must not go before the last of its cells was looked at */
+    leave_kind(factory);
+    engine->changed = true;
+    list_each(at, &factory->standbys) {
+        struct standby *standby = link_owner(at, struct standby, link);
+
+        if (standby->state != STANDBY_ORDERED && standby->state != STANDBY_LEASED)
+            standby_end(standby);
+    }
+    end_factory(factory);
+    list_each(at, &factory->standbys) {
+        struct standby *standby = link_owner(at, struct standby, link);
+
+        if (standby->state == STANDBY_ORDERED)
+            standby_abandon(standby);
+    }
+    if (!pool->factory && !pool->successor)
+        leases_go_cold(pool, reason);
+    pool_factory_retire(factory);
+}
+
+void pool_factory_failed(struct pool_factory *factory, const char *reason)
+{
+    struct pool *pool = factory->pool;
+
+    set_reason(pool, reason);
+    if (++pool->losses % MANY_LOST == 0 && !factory->retired)
+        pool_factory_end(factory, reason);
+}
+
+static void became_ready(struct pool_factory *factory)
+{
+    struct pool *pool = factory->pool;
+    struct pool_factory *before = pool->factory;
+
+    log_info("engine", "%s: its nursery is ready after %llu us", pool->name,
+             (unsigned long long)(clock_now_us() - factory->started_us));
+    pool->engine->changed = true;
+    if (pool->successor != factory)
+        return;
+    pool->successor = NULL;
+    pool->factory = factory;
+    if (before)
+        pool_factory_retire(before);
+}
+
+/* One word of the nursery's for each time that its socket is readable: the rest makes it readable again. */
+static void factory_spoke(void *context, uint32_t events)
+{
+    struct pool_factory *factory = context;
+    struct sandbox *box = NULL;
+    bool was_ready = factory->core.ready;
+    sbr_error err;
+    int r = factory_hear(&factory->core, &box, &err);
+
+    (void)events;
+    if (r < 0)
+        pool_factory_end(factory, err.message);
+    else if (r > 0)
+        standby_forked(standby_of_box(box));
+    else if (factory->core.ready && !was_ready)
+        became_ready(factory);
+}
+
+static int start(struct pool *pool, struct pool_factory **ret, sbr_error *err)
+{
+    struct engine *engine = pool->engine;
+    struct pool_factory *factory = calloc(1, sizeof(*factory));
+
+    if (!factory)
+        return err_set_oom(err, "engine");
+    factory->pool = pool;
+    factory->started_us = clock_now_us();
+    link_init(&factory->standbys);
+    if (factory_start(&factory->core, pool->plan, &engine->runtime.features, err) < 0) {
+        free(factory);
+        return err->code;
+    }
+    factory->control = (struct watch){ factory->core.control, factory_spoke, factory };
+    if (engine_events_add(&engine->events, &factory->control, EPOLLIN) < 0) {
+        err_set_errno(err, "engine", "cannot watch a nursery");
+        factory_end(&factory->core);
+        free(factory);
+        return err->code;
+    }
+    list_append(&engine->factories, &factory->link);
+    pool->n_factories++;
+    *ret = factory;
+    return 0;
+}
+
+void pool_factory_open(struct pool *pool)
+{
+    struct pool_factory **place = pool->factory ? &pool->successor : &pool->factory;
+    sbr_error err;
+
+    if (pool->successor || pool->engine->draining || clock_now_us() < pool->not_before_us)
+        return;
+    if (start(pool, place, &err) == 0)
+        return;
+    pool->failures++;
+    pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
+    set_reason(pool, err.message);
+    log_info("engine", "%s: no nursery: %s", pool->name, err.message);
+}
+
+void pool_factories_close_all(struct engine *engine)
+{
+    list_each(at, &engine->factories)
+        pool_factory_end(link_owner(at, struct pool_factory, link), "the engine ends");
+}

@@ -1,0 +1,210 @@
+#include "init/collect_trees.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "init/collect_files.h"
+#include "init/collect_outputs.h"
+
+/* The tree of a stage, or what lies above a copy-on-write tree. */
+struct walk {
+    struct stream *stream;
+    bool changes;
+    int depth;
+    size_t path_len;
+    char failed[COLLECT_MAX_NAME + 1]; /* what it was that failed; empty: the top */
+};
+
+/* A whiteout stands for what was deleted below.  A pipe or a socket means nothing outside. */
+static int put_special(const struct walk *w, const char *name, const struct stat *st)
+{
+    bool gone = S_ISCHR(st->st_mode) && st->st_rdev == 0;
+    struct collect_entry entry = { .kind = gone ? COLLECT_GONE : COLLECT_OTHER };
+
+    return w->changes ? collect_stream_entry(w->stream, entry, name, st) : 0;
+}
+
+static bool is_opaque(int fd)
+{
+    char value;
+
+    return fgetxattr(fd, "user.overlay.opaque", &value, 1) == 1 && value == 'y';
+}
+
+static int put_entries(struct walk *w, DIR *dir);
+
+static int put_opened(struct walk *w, DIR *dir, const char *name, const struct stat *st)
+{
+    struct collect_entry enter = { .kind = COLLECT_ENTER }, leave = { .kind = COLLECT_LEAVE };
+    size_t len = strlen(name) + 1;
+    int r;
+
+    if (w->changes && is_opaque(dirfd(dir)))
+        enter.flags = COLLECT_OPAQUE;
+    r = collect_stream_entry(w->stream, enter, name, st);
+    if (r)
+        return r;
+    w->depth++;
+    w->path_len += len;
+    r = put_entries(w, dir);
+    w->depth--;
+    w->path_len -= len;
+    collect_restore(dirfd(dir), st);
+    return r ? r : collect_stream_entry(w->stream, leave, NULL, st);
+}
+
+static int put_directory(struct walk *w, int at, const char *name, struct stat *st)
+{
+    scoped_dir DIR *dir = NULL;
+
+    if (w->depth == COLLECT_MAX_DEPTH)
+        return ELOOP;
+    if (w->path_len + strlen(name) + 1 > COLLECT_MAX_PATH)
+        return ENAMETOOLONG;
+    dir = collect_open_dir(at, name, st);
+    return dir ? put_opened(w, dir, name, st) : errno;
+}
+
+static int put_any(struct walk *w, int at, const char *name)
+{
+    struct stat st;
+
+    if (fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return errno;
+    switch (st.st_mode & S_IFMT) {
+    case S_IFREG:
+        return collect_file(w->stream, at, name, &st);
+    case S_IFLNK:
+        return collect_link(w->stream, at, name, &st);
+    case S_IFDIR:
+        return put_directory(w, at, name, &st);
+    default:
+        return put_special(w, name, &st);
+    }
+}
+
+static int put_entries(struct walk *w, DIR *dir)
+{
+    const struct dirent *entry;
+    int r = 0;
+
+    while (r == 0 && (errno = 0, entry = readdir(dir))) {
+        if (!strcmp(entry->d_name, ".") || !strcmp(entry->d_name, ".."))
+            continue;
+        r = collect_stream_tick(w->stream);
+        if (r == 0)
+            r = put_any(w, dirfd(dir), entry->d_name);
+        if (r && !w->failed[0])
+            snprintf(w->failed, sizeof(w->failed), "%s", entry->d_name);
+    }
+    return r ? r : errno;
+}
+
+static DIR *open_tree(const struct inside *in, const struct plan_collect *what)
+{
+    struct stat st;
+
+    if (fstatat(in->root_fd, what->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return NULL;
+    return collect_open_dir(in->root_fd, what->path, &st);
+}
+
+/* The program may have locked the top, of which there is a descriptor but no name. */
+static DIR *open_upper(const struct inside *in, const struct plan_collect *what)
+{
+    int fd = what->cow < in->n_uppers ? in->uppers[what->cow] : -1;
+
+    (void)fchmod(fd, 0700);
+    return collect_dir_of(openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+static int put_tree(struct stream *s, const struct inside *in, const struct plan_collect *what)
+{
+    struct walk walk = { .stream = s, .changes = what->what == COLLECTS_CHANGES };
+    scoped_dir DIR *top = walk.changes ? open_upper(in, what) : open_tree(in, what);
+    int r = top ? put_entries(&walk, top) : errno;
+    struct collect_entry failed = { .kind = COLLECT_FAILED, .size = (uint64_t)r };
+
+    return r && r != EPIPE
+               ? collect_stream_entry(s, failed, walk.failed[0] ? walk.failed : "the tree", NULL)
+               : r;
+}
+
+/* Without a private root the plan's pattern has the place's path before what would be /work; files are told by the name
+ * that they would have inside.  Anything else there is a volume, at its own path of the host. */
+static int search(struct stream *s, const struct inside *in, const char *pattern)
+{
+    const char *place = in->plan->place;
+    size_t len = place ? strlen(place) : 0;
+    scoped_fd int host = -1;
+
+    if (!place || (!strncmp(pattern, place, len) && pattern[len] == '/'))
+        return collect_outputs(s, in->root_fd, pattern + len);
+    host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+    return host >= 0 ? collect_outputs(s, host, pattern) : errno;
+}
+
+static int put_outputs(struct stream *s, const struct inside *in, const struct plan_collect *what)
+{
+    int r = search(s, in, what->path);
+    struct collect_entry failed = { .kind = COLLECT_FAILED, .size = (uint64_t)r };
+
+    return r && r != EPIPE ? collect_stream_entry(s, failed, what->path, NULL) : r;
+}
+
+static int put_part(struct stream *s, const struct inside *in, size_t index)
+{
+    const struct plan_collect *what = &in->plan->collects[index];
+    int r = collect_stream_entry(s, (struct collect_entry){ .kind = COLLECT_PART, .size = index },
+                                 NULL, NULL);
+
+    if (r)
+        return r;
+    return what->what == COLLECTS_OUTPUT ? put_outputs(s, in, what) : put_tree(s, in, what);
+}
+
+static struct rusage own_usage(void)
+{
+    struct rusage usage = { 0 };
+
+    (void)getrusage(RUSAGE_SELF, &usage);
+    return usage;
+}
+
+static uint64_t between_us(const struct timeval *from, const struct timeval *to)
+{
+    return (uint64_t)((to->tv_sec - from->tv_sec) * 1000000 + to->tv_usec - from->tv_usec);
+}
+
+void collect_run(const struct inside *in, bool succeeded)
+{
+    static const struct sigaction ignore = { .sa_handler = SIG_IGN };
+    static struct stream stream;
+    struct rusage before = own_usage(), after;
+    int r = 0;
+
+    (void)sigaction(SIGPIPE, &ignore,
+                    NULL); /* a reader that had enough is no reason not to report */
+    for (int fd = INIT_STDIN; fd <= INIT_STDERR; fd++)
+        close(fd); /* the program's limit of open files is ours too */
+    collect_stream_init(&stream, in->plan, in->report);
+    for (size_t i = 0; r == 0 && i < in->plan->n_collects; i++)
+        if (succeeded || in->plan->collects[i].what != COLLECTS_TREE)
+            r = put_part(&stream, in, i);
+    if (r == 0)
+        r = collect_stream_entry(&stream, (struct collect_entry){ .kind = COLLECT_END }, NULL,
+                                 NULL);
+    if (r == 0)
+        (void)collect_stream_flush(&stream);
+    after = own_usage();
+    in->report->own_user_us = between_us(&before.ru_utime, &after.ru_utime);
+    in->report->own_system_us = between_us(&before.ru_stime, &after.ru_stime);
+}

@@ -1,0 +1,317 @@
+/* SRC:DST[:MODE] and what stands at /work, checked as text; whether SRC exists is for the executor to say. */
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "model/request.h"
+
+/* What the sandbox builds itself: a volume may not hide any of it. */
+static const char *const own_trees[] = {
+    "/.cow", "/.view", "/bin",   "/build",        "/deps",     "/dev",  "/driver",
+    "/etc",  "/lib",   "/lib32", "/lib64",        "/libx32",   "/proc", "/sbin",
+    "/sys",  "/tmp",   "/usr",   "/node_modules", "/prepared", "/work", "/toolchain"
+};
+
+static const struct {
+    const char *name;
+    enum volume_mode mode;
+    bool sockets;
+} modes[] = {
+    { "ro", VOLUME_RO, false },        { "rw", VOLUME_RW, false },
+    { "cow", VOLUME_COW, false },      { "ro+sockets", VOLUME_RO, true },
+    { "rw+sockets", VOLUME_RW, true },
+};
+
+const char *request_volume_mode_name(const struct request_volume *volume)
+{
+    size_t i = 0;
+
+    while (modes[i].mode != volume->mode || modes[i].sockets != volume->sockets)
+        i++;
+    return modes[i].name;
+}
+
+/* True when one is the other or lies below it. */
+static bool trees_overlap(const char *a, const char *b)
+{
+    size_t len_a = strlen(a), len_b = strlen(b), shorter = len_a < len_b ? len_a : len_b;
+    const char *longer = len_a < len_b ? b : a;
+
+    return !strncmp(a, b, shorter) && (longer[shorter] == '\0' || longer[shorter] == '/');
+}
+
+/* Drops empty and "." parts and slashes at the end; ".." stays, since what it means is on the disk. */
+static void tidy_path(char *path)
+{
+    char *to = path;
+
+    for (const char *part = path; *part;) {
+        size_t len = strcspn(part, "/");
+
+        if (len && (len != 1 || *part != '.')) {
+            *to++ = '/';
+            memmove(to, part, len);
+            to += len;
+        }
+        part += len + (part[len] == '/');
+    }
+    if (to == path)
+        *to++ = '/';
+    *to = '\0';
+}
+
+static int volume_error(const char *spec, const char *what, sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "request",
+                   "--volume '%.100s' %s; give SRC:DST or SRC:DST:MODE, as in /srv/data:/data:cow",
+                   spec, what);
+}
+
+static int check_own(const char *spec, const char *target, sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(own_trees); i++) {
+        size_t len = strlen(own_trees[i]);
+
+        if (strncmp(target, own_trees[i], len) != 0 || (target[len] != '\0' && target[len] != '/'))
+            continue;
+        if (!strcmp(own_trees[i], "/work"))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "--volume '%.100s' would cover the sandbox's own /work; --project DIR "
+                           "puts a directory there, other volumes go elsewhere, as to /data",
+                           spec);
+        return err_set(err, SBR_E_INVALID, "request",
+                       "--volume '%.100s' would cover the sandbox's own %s; choose another target, "
+                       "for example /data",
+                       spec, own_trees[i]);
+    }
+    return 0;
+}
+
+static int check_volume(const sbr_request *req, const char *spec,
+                        const struct request_volume *volume, sbr_error *err)
+{
+    if (!text_is_safe_relative_path(volume->target + 1, REQUEST_MAX_PATH))
+        return volume_error(spec, "has a target that is not an absolute path without '..' below /",
+                            err);
+    if (strlen(volume->source) > REQUEST_MAX_PATH)
+        return volume_error(spec, "has a source that is too long", err);
+    if (check_own(spec, volume->target, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < req->n_volumes; i++)
+        if (trees_overlap(req->volumes[i].target, volume->target))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "--volume '%.100s' overlaps the target %.100s of another volume; give "
+                           "each volume a place of its own",
+                           spec, req->volumes[i].target);
+    if (req->n_volumes >= REQUEST_MAX_VOLUMES)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "--volume '%.100s' is one too many; a request has at most %d volumes", spec,
+                       REQUEST_MAX_VOLUMES);
+    return 0;
+}
+
+static int parse_mode(const char *spec, const char *name, struct request_volume *ret,
+                      sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
+        if (!strcmp(name, modes[i].name)) {
+            ret->mode = modes[i].mode;
+            ret->sockets = modes[i].sockets;
+            return 0;
+        }
+    }
+    return err_set(err, SBR_E_INVALID, "request",
+                   "--volume '%.100s' has no mode '%.40s'; choose ro (only read), rw (writes reach "
+                   "the host) or cow (changes stay in the sandbox); ro+sockets and rw+sockets let "
+                   "the program connect to sockets of the host's that are in it",
+                   spec, name);
+}
+
+/* Cuts the copy of a spec into its parts; the mode is optional. */
+static int split_volume(char *copy, const char *spec, struct request_volume *ret, sbr_error *err)
+{
+    char *target = strchr(copy, ':'), *mode = NULL;
+    int r = 0;
+
+    if (target) {
+        *target++ = '\0';
+        mode = strchr(target, ':');
+    }
+    if (mode)
+        *mode++ = '\0';
+    if (!target || !*copy || !*target)
+        return volume_error(spec, "has no source or no target", err);
+    if (*copy != '/')
+        return volume_error(spec, "has a source that is not an absolute path", err);
+    if (*target != '/')
+        return volume_error(spec, "has a target that is not an absolute path without '..' below /",
+                            err);
+    if (mode)
+        r = parse_mode(spec, mode, ret, err);
+    if (r < 0)
+        return r;
+    tidy_path(copy);
+    tidy_path(target);
+    ret->source = copy;
+    ret->target = target;
+    return 0;
+}
+
+int request_add_volume(sbr_request *req, const char *spec, sbr_error *err)
+{
+    struct request_volume *grown, volume = { .mode = VOLUME_RO };
+    scoped_free char *copy = strdup(spec);
+    int r;
+
+    if (!copy)
+        return err_set_oom(err, "request");
+    r = split_volume(copy, spec, &volume, err);
+    if (r == 0)
+        r = check_volume(req, spec, &volume, err);
+    if (r < 0)
+        return r;
+    grown = realloc(req->volumes, (req->n_volumes + 1) * sizeof(*grown));
+    if (!grown)
+        return err_set_oom(err, "request");
+    req->volumes = grown;
+    volume.target = strdup(volume.target);
+    if (!volume.target)
+        return err_set_oom(err, "request");
+    volume.source = take_ptr(copy); /* ends where the colon was */
+    req->volumes[req->n_volumes++] = volume;
+    return 0;
+}
+
+int request_set_project(sbr_request *req, const char *dir, sbr_error *err)
+{
+    if (dir[0] != '/' || strlen(dir) > REQUEST_MAX_PATH)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the project '%.100s' is not an absolute path of at most %d bytes", dir,
+                       REQUEST_MAX_PATH);
+    if (request_set_text(&req->project, dir, err) < 0)
+        return err->code;
+    tidy_path(req->project);
+    return 0;
+}
+
+int request_set_program(sbr_request *req, const char *path, sbr_error *err)
+{
+    if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))
+        return err_set(
+            err, SBR_E_INVALID, "request",
+            "the program '%.100s' is not usable; give its path below the project, without "
+            "'..', empty parts or control characters",
+            path);
+    return request_set_text(&req->program, path, err);
+}
+
+int request_set_workspace(sbr_request *req, const char *name, sbr_error *err)
+{
+    size_t len = strlen(name);
+    bool good = len > 0 && len <= WORKSPACE_MAX_NAME && name[0] != '.' && name[0] != '-';
+
+    for (size_t i = 0; good && i < len; i++)
+        good = isalnum((unsigned char)name[i]) || strchr("._-", name[i]);
+    if (!good)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the workspace '%.100s' has no usable name; take letters, digits, '.', '_' "
+                       "and '-', not first a '.' or '-', at most %d of them",
+                       name, WORKSPACE_MAX_NAME);
+    return request_set_text(&req->workspace, name, err);
+}
+
+int request_add_output(sbr_request *req, const char *spec, sbr_error *err)
+{
+    return output_rules_add(&req->outputs, spec, err);
+}
+
+/* What copy-on-write trees there are whose changes somebody may want to see. */
+static bool has_cow_volume(const sbr_request *req)
+{
+    for (size_t i = 0; i < req->n_volumes; i++)
+        if (req->volumes[i].mode == VOLUME_COW)
+            return true;
+    return false;
+}
+
+/* With --check nothing is run, so nothing is changed and nothing comes out. */
+static int check_nothing_runs(const sbr_request *req, sbr_error *err)
+{
+    const char *option = req->diff ? "--diff" : req->keep ? "--keep" : "--output";
+
+    if (!req->check || (!req->diff && !req->keep && !req->outputs.n))
+        return 0;
+    return err_set(err, SBR_E_INVALID, "request",
+                   "--check runs nothing, so there is nothing for %s; leave one of them out",
+                   option);
+}
+
+static bool is_below(const char *path, size_t len, const char *top)
+{
+    size_t top_len = strlen(top);
+
+    return len >= top_len && !strncmp(path, top, top_len) &&
+           (len == top_len || path[top_len] == '/');
+}
+
+/* Nothing else can be written to, so there is nothing else to take. */
+static int check_output(const sbr_request *req, const char *pattern, sbr_error *err)
+{
+    size_t fixed = output_fixed_len(pattern), whole = strlen(pattern);
+
+    for (size_t i = 0; i < req->n_volumes + 2; i++) {
+        const char *top = i >= 2 ? req->volumes[i - 2].target : i ? "/tmp" : "/work";
+
+        if (is_below(pattern, fixed, top) || is_below(pattern, whole, top))
+            return 0;
+    }
+    return err_set(err, SBR_E_INVALID, "request",
+                   "--output '%.150s' is outside of /work, /tmp and every volume; results come "
+                   "from there",
+                   pattern);
+}
+
+static int check_changes(const sbr_request *req, sbr_error *err)
+{
+    bool cow = req->project || has_cow_volume(req);
+
+    if (req->keep && req->workspace)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "a workspace keeps what is changed in it by itself; leave --keep out");
+    if (req->diff && !cow && !req->workspace)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "--diff has nothing to look at; bring a tree in with --project DIR or "
+                       "--volume SRC:DST:cow");
+    if (req->keep && !cow && !req->outputs.n)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "--keep has nothing to store; bring a tree in with --project DIR or "
+                       "--volume SRC:DST:cow, or name results with --output PATTERN");
+    for (size_t i = 0; i < req->outputs.n; i++)
+        if (check_output(req, req->outputs.items[i].pattern, err) < 0)
+            return err->code;
+    return check_nothing_runs(req, err);
+}
+
+int request_check_trees(const sbr_request *req, sbr_error *err)
+{
+    if (req->project && req->workspace)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "--project and --workspace both stand at /work; give one of them");
+    if (req->program && !req->project)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the program '%.100s' is one of a project, but there is no project; name it "
+                       "with --project",
+                       req->program);
+    if (req->program && req->code)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the project's program '%.100s' and code were given; give the program once",
+                       req->program);
+    if (req->program && !req->language)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the project's program '%.100s' has no language; name one with --lang",
+                       req->program);
+    return check_changes(req, err);
+}

@@ -1,0 +1,46 @@
+/* Captures one stream of the program: kept, passed on, or both; capped; counted to the last byte.
+ */
+#ifndef MONITOR_CAPTURE_H
+#define MONITOR_CAPTURE_H
+
+#include <stdbool.h>
+
+#include "base/loop.h"
+#include "model/result.h"
+#include "monitor/forward.h"
+
+/* A program that writes this many times its limit is ended; until then the excess is only dropped.
+ */
+#define OUTPUT_PATIENCE 4
+/* What is kept of the end of a stream for its diagnosis. */
+#define OUTPUT_TAIL (64 * 1024)
+
+typedef void output_excess(void *context);
+
+/* How long the program may be held up for its reader, at one time and in all, before what the reader
+ * does not take is kept in memory instead. */
+#define OUTPUT_WAIT_ONCE_US 20000
+#define OUTPUT_WAIT_US 2000000
+
+struct capture {
+    int fd; /* owned; -1: at its end */
+    struct loop *loop;
+    uint64_t max;
+    uint64_t total;
+    bool keep;
+    bool keep_tail; /* only the end of it */
+    struct buf kept;
+    struct forward *forward; /* NULL: none */
+    unsigned int timer;      /* slot of the loop for the end of patience         */
+    uint64_t paused_us;      /* since when the reader is waited for; 0: it is not */
+    uint64_t waited_us;      /* for the reader, until now                         */
+    output_excess *excess;
+    void *context;
+};
+
+int capture_start(struct capture *capture, struct loop *loop, sbr_error *err) must_check;
+/* Everything inside is dead: takes what is in the pipe at this moment, and closes it. */
+void capture_finish(struct capture *capture, struct output *ret);
+void capture_done(struct capture *capture);
+
+#endif

@@ -1,0 +1,284 @@
+/* Templates that somebody sent: the planner's own are taken, and one that differs in anything is not. */
+#include "plan/blueprint_check.h"
+
+#include "base/text.h"
+#include "plan/blueprint.h"
+#include "stage_fixture.h"
+#include "unit.h"
+
+#define WORDS(...)                                                                                 \
+    {                                                                                              \
+        (const char *[]){ __VA_ARGS__ }, sizeof((const char *[]){ __VA_ARGS__ }) / sizeof(char *)  \
+    }
+
+static const struct warm_def warm = {
+    .run = WORDS("${binary}", "${driver}/wait", "${deps}", "${memory_mb}"),
+    .compile = WORDS("${binary}", "compile"),
+};
+
+static struct language warm_language;
+static struct blueprint_claim claim;
+static struct plan *plan, *template;
+
+static uint64_t identity(const char *path)
+{
+    return strlen(path) * 1000003u;
+}
+
+static bool is_layer(void *context, enum layer layer, const char *path)
+{
+    (void)context;
+    return !strcmp(path, layer == LAYER_DEPS ? "/cache/deps" : "/cache/prepared");
+}
+
+static int set_up(void **state)
+{
+    stage_set_up(state);
+    warm_language = stage_language;
+    warm_language.warm = warm;
+    c.in.language = &warm_language;
+    claim = (struct blueprint_claim){ .identity = identity, .is_layer = is_layer };
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    plan_free(template);
+    plan_free(plan);
+    template = plan = NULL;
+    return stage_tear_down(state);
+}
+
+/* What a client has, and what it says of it. */
+static void send_template(void)
+{
+    sbr_error err;
+
+    plan_free(template);
+    plan_free(plan);
+    plan = plan_case_make(&c);
+    assert_null(blueprint_refusal(plan));
+    assert_int_equal(blueprint_make(plan, &c.in, &template, &err), 0);
+    blueprint_mark_sources(template, identity);
+    claim.language = c.in.language;
+    claim.toolchain = c.in.toolchain;
+    claim.needs = c.in.needs;
+    claim.stage = c.in.stage;
+    claim.policy = c.in.policy;
+    claim.features = c.in.features;
+    claim.memory_bytes = plan->limits.value[SBR_MEMORY_BYTES];
+}
+
+static void assert_taken(void)
+{
+    sbr_error err = { 0 };
+
+    if (blueprint_check(template, &claim, &err) < 0)
+        fail_msg("refused: %s", err.message);
+}
+
+static void assert_not_taken(const char *what)
+{
+    sbr_error err = { 0 };
+
+    if (blueprint_check(template, &claim, &err) == 0)
+        fail_msg("taken: %s", what);
+    assert_int_not_equal(err.code, 0);
+}
+
+static void what_the_planner_makes_is_taken(void **state)
+{
+    static const enum stage stages[] = { STAGE_RUN, STAGE_COMPILE, STAGE_CHECK };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
+        stage_case_enter(stages[i]);
+        c.in.layers[LAYER_BUILD] = stages[i] == STAGE_RUN ? "/cache/build" : NULL;
+        send_template();
+        assert_taken();
+    }
+}
+
+static void what_a_run_can_choose_is_taken(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    assert_int_equal(request_add_output(c.request, "*.png", &err), 0);
+    assert_int_equal(request_set_network(c.request, "localhost", &err), 0);
+    assert_int_equal(request_add_env(c.request, "OTHER=1", &err), 0);
+    assert_int_equal(limits_set(&c.request->limits, SBR_DISK_BYTES, 3 * MIB, &err), 0);
+    assert_int_equal(limits_set(&c.request->limits, SBR_INODES, 777, &err), 0);
+    assert_int_equal(limits_set(&c.request->limits, SBR_MEMORY_BYTES, 99 * MIB, &err), 0);
+    assert_int_equal(limits_set(&c.request->limits, SBR_CPU_MILLIS, 500, &err), 0);
+    c.in.layers[LAYER_DEPS] = NULL;
+    send_template();
+    assert_taken();
+    warm_language.warm.fixed_env = true;
+    send_template();
+    assert_taken();
+}
+
+static void a_command_and_each_policy_are_taken(void **state)
+{
+    sbr_error err;
+
+    (void)state;
+    c.in.language = NULL;
+    c.in.toolchain = NULL;
+    c.in.needs = (struct words){ 0 };
+    memset(c.in.layers, 0, sizeof(c.in.layers));
+    assert_int_equal(request_add_arg(c.request, "true", &err), 0);
+    for (size_t i = 0; policy_at(i); i++) {
+        c.in.policy = policy_at(i);
+        send_template();
+        assert_taken();
+    }
+}
+
+static const struct policy_insn allow_all[] = { { 0x06, 0, 0, 0x7fff0000 } };
+static const char *other_words[] = { "/bin/sh", "-c", "true", NULL };
+
+/* Adds an operation to the template and nothing else. */
+static void add(struct plan_op op)
+{
+    sbr_error err;
+
+    assert_int_equal(plan_add_op(template, op, &err), 0);
+}
+
+static struct plan_op *op_of(const char *to)
+{
+    for (size_t i = 0; i < template->n_ops; i++)
+        if (!strcmp(template->ops[i].to, to))
+            return &template->ops[i];
+    fail_msg("no operation for %s", to);
+    return NULL;
+}
+
+/* clang-format off */
+#define CHANGE(name, ...) static void name(void) { __VA_ARGS__; }
+CHANGE(other_source, op_of("usr")->from = "/root")
+CHANGE(writable, op_of("usr")->flags |= OP_WRITABLE)
+CHANGE(other_file, op_of("usr")->device++)
+CHANGE(other_tools, op_of("toolchain/stagelang")->from = "/home/somebody/.ssh")
+CHANGE(other_need, op_of("etc/tool")->from = "/etc/shadow")
+CHANGE(other_layer, op_of("deps")->from = "/home/somebody")
+CHANGE(layer_above, op_of("deps")->from = "/cache/deps/../../home")
+CHANGE(whole_proc, op_of("proc")->flags ^= OP_PID_ONLY)
+CHANGE(other_device, op_of("dev/null")->from = "/dev/sda")
+CHANGE(other_driver, op_of("driver/build.sh")->data = "evil 0")
+CHANGE(one_more_bind, add((struct plan_op){ .kind = OP_BIND, .from = "/root", .to = "root" }))
+CHANGE(one_more_cow, add((struct plan_op){ .kind = OP_COW, .from = "/root", .to = "root" }))
+CHANGE(one_more_dir, add((struct plan_op){ .kind = OP_DIR, .to = "extra", .mode = 0755 }))
+CHANGE(one_program, add((struct plan_op){ .kind = OP_PROGRAM, .to = "work/x", .mode = 0755 }))
+CHANGE(one_op_less, template->n_ops--)
+CHANGE(other_filter, template->filters[0] = (struct policy_filter){ allow_all, 1 })
+CHANGE(no_filter, template->n_filters = 0)
+CHANGE(weaker_filter, template->filters[0] = policy_find("nosetid")->filter)
+CHANGE(no_landlock, template->landlock_abi = 0; template->n_rules = 0)
+CHANGE(fewer_rules, template->n_rules--)
+CHANGE(wider_rule, template->rules[0].access = ACCESS_WRITE)
+CHANGE(fewer_namespaces, template->namespaces &= ~0x40000000ull)
+CHANGE(no_namespaces, template->namespaces = 0)
+CHANGE(other_user, template->inside_uid = 0)
+CHANGE(other_name, template->hostname = "other")
+CHANGE(a_place, template->place = "/var/tmp/x")
+CHANGE(other_directory, template->workdir = "/")
+CHANGE(a_way_out, template->network = NETWORK_FULL)
+CHANGE(a_port, template->forward_ports[template->n_forward_ports++] = 22)
+CHANGE(unreported, template->report = false)
+CHANGE(supervised, template->supervise = true)
+CHANGE(no_groups, template->cgroup_controllers = 0)
+CHANGE(other_groups, template->cgroup_kind = CGROUP_NONE)
+CHANGE(endless_disk, template->scratch_bytes = 0)
+CHANGE(huge_disk, template->scratch_bytes = UINT64_MAX)
+CHANGE(endless_inodes, template->scratch_inodes = 0)
+CHANGE(other_command, template->argv = other_words)
+CHANGE(other_variables, template->env = other_words)
+CHANGE(as_a_zygote, template->park = STANDBY_ZYGOTE)
+CHANGE(as_a_shell, template->park = STANDBY_SHELL)
+CHANGE(a_limit, template->n_rlimits = 1)
+CHANGE(a_hook, template->test_without = "seccomp,landlock")
+CHANGE(changes_out, template->collects[template->n_collects++].what = COLLECTS_CHANGES)
+CHANGE(tree_out, template->collects[template->n_collects++] = (struct plan_collect){ .path = "etc" })
+CHANGE(other_memory, claim.memory_bytes = 5 * MIB)
+CHANGE(endless_memory, claim.memory_bytes = 0)
+CHANGE(other_stage, claim.stage = STAGE_COMPILE)
+CHANGE(other_policy, claim.policy = policy_find("strict"))
+CHANGE(no_language, claim.language = NULL; claim.toolchain = NULL; claim.needs.n = 0)
+
+#define ROW(name) { #name, name }
+static const struct {
+    const char *name;
+    void (*change)(void);
+} changes[] = {
+    ROW(other_source), ROW(writable), ROW(other_file), ROW(other_tools), ROW(other_need), ROW(other_layer),
+    ROW(layer_above), ROW(whole_proc), ROW(other_device), ROW(other_driver), ROW(one_more_bind),
+    ROW(one_more_cow), ROW(one_more_dir), ROW(one_program), ROW(one_op_less), ROW(other_filter),
+    ROW(no_filter), ROW(weaker_filter), ROW(no_landlock), ROW(fewer_rules), ROW(wider_rule),
+    ROW(fewer_namespaces), ROW(no_namespaces), ROW(other_user), ROW(other_name), ROW(a_place),
+    ROW(other_directory), ROW(a_way_out), ROW(a_port), ROW(unreported), ROW(supervised),
+    ROW(no_groups), ROW(other_groups), ROW(endless_disk), ROW(huge_disk), ROW(endless_inodes),
+    ROW(other_command), ROW(other_variables), ROW(as_a_zygote), ROW(as_a_shell), ROW(a_limit),
+    ROW(a_hook), ROW(changes_out), ROW(tree_out), ROW(other_memory), ROW(endless_memory),
+    ROW(other_stage), ROW(other_policy), ROW(no_language),
+};
+/* clang-format on */
+
+static void whatever_is_changed_it_is_not_taken(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
+        send_template();
+        assert_taken();
+        changes[i].change();
+        assert_not_taken(changes[i].name);
+    }
+}
+
+/* It runs nothing that a user wrote: its variables are the language's, whatever the language may else. */
+static void a_zygote_has_the_languages_variables(void **state)
+{
+    (void)state;
+    warm_language.warm.zygote = warm_language.warm.fixed_env = true;
+    c.in.layers[LAYER_DEPS] = NULL;
+    send_template();
+    assert_int_equal(template->park, STANDBY_ZYGOTE);
+    template->env = other_words;
+    assert_not_taken("variables of a zygote");
+}
+
+static void a_machine_without_the_means_takes_none(void **state)
+{
+    struct features poor;
+
+    (void)state;
+    send_template();
+    poor = *claim.features;
+    claim.features = &poor;
+    poor.landlock_abi = 1;
+    assert_not_taken("Landlock of another version");
+    poor = *c.in.features;
+    poor.user_namespaces = false;
+    assert_not_taken("no namespaces");
+    poor = *c.in.features;
+    poor.cgroup.usable = 0;
+    assert_not_taken("no groups");
+}
+
+#define CHECK_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        CHECK_TEST(what_the_planner_makes_is_taken),
+        CHECK_TEST(what_a_run_can_choose_is_taken),
+        CHECK_TEST(a_command_and_each_policy_are_taken),
+        CHECK_TEST(whatever_is_changed_it_is_not_taken),
+        CHECK_TEST(a_zygote_has_the_languages_variables),
+        CHECK_TEST(a_machine_without_the_means_takes_none),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

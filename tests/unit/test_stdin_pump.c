@@ -1,0 +1,266 @@
+#include "monitor/stdin_pump.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "pipe_fixture.h"
+#include "unit.h"
+
+/* `f` is the program's stdin. */
+static struct pipe_fixture f;
+static struct stdin_pump stdin_pump;
+
+static int set_up(void **state)
+{
+    (void)state;
+    pipe_fixture_init(&f);
+    stdin_pump = (struct stdin_pump){ .to = f.write_end, .from = -1 };
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    stdin_pump_done(&stdin_pump);
+    f.write_end = -1; /* the feed owned it */
+    pipe_fixture_done(&f);
+    return 0;
+}
+
+static void start(void)
+{
+    sbr_error err;
+
+    assert_int_equal(stdin_pump_start(&stdin_pump, &f.loop, &err), 0);
+}
+
+static void assert_end_of_input(void)
+{
+    char byte;
+
+    assert_int_equal(stdin_pump.to, -1);
+    assert_int_equal(read(f.read_end, &byte, 1), 0);
+}
+
+static void no_input_is_end_of_file(void **state)
+{
+    (void)state;
+    start();
+    assert_end_of_input();
+}
+
+static void input_from_memory_is_followed_by_end_of_file(void **state)
+{
+    (void)state;
+    stdin_pump.data = "hello";
+    stdin_pump.len = 5;
+    start();
+    assert_string_equal(pipe_fixture_read(&f), "hello");
+    assert_end_of_input();
+}
+
+static void more_than_the_pipe_holds_is_fed_as_the_program_reads(void **state)
+{
+    size_t len = 3 * pipe_fixture_shrink(&f) + 7, got = 0;
+    char *data = malloc(len);
+
+    (void)state;
+    assert_non_null(data);
+    for (size_t i = 0; i < len; i++)
+        data[i] = (char)('a' + i % 23);
+    stdin_pump.data = data;
+    stdin_pump.len = len;
+    start();
+    while (got < len) {
+        const char *text = pipe_fixture_read(&f);
+
+        assert_memory_equal(text, data + got, strlen(text));
+        got += strlen(text);
+        if (got < len)
+            pipe_fixture_turn(&f);
+    }
+    assert_end_of_input();
+    free(data);
+}
+
+static void a_program_that_closes_its_input_ends_the_feeding_without_a_signal(void **state)
+{
+    struct sigaction deadly = { .sa_handler = SIG_DFL };
+    size_t len = 2 * pipe_fixture_shrink(&f);
+
+    (void)state;
+    sigaction(SIGPIPE, &deadly, NULL); /* as in a program that uses the library */
+    stdin_pump.data = calloc(1, len);
+    stdin_pump.len = len;
+    start();
+    pipe_fixture_close(&f.read_end);
+    pipe_fixture_turn(&f);
+    assert_int_equal(stdin_pump.to, -1);
+    free((char *)stdin_pump.data - (len - stdin_pump.len));
+}
+
+static void a_program_that_never_had_its_input_open_is_no_accident(void **state)
+{
+    struct sigaction deadly = { .sa_handler = SIG_DFL };
+
+    (void)state;
+    sigaction(SIGPIPE, &deadly, NULL);
+    pipe_fixture_close(&f.read_end);
+    stdin_pump.data = "x";
+    stdin_pump.len = 1;
+    start();
+    assert_int_equal(stdin_pump.to, -1);
+}
+
+static void a_pipe_is_passed_on_as_it_comes(void **state)
+{
+    struct pipe_fixture source;
+
+    (void)state;
+    pipe_fixture_init(&source);
+    stdin_pump.from = source.read_end;
+    stdin_pump.data = "first ";
+    stdin_pump.len = 6;
+    start();
+    assert_string_equal(pipe_fixture_read(&f), "first ");
+    assert_int_equal(loop_turn(&f.loop, 0), 0);
+    assert_string_equal(pipe_fixture_read(&f), "");
+    assert_int_equal(write(source.write_end, "then", 4), 4);
+    pipe_fixture_turn(&f);
+    assert_string_equal(pipe_fixture_read(&f), "then");
+    pipe_fixture_close(&source.write_end);
+    pipe_fixture_turn(&f);
+    assert_end_of_input();
+    pipe_fixture_done(&source);
+}
+
+static void a_source_waits_until_the_program_has_read(void **state)
+{
+    size_t size = pipe_fixture_shrink(&f), got = 0;
+    struct pipe_fixture source;
+    char *data = calloc(1, 2 * size);
+
+    (void)state;
+    assert_non_null(data);
+    memset(data, 'x', 2 * size);
+    pipe_fixture_init(&source);
+    assert_int_equal(write(source.write_end, data, 2 * size), 2 * size);
+    stdin_pump.from = source.read_end;
+    start();
+    pipe_fixture_turn(&f);
+    assert_true(stdin_pump.watching_to);
+    assert_false(stdin_pump.watching_from);
+    pipe_fixture_close(&source.write_end);
+    while (stdin_pump.to >= 0) {
+        got += strlen(pipe_fixture_read(&f));
+        pipe_fixture_turn(&f);
+    }
+    got += strlen(pipe_fixture_read(&f));
+    assert_int_equal(got, 2 * size);
+    assert_end_of_input();
+    pipe_fixture_done(&source);
+    free(data);
+}
+
+static void a_regular_file_is_fed_without_being_watched(void **state)
+{
+    int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(pwrite(fd, "content", 7, 0), 7);
+    stdin_pump.from = fd;
+    start();
+    assert_string_equal(pipe_fixture_read(&f), "content");
+    assert_end_of_input();
+    close(fd);
+}
+
+/* As a program that reads as fast as it is fed: there is room for all of it. */
+static void make_room(size_t bytes)
+{
+    if (fcntl(f.write_end, F_SETPIPE_SZ, (int)bytes) < (int)bytes)
+        skip(); /* an administrator allows less */
+}
+
+static size_t fed(void)
+{
+    int n = 0;
+
+    assert_int_equal(ioctl(f.read_end, FIONREAD, &n), 0);
+    return (size_t)n;
+}
+
+/* The clock, output and cancelling wait for one turn, however fast the program reads. */
+static void assert_fed_in_turns(size_t all)
+{
+    start();
+    for (size_t before = 0; before < all;) {
+        assert_in_range(fed() - before, 1, STDIN_PER_TURN);
+        before = fed();
+        if (before < all)
+            pipe_fixture_turn(&f);
+    }
+    while (stdin_pump.to >= 0)
+        pipe_fixture_turn(&f);
+    assert_int_equal(fed(), all);
+}
+
+static void memory_is_fed_in_turns(void **state)
+{
+    size_t all = STDIN_PER_TURN + STDIN_PER_TURN / 2;
+    char *data = calloc(1, all);
+
+    (void)state;
+    assert_non_null(data);
+    make_room(2 * STDIN_PER_TURN);
+    stdin_pump.data = data;
+    stdin_pump.len = all;
+    assert_fed_in_turns(all);
+    free(data);
+}
+
+static void a_regular_file_is_fed_in_turns(void **state)
+{
+    size_t all = STDIN_PER_TURN + STDIN_PER_TURN / 2;
+    int fd = memfd_create("stdin", MFD_CLOEXEC);
+
+    (void)state;
+    assert_int_equal(ftruncate(fd, (off_t)all), 0);
+    make_room(2 * STDIN_PER_TURN);
+    stdin_pump.from = fd;
+    assert_fed_in_turns(all);
+    close(fd);
+}
+
+static void a_feed_that_never_started_can_be_ended(void **state)
+{
+    struct stdin_pump idle = { .to = -1, .from = -1 };
+
+    (void)state;
+    stdin_pump_done(&idle);
+}
+
+#define FEED_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        FEED_TEST(no_input_is_end_of_file),
+        FEED_TEST(input_from_memory_is_followed_by_end_of_file),
+        FEED_TEST(more_than_the_pipe_holds_is_fed_as_the_program_reads),
+        FEED_TEST(a_program_that_closes_its_input_ends_the_feeding_without_a_signal),
+        FEED_TEST(a_program_that_never_had_its_input_open_is_no_accident),
+        FEED_TEST(a_pipe_is_passed_on_as_it_comes),
+        FEED_TEST(a_source_waits_until_the_program_has_read),
+        FEED_TEST(a_regular_file_is_fed_without_being_watched),
+        FEED_TEST(memory_is_fed_in_turns),
+        FEED_TEST(a_regular_file_is_fed_in_turns),
+        FEED_TEST(a_feed_that_never_started_can_be_ended),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
