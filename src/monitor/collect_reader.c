@@ -1,3 +1,4 @@
+/* lint-ok: length: one state machine, from the header of a part to its last byte */
 #include "monitor/collect_reader.h"
 
 #include <errno.h>

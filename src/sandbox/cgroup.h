@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "plan/plan.h"
-#include "wire/handover.h"
+#include "wire/handover_msg.h"
 
 #define CGROUP_PREFIX "sandbox-run."
 

@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "base/sha256.h"
-#include "wire/handover.h"
+#include "wire/handover_msg.h"
 
 #define ENGINE_VERSION 2u
 #define ENGINE_CALLER_SIZE 64

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import budgets
 import layers
+import names
 import selftest
 import tidy
 import tree
@@ -140,6 +141,7 @@ QUICK = {
     "selftest": lambda _build: selftest.check(),
     "layers": lambda _build: layers.check(tree.ROOT),
     "budgets": lambda _build: budgets.check(tree.ROOT),
+    "names": lambda _build: names.check(tree.ROOT),
     "python": check_python,
     "shell": check_shell,
     "format": check_format,

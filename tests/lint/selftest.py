@@ -9,6 +9,7 @@ from pathlib import Path
 
 import budgets
 import layers
+import names
 
 # check, file, text, a part of the expected report (None: accepted)
 CASES = (
@@ -27,15 +28,21 @@ CASES = (
     (layers, "src/init/init_main.c", '#include "confine/confine.h"\n', None),
     (layers, "src/init/init_main.c", '#include "monitor/monitor.h"\n', "not below init/"),
     (layers, "src/generate/generate_main.c", '#include "plan/policy.h"\n', None),
-    (layers, "src/generate/generate_main.c", '#include "confine/confine.h"\n', "not below compile/"),
-    (layers, "src/cli/cli.c", '#include "init/init.h"\n', "not below frontend/"),
+    (layers, "src/generate/generate_main.c", '#include "confine/confine.h"\n', "not below generate/"),
+    (layers, "src/cli/cli.c", '#include "init/init.h"\n', "not below cli/"),
     (layers, "src/cli/cli.c", '#include "service/service.h"\n', None),
     (layers, "src/misc/a.c", "\n", "not in the folder of a layer"),
     (layers, "src/a.c", "\n", "not in the folder of a layer"),
     (layers, "include/other.h", "\n", "only include/sandboxrun.h is public"),
     (layers, "include/sandboxrun.h", '#include "base/err.h"\n', "system headers only"),
+    (names, "src/base/buf.c", "int buf_add(int a)\n{\n}\nstatic int add(void)\n{\n}\n", None),
+    (names, "src/base/buf.c", "int\nx;\nint add(int a)\n{\n}\n", "src/base/buf.c:3: add() begins with neither"),
+    (names, "src/engine/clients.c", "void client_drop(void)\n{\n}\nint engine_run(void)\n{\n}\n", None),
+    (names, "src/base/buf.c", "int add(int a);\n", None),
     (budgets, "src/base/a.c", "\n" * 500, None),
     (budgets, "src/base/a.c", "\n" * 501, "501 lines"),
+    (budgets, "src/base/a.c", "/* lint-ok: length: one table */" + "\n" * 700, None),
+    (budgets, "src/base/a.c", "/* lint-ok: length: one table */" + "\n" * 701, "at most 700"),
     (budgets, "src/base/a.c", "f = strcpy(a, b);\n", "strcpy() is banned"),
     (budgets, "src/cli/a.c", "\nsystem (a);\n", "a.c:2: system() is banned"),
     (budgets, "src/base/a.c", 'm("strcpy(a, b)"); /* gets(x) */\n', None),

@@ -1,7 +1,7 @@
 /* A sandbox that was prepared ahead goes from the engine to the client that runs a program in it:
  * this message and the file descriptors that `given` names. */
-#ifndef WIRE_HANDOVER_H
-#define WIRE_HANDOVER_H
+#ifndef WIRE_HANDOVER_MSG_H
+#define WIRE_HANDOVER_MSG_H
 
 #include <stdint.h>
 
