@@ -34,7 +34,7 @@ void apply_step(void)
 #endif
 }
 
-static int look_at_all(struct plan_ *e, sbr_error *err)
+static int look_at_all(struct apply_plan *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n; i++) {
         struct step *s = &e->steps[i];
@@ -55,7 +55,7 @@ static int look_at_all(struct plan_ *e, sbr_error *err)
 int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags,
              sbr_error *err)
 {
-    struct plan_ e;
+    struct apply_plan e;
     int r = apply_plan_init(&e, WORKSPACE_ID, 1, err);
 
     e.flags = flags | APPLY_NO_CHECK;
@@ -87,7 +87,7 @@ int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigne
     return r;
 }
 
-static int open_contents(const struct changeset *changeset, struct plan_ *e, sbr_error *err)
+static int open_contents(const struct changeset *changeset, struct apply_plan *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n_roots; i++) {
         const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -106,7 +106,7 @@ static int open_contents(const struct changeset *changeset, struct plan_ *e, sbr
 
 /* The steps that `options` mean. */
 static int plan(const struct changeset *changeset, const struct apply_options *options,
-                struct plan_ *e, struct apply_report *report, sbr_error *err)
+                struct apply_plan *e, struct apply_report *report, sbr_error *err)
 {
     bool *mask = calloc(changeset->changes.n + 1, sizeof(*mask));
     int r = apply_plan_init(e, changeset->id, changeset->changes.n_roots, err);
@@ -129,7 +129,7 @@ static int plan(const struct changeset *changeset, const struct apply_options *o
 }
 
 /* A renamed file is one change and two steps. */
-static size_t count(const struct plan_ *e, enum step_state state)
+static size_t count(const struct apply_plan *e, enum step_state state)
 {
     size_t n = 0;
 
@@ -142,7 +142,7 @@ static size_t count(const struct plan_ *e, enum step_state state)
 int apply_check(const struct changeset *changeset, const struct apply_options *options,
                 struct apply_report *report, sbr_error *err)
 {
-    struct plan_ e;
+    struct apply_plan e;
     struct journal journal = { .fd = -1 };
     int r;
 
@@ -160,7 +160,7 @@ int apply_check(const struct changeset *changeset, const struct apply_options *o
 }
 
 /* Directories that an attempt before had opened are closed by this one. */
-static int find_opened(struct plan_ *e, const struct journal *journal, sbr_error *err)
+static int find_opened(struct apply_plan *e, const struct journal *journal, sbr_error *err)
 {
     for (size_t i = 0; i < journal->n; i++)
         if (journal->items[i].opened &&
@@ -171,7 +171,8 @@ static int find_opened(struct plan_ *e, const struct journal *journal, sbr_error
 }
 
 /* Nothing was touched: the undo is what it was. */
-static void take_back(struct changeset *changeset, struct journal *journal, const struct plan_ *e)
+static void take_back(struct changeset *changeset, struct journal *journal,
+                      const struct apply_plan *e)
 {
     scoped_free bool *keep = calloc(journal->n + 1, sizeof(*keep));
     sbr_error ignored;
@@ -186,7 +187,7 @@ static void take_back(struct changeset *changeset, struct journal *journal, cons
         return; /* it has more in it than it needs */
 }
 
-static void tell_how_far(const struct plan_ *e, sbr_error *err)
+static void tell_how_far(const struct apply_plan *e, sbr_error *err)
 {
     size_t used = strlen(err->message);
 
@@ -197,7 +198,7 @@ static void tell_how_far(const struct plan_ *e, sbr_error *err)
         snprintf(err->message + used, sizeof(err->message) - used, "; nothing was changed");
 }
 
-static int run(struct changeset *changeset, struct plan_ *e, struct journal *journal,
+static int run(struct changeset *changeset, struct apply_plan *e, struct journal *journal,
                sbr_error *err)
 {
     bool undo = !(e->flags & APPLY_NO_UNDO);
@@ -219,7 +220,7 @@ static int run(struct changeset *changeset, struct plan_ *e, struct journal *jou
 int apply(struct changeset *changeset, const struct apply_options *options,
           struct apply_report *report, sbr_error *err)
 {
-    struct plan_ e = { 0 };
+    struct apply_plan e = { 0 };
     struct journal journal = { .fd = -1 };
     int r;
 

@@ -17,7 +17,7 @@
 #include "changes/node.h"
 
 struct check {
-    struct plan_ *plan_;
+    struct apply_plan *plan;
     const struct apply_options *options;
     const struct journal *journal;
     struct apply_report *report;
@@ -82,7 +82,7 @@ static int obstacle(const struct check *c, struct step *step, const char *why)
     return apply_conflict_add(step, why, NULL, c->report, c->err);
 }
 
-int apply_has_content(const struct plan_ *e, const struct step *step, int content_fd,
+int apply_has_content(const struct apply_plan *e, const struct step *step, int content_fd,
                       const char *content)
 {
     int root_fd = e->roots[step->root].fd;
@@ -107,7 +107,7 @@ int apply_has_content(const struct plan_ *e, const struct step *step, int conten
 }
 
 /* The names of a directory, one by one: each must be a step that takes it away. */
-static int look_for_strangers(const struct plan_ *e, const struct step *step, DIR *dir)
+static int look_for_strangers(const struct apply_plan *e, const struct step *step, DIR *dir)
 {
     const struct dirent *entry;
 
@@ -127,7 +127,7 @@ static int look_for_strangers(const struct plan_ *e, const struct step *step, DI
     return 0;
 }
 
-int apply_has_strangers(const struct plan_ *e, const struct step *step, sbr_error *err)
+int apply_has_strangers(const struct apply_plan *e, const struct step *step, sbr_error *err)
 {
     scoped_fd int fd = node_open(e->roots[step->root].fd, step->path, O_RDONLY | O_DIRECTORY);
     scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -167,7 +167,7 @@ static bool is_base(const struct check *c, const struct step *step, const struct
     if (there->node.kind != change->base.kind || there->node.size != change->base.size ||
         !change->base_sum[0])
         return false;
-    return node_sum(c->plan_->roots[step->root].fd, step->path, sum) == 0 &&
+    return node_sum(c->plan->roots[step->root].fd, step->path, sum) == 0 &&
            strcmp(sum, change->base_sum) == 0;
 }
 
@@ -179,8 +179,8 @@ static bool is_wanted(const struct check *c, const struct step *step,
         return false;
     if (step->mode_only)
         return (step->there.st_mode & 07777) == apply_plan_mode(step, 0);
-    return apply_has_content(c->plan_, step, c->plan_->roots[step->root].content_fd,
-                             step->content) == 1;
+    return apply_has_content(c->plan, step, c->plan->roots[step->root].content_fd, step->content) ==
+           1;
 }
 
 /* A directory that is to be made, and is there: ours may lack its mode yet, others' is as good. */
@@ -196,7 +196,7 @@ static int check_made(const struct check *c, struct step *step)
 /* The text of the link that comes. */
 static int check_link(const struct check *c, struct step *step)
 {
-    const struct engine_root *root = &c->plan_->roots[step->root];
+    const struct engine_root *root = &c->plan->roots[step->root];
     size_t len;
     scoped_free char *text = node_link_text(root->content_fd, step->content, &len);
 
@@ -210,14 +210,14 @@ static int check_link(const struct check *c, struct step *step)
 /* Whether what comes is whole. */
 static int check_kept(const struct check *c, struct step *step)
 {
-    struct node_state node_state;
+    struct node_state seen;
 
     if (step->mode_only || (step->want.kind != NODE_FILE && step->want.kind != NODE_LINK))
         return 0;
-    if (node_look(c->plan_->roots[step->root].content_fd, step->content, &node_state) < 0)
+    if (node_look(c->plan->roots[step->root].content_fd, step->content, &seen) < 0)
         return apply_plan_fail(step, "read the kept content of", c->err);
-    if (node_state.node.kind != step->want.kind ||
-        (step->want.kind == NODE_FILE && node_state.node.size != step->want.size))
+    if (seen.node.kind != step->want.kind ||
+        (step->want.kind == NODE_FILE && seen.node.size != step->want.size))
         return obstacle(c, step, "is damaged where it was kept");
     return step->want.kind == NODE_LINK ? check_link(c, step) : 0;
 }
@@ -225,7 +225,7 @@ static int check_kept(const struct check *c, struct step *step)
 /* The way there is a link, or not there, or something else. */
 static int check_barred(const struct check *c, struct step *step, int why)
 {
-    enum way way = apply_plan_way(c->plan_, step);
+    enum way way = apply_plan_way(c->plan, step);
 
     if (way == WAY_MADE)
         return check_kept(c, step);
@@ -270,7 +270,7 @@ static int check_unchanged(const struct check *c, struct step *step, const struc
         !journal_find(c->journal, step->root, step->path)) /* or it was opened by us */
         return conflict(c, step, "has another mode now");
     if (there->node.kind == NODE_DIR && step->want.kind != NODE_DIR) {
-        r = apply_has_strangers(c->plan_, step, c->err);
+        r = apply_has_strangers(c->plan, step, c->err);
         if (r != 0)
             return r < 0 ? r : obstacle(c, step, "has files in it that came since");
     }
@@ -286,7 +286,7 @@ static int check_step(const struct check *c, struct step *step)
     bool is_new = change->base.kind == NODE_NONE ||
                   (change->op == CHANGE_RENAMED && step->path == change->path);
     struct node_state there = { 0 };
-    int barred, r = apply_plan_look(c->plan_, step, &barred, c->err);
+    int barred, r = apply_plan_look(c->plan, step, &barred, c->err);
 
     step->state = STEP_TODO;
     if (r < 0)
@@ -311,7 +311,7 @@ static int check_step(const struct check *c, struct step *step)
     return r < 0 || step->state == STEP_CONFLICT ? r : check_kept(c, step);
 }
 
-int apply_check_steps(struct plan_ *e, const struct apply_options *options,
+int apply_check_steps(struct apply_plan *e, const struct apply_options *options,
                       const struct journal *journal, struct apply_report *report, sbr_error *err)
 {
     const struct check c = { e, options, journal, report, err };

@@ -14,10 +14,11 @@ bool apply_path_is_covered(const char *path, const char *const *covers, size_t n
 /* Temporaries of an apply or undo that was ended. */
 int apply_remove_leftovers(const struct changeset *changeset, sbr_error *err) must_check;
 /* The roots of kept changes, opened. */
-int apply_open_roots(const struct changeset *changeset, struct plan_ *e, sbr_error *err) must_check;
+int apply_open_roots(const struct changeset *changeset, struct apply_plan *e, sbr_error *err)
+    must_check;
 
 /* Looks at each step: its state, and what is in the way. */
-int apply_check_steps(struct plan_ *e, const struct apply_options *options,
+int apply_check_steps(struct apply_plan *e, const struct apply_options *options,
                       const struct journal *journal, struct apply_report *report, sbr_error *err)
     must_check;
 
@@ -26,9 +27,10 @@ int apply_conflict_add(struct step *step, const char *why, const struct apply_op
                        struct apply_report *report, sbr_error *err) must_check;
 
 /* 1: the file or link at the step's path has the content that `content` has below `content_fd`; 0; or -1 with errno. */
-int apply_has_content(const struct plan_ *e, const struct step *step, int content_fd,
+int apply_has_content(const struct apply_plan *e, const struct step *step, int content_fd,
                       const char *content);
 /* 1: a directory has something in it that does not go with it; 0: not; negative. */
-int apply_has_strangers(const struct plan_ *e, const struct step *step, sbr_error *err) must_check;
+int apply_has_strangers(const struct apply_plan *e, const struct step *step, sbr_error *err)
+    must_check;
 
 #endif

@@ -25,7 +25,8 @@ struct owner {
     gid_t gid;
 };
 
-void apply_plan_temp_name(const struct plan_ *e, const struct step *step, char name[TEMP_NAME_SIZE])
+void apply_plan_temp_name(const struct apply_plan *e, const struct step *step,
+                          char name[TEMP_NAME_SIZE])
 {
     snprintf(name, TEMP_NAME_SIZE, ".sandbox-run-%.32s-%zu", e->id, step->number);
 }
@@ -137,10 +138,10 @@ static int dress(const struct step *step, int fd, int dir_fd, bool flush)
     return flush ? fsync(fd) : 0;
 }
 
-static int open_content(const struct plan_ *e, const struct step *step,
-                        struct node_state *node_state)
+static int open_content(const struct apply_plan *e, const struct step *step,
+                        struct node_state *seen)
 {
-    return node_open_file(e->roots[step->root].content_fd, step->content, node_state);
+    return node_open_file(e->roots[step->root].content_fd, step->content, seen);
 }
 
 /* O_EXCL: a name of ours that is there was left by an attempt that died. */
@@ -155,33 +156,33 @@ static int make_new(int dir_fd, const char *name)
 }
 
 /* Of the file that is replaced; of the one that comes back, its own. */
-static void keep_attributes(const struct plan_ *e, const struct step *step, int from, int to)
+static void keep_attributes(const struct apply_plan *e, const struct step *step, int from, int to)
 {
-    struct node_state node_state;
+    struct node_state seen;
     scoped_fd int old = step->exact || !S_ISREG(step->there.st_mode)
                             ? -1
-                            : node_open_file(e->roots[step->root].fd, step->path, &node_state);
+                            : node_open_file(e->roots[step->root].fd, step->path, &seen);
 
     if (step->exact)
         attributes_copy(from, to);
-    else if (old >= 0 && node_state.ino == step->there.st_ino)
+    else if (old >= 0 && seen.ino == step->there.st_ino)
         attributes_copy(old, to);
 }
 
-static int mount_make_file(struct plan_ *e, struct step *step, int dir_fd, const char *name)
+static int mount_make_file(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     struct copy_file how = { 0 };
-    struct node_state node_state;
+    struct node_state seen;
     scoped_fd int from = -1, to = -1;
 
     apply_step();
     if (step->linkable &&
         linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0) == 0)
         return 0;
-    from = open_content(e, step, &node_state);
+    from = open_content(e, step, &seen);
     if (from < 0)
         return -1;
-    if (node_state.node.size != step->want.size) {
+    if (seen.node.size != step->want.size) {
         errno = EBADMSG;
         return -1;
     }
@@ -190,14 +191,14 @@ static int mount_make_file(struct plan_ *e, struct step *step, int dir_fd, const
         return -1;
     step->has_temp = true;
     apply_step();
-    if (copy_file(from, to, node_state.node.size, &how) < 0)
+    if (copy_file(from, to, seen.node.size, &how) < 0)
         return -1;
     keep_attributes(e, step, from, to);
     apply_step();
     return dress(step, to, dir_fd, e->n <= FEW);
 }
 
-static int make_link(struct plan_ *e, struct step *step, int dir_fd, const char *name)
+static int make_link(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     struct timespec times[2];
     size_t len;
@@ -216,13 +217,13 @@ static int make_link(struct plan_ *e, struct step *step, int dir_fd, const char 
     return apply_plan_own(step, dir_fd, name);
 }
 
-static int make_other(struct plan_ *e, struct step *step, int dir_fd, const char *name)
+static int make_other(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     apply_step();
     return linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0);
 }
 
-static int make_dir(struct plan_ *e, struct step *step, int dir_fd, const char *name)
+static int make_dir(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     (void)e;
     apply_step();
@@ -233,7 +234,7 @@ static int make_dir(struct plan_ *e, struct step *step, int dir_fd, const char *
 }
 
 /* It may have its final mode from an attempt before, and that may keep us out. */
-static int unlock_content(const struct plan_ *e, const struct step *step)
+static int unlock_content(const struct apply_plan *e, const struct step *step)
 {
     const char *name;
     scoped_fd int dir = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
@@ -242,17 +243,17 @@ static int unlock_content(const struct plan_ *e, const struct step *step)
 }
 
 /* The content itself can be moved when it is ours to give away and in the same file system.  1, 0 when not, or -1. */
-static int make_movable(struct plan_ *e, struct step *step, int dir_fd)
+static int make_movable(struct apply_plan *e, struct step *step, int dir_fd)
 {
-    struct node_state node_state;
+    struct node_state seen;
     struct stat st, dir;
     scoped_fd int fd = -1;
 
     if (!(e->flags & APPLY_CONSUME) || step->want.kind != NODE_FILE)
         return 0;
-    fd = open_content(e, step, &node_state);
+    fd = open_content(e, step, &seen);
     if (fd < 0 && errno == EACCES && unlock_content(e, step) == 0)
-        fd = open_content(e, step, &node_state);
+        fd = open_content(e, step, &seen);
     if (fd < 0 && errno == ENOENT &&
         S_ISREG(step->there.st_mode)) { /* moved by an attempt before */
         step->state = STEP_ALREADY;
@@ -269,9 +270,10 @@ static int make_movable(struct plan_ *e, struct step *step, int dir_fd)
     return 1;
 }
 
-static int make_temp(struct plan_ *e, struct step *step, sbr_error *err)
+static int make_temp(struct apply_plan *e, struct step *step, sbr_error *err)
 {
-    static int (*const makers[N_NODE_KINDS])(struct plan_ *, struct step *, int, const char *) = {
+    static int (*const makers[N_NODE_KINDS])(struct apply_plan *, struct step *, int,
+                                             const char *) = {
         [NODE_FILE] = mount_make_file,
         [NODE_DIR] = make_dir,
         [NODE_LINK] = make_link,
@@ -293,7 +295,7 @@ static int make_temp(struct plan_ *e, struct step *step, sbr_error *err)
     return r < 0 ? apply_plan_fail(step, "write", err) : 0;
 }
 
-int apply_plan_make_temps(struct plan_ *e, sbr_error *err)
+int apply_plan_make_temps(struct apply_plan *e, sbr_error *err)
 {
     bool made = false;
 
@@ -318,7 +320,7 @@ int apply_plan_make_temps(struct plan_ *e, sbr_error *err)
 }
 
 /* Every directory on the way may have it: which was the deepest may have changed since. */
-static void remove_temps_of(struct plan_ *e, const struct step *step)
+static void remove_temps_of(struct apply_plan *e, const struct step *step)
 {
     char name[TEMP_NAME_SIZE], prefix[PATH_MAX];
     const char *end = strrchr(step->path, '/');
@@ -341,7 +343,7 @@ static void remove_temps_of(struct plan_ *e, const struct step *step)
     }
 }
 
-void apply_plan_remove_temps(struct plan_ *e)
+void apply_plan_remove_temps(struct apply_plan *e)
 {
     for (size_t i = 0; i < e->n; i++)
         if (!e->steps[i].mode_only)

@@ -12,9 +12,9 @@
 #include "changes/apply.h"
 #include "changes/beneath.h"
 
-int apply_plan_init(struct plan_ *e, const char *id, size_t n_roots, sbr_error *err)
+int apply_plan_init(struct apply_plan *e, const char *id, size_t n_roots, sbr_error *err)
 {
-    *e = (struct plan_){ .id = id };
+    *e = (struct apply_plan){ .id = id };
     e->roots = calloc(n_roots + 1, sizeof(*e->roots));
     if (!e->roots)
         return err_set_oom(err, "apply");
@@ -24,7 +24,7 @@ int apply_plan_init(struct plan_ *e, const char *id, size_t n_roots, sbr_error *
     return 0;
 }
 
-void apply_plan_done(struct plan_ *e)
+void apply_plan_done(struct apply_plan *e)
 {
     for (size_t i = 0; i < e->n_roots; i++) {
         scope_close_fd(&e->roots[i].fd);
@@ -35,10 +35,10 @@ void apply_plan_done(struct plan_ *e)
     free(e->roots);
     free(e->opened);
     free(e->steps);
-    *e = (struct plan_){ 0 };
+    *e = (struct apply_plan){ 0 };
 }
 
-int apply_plan_add(struct plan_ *e, const struct step *step, sbr_error *err)
+int apply_plan_add(struct apply_plan *e, const struct step *step, sbr_error *err)
 {
     if ((e->n & (e->n - 1)) == 0) { /* it is full at each power of two */
         struct step *grown = realloc(e->steps, (e->n ? 2 * e->n : 1) * sizeof(*grown));
@@ -61,7 +61,7 @@ static int compare_steps(const void *a, const void *b)
 }
 
 /* Where a renamed file was, something else may stand now: of two steps for one path, what comes stays in the list. */
-void apply_plan_sort(struct plan_ *e)
+void apply_plan_sort(struct apply_plan *e)
 {
     size_t n = 0;
 
@@ -78,7 +78,7 @@ void apply_plan_sort(struct plan_ *e)
     e->n = n;
 }
 
-int apply_plan_add_change(struct plan_ *e, const struct change *change, size_t number,
+int apply_plan_add_change(struct apply_plan *e, const struct change *change, size_t number,
                           sbr_error *err)
 {
     struct step step = { .root = change->root,
@@ -101,7 +101,8 @@ int apply_plan_add_change(struct plan_ *e, const struct change *change, size_t n
     return change->op == CHANGE_RENAMED && change->from ? apply_plan_add(e, &gone, err) : 0;
 }
 
-struct step *apply_plan_find(const struct plan_ *e, unsigned int root, const char *path, size_t len)
+struct step *apply_plan_find(const struct apply_plan *e, unsigned int root, const char *path,
+                             size_t len)
 {
     size_t low = 0, high = e->n;
 
@@ -120,7 +121,7 @@ struct step *apply_plan_find(const struct plan_ *e, unsigned int root, const cha
     return NULL;
 }
 
-enum way apply_plan_way(const struct plan_ *e, const struct step *step)
+enum way apply_plan_way(const struct apply_plan *e, const struct step *step)
 {
     enum way way = WAY_OTHER;
 
@@ -144,7 +145,7 @@ int apply_plan_fail(const struct step *step, const char *what, sbr_error *err)
     return err_set_errno(err, "apply", "cannot %s '%s'", what, name);
 }
 
-int apply_plan_look(struct plan_ *e, struct step *step, int *ret_errno, sbr_error *err)
+int apply_plan_look(struct apply_plan *e, struct step *step, int *ret_errno, sbr_error *err)
 {
     const char *name;
     scoped_fd int parent = beneath_parent(e->roots[step->root].fd, step->path, &name);
@@ -162,7 +163,7 @@ int apply_plan_look(struct plan_ *e, struct step *step, int *ret_errno, sbr_erro
     return apply_plan_fail(step, "look at", err);
 }
 
-int apply_plan_add_opened(struct plan_ *e, unsigned int root, const char *path, mode_t mode,
+int apply_plan_add_opened(struct apply_plan *e, unsigned int root, const char *path, mode_t mode,
                           sbr_error *err)
 {
     struct opened_dir *grown = realloc(e->opened, (e->n_opened + 1) * sizeof(*grown));
@@ -180,7 +181,7 @@ int apply_plan_add_opened(struct plan_ *e, unsigned int root, const char *path, 
     return grown[e->n_opened++].path ? 0 : err_set_oom(err, "apply");
 }
 
-static int find_locked(struct plan_ *e, const struct step *step, sbr_error *err)
+static int find_locked(struct apply_plan *e, const struct step *step, sbr_error *err)
 {
     const char *name;
     scoped_fd int parent = beneath_parent(e->roots[step->root].fd, step->path, &name);
@@ -194,7 +195,7 @@ static int find_locked(struct plan_ *e, const struct step *step, sbr_error *err)
                 : err_set_oom(err, "apply");
 }
 
-int apply_plan_find_locked(struct plan_ *e, sbr_error *err)
+int apply_plan_find_locked(struct apply_plan *e, sbr_error *err)
 {
     if (geteuid() == 0)
         return 0;

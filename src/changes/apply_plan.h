@@ -48,7 +48,7 @@ struct opened_dir {
     mode_t mode;
 };
 
-struct plan_ {
+struct apply_plan {
     const char *id;
     unsigned int flags; /* APPLY_* */
     struct engine_root *roots;
@@ -61,42 +61,44 @@ struct plan_ {
 };
 
 /* All zero but for the id and flags; `n_roots` with descriptors -1. */
-int apply_plan_init(struct plan_ *e, const char *id, size_t n_roots, sbr_error *err) must_check;
-void apply_plan_done(struct plan_ *e);
-int apply_plan_add(struct plan_ *e, const struct step *step, sbr_error *err) must_check;
+int apply_plan_init(struct apply_plan *e, const char *id, size_t n_roots, sbr_error *err)
+    must_check;
+void apply_plan_done(struct apply_plan *e);
+int apply_plan_add(struct apply_plan *e, const struct step *step, sbr_error *err) must_check;
 /* One or, for what was renamed, two; none for what cannot be brought about (pipes, sockets, devices). */
-int apply_plan_add_change(struct plan_ *e, const struct change *change, size_t number,
+int apply_plan_add_change(struct apply_plan *e, const struct change *change, size_t number,
                           sbr_error *err) must_check;
-void apply_plan_sort(struct plan_ *e);
+void apply_plan_sort(struct apply_plan *e);
 /* The step of that path; NULL when there is none. */
-struct step *apply_plan_find(const struct plan_ *e, unsigned int root, const char *path,
+struct step *apply_plan_find(const struct apply_plan *e, unsigned int root, const char *path,
                              size_t len);
 /* What the steps do to the directories on the way to the step's path: make them, take them away, or neither. */
 enum way { WAY_OTHER, WAY_MADE, WAY_GOES };
-enum way apply_plan_way(const struct plan_ *e, const struct step *step);
+enum way apply_plan_way(const struct apply_plan *e, const struct step *step);
 
 /* Fills `there`.  1, 0 when the way there is barred (*ret_errno: ELOOP, ENOTDIR, ENOENT, EXDEV), or negative. */
-int apply_plan_look(struct plan_ *e, struct step *step, int *ret_errno, sbr_error *err) must_check;
-int apply_plan_find_locked(struct plan_ *e, sbr_error *err) must_check;
-int apply_plan_add_opened(struct plan_ *e, unsigned int root, const char *path, mode_t mode,
+int apply_plan_look(struct apply_plan *e, struct step *step, int *ret_errno, sbr_error *err)
+    must_check;
+int apply_plan_find_locked(struct apply_plan *e, sbr_error *err) must_check;
+int apply_plan_add_opened(struct apply_plan *e, unsigned int root, const char *path, mode_t mode,
                           sbr_error *err) must_check;
 
 /* For a tree of ours: opens what keeps us out on the way to the step's path.  apply_plan_close_way gives all their modes back,
  * and so does apply_plan_run, whatever becomes of it. */
-int apply_plan_open_way(struct plan_ *e, const struct step *step, sbr_error *err) must_check;
-void apply_plan_close_way(struct plan_ *e);
+int apply_plan_open_way(struct apply_plan *e, const struct step *step, sbr_error *err) must_check;
+void apply_plan_close_way(struct apply_plan *e);
 
 /* Brings everything that is STEP_TODO about.  When it fails, what was not changed yet is as it was, and no temporary is
  * left; n_done says how much was changed. */
-int apply_plan_run(struct plan_ *e, sbr_error *err) must_check;
+int apply_plan_run(struct apply_plan *e, sbr_error *err) must_check;
 
 /* Of apply_make.c: new contents aside. */
 #define TEMP_NAME_SIZE 80
-void apply_plan_temp_name(const struct plan_ *e, const struct step *step,
+void apply_plan_temp_name(const struct apply_plan *e, const struct step *step,
                           char name[TEMP_NAME_SIZE]);
-int apply_plan_make_temps(struct plan_ *e, sbr_error *err) must_check;
+int apply_plan_make_temps(struct apply_plan *e, sbr_error *err) must_check;
 /* Whatever an earlier attempt or this one left. */
-void apply_plan_remove_temps(struct plan_ *e);
+void apply_plan_remove_temps(struct apply_plan *e);
 /* The mode that the step's path is to have; `now` is that of what was made there. */
 mode_t apply_plan_mode(const struct step *step, mode_t now);
 /* 0, or -1 with errno: gives a new directory or link its owner. */

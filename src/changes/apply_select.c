@@ -136,7 +136,7 @@ static int open_source(const char *source)
     return fd;
 }
 
-int apply_open_roots(const struct changeset *changeset, struct plan_ *e, sbr_error *err)
+int apply_open_roots(const struct changeset *changeset, struct apply_plan *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n_roots; i++) {
         const char *source = changeset->changes.roots[i].source;
@@ -158,7 +158,7 @@ int apply_open_roots(const struct changeset *changeset, struct plan_ *e, sbr_err
 
 int apply_remove_leftovers(const struct changeset *changeset, sbr_error *err)
 {
-    struct plan_ e;
+    struct apply_plan e;
     int r = apply_plan_init(&e, changeset->id, changeset->changes.n_roots, err);
 
     for (size_t i = 0; r == 0 && i < changeset->changes.n; i++)

@@ -49,7 +49,7 @@ static void target_done(struct target *target)
     scope_close_fd(&target->temp_dir);
 }
 
-static int open_temp_dir(const struct plan_ *e, const struct step *step)
+static int open_temp_dir(const struct apply_plan *e, const struct step *step)
 {
     scoped_free char *path = strndup(step->path, step->temp_len);
 
@@ -78,7 +78,7 @@ static bool is_as_seen(const struct step *step, const struct target *target)
            (now.st_size == was->st_size && same_time(now.st_mtim, was->st_mtim));
 }
 
-static int open_target(struct plan_ *e, const struct step *step, struct target *target,
+static int open_target(struct apply_plan *e, const struct step *step, struct target *target,
                        sbr_error *err)
 {
     target->temp_dir = -1;
@@ -139,7 +139,7 @@ static int put_other_kind(const struct target *target, bool was_dir)
     return unlinkat(target->dir, target->name, flag) < 0 ? -1 : rename_plain(target);
 }
 
-static int move_content(struct plan_ *e, const struct step *step, const struct target *target)
+static int move_content(struct apply_plan *e, const struct step *step, const struct target *target)
 {
     const char *name;
     scoped_fd int from = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
@@ -186,7 +186,7 @@ static int change_mode(const struct step *step, const struct target *target)
     return set_mode(target->dir, target->name, &step->there, apply_plan_mode(step, 0));
 }
 
-static int put(struct plan_ *e, struct step *step, const struct target *target)
+static int put(struct apply_plan *e, struct step *step, const struct target *target)
 {
     bool was_dir = S_ISDIR(step->there.st_mode), was = step->there.st_mode;
 
@@ -201,15 +201,16 @@ static int put(struct plan_ *e, struct step *step, const struct target *target)
     return was ? rename_plain(target) : put_new(target);
 }
 
-static int take_away(struct plan_ *e, struct step *step, const struct target *target)
+static int take_away(struct apply_plan *e, struct step *step, const struct target *target)
 {
     (void)e;
     apply_step();
     return unlinkat(target->dir, target->name, S_ISDIR(step->there.st_mode) ? AT_REMOVEDIR : 0);
 }
 
-static int act(struct plan_ *e, struct step *step,
-               int (*action)(struct plan_ *, struct step *, const struct target *), sbr_error *err)
+static int act(struct apply_plan *e, struct step *step,
+               int (*action)(struct apply_plan *, struct step *, const struct target *),
+               sbr_error *err)
 {
     struct target target;
     int r;
@@ -238,7 +239,7 @@ static bool stays_dir(const struct step *step)
     return S_ISDIR(step->there.st_mode) && step->want.kind == NODE_DIR;
 }
 
-static int commit(struct plan_ *e, sbr_error *err)
+static int commit(struct apply_plan *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n; i++) {
         struct step *s = &e->steps[i];
@@ -282,7 +283,7 @@ static bool is_expected(const struct step *step, int parent_fd, const struct sta
     return fstat(parent_fd, &parent) == 0 && now->st_uid == parent.st_uid;
 }
 
-static int set_final(struct plan_ *e, const struct final_mode *final)
+static int set_final(struct apply_plan *e, const struct final_mode *final)
 {
     const char *name = "";
     scoped_fd int parent =
@@ -317,7 +318,7 @@ static int set_final(struct plan_ *e, const struct final_mode *final)
 }
 
 /* Those that were opened for us, and those whose mode is part of the changes (`steps`). */
-static int set_finals(struct plan_ *e, bool steps, sbr_error *err)
+static int set_finals(struct apply_plan *e, bool steps, sbr_error *err)
 {
     scoped_free struct final_mode *finals = calloc(e->n + e->n_opened + 1, sizeof(*finals));
     size_t n = 0;
@@ -343,7 +344,7 @@ static int set_finals(struct plan_ *e, bool steps, sbr_error *err)
     return 0;
 }
 
-static int open_dirs(struct plan_ *e, sbr_error *err)
+static int open_dirs(struct apply_plan *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n_opened; i++) {
         const struct opened_dir *o = &e->opened[i];
@@ -356,7 +357,7 @@ static int open_dirs(struct plan_ *e, sbr_error *err)
     return 0;
 }
 
-int apply_plan_open_way(struct plan_ *e, const struct step *step, sbr_error *err)
+int apply_plan_open_way(struct apply_plan *e, const struct step *step, sbr_error *err)
 {
     for (const char *p = strchr(step->path, '/'); p; p = strchr(p + 1, '/')) {
         scoped_free char *path = strndup(step->path, (size_t)(p - step->path));
@@ -377,7 +378,7 @@ int apply_plan_open_way(struct plan_ *e, const struct step *step, sbr_error *err
     return 0;
 }
 
-void apply_plan_close_way(struct plan_ *e)
+void apply_plan_close_way(struct apply_plan *e)
 {
     sbr_error ignored;
 
@@ -386,7 +387,7 @@ void apply_plan_close_way(struct plan_ *e)
 }
 
 /* Names on the disk: before originals are thrown away, or anybody is told that it is done. */
-static int flush_names(struct plan_ *e, sbr_error *err)
+static int flush_names(struct apply_plan *e, sbr_error *err)
 {
     if (e->n_done > FEW) {
         for (size_t i = 0; i < e->n_roots; i++)
@@ -409,7 +410,7 @@ static int flush_names(struct plan_ *e, sbr_error *err)
     return 0;
 }
 
-int apply_plan_run(struct plan_ *e, sbr_error *err)
+int apply_plan_run(struct apply_plan *e, sbr_error *err)
 {
     int r;
 

@@ -17,7 +17,7 @@ struct undo {
     const struct apply_options *options;
     struct apply_report *report;
     struct journal journal;
-    struct plan_ plan_;
+    struct apply_plan plan;
     bool *keep; /* of the journal: what stays in it */
     sbr_error *err;
 };
@@ -37,8 +37,8 @@ static int add_entry(struct undo *u, size_t i)
                          .linkable = entry->linked };
 
     if (entry->opened)
-        return apply_plan_add_opened(&u->plan_, entry->root, entry->path, entry->was.mode, u->err);
-    return apply_plan_add(&u->plan_, &step, u->err);
+        return apply_plan_add_opened(&u->plan, entry->root, entry->path, entry->was.mode, u->err);
+    return apply_plan_add(&u->plan, &step, u->err);
 }
 
 /* A file that comes back needs the directory that went with it. */
@@ -59,10 +59,10 @@ static int plan(struct undo *u)
 {
     const struct apply_options *o = u->options;
 
-    if (apply_plan_init(&u->plan_, u->changeset->id, u->changeset->changes.n_roots, u->err) < 0 ||
-        apply_open_roots(u->changeset, &u->plan_, u->err) < 0)
+    if (apply_plan_init(&u->plan, u->changeset->id, u->changeset->changes.n_roots, u->err) < 0 ||
+        apply_open_roots(u->changeset, &u->plan, u->err) < 0)
         return u->err->code;
-    u->plan_.flags = o->flags;
+    u->plan.flags = o->flags;
     u->keep = calloc(u->journal.n + 1, sizeof(*u->keep));
     if (!u->keep)
         return err_set_oom(u->err, "undo");
@@ -75,13 +75,13 @@ static int plan(struct undo *u)
         if (!u->keep[i] && add_entry(u, i) < 0)
             return u->err->code;
     }
-    for (size_t i = 0; i < u->plan_.n_roots; i++) {
-        u->plan_.roots[i].content_fd =
+    for (size_t i = 0; i < u->plan.n_roots; i++) {
+        u->plan.roots[i].content_fd =
             openat(u->journal.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        if (u->plan_.roots[i].content_fd < 0)
+        if (u->plan.roots[i].content_fd < 0)
             return err_set_errno(u->err, "undo", "cannot read the originals");
     }
-    apply_plan_sort(&u->plan_);
+    apply_plan_sort(&u->plan);
     return 0;
 }
 
@@ -101,7 +101,7 @@ static bool is_original(const struct undo *u, const struct step *step)
         st.st_ino == step->there.st_ino && st.st_dev == step->there.st_dev)
         return true;
     return (there.node.kind == NODE_LINK || there.node.mode == step->want.mode) &&
-           apply_has_content(&u->plan_, step, u->journal.fd, step->content) == 1;
+           apply_has_content(&u->plan, step, u->journal.fd, step->content) == 1;
 }
 
 /* As apply has left it. */
@@ -120,7 +120,7 @@ static bool is_applied(const struct undo *u, const struct step *step)
     if (there.node.kind == NODE_DIR)
         return true;
     snprintf(content, sizeof(content), "%u/%s", step->root, step->path);
-    return apply_has_content(&u->plan_, step, u->changeset->tree_fd, content) == 1;
+    return apply_has_content(&u->plan, step, u->changeset->tree_fd, content) == 1;
 }
 
 /* A file and a directory were changing places, where that takes two calls, when we were ended. */
@@ -140,7 +140,7 @@ static int conflict(struct undo *u, struct step *step, const char *why, bool for
 
 static int check_barred(struct undo *u, struct step *step, int why)
 {
-    enum way way = apply_plan_way(&u->plan_, step);
+    enum way way = apply_plan_way(&u->plan, step);
 
     if (way == WAY_MADE)
         return 0;
@@ -156,7 +156,7 @@ static int check_barred(struct undo *u, struct step *step, int why)
 
 static int check_step(struct undo *u, struct step *step)
 {
-    int barred, r = apply_plan_look(&u->plan_, step, &barred, u->err);
+    int barred, r = apply_plan_look(&u->plan, step, &barred, u->err);
 
     step->state = STEP_TODO;
     if (r < 0)
@@ -170,7 +170,7 @@ static int check_step(struct undo *u, struct step *step)
     if (S_ISDIR(step->there.st_mode) && step->want.kind == NODE_DIR && !step->mode_only)
         return 0; /* back already, but for its mode */
     if (S_ISDIR(step->there.st_mode) && step->want.kind != NODE_DIR) {
-        r = apply_has_strangers(&u->plan_, step, u->err);
+        r = apply_has_strangers(&u->plan, step, u->err);
         if (r > 0 && step->want.kind == NODE_NONE) {
             step->state = STEP_ALREADY; /* made by apply, used by others: it stays */
             return 0;
@@ -192,17 +192,17 @@ static int undo_all(struct undo *u)
 {
     size_t todo = 0;
 
-    for (size_t i = 0; i < u->plan_.n; i++) {
-        if (check_step(u, &u->plan_.steps[i]) < 0)
+    for (size_t i = 0; i < u->plan.n; i++) {
+        if (check_step(u, &u->plan.steps[i]) < 0)
             return u->err->code;
-        todo += u->plan_.steps[i].state == STEP_TODO;
-        u->report->already += u->plan_.steps[i].state == STEP_ALREADY;
+        todo += u->plan.steps[i].state == STEP_TODO;
+        u->report->already += u->plan.steps[i].state == STEP_ALREADY;
     }
     if (u->report->conflicts.n)
         return err_set(u->err, SBR_E_DENIED, "undo",
                        "%zu files were changed since the changes were applied; nothing was undone",
                        u->report->conflicts.n);
-    if (apply_plan_find_locked(&u->plan_, u->err) < 0 || apply_plan_run(&u->plan_, u->err) < 0)
+    if (apply_plan_find_locked(&u->plan, u->err) < 0 || apply_plan_run(&u->plan, u->err) < 0)
         return u->err->code;
     u->report->applied = todo;
     return journal_reduce(u->changeset, &u->journal, u->keep, u->err);
@@ -251,6 +251,6 @@ int apply_undo(struct changeset *changeset, const struct apply_options *options,
         r = undo_all(&u);
     free(u.keep);
     journal_close(&u.journal);
-    apply_plan_done(&u.plan_);
+    apply_plan_done(&u.plan);
     return r;
 }

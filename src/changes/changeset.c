@@ -23,11 +23,11 @@
 static bool find_file(int tree_fd, const char *path, char *name, size_t size)
 {
     for (unsigned int rule = 0; rule < OUTPUTS_MAX_RULES; rule++) {
-        struct node_state node_state;
+        struct node_state seen;
 
         if (snprintf(name, size, "files/%u%s", rule, path) >= (int)size)
             return false;
-        if (node_look(tree_fd, name, &node_state) == 0 && node_state.node.kind != NODE_NONE)
+        if (node_look(tree_fd, name, &seen) == 0 && seen.node.kind != NODE_NONE)
             return true;
     }
     return false;

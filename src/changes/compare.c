@@ -90,12 +90,12 @@ static void note_base(struct walk *w, struct place at, const char *name,
 static bool is_raced(const struct walk *w, struct place above, int fd)
 {
     struct stat st;
-    struct node_state node_state;
+    struct node_state seen;
 
     if (above.raced || fd < 0 || fstat(fd, &st) < 0)
         return above.raced;
-    node_state = node_state_of(&st);
-    return node_state.ctime_ns >= w->in->started_ns && node_state.node.mtime_ns < w->in->started_ns;
+    seen = node_state_of(&st);
+    return seen.ctime_ns >= w->in->started_ns && seen.node.mtime_ns < w->in->started_ns;
 }
 
 static int add(struct walk *w, struct change *change, const char *path)
@@ -287,14 +287,14 @@ static int is_own(struct walk *w, size_t index)
     size_t i = own_from(w, path);
     scoped_free char *data = NULL;
     scoped_fd int fd = -1;
-    struct node_state node_state;
+    struct node_state seen;
     ssize_t len;
 
     if (entry->kind != COLLECT_FILE || i == w->in->n_own ||
         strcmp(w->own[i].file->path, path) != 0 || entry->size != w->own[i].file->len ||
         w->in->collected->content_fd < 0)
         return 0;
-    fd = node_open_file(w->in->collected->content_fd, path, &node_state);
+    fd = node_open_file(w->in->collected->content_fd, path, &seen);
     data = malloc(entry->size + 1);
     len = fd < 0 || !data ? -1 : fd_read_full(fd, data, entry->size + 1);
     if (len < 0)

@@ -143,15 +143,13 @@ static const char *path_below(const struct output_rule *rule, const char *path)
 static int save_file(struct delivery *d, const struct collect_list_entry *entry, const char *path,
                      char why[WHY_SIZE])
 {
-    struct node_state node_state;
-    scoped_fd int from_fd = node_open_file(d->collected->content_fd, path, &node_state),
-                  parent = -1;
+    struct node_state seen;
+    scoped_fd int from_fd = node_open_file(d->collected->content_fd, path, &seen), parent = -1;
     const char *name = NULL;
 
     if (from_fd >= 0)
         parent = open_parent(d->dir_fd, path_below(d->rule, path), &name);
-    if (parent < 0 ||
-        save_as(from_fd, node_state.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
+    if (parent < 0 || save_as(from_fd, seen.node.size, entry->mode & S_IXUSR, parent, name) < 0) {
         explain(why);
         return 1;
     }

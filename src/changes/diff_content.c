@@ -19,8 +19,8 @@ static void load_link(struct content *ret, int dir_fd, const char *path)
 /* Binary files are found by their beginning, and not read further. */
 static void load_file(struct content *ret, int dir_fd, const char *path, uint64_t max)
 {
-    struct node_state node_state;
-    scoped_fd int fd = node_open_file(dir_fd, path, &node_state);
+    struct node_state seen;
+    scoped_fd int fd = node_open_file(dir_fd, path, &seen);
     scoped_free char *data = NULL;
     size_t size, head;
     ssize_t len, more;
@@ -28,11 +28,11 @@ static void load_file(struct content *ret, int dir_fd, const char *path, uint64_
     ret->state = CONTENT_UNREADABLE;
     if (fd < 0)
         return;
-    if ((max && node_state.node.size > max) || node_state.node.size > SIZE_MAX / 4) {
+    if ((max && seen.node.size > max) || seen.node.size > SIZE_MAX / 4) {
         ret->state = CONTENT_HUGE;
         return;
     }
-    size = (size_t)node_state.node.size;
+    size = (size_t)seen.node.size;
     head = size < BINARY_HEAD ? size : BINARY_HEAD;
     data = malloc(size + 1);
     len = data ? fd_read_full(fd, data, head) : -1;
@@ -65,13 +65,13 @@ static void load(struct content *ret, int dir_fd, const char *path, const struct
 static bool is_still_the_base(int root_fd, const struct change *c)
 {
     char sum[SHA256_HEX_SIZE];
-    struct node_state node_state;
+    struct node_state seen;
 
-    if (node_look(root_fd, c->path, &node_state) < 0 || node_state.node.kind != c->base.kind ||
-        node_state.node.size != c->base.size)
+    if (node_look(root_fd, c->path, &seen) < 0 || seen.node.kind != c->base.kind ||
+        seen.node.size != c->base.size)
         return false;
-    if (node_state.node.mtime_ns == c->base.mtime_ns && node_state.ino == c->base_ino &&
-        node_state.ctime_ns == c->base_ctime_ns)
+    if (seen.node.mtime_ns == c->base.mtime_ns && seen.ino == c->base_ino &&
+        seen.ctime_ns == c->base_ctime_ns)
         return true;
     return c->base_sum[0] && node_sum(root_fd, c->path, sum) == 0 && !strcmp(sum, c->base_sum);
 }

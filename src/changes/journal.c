@@ -233,11 +233,11 @@ static int link_original(struct journal *j, struct step *step, int dir_fd, const
     return 1;
 }
 
-static int copy_original(struct journal *j, struct plan_ *e, const struct step *step,
+static int copy_original(struct journal *j, struct apply_plan *e, const struct step *step,
                          struct journal_entry *entry)
 {
     struct copy_file how = { 0 };
-    struct node_state node_state;
+    struct node_state seen;
     struct stat st;
     scoped_fd int from = -1, to = -1;
     int root_fd = e->roots[step->root].fd;
@@ -253,7 +253,7 @@ static int copy_original(struct journal *j, struct plan_ *e, const struct step *
         errno = EXDEV;
         return -1;
     }
-    from = node_open_file(root_fd, step->path, &node_state);
+    from = node_open_file(root_fd, step->path, &seen);
     if (from < 0)
         return -1;
     apply_step();
@@ -261,7 +261,7 @@ static int copy_original(struct journal *j, struct plan_ *e, const struct step *
     if (to < 0)
         return -1;
     apply_step();
-    if (copy_file(from, to, node_state.node.size, &how) < 0)
+    if (copy_file(from, to, seen.node.size, &how) < 0)
         return -1;
     attributes_copy(from, to);
     if (fsync(to) < 0)
@@ -275,7 +275,7 @@ static int copy_original(struct journal *j, struct plan_ *e, const struct step *
     return 0;
 }
 
-static int store_original(struct journal *j, struct plan_ *e, struct step *step,
+static int store_original(struct journal *j, struct apply_plan *e, struct step *step,
                           struct journal_entry *entry)
 {
     const char *name;
@@ -293,16 +293,16 @@ static int store_original(struct journal *j, struct plan_ *e, struct step *step,
     return r < 0 ? -1 : 0;
 }
 
-static int record_step(struct journal *j, struct plan_ *e, struct step *step, sbr_error *err)
+static int record_step(struct journal *j, struct apply_plan *e, struct step *step, sbr_error *err)
 {
-    struct node_state node_state = node_state_of(&step->there);
+    struct node_state seen = node_state_of(&step->there);
     struct journal_entry *entry;
 
     entry = add_entry(j, step->root, step->path);
     if (!entry)
         return err_set_oom(err, "undo");
     if (step->there.st_mode)
-        entry->was = node_state.node;
+        entry->was = seen.node;
     entry->now = step->want;
     entry->uid = step->there.st_uid;
     entry->gid = step->there.st_gid;
@@ -334,7 +334,7 @@ static bool is_known(const struct journal *j, size_t n, unsigned int root, const
     return journal_find(&known, root, path) != NULL;
 }
 
-static int record_all(struct journal *j, size_t n, struct plan_ *e, sbr_error *err)
+static int record_all(struct journal *j, size_t n, struct apply_plan *e, sbr_error *err)
 {
     for (size_t i = 0; i < e->n; i++) {
         struct step *s = &e->steps[i];
@@ -381,7 +381,7 @@ static void sort_anew(struct journal *j, size_t n_old)
         qsort(j->items, n, sizeof(*j->items), compare_entries);
 }
 
-int journal_record(struct journal *j, struct plan_ *e, sbr_error *err)
+int journal_record(struct journal *j, struct apply_plan *e, sbr_error *err)
 {
     size_t n = j->n;
     int r = record_all(j, n, e, err);

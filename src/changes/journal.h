@@ -38,7 +38,7 @@ struct journal_entry *journal_find(const struct journal *j, unsigned int root, c
 
 /* Stores what the engine's steps are going to touch and writes the journal.  `there` of the steps is brought up to date:
  * a link to a file changes its times.  When it fails, the journal is what it was. */
-int journal_record(struct journal *j, struct plan_ *e, sbr_error *err) must_check;
+int journal_record(struct journal *j, struct apply_plan *e, sbr_error *err) must_check;
 /* Takes entries out (`keep[i]` false) and writes it; the last one takes the directory with it. */
 int journal_reduce(struct changeset *changeset, struct journal *j, const bool *keep, sbr_error *err)
     must_check;

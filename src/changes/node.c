@@ -207,8 +207,8 @@ static int sum_file(int fd, const struct node_state *before, char sum[SHA256_HEX
 int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE])
 {
     char hex[SHA256_HEX_SIZE];
-    struct node_state node_state;
-    scoped_fd int fd = node_open_file(dir_fd, path, &node_state);
+    struct node_state seen;
+    scoped_fd int fd = node_open_file(dir_fd, path, &seen);
 
     if (fd < 0) {
         size_t len = 0;
@@ -219,7 +219,7 @@ int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE])
         sha256_hex(text, len, sum);
         return 0;
     }
-    if (sum_file(fd, &node_state, hex) < 0)
+    if (sum_file(fd, &seen, hex) < 0)
         return -1;
     memcpy(sum, hex, sizeof(hex));
     return 0;

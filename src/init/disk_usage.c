@@ -6,47 +6,47 @@
 
 #define ROOT_SLACK 256 /* the scratch space has a few inodes more than the plan's share */
 
-static void add_tree(struct disk_usage *disk_usage, int fd, bool is_copy)
+static void add_tree(struct disk_usage *usage, int fd, bool is_copy)
 {
-    struct disk_usage_tree *tree = &disk_usage->trees[disk_usage->n_trees++];
+    struct disk_usage_tree *tree = &usage->trees[usage->n_trees++];
 
     *tree = (struct disk_usage_tree){ .fd = fd, .before.unlocks = true };
     if (is_copy)
         run_dir_measure(fd, UINT64_MAX, &tree->before);
-    disk_usage->most_files += tree->before.files;
+    usage->most_files += tree->before.files;
 }
 
-static void add_device(struct disk_usage *disk_usage, const struct inside *in, const char *path,
+static void add_device(struct disk_usage *usage, const struct inside *in, const char *path,
                        bool measured)
 {
     struct stat st;
 
-    if (disk_usage->n_devices == DISK_USAGE_MAX_TREES ||
+    if (usage->n_devices == DISK_USAGE_MAX_TREES ||
         fstatat(in->root_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return;
-    disk_usage->measured[disk_usage->n_devices] = measured;
-    disk_usage->devices[disk_usage->n_devices++] = st.st_dev;
+    usage->measured[usage->n_devices] = measured;
+    usage->devices[usage->n_devices++] = st.st_dev;
 }
 
-void disk_usage_init(struct disk_usage *disk_usage, const struct inside *in)
+void disk_usage_init(struct disk_usage *usage, const struct inside *in)
 {
     const struct plan *plan = in->plan;
     size_t n_uppers = 0, n_copies = 0;
 
-    *disk_usage = (struct disk_usage){ .most_files = plan->scratch_inodes + ROOT_SLACK };
+    *usage = (struct disk_usage){ .most_files = plan->scratch_inodes + ROOT_SLACK };
     for (size_t i = 0; !plan->place && i < plan->n_ops; i++) {
         const struct plan_op *op = &plan->ops[i];
         bool is_copy = op->kind == OP_BIND && op->flags & OP_OWN && n_copies < in->n_copies;
         bool is_disk = op->kind == OP_COW && op->upper && n_uppers < in->n_uppers;
 
-        if (disk_usage->n_trees < DISK_USAGE_MAX_TREES && is_copy)
-            add_tree(disk_usage, in->copies[n_copies], true);
-        if (disk_usage->n_trees < DISK_USAGE_MAX_TREES && is_disk)
-            add_tree(disk_usage, in->uppers[n_uppers], false);
+        if (usage->n_trees < DISK_USAGE_MAX_TREES && is_copy)
+            add_tree(usage, in->copies[n_copies], true);
+        if (usage->n_trees < DISK_USAGE_MAX_TREES && is_disk)
+            add_tree(usage, in->uppers[n_uppers], false);
         n_copies += is_copy;
         n_uppers += op->kind == OP_COW;
         if (op->kind == OP_COW || op->flags & OP_WRITABLE)
-            add_device(disk_usage, in, op->to, is_copy || is_disk);
+            add_device(usage, in, op->to, is_copy || is_disk);
     }
 }
 
@@ -56,22 +56,22 @@ static uint64_t growth(uint64_t now, uint64_t before)
     return now > before ? now - before : 0;
 }
 
-uint32_t disk_usage_look(const struct disk_usage *disk_usage, int scratch_fd, uint64_t nameless)
+uint32_t disk_usage_look(const struct disk_usage *usage, int scratch_fd, uint64_t nameless)
 {
     uint64_t bytes = nameless, files = 0;
     bool unseen = false;
     struct statfs fs;
 
-    for (size_t i = 0; i < disk_usage->n_trees; i++) {
-        const struct disk_usage_tree *tree = &disk_usage->trees[i];
+    for (size_t i = 0; i < usage->n_trees; i++) {
+        const struct disk_usage_tree *tree = &usage->trees[i];
         struct place_use now = { .unlocks = true };
 
-        run_dir_measure(tree->fd, disk_usage->most_files, &now);
+        run_dir_measure(tree->fd, usage->most_files, &now);
         bytes += growth(now.bytes, tree->before.bytes);
         files += growth(now.files, tree->before.files);
         unseen |= now.unseen && !tree->before.unseen;
     }
-    if (!disk_usage->n_trees || fstatfs(scratch_fd, &fs) < 0)
+    if (!usage->n_trees || fstatfs(scratch_fd, &fs) < 0)
         return 0;
     if (bytes > (uint64_t)fs.f_bfree * (uint64_t)fs.f_bsize || unseen)
         return DISK_BYTES_FULL;

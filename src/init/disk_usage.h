@@ -26,10 +26,10 @@ struct disk_usage {
 };
 
 /* Before the program starts. */
-void disk_usage_init(struct disk_usage *disk_usage, const struct inside *in);
+void disk_usage_init(struct disk_usage *usage, const struct inside *in);
 
 /* What is used up of the plan's share, with `nameless` bytes in files that no directory shows; 0: nothing is.
  * What is left of the scratch space is left for all of it together. */
-uint32_t disk_usage_look(const struct disk_usage *disk_usage, int scratch_fd, uint64_t nameless);
+uint32_t disk_usage_look(const struct disk_usage *usage, int scratch_fd, uint64_t nameless);
 
 #endif

@@ -44,13 +44,13 @@ static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *sai
     size_t program_len = 0;
     scoped_free char *program = read_program(job, &program_len);
     struct request_file file = { .path = job->req->program, .data = program, .len = program_len };
-    sbr_request node_state = *job->req;
+    sbr_request seen = *job->req;
     char signal[SIGNAL_NAME_SIZE], work[sizeof(job->place) + 16], driver[sizeof(job->place) + 16];
     struct diagnose_input in = { .language = job->language,
                                  .text = text,
                                  .len = len,
                                  .compile = said != job->result,
-                                 .request = &node_state,
+                                 .request = &seen,
                                  .work = work,
                                  .driver = driver,
                                  .main_file = main_file(job),
@@ -58,8 +58,8 @@ static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *sai
                                  .code_lines = job->req->code_lines };
 
     if (program) {
-        node_state.files = &file;
-        node_state.n_files = 1;
+        seen.files = &file;
+        seen.n_files = 1;
     }
     snprintf(work, sizeof(work), "%s" INSIDE_WORK, job->place);
     snprintf(driver, sizeof(driver), "%s/driver", job->place);

@@ -139,13 +139,13 @@ static bool is_own(const struct own_files *own, const struct collected *collecte
     for (size_t i = 0; i < own->n; i++) {
         scoped_free char *text = NULL;
         scoped_fd int fd = -1;
-        struct node_state node_state;
+        struct node_state seen;
         sbr_error ignored;
         size_t len;
 
         if (entry->size != own->items[i].len || strcmp(path + 5, own->items[i].path) != 0)
             continue;
-        fd = node_open_file(collected->content_fd, path, &node_state);
+        fd = node_open_file(collected->content_fd, path, &seen);
         return fd >= 0 && fd_read_text(fd, entry->size + 1, &text, &len, &ignored) == 0 &&
                len == own->items[i].len && !memcmp(text, own->items[i].data, len);
     }

@@ -1,4 +1,3 @@
-/* lint-ok: length: one state machine, from the header of a part to its last byte */
 #include "monitor/collect_reader.h"
 
 #include <errno.h>
@@ -14,28 +13,28 @@
 #define CHUNK (256 * 1024)
 #define CHUNKS_PER_TURN 16
 
-void collect_reader_init(struct collect_reader *collect_reader, struct collect_part *parts,
-                         size_t n_parts, uint64_t max_bytes, uint64_t max_entries)
+void collect_reader_init(struct collect_reader *reader, struct collect_part *parts, size_t n_parts,
+                         uint64_t max_bytes, uint64_t max_entries)
 {
-    *collect_reader = (struct collect_reader){ .max_bytes = max_bytes,
-                                               .max_entries = max_entries,
-                                               .parts = parts,
-                                               .n_parts = n_parts,
-                                               .fd = -1,
-                                               .file = -1 };
-    collect_reader->dirs[0] = -1;
+    *reader = (struct collect_reader){ .max_bytes = max_bytes,
+                                       .max_entries = max_entries,
+                                       .parts = parts,
+                                       .n_parts = n_parts,
+                                       .fd = -1,
+                                       .file = -1 };
+    reader->dirs[0] = -1;
 }
 
 /* Of the part, and of the whole where it is the first. */
-static void note(struct collect_reader *collect_reader, const sbr_error *failure)
+static void note(struct collect_reader *reader, const sbr_error *failure)
 {
-    if (collect_reader->part) {
-        collect_reader->part->complete = false;
-        if (!collect_reader->part->failure.code)
-            collect_reader->part->failure = *failure;
+    if (reader->part) {
+        reader->part->complete = false;
+        if (!reader->part->failure.code)
+            reader->part->failure = *failure;
     }
-    if (!collect_reader->failure.code)
-        collect_reader->failure = *failure;
+    if (!reader->failure.code)
+        reader->failure = *failure;
 }
 
 /* Who made it, in a sentence: only what a stage makes has no list. */
@@ -44,24 +43,23 @@ static const char *maker(const struct collect_part *part)
     return part && part->list ? "program left" : "stage made";
 }
 
-static int refuse(struct collect_reader *collect_reader, const char *reason)
+static int refuse(struct collect_reader *reader, const char *reason)
 {
     sbr_error failure;
 
-    err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s", maker(collect_reader->part),
-            reason);
-    note(collect_reader, &failure);
-    collect_reader->broken = true;
+    err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s", maker(reader->part), reason);
+    note(reader, &failure);
+    reader->broken = true;
     return -1;
 }
 
-static int cannot_write(struct collect_reader *collect_reader)
+static int cannot_write(struct collect_reader *reader)
 {
     sbr_error failure;
 
-    err_set_errno(&failure, "collect", "cannot keep '%.100s'", collect_reader->name);
-    note(collect_reader, &failure);
-    collect_reader->broken = true;
+    err_set_errno(&failure, "collect", "cannot keep '%.100s'", reader->name);
+    note(reader, &failure);
+    reader->broken = true;
     return -1;
 }
 
@@ -70,56 +68,51 @@ static bool is_component(const char *name)
     return name[0] && !strchr(name, '/') && strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-static int at(const struct collect_reader *collect_reader)
+static int at(const struct collect_reader *reader)
 {
-    return collect_reader->dirs[collect_reader->depth];
+    return reader->dirs[reader->depth];
 }
 
 /* With the name that arrived behind the path of the directory it is in. */
-static int list_entry(struct collect_reader *collect_reader)
+static int list_entry(struct collect_reader *reader)
 {
-    const struct collect_entry *entry = &collect_reader->entry;
+    const struct collect_entry *entry = &reader->entry;
     struct collect_list_entry item = { .kind = (enum collect_kind)entry->kind,
                                        .mode = entry->mode,
                                        .flags = entry->flags,
                                        .size = entry->size };
 
-    if (!collect_reader->part->list)
+    if (!reader->part->list)
         return 0;
     if (__builtin_mul_overflow(entry->mtime_s, 1000000000, &item.mtime_ns) ||
         __builtin_add_overflow(item.mtime_ns, (int64_t)entry->mtime_ns, &item.mtime_ns))
         item.mtime_ns = 0;
-    memcpy(collect_reader->path + collect_reader->path_len[collect_reader->depth],
-           collect_reader->name, entry->name_len + 1);
-    if (collect_list_add(collect_reader->part->list, item, collect_reader->path) < 0)
-        return refuse(collect_reader, "does not fit into memory");
+    memcpy(reader->path + reader->path_len[reader->depth], reader->name, entry->name_len + 1);
+    if (collect_list_add(reader->part->list, item, reader->path) < 0)
+        return refuse(reader, "does not fit into memory");
     return 0;
 }
 
-static int enter(struct collect_reader *collect_reader)
+static int enter(struct collect_reader *reader)
 {
-    size_t len =
-        collect_reader->path_len[collect_reader->depth] + collect_reader->entry.name_len + 1;
+    size_t len = reader->path_len[reader->depth] + reader->entry.name_len + 1;
     int fd;
 
-    if (collect_reader->depth == COLLECT_MAX_DEPTH)
-        return refuse(collect_reader, "has too many directories in one another");
+    if (reader->depth == COLLECT_MAX_DEPTH)
+        return refuse(reader, "has too many directories in one another");
     if (len > COLLECT_MAX_PATH)
-        return refuse(collect_reader, "has a path that is too long");
-    if (list_entry(collect_reader) < 0)
+        return refuse(reader, "has a path that is too long");
+    if (list_entry(reader) < 0)
         return -1;
-    if (mkdirat(at(collect_reader), collect_reader->name,
-                collect_reader->part->list ? 0700 : 0755) < 0)
-        return cannot_write(collect_reader);
-    fd = openat(at(collect_reader), collect_reader->name,
-                O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (mkdirat(at(reader), reader->name, reader->part->list ? 0700 : 0755) < 0)
+        return cannot_write(reader);
+    fd = openat(at(reader), reader->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
-        return cannot_write(collect_reader);
-    memcpy(collect_reader->path + len - 1 - collect_reader->entry.name_len, collect_reader->name,
-           collect_reader->entry.name_len);
-    collect_reader->path[len - 1] = '/';
-    collect_reader->dirs[++collect_reader->depth] = fd;
-    collect_reader->path_len[collect_reader->depth] = len;
+        return cannot_write(reader);
+    memcpy(reader->path + len - 1 - reader->entry.name_len, reader->name, reader->entry.name_len);
+    reader->path[len - 1] = '/';
+    reader->dirs[++reader->depth] = fd;
+    reader->path_len[reader->depth] = len;
     return 0;
 }
 
@@ -132,106 +125,101 @@ static void set_times(int fd, const struct collect_entry *entry)
     (void)futimens(fd, times);
 }
 
-static int leave(struct collect_reader *collect_reader)
+static int leave(struct collect_reader *reader)
 {
-    if (collect_reader->depth == 0)
-        return refuse(collect_reader, "leaves its own directory");
-    set_times(at(collect_reader), &collect_reader->entry);
-    close(collect_reader->dirs[collect_reader->depth--]);
+    if (reader->depth == 0)
+        return refuse(reader, "leaves its own directory");
+    set_times(at(reader), &reader->entry);
+    close(reader->dirs[reader->depth--]);
     return 0;
 }
 
 /* A stage's layer is used by programs that read holes as zeros: there sizes count.  Otherwise it is the bytes that
  * come, and sizes only where they are absurd. */
-static int afford(struct collect_reader *collect_reader)
+static int afford(struct collect_reader *reader)
 {
-    uint64_t factor = collect_reader->part->list ? COLLECT_SIZE_PER_BYTE : 1;
-    uint64_t most = collect_reader->max_bytes > UINT64_MAX / factor
-                        ? UINT64_MAX
-                        : collect_reader->max_bytes * factor;
+    uint64_t factor = reader->part->list ? COLLECT_SIZE_PER_BYTE : 1;
+    uint64_t most =
+        reader->max_bytes > UINT64_MAX / factor ? UINT64_MAX : reader->max_bytes * factor;
 
-    if (collect_reader->entry.size > most - collect_reader->sizes)
-        return refuse(collect_reader, "is too large; raise its limit 'disk'");
-    collect_reader->sizes += collect_reader->entry.size;
+    if (reader->entry.size > most - reader->sizes)
+        return refuse(reader, "is too large; raise its limit 'disk'");
+    reader->sizes += reader->entry.size;
     return 0;
 }
 
-static int open_file(struct collect_reader *collect_reader)
+static int open_file(struct collect_reader *reader)
 {
-    mode_t mode = collect_reader->entry.mode & 0111 ? 0755 : 0644;
+    mode_t mode = reader->entry.mode & 0111 ? 0755 : 0644;
 
-    if (afford(collect_reader) < 0 || list_entry(collect_reader) < 0)
+    if (afford(reader) < 0 || list_entry(reader) < 0)
         return -1;
-    collect_reader->file = openat(at(collect_reader), collect_reader->name,
-                                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (collect_reader->file < 0 ||
-        (!collect_reader->part->list && fchmod(collect_reader->file, mode) < 0))
-        return cannot_write(collect_reader);
-    collect_reader->written = 0;
-    collect_reader->state = TAKES_PIECE;
+    reader->file = openat(at(reader), reader->name,
+                          O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    if (reader->file < 0 || (!reader->part->list && fchmod(reader->file, mode) < 0))
+        return cannot_write(reader);
+    reader->written = 0;
+    reader->state = TAKES_PIECE;
     return 0;
 }
 
-static int open_link(struct collect_reader *collect_reader)
+static int open_link(struct collect_reader *reader)
 {
-    if (collect_reader->entry.size == 0 || collect_reader->entry.size > COLLECT_MAX_LINK)
-        return refuse(collect_reader, "has a link that is too long");
-    collect_reader->state = TAKES_LINK;
-    return list_entry(collect_reader);
+    if (reader->entry.size == 0 || reader->entry.size > COLLECT_MAX_LINK)
+        return refuse(reader, "has a link that is too long");
+    reader->state = TAKES_LINK;
+    return list_entry(reader);
 }
 
-static int make_link(struct collect_reader *collect_reader)
+static int make_link(struct collect_reader *reader)
 {
-    collect_reader->link[collect_reader->have] = '\0';
-    collect_reader->state = TAKES_HEAD;
-    if (strlen(collect_reader->link) != collect_reader->entry.size)
-        return refuse(collect_reader, "has a link that is none");
-    return symlinkat(collect_reader->link, at(collect_reader), collect_reader->name) < 0
-               ? cannot_write(collect_reader)
-               : 0;
+    reader->link[reader->have] = '\0';
+    reader->state = TAKES_HEAD;
+    if (strlen(reader->link) != reader->entry.size)
+        return refuse(reader, "has a link that is none");
+    return symlinkat(reader->link, at(reader), reader->name) < 0 ? cannot_write(reader) : 0;
 }
 
 /* Back to the top of the part, wherever it was. */
-static void leave_all(struct collect_reader *collect_reader)
+static void leave_all(struct collect_reader *reader)
 {
-    while (collect_reader->depth > 0)
-        close(collect_reader->dirs[collect_reader->depth--]);
+    while (reader->depth > 0)
+        close(reader->dirs[reader->depth--]);
 }
 
-static int end_part(struct collect_reader *collect_reader)
+static int end_part(struct collect_reader *reader)
 {
-    if (collect_reader->depth > 0)
-        return refuse(collect_reader, "did not arrive whole");
-    if (collect_reader->part)
-        collect_reader->part->complete = !collect_reader->part->failure.code;
+    if (reader->depth > 0)
+        return refuse(reader, "did not arrive whole");
+    if (reader->part)
+        reader->part->complete = !reader->part->failure.code;
     return 0;
 }
 
-static int begin_part(struct collect_reader *collect_reader)
+static int begin_part(struct collect_reader *reader)
 {
-    uint64_t index = collect_reader->entry.size;
+    uint64_t index = reader->entry.size;
 
-    if (end_part(collect_reader) < 0)
+    if (end_part(reader) < 0)
         return -1;
-    if (index >= collect_reader->n_parts ||
-        (collect_reader->part && &collect_reader->parts[index] <= collect_reader->part))
-        return refuse(collect_reader, "arrived garbled");
-    collect_reader->part = &collect_reader->parts[index];
-    collect_reader->dirs[0] = collect_reader->part->dir_fd;
+    if (index >= reader->n_parts || (reader->part && &reader->parts[index] <= reader->part))
+        return refuse(reader, "arrived garbled");
+    reader->part = &reader->parts[index];
+    reader->dirs[0] = reader->part->dir_fd;
     return 0;
 }
 
-static int end_all(struct collect_reader *collect_reader)
+static int end_all(struct collect_reader *reader)
 {
-    if (end_part(collect_reader) < 0)
+    if (end_part(reader) < 0)
         return -1;
-    collect_reader->complete = !collect_reader->failure.code;
-    collect_reader->broken = true; /* what follows is nothing of ours */
+    reader->complete = !reader->failure.code;
+    reader->broken = true; /* what follows is nothing of ours */
     return 0;
 }
 
 /* The part ends here, the others do not. */
-static int told_failure(struct collect_reader *collect_reader)
+static int told_failure(struct collect_reader *reader)
 {
     static const struct {
         int number;
@@ -246,28 +234,28 @@ static int told_failure(struct collect_reader *collect_reader)
     sbr_error failure = { 0 };
 
     for (size_t i = 0; i < ARRAY_LEN(reasons); i++)
-        if (collect_reader->entry.size == (uint64_t)reasons[i].number)
-            err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s",
-                    maker(collect_reader->part), reasons[i].reason);
+        if (reader->entry.size == (uint64_t)reasons[i].number)
+            err_set(&failure, SBR_E_DENIED, "collect", "what the %s %s", maker(reader->part),
+                    reasons[i].reason);
     if (!failure.code) {
-        errno = (int)collect_reader->entry.size;
+        errno = (int)reader->entry.size;
         err_set_errno(&failure, "collect", "cannot collect '%.100s' from the sandbox",
-                      collect_reader->name);
+                      reader->name);
         failure.code = SBR_E_DENIED; /* a stranger made it so */
     }
-    note(collect_reader, &failure);
-    leave_all(collect_reader);
+    note(reader, &failure);
+    leave_all(reader);
     return 0;
 }
 
-static int only_list(struct collect_reader *collect_reader)
+static int only_list(struct collect_reader *reader)
 {
-    return list_entry(collect_reader);
+    return list_entry(reader);
 }
 
 /* What each kind asks for, by its number. */
 static const struct {
-    int (*begin)(struct collect_reader *collect_reader);
+    int (*begin)(struct collect_reader *reader);
     bool named;    /* and counted */
     bool anywhere; /* not only within a part */
 } pools[] = {
@@ -284,98 +272,93 @@ static const struct {
 };
 
 /* The head of an entry and its name are complete. */
-static void begin(struct collect_reader *collect_reader)
+static void begin(struct collect_reader *reader)
 {
-    uint32_t kind = collect_reader->entry.kind;
+    uint32_t kind = reader->entry.kind;
 
-    collect_reader->have = 0;
-    memcpy(collect_reader->name, collect_reader->head + sizeof(collect_reader->entry),
-           collect_reader->entry.name_len);
-    collect_reader->name[collect_reader->entry.name_len] = '\0';
+    reader->have = 0;
+    memcpy(reader->name, reader->head + sizeof(reader->entry), reader->entry.name_len);
+    reader->name[reader->entry.name_len] = '\0';
     if (kind >= ARRAY_LEN(pools) || !pools[kind].begin ||
-        (!pools[kind].anywhere && (!collect_reader->part || collect_reader->part->failure.code)))
-        refuse(collect_reader, "arrived garbled");
-    else if (pools[kind].named && (strlen(collect_reader->name) != collect_reader->entry.name_len ||
-                                   !is_component(collect_reader->name)))
-        refuse(collect_reader, "has a name that is none");
-    else if (pools[kind].named && ++collect_reader->entries > collect_reader->max_entries)
-        refuse(collect_reader, "has too many files; raise its limit 'inodes'");
+        (!pools[kind].anywhere && (!reader->part || reader->part->failure.code)))
+        refuse(reader, "arrived garbled");
+    else if (pools[kind].named &&
+             (strlen(reader->name) != reader->entry.name_len || !is_component(reader->name)))
+        refuse(reader, "has a name that is none");
+    else if (pools[kind].named && ++reader->entries > reader->max_entries)
+        refuse(reader, "has too many files; raise its limit 'inodes'");
     else
-        pools[kind].begin(collect_reader);
+        pools[kind].begin(reader);
 }
 
 /* Fills `to` up to `size`; the number of bytes used. */
-static size_t gather(struct collect_reader *collect_reader, void *to, size_t size,
+static size_t gather(struct collect_reader *reader, void *to, size_t size,
                      const unsigned char *data, size_t len)
 {
-    size_t n = size - collect_reader->have < len ? size - collect_reader->have : len;
+    size_t n = size - reader->have < len ? size - reader->have : len;
 
-    memcpy((unsigned char *)to + collect_reader->have, data, n);
-    collect_reader->have += n;
+    memcpy((unsigned char *)to + reader->have, data, n);
+    reader->have += n;
     return n;
 }
 
-static size_t take_head(struct collect_reader *collect_reader, const unsigned char *data,
-                        size_t len)
+static size_t take_head(struct collect_reader *reader, const unsigned char *data, size_t len)
 {
-    const size_t fixed = sizeof(collect_reader->entry);
-    size_t want = collect_reader->have < fixed ? fixed : fixed + collect_reader->entry.name_len;
-    size_t n = gather(collect_reader, collect_reader->head, want, data, len);
+    const size_t fixed = sizeof(reader->entry);
+    size_t want = reader->have < fixed ? fixed : fixed + reader->entry.name_len;
+    size_t n = gather(reader, reader->head, want, data, len);
 
-    if (collect_reader->have < want)
+    if (reader->have < want)
         return n;
     if (want == fixed)
-        memcpy(&collect_reader->entry, collect_reader->head, fixed);
-    if (collect_reader->entry.name_len > COLLECT_MAX_NAME)
-        refuse(collect_reader, "has a name that is too long");
-    else if (collect_reader->have == fixed + collect_reader->entry.name_len)
-        begin(collect_reader);
+        memcpy(&reader->entry, reader->head, fixed);
+    if (reader->entry.name_len > COLLECT_MAX_NAME)
+        refuse(reader, "has a name that is too long");
+    else if (reader->have == fixed + reader->entry.name_len)
+        begin(reader);
     return n;
 }
 
-static size_t take_link(struct collect_reader *collect_reader, const unsigned char *data,
-                        size_t len)
+static size_t take_link(struct collect_reader *reader, const unsigned char *data, size_t len)
 {
-    size_t n = gather(collect_reader, collect_reader->link, collect_reader->entry.size, data, len);
+    size_t n = gather(reader, reader->link, reader->entry.size, data, len);
 
-    if (collect_reader->have == collect_reader->entry.size) {
-        make_link(collect_reader);
-        collect_reader->have = 0;
+    if (reader->have == reader->entry.size) {
+        make_link(reader);
+        reader->have = 0;
     }
     return n;
 }
 
-static void end_file(struct collect_reader *collect_reader)
+static void end_file(struct collect_reader *reader)
 {
-    bool failed = collect_reader->written < collect_reader->entry.size &&
-                  ftruncate(collect_reader->file, (off_t)collect_reader->entry.size) < 0;
+    bool failed = reader->written < reader->entry.size &&
+                  ftruncate(reader->file, (off_t)reader->entry.size) < 0;
 
-    set_times(collect_reader->file, &collect_reader->entry);
-    if (close(collect_reader->file) < 0 || failed)
-        cannot_write(collect_reader);
-    collect_reader->file = -1;
-    collect_reader->state = TAKES_HEAD;
+    set_times(reader->file, &reader->entry);
+    if (close(reader->file) < 0 || failed)
+        cannot_write(reader);
+    reader->file = -1;
+    reader->state = TAKES_HEAD;
 }
 
-static size_t take_piece(struct collect_reader *collect_reader, const unsigned char *data,
-                         size_t len)
+static size_t take_piece(struct collect_reader *reader, const unsigned char *data, size_t len)
 {
-    struct collect_piece *piece = &collect_reader->piece;
-    size_t n = gather(collect_reader, piece, sizeof(*piece), data, len);
+    struct collect_piece *piece = &reader->piece;
+    size_t n = gather(reader, piece, sizeof(*piece), data, len);
 
-    if (collect_reader->have < sizeof(*piece))
+    if (reader->have < sizeof(*piece))
         return n;
-    collect_reader->have = 0;
+    reader->have = 0;
     if (piece->len == 0)
-        end_file(collect_reader);
-    else if (piece->offset < collect_reader->written ||
-             piece->offset > collect_reader->entry.size ||
-             piece->len > collect_reader->entry.size - piece->offset)
-        refuse(collect_reader, "arrived garbled");
-    else if (piece->len > collect_reader->max_bytes - collect_reader->bytes)
-        refuse(collect_reader, "is too large; raise its limit 'disk'");
+        end_file(reader);
+    else if (piece->offset < reader->written || piece->offset > reader->entry.size ||
+             piece->len > reader->entry.size - piece->offset)
+        refuse(reader, "arrived garbled");
+    else if (piece->len > reader->max_bytes - reader->bytes)
+        refuse(reader, "is too large; raise its limit 'disk'");
     else
-        collect_reader->state = TAKES_DATA;
+        reader->state = TAKES_DATA;
     return n;
 }
 
@@ -394,25 +377,23 @@ static int write_at(int fd, const unsigned char *data, size_t len, uint64_t offs
     return 0;
 }
 
-static size_t take_data(struct collect_reader *collect_reader, const unsigned char *data,
-                        size_t len)
+static size_t take_data(struct collect_reader *reader, const unsigned char *data, size_t len)
 {
-    struct collect_piece *piece = &collect_reader->piece;
+    struct collect_piece *piece = &reader->piece;
     size_t n = len < piece->len ? len : (size_t)piece->len;
 
-    if (write_at(collect_reader->file, data, n, piece->offset) < 0)
-        cannot_write(collect_reader);
-    collect_reader->bytes += n;
+    if (write_at(reader->file, data, n, piece->offset) < 0)
+        cannot_write(reader);
+    reader->bytes += n;
     piece->offset += n;
     piece->len -= n;
-    collect_reader->written = piece->offset;
+    reader->written = piece->offset;
     if (piece->len == 0)
-        collect_reader->state = TAKES_PIECE;
+        reader->state = TAKES_PIECE;
     return n;
 }
 
-void collect_reader_take(struct collect_reader *collect_reader, const unsigned char *data,
-                         size_t len)
+void collect_reader_take(struct collect_reader *reader, const unsigned char *data, size_t len)
 {
     static size_t (*const takes[])(struct collect_reader *, const unsigned char *,
                                    size_t) = { [TAKES_HEAD] = take_head,
@@ -420,98 +401,96 @@ void collect_reader_take(struct collect_reader *collect_reader, const unsigned c
                                                [TAKES_PIECE] = take_piece,
                                                [TAKES_DATA] = take_data };
 
-    while (len > 0 && !collect_reader->broken) {
-        size_t n = takes[collect_reader->state](collect_reader, data, len);
+    while (len > 0 && !reader->broken) {
+        size_t n = takes[reader->state](reader, data, len);
 
         data += n;
         len -= n;
     }
 }
 
-static void collect_reader_close(struct collect_reader *collect_reader)
+static void collect_reader_close(struct collect_reader *reader)
 {
-    if (collect_reader->fd >= 0) {
-        loop_remove(collect_reader->loop, collect_reader->fd);
-        close(collect_reader->fd);
+    if (reader->fd >= 0) {
+        loop_remove(reader->loop, reader->fd);
+        close(reader->fd);
     }
-    collect_reader->fd = -1;
+    reader->fd = -1;
 }
 
 /* True while there may be more. */
-static bool read_some(struct collect_reader *collect_reader, unsigned char *chunk)
+static bool read_some(struct collect_reader *reader, unsigned char *chunk)
 {
-    ssize_t n = read(collect_reader->fd, chunk, CHUNK);
+    ssize_t n = read(reader->fd, chunk, CHUNK);
 
     if (n > 0)
-        collect_reader_take(collect_reader, chunk, (size_t)n);
+        collect_reader_take(reader, chunk, (size_t)n);
     else if (n == 0 || errno != EAGAIN)
-        collect_reader_close(collect_reader);
+        collect_reader_close(reader);
     return n > 0;
 }
 
 /* Whether anything was there. */
-static bool read_turn(struct collect_reader *collect_reader)
+static bool read_turn(struct collect_reader *reader)
 {
     unsigned char *chunk = malloc(CHUNK);
     int i = 0;
 
     if (!chunk)
-        refuse(collect_reader, "does not fit into memory");
-    while (chunk && i < CHUNKS_PER_TURN && collect_reader->fd >= 0 &&
-           read_some(collect_reader, chunk))
+        refuse(reader, "does not fit into memory");
+    while (chunk && i < CHUNKS_PER_TURN && reader->fd >= 0 && read_some(reader, chunk))
         i++;
-    if (collect_reader->broken) /* init, writing on, learns that nobody reads */
-        collect_reader_close(collect_reader);
+    if (reader->broken) /* init, writing on, learns that nobody reads */
+        collect_reader_close(reader);
     free(chunk);
     return i > 0;
 }
 
 static void collect_reader_ready(void *context, uint32_t events)
 {
-    struct collect_reader *collect_reader = context;
-    void (*began)(void *) = collect_reader->began;
+    struct collect_reader *reader = context;
+    void (*began)(void *) = reader->began;
 
     (void)events;
-    collect_reader->began = NULL;
-    (void)read_turn(collect_reader);
+    reader->began = NULL;
+    (void)read_turn(reader);
     if (began)
-        began(collect_reader->context);
+        began(reader->context);
 }
 
-int collect_reader_start(struct collect_reader *collect_reader, int fd, struct loop *loop,
-                         sbr_error *err)
+int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loop, sbr_error *err)
 {
-    collect_reader->fd = fd;
-    collect_reader->loop = loop;
+    reader->fd = fd;
+    reader->loop = loop;
     if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
-        loop_add(loop, fd, EPOLLIN, collect_reader_ready, collect_reader) < 0)
+        loop_add(loop, fd, EPOLLIN, collect_reader_ready, reader) < 0)
         return err_set_errno(err, "collect", "cannot watch for what comes out of the sandbox");
     return 0;
 }
 
-void collect_reader_finish(struct collect_reader *collect_reader)
+void collect_reader_finish(struct collect_reader *reader)
 {
-    while (collect_reader->fd >= 0)
-        if (!read_turn(collect_reader))
-            collect_reader_close(collect_reader);
-    if (!collect_reader->complete && !collect_reader->failure.code)
-        refuse(collect_reader, "did not arrive whole");
-    for (size_t i = 0; i < collect_reader->n_parts; i++) {
-        struct collect_part *part = &collect_reader->parts[i];
+    while (reader->fd >= 0)
+        if (!read_turn(reader))
+            collect_reader_close(reader);
+    if (!reader->complete && !reader->failure.code)
+        refuse(reader, "did not arrive whole");
+    for (size_t i = 0; i < reader->n_parts; i++) {
+        struct collect_part *part = &reader->parts[i];
 
-        if (!part->complete && !part->failure.code && collect_reader->failure.code)
-            part->failure = collect_reader->failure;
+        if (!part->complete && !part->failure.code && reader->failure.code)
+            part->failure = reader->failure;
         else if (!part->complete && !part->failure.code)
             err_set(&part->failure, SBR_E_DENIED, "collect", "what the %s did not arrive whole",
                     maker(part));
     }
 }
 
-void collect_reader_done(struct collect_reader *collect_reader)
+void collect_reader_done(struct collect_reader *reader)
 {
-    collect_reader_close(collect_reader);
-    if (collect_reader->file >= 0)
-        close(collect_reader->file);
-    collect_reader->file = -1;
-    leave_all(collect_reader);
+    collect_reader_close(reader);
+    if (reader->file >= 0)
+        close(reader->file);
+    reader->file = -1;
+    leave_all(reader);
 }

@@ -76,16 +76,15 @@ struct collect_reader {
 };
 
 /* The parts stay the caller's; their order is that of plan->collects. */
-void collect_reader_init(struct collect_reader *collect_reader, struct collect_part *parts,
-                         size_t n_parts, uint64_t max_bytes, uint64_t max_entries);
+void collect_reader_init(struct collect_reader *reader, struct collect_part *parts, size_t n_parts,
+                         uint64_t max_bytes, uint64_t max_entries);
 /* Takes the descriptor over. */
-int collect_reader_start(struct collect_reader *collect_reader, int fd, struct loop *loop,
-                         sbr_error *err) must_check;
+int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loop, sbr_error *err)
+    must_check;
 /* The writer is gone: reads what is left.  Afterwards each part is complete or has a failure. */
-void collect_reader_finish(struct collect_reader *collect_reader);
-void collect_reader_done(struct collect_reader *collect_reader);
+void collect_reader_finish(struct collect_reader *reader);
+void collect_reader_done(struct collect_reader *reader);
 /* Bytes as they arrive; for tests. */
-void collect_reader_take(struct collect_reader *collect_reader, const unsigned char *data,
-                         size_t len);
+void collect_reader_take(struct collect_reader *reader, const unsigned char *data, size_t len);
 
 #endif

@@ -38,70 +38,68 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 static void source_ready(void *context, uint32_t events);
 static void target_ready(void *context, uint32_t events);
 
-static void watch_source(struct stdin_pump *stdin_pump, bool wanted)
+static void watch_source(struct stdin_pump *pump, bool wanted)
 {
-    if (wanted && !stdin_pump->watching_from)
-        stdin_pump->watching_from =
-            loop_add(stdin_pump->loop, stdin_pump->from, EPOLLIN, source_ready, stdin_pump) == 0;
-    else if (!wanted && stdin_pump->watching_from) {
-        loop_remove(stdin_pump->loop, stdin_pump->from);
-        stdin_pump->watching_from = false;
+    if (wanted && !pump->watching_from)
+        pump->watching_from = loop_add(pump->loop, pump->from, EPOLLIN, source_ready, pump) == 0;
+    else if (!wanted && pump->watching_from) {
+        loop_remove(pump->loop, pump->from);
+        pump->watching_from = false;
     }
 }
 
-static void watch_target(struct stdin_pump *stdin_pump, bool wanted)
+static void watch_target(struct stdin_pump *pump, bool wanted)
 {
-    if (wanted && !stdin_pump->watching_to)
-        stdin_pump->watching_to =
-            loop_add(stdin_pump->loop, stdin_pump->to, EPOLLOUT, target_ready, stdin_pump) == 0;
-    else if (!wanted && stdin_pump->watching_to) {
-        loop_remove(stdin_pump->loop, stdin_pump->to);
-        stdin_pump->watching_to = false;
+    if (wanted && !pump->watching_to)
+        pump->watching_to = loop_add(pump->loop, pump->to, EPOLLOUT, target_ready, pump) == 0;
+    else if (!wanted && pump->watching_to) {
+        loop_remove(pump->loop, pump->to);
+        pump->watching_to = false;
     }
 }
 
 /* End of input, or nobody reads it: the program sees end-of-file. */
-static void stdin_pump_end(struct stdin_pump *stdin_pump)
+static void stdin_pump_end(struct stdin_pump *pump)
 {
-    watch_source(stdin_pump, false);
-    watch_target(stdin_pump, false);
-    if (stdin_pump->to >= 0)
-        close(stdin_pump->to);
-    stdin_pump->to = -1;
+    watch_source(pump, false);
+    watch_target(pump, false);
+    if (pump->to >= 0)
+        close(pump->to);
+    pump->to = -1;
 }
 
 /* One read of the source; false at its end. */
-static bool stdin_pump_fill(struct stdin_pump *stdin_pump)
+static bool stdin_pump_fill(struct stdin_pump *pump)
 {
-    ssize_t n = stdin_pump->from >= 0 ? read(stdin_pump->from, stdin_pump->buffer, STDIN_CHUNK) : 0;
+    ssize_t n = pump->from >= 0 ? read(pump->from, pump->buffer, STDIN_CHUNK) : 0;
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
-    stdin_pump->used |= n > 0;
-    stdin_pump->data = stdin_pump->buffer;
-    stdin_pump->len = n > 0 ? (size_t)n : 0;
+    pump->used |= n > 0;
+    pump->data = pump->buffer;
+    pump->len = n > 0 ? (size_t)n : 0;
     return n > 0;
 }
 
 /* Writes what there is; false when the program does not take it now, or not any more, or when the turn is over. */
-static bool stdin_pump_drain(struct stdin_pump *stdin_pump, size_t *left)
+static bool stdin_pump_drain(struct stdin_pump *pump, size_t *left)
 {
-    while (stdin_pump->len) {
-        size_t part = stdin_pump->len < STDIN_CHUNK ? stdin_pump->len : STDIN_CHUNK;
+    while (pump->len) {
+        size_t part = pump->len < STDIN_CHUNK ? pump->len : STDIN_CHUNK;
         ssize_t n;
 
         if (part > *left)
             return false;
-        n = write_quietly(stdin_pump->to, stdin_pump->data, part);
+        n = write_quietly(pump->to, pump->data, part);
 
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno != EAGAIN)
-            stdin_pump_end(stdin_pump);
+            stdin_pump_end(pump);
         if (n < 0)
             return false;
-        stdin_pump->data += n;
-        stdin_pump->len -= (size_t)n;
+        pump->data += n;
+        pump->len -= (size_t)n;
         *left -= (size_t)n;
     }
     return true;
@@ -109,67 +107,67 @@ static bool stdin_pump_drain(struct stdin_pump *stdin_pump, size_t *left)
 
 /* Moves what can be moved in one turn, then waits for the side that holds things up.  A program that reads as fast as
  * we write would otherwise keep us from the clock for as long as its input is. */
-static void stdin_pump_pump(struct stdin_pump *stdin_pump)
+static void stdin_pump_pump(struct stdin_pump *pump)
 {
     size_t left = STDIN_PER_TURN;
 
-    while (stdin_pump_drain(stdin_pump, &left)) {
-        if (stdin_pump->from_waits)
+    while (stdin_pump_drain(pump, &left)) {
+        if (pump->from_waits)
             break; /* the next read only when the source says that it is ready */
-        if (left < STDIN_CHUNK && stdin_pump->from >= 0)
+        if (left < STDIN_CHUNK && pump->from >= 0)
             break;
-        if (!stdin_pump_fill(stdin_pump)) {
-            stdin_pump_end(stdin_pump);
+        if (!stdin_pump_fill(pump)) {
+            stdin_pump_end(pump);
             return;
         }
     }
-    if (stdin_pump->to < 0)
+    if (pump->to < 0)
         return;
     /* What is always ready cannot be waited for: the program's end says when to go on. */
-    watch_target(stdin_pump, stdin_pump->len > 0 || !stdin_pump->from_waits);
-    watch_source(stdin_pump, stdin_pump->len == 0 && stdin_pump->from_waits);
+    watch_target(pump, pump->len > 0 || !pump->from_waits);
+    watch_source(pump, pump->len == 0 && pump->from_waits);
 }
 
 static void source_ready(void *context, uint32_t events)
 {
-    struct stdin_pump *stdin_pump = context;
+    struct stdin_pump *pump = context;
 
     (void)events;
-    if (stdin_pump_fill(stdin_pump))
-        stdin_pump_pump(stdin_pump);
+    if (stdin_pump_fill(pump))
+        stdin_pump_pump(pump);
     else
-        stdin_pump_end(stdin_pump);
+        stdin_pump_end(pump);
 }
 
 static void target_ready(void *context, uint32_t events)
 {
-    struct stdin_pump *stdin_pump = context;
+    struct stdin_pump *pump = context;
 
     if (events & EPOLLERR)
-        stdin_pump_end(stdin_pump); /* the program closed its stdin */
+        stdin_pump_end(pump); /* the program closed its stdin */
     else
-        stdin_pump_pump(stdin_pump);
+        stdin_pump_pump(pump);
 }
 
-int stdin_pump_start(struct stdin_pump *stdin_pump, struct loop *loop, sbr_error *err)
+int stdin_pump_start(struct stdin_pump *pump, struct loop *loop, sbr_error *err)
 {
-    stdin_pump->loop = loop;
-    if (stdin_pump->from >= 0) {
-        stdin_pump->buffer = malloc(STDIN_CHUNK);
-        if (!stdin_pump->buffer)
+    pump->loop = loop;
+    if (pump->from >= 0) {
+        pump->buffer = malloc(STDIN_CHUNK);
+        if (!pump->buffer)
             return err_set_oom(err, "stdin");
         /* Refused for what is always ready, such as a regular file. */
-        watch_source(stdin_pump, true);
-        stdin_pump->from_waits = stdin_pump->watching_from;
+        watch_source(pump, true);
+        pump->from_waits = pump->watching_from;
     }
-    stdin_pump_pump(stdin_pump);
+    stdin_pump_pump(pump);
     return 0;
 }
 
-void stdin_pump_done(struct stdin_pump *stdin_pump)
+void stdin_pump_done(struct stdin_pump *pump)
 {
-    if (stdin_pump->loop)
-        stdin_pump_end(stdin_pump);
-    free(stdin_pump->buffer);
-    stdin_pump->buffer = NULL;
+    if (pump->loop)
+        stdin_pump_end(pump);
+    free(pump->buffer);
+    pump->buffer = NULL;
 }

@@ -22,7 +22,7 @@ struct stdin_pump {
 };
 
 /* The program reads end-of-file once memory and descriptor are at their end. */
-int stdin_pump_start(struct stdin_pump *stdin_pump, struct loop *loop, sbr_error *err) must_check;
-void stdin_pump_done(struct stdin_pump *stdin_pump);
+int stdin_pump_start(struct stdin_pump *pump, struct loop *loop, sbr_error *err) must_check;
+void stdin_pump_done(struct stdin_pump *pump);
 
 #endif

@@ -46,13 +46,13 @@ static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
 static int read_list(int dir_fd, struct changes *ret, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    struct buf_reader buf_reader = { 0 };
-    int r = changeset_read_file(dir_fd, LIST_NAME, &data, &buf_reader.len, err);
+    struct buf_reader reader = { 0 };
+    int r = changeset_read_file(dir_fd, LIST_NAME, &data, &reader.len, err);
 
     if (r <= 0)
         return r;
-    buf_reader.data = data;
-    return changes_decode(&buf_reader, ret, err);
+    reader.data = data;
+    return changes_decode(&reader, ret, err);
 }
 
 /* What stands at a path, measured; nothing when it is not there. */

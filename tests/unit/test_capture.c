@@ -137,54 +137,54 @@ static void output_that_is_not_kept_is_still_counted(void **state)
 
 static void output_is_passed_on_up_to_the_limit(void **state)
 {
-    struct pipe_fixture buf_reader;
+    struct pipe_fixture reader;
     struct forward forward;
 
     (void)state;
-    pipe_fixture_init(&buf_reader);
-    forward_init(&forward, buf_reader.write_end, 100);
+    pipe_fixture_init(&reader);
+    forward_init(&forward, reader.write_end, 100);
     start(5, true, &forward);
     put("1234567");
     pipe_fixture_turn(&f);
-    assert_string_equal(pipe_fixture_read(&buf_reader), "12345");
+    assert_string_equal(pipe_fixture_read(&reader), "12345");
     assert_finished("12345", 7, true);
     forward_done(&forward);
-    pipe_fixture_done(&buf_reader);
+    pipe_fixture_done(&reader);
 }
 
 static void a_reader_that_left_is_passed_on_to_the_program(void **state)
 {
-    struct pipe_fixture buf_reader;
+    struct pipe_fixture reader;
     struct forward forward;
 
     (void)state;
-    pipe_fixture_init(&buf_reader);
-    forward_init(&forward, buf_reader.write_end, 100);
-    pipe_fixture_close(&buf_reader.read_end);
+    pipe_fixture_init(&reader);
+    forward_init(&forward, reader.write_end, 100);
+    pipe_fixture_close(&reader.read_end);
     start(100, false, &forward);
     put("x");
     pipe_fixture_turn(&f);
     assert_int_equal(capture.fd, -1); /* the supervisor closes its end */
     forward_done(&forward);
-    pipe_fixture_done(&buf_reader);
+    pipe_fixture_done(&reader);
 }
 
 static void a_reader_that_left_does_not_end_what_is_kept(void **state)
 {
-    struct pipe_fixture buf_reader;
+    struct pipe_fixture reader;
     struct forward forward;
 
     (void)state;
-    pipe_fixture_init(&buf_reader);
-    forward_init(&forward, buf_reader.write_end, 100);
-    pipe_fixture_close(&buf_reader.read_end);
+    pipe_fixture_init(&reader);
+    forward_init(&forward, reader.write_end, 100);
+    pipe_fixture_close(&reader.read_end);
     start(100, true, &forward);
     put("one ");
     pipe_fixture_turn(&f);
     put("two");
     assert_finished("one two", 7, false);
     forward_done(&forward);
-    pipe_fixture_done(&buf_reader);
+    pipe_fixture_done(&reader);
 }
 
 /* Somebody outside who has the other end, and writes whenever there is room again. */

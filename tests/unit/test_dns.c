@@ -47,29 +47,29 @@ static struct {
     unsigned int n_answers, n_refused, n_looked_up;
     struct dns_asker asker;
     char name[300], rule[160], remedy[300];
-} node_state;
+} seen;
 
 static void on_answer(void *context, const struct dns_asker *asker, const uint8_t *message,
                       size_t len)
 {
     assert_in_range(len, DNS_HEADER, DNS_MAX_MESSAGE);
-    memcpy(node_state.message, message, len);
-    node_state.len = len;
-    node_state.asker = *asker;
-    node_state.n_answers++;
+    memcpy(seen.message, message, len);
+    seen.len = len;
+    seen.asker = *asker;
+    seen.n_answers++;
 }
 
 static void on_refused(void *context, const char *name, const char *rule, const char *remedy)
 {
-    strncpy(node_state.name, name, sizeof(node_state.name) - 1);
-    strncpy(node_state.rule, rule, sizeof(node_state.rule) - 1);
-    strncpy(node_state.remedy, remedy, sizeof(node_state.remedy) - 1);
-    node_state.n_refused++;
+    strncpy(seen.name, name, sizeof(seen.name) - 1);
+    strncpy(seen.rule, rule, sizeof(seen.rule) - 1);
+    strncpy(seen.remedy, remedy, sizeof(seen.remedy) - 1);
+    seen.n_refused++;
 }
 
 static void on_looked_up(void *context)
 {
-    node_state.n_looked_up++;
+    seen.n_looked_up++;
 }
 
 static struct network network;
@@ -83,7 +83,7 @@ static int set_up(void **state)
     sbr_error err;
 
     memset(&outside, 0, sizeof(outside));
-    memset(&node_state, 0, sizeof(node_state));
+    memset(&seen, 0, sizeof(seen));
     network = (struct network){ .mode = NETWORK_ALLOW };
     for (size_t i = 0; i < ARRAY_LEN(rules); i++)
         if (host_rule_parse(rules[i], &rule, &err) < 0 ||
@@ -111,7 +111,7 @@ static void ask_as(uint8_t who, uint16_t id, const char *name, uint16_t type)
     struct query query = query_make(id, name, type);
     const struct dns_asker asker = { { who } };
 
-    node_state.len = 0;
+    seen.len = 0;
     dns_query(&dns, &asker, query.bytes, query.len);
 }
 
@@ -133,9 +133,9 @@ static void found(bool exists, const char *const *addresses, unsigned int n)
 
 static void assert_answered(enum dns_rcode rcode, unsigned int n_records)
 {
-    assert_true(node_state.len > 0);
-    assert_int_equal(message_rcode(node_state.message), rcode);
-    assert_int_equal(message_answers(node_state.message), n_records);
+    assert_true(seen.len > 0);
+    assert_int_equal(message_rcode(seen.message), rcode);
+    assert_int_equal(message_answers(seen.message), n_records);
 }
 
 /* The record is the last of the message. */
@@ -146,9 +146,9 @@ static void assert_address(const char *text)
     assert_answered(DNS_NOERROR, 1);
     assert_true(address_parse(text, &expected));
     if (address_is_v4(&expected))
-        assert_memory_equal(node_state.message + node_state.len - 4, expected.bytes + 12, 4);
+        assert_memory_equal(seen.message + seen.len - 4, expected.bytes + 12, 4);
     else
-        assert_memory_equal(node_state.message + node_state.len - 16, expected.bytes, 16);
+        assert_memory_equal(seen.message + seen.len - 16, expected.bytes, 16);
 }
 
 static const char *const v4[] = { "192.0.2.1" };
@@ -158,11 +158,11 @@ static const char *const v6[] = { "2001:db8::1" };
 static void a_listed_name_gets_addresses_that_stand_for_it(void **state)
 {
     ask("Example.Org", DNS_A);
-    assert_int_equal(node_state.n_answers, 0);
+    assert_int_equal(seen.n_answers, 0);
     assert_string_equal(outside.name, "example.org");
     found(true, both, 2);
     assert_address("198.18.4.0");
-    assert_int_equal(message_id(node_state.message), 77);
+    assert_int_equal(message_id(seen.message), 77);
     ask("example.org", DNS_AAAA);
     assert_address("fd53:6272:1::");
     ask("a.below.test", DNS_A);
@@ -174,8 +174,8 @@ static void a_listed_name_gets_addresses_that_stand_for_it(void **state)
     found(true, v6, 1);
     assert_address("198.18.4.2");
     assert_int_equal(outside.n_asked, 3);
-    assert_int_equal(node_state.n_looked_up, 3);
-    assert_int_equal(node_state.n_refused, 0);
+    assert_int_equal(seen.n_looked_up, 3);
+    assert_int_equal(seen.n_refused, 0);
 }
 
 static void what_was_found_is_kept_and_a_later_failure_takes_nothing_away(void **state)
@@ -211,7 +211,7 @@ static void a_name_that_is_not_there_and_a_lookup_that_failed_differ(void **stat
     outside.busy = true;
     ask("example.org", DNS_A);
     assert_answered(DNS_SERVFAIL, 0);
-    assert_int_equal(node_state.n_refused, 0);
+    assert_int_equal(seen.n_refused, 0);
 }
 
 static void all_who_wait_for_a_name_share_its_lookup(void **state)
@@ -221,20 +221,20 @@ static void all_who_wait_for_a_name_share_its_lookup(void **state)
     ask_as(2, 10, "EXAMPLE.org", DNS_A);
     ask_as(1, 10, "example.org", DNS_A); /* the first one again, out of impatience */
     assert_int_equal(outside.n_asked, 1);
-    assert_int_equal(node_state.n_looked_up, 1);
+    assert_int_equal(seen.n_looked_up, 1);
     found(true, v4, 1);
-    assert_int_equal(node_state.n_answers, 3);
+    assert_int_equal(seen.n_answers, 3);
 }
 
 static void no_more_than_so_many_wait(void **state)
 {
     for (uint16_t i = 0; i < 640; i++)
         ask_as(1, i, "example.org", DNS_A);
-    assert_int_equal(node_state.n_answers, 0);
+    assert_int_equal(seen.n_answers, 0);
     ask_as(1, 640, "example.org", DNS_A);
     assert_answered(DNS_SERVFAIL, 0);
     found(true, v4, 1);
-    assert_int_equal(node_state.n_answers, 641);
+    assert_int_equal(seen.n_answers, 641);
 }
 
 static void another_name_is_refused_at_once_and_told(void **state)
@@ -249,10 +249,10 @@ static void another_name_is_refused_at_once_and_told(void **state)
         for (size_t k = 0; k < ARRAY_LEN(types); k++) {
             ask(others[i], types[k]);
             assert_answered(DNS_REFUSED, 0);
-            assert_int_equal(node_state.n_refused, ++n);
-            assert_string_equal(node_state.name, others[i]);
-            assert_non_null(strstr(node_state.rule, "network: allow"));
-            assert_non_null(strstr(node_state.remedy, others[i]));
+            assert_int_equal(seen.n_refused, ++n);
+            assert_string_equal(seen.name, others[i]);
+            assert_non_null(strstr(seen.rule, "network: allow"));
+            assert_non_null(strstr(seen.remedy, others[i]));
         }
     }
     assert_int_equal(outside.n_asked + outside.n_forwarded, 0);
@@ -266,9 +266,9 @@ static void a_dot_within_a_label_does_not_make_a_listed_name(void **state)
     query.bytes[DNS_HEADER + 8] = '.';
     dns_query(&dns, &(struct dns_asker){ { 1 } }, query.bytes, query.len);
     assert_answered(DNS_REFUSED, 0);
-    assert_string_equal(node_state.name, "example\\046org");
-    assert_string_equal(node_state.rule, "network: allow (not the name of a host)");
-    assert_string_equal(node_state.remedy, "");
+    assert_string_equal(seen.name, "example\\046org");
+    assert_string_equal(seen.rule, "network: allow (not the name of a host)");
+    assert_string_equal(seen.remedy, "");
 }
 
 static void localhost_is_the_sandbox_s_own(void **state)
@@ -279,7 +279,7 @@ static void localhost_is_the_sandbox_s_own(void **state)
     assert_address("::1");
     ask("localhost", DNS_HTTPS);
     assert_answered(DNS_NOERROR, 0);
-    assert_int_equal(outside.n_asked + node_state.n_refused, 0);
+    assert_int_equal(outside.n_asked + seen.n_refused, 0);
 }
 
 static void addresses_inside_have_no_names(void **state)
@@ -296,10 +296,10 @@ static void addresses_inside_have_no_names(void **state)
         ask(inside[i], DNS_PTR);
         assert_answered(DNS_NXDOMAIN, 0);
     }
-    assert_int_equal(node_state.n_refused, 0);
+    assert_int_equal(seen.n_refused, 0);
     ask("1.2.0.192.in-addr.arpa", DNS_PTR);
     assert_answered(DNS_REFUSED, 0);
-    assert_int_equal(node_state.n_refused, 1);
+    assert_int_equal(seen.n_refused, 1);
 }
 
 enum outcome { EMPTY, FORWARDED, LOOKED_UP, REFUSED, NOT_DONE };
@@ -347,10 +347,10 @@ static void other_records_are_forwarded_where_that_is_allowed(void **state)
             outcome = FORWARDED;
         else if (outside.n_asked > asked)
             outcome = LOOKED_UP;
-        else if (message_rcode(node_state.message) != DNS_NOERROR)
-            outcome = message_rcode(node_state.message) == DNS_REFUSED ? REFUSED : NOT_DONE;
+        else if (message_rcode(seen.message) != DNS_NOERROR)
+            outcome = message_rcode(seen.message) == DNS_REFUSED ? REFUSED : NOT_DONE;
         assert_int_equal(outcome, rows[i].outcome);
-        assert_int_equal(node_state.len == 0, outcome == FORWARDED || outcome == LOOKED_UP);
+        assert_int_equal(seen.len == 0, outcome == FORWARDED || outcome == LOOKED_UP);
         if (outcome == LOOKED_UP)
             found(false, NULL, 0);
     }
@@ -386,8 +386,8 @@ static void names_have_a_greatest_number(void **state)
     ask("example.org", DNS_A);
     found(true, (const char *const[]){ "93.184.216.34" }, 1);
     assert_answered(DNS_REFUSED, 0);
-    assert_int_equal(node_state.n_refused, 1);
-    assert_string_equal(node_state.rule, "limits: names 4096");
+    assert_int_equal(seen.n_refused, 1);
+    assert_string_equal(seen.rule, "limits: names 4096");
 }
 
 static void a_name_that_does_not_exist_takes_no_place(void **state)
@@ -406,12 +406,12 @@ static void what_is_no_query_gets_no_answer(void **state)
     dns_query(&dns, &asker, query.bytes, 11);
     query_set16(&query, 2, 0x8180);
     dns_query(&dns, &asker, query.bytes, query.len);
-    assert_int_equal(node_state.n_answers, 0);
+    assert_int_equal(seen.n_answers, 0);
     query_set16(&query, 2, 0);
     query_set16(&query, 4, 2);
     dns_query(&dns, &asker, query.bytes, query.len);
     assert_answered(DNS_FORMERR, 0);
-    assert_int_equal(node_state.len, DNS_HEADER);
+    assert_int_equal(seen.len, DNS_HEADER);
 }
 
 #define DNS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)

@@ -39,15 +39,15 @@ static struct {
     size_t len;
     unsigned int n;
     uint8_t who;
-} node_state;
+} seen;
 
 static void on_answer(void *context, const struct dns_asker *asker, const uint8_t *message,
                       size_t len)
 {
-    memcpy(node_state.message, message, len);
-    node_state.len = len;
-    node_state.who = asker->bytes[0];
-    node_state.n++;
+    memcpy(seen.message, message, len);
+    seen.len = len;
+    seen.who = asker->bytes[0];
+    seen.n++;
 }
 
 static struct dns dns;
@@ -57,7 +57,7 @@ static int set_up(void **state)
     const struct sockaddr_in any = { .sin_family = AF_INET,
                                      .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 
-    memset(&node_state, 0, sizeof(node_state));
+    memset(&seen, 0, sizeof(seen));
     n_connected = 0;
     nobody_there = false;
     for (size_t i = 0; i < DNS_MAX_SERVERS; i++) {
@@ -143,14 +143,14 @@ static void an_answer_comes_back_under_the_asker_s_own_number(void **state)
 
     assert_true(forward_as(9, 0x1234, "Example.org"));
     assert_true(arrives(&arrival, 5000));
-    assert_int_equal(node_state.n, 0);
+    assert_int_equal(seen.n, 0);
     answer(&arrival, arrival.server, 0);
     wait_for_upstream();
-    assert_int_equal(node_state.n, 1);
-    assert_int_equal(node_state.who, 9);
-    assert_int_equal(message_id(node_state.message), 0x1234);
+    assert_int_equal(seen.n, 1);
+    assert_int_equal(seen.who, 9);
+    assert_int_equal(message_id(seen.message), 0x1234);
     dns_upstream(&dns);
-    assert_int_equal(node_state.n, 1);
+    assert_int_equal(seen.n, 1);
 }
 
 static void numbers_are_not_the_asker_s_and_not_in_order(void **state)
@@ -183,10 +183,10 @@ static void an_answer_of_another_number_or_sender_is_none(void **state)
     answer(&arrival, stranger, 0);
     answer(&arrival, arrival.server, 0x0101);
     wait_for_upstream();
-    assert_int_equal(node_state.n, 0);
+    assert_int_equal(seen.n, 0);
     answer(&arrival, arrival.server, 0);
     wait_for_upstream();
-    assert_int_equal(node_state.n, 1);
+    assert_int_equal(seen.n, 1);
     close(stranger);
 }
 
@@ -204,15 +204,15 @@ static void a_question_is_asked_twice_and_then_given_up(void **state)
     assert_true(arrives(&second, 5000));
     dns_tick(&dns, now + 3000000);
     assert_false(arrives(&second, 0));
-    assert_int_equal(node_state.n, 0);
+    assert_int_equal(seen.n, 0);
     dns_tick(&dns, now + 4600000);
-    assert_int_equal(node_state.n, 1);
-    assert_int_equal(message_rcode(node_state.message), DNS_SERVFAIL);
-    assert_int_equal(message_id(node_state.message), 5);
+    assert_int_equal(seen.n, 1);
+    assert_int_equal(message_rcode(seen.message), DNS_SERVFAIL);
+    assert_int_equal(message_id(seen.message), 5);
     answer(&first, first.server, 0);
     wait_for_upstream();
     dns_tick(&dns, now + 10000000);
-    assert_int_equal(node_state.n, 1);
+    assert_int_equal(seen.n, 1);
 }
 
 /* A port where nobody listens says so: no need to wait. */
@@ -220,12 +220,12 @@ static void a_server_that_is_not_there_fails_at_once(void **state)
 {
     nobody_there = true;
     if (forward_as(3, 5, "example.org"))
-        for (int i = 0; i < 4 && node_state.n == 0; i++)
+        for (int i = 0; i < 4 && seen.n == 0; i++)
             wait_for_upstream();
     else
         return;
-    assert_int_equal(node_state.n, 1);
-    assert_int_equal(message_rcode(node_state.message), DNS_SERVFAIL);
+    assert_int_equal(seen.n, 1);
+    assert_int_equal(message_rcode(seen.message), DNS_SERVFAIL);
 }
 
 static void no_more_than_so_many_are_under_way(void **state)
@@ -235,7 +235,7 @@ static void no_more_than_so_many_are_under_way(void **state)
     assert_true(forward_as(1, 0, "example.org")); /* the first one again */
     assert_false(forward_as(1, 64, "example.org"));
     dns_tick(&dns, clock_now_us() + 6000000);
-    assert_int_equal(node_state.n, 64);
+    assert_int_equal(seen.n, 64);
     assert_true(forward_as(1, 64, "example.org"));
 }
 

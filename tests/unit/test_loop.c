@@ -11,14 +11,14 @@
 /* A loop, two pipes, and what happened. */
 static struct loop loop;
 static int first[2], second[2];
-static char node_state[64];
+static char seen[64];
 
 static int set_up(void **state)
 {
     sbr_error err;
 
     (void)state;
-    node_state[0] = '\0';
+    seen[0] = '\0';
     return loop_init(&loop, &err) == 0 && pipe(first) == 0 && pipe(second) == 0 ? 0 : -1;
 }
 
@@ -38,8 +38,8 @@ static void note(void *context, uint32_t events)
     const char *name = context;
 
     (void)events;
-    assert_true(strlen(node_state) + strlen(name) < sizeof(node_state));
-    memcpy(node_state + strlen(node_state), name, strlen(name) + 1);
+    assert_true(strlen(seen) + strlen(name) < sizeof(seen));
+    memcpy(seen + strlen(seen), name, strlen(name) + 1);
 }
 
 /* Contexts are not const; the names here are. */
@@ -63,12 +63,12 @@ static void a_watch_is_called_when_its_descriptor_is_ready(void **state)
     (void)state;
     assert_int_equal(add(first[0], note, "a"), 0);
     assert_int_equal(loop_turn(&loop, 0), 0);
-    assert_string_equal(node_state, "");
+    assert_string_equal(seen, "");
     poke(first);
     assert_int_equal(loop_turn(&loop, 1), 0);
-    assert_string_equal(node_state, "a");
+    assert_string_equal(seen, "a");
     assert_int_equal(loop_turn(&loop, 1), 0); /* nobody read it */
-    assert_string_equal(node_state, "aa");
+    assert_string_equal(seen, "aa");
 }
 
 static void a_removed_watch_is_not_called(void **state)
@@ -80,7 +80,7 @@ static void a_removed_watch_is_not_called(void **state)
     loop_remove(&loop, first[0]);
     loop_remove(&loop, -1);
     assert_int_equal(loop_turn(&loop, 0), 0);
-    assert_string_equal(node_state, "");
+    assert_string_equal(seen, "");
 }
 
 static void a_watch_can_be_changed(void **state)
@@ -89,10 +89,10 @@ static void a_watch_can_be_changed(void **state)
     assert_int_equal(loop_add(&loop, first[0], 0, note, (void *)"a"), 0);
     poke(first);
     assert_int_equal(loop_turn(&loop, 0), 0);
-    assert_string_equal(node_state, "");
+    assert_string_equal(seen, "");
     assert_int_equal(loop_change(&loop, first[0], EPOLLIN), 0);
     assert_int_equal(loop_turn(&loop, 1), 0);
-    assert_string_equal(node_state, "a");
+    assert_string_equal(seen, "a");
     assert_int_equal(loop_change(&loop, second[0], EPOLLIN), -1);
     assert_int_equal(errno, ENOENT);
 }
@@ -138,7 +138,7 @@ static void a_watch_that_was_removed_in_this_turn_is_not_called(void **state)
     poke(first);
     poke(second);
     assert_int_equal(loop_turn(&loop, 1), 0);
-    assert_string_equal(node_state, "x");
+    assert_string_equal(seen, "x");
 }
 
 static int silent[2];
@@ -162,7 +162,7 @@ static void a_new_watch_never_gets_the_event_of_the_one_before_it(void **state)
     assert_int_equal(loop_turn(&loop, 1), 0);
     close(silent[0]);
     close(silent[1]);
-    assert_string_equal(node_state, "x");
+    assert_string_equal(seen, "x");
 }
 
 static void timers_that_are_due_are_called_once(void **state)
@@ -174,9 +174,9 @@ static void timers_that_are_due_are_called_once(void **state)
     set_timer(1, now, note, "a");
     set_timer(2, 1, note, "b");
     assert_int_equal(loop_turn(&loop, 1), 0);
-    assert_string_equal(node_state, "ab");
+    assert_string_equal(seen, "ab");
     assert_int_equal(loop_turn(&loop, 0), 0);
-    assert_string_equal(node_state, "ab");
+    assert_string_equal(seen, "ab");
 }
 
 static void a_timer_that_was_taken_back_is_not_called(void **state)
@@ -186,13 +186,13 @@ static void a_timer_that_was_taken_back_is_not_called(void **state)
     loop_set_timer(&loop, 0, 0, NULL, NULL);
     set_timer(1, clock_now_us() + 1000, note, "b");
     assert_int_equal(loop_turn(&loop, 1), 0);
-    assert_string_equal(node_state, "b");
+    assert_string_equal(seen, "b");
 }
 
 static void set_again(void *context, uint32_t events)
 {
     note(context, events);
-    if (strlen(node_state) < 3)
+    if (strlen(seen) < 3)
         loop_set_timer(&loop, 0, clock_now_us() + 500, set_again, context);
 }
 
@@ -200,10 +200,10 @@ static void a_timer_may_set_itself_again(void **state)
 {
     (void)state;
     set_timer(0, clock_now_us() + 500, set_again, "a");
-    while (strlen(node_state) < 3)
+    while (strlen(seen) < 3)
         assert_int_equal(loop_turn(&loop, 1), 0);
     assert_int_equal(loop_turn(&loop, 0), 0);
-    assert_string_equal(node_state, "aaa");
+    assert_string_equal(seen, "aaa");
 }
 
 static void one_descriptor_tells_of_watches_and_of_timers(void **state)
@@ -216,7 +216,7 @@ static void one_descriptor_tells_of_watches_and_of_timers(void **state)
     set_timer(0, clock_now_us() + 1000, note, "t");
     assert_int_equal(poll(&fd, 1, 10000), 1);
     assert_int_equal(loop_turn(&loop, 0), 0);
-    assert_string_equal(node_state, "t");
+    assert_string_equal(seen, "t");
     assert_int_equal(poll(&fd, 1, 0), 0);
     poke(first);
     assert_int_equal(poll(&fd, 1, 10000), 1);

@@ -9,24 +9,24 @@
 #define KILLED(number) (number)
 
 struct row {
-    struct observation node_state;
+    struct observation seen;
     enum sbr_verdict verdict;
     int exit_code, signal;
 };
 
-static sbr_result decide(const struct observation *node_state)
+static sbr_result decide(const struct observation *seen)
 {
     sbr_result result = { .exit_code = 77, .signal = 77, .explanation = "left over" };
 
     limits_init(&result.limits);
-    verdict_decide(node_state, &result);
+    verdict_decide(seen, &result);
     return result;
 }
 
 static void assert_rows(const struct row *rows, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        sbr_result result = decide(&rows[i].node_state);
+        sbr_result result = decide(&rows[i].seen);
 
         if (result.verdict != rows[i].verdict || result.exit_code != rows[i].exit_code ||
             result.signal != rows[i].signal)
@@ -120,7 +120,7 @@ static void an_end_that_nobody_can_explain_is_ours(void **state)
 static void a_limit_is_explained_with_its_value_and_option(void **state)
 {
     static const struct {
-        struct observation node_state;
+        struct observation seen;
         const char *sentence;
     } rows[] = {
         { { .stop = STOP_TIMEOUT },
@@ -141,7 +141,7 @@ static void a_limit_is_explained_with_its_value_and_option(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        sbr_result result = decide(&rows[i].node_state);
+        sbr_result result = decide(&rows[i].seen);
 
         assert_string_equal(result.explanation, rows[i].sentence);
         denials_done(&result.denials);
@@ -150,8 +150,8 @@ static void a_limit_is_explained_with_its_value_and_option(void **state)
 
 static void a_denied_call_is_explained(void **state)
 {
-    const struct observation node_state = { .reported = true, .wait_status = KILLED(SIGSYS) };
-    sbr_result result = decide(&node_state);
+    const struct observation seen = { .reported = true, .wait_status = KILLED(SIGSYS) };
+    sbr_result result = decide(&seen);
 
     (void)state;
     assert_non_null(strstr(result.explanation, "system call"));
@@ -161,7 +161,7 @@ static void what_a_limit_refused_is_told_with_what_would_allow_it(void **state)
 {
     /* clang-format off */
     static const struct {
-        struct observation node_state;
+        struct observation seen;
         struct denial denial; /* count 0: none */
     } rows[] = {
         { { .reported = true, .refused_forks = 7 },
@@ -187,7 +187,7 @@ static void what_a_limit_refused_is_told_with_what_would_allow_it(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        sbr_result result = decide(&rows[i].node_state);
+        sbr_result result = decide(&rows[i].seen);
         const struct denial *want = &rows[i].denial, *got = result.denials.items;
 
         if (result.denials.n != (want->count > 0))
@@ -205,17 +205,17 @@ static void what_a_limit_refused_is_told_with_what_would_allow_it(void **state)
 
 static void beyond_the_largest_value_there_is_no_remedy(void **state)
 {
-    const struct observation node_state = { .reported = true, .refused_forks = 1 };
+    const struct observation seen = { .reported = true, .refused_forks = 1 };
     sbr_result result = { 0 };
 
     (void)state;
     limits_init(&result.limits);
     result.limits.value[SBR_PIDS] = limit_defs[SBR_PIDS].max - 1;
-    verdict_decide(&node_state, &result);
+    verdict_decide(&seen, &result);
     assert_string_equal(result.denials.items[0].remedy, "--pids 100000");
     denials_done(&result.denials);
     result.limits.value[SBR_PIDS] = limit_defs[SBR_PIDS].max;
-    verdict_decide(&node_state, &result);
+    verdict_decide(&seen, &result);
     assert_string_equal(result.denials.items[0].remedy, "");
     denials_done(&result.denials);
 }

@@ -323,22 +323,22 @@ struct seen_infos {
 
 static int see(void *context, const struct workspace_info *info)
 {
-    struct seen_infos *node_state = context;
+    struct seen_infos *seen = context;
 
-    assert_true(node_state->n < 4);
-    node_state->v[node_state->n++] = *info;
+    assert_true(seen->n < 4);
+    seen->v[seen->n++] = *info;
     return 0;
 }
 
 static void damaged_ones_are_listed_and_can_go(void **state)
 {
-    struct seen_infos node_state = { .n = 0 };
+    struct seen_infos seen = { .n = 0 };
     struct workspace workspace;
     sbr_error err = { 0 };
 
     (void)state;
-    assert_int_equal(workspace_list(see, &node_state, &err), 0);
-    assert_int_equal(node_state.n, 0);
+    assert_int_equal(workspace_list(see, &seen, &err), 0);
+    assert_int_equal(seen.n, 0);
     open_it("sound", no_quota, &workspace);
     workspace_close(&workspace);
     open_it("broken", no_quota, &workspace);
@@ -346,13 +346,13 @@ static void damaged_ones_are_listed_and_can_go(void **state)
     tree_write(tree_at(&place, "state/workspaces/broken"), "meta", "half of");
     tree_write(tree_at(&place, "state/workspaces"), "afile", "what");
     open_it("used", no_quota, &workspace);
-    assert_int_equal(workspace_list(see, &node_state, &err), 0);
-    assert_int_equal(node_state.n, 4);
-    assert_string_equal(node_state.v[0].name, "afile");
-    assert_true(node_state.v[0].damaged);
-    assert_true(node_state.v[1].damaged);
-    assert_false(node_state.v[2].damaged || node_state.v[2].busy);
-    assert_true(node_state.v[3].busy && !node_state.v[3].damaged);
+    assert_int_equal(workspace_list(see, &seen, &err), 0);
+    assert_int_equal(seen.n, 4);
+    assert_string_equal(seen.v[0].name, "afile");
+    assert_true(seen.v[0].damaged);
+    assert_true(seen.v[1].damaged);
+    assert_false(seen.v[2].damaged || seen.v[2].busy);
+    assert_true(seen.v[3].busy && !seen.v[3].damaged);
     workspace_close(&workspace);
     assert_refused(workspace_open("broken", true, no_quota, &workspace, &err), &err, SBR_E_INVALID,
                    "workspace rm broken");

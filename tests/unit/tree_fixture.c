@@ -362,14 +362,14 @@ void tree_mutate(const char *top, unsigned int *seed, unsigned int n)
     char path[PATH_SIZE], whole[PATH_SIZE];
 
     for (unsigned int i = 0; i < n; i++) {
-        struct node_state node_state;
+        struct node_state seen;
 
         random_path(top, seed, path);
         below(whole, top, path);
-        node_state = look(top, path);
-        if (node_state.node.kind == NODE_FILE && draw(seed, 3) == 0) {
+        seen = look(top, path);
+        if (seen.node.kind == NODE_FILE && draw(seed, 3) == 0) {
             assert_int_equal(chmod(whole, draw(seed, 2) ? 0640 : 0700), 0);
-        } else if (node_state.node.kind == NODE_DIR && draw(seed, 4) == 0) {
+        } else if (seen.node.kind == NODE_DIR && draw(seed, 4) == 0) {
             assert_int_equal(chmod(whole, draw(seed, 2) ? 0750 : 0700), 0);
         } else {
             assert_int_equal(tree_remove(AT_FDCWD, whole), 0);
