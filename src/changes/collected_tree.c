@@ -83,11 +83,11 @@ size_t collected_next(const struct collected_tree *tree, size_t index)
 
 struct node collected_node(const struct collect_list_entry *entry)
 {
-    static const enum node_kind pools[] = {
+    static const enum node_kind kinds[] = {
         [COLLECT_ENTER] = NODE_DIR,   [COLLECT_FILE] = NODE_FILE,   [COLLECT_LINK] = NODE_LINK,
         [COLLECT_OTHER] = NODE_OTHER, [COLLECT_FAILED] = NODE_NONE,
     };
-    enum node_kind kind = (size_t)entry->kind < ARRAY_LEN(pools) ? pools[entry->kind] : NODE_NONE;
+    enum node_kind kind = (size_t)entry->kind < ARRAY_LEN(kinds) ? kinds[entry->kind] : NODE_NONE;
 
     return (struct node){
         .kind = kind,

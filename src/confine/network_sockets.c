@@ -94,7 +94,7 @@ static int add(struct batch *batch, enum egress_socket kind, int fd)
         close(fd);
         return -1;
     }
-    batch->message.pools[batch->message.n] = kind;
+    batch->message.kinds[batch->message.n] = kind;
     batch->fds[batch->message.n++] = fd;
     return 0;
 }

@@ -255,7 +255,7 @@ static int receive_sockets(struct egress *egress, sbr_error *err)
         if (n != message.n || message.way >= N_EGRESS_WAYS)
             return err_set(err, SBR_E_BUG, "egress", "a message of another form");
         for (size_t i = 0; i < n; i++)
-            if (take_socket(egress, message.pools[i], fds[i], err) < 0)
+            if (take_socket(egress, message.kinds[i], fds[i], err) < 0)
                 return err->code;
     }
     close(EGRESS_LINK);

@@ -38,7 +38,7 @@ static void go_cold(struct client *client, const char *reason)
 }
 
 /* 0: the newest of the parked ones is the client's; otherwise he is gone, and it is still parked. */
-static int grant(struct client *client, enum apply_plan_way way)
+static int grant(struct client *client, enum engine_grant way)
 {
     struct pool *pool = client->pool;
     struct standby *standby = link_owner(pool->ready.next, struct standby, ready);

@@ -22,12 +22,12 @@ static const char *left_out(void)
 /* "STORE/KIND/KEY/tree": names that only the supervisor gives. */
 static bool is_layer(void *context, enum layer layer, const char *path)
 {
-    static const enum store_kind pools[N_LAYERS] = {
+    static const enum store_kind kinds[N_LAYERS] = {
         [LAYER_PREPARED] = STORE_PREPARED,
         [LAYER_DEPS] = STORE_LAYER,
         [LAYER_BUILD] = STORE_ARTIFACT,
     };
-    const char *store = context, *kind = store_kind_name(pools[layer]);
+    const char *store = context, *kind = store_kind_name(kinds[layer]);
     size_t len = strlen(store), kind_len = strlen(kind);
     size_t key_len = SHA256_HEX_SIZE - 1;
 

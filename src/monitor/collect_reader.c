@@ -258,7 +258,7 @@ static const struct {
     int (*begin)(struct collect_reader *reader);
     bool named;    /* and counted */
     bool anywhere; /* not only within a part */
-} pools[] = {
+} kinds[] = {
     [COLLECT_END] = { end_all, .anywhere = true },
     [COLLECT_PART] = { begin_part, .anywhere = true },
     [COLLECT_ENTER] = { enter, .named = true },
@@ -279,16 +279,16 @@ static void begin(struct collect_reader *reader)
     reader->have = 0;
     memcpy(reader->name, reader->head + sizeof(reader->entry), reader->entry.name_len);
     reader->name[reader->entry.name_len] = '\0';
-    if (kind >= ARRAY_LEN(pools) || !pools[kind].begin ||
-        (!pools[kind].anywhere && (!reader->part || reader->part->failure.code)))
+    if (kind >= ARRAY_LEN(kinds) || !kinds[kind].begin ||
+        (!kinds[kind].anywhere && (!reader->part || reader->part->failure.code)))
         refuse(reader, "arrived garbled");
-    else if (pools[kind].named &&
+    else if (kinds[kind].named &&
              (strlen(reader->name) != reader->entry.name_len || !is_component(reader->name)))
         refuse(reader, "has a name that is none");
-    else if (pools[kind].named && ++reader->entries > reader->max_entries)
+    else if (kinds[kind].named && ++reader->entries > reader->max_entries)
         refuse(reader, "has too many files; raise its limit 'inodes'");
     else
-        pools[kind].begin(reader);
+        kinds[kind].begin(reader);
 }
 
 /* Fills `to` up to `size`; the number of bytes used. */

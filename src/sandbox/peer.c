@@ -17,9 +17,10 @@
 #define PID_TEXT 24
 
 /* The two that no program in a sandbox shares with whoever started it. */
-static const char *const pools[] = { "user", "pid" };
+static const char *const compared[] = { "user", "pid" };
 
-_Static_assert(ARRAY_LEN(pools) == ARRAY_LEN(((struct peer_home *)0)->namespaces), "room for each");
+_Static_assert(ARRAY_LEN(compared) == ARRAY_LEN(((struct peer_home *)0)->namespaces),
+               "room for each");
 
 #ifdef SBR_TEST_HOOKS
 static bool is_left_out(void)
@@ -36,11 +37,11 @@ static bool is_left_out(void)
 /* `who` is a name in /proc.  What the links say is enough: to follow them would make the kernel open the namespaces. */
 static bool look(const char *who, struct peer_home *ret)
 {
-    for (size_t i = 0; i < ARRAY_LEN(pools); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(compared); i++) {
         char path[64], *text = ret->namespaces[i];
         ssize_t n;
 
-        snprintf(path, sizeof(path), "/proc/%s/ns/%s", who, pools[i]);
+        snprintf(path, sizeof(path), "/proc/%s/ns/%s", who, compared[i]);
         n = readlink(path, text, PEER_NAMESPACE_SIZE - 1);
         if (n <= 0 || n == PEER_NAMESPACE_SIZE - 1)
             return false;
@@ -64,7 +65,7 @@ void peer_look_home(struct peer_home *ret)
 
 static bool is_same(const struct peer_home *a, const struct peer_home *b)
 {
-    for (size_t i = 0; i < ARRAY_LEN(pools); i++)
+    for (size_t i = 0; i < ARRAY_LEN(compared); i++)
         if (strcmp(a->namespaces[i], b->namespaces[i]) != 0)
             return false;
     return true;

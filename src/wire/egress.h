@@ -44,7 +44,7 @@ struct egress_message {
     uint32_t way;
     uint32_t last;
     uint32_t n;
-    uint32_t pools[EGRESS_MESSAGE_FDS]; /* enum egress_socket */
+    uint32_t kinds[EGRESS_MESSAGE_FDS]; /* enum egress_socket */
 };
 
 /* Written by egress alone, read by the supervisor when the run is over. */

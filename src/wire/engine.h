@@ -58,7 +58,7 @@ struct engine_request {
 enum engine_answer { ENGINE_QUEUED = 1, ENGINE_GRANT, ENGINE_COLD, ENGINE_REFUSED, ENGINE_STATE };
 
 /* How the sandbox came about. */
-enum apply_plan_way { ENGINE_READY = 1, ENGINE_FORKED };
+enum engine_grant { ENGINE_READY = 1, ENGINE_FORKED };
 
 struct engine_reply {
     uint32_t version;

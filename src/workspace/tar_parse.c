@@ -235,17 +235,17 @@ static int kind_of(const struct tar_header *header, const char *path, enum tar_k
     static const struct {
         char type;
         enum tar_kind kind;
-    } pools[] = {
+    } kinds[] = {
         { '0', TAR_FILE },      { '\0', TAR_FILE }, { '7', TAR_FILE },
         { '1', TAR_HARD_LINK }, { '2', TAR_LINK },  { '3', TAR_OTHER },
         { '4', TAR_OTHER },     { '5', TAR_DIR },   { '6', TAR_OTHER },
     };
     size_t len = strlen(path);
 
-    for (size_t i = 0; i < ARRAY_LEN(pools); i++) {
-        if (header->type != pools[i].type)
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        if (header->type != kinds[i].type)
             continue;
-        *ret = pools[i].kind;
+        *ret = kinds[i].kind;
         if (*ret == TAR_FILE && len && path[len - 1] == '/')
             *ret = TAR_DIR; /* from before there was a type for it */
         return 0;
