@@ -58,7 +58,7 @@ void engine_events_defer_free(struct events *events, struct deferred_free *defer
     events->dead = deferred_free;
 }
 
-/* To the microsecond where the kernel can (Linux 5.11). */
+/* To the microsecond where the kernel supports it (Linux 5.11). */
 static int wait_for_events(int epoll_fd, struct epoll_event *ready, uint64_t timeout_us)
 {
     struct timespec timeout = { .tv_sec = (time_t)(timeout_us / 1000000),
@@ -68,7 +68,7 @@ static int wait_for_events(int epoll_fd, struct epoll_event *ready, uint64_t tim
     if (timeout_us == 0 || timeout_us > LONGEST_US)
         return epoll_wait(epoll_fd, ready, MAX_EVENTS, timeout_us ? -1 : 0);
     n = syscall(SYS_epoll_pwait2, epoll_fd, ready, MAX_EVENTS, &timeout, NULL, 0);
-    if (n < 0 && (errno == ENOSYS || errno == EPERM)) /* the latter of a container's filter */
+    if (n < 0 && (errno == ENOSYS || errno == EPERM)) /* EPERM comes from a container's filter */
         n = epoll_wait(epoll_fd, ready, MAX_EVENTS, (int)((timeout_us + 999) / 1000));
     return (int)n;
 }
@@ -83,7 +83,7 @@ int engine_events_turn(struct events *events, uint64_t timeout_us)
     for (int i = 0; i < n; i++) {
         const struct watch *watch = ready[i].data.ptr;
 
-        if (watch->callback) /* or an earlier one of this turn took it away */
+        if (watch->callback) /* NULL: an earlier callback of this turn removed it */
             watch->callback(watch->context, ready[i].events);
     }
     free_dead(events);

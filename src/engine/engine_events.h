@@ -1,7 +1,7 @@
-/* The engine's loop: as many descriptors as there are, each with a watch that stands in what it belongs to.
+/* The engine's event loop: any number of fds, each with a watch inside the object that owns it.
  *
- * What is freed while events are handled may have another event coming in the same turn: it is buried, and freed when
- * the turn is over. */
+ * An object that is freed while events are handled may have another event in the same turn: its
+ * free is deferred to the end of the turn. */
 #ifndef ENGINE_ENGINE_EVENTS_H
 #define ENGINE_ENGINE_EVENTS_H
 
@@ -17,7 +17,7 @@ struct watch {
     void *context;
 };
 
-/* The first member of whatever is buried. */
+/* The first member of every object whose free can be deferred. */
 struct deferred_free {
     struct deferred_free *next;
 };
@@ -30,13 +30,13 @@ struct events {
 int engine_events_init(struct events *events, sbr_error *err) must_check;
 void engine_events_done(struct events *events);
 
-/* 0, or -1 with errno.  `watch` must stay where it is. */
+/* 0, or -1 with errno.  `watch` must not move. */
 int engine_events_add(struct events *events, struct watch *watch, uint32_t what) must_check;
-/* Nothing happens when it is not watched. */
+/* Does nothing when it is not watched. */
 void engine_events_remove(struct events *events, struct watch *watch);
 /* Freed after this turn; from malloc. */
 void engine_events_defer_free(struct events *events, struct deferred_free *deferred_free);
-/* Waits at most so long (UINT64_MAX: for ever) and handles what is there: how many, or -1 with errno. */
+/* Waits at most `timeout_us` (UINT64_MAX: forever) and handles all events; their number, or -1. */
 int engine_events_turn(struct events *events, uint64_t timeout_us);
 
 #endif

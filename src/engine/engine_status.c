@@ -1,4 +1,4 @@
-/* What the engine holds, as JSON: written here, read by `sandbox-run serve --status` and whoever asks. */
+/* The engine's state as JSON, for `sandbox-run serve --status` and other clients. */
 #include <unistd.h>
 
 #include "base/clock.h"

@@ -1,14 +1,15 @@
 /* From LEASE to DONE:
  *
- *   LEASE --> a place? --no--> QUEUED (or REFUSED) --a place is free--> v
- *                \--yes--> a parked one: GRANT | one is made: WAITING, then GRANT | COLD --> HOLDING --DONE--> IDLE */
+ *   LEASE --> run slot free? --no--> QUEUED (or REFUSED) --slot free--> as below
+ *                  '--yes--> ready: GRANT | being made: WAITING, then GRANT | COLD
+ *                              '--> HOLDING --DONE--> IDLE */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "engine/engine_internal.h"
 
-#define QUIET_US 300 /* most that run one thing after the other are back by then */
+#define QUIET_US 300 /* most clients with consecutive runs are back by then */
 
 static struct engine_reply reply_of(uint32_t answer)
 {
@@ -37,8 +38,13 @@ static void go_cold(struct client *client, const char *reason)
     (void)client_send(client, &reply, NULL, 0);
 }
 
+<<<<<<< HEAD
 /* 0: the newest of the parked ones is the client's; otherwise he is gone, and it is still parked. */
 static int grant(struct client *client, enum engine_grant way)
+=======
+/* 0: the client has the newest ready sandbox; -1: the client is gone, and it is still ready. */
+static int grant(struct client *client, enum apply_plan_way way)
+>>>>>>> h/prose2
 {
     struct pool *pool = client->pool;
     struct standby *standby = link_owner(pool->ready.next, struct standby, ready);
@@ -48,7 +54,7 @@ static int grant(struct client *client, enum engine_grant way)
 
     client->state = CLIENT_HOLDING;
     reply.way = way;
-    if (pool->plan->park == STANDBY_DRIVER) /* its threads may have worked on while it waited */
+    if (pool->plan->park == STANDBY_DRIVER) /* its threads may have worked while it waited */
         cgroup_read(&standby->box.cgroup, &standby->box.before);
     sandbox_give(&standby->box, &reply.handover, fds, &n);
     if (client_send(client, &reply, fds, n) < 0)
@@ -106,7 +112,7 @@ static const char *why_cold(const struct client *client)
                                    : "the engine is getting ready for this kind of run";
 }
 
-/* The client has a place. */
+/* The client is admitted. */
 static void serve(struct client *client)
 {
     struct pool *pool = client->pool;
@@ -153,7 +159,7 @@ static void use_kind(struct client *client, struct pool *pool)
     pool_size_arrived(&pool->demand, clock_now_us());
 }
 
-/* The template that is asked for, which may be a new one.  A wrong one is as good as none. */
+/* Finds the requested pool, or adds a new one.  A wrong blueprint counts as none. */
 static void find_kind(struct client *client, const struct engine_request *request, int blueprint_fd)
 {
     struct pool *pool;

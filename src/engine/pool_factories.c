@@ -1,4 +1,4 @@
-/* Factories: started when a template is wanted, watched, replaced when they are worn or dead. */
+/* Factories: started when a blueprint is wanted, watched, replaced when they are worn or dead. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "engine/engine_internal.h"
 
-#define MANY_LOST 8 /* sandboxes in a row: then it is the nursery's fault, or the template's */
+#define MANY_LOST 8 /* sandboxes in a row: then the factory or the blueprint is at fault */
 
 bool pool_can_make(const struct pool *pool)
 {
@@ -25,7 +25,7 @@ static void set_reason(struct pool *pool, const char *reason)
     snprintf(pool->reason, sizeof(pool->reason), "%.*s", (int)sizeof(pool->reason) - 1, reason);
 }
 
-/* Without cells and nursery, and out of its kind. */
+/* Only without standbys and process, and after leave_kind. */
 static void pool_factory_free(struct pool_factory *factory)
 {
     struct pool *pool = factory->pool;
@@ -55,7 +55,7 @@ static void factory_died(void *context, uint32_t events)
     pool_factory_free(factory);
 }
 
-/* It has nothing to lose any more.  Its end takes a while, which is not waited for. */
+/* The factory has no sandboxes left.  Does not wait for its end, which takes a while. */
 static void kill_factory(struct pool_factory *factory)
 {
     struct events *events = &factory->pool->engine->events;
@@ -87,7 +87,7 @@ static void leave_kind(struct pool_factory *factory)
         pool->successor = NULL;
 }
 
-/* What is parked or on its way there; what is leased stays. */
+/* Ends ready and unfinished standbys; leased ones stay. */
 static void end_idle_standbys(struct pool_factory *factory)
 {
     list_each(at, &factory->standbys) {
@@ -107,12 +107,12 @@ void pool_factory_retire(struct pool_factory *factory)
 
 void pool_factory_dismiss(struct pool_factory *factory)
 {
-    factory->retired = false; /* it must not go before the last of its cells was looked at */
+    factory->retired = false; /* keeps it until the loop is through its standbys */
     end_idle_standbys(factory);
     pool_factory_retire(factory);
 }
 
-/* The nursery is dead, or is ended here, and all that it made with it. */
+/* The factory is dead, or is ended here, with everything that it made. */
 static void pool_factory_end(struct pool_factory *factory, const char *reason)
 {
     struct pool *pool = factory->pool;
@@ -125,7 +125,7 @@ static void pool_factory_end(struct pool_factory *factory, const char *reason)
     set_reason(pool, reason);
     log_info("engine", "%s: its nursery ended: %s", pool->name, reason);
     factory->over = true;
-    factory->retired = false; /* it must not go before the last of its cells was looked at */
+    factory->retired = false; /* keeps it until the loops are through its standbys */
     leave_kind(factory);
     engine->changed = true;
     list_each(at, &factory->standbys) {
@@ -171,7 +171,7 @@ static void became_ready(struct pool_factory *factory)
         pool_factory_retire(before);
 }
 
-/* One word of the nursery's for each time that its socket is readable: the rest makes it readable again. */
+/* Reads one message per event; the rest causes another event. */
 static void factory_spoke(void *context, uint32_t events)
 {
     struct pool_factory *factory = context;

@@ -1,7 +1,8 @@
-/* Sandboxes, one by one:
+/* The states of one sandbox:
  *
- *   ORDERED --born--> BORN --parked--> PARKED --granted--> LEASED --done or gone--> ENDING --dead--> nest is dirty
- *      \______________ dies, fails or is not wanted any more: ENDING ______________/ */
+ *   ORDERED --forked--> FORKED --ready--> READY --granted--> LEASED --done or gone--> ENDING
+ *      \____________ dies, fails or is not wanted any more: ENDING ____________/
+ *   ENDING --dead--> freed, its cgroup slot is dirty */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "engine/engine_internal.h"
 
 #define YOUNG_US 10000000ULL
-#define MEASURE_EVERY 32 /* the memory of a parked one */
+#define MEASURE_EVERY 32 /* the memory of a ready sandbox */
 
 static struct engine *engine_of(const struct standby *standby)
 {
@@ -44,7 +45,6 @@ static void finish(struct standby *standby)
     pool_factory_close_unused(factory);
 }
 
-/* Out of the numbers of its state. */
 static void leave_state(struct standby *standby)
 {
     struct pool *pool = standby->factory->pool;
@@ -79,7 +79,7 @@ static void kill_all_in(struct standby *standby)
 
 void standby_end(struct standby *standby)
 {
-    if (standby->state == STANDBY_ORDERED) { /* it has to be born first */
+    if (standby->state == STANDBY_ORDERED) { /* it must be forked first */
         standby->unwanted = true;
         return;
     }
@@ -120,7 +120,7 @@ void standby_lease(struct standby *standby)
     standby->given_away = true;
 }
 
-/* One that was not given away yet: why it is no more. */
+/* Reports the loss of a sandbox that was not handed over yet. */
 static void lost(struct standby *standby, const char *reason)
 {
     struct pool_factory *factory = standby->factory;
@@ -135,7 +135,7 @@ static void lost(struct standby *standby, const char *reason)
         pool_factory_failed(factory, reason);
 }
 
-/* Its init is dead, and with it all that was inside. */
+/* Its init is dead, and with it everything inside. */
 static void death_came(void *context, uint32_t events)
 {
     struct standby *standby = context;
@@ -166,7 +166,7 @@ static void measure(struct standby *standby)
         pool->demand.bytes = usage.peak_memory_bytes;
 }
 
-/* One from a new nursery takes the place of one from the nursery before. */
+/* A sandbox of a new factory replaces one of the retired factory. */
 static void make_room(struct pool *pool)
 {
     struct standby *oldest = link_owner(pool->ready.prev, struct standby, ready);
@@ -225,7 +225,7 @@ static int watch_standby(struct standby *standby)
 void standby_forked(struct standby *standby)
 {
     standby->state = STANDBY_FORKED;
-    if (watch_standby(standby) < 0) { /* then nobody would hear of its end: it is awaited */
+    if (watch_standby(standby) < 0) { /* nothing would report its end, so wait for it */
         lost(standby, "it cannot be watched");
         finish(standby);
     } else if (standby->unwanted) {

@@ -13,7 +13,7 @@
 
 #include "base/scope.h"
 
-#define FILTERED_MAX (4u << 20) /* far more than is read at once */
+#define FILTERED_MAX (4u << 20) /* far more than one read */
 
 void forward_init(struct forward *forward, int fd, size_t max_queue)
 {
@@ -22,11 +22,11 @@ void forward_init(struct forward *forward, int fd, size_t max_queue)
     buf_init(&forward->filtered, FILTERED_MAX);
 }
 
-/* Done at the first byte: many programs write to one stream only.
+/* Called at the first byte, because many programs write to one stream only.
  *
- * A pipe or terminal is opened again, so that "do not wait" is a flag of our own open file and not
- * of the one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF
- * bytes after poll said "ready" do not wait either. */
+ * Opens a pipe or terminal again, so that O_NONBLOCK is a flag of our own open file and not of the
+ * one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF bytes
+ * after a successful poll do not block either. */
 static void forward_open(struct forward *forward)
 {
     int shared = forward->fd;
@@ -84,7 +84,7 @@ static bool is_ready(const struct forward *forward)
     return forward->own_fd || poll(&fd, 1, 0) > 0;
 }
 
-/* Writes what goes without waiting; the number of bytes, or -1 when no more can be written. */
+/* Writes as much as possible without waiting; the number of bytes, or -1 on failure. */
 static ssize_t write_some(struct forward *forward, const char *data, size_t len)
 {
     size_t done = 0;
@@ -180,7 +180,7 @@ ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len)
         forward_close(forward);
         return -1;
     }
-    forward->can_splice = false; /* for example a file that is only appended to */
+    forward->can_splice = false; /* for example a file in append mode */
     return 0;
 }
 

@@ -11,7 +11,6 @@ static const enum sbr_verdict stop_verdicts[] = {
     [STOP_CANCELLED] = SBR_CANCELLED,
 };
 
-/* The limit behind a verdict and what to say of it. */
 static const struct {
     enum sbr_verdict verdict;
     enum sbr_limit limit;
@@ -26,7 +25,7 @@ static const struct {
     { SBR_PROCESS_LIMIT, SBR_PIDS, "the program was refused a process or thread beyond its" },
 };
 
-/* Signals that the kernel sends for a reason of its own. */
+/* Signals that the kernel sends for a limit or a refusal. */
 static enum sbr_verdict verdict_of_signal(int number)
 {
     switch (number) {
@@ -75,7 +74,7 @@ static void explain(const struct observation *seen, sbr_result *result)
     }
 }
 
-/* The double of what was not enough, or "" when there is no more to be had. */
+/* The option with twice the limit, or "" when it is at its maximum. */
 static void format_remedy(enum sbr_limit which, uint64_t value, char *remedy, size_t size)
 {
     const struct limit_def *def = &limit_defs[which];
@@ -103,13 +102,13 @@ static void note_limit(sbr_result *result, enum sbr_limit which, const struct de
     denials_add(&result->denials, &one);
 }
 
-/* What limits refused, whether the program made something of it or not.  Time and output are no refusals: their
- * limits end the run, and that is the verdict. */
+/* Notes what limits refused, whether the program failed because of it or not.  Time and output are
+ * not refusals: their limits end the run, and that is the verdict. */
 static void note_limits(const struct observation *seen, sbr_result *result)
 {
     bool memory = seen->oom_kills || seen->stop == STOP_MEMORY;
     bool disk = seen->disk_full || seen->stop == STOP_DISK || result->signal == SIGXFSZ;
-    /* A limit that was only reached has perhaps refused nothing: then the failure tells. */
+    /* A limit that was only reached may have refused nothing: then only a failure counts. */
     uint64_t forks = seen->forks_guessed && result_success(result) ? 0 : seen->refused_forks;
     const struct {
         enum sbr_limit limit;

@@ -26,14 +26,14 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-/* The library of the zygote, put here by the build; see src/worker. */
+/* The library of the zygote, embedded by the build; see src/worker. */
 extern const unsigned char worker_image_start[], worker_image_end[];
 static const struct {
     const unsigned char *start, *end;
 } worker_image = { worker_image_start, worker_image_end };
 
-/* All factories of a process are one user: on cgroup v2 that user owns the right to be born in a group, and the group above
- * all leaves has room for one owner.  Held as long as the process lives. */
+/* All factories of a process share one user: on cgroup v2 that user owns the right to fork into a
+ * cgroup, and the parent of all leaves has a single owner.  Held as long as the process lives. */
 static int take_user(struct ids *ret, const struct features *features, sbr_error *err)
 {
     static struct ids user;
@@ -46,7 +46,7 @@ static int take_user(struct ids *ret, const struct features *features, sbr_error
     return 0;
 }
 
-/* What a nursery has at the numbers of a run's streams. */
+/* A factory has /dev/null at the numbers of a run's streams. */
 static int open_nothing(struct far_channels *far, sbr_error *err)
 {
     for (int i = INIT_STDIN; i <= INIT_STDERR; i++) {
@@ -85,7 +85,7 @@ static int spawn_factory(struct factory *factory, const struct far_channels *far
     spawn->cgroup_fd = -1;
     spawn->keep_capabilities = spawn->factory = true;
     spawn->n_fds = N_INIT_FDS;
-    for (int i = 0; i < N_INIT_FDS; i++) /* every number has to be taken */
+    for (int i = 0; i < N_INIT_FDS; i++) /* every number must be an open fd */
         spawn->fds[i] = far->fds[i] >= 0 ? far->fds[i] : far->fds[INIT_REPORT];
     if (spawn_start(spawn, &factory->process, err) < 0)
         return err->code;
@@ -139,7 +139,7 @@ int factory_start(struct factory *factory, const struct plan *plan, const struct
     return r;
 }
 
-/* v2: the nursery makes its children in groups that are not its own to write to, unless they are given to it. */
+/* v2: the factory forks into cgroups that it may not write to, unless it owns them. */
 static void let_fork(const struct factory *factory, const struct cgroup *cg)
 {
     const int dirs[] = { cg->leaf_fd[0], cg->parent_fd[0] };
@@ -151,7 +151,7 @@ static void let_fork(const struct factory *factory, const struct cgroup *cg)
             log_debug("nursery", "a group cannot be given to it: %s", strerror(errno));
 }
 
-/* The groups stay the nest's: a sandbox made ahead has copies of its descriptors, to read and to set limits. */
+/* The slot keeps its cgroups: a sandbox made ahead gets copies of their fds, to read and limit. */
 static int lend_groups(struct cgroup *to, const struct cgroup *from, sbr_error *err)
 {
     *to = *from;
@@ -197,7 +197,7 @@ static int send_make(struct factory *factory, const struct slot *slot, const str
     return r;
 }
 
-/* A worker of the zygote's gets the same ends as its init. */
+/* A worker of the zygote gets the same ends as its init. */
 static void keep_far_channels(struct sandbox *box, struct far_channels *far)
 {
     for (int i = 0; i <= INIT_CONTROL; i++)
@@ -256,7 +256,7 @@ static int factory_failure(const struct factory *factory, sbr_error *err)
     return err_set(err, SBR_E_SYSTEM, "nursery", "the nursery ended");
 }
 
-/* As we count processes: the nursery has a namespace of its own for them. */
+/* The pid in our pid namespace; the factory has another one. */
 static pid_t pid_of(int pidfd)
 {
     char path[64], text[512];
@@ -303,7 +303,7 @@ int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err)
     return 1;
 }
 
-/* The shell stands: a worker of the zygote's enters it, and init learns where to hear from it. */
+/* The shell is ready: sends a zygote worker into it, and gives init the socket of that worker. */
 static int join_worker(const struct factory *factory, struct sandbox *box, sbr_error *err)
 {
     struct zygote_order order = { 0 };
@@ -358,7 +358,7 @@ int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *er
     if (news.kind != NEWS_STANDBY)
         return 0;
     if (box->far[INIT_CONTROL] < 0) {
-        /* What was used until now was for making it ready. */
+        /* What was used until now was preparation, not the program. */
         cgroup_forget_peaks(&box->cgroup);
         cgroup_read(&box->cgroup, &box->before);
         return 1;

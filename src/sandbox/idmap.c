@@ -16,7 +16,7 @@
 #include "base/scope.h"
 #include "confine/mounts.h"
 
-#define MAX_DEPTH 256 /* a directory is open for each */
+#define MAX_DEPTH 256 /* one open directory per level */
 
 void idmap_init(struct idmap *map, const struct ids *ids)
 {
@@ -29,7 +29,7 @@ void idmap_done(struct idmap *map)
     map->namespace_fd = -1;
 }
 
-/* A user namespace is there as long as somebody is in it or has it open. */
+/* A user namespace exists as long as a process is in it or has it open. */
 static int start_holder(struct process *holder)
 {
     struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_PIDFD,
@@ -39,7 +39,7 @@ static int start_holder(struct process *holder)
 
     holder->pidfd = -1;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the caller's handlers are not the holder's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the holder must not run the caller's handlers */
     pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0) {
         syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -93,7 +93,7 @@ struct giving {
     struct id_pair from, to;
 };
 
-/* Files of others stay theirs, and are not touched: even a change of nothing changes the inode's time. */
+/* Files of other owners stay untouched: even an empty change would update the inode's time. */
 static int give_entry(int at, const char *name, const struct stat *st, const struct giving *giving)
 {
     uid_t uid = st->st_uid == giving->from.uid ? giving->to.uid : (uid_t)-1;
@@ -104,7 +104,7 @@ static int give_entry(int at, const char *name, const struct stat *st, const str
     return fchownat(at, name, uid, gid, AT_SYMLINK_NOFOLLOW);
 }
 
-/* Takes the descriptor over.  Nobody else knows the tree yet. */
+/* Takes ownership of `fd`.  No other process knows the tree yet. */
 static int give_level(int fd, const struct giving *giving, int depth)
 {
     scoped_dir DIR *dir = fd >= 0 && depth > 0 ? fdopendir(fd) : NULL;
