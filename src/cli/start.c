@@ -255,8 +255,8 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
     if (!o->json) {
         open_sink(&front->out, STDOUT_FILENO, &front->out_filter, front);
         open_sink(&front->err, STDERR_FILENO, &front->err_filter, front);
-        options->out_sink = &front->out;
-        options->err_sink = &front->err;
+        options->forward_out = &front->out;
+        options->forward_err = &front->err;
     }
     if (o->request->stdin_data && options->stdin_fd < 0) {
         options->stdin_data = o->request->stdin_data;

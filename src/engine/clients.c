@@ -119,7 +119,7 @@ static struct client *add_client(struct engine *engine, int fd, const struct ucr
     snprintf(client->process, sizeof(client->process), "process %d", (int)peer->pid);
     client->engine = engine;
     client->fd = fd;
-    client->told_position = UINT32_MAX;
+    client->reported_position = UINT32_MAX;
     queue_ticket_init(&client->ticket);
     link_init(&client->waiting);
     client->watch = (struct watch){ fd, client_spoke, client };
@@ -146,7 +146,7 @@ void clients_accept(void *context, uint32_t events)
         if (fd < 0)
             return;
         if (!peer_is_neighbour(fd, &engine->home, &peer)) {
-            engine->n_strangers++;
+            engine->n_foreign++;
             log_info("engine", "a connection was refused: another user, or another namespace");
             continue;
         }

@@ -126,10 +126,10 @@ struct client {
     struct ticket ticket;
     struct pool *pool; /* NULL: it wants none of our sandboxes */
     struct standby *standby;
-    bool unknown;           /* did not send its blueprint */
-    bool declined;          /* its blueprint was refused */
-    uint32_t told_position; /* of a queued one */
-    char process[24];       /* its name when it gives none */
+    bool unknown;               /* did not send its blueprint */
+    bool declined;              /* its blueprint was refused */
+    uint32_t reported_position; /* of a queued one */
+    char process[24];           /* its name when it gives none */
 };
 
 struct engine {
@@ -156,7 +156,7 @@ struct engine {
     bool unsettled;        /* pools may need filling when there is time */
     const char *warm_next; /* rest of the languages to prewarm; NULL: none */
     uint64_t warm_end_us;
-    uint64_t n_refused, n_strangers, given_ready, given_forked, given_cold, n_made, n_died;
+    uint64_t n_refused, n_foreign, given_ready, given_forked, given_cold, n_made, n_died;
 };
 
 /* clients.c: connections and requests. */

@@ -84,7 +84,7 @@ static void put_totals(struct jsonw *j, const struct engine *engine)
     jsonw_number(j, "forked_total", engine->given_forked);
     jsonw_number(j, "cold_total", engine->given_cold);
     jsonw_number(j, "refused_total", engine->n_refused);
-    jsonw_number(j, "strangers_total", engine->n_strangers);
+    jsonw_number(j, "strangers_total", engine->n_foreign);
     jsonw_number(j, "made_total", engine->n_made);
     jsonw_number(j, "died_total", engine->n_died);
 }

@@ -38,13 +38,8 @@ static void go_cold(struct client *client, const char *reason)
     (void)client_send(client, &reply, NULL, 0);
 }
 
-<<<<<<< HEAD
-/* 0: the newest of the parked ones is the client's; otherwise he is gone, and it is still parked. */
-static int grant(struct client *client, enum engine_grant way)
-=======
 /* 0: the client has the newest ready sandbox; -1: the client is gone, and it is still ready. */
-static int grant(struct client *client, enum apply_plan_way way)
->>>>>>> h/prose2
+static int grant(struct client *client, enum engine_grant way)
 {
     struct pool *pool = client->pool;
     struct standby *standby = link_owner(pool->ready.next, struct standby, ready);
@@ -149,7 +144,7 @@ void leases_go_cold(struct pool *pool, const char *reason)
     }
 }
 
-static void use_kind(struct client *client, struct pool *pool)
+static void use_pool(struct client *client, struct pool *pool)
 {
     client->pool = pool;
     if (!pool)
@@ -160,7 +155,7 @@ static void use_kind(struct client *client, struct pool *pool)
 }
 
 /* Finds the requested pool, or adds a new one.  A wrong blueprint counts as none. */
-static void find_kind(struct client *client, const struct engine_request *request, int blueprint_fd)
+static void find_pool(struct client *client, const struct engine_request *request, int blueprint_fd)
 {
     struct pool *pool;
     sbr_error err;
@@ -173,7 +168,7 @@ static void find_kind(struct client *client, const struct engine_request *reques
         pool = pool_add(client->engine, request, blueprint_fd, &err);
     client->unknown = !pool && blueprint_fd < 0;
     client->declined = !pool && blueprint_fd >= 0;
-    use_kind(client, pool);
+    use_pool(client, pool);
 }
 
 static void tell_position(void *context, struct ticket *ticket, uint32_t position)
@@ -182,9 +177,9 @@ static void tell_position(void *context, struct ticket *ticket, uint32_t positio
     struct engine_reply reply = reply_of(ENGINE_QUEUED);
 
     (void)context;
-    if (client->told_position == position)
+    if (client->reported_position == position)
         return;
-    client->told_position = position;
+    client->reported_position = position;
     reply.position = position;
     (void)client_send(client, &reply, NULL, 0);
 }
@@ -209,11 +204,11 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
     }
     switch (queue_ask(&engine->queue, &client->ticket, caller)) {
     case QUEUE_ADMITTED:
-        find_kind(client, request, blueprint_fd);
+        find_pool(client, request, blueprint_fd);
         serve(client);
         break;
     case QUEUE_WAITS:
-        find_kind(client, request, blueprint_fd);
+        find_pool(client, request, blueprint_fd);
         client->state = CLIENT_QUEUED;
         tell_position(NULL, &client->ticket, engine->queue.n_waiting - 1);
         engine->changed = true;
@@ -249,7 +244,7 @@ void lease_end(struct client *client)
     client->standby = NULL;
     client->pool = NULL;
     client->state = CLIENT_IDLE;
-    client->told_position = UINT32_MAX;
+    client->reported_position = UINT32_MAX;
     if (pool)
         pool->n_users--;
     queue_leave(&engine->queue, &client->ticket);

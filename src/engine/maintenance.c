@@ -83,7 +83,7 @@ static void look_after_factories(struct pool *pool, uint64_t now_us)
         pool_factory_open(pool);
 }
 
-static void look_at_kinds(struct engine *engine, uint64_t now_us)
+static void look_at_pools(struct engine *engine, uint64_t now_us)
 {
     list_each(at, &engine->pools) {
         struct pool *pool = link_owner(at, struct pool, link);
@@ -122,7 +122,7 @@ static bool make_urgent(struct engine *engine, uint64_t now_us)
 static uint64_t look_around(struct engine *engine, uint64_t now_us)
 {
     if (now_us >= engine->maintenance_us) {
-        look_at_kinds(engine, now_us);
+        look_at_pools(engine, now_us);
         engine->maintenance_us = look_again(engine, now_us);
     }
     if (engine->queue.n_waiting && now_us >= engine->positions_us) {

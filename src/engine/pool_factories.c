@@ -25,7 +25,7 @@ static void set_reason(struct pool *pool, const char *reason)
     snprintf(pool->reason, sizeof(pool->reason), "%.*s", (int)sizeof(pool->reason) - 1, reason);
 }
 
-/* Only without standbys and process, and after leave_kind. */
+/* Only without standbys and process, and after leave_pool. */
 static void pool_factory_free(struct pool_factory *factory)
 {
     struct pool *pool = factory->pool;
@@ -77,7 +77,7 @@ void pool_factory_close_unused(struct pool_factory *factory)
         kill_factory(factory);
 }
 
-static void leave_kind(struct pool_factory *factory)
+static void leave_pool(struct pool_factory *factory)
 {
     struct pool *pool = factory->pool;
 
@@ -100,7 +100,7 @@ static void end_idle_standbys(struct pool_factory *factory)
 
 void pool_factory_retire(struct pool_factory *factory)
 {
-    leave_kind(factory);
+    leave_pool(factory);
     factory->retired = true;
     pool_factory_close_unused(factory);
 }
@@ -126,7 +126,7 @@ static void pool_factory_end(struct pool_factory *factory, const char *reason)
     log_info("engine", "%s: its nursery ended: %s", pool->name, reason);
     factory->over = true;
     factory->retired = false; /* keeps it until the loops are through its standbys */
-    leave_kind(factory);
+    leave_pool(factory);
     engine->changed = true;
     list_each(at, &factory->standbys) {
         struct standby *standby = link_owner(at, struct standby, link);

@@ -80,7 +80,7 @@ static bool forget_oldest(struct engine *engine)
 }
 
 /* Accepts only a sealed memory file, which cannot change any more, of an allowed size. */
-static int read_template(int fd, char **ret, size_t *ret_len, sbr_error *err)
+static int read_blueprint(int fd, char **ret, size_t *ret_len, sbr_error *err)
 {
     scoped_free char *bytes = NULL;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -214,7 +214,7 @@ static struct pool *add_foreign(struct engine *engine, const struct engine_reque
     char *bytes = NULL;
     size_t len = 0;
 
-    if (read_template(fd, &bytes, &len, err) < 0)
+    if (read_blueprint(fd, &bytes, &len, err) < 0)
         return NULL;
     if (check_origin(engine, request, bytes, len, err) < 0) {
         free(bytes);

@@ -120,7 +120,7 @@ static bool capture_read(struct capture *capture)
 {
     ssize_t n = capture_splice(capture);
 
-    if (n == SINK_FULL && capture_pause(capture))
+    if (n == FORWARD_FULL && capture_pause(capture))
         return false;
     if (n == -1) {
         capture_close(capture); /* informs the program, as a direct pipe would */

@@ -219,7 +219,7 @@ static int end_all(struct collect_reader *reader)
 }
 
 /* Ends this part, but not the others. */
-static int told_failure(struct collect_reader *reader)
+static int reported_failure(struct collect_reader *reader)
 {
     static const struct {
         int number;
@@ -268,7 +268,7 @@ static const struct {
     [COLLECT_GONE] = { only_list, .named = true },
     [COLLECT_OTHER] = { only_list, .named = true },
     [COLLECT_SKIPPED] = { only_list, .named = true },
-    [COLLECT_FAILED] = { told_failure, .named = false },
+    [COLLECT_FAILED] = { reported_failure, .named = false },
 };
 
 /* The head of an entry and its name are complete. */

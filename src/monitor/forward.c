@@ -175,7 +175,7 @@ ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len)
     if (n >= 0 || errno == EINTR)
         return n > 0 ? n : 0;
     if (errno == EAGAIN)
-        return poll(&room, 1, 0) == 0 ? SINK_FULL : 0;
+        return poll(&room, 1, 0) == 0 ? FORWARD_FULL : 0;
     if (errno == EPIPE) {
         forward_close(forward);
         return -1;

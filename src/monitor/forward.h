@@ -39,9 +39,9 @@ void forward_attach(struct forward *forward, struct loop *loop);
 /* Takes bytes; -1 when the reader is gone or writing failed (sys_errno). */
 int forward_write(struct forward *forward, const char *data, size_t len);
 /* Moves up to `len` bytes from a pipe without copying.  Their number; 0 when that is not possible
- * here or now, and bytes must be read and written; -1 when the reader is gone; SINK_FULL when the
+ * here or now, and bytes must be read and written; -1 when the reader is gone; FORWARD_FULL when the
  * reader has not taken the last ones yet. */
-#define SINK_FULL (-2)
+#define FORWARD_FULL (-2)
 ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len);
 /* True when everything was written or the reader is gone. */
 bool forward_is_idle(const struct forward *forward);

@@ -409,11 +409,11 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .started_us = options->started_us };
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);
-    m->out.forward = options->out_sink;
+    m->out.forward = options->forward_out;
     m->err.fd = take_fd(box->err);
     m->out.timer = TIMER_STDOUT;
     m->err.timer = TIMER_STDERR;
-    m->err.forward = options->err_sink;
+    m->err.forward = options->forward_err;
     m->err.keep_tail = options->keep_tail && !options->keep_output;
     m->out.loop = m->err.loop = options->loop;
     m->collect_reader = options->collect_reader;

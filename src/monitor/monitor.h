@@ -36,9 +36,9 @@ struct monitor {
 struct monitor_options {
     struct loop *loop;
     bool keep_output;
-    bool keep_tail;                      /* of stderr, when it is not kept as a whole */
-    struct forward *out_sink, *err_sink; /* NULL: not passed on */
-    const char *stdin_data;              /* first this, */
+    bool keep_tail;                            /* of stderr, when it is not kept as a whole */
+    struct forward *forward_out, *forward_err; /* NULL: not passed on */
+    const char *stdin_data;                    /* first this, */
     size_t stdin_len;
     int stdin_fd; /* then this; -1: end-of-file follows */
     uint64_t started_us;

@@ -123,7 +123,7 @@ static void add_value(const struct shown *s, uint32_t value, const char *before,
 
 /* The family is enough, except where some sockets of the family are allowed: then also the type,
  * and the protocol where there is a choice. */
-static bool is_told(const struct shown *s, const struct seccomp_data *data)
+static bool is_reported(const struct shown *s, const struct seccomp_data *data)
 {
     uint32_t family = (uint32_t)data->args[0];
     bool internet = family == AF_INET || family == AF_INET6;
@@ -144,7 +144,7 @@ void notify_text(const char *call, const struct seccomp_data *data, char *text, 
         const struct shown *s = &shown[i];
         size_t len = strlen(text);
 
-        if (strcmp(s->call, call) != 0 || !is_told(s, data))
+        if (strcmp(s->call, call) != 0 || !is_reported(s, data))
             continue;
         add_value(s, (uint32_t)data->args[s->arg] & s->mask, open ? ", " : "(", text, size);
         open |= strlen(text) > len;
