@@ -37,7 +37,7 @@ void account_deny(struct egress *egress, const struct denial *one)
     atomic_fetch_add(&page->n_denials, 1);
 }
 
-/* The limits that count here, as the tables of limits and options call them. */
+/* The limits that count here, as the tables of limits and options name them. */
 struct cap {
     const char *name;
     const char *option;
@@ -66,7 +66,7 @@ static _Atomic uint64_t *byte_counter(struct egress_page *page, enum direction d
     return direction == DIRECTION_IN ? &page->bytes_in : &page->bytes_out;
 }
 
-/* The direction that is full, when one is. */
+/* The direction that is full, once `spent` is set. */
 static enum direction spent_direction(const struct egress *egress)
 {
     return account_room(egress, DIRECTION_IN) == 0 ? DIRECTION_IN : DIRECTION_OUT;

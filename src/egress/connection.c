@@ -18,13 +18,13 @@
 #define ACCEPT_BATCH 32
 #define UNSENT_BYTES (256 << 10)
 #define ORIGINAL_DST                                                                               \
-    80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST; their headers do not go with libc's */
+    80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST, whose headers conflict with those of libc */
 
 enum connection_state { FINDING, DIALLING, RELAYING };
 
 struct connection {
     struct egress *egress;
-    struct connection *next, **at; /* where the list points to it */
+    struct connection *next, **at; /* the pointer in the list that leads here */
     enum connection_state state;
     struct target target;
     struct dial dial;
@@ -51,7 +51,7 @@ static void connection_free(struct connection *c)
     connection_rest(egress);
 }
 
-/* Neither side takes this for an ordinary end. */
+/* Neither side mistakes this for an ordinary end. */
 static void connection_reset(struct connection *c)
 {
     const struct linger at_once = { .l_onoff = 1 };
@@ -74,7 +74,8 @@ void connection_limit_reached(struct egress *egress, enum direction direction, c
     flow_close_all(egress);
 }
 
-/* Bytes go on at once, and what a slow peer has not taken stays where it is limited, not in our buffers. */
+/* Bytes are sent at once, and bytes that a slow peer has not accepted stay in the sender's buffers,
+ * which are limited, not in ours. */
 static void set_up_socket(int fd)
 {
     static const int one = 1, unsent = UNSENT_BYTES;
@@ -83,7 +84,7 @@ static void set_up_socket(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 }
 
-/* Either side can go on.  Both directions are tried: an event is told once. */
+/* Either side can go on.  Both directions are tried, because an event is reported only once. */
 static void relay(void *context, uint32_t events)
 {
     struct connection *c = context;
@@ -94,7 +95,7 @@ static void relay(void *context, uint32_t events)
     bool broken = out == PUMP_BROKEN || in == PUMP_BROKEN;
     char text[TARGET_TEXT];
 
-    /* An error that nobody met who was reading or writing. */
+    /* An error that neither reading nor writing has met. */
     broken |= (events & EPOLLERR) && !more && !done;
     if (out == PUMP_FULL || in == PUMP_FULL)
         connection_limit_reached(c->egress, out == PUMP_FULL ? DIRECTION_OUT : DIRECTION_IN,
@@ -120,7 +121,8 @@ static void start_relay(struct connection *c)
     if (!egress_events_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
         connection_reset(c);
     else
-        /* In the next turn: at the byte limit a relay ends all connections, which a tick walks through. */
+        /* In the next turn: at the byte limit a relay ends all connections, while a
+         * tick walks through them. */
         egress_events_again(&egress->events, &c->outside);
 }
 
@@ -252,7 +254,7 @@ void connection_accept(void *context, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_BATCH && egress->n_open < EGRESS_MAX_OPEN; i++) {
-        /* cppcheck-suppress nullPointer ; nobody asks who it is */
+        /* cppcheck-suppress nullPointer ; the peer's address is not needed */
         int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         egress->starved = fd < 0 && is_shortage();

@@ -46,7 +46,7 @@ static void stream_free(struct dns_stream *s)
     connection_rest(egress);
 }
 
-/* Bytes of the first query, its length among them; 0: it is not whole yet. */
+/* Bytes of the first query, including its length; 0: it is incomplete. */
 static size_t first_query(const struct dns_stream *s)
 {
     size_t len = s->len < LENGTH ? 0 : LENGTH + ((size_t)s->bytes[0] << 8 | s->bytes[1]);
@@ -79,7 +79,7 @@ static void readable(void *context, uint32_t events)
         s->used_us = clock_now_us();
         answer_queries(s);
     }
-    /* Full and still not whole: too large to be one. */
+    /* Full and still incomplete: too large for a query. */
     if (n <= 0 || s->broken || s->len == sizeof(s->bytes))
         stream_free(s);
 }
@@ -106,7 +106,7 @@ void dns_stream_start(struct egress *egress, int take_fd)
         stream_free(s);
 }
 
-/* In one piece or not at all: who does not read its answers gets no more of them. */
+/* Sends all of it or closes the stream: an asker that does not read its answers gets no more. */
 void dns_stream_answer(struct egress *egress, uint64_t number, const uint8_t *message, size_t len)
 {
     uint8_t head[LENGTH] = { (uint8_t)(len >> 8), (uint8_t)len };

@@ -1,5 +1,5 @@
-/* Many descriptors, one epoll.  (base/loop.h is for a handful, with timers; here time is looked at once a second,
- * and when the next address of a host is due.) */
+/* Many file descriptors, one epoll.  (base/loop.h is for a handful, with timers; egress checks the
+ * time once a second, and when the next address of a host is due.) */
 #ifndef EGRESS_EGRESS_EVENTS_H
 #define EGRESS_EGRESS_EVENTS_H
 
@@ -12,7 +12,7 @@
 #define EVENTS_BATCH 64
 
 struct watch {
-    int fd;          /* owned by whoever has the watch; -1: none */
+    int fd;          /* the owner of the watch owns it; -1: none */
     uint32_t events; /* EPOLL*; 0: not being watched             */
     void (*ready)(void *context, uint32_t events);
     void *context;
@@ -25,17 +25,19 @@ struct events {
 };
 
 int egress_events_init(struct events *events, sbr_error *err) must_check;
-/* Watches watch->fd; false (errno) when the kernel has no room. */
+/* Watches watch->fd; false with errno when the kernel refuses. */
 bool egress_events_add(struct events *events, struct watch *watch, uint32_t mask);
-/* Reports an edge-triggered watch once more, if it still is ready: for who stopped half-way. */
+/* Reports an edge-triggered watch once more, if it still is ready: for a handler
+ * that stopped half-way. */
 void egress_events_again(const struct events *events, struct watch *watch);
-/* Nothing is reported any more, not even what the kernel has told already. */
+/* Reports nothing any more, not even events that the kernel has returned already. */
 void egress_events_remove(struct events *events, struct watch *watch);
-/* The same, and closes the descriptor. */
+/* The same, and closes the file descriptor. */
 void egress_events_close(struct events *events, struct watch *watch);
-/* Hands the descriptor and its registration to another watch, which keeps its own `ready`; `from` has none any more. */
+/* Hands the file descriptor and its registration to another watch, which keeps its own `ready`;
+ * `from` has none any more. */
 void egress_events_move(struct events *events, struct watch *from, struct watch *to);
-/* Waits at most this long and handles what is ready.  How many were, or -1 with errno. */
+/* Waits at most this long and handles what is ready.  Returns how many were, or -1 with errno. */
 int egress_events_turn(struct events *events, int timeout_ms);
 
 #endif

@@ -1,14 +1,14 @@
-/* sandbox-run-egress: the way out of a sandbox's network namespace.
+/* sandbox-run-egress: the only connection of a sandbox's network namespace to the outside.
  *
- * Runs outside, in the host's network namespace, one for each run that may reach anything.  Holds the sockets that
- * everything inside ends at, decides (decide.c), looks names up (resolve.c), dials and relays (connection.c, flow.c),
- * counts and notes what it refused (account.c).
+ * Runs outside, in the host's network namespace, once for each run that may reach anything.  Holds
+ * the sockets that all traffic inside ends at, decides (decide.c), looks names up (resolver.c),
+ * dials and relays (connection.c, flow.c), counts and notes refusals (account.c).
  *
  *   Privilege:   none; the user's own, or a user without rights where that would be root.
  *   Descriptors: enum egress_fd, sockets of the sandbox, sockets of its own.
- *   (1) Confined before it reads anything that the program sent.
+ *   (1) It is confined before it reads anything that the program sent.
  *   (2) The address that was decided on is the address that is dialled.
- *   (3) What the program can make it hold is bounded: connections, flows, names, datagrams that wait.
+ *   (3) What the program can make it hold is bounded: connections, flows, names, waiting datagrams.
  *   (4) It ends when the supervisor says so or is gone. */
 #include <errno.h>
 #include <poll.h>
@@ -33,8 +33,8 @@
 
 #define TICK_US 1000000
 #define DRAIN_US 200000
-#define LOOK_US 2000   /* between two looks at the processor time    */
-#define BURST_US 10000 /* of processor time, before --cpus slows us   */
+#define LOOK_US 2000   /* between two readings of the CPU time    */
+#define BURST_US 10000 /* of CPU time, before --cpus slows egress */
 
 struct config {
     uint32_t uid, gid;
@@ -43,10 +43,10 @@ struct config {
     const char *test_without;
 };
 
-/* There in a coverage build only. */
+/* Exists only in a coverage build. */
 extern void __gcov_dump(void) __attribute__((weak));
 
-/* The only way out. */
+/* Egress exits only here. */
 static void __attribute__((noreturn)) egress_exit(int status)
 {
     if (__gcov_dump)
@@ -100,7 +100,8 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
     return 0;
 }
 
-/* For tests that show what confinement is good for, and for a coverage build, which writes down what it counted. */
+/* For tests that show what confinement prevents, and for a coverage build, which writes
+ * its counters to a file. */
 static bool stays_free(const struct config *config)
 {
 #ifdef SBR_TEST_HOOKS
@@ -127,7 +128,7 @@ static void upstream_ready(void *context, uint32_t events)
     dns_upstream(&egress->dns);
 }
 
-/* The descriptor comes, goes and changes as the resolver's needs do. */
+/* The resolver opens and closes this file descriptor as needed. */
 static void watch_upstream(struct egress *egress)
 {
     struct watch *watch = &egress->upstream_watch;
@@ -229,7 +230,7 @@ static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *
     return 0;
 }
 
-/* Waits for a message on the link, unless the supervisor ends the run before. */
+/* Waits for a message on the link; false when the supervisor ends the run before. */
 static bool wait_for_sockets(void)
 {
     struct pollfd fds[] = { { .fd = EGRESS_LINK, .events = POLLIN },
@@ -276,14 +277,14 @@ static void supervisor_says(void *context, uint32_t events)
 
 static void tick(struct egress *egress, uint64_t now_us)
 {
-    egress->due_us = UINT64_MAX; /* until somebody says otherwise */
+    egress->due_us = UINT64_MAX; /* until a dial lowers it */
     connection_tick(egress, now_us);
     dns_stream_tick(egress, now_us);
     flow_tick(egress, now_us);
     dns_tick(&egress->dns, now_us);
 }
 
-/* Nothing is open that time would change. */
+/* True when nothing is open that times out. */
 static bool is_idle(const struct egress *egress)
 {
     return !egress->connections && !egress->streams && !egress->flows && !egress->dns.forwards &&
@@ -295,8 +296,9 @@ static int wait_ms(uint64_t until_us, uint64_t now_us)
     return until_us <= now_us ? 0 : (int)((until_us - now_us) / 1000) + 1;
 }
 
-/* What the program makes us do costs time that its control group does not see.  The supervisor counts it in the limit
- * of processor time; where the program has a share of the processors, we have one that is as large. */
+/* Work for the program takes CPU time that its cgroup does not count.  The supervisor
+ * counts it in the limit of CPU time; where the program has a share of the CPUs, egress has
+ * one of the same size. */
 static void keep_pace(struct egress *egress, uint64_t now_us)
 {
     struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
@@ -312,7 +314,6 @@ static void keep_pace(struct egress *egress, uint64_t now_us)
         (void)poll(&alive, 1, (int)(rest_us / 1000) + 1);
 }
 
-/* Until the program is over. */
 static void serve(struct egress *egress)
 {
     uint64_t next_us = 0;
@@ -333,8 +334,8 @@ static void serve(struct egress *egress)
     }
 }
 
-/* The program has gone, and what it sent may still be here: in listeners, in connections, behind a name that is being
- * looked up.  All of it is passed on, when that does not take long. */
+/* The program has ended, but what it sent may still be in listeners, in connections, or waiting for
+ * a name.  All of it is passed on, unless that takes long. */
 static void drain(struct egress *egress)
 {
     uint64_t end_us = clock_now_us() + DRAIN_US, now_us;

@@ -33,13 +33,13 @@ struct flow {
     struct flow *next, **at;
     struct endpoint from; /* the program's socket */
     struct target target;
-    struct watch outside; /* no descriptor: the addresses are not known yet */
+    struct watch outside; /* fd -1: the addresses are not known yet */
     uint64_t used_us;
     struct pending pending[MAX_PENDING];
     unsigned int n_pending;
 };
 
-/* A datagram, with room for headers in front of it. */
+/* A datagram, with space for headers in front of it. */
 static uint8_t room[PACKET_HEADROOM + PACKET_MAX_PAYLOAD];
 static uint8_t *const payload = room + PACKET_HEADROOM;
 
@@ -74,7 +74,7 @@ static void link_first(struct flow *flow)
 
     flow->next = egress->flows;
     flow->at = &egress->flows;
-    /* Not freed: whoever was first and is gone has been unlinked through `at`. */
+    /* Not freed: a first flow that is gone was unlinked through `at`. */
     if (flow->next)
         flow->next->at = &flow->next; /* NOLINT(clang-analyzer-unix.Malloc) */
     egress->flows = flow;
@@ -109,7 +109,7 @@ void flow_close_all(struct egress *egress)
     }
 }
 
-/* False when the flow has gone: there was no room for so many bytes, and all have gone. */
+/* False when the flow is gone: it exceeds the byte limit, which ended all flows. */
 static bool count(struct flow *flow, enum direction direction, size_t len)
 {
     char text[TARGET_TEXT];
@@ -127,7 +127,7 @@ static bool send_outside(struct flow *flow, const void *data, size_t len)
 {
     if (!count(flow, DIRECTION_OUT, len))
         return false;
-    /* The first attempt may report what came of an earlier datagram. */
+    /* The first attempt may report the fate of an earlier datagram. */
     if (send(flow->outside.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
         errno == ECONNREFUSED) {
         say_unreachable(flow, "", 0);
@@ -159,7 +159,7 @@ static void answered(void *context, uint32_t events)
     }
 }
 
-/* The first address that can be had: a datagram does not tell whether anybody is there. */
+/* Uses the first address that connects: a datagram does not show whether a host answers. */
 static bool open_outside(struct flow *flow)
 {
     for (unsigned int i = 0; i < flow->target.n; i++) {
@@ -194,7 +194,7 @@ static void found(void *context)
     drop_pending(flow);
 }
 
-/* What does not fit is lost, as datagrams are. */
+/* A datagram that does not fit is lost, as datagrams may be. */
 static void keep_pending(struct flow *flow, size_t len)
 {
     struct pending *one = &flow->pending[flow->n_pending];
@@ -210,7 +210,8 @@ static void keep_pending(struct flow *flow, size_t len)
     flow->egress->pending_bytes += len;
 }
 
-/* Never of one that is freed: whoever is has been unlinked through `at`, which the analyser does not follow. */
+/* Never called for a freed flow: that was unlinked through `at`, which the
+ * analyser does not follow. */
 static bool is_of(const struct flow *flow, const struct endpoint *from,
                   const struct endpoint *asked)
 {
@@ -340,7 +341,7 @@ static ssize_t receive(int fd, struct endpoint *ret_from, struct endpoint *ret_a
     if (n >= 0 &&
         (!original_target(&message, ret_asked) ||
          !address_from_socket((struct sockaddr *)&name, &ret_from->address, &ret_from->port)))
-        ret_asked->port = 0; /* nobody is there */
+        ret_asked->port = 0; /* no valid destination */
     return n;
 }
 

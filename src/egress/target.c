@@ -9,7 +9,7 @@
 #include "egress/dial.h"
 #include "egress/own.h"
 
-#define FRESH_US 30000000 /* how long a name's addresses are taken to be the same */
+#define FRESH_US 30000000 /* how long a name's addresses are reused */
 
 const char *target_text(const struct target *target, char buf[TARGET_TEXT])
 {
@@ -35,7 +35,7 @@ static void deny(struct target *target, const struct decision *why)
     account_deny(target->egress, &one);
 }
 
-/* Keeps those of the addresses that may be dialled; what is kept is what is dialled. */
+/* Keeps the addresses that may be dialled; exactly those are dialled. */
 static void decide(struct target *target, const struct address *addresses, unsigned int n)
 {
     struct egress *egress = target->egress;

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 
-#define LEAST_PIECE 4096 /* a piece is not worth its head for less */
+#define LEAST_PIECE 4096 /* smaller pieces are not worth their header */
 
 static uint64_t times(uint64_t n, uint64_t factor)
 {
@@ -101,7 +101,7 @@ int collect_stream_data(struct stream *s, int fd, uint64_t from, uint64_t end)
                   disk_usage < end - piece.offset ? disk_usage : end - piece.offset,
                   (off_t)piece.offset);
         if (n <= 0)
-            return n < 0 ? errno : EIO; /* cut meanwhile, by whoever shares the volume */
+            return n < 0 ? errno : EIO; /* another user of the volume cut the file */
         piece.len = (uint64_t)n;
         memcpy(s->data + s->used, &piece, sizeof(piece));
         s->used += sizeof(piece) + (size_t)n;
