@@ -2,10 +2,9 @@
  *
  * The engine builds a blueprint with its own rights.  So it does not judge the parts of one: the
  * planner makes it again from the few things that a run can choose, and every byte must be equal.
- * Copied from the client's blueprint is only what has no effect outside the sandbox: the size of
- * its scratch space, the output patterns, and the variables of a driver whose language cannot
- * change them later.  Layers must be trees of the store.  Pure but for `identity` and
- * `is_layer`. */
+ * Only what has no effect outside the sandbox is copied from the client's blueprint: size of the
+ * scratch space, output patterns, and the variables of a driver whose language cannot change them
+ * later.  Layers must be trees of the store.  Pure but for `identity` and `is_layer`. */
 #ifndef PLAN_BLUEPRINT_CHECK_H
 #define PLAN_BLUEPRINT_CHECK_H
 

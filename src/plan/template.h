@@ -46,8 +46,7 @@ struct template_place {
 /* A name is a letter or _, then letters, digits, _ or -; "code" is reserved. */
 bool template_name_is_valid(const char *name);
 
-/* Adds the program to `out`, which a failure leaves unchanged; messages name the template's
- * line. */
+/* Adds the program to `out`; messages name the template's line.  `out` is unchanged on failure. */
 int template_expand(const struct template_input *in, struct buf *out, struct template_place *ret,
                     sbr_error *err) must_check;
 
