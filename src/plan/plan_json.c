@@ -1,4 +1,4 @@
-/* A plan as JSON: what `sandbox-run plan --json` prints and what golden tests compare. */
+/* A plan as JSON: `sandbox-run plan --json` prints it and golden tests compare it. */
 #include <linux/sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
