@@ -69,10 +69,12 @@ static void looked_up(void *context, const struct resolution *resolution)
 
     target->asking = false;
     atomic_fetch_add(&target->egress->page->names, 1);
-    memcpy(entry->addresses, resolution->addresses, sizeof(entry->addresses));
-    entry->n_addresses = resolution->n_addresses;
-    entry->resolved_us = clock_now_us();
-    decide(target, entry->addresses, entry->n_addresses);
+    if (resolution->n_addresses) { /* a failed lookup leaves what connections by the name use */
+        memcpy(entry->addresses, resolution->addresses, sizeof(entry->addresses));
+        entry->n_addresses = resolution->n_addresses;
+        entry->resolved_us = clock_now_us();
+    }
+    decide(target, resolution->addresses, resolution->n_addresses);
 }
 
 static void find_name(struct target *target)

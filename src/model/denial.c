@@ -26,7 +26,7 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
 /* Users paste options into a shell, and the program may have chosen a part of this one. */
 static bool is_pasteable(const char *remedy)
 {
-    return strncmp(remedy, "--", 2) != 0 || !strpbrk(remedy, ";&|$`<>\"'\\!#~");
+    return strncmp(remedy, "--", 2) != 0 || !strpbrk(remedy, ";&|$`<>\"'\\!#~()");
 }
 
 static struct denial *find(struct denials *denials, const struct denial *one)

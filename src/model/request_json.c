@@ -360,6 +360,7 @@ static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!plain_text(value))
         return wrong_type("require", "a string", err);
+    req->require_given = true;
     return request_tier_from_name(plain_text(value), &req->require, err);
 }
 

@@ -53,7 +53,10 @@ static bool is_relative(const char *text)
 
 static bool is_absolute(const char *text)
 {
-    return text[0] == '/' && !strstr(text, "/../");
+    size_t len = strlen(text);
+
+    return text[0] == '/' && !strstr(text, "/../") &&
+           (len < 3 || strcmp(text + len - 3, "/..") != 0);
 }
 
 static bool is_pattern(const char *text)

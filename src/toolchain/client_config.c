@@ -95,8 +95,9 @@ static int add_pattern(struct stage_config *config, const char *path, sbr_error 
         return is_visible(path) ? 0 : add_file(config, path, path, err);
     if (!home)
         return 0;
-    snprintf(from, sizeof(from), "%s/%s", home, path + 2);
-    snprintf(inside, sizeof(inside), INSIDE_WORK "/%s", path + 2);
+    if ((size_t)snprintf(from, sizeof(from), "%s/%s", home, path + 2) >= sizeof(from) ||
+        (size_t)snprintf(inside, sizeof(inside), INSIDE_WORK "/%s", path + 2) >= sizeof(inside))
+        return err_set(err, SBR_E_INVALID, "config", "the path of '%.100s' is too long", path);
     return add_file(config, from, inside, err);
 }
 
