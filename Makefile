@@ -131,7 +131,7 @@ soak: ## 20,000 mixed runs through an engine, with kills and crashes
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/warm/soak.py $(SOAK_ARGS)
 
-coverage: ## how much of src/ the unit, golden, blackbox and warm tests reach; fails below 80 % of lines
+coverage: ## how much of src/ the unit, golden, blackbox, escape and warm tests reach; fails below 80 % of lines
 	@tools/packages.sh check
 	@rm -rf build-coverage
 	$(call configure,build-coverage,--buildtype=debug -Db_coverage=true -Dtest_hooks=true)
