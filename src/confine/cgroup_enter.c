@@ -22,7 +22,7 @@ static int cgroup_apply(struct inside *in, sbr_error *err)
         return err_set(err, SBR_E_SYSTEM, "cgroup", "the supervisor went away during set-up");
     for (size_t i = 0; i < n_fds; i++) {
         if (r == 0 && fd_write_all(fds[i], "0", 1) < 0)
-            r = err_set_errno(err, "cgroup", "cannot enter the control group");
+            r = err_set_errno(err, "cgroup", "cannot enter the cgroup");
         close(fds[i]);
     }
     if (r == 0 && in->plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)

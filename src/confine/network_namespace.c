@@ -110,7 +110,7 @@ static int open_ways_out(struct inside *in, sbr_error *err)
     in->report->egress_way = wanted.way;
     r = network_send_sockets(INIT_LINK, &wanted);
     if (r < 0)
-        return err_set_errno(err, "network", "cannot make the sockets of the way out");
+        return err_set_errno(err, "network", "cannot make the sockets for egress");
     return 0;
 }
 

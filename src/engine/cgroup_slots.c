@@ -65,7 +65,7 @@ static struct slot_entry *open_slot(struct engine *engine, const struct plan *pl
     if (engine->n_slots >= MAX_SLOTS)
         close_one_free(engine);
     if (engine->n_slots >= MAX_SLOTS) {
-        err_set(err, SBR_E_BUSY, "engine", "all %d control groups are in use", MAX_SLOTS);
+        err_set(err, SBR_E_BUSY, "engine", "all %d cgroups are in use", MAX_SLOTS);
         return NULL;
     }
     slot = calloc(1, sizeof(*slot));
@@ -116,7 +116,7 @@ static void clean(struct engine *engine, struct slot_entry *slot, uint64_t now_u
     link_remove(&slot->link);
     engine->n_dirty--;
     if (r < 0) {
-        log_info("engine", "a control group is given up: %s", err.message);
+        log_info("engine", "a cgroup is given up: %s", err.message);
         close_slot(engine, slot);
         return;
     }

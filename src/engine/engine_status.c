@@ -36,7 +36,7 @@ static void put_pool(struct jsonw *j, const struct pool *pool)
     jsonw_number(j, "given_cold", pool->given_cold);
     jsonw_number(j, "make_us", pool->demand.make_us);
     jsonw_number(j, "parked_bytes", pool->demand.bytes);
-    jsonw_number(j, "nursery_pid",
+    jsonw_number(j, "factory_pid",
                  pool->factory && !pool->factory->over ? (uint64_t)pool->factory->core.process.pid
                                                        : 0);
     jsonw_text(j, "reason", pool->reason[0] ? pool->reason : NULL);

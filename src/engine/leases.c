@@ -102,7 +102,7 @@ static const char *why_cold(const struct client *client)
     if (client->declined)
         return "this engine would plan such a run otherwise, or all its kinds are in use";
     if (!client->pool)
-        return "this run has no parked form";
+        return "such a run cannot be prepared ahead";
     return client->pool->reason[0] ? client->pool->reason
                                    : "the engine is getting ready for this kind of run";
 }
@@ -129,7 +129,7 @@ static void serve(struct client *client)
                                           pool->n_making > pool->n_waiting)) {
         wait_for_one(client);
     } else {
-        go_cold(client, "all parked sandboxes of this kind are in use");
+        go_cold(client, "all prepared sandboxes of this kind are in use");
     }
 }
 

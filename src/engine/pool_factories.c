@@ -123,7 +123,7 @@ static void pool_factory_end(struct pool_factory *factory, const char *reason)
     pool->failures++;
     pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
     set_reason(pool, reason);
-    log_info("engine", "%s: its nursery ended: %s", pool->name, reason);
+    log_info("engine", "%s: its factory ended: %s", pool->name, reason);
     factory->over = true;
     factory->retired = false; /* keeps it until the loops are through its standbys */
     leave_pool(factory);
@@ -160,7 +160,7 @@ static void became_ready(struct pool_factory *factory)
     struct pool *pool = factory->pool;
     struct pool_factory *before = pool->factory;
 
-    log_info("engine", "%s: its nursery is ready after %llu us", pool->name,
+    log_info("engine", "%s: its factory is ready after %llu us", pool->name,
              (unsigned long long)(clock_now_us() - factory->started_us));
     pool->engine->changed = true;
     if (pool->successor != factory)
@@ -205,7 +205,7 @@ static int start(struct pool *pool, struct pool_factory **ret, sbr_error *err)
     }
     factory->control = (struct watch){ factory->core.control, factory_spoke, factory };
     if (engine_events_add(&engine->events, &factory->control, EPOLLIN) < 0) {
-        err_set_errno(err, "engine", "cannot watch a nursery");
+        err_set_errno(err, "engine", "cannot watch a factory");
         factory_end(&factory->core);
         free(factory);
         return err->code;
@@ -228,7 +228,7 @@ void pool_factory_open(struct pool *pool)
     pool->failures++;
     pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
     set_reason(pool, err.message);
-    log_info("engine", "%s: no nursery: %s", pool->name, err.message);
+    log_info("engine", "%s: no factory: %s", pool->name, err.message);
 }
 
 void pool_factories_close_all(struct engine *engine)

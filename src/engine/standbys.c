@@ -149,8 +149,7 @@ static void death_came(void *context, uint32_t events)
         sbr_error err;
 
         (void)sandbox_failure(&standby->box, &err);
-        lost(standby,
-             standby->state == STANDBY_READY ? "it died while it was parked" : err.message);
+        lost(standby, standby->state == STANDBY_READY ? "it died while it waited" : err.message);
     }
 }
 

@@ -124,14 +124,14 @@ static int settle(struct inside *in, const struct forking *forking, sbr_error *e
 
     close(forking->release[1]);
     if (read(forking->release[0], &byte, 1) != 1)
-        return err_set(err, SBR_E_SYSTEM, "nursery", "the ids were not mapped");
+        return err_set(err, SBR_E_SYSTEM, "factory", "the ids were not mapped");
     for (uint32_t i = 0; i < forking->order.n_tasks; i++)
         if (fd_write_all(forking->fds[n_given(forking) + i], "0", 1) < 0)
-            return err_set_errno(err, "cgroup", "cannot enter the control group");
+            return err_set_errno(err, "cgroup", "cannot enter the cgroup");
     for (; n < N_INIT_FDS; n++) /* every number has to be taken */
         fds[n] = forking->order.given & 1u << n ? forking->fds[given++] : forking->fds[0];
     if (arrange(fds, N_INIT_FDS, 0) < 0)
-        return err_set_errno(err, "nursery", "cannot arrange descriptors");
+        return err_set_errno(err, "factory", "cannot arrange descriptors");
     in->role = ROLE_SHELL;
     in->root_fd = in->io_fd = in->proc_fd = -1;
     in->n_trees = in->next_tree = 0;
@@ -221,7 +221,7 @@ static int make_ready(const struct inside *in, int plan_fd, int *ret_zygote, sbr
         return err->code;
     ignore_children();
     if (fd_send(in->control_fd, &news, sizeof(news), NULL, 0) < 0)
-        return err_set_errno(err, "nursery", "cannot tell that it is ready");
+        return err_set_errno(err, "factory", "cannot report that it is ready");
     return 0;
 }
 
@@ -237,7 +237,7 @@ int factory_run(struct inside *in, int plan_fd, sbr_error *err)
                                 { .fd = zygote, .events = POLLIN } };
 
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            return err_set_errno(err, "nursery", "cannot wait for orders");
+            return err_set_errno(err, "factory", "cannot wait for orders");
         if (fds[1].revents)
             return err_set(err, SBR_E_SYSTEM, "zygote", "the zygote ended");
         r = fds[0].revents ? obey(in, &forking) : 0;

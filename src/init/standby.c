@@ -86,7 +86,7 @@ static int adopt(struct init *init, int go_fd, sbr_error *err)
     int r;
 
     if (init->go_fd >= 0 || init->in.plan->park != STANDBY_ZYGOTE)
-        return err_set(err, SBR_E_BUG, "driver", "there is nobody to adopt");
+        return err_set(err, SBR_E_BUG, "driver", "there is no worker to adopt");
     init->go_fd = go_fd;
     r = read_from_driver(init, &pid, sizeof(pid), err);
     if (r != 0)
@@ -242,7 +242,7 @@ static int obey(struct init *init, const struct init_message *message, int *fds,
     if (message->order == ORDER_ADOPT && n_fds == 1)
         return adopt(init, fds[0], err);
     if (message->order != ORDER_GO || n_fds == 0)
-        return err_set(err, SBR_E_BUG, "init", "an order that a parked sandbox does not know");
+        return err_set(err, SBR_E_BUG, "init", "an order that a waiting sandbox does not know");
     memcpy(in->trees, fds + 1, (n_fds - 1) * sizeof(fds[0]));
     in->n_trees = n_fds - 1;
     in->next_tree = 0;
@@ -257,7 +257,7 @@ static int report_ready(sbr_error *err)
     const struct init_news news = { NEWS_STANDBY };
 
     if (fd_send(INIT_CONTROL, &news, sizeof(news), NULL, 0) < 0)
-        return err_set_errno(err, "init", "cannot tell that it is parked");
+        return err_set_errno(err, "init", "cannot report that it waits");
     return 0;
 }
 

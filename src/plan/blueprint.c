@@ -22,9 +22,9 @@ const char *blueprint_refusal(const struct plan *plan)
     if ((plan->namespaces & ALL_NAMESPACES) != ALL_NAMESPACES)
         return "it lacks a namespace";
     if (plan->supervise || plan->cgroup_kind == CGROUP_NONE)
-        return "its limits are not all held by control groups";
+        return "its limits are not all held by cgroups";
     if (network_goes_outside(plan->network))
-        return "it has a way out of the sandbox";
+        return "it has a network egress";
     if (plan->test_fail)
         return "a test makes it fail";
     for (size_t i = 0; i < plan->n_ops; i++)

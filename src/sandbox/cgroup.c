@@ -102,7 +102,7 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     if (!plan->cgroup_controllers)
         return 0;
     if (features->need != CGROUP_READY)
-        return err_set(err, SBR_E_BUG, "cgroup", "the control groups were not prepared");
+        return err_set(err, SBR_E_BUG, "cgroup", "the cgroups were not prepared");
     cg->kind = plan->cgroup_kind;
     cgroup_take_plan(cg, plan);
     cg->controllers = plan->cgroup_controllers;
@@ -126,11 +126,11 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
 static int make_leaf(struct cgroup *cg, unsigned int slot, sbr_error *err)
 {
     if (mkdirat(cg->parent_fd[slot], cg->name, 0755) < 0 && errno != EEXIST)
-        return err_set_errno(err, "cgroup", "cannot make a control group");
+        return err_set_errno(err, "cgroup", "cannot make a cgroup");
     cg->leaf_fd[slot] =
         openat(cg->parent_fd[slot], cg->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (cg->leaf_fd[slot] < 0)
-        return err_set_errno(err, "cgroup", "cannot open the control group");
+        return err_set_errno(err, "cgroup", "cannot open the cgroup");
     return 0;
 }
 
@@ -167,8 +167,7 @@ int cgroup_renew(struct cgroup *cg, sbr_error *err)
         if (cg->parent_fd[i] < 0 || driver_of(cg)->is_reusable(i))
             continue;
         if (unlinkat(cg->parent_fd[i], cg->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-            return errno == EBUSY ? 1
-                                  : err_set_errno(err, "cgroup", "cannot remove a control group");
+            return errno == EBUSY ? 1 : err_set_errno(err, "cgroup", "cannot remove a cgroup");
         scope_close_fd(&cg->leaf_fd[i]);
         if (make_leaf(cg, i, err) < 0)
             return err->code;
@@ -200,7 +199,7 @@ int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err)
             continue;
         fds[n] = openat(cg->leaf_fd[i], "tasks", O_WRONLY | O_CLOEXEC);
         if (fds[n] < 0) {
-            err_set_errno(err, "cgroup", "cannot open the control group's tasks");
+            err_set_errno(err, "cgroup", "cannot open the cgroup's tasks");
             while (n > 0)
                 close(fds[--n]);
             return err->code;

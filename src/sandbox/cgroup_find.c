@@ -372,7 +372,7 @@ static int enter_scope(struct cgroup_features *features, sbr_error *err)
     if (ask_systemd(err) < 0)
         return err->code;
     if (!own_group(own) || strlen(own) + sizeof(V2_MOUNT) > sizeof(features->parent[0]))
-        return err_set(err, SBR_E_SYSTEM, "cgroup", "our control group cannot be told");
+        return err_set(err, SBR_E_SYSTEM, "cgroup", "our cgroup is not known");
     snprintf(features->parent[0], sizeof(features->parent[0]), V2_MOUNT "%.490s", own);
     features->need = CGROUP_LEAVE;
     return 0;

@@ -95,7 +95,7 @@ static int spawn_egress(struct egress *egress, const int fds[N_EGRESS_FDS], sbr_
     memcpy(egress->spawn->fds, fds, N_EGRESS_FDS * sizeof(*fds));
     if (spawn_start(egress->spawn, &egress->process, err) < 0)
         return err->code;
-    log_debug("egress", "the way out is process %d", (int)egress->process.pid);
+    log_debug("egress", "egress is process %d", (int)egress->process.pid);
     return 0;
 }
 

@@ -52,7 +52,7 @@ static int open_nothing(struct far_channels *far, sbr_error *err)
     for (int i = INIT_STDIN; i <= INIT_STDERR; i++) {
         far->fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (far->fds[i] < 0)
-            return err_set_errno(err, "nursery", "cannot open /dev/null");
+            return err_set_errno(err, "factory", "cannot open /dev/null");
     }
     return 0;
 }
@@ -79,7 +79,7 @@ static int spawn_factory(struct factory *factory, const struct far_channels *far
     struct spawn *spawn = factory->spawn = calloc(1, sizeof(*factory->spawn));
 
     if (!spawn)
-        return err_set_oom(err, "nursery");
+        return err_set_oom(err, "factory");
     spawn->namespaces = factory->plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
     spawn->helper = HELPER_INIT;
     spawn->cgroup_fd = -1;
@@ -100,7 +100,7 @@ static int order_mapped(struct factory *factory, sbr_error *err)
 
     r = mount_pass(factory->plan, &factory->ids, trees, &n, err);
     if (r == 0 && fd_send(factory->control, &message, sizeof(message), trees, n) < 0)
-        r = err_set_errno(err, "nursery", "the nursery ended at once");
+        r = err_set_errno(err, "factory", "the factory ended at once");
     while (n > 0)
         close(trees[--n]);
     return r;
@@ -129,7 +129,7 @@ int factory_start(struct factory *factory, const struct plan *plan, const struct
         .control = -1, .zygote = -1, .plan = plan, .features = *features, .process.pidfd = -1
     };
     if (!plan->park || !(plan->namespaces & CLONE_NEWUSER) || plan->place)
-        return err_set(err, SBR_E_BUG, "nursery", "the plan is not a template");
+        return err_set(err, SBR_E_BUG, "factory", "the plan is not a blueprint");
     r = take_user(&factory->ids, features, err);
     if (r == 0)
         r = bring_up(factory, &far, err);
@@ -148,7 +148,7 @@ static void let_fork(const struct factory *factory, const struct cgroup *cg)
         return;
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if (fchownat(dirs[i], "cgroup.procs", factory->ids.host_uid, (gid_t)-1, 0) < 0)
-            log_debug("nursery", "a group cannot be given to it: %s", strerror(errno));
+            log_debug("factory", "a group cannot be given to it: %s", strerror(errno));
 }
 
 /* The slot keeps its cgroups: a sandbox made ahead gets copies of their fds, to read and limit. */
@@ -191,7 +191,7 @@ static int send_make(struct factory *factory, const struct slot *slot, const str
         fds[n++] = slot->cgroup.leaf_fd[0];
     r = fd_send(factory->control, &order, sizeof(order), fds, n);
     if (r < 0)
-        r = err_set_errno(err, "nursery", "cannot order a sandbox");
+        r = err_set_errno(err, "factory", "cannot order a sandbox");
     for (uint32_t i = 0; i < order.n_tasks; i++)
         close(tasks[i]);
     return r;
@@ -217,7 +217,7 @@ static int order_sandbox(struct factory *factory, struct slot *slot, struct sand
         return err->code;
     box->report_fd = fcntl(far->fds[INIT_REPORT], F_DUPFD_CLOEXEC, 3);
     if (box->report_fd < 0)
-        return err_set_errno(err, "nursery", "cannot copy a descriptor");
+        return err_set_errno(err, "factory", "cannot copy a descriptor");
     let_fork(factory, &slot->cgroup);
     if (send_make(factory, slot, box, far, err) < 0)
         return err->code;
@@ -234,7 +234,7 @@ int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box
 
     sandbox_reset(box);
     if (!factory->ready || factory->n_making == FACTORY_MAX_MAKING)
-        return err_set(err, SBR_E_BUSY, "nursery", "the nursery cannot make another one now");
+        return err_set(err, SBR_E_BUSY, "factory", "the factory cannot make another one now");
     box->parked = true;
     r = ids_take(&box->ids, &factory->features, err);
     if (r == 0)
@@ -253,7 +253,7 @@ static int factory_failure(const struct factory *factory, sbr_error *err)
         *err = factory->report->error;
         return err->code;
     }
-    return err_set(err, SBR_E_SYSTEM, "nursery", "the nursery ended");
+    return err_set(err, SBR_E_SYSTEM, "factory", "the factory ended");
 }
 
 /* The pid in our pid namespace; the factory has another one. */

@@ -133,7 +133,7 @@ static int send_program(const struct sandbox *box, const struct plan *plan, cons
         memcpy(fds + 1, files, n_files * sizeof(files[0]));
         r = fd_send(box->control, &message, sizeof(message), fds, n_files + 1);
         if (r < 0)
-            err_set_errno(err, "engine", "the parked sandbox is gone");
+            err_set_errno(err, "engine", "the prepared sandbox is gone");
     }
     channels_close_far(&far);
     return r < 0 ? err->code : 0;
