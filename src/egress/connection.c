@@ -12,6 +12,7 @@
 #include "egress/dial.h"
 #include "egress/dns_stream.h"
 #include "egress/flow.h"
+#include "egress/listeners.h"
 #include "egress/pump.h"
 #include "egress/target.h"
 
@@ -48,7 +49,7 @@ static void connection_free(struct connection *c)
     free(c);
     egress->n_open--;
     egress->starved = false;
-    connection_rest(egress);
+    listeners_rest(egress);
 }
 
 /* Neither side mistakes this for an ordinary end. */
@@ -158,7 +159,7 @@ void connection_tick(struct egress *egress, uint64_t now_us)
     struct connection *next;
 
     egress->starved = false;
-    connection_rest(egress);
+    listeners_rest(egress);
     for (struct connection *c = egress->connections; c; c = next) {
         next = c->next;
         if (c->state == DIALLING)
@@ -262,24 +263,5 @@ void connection_accept(void *context, uint32_t events)
             break;
         start(listener, fd);
     }
-    connection_rest(egress);
-}
-
-void connection_rest(struct egress *egress)
-{
-    bool rest = egress->n_open >= EGRESS_MAX_OPEN || egress->starved;
-
-    if (rest == egress->resting)
-        return;
-    egress->resting = rest;
-    for (size_t i = 0; i < egress->n_listeners; i++) {
-        struct listener *listener = &egress->listeners[i];
-
-        if (listener->kind == SOCKET_UDP)
-            continue;
-        if (rest)
-            egress_events_remove(&egress->events, &listener->watch);
-        else
-            egress_events_add(&egress->events, &listener->watch, EPOLLIN);
-    }
+    listeners_rest(egress);
 }

@@ -9,8 +9,6 @@
 
 /* Accepts what a listener has: the `ready` of its watch.  `context` is the struct listener. */
 void connection_accept(void *context, uint32_t events);
-/* Pauses or resumes the listeners, according to how many connections are open. */
-void connection_rest(struct egress *egress);
 /* Dials the next addresses of hosts that do not answer, and lets starved listeners try again. */
 void connection_tick(struct egress *egress, uint64_t now_us);
 /* No more bytes may pass in this direction: notes it, and ends all connections and flows. */

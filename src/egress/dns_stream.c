@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "egress/asker.h"
-#include "egress/connection.h"
+#include "egress/listeners.h"
 
 #define IDLE_US 30000000
 #define DNS_PORT 53
@@ -43,7 +43,7 @@ static void stream_free(struct dns_stream *s)
         s->next->at = s->at;
     free(s);
     egress->n_open--;
-    connection_rest(egress);
+    listeners_rest(egress);
 }
 
 /* Bytes of the first query, including its length; 0: it is incomplete. */
