@@ -5,7 +5,7 @@
   - Files and folders of the tree that a document names exist, and so do the targets of its links and of `make`.
   - ARCHITECTURE.md: folders, steps, states of the monitor, messages; CONTRIBUTING.md: suites;
     docs/environment.md: variables that the code reads, and the words of SANDBOX_RUN_TEST_WITHOUT.
-  - Each folder of src/ has its page in docs/internals/; each picture there is drawn from its source as it is now.
+  - Each folder of src/ has its page in docs/internals/, and the functions that it names; each picture there is drawn from its source as it is now.
 
 Every comparison is a function of texts, so that selftest.py can show that it bites.
 
@@ -294,6 +294,14 @@ def compare_pages(pages, folders):
     return [f"docs/internals/{name}.md is missing: src/{name}/ has no page" for name in folders if name not in pages]
 
 
+def function_problems(shown, document, text):
+    """Functions that a page names as entry points stand in the sources of its folder."""
+    for row in rows(document, "function"):
+        for name in words(row[0]):
+            if re.fullmatch(r"[a-z]\w*_\w+", name) and not re.search(rf"\b{name}\b", text):
+                yield f"{shown}: there is no {name}() in the folder"
+
+
 def picture_problems(shown, source, picture):
     digest = hashlib.sha256(source.encode()).hexdigest()
     return [] if digest in picture else [f"{shown}: the picture is not drawn from it as it is now: make diagrams"]
@@ -346,6 +354,9 @@ def check(root):
     internals = root / "docs/internals"
     folders = sorted({path.parent.name for path in tree.c_files(root, "src")})
     problems += compare_pages({path.stem for path in internals.glob("*.md")}, folders)
+    for name in folders:
+        text = "".join(tree.read(path) for path in tree.c_files(root, f"src/{name}"))
+        problems += function_problems(f"docs/internals/{name}.md", read(root, f"docs/internals/{name}.md"), text)
     for source in sorted(internals.glob("*.dot")):
         shown = source.relative_to(root).as_posix()
         problems += picture_problems(shown, tree.read(source), read(root, shown.removesuffix(".dot") + ".svg"))

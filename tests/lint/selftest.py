@@ -157,6 +157,9 @@ DOCUMENT_CASES = (
      "new is missing"),
     (documents.compare_pages, ({"base", "plan"}, ["base"]), None),
     (documents.compare_pages, ({"base"}, ["base", "plan"]), "src/plan/ has no page"),
+    (documents.function_problems, ("a.md", "| function | does |\n|---|---|\n| `buf_add` | x |\n", "int buf_add(void);"), None),
+    (documents.function_problems, ("a.md", "| function | does |\n|---|---|\n| `buf_add` | x |\n", "int buf_put(void);"),
+     "there is no buf_add()"),
     (documents.picture_problems, ("a.dot", "1\n", f"<svg/> {DIGEST}"), None),
     (documents.picture_problems, ("a.dot", "2\n", f"<svg/> {DIGEST}"), "make diagrams"),
 )
