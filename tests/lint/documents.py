@@ -4,7 +4,8 @@
     block shows what a program really prints.  A cell of a table is a phrase: at most MAX_CELL columns.
   - Files and folders of the tree that a document names exist, and so do the targets of its links and of `make`.
   - ARCHITECTURE.md: folders, steps, states of the monitor, messages; CONTRIBUTING.md: suites;
-    docs/environment.md: variables that the code reads, and the words of SANDBOX_RUN_TEST_WITHOUT.
+    docs/policies.md: calls; docs/environment.md: variables that the code reads, and the words of
+    SANDBOX_RUN_TEST_WITHOUT.
   - Each folder of src/ has its page in docs/internals/, and the functions that it names; each picture there is drawn from its source as it is now.
 
 Every comparison is a function of texts, so that selftest.py can show that it bites.
@@ -236,6 +237,30 @@ def compare_suites(document, runner):
     return differences("CONTRIBUTING.md: Tests", [word(row[0]) for row in rows(document, "suite")], coded)
 
 
+def policy_calls(text):
+    """Key of `syscalls` to the names below it, in their order."""
+    found, key = {}, ""
+    for line in re.sub(r"\s#.*", "", text).split("syscalls:")[-1].splitlines():
+        key = next(iter(re.findall(r"^  (\w+):", line)), key)
+        found.setdefault(key, []).append(line)
+    joined = {key: " ".join(lines) for key, lines in found.items()}
+    calls = {key: [name for group in re.findall(r"\bcalls: \[(.*?)\]", part) for name in re.findall(r"\w+", group)]
+             for key, part in joined.items()}
+    return {**calls, "arguments": re.findall(r"\bcall: (\w+)", joined.get("arguments", ""))}
+
+
+def compare_policies(document, default, strict):
+    default, strict = policy_calls(default), policy_calls(strict)
+    listed = re.search(r"^Decided by arguments: (.*?)\n\n", document, re.MULTILINE | re.DOTALL)
+    numbers = [(row[0], *(int(number) for number in re.findall(r"\b(\d+) (?:names|more)", " ".join(row[1:3]))))
+               for row in rows(document, "") if re.search(r"\d names", row[1])]
+    coded = [("calls allowed whatever their arguments", len(default.get("allow", ()))),
+             ("refused by name", len(default.get("refuse", ())), len(strict.get("refuse", ()))),
+             ("decided by arguments", len(default["arguments"]))]
+    problems = differences("docs/policies.md", numbers, coded)
+    return problems + differences("docs/policies.md: arguments", words(listed[1]) if listed else [], default["arguments"])
+
+
 # ---- environment ---------------------------------------------------------------------------------
 
 _NAME = r"[\"'](?P<name>[A-Z][A-Z0-9_]+)[\"']"
@@ -337,6 +362,8 @@ def table_problems(root):
     for first, column, header, enums in MESSAGES:
         problems += compare_messages(architecture, first, column, read(root, header), enums)
     problems += compare_suites(read(root, "CONTRIBUTING.md"), read(root, "tests/run.py"))
+    problems += compare_policies(read(root, "docs/policies.md"), read(root, "policies/default.yaml"),
+                                 read(root, "policies/strict.yaml"))
     problems += compare_environment(environment, product + tests)
     problems += compare_test_words(environment, confine, sources, product)
     return problems

@@ -120,6 +120,29 @@ HOOKS = 'plan_leaves_out(plan, "views") plan_list_has(in->test_without, "masks")
 HOOK_WORDS = "| word | leaves out |\n|---|---|\n| `views` | x |\n| `masks` | y |\n"
 DIGEST = "4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865"  # of "1\n"
 
+POLICY = """syscalls:
+  allow:
+    - group: a   # calls: [no]
+      calls: [read,
+              write]
+  refuse:
+    - group: b
+      errno: EPERM
+      calls: [bpf]
+  arguments:
+    - call: socket
+"""
+STRICT = "syscalls:\n  refuse:\n    - group: c\n      calls: [flock, socket]\n"
+POLICIES = """| | `default` | `strict` |
+|---|---|---|
+| calls allowed whatever their arguments | 2 names | x |
+| refused by name | 1 names | 2 more: y |
+| decided by arguments | 1 names, below | z |
+
+Decided by arguments: `socket`.
+
+"""
+
 # function, arguments, a part of the one expected report (None: accepted)
 DOCUMENT_CASES = (
     (documents.line_problems, ("a.md", "x" * 100 + "\n"), None),
@@ -148,6 +171,13 @@ DOCUMENT_CASES = (
     (documents.compare_suites, (SUITES, RUNNER), None),
     (documents.compare_suites, (SUITES, RUNNER.replace('"unit")', '"unit", "warm")')), "warm is missing"),
     (documents.compare_suites, (SUITES + "| `old` | d |\n", RUNNER), "old is not in the code"),
+    (documents.compare_policies, (POLICIES, POLICY, STRICT), None),
+    (documents.compare_policies, (POLICIES.replace("`socket`", "`bind`"), POLICY.replace("call: socket", "call: bind"),
+                                  STRICT), None),
+    (documents.compare_policies, (POLICIES.replace("| refused by name | 1 names | 2 more: y |\n", ""), POLICY, STRICT),
+     "('refused by name', 1, 2) is missing"),
+    (documents.compare_policies, (POLICIES.replace("`socket`.", "`socket`, `bind`."), POLICY, STRICT),
+     "bind is not in the code"),
     (documents.compare_environment, (VARIABLES, [READS, READS_TOO]), None),
     (documents.compare_environment, (VARIABLES, [READS, READS_TOO, 'getenv("A_NEW")']), "A_NEW is missing"),
     (documents.compare_environment, (VARIABLES.replace("`A_KEY`, ", ""), [READS, READS_TOO]), "A_KEY is missing"),
