@@ -4,7 +4,7 @@
     block shows what a program really prints.  A cell of a table is a phrase: at most MAX_CELL columns.
   - Files and folders of the tree that a document names exist, and so do the targets of its links and of `make`.
   - ARCHITECTURE.md: folders, steps, states of the monitor, messages; CONTRIBUTING.md: suites;
-    docs/policies.md: calls; docs/environment.md: variables that the code reads, and the words of
+    README.md and docs/: limits, outcomes, keys of JSON, calls of policies; docs/environment.md: variables that the code reads, and the words of
     SANDBOX_RUN_TEST_WITHOUT.
   - Each folder of src/ has its page in docs/internals/, and the functions that it names; each picture there is drawn from its source as it is now.
 
@@ -91,6 +91,19 @@ def line_problems(shown, text):
             longest = max(map(len, cells(line)), default=0)
             if longest > MAX_CELL:
                 yield f"{shown}:{number}: a cell of {longest} columns, at most {MAX_CELL}: put the text below the table"
+
+
+# Words that say less than the subject's name, and old names: CONTRIBUTING.md, "Prose in six lines".
+_WORDS = re.compile(r"\b(?:nobody|somebody|anybody|everybody|whoever|strangers?|nurser(?:y|ies)|midwi(?:fe|ves)|processors?"
+                    r"|control groups?)\b", re.IGNORECASE)
+
+
+def word_problems(shown, text):
+    for number, line in outside_fences(text):
+        if shown in GENERATED and line.startswith("|"):
+            continue
+        for match in _WORDS.finditer(_CODE.sub("``", line)):
+            yield f"{shown}:{number}: '{match.group()}': name the subject, or take the glossary's word"
 
 
 # ---- paths ---------------------------------------------------------------------------------------
@@ -237,6 +250,34 @@ def compare_suites(document, runner):
     return differences("CONTRIBUTING.md: Tests", [word(row[0]) for row in rows(document, "suite")], coded)
 
 
+def compare_limits(readme, request, limits):
+    """Options of limits in README.md, and their exact names in docs/request.md."""
+    coded = re.findall(r'\[SBR_\w+\]\s*= \{ "(\w+)",\s*"([\w-]+)",\s*"(\w+)"', limits)
+    options = [name for row in rows(readme, "option") for name in words(row[0])]
+    problems = differences("README.md: Limits", options, [f"--{option} {meta}" for _, option, meta in coded])
+    names = [(word(row[0]), word(row[1])) for row in rows(request, "exact")]
+    return problems + differences("docs/request.md: Limits", names, [(name, option) for name, option, _ in coded])
+
+
+def compare_outcomes(document, result):
+    coded = re.findall(r'\[SBR_\w+\] = "(\w+)"', result)
+    said = [word(row[0]) for row in rows(document, "outcome")]
+    return differences("docs/result.md: outcome", sorted(said), sorted(coded))
+
+
+def compare_keys(place, document, code, both_ways):
+    """Keys of JSON that the code writes, or reads, stand in the document; and the other way round."""
+    coded = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"', code))
+    said = {name for _, line in outside_fences(document) for name in words(line) if re.fullmatch(r"[a-z]+(?:_[a-z]+)+", name)}
+    problems = [f"{place}: the key '{name}' is not explained" for name in sorted(coded - said)]
+    return problems + [f"{place}: the code has no key '{name}'" for name in sorted(said - coded) if both_ways]
+
+
+def part(document, heading):
+    """From this heading to the next of the same rank."""
+    return document.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+
+
 def policy_calls(text):
     """Key of `syscalls` to the names below it, in their order."""
     found, key = {}, ""
@@ -362,6 +403,13 @@ def table_problems(root):
     for first, column, header, enums in MESSAGES:
         problems += compare_messages(architecture, first, column, read(root, header), enums)
     problems += compare_suites(read(root, "CONTRIBUTING.md"), read(root, "tests/run.py"))
+    result = read(root, "docs/result.md")
+    problems += compare_limits(read(root, "README.md"), read(root, "docs/request.md"), read(root, "src/model/limits.c"))
+    problems += compare_outcomes(result, read(root, "src/model/result.c"))
+    problems += compare_keys("docs/result.md", result, read(root, "src/model/result_json.c"), False)
+    problems += compare_keys("docs/request.md", read(root, "docs/request.md"), read(root, "src/model/request_json.c"), False)
+    problems += compare_keys("docs/engine.md: Status", part(read(root, "docs/engine.md"), "Status"),
+                             read(root, "src/engine/engine_status.c"), True)
     problems += compare_policies(read(root, "docs/policies.md"), read(root, "policies/default.yaml"),
                                  read(root, "policies/strict.yaml"))
     problems += compare_environment(environment, product + tests)
@@ -376,6 +424,7 @@ def check(root):
     for path in tree.files(root, ".md"):
         shown, text = path.relative_to(root).as_posix(), tree.read(path)
         problems += line_problems(shown, text)
+        problems += word_problems(shown, text)
         problems += path_problems(root, shown, text)
         problems += target_problems(shown, text, makefile)
     internals = root / "docs/internals"

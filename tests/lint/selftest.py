@@ -143,6 +143,12 @@ Decided by arguments: `socket`.
 
 """
 
+LIMITS = 'x[N] = {\n    [SBR_WALL_MS] = { "wall_ms", "timeout", "TIME", 1 },\n    [SBR_PIDS]    = { "pids",    "pids",    "N", 2 },\n};\n'
+OPTIONS = "| option | bounds |\n|---|---|\n| `--timeout TIME` | x |\n| `--pids N` | y |\n"
+EXACT = "| exact | option |\n|---|---|\n| `wall_ms` | `timeout` |\n| `pids` | `pids` |\n"
+VERDICTS = '[SBR_EXITED] = "exited", [SBR_TIMEOUT] = "timeout"'
+OUTCOMES = "| outcome | when |\n|---|---|\n| `exited` | x |\n| `timeout` | y |\n"
+
 # function, arguments, a part of the one expected report (None: accepted)
 DOCUMENT_CASES = (
     (documents.line_problems, ("a.md", "x" * 100 + "\n"), None),
@@ -171,6 +177,18 @@ DOCUMENT_CASES = (
     (documents.compare_suites, (SUITES, RUNNER), None),
     (documents.compare_suites, (SUITES, RUNNER.replace('"unit")', '"unit", "warm")')), "warm is missing"),
     (documents.compare_suites, (SUITES + "| `old` | d |\n", RUNNER), "old is not in the code"),
+    (documents.word_problems, ("a.md", "the user `nobody`, the program\n```\nnobody\n```\n"), None),
+    (documents.word_problems, ("a.md", "x\nNobody waits\n"), "a.md:2: 'Nobody'"),
+    (documents.word_problems, ("docs/hosts.md", "| nobody |\n"), None),
+    (documents.compare_limits, (OPTIONS, EXACT, LIMITS), None),
+    (documents.compare_limits, (OPTIONS.replace("| `--pids N` | y |\n", ""), EXACT, LIMITS), "--pids N is missing"),
+    (documents.compare_limits, (OPTIONS, EXACT + "| `old` | `old` |\n", LIMITS), "('old', 'old') is not in the code"),
+    (documents.compare_outcomes, (OUTCOMES, VERDICTS), None),
+    (documents.compare_outcomes, (OUTCOMES, VERDICTS + '[SBR_NEW] = "new"'), "new is missing"),
+    (documents.compare_keys, ("a.md", "`wall_ms`\n", 'put("wall_ms"); put("id")', True), None),
+    (documents.compare_keys, ("a.md", "`wall_ms`\n", 'put("wall_ms"); put("cpu_ms")', True), "'cpu_ms' is not explained"),
+    (documents.compare_keys, ("a.md", "`wall_ms`, `old_ms`\n", 'put("wall_ms")', True), "no key 'old_ms'"),
+    (documents.compare_keys, ("a.md", "`wall_ms`, `old_ms`\n", 'put("wall_ms")', False), None),
     (documents.compare_policies, (POLICIES, POLICY, STRICT), None),
     (documents.compare_policies, (POLICIES.replace("`socket`", "`bind`"), POLICY.replace("call: socket", "call: bind"),
                                   STRICT), None),
