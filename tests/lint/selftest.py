@@ -153,7 +153,8 @@ OUTCOMES = "| outcome | when |\n|---|---|\n| `exited` | x |\n| `timeout` | y |\n
 DOCUMENT_CASES = (
     (documents.line_problems, ("a.md", "x" * 100 + "\n"), None),
     (documents.line_problems, ("a.md", "x" * 101 + "\n"), "a.md:1: 101 columns"),
-    (documents.line_problems, ("a.md", "\n```\n" + "x" * 101 + "\n```\n"), None),
+    (documents.line_problems, ("a.md", "\n```\n" + "x" * 101 + "\n```\n"), "a.md:3: 101 columns"),
+    (documents.line_problems, ("a.md", "\n```\nsandbox-run: " + "x" * 101 + "\n```\n"), None),
     (documents.line_problems, ("a.md", "| " + "x " * 80 + " | " + "y " * 80 + " |\n"), None),
     (documents.line_problems, ("a.md", "| " + "x" * 201 + " |\n"), "a cell of 201 columns"),
     (documents.target_problems, ("a.md", "`make lint`\n", "lint: all\n"), None),
