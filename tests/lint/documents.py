@@ -347,6 +347,16 @@ def compare_environment(document, texts):
     return differences("docs/environment.md", documented_variables(document), sorted(variables(texts)))
 
 
+def reader_problems(document, texts):
+    """A folder that is said to read a variable names it.  `texts`: path to text."""
+    for table in tables(document, "variable"):
+        for row in table:
+            for place in words(row[-1]):
+                read_there = "".join(text for path, text in texts.items() if path.startswith(place))
+                yield from (f"docs/environment.md: {place} does not read {name}" for name in words(row[0])
+                            if place.startswith(("src/", "languages/")) and name not in read_there)
+
+
 def compare_test_words(document, confine, sources, texts):
     """Every word that the code knows is explained; steps need no row."""
     said = sorted(name for row in rows(document, "word") for name in words(row[0]))
@@ -414,6 +424,7 @@ def table_problems(root):
     problems += compare_policies(read(root, "docs/policies.md"), read(root, "policies/default.yaml"),
                                  read(root, "policies/strict.yaml"))
     problems += compare_environment(environment, product + tests)
+    problems += reader_problems(environment, texts)
     problems += compare_test_words(environment, confine, sources, product)
     return problems
 

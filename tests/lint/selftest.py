@@ -116,6 +116,7 @@ VARIABLES = """| variable | means |
 |---|---|
 | `A_PYTHON`, `A_KEY`, `A_SIGN`, `A_NODE`, `A_LIST` | x |
 """
+READERS = "| variable | means | read by |\n|---|---|---|\n| `A_NAME` | x | `src/job/` |\n"
 HOOKS = 'plan_leaves_out(plan, "views") plan_list_has(in->test_without, "masks") plan_leaves_out(plan, "seccomp")'
 HOOK_WORDS = "| word | leaves out |\n|---|---|\n| `views` | x |\n| `masks` | y |\n"
 DIGEST = "4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865"  # of "1\n"
@@ -201,6 +202,8 @@ DOCUMENT_CASES = (
     (documents.compare_environment, (VARIABLES, [READS, READS_TOO, 'getenv("A_NEW")']), "A_NEW is missing"),
     (documents.compare_environment, (VARIABLES.replace("`A_KEY`, ", ""), [READS, READS_TOO]), "A_KEY is missing"),
     (documents.compare_environment, (VARIABLES + "| `A_OLD` | x |\n", [READS, READS_TOO]), "A_OLD is not in the code"),
+    (documents.reader_problems, (READERS, {"src/job/a.c": 'getenv("A_NAME")'}), None),
+    (documents.reader_problems, (READERS, {"src/cli/a.c": 'getenv("A_NAME")', "src/job/a.c": ""}), "src/job/ does not read A_NAME"),
     (documents.compare_test_words, (HOOK_WORDS, CONFINE, CONFINERS, [HOOKS]), None),
     (documents.compare_test_words, (HOOK_WORDS, CONFINE, CONFINERS, [HOOKS + 'plan_leaves_out(plan, "new")']),
      "new is missing"),
