@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import budgets
+import documents
 import layers
 import names
 import selftest
@@ -142,6 +143,7 @@ QUICK = {
     "layers": lambda _build: layers.check(tree.ROOT),
     "budgets": lambda _build: budgets.check(tree.ROOT),
     "names": lambda _build: names.check(tree.ROOT),
+    "documents": lambda _build: documents.check(tree.ROOT),
     "python": check_python,
     "shell": check_shell,
     "format": check_format,
