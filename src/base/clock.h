@@ -18,4 +18,18 @@ static inline uint64_t clock_now_us(void)
     return clock_read_us(CLOCK_MONOTONIC);
 }
 
+/* File times as one number. */
+static inline int64_t clock_ns(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline struct timespec clock_from_ns(int64_t ns)
+{
+    int64_t rest = ns % 1000000000;
+
+    rest += rest < 0 ? 1000000000 : 0;
+    return (struct timespec){ .tv_sec = (ns - rest) / 1000000000, .tv_nsec = rest };
+}
+
 #endif

@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/listing.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
 
@@ -47,14 +47,10 @@ void staging_dir_sweep_one(int dir_fd, const char *name)
 
 void staging_dir_sweep(int parent_fd)
 {
-    scoped_fd int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (dir)
-        (void)take_fd(fd);
-    while (dir && (entry = readdir(dir)))
-        if (strlen(entry->d_name) == ENCODING_ID_SIZE - 1 &&
-            strspn(entry->d_name, "0123456789abcdef") == ENCODING_ID_SIZE - 1)
-            staging_dir_sweep_one(dirfd(dir), entry->d_name);
+    (void)listing_read_at(parent_fd, ".", &names); /* what cannot be listed is not swept */
+    for (size_t i = 0; i < names.n; i++)
+        if (encoding_is_hex(names.names[i], ENCODING_ID_SIZE - 1))
+            staging_dir_sweep_one(parent_fd, names.names[i]);
 }

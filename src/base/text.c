@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -349,4 +350,16 @@ void text_copy_visibly(char *to, size_t size, const char *from, size_t len)
             fits = used;
     }
     to[used] = '\0';
+}
+
+char *text_format(const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vasprintf(&text, fmt, args);
+    va_end(args);
+    return n < 0 ? NULL : text;
 }

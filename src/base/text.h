@@ -50,4 +50,7 @@ void text_copy_visibly(char *to, size_t size, const char *from, size_t len);
 /* Relative, no empty, "." or ".." component, no control character, at most `max` bytes. */
 bool text_is_safe_relative_path(const char *path, size_t max);
 
+/* As asprintf: the caller frees it; NULL without memory. */
+char *text_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
 #endif

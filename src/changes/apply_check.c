@@ -3,7 +3,6 @@
  * there is one that nobody forced. */
 #include "changes/apply_check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/listing.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
+#include "base/text.h"
 #include "changes/beneath.h"
 #include "changes/node.h"
 
@@ -106,22 +106,19 @@ int apply_has_content(const struct apply_plan *e, const struct step *step, int c
     return 0;
 }
 
-/* The names of a directory, one by one: each must be a step that takes it away. */
-static int look_for_strangers(const struct apply_plan *e, const struct step *step, DIR *dir)
+/* The directory has a name that no step takes away. */
+static int look_for_strangers(const struct apply_plan *e, const struct step *step,
+                              const struct listing *names)
 {
-    const struct dirent *entry;
-
-    while ((entry = readdir(dir))) {
-        scoped_free char *path = NULL;
+    for (size_t i = 0; i < names->n; i++) {
+        scoped_free char *path = text_format("%s/%s", step->path, names->names[i]);
         const struct step *child;
 
-        if (tree_is_dots(entry->d_name))
-            continue;
-        if (asprintf(&path, "%s/%s", step->path, entry->d_name) < 0)
+        if (!path)
             return -1;
         child = apply_plan_find(e, step->root, path, strlen(path));
         if ((!child || child->want.kind != NODE_NONE) &&
-            strncmp(entry->d_name, ".sandbox-run-", 13) != 0)
+            strncmp(names->names[i], ".sandbox-run-", 13) != 0)
             return 1;
     }
     return 0;
@@ -130,15 +127,14 @@ static int look_for_strangers(const struct apply_plan *e, const struct step *ste
 int apply_has_strangers(const struct apply_plan *e, const struct step *step, sbr_error *err)
 {
     scoped_fd int fd = node_open(e->roots[step->root].fd, step->path, O_RDONLY | O_DIRECTORY);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    scoped_listing struct listing names = { 0 };
     int r;
 
-    if (!dir && errno == EXDEV) /* something is mounted there, which is a stranger itself */
+    if (fd < 0 && errno == EXDEV) /* something is mounted there, which is a stranger itself */
         return 1;
-    if (!dir)
+    if (fd < 0 || listing_read(fd, &names) < 0)
         return apply_plan_fail(step, "look into", err);
-    (void)take_fd(fd);
-    r = look_for_strangers(e, step, dir);
+    r = look_for_strangers(e, step, &names);
     return r < 0 ? err_set_oom(err, "apply") : r;
 }
 

@@ -8,8 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/listing.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
 #include "changes/apply.h"
 #include "changes/apply_plan.h"
 #include "changes/attributes.h"
@@ -18,7 +19,6 @@
 #include "changes/node.h"
 
 #define FEW 64 /* up to so many are flushed one by one, more all at once */
-#define NS_PER_SECOND 1000000000
 
 struct owner {
     uid_t uid;
@@ -84,17 +84,9 @@ static int set_owner(int fd, struct owner owner, mode_t *ret_mode)
 
 static bool is_empty(int dir_fd)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (!dir)
-        return false;
-    (void)take_fd(fd);
-    while ((entry = readdir(dir)))
-        if (!tree_is_dots(entry->d_name))
-            return false;
-    return true;
+    return listing_read_at(dir_fd, ".", &names) == 0 && names.n == 0;
 }
 
 int apply_plan_own(const struct step *step, int dir_fd, const char *name)
@@ -113,14 +105,10 @@ int apply_plan_own(const struct step *step, int dir_fd, const char *name)
     return set_owner(fd, owner_of(step, &dir), &ignored);
 }
 
-static void times_of(const struct step *step, struct timespec times[2])
+void apply_plan_times(const struct step *step, struct timespec times[2])
 {
-    int64_t ns = step->want.mtime_ns, rest = ns % NS_PER_SECOND;
-
-    if (rest < 0)
-        rest += NS_PER_SECOND;
     times[0] = (struct timespec){ .tv_nsec = UTIME_OMIT };
-    times[1] = (struct timespec){ .tv_sec = (ns - rest) / NS_PER_SECOND, .tv_nsec = rest };
+    times[1] = clock_from_ns(step->want.mtime_ns);
 }
 
 /* Owner first: changing it takes bits from the mode. */
@@ -130,7 +118,7 @@ static int dress(const struct step *step, int fd, int dir_fd, bool flush)
     struct timespec times[2];
     struct stat dir;
 
-    times_of(step, times);
+    apply_plan_times(step, times);
     if (fstat(dir_fd, &dir) < 0 || set_owner(fd, owner_of(step, &dir), &mode) < 0)
         return -1;
     if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
@@ -211,7 +199,7 @@ static int make_link(struct apply_plan *e, struct step *step, int dir_fd, const 
         (errno != EEXIST || unlinkat(dir_fd, name, 0) < 0 || symlinkat(text, dir_fd, name) < 0))
         return -1;
     step->has_temp = true;
-    times_of(step, times);
+    apply_plan_times(step, times);
     if (utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
         return -1;
     return apply_plan_own(step, dir_fd, name);

@@ -101,6 +101,8 @@ int apply_plan_make_temps(struct apply_plan *e, sbr_error *err) must_check;
 void apply_plan_remove_temps(struct apply_plan *e);
 /* The mode that the step's path is to have; `now` is that of what was made there. */
 mode_t apply_plan_mode(const struct step *step, mode_t now);
+/* For utimensat: the time that the path is to have. */
+void apply_plan_times(const struct step *step, struct timespec times[2]);
 /* 0, or -1 with errno: gives a new directory or link its owner. */
 int apply_plan_own(const struct step *step, int dir_fd, const char *name);
 

@@ -3,9 +3,9 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/inode.h"
 #include "base/text.h"
 #include "changes/apply_check.h"
 
@@ -124,16 +124,13 @@ int apply_select(const struct changeset *changeset, const struct apply_options *
     return r;
 }
 
-/* The path is the one without links: whoever owns a directory on the way could lead us elsewhere by one. */
+/* The recorded path has no links: the owner of a directory on the way could lead us elsewhere by one. */
 static int open_source(const char *source)
 {
-    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-                            .resolve = RESOLVE_NO_SYMLINKS };
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how));
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = inode_resolve(AT_FDCWD, source, flags, RESOLVE_NO_SYMLINKS);
 
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        fd = open(source, (int)how.flags);
-    return fd;
+    return fd < 0 && errno == ENOSYS ? open(source, flags) : fd;
 }
 
 int apply_open_roots(const struct changeset *changeset, struct apply_plan *e, sbr_error *err)

@@ -25,7 +25,6 @@
 #include "changes/node.h"
 
 #define FEW 64
-#define NS_PER_SECOND 1000000000
 
 /* Where a step happens. */
 struct target {
@@ -306,11 +305,9 @@ static int set_final(struct apply_plan *e, const struct final_mode *final)
     if ((st.st_mode & 07777) != mode && set_mode(parent, name, &st, mode) < 0)
         return -1;
     if (final->step && !final->step->mode_only && final->step->want.mtime_ns) {
-        int64_t ns = final->step->want.mtime_ns, rest = ns % NS_PER_SECOND;
-        struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+        struct timespec times[2];
 
-        rest += rest < 0 ? NS_PER_SECOND : 0;
-        times[1] = (struct timespec){ .tv_sec = (ns - rest) / NS_PER_SECOND, .tv_nsec = rest };
+        apply_plan_times(final->step, times);
         apply_step();
         return utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
     }

@@ -6,9 +6,9 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/inode.h"
 #include "changes/node.h"
 
 /* "." stands for the root itself. */
@@ -81,8 +81,6 @@ bool beneath_link_stays(int root_fd, const char *source, const char *path, const
 {
     size_t len = strlen(source), dir = parent_len(path, strlen(path));
     char whole[2 * PATH_MAX];
-    struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
     int fd;
 
     if (text[0] == '/') {
@@ -96,7 +94,7 @@ bool beneath_link_stays(int root_fd, const char *source, const char *path, const
         return false;
     /* Links of the user's own may lead out, too. */
     snprintf(whole, sizeof(whole), "%.*s%s%s", (int)dir, path, dir ? "/" : "", *text ? text : ".");
-    fd = (int)syscall(SYS_openat2, root_fd, whole, &how, sizeof(how));
+    fd = inode_resolve(root_fd, whole, O_PATH | O_CLOEXEC, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
     if (fd >= 0)
         close(fd);
     return fd >= 0 || errno != EXDEV;

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/text.h"
 #include "changes/changes_fold.h"
 #include "changes/diff_content.h"
 #include "changes/textdiff.h"
@@ -55,12 +56,11 @@ static void put_path(struct show *s, const char *side, const struct change *c, c
 
     if (side[0] && target[0] == '/')
         target++;
-    if (asprintf(&whole, "%s%s%s%s", side, usual ? "" : target, usual ? "" : "/", path) < 0) {
-        whole = NULL;
+    whole = text_format("%s%s%s%s", side, usual ? "" : target, usual ? "" : "/", path);
+    if (whole)
+        visible_put_name(s->out, whole);
+    else
         s->out->failed = true;
-        return;
-    }
-    visible_put_name(s->out, whole);
 }
 
 /* One line: what, the path and the rest. */

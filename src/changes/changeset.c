@@ -11,6 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
@@ -42,26 +44,22 @@ static int name_files(int tree_fd, const char *kept_path, struct output_files *f
 
         if (f->saved || f->skipped || !find_file(tree_fd, f->path, name, sizeof(name)))
             continue;
-        if (asprintf(&f->saved, "%s/" KEEP_TREE "/%s", kept_path, name) < 0) {
-            f->saved = NULL;
+        f->saved = text_format("%s/" KEEP_TREE "/%s", kept_path, name);
+        if (!f->saved)
             return err_set_oom(err, "state");
-        }
     }
     return 0;
 }
 
-/* What a run needed there besides: uppers, copies. */
+/* What else a run needed there: uppers, copies. */
 static void remove_others(int dir_fd)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (dir)
-        (void)take_fd(fd);
-    while (dir && (entry = readdir(dir)))
-        if (!tree_is_dots(entry->d_name) && strcmp(entry->d_name, KEEP_TREE) != 0)
-            (void)tree_remove(dir_fd, entry->d_name);
+    (void)listing_read_at(dir_fd, ".", &names);
+    for (size_t i = 0; i < names.n; i++)
+        if (strcmp(names.names[i], KEEP_TREE) != 0)
+            (void)tree_remove(dir_fd, names.names[i]);
 }
 
 static int commit(struct staging *staging, struct changeset *changeset, struct output_files *files,
@@ -99,7 +97,7 @@ int changeset_commit(struct staging *staging, const struct changes *changes,
     int r;
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    changeset.created_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    changeset.created_ns = clock_ns(now);
     changeset.created = now.tv_sec;
     if (staging->fd < 0)
         return err_set(err, SBR_E_BUG, "state", "nothing is staged");
@@ -119,26 +117,19 @@ struct search {
     size_t found;
 };
 
-static bool is_id(const char *name)
-{
-    return strlen(name) == ENCODING_ID_SIZE - 1 &&
-           strspn(name, "0123456789abcdef") == ENCODING_ID_SIZE - 1;
-}
-
 static int find_id(int dir_fd, struct search *search)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (!dir)
+    if (listing_read(dir_fd, &names) < 0)
         return -1;
-    (void)take_fd(fd);
-    while ((entry = readdir(dir))) {
-        if (!is_id(entry->d_name) ||
-            strncmp(entry->d_name, search->prefix, strlen(search->prefix)) != 0)
+    for (size_t i = 0; i < names.n; i++) {
+        const char *name = names.names[i];
+
+        if (!encoding_is_hex(name, ENCODING_ID_SIZE - 1) ||
+            strncmp(name, search->prefix, strlen(search->prefix)) != 0)
             continue;
-        memcpy(search->id, entry->d_name, sizeof(search->id));
+        memcpy(search->id, name, sizeof(search->id));
         search->found++;
     }
     return 0;
@@ -151,7 +142,7 @@ static int resolve(const char *id, struct state_dir *dir, struct search *search,
     int r;
 
     *search = (struct search){ .prefix = id };
-    if (len < LEAST_ID || len >= ENCODING_ID_SIZE || strspn(id, "0123456789abcdef") != len)
+    if (len < LEAST_ID || len >= ENCODING_ID_SIZE || !encoding_is_hex(id, len))
         return err_set(err, SBR_E_INVALID, "state",
                        "'%.60s' is not the start of an id; `sandbox-run changes list` shows them",
                        id);

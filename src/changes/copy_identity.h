@@ -19,11 +19,6 @@ struct identity {
     uint64_t name_len;
 };
 
-static inline int64_t identity_ns(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* `copy` NULL: left out.  Where the record begins; its memory is checked by list->failed. */
 size_t copy_identity_add(struct buf *list, const char *name, mode_t source_mode,
                          const struct stat *copy);

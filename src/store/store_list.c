@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/listing.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -67,28 +68,24 @@ static int read_item(int kind_fd, struct store_item *item, sbr_error *err)
 static int collect(const struct user_dir *root, enum store_kind kind, struct items *items,
                    sbr_error *err)
 {
-    int fd = openat(root->fd, store_kind_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_fd int fd = openat(root->fd, store_kind_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_listing struct listing names = { 0 };
 
-    if (!dir) {
-        if (errno == ENOENT && fd < 0)
-            return 0;
-        store_fail("list the cache", root->path, err);
-        scope_close_fd(&fd);
-        return err->code;
-    }
-    while ((entry = readdir(dir))) {
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0 || listing_read(fd, &names) < 0)
+        return store_fail("list the cache", root->path, err);
+    for (size_t i = 0; i < names.n; i++) {
         struct store_item *item;
         int r;
 
-        if (!store_is_hex(entry->d_name, SHA256_HEX_SIZE - 1))
+        if (!encoding_is_hex(names.names[i], SHA256_HEX_SIZE - 1))
             continue;
         item = items_add(items);
         if (!item)
             return err_set_oom(err, "cache");
         item->kind = kind;
-        memcpy(item->key, entry->d_name, SHA256_HEX_SIZE);
+        memcpy(item->key, names.names[i], SHA256_HEX_SIZE);
         r = read_item(fd, item, err);
         if (r < 0)
             return r;

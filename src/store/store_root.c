@@ -21,14 +21,9 @@ const char *store_kind_name(enum store_kind kind)
     return names[kind];
 }
 
-bool store_is_hex(const char *name, size_t len)
-{
-    return strlen(name) == len && strspn(name, "0123456789abcdef") == len;
-}
-
 int store_check_key(const char *key, sbr_error *err)
 {
-    if (!store_is_hex(key, SHA256_HEX_SIZE - 1))
+    if (!encoding_is_hex(key, SHA256_HEX_SIZE - 1))
         return err_set(err, SBR_E_INVALID, "cache", "'%.80s' is not the key of an entry", key);
     return 0;
 }

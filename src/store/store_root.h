@@ -19,8 +19,6 @@ _Static_assert(USER_DIR_SIZE + 160 <= STORE_PATH_SIZE, "room for \"/KIND/KEY/tre
 /* 1: open; 0: there is none at `path`, and it was not to be made; negative: it cannot be used. */
 int store_root_open(bool make, struct user_dir *ret, sbr_error *err) must_check;
 
-/* Names that only we give: nothing else is ever removed, wherever the store was put. */
-bool store_is_hex(const char *name, size_t len);
 void store_entry_name(enum store_kind kind, const char *key, char name[STORE_NAME_SIZE]);
 int store_check_key(const char *key, sbr_error *err) must_check;
 /* A new name in STORE_STAGING; 0, or -1 with errno. */

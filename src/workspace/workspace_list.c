@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/listing.h"
 #include "base/scope.h"
-#include "changes/listing.h"
 #include "model/limits.h"
 #include "workspace/tar.h"
 #include "workspace/workspace_internal.h"

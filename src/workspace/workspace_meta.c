@@ -11,12 +11,12 @@
 #include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "changes/walk.h"
 #include "workspace/workspace_internal.h"
 
 #define META_MAGIC 0x31575253 /* "SRW1": the number changes with the format */
 #define META_MAX 512
 #define META_NEW "meta.new"
+#define BLOCK 4096ULL
 
 int workspace_open_dir(int dir_fd, const char *name)
 {
@@ -115,20 +115,67 @@ int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_erro
     return r < 0 ? err_set_errno(err, "workspace", "cannot write a workspace's description") : 0;
 }
 
+int workspace_walk(int tree_fd, walk_visit *visit, void *context, sbr_error *err)
+{
+    const struct walk walk = { .visit = visit,
+                               .context = context,
+                               .stage = "workspace",
+                               .flags = WALK_UNLOCK,
+                               .max_depth = COLLECT_MAX_DEPTH + 1,
+                               .max_path = (COLLECT_MAX_DEPTH + 2) * (COLLECT_MAX_NAME + 1) };
+
+    return walk_tree(tree_fd, &walk, err);
+}
+
+static uint64_t whole_blocks(uint64_t bytes)
+{
+    return (bytes + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+/* Of a file with holes, the parts that are none. */
+static uint64_t data_blocks(int fd, off_t size)
+{
+    uint64_t bytes = 0;
+    off_t end = 0, data;
+
+    while (end < size && (data = lseek(fd, end, SEEK_DATA)) >= 0) {
+        end = lseek(fd, data, SEEK_HOLE);
+        if (end < 0)
+            return whole_blocks((uint64_t)size);
+        if (end > size)
+            end = size;
+        bytes += whole_blocks((uint64_t)(end - data));
+    }
+    return bytes;
+}
+
+uint64_t workspace_blocks(const struct walk_entry *entry)
+{
+    const struct stat *st = &entry->st;
+    scoped_fd int fd = -1;
+
+    if (!S_ISREG(st->st_mode))
+        return 0;
+    /* st_blocks differs between file systems; it only shows where holes may be. */
+    if ((uint64_t)st->st_size > BLOCK && (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size)
+        fd = walk_open_file(entry);
+    return fd < 0 ? whole_blocks((uint64_t)st->st_size) : data_blocks(fd, st->st_size);
+}
+
 static int add_entry(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     struct workspace_info *info = context;
 
     (void)err;
     info->used_inodes++;
-    info->used_bytes += walk_blocks(entry);
+    info->used_bytes += workspace_blocks(entry);
     return 0;
 }
 
 int workspace_measure(int tree_fd, struct workspace_info *info, sbr_error *err)
 {
     info->used_bytes = info->used_inodes = 0;
-    return walk_tree(tree_fd, add_entry, info, err);
+    return workspace_walk(tree_fd, add_entry, info, err);
 }
 
 int workspace_check_fits(const struct workspace_info *info, sbr_error *err)

@@ -15,7 +15,6 @@
 #include "changes/apply.h"
 #include "changes/changeset_meta.h"
 #include "changes/node.h"
-#include "changes/walk.h"
 #include "workspace/workspace_internal.h"
 
 #define WORK "/work"
@@ -68,7 +67,7 @@ static uint64_t blocks_at(int dir_fd, const char *path)
     if (slash)
         entry.dir_fd = parent;
     return fstatat(entry.dir_fd, entry.name, &entry.st, AT_SYMLINK_NOFOLLOW) == 0
-               ? walk_blocks(&entry)
+               ? workspace_blocks(&entry)
                : 0;
 }
 
