@@ -24,9 +24,8 @@ static size_t character_len(const unsigned char *p)
     return n;
 }
 
-/* Names and values of strangers are quoted in messages, and cut at a fixed length: one line, and nothing for a terminal
- * to obey.  C1 controls are two bytes in UTF-8, and one where it is not. */
-static void err_clean(char *text)
+/* C1 controls are two bytes in UTF-8, and one where it is not. */
+void err_clean(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
         size_t n = character_len(p);

@@ -21,6 +21,10 @@ int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...) forma
 /* SBR_E_NO_MEMORY with a fixed sentence. */
 int err_set_oom(sbr_error *err, const char *stage);
 
+/* Messages quote names and values of untrusted programs, cut at a fixed length.  What a terminal would
+ * obey, and what is no UTF-8, becomes '?'. */
+void err_clean(char *text);
+
 /* A short stable word for a code: "invalid", "not_found", ... */
 const char *err_code_name(int code);
 

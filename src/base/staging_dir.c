@@ -2,11 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
 
@@ -23,7 +23,7 @@ int staging_dir_make(int parent_fd, char id[ENCODING_ID_SIZE])
         if (encoding_random_id(id) < 0 || mkdirat(parent_fd, id, 0700) < 0)
             return -1;
         fd = openat(parent_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0)
+        if (fd >= 0 && lock_file_try(fd) == 1 && fstat(fd, &st) == 0 && st.st_nlink > 0)
             return take_fd(fd);
         if (fd < 0 && errno != ENOENT) {
             int saved = errno;
@@ -41,7 +41,7 @@ void staging_dir_sweep_one(int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fd >= 0 && lock_file_try(fd) == 1)
         (void)tree_remove(dir_fd, name);
 }
 

@@ -7,7 +7,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +21,6 @@
 #include "changes/node.h"
 
 #define WORKSPACE_ID "workspace" /* in the names of temporaries */
-
-void apply_step(void)
-{
-#ifdef SBR_TEST_HOOKS
-    const char *last = getenv("SANDBOX_RUN_TEST_APPLY");
-    static long done;
-
-    if (last && ++done == strtol(last, NULL, 10))
-        (void)kill(getpid(), SIGKILL);
-#endif
-}
 
 static int look_at_all(struct apply_plan *e, sbr_error *err)
 {

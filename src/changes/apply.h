@@ -58,7 +58,4 @@ int apply_undo(struct changeset *changeset, const struct apply_options *options,
 int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags,
              sbr_error *err) must_check;
 
-/* Before each system call that changes something: test builds end here when it is the turn (SANDBOX_RUN_TEST_APPLY). */
-void apply_step(void);
-
 #endif

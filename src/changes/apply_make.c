@@ -10,6 +10,7 @@
 
 #include "base/clock.h"
 #include "base/listing.h"
+#include "base/record.h"
 #include "base/scope.h"
 #include "changes/apply.h"
 #include "changes/apply_plan.h"
@@ -163,7 +164,7 @@ static int mount_make_file(struct apply_plan *e, struct step *step, int dir_fd, 
     struct node_state seen;
     scoped_fd int from = -1, to = -1;
 
-    apply_step();
+    record_crash_point();
     if (step->linkable &&
         linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0) == 0)
         return 0;
@@ -178,11 +179,11 @@ static int mount_make_file(struct apply_plan *e, struct step *step, int dir_fd, 
     if (to < 0)
         return -1;
     step->has_temp = true;
-    apply_step();
+    record_crash_point();
     if (copy_file(from, to, seen.node.size, &how) < 0)
         return -1;
     keep_attributes(e, step, from, to);
-    apply_step();
+    record_crash_point();
     return dress(step, to, dir_fd, e->n <= FEW);
 }
 
@@ -194,7 +195,7 @@ static int make_link(struct apply_plan *e, struct step *step, int dir_fd, const 
 
     if (!text)
         return -1;
-    apply_step();
+    record_crash_point();
     if (symlinkat(text, dir_fd, name) < 0 &&
         (errno != EEXIST || unlinkat(dir_fd, name, 0) < 0 || symlinkat(text, dir_fd, name) < 0))
         return -1;
@@ -207,14 +208,14 @@ static int make_link(struct apply_plan *e, struct step *step, int dir_fd, const 
 
 static int make_other(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
-    apply_step();
+    record_crash_point();
     return linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0);
 }
 
 static int make_dir(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     (void)e;
-    apply_step();
+    record_crash_point();
     if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
         return -1;
     step->has_temp = true;
@@ -251,7 +252,7 @@ static int make_movable(struct apply_plan *e, struct step *step, int dir_fd)
         return -1;
     if (st.st_dev != dir.st_dev || S_ISDIR(step->there.st_mode))
         return 0;
-    apply_step();
+    record_crash_point();
     if (dress(step, fd, dir_fd, false) < 0)
         return -1;
     step->moves = true;

@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/record.h"
 #include "base/scope.h"
 #include "changes/apply.h"
 #include "changes/apply_plan.h"
@@ -102,14 +103,14 @@ static int open_target(struct apply_plan *e, const struct step *step, struct tar
 
 static int rename_with(const struct target *target, unsigned int flags)
 {
-    apply_step();
+    record_crash_point();
     return (int)syscall(SYS_renameat2, target->temp_dir, target->temp, target->dir, target->name,
                         flags);
 }
 
 static int rename_plain(const struct target *target)
 {
-    apply_step();
+    record_crash_point();
     return renameat(target->temp_dir, target->temp, target->dir, target->name);
 }
 
@@ -127,14 +128,14 @@ static int put_other_kind(const struct target *target, bool was_dir)
     const int flag = was_dir ? AT_REMOVEDIR : 0;
 
     if (rename_with(target, RENAME_EXCHANGE) == 0) {
-        apply_step();
+        record_crash_point();
         if (unlinkat(target->temp_dir, target->temp, flag) == 0)
             return 0;
         return rename_with(target, RENAME_EXCHANGE) < 0 ? -1 : (errno = ENOTEMPTY, -1);
     }
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    apply_step();
+    record_crash_point();
     return unlinkat(target->dir, target->name, flag) < 0 ? -1 : rename_plain(target);
 }
 
@@ -143,7 +144,7 @@ static int move_content(struct apply_plan *e, const struct step *step, const str
     const char *name;
     scoped_fd int from = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
 
-    apply_step();
+    record_crash_point();
     return from < 0 ? -1 : renameat(from, name, target->dir, target->name);
 }
 
@@ -153,10 +154,10 @@ static int make_dir(const struct step *step, const struct target *target)
     struct target aside = *target;
 
     aside.temp_dir = target->dir;
-    apply_step();
+    record_crash_point();
     if (mkdirat(target->dir, target->temp, (step->want.mode & 0777) | 0700) < 0 && errno != EEXIST)
         return -1;
-    apply_step();
+    record_crash_point();
     return apply_plan_own(step, target->dir, target->temp) < 0 ? -1 : put_new(&aside);
 }
 
@@ -174,7 +175,7 @@ static int set_mode(int dir_fd, const char *name, const struct stat *same, mode_
         return -1;
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    apply_step();
+    record_crash_point();
     return chmod(path, mode);
 }
 
@@ -203,7 +204,7 @@ static int put(struct apply_plan *e, struct step *step, const struct target *tar
 static int take_away(struct apply_plan *e, struct step *step, const struct target *target)
 {
     (void)e;
-    apply_step();
+    record_crash_point();
     return unlinkat(target->dir, target->name, S_ISDIR(step->there.st_mode) ? AT_REMOVEDIR : 0);
 }
 
@@ -308,7 +309,7 @@ static int set_final(struct apply_plan *e, const struct final_mode *final)
         struct timespec times[2];
 
         apply_plan_times(final->step, times);
-        apply_step();
+        record_crash_point();
         return utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
     }
     return 0;

@@ -7,12 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
@@ -212,17 +212,18 @@ void changeset_close(struct changeset *changeset)
     *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
 }
 
-/* 1: locked; 0: somebody else has it; -1 with errno. */
+/* As lock_file_try; the directory is opened anew, because the lock goes with its file descriptor. */
 static int try_lock(int dir_fd, int *ret_fd)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *ret_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *ret_fd < 0 ? -1 : lock_file_try(*ret_fd);
+}
 
-    if (fd < 0)
-        return -1;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? 0 : -1;
-    *ret_fd = take_fd(fd);
-    return 1;
+static int busy(const char *id, sbr_error *err)
+{
+    return err_set(err, SBR_E_BUSY, "state",
+                   "another sandbox-run is at work on the changes %.8s; wait for it, and repeat",
+                   id);
 }
 
 int changeset_lock(struct changeset *changeset, sbr_error *err)
@@ -233,13 +234,13 @@ int changeset_lock(struct changeset *changeset, sbr_error *err)
     if (changeset->lock_fd >= 0)
         return 0;
     r = try_lock(changeset->dir_fd, &changeset->lock_fd);
-    if (r == 0)
-        return err_set(
-            err, SBR_E_BUSY, "state",
-            "another sandbox-run is at work on the changes %.8s; wait for it, and repeat",
-            changeset->id);
-    if (r < 0)
-        return err_set_errno(err, "state", "cannot lock the changes %.8s", changeset->id);
+    if (r != 1) {
+        r = r == 0 ? busy(changeset->id, err)
+                   : err_set_errno(err, "state", "cannot lock the changes %.8s", changeset->id);
+        scope_close_fd(&changeset->lock_fd);
+        changeset->lock_fd = -1;
+        return r;
+    }
     r = changeset_meta_read(changeset->dir_fd, &again, err);
     changeset->applied = again.applied;
     changes_done(&again.changes);
@@ -272,9 +273,7 @@ static int drop(const struct state_dir *dir, const char *id, sbr_error *err)
     int r = fd < 0 ? -1 : try_lock(fd, &lock);
 
     if (r == 0)
-        return err_set(
-            err, SBR_E_BUSY, "state",
-            "another sandbox-run is at work on the changes %.8s; wait for it, and repeat", id);
+        return busy(id, err);
     if (r < 0)
         return state_fail("lock kept changes in", dir->path, err);
     r = state_open(STATE_STAGING, true, &staging, err);

@@ -50,7 +50,6 @@ static int check_content(int entry_fd, const struct store_meta *meta, sbr_error 
         *err = why;
     } else {
         r = r == 0 && !strcmp(scan.digest, meta->digest);
-        fresh.list = NULL;
         /* On a full disk or a read-only one it is read again next time. */
         if (r == 1 && store_meta_write(entry_fd, &fresh, &scan.list) < 0)
             log_debug("cache", "%s: the new identity cannot be kept", meta->key);

@@ -3,13 +3,13 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/text.h"
@@ -194,9 +194,8 @@ void store_bound_keep(const struct user_dir *root, const struct store_meta *adde
 
     if (fd < 0 || store_bound(&bound, &ignored) < 0)
         return;
-    while (flock(fd, LOCK_EX) < 0)
-        if (errno != EINTR)
-            return;
+    if (lock_file_wait(fd) < 0)
+        return;
     if (pread(fd, &total, sizeof(total), 0) != (ssize_t)sizeof(total))
         total = bound; /* never counted, or lost in a crash */
     if (__builtin_add_overflow(total, added->bytes + ENTRY_COST, &total) || total > bound)

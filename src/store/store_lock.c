@@ -1,43 +1,19 @@
 /* One maker at a time, and what dead ones left behind. */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/staging_dir.h"
 #include "store/store_entry.h"
 
 #define ATTEMPTS 8
 #define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-
-/* 1: locked, and still the file of that name; 0: somebody has it; -1: errno; 2: swept meanwhile. */
-static int try_lock(int root_fd, const char *name, int *ret_fd)
-{
-    scoped_fd int fd =
-        openat(root_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    struct stat ours, there;
-    int r;
-
-    if (fd < 0)
-        return -1;
-    do
-        r = flock(fd, LOCK_EX | LOCK_NB);
-    while (r < 0 && errno == EINTR);
-    if (r < 0)
-        return errno == EWOULDBLOCK ? 0 : -1;
-    if (fstat(fd, &ours) < 0)
-        return -1;
-    if (fstatat(root_fd, name, &there, AT_SYMLINK_NOFOLLOW) < 0 || ours.st_ino != there.st_ino)
-        return 2;
-    *ret_fd = take_fd(fd);
-    return 1;
-}
 
 int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err)
 {
@@ -49,14 +25,13 @@ int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *er
         return err->code;
     snprintf(name, sizeof(name), STORE_LOCKS "/%s-%.64s", store_kind_name(kind), key);
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        /* Who sweeps holds it for an instant. */
+        /* A process that sweeps holds it for an instant. */
         const struct timespec instant = { .tv_nsec = 200000 };
 
-        r = try_lock(root.fd, name, ret_fd);
-        if (r == 1 || r < 0)
+        r = lock_file_open(root.fd, name, ret_fd);
+        if (r != 0)
             break;
-        if (r == 0)
-            nanosleep(&instant, NULL);
+        nanosleep(&instant, NULL);
     }
     if (r < 0)
         return store_fail("lock an entry of", root.path, err);
@@ -76,7 +51,8 @@ static void sweep_note(int dir_fd, const char *name, int64_t older)
 {
     struct stat st;
 
-    if (encoding_is_hex(name, SHA256_HEX_SIZE - 1) &&
+    if ((encoding_is_hex(name, SHA256_HEX_SIZE - 1) || /* or the rest of a crash */
+         encoding_is_hex(name, ENCODING_ID_SIZE - 1)) &&
         fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime >= older)
         (void)unlinkat(dir_fd, name, 0);
 }
