@@ -28,7 +28,7 @@ struct connection {
     enum connection_state state;
     struct target target;
     struct dial dial;
-    struct watch inside, outside;
+    struct loop_watch inside, outside;
     struct pump out, in;
 };
 
@@ -38,8 +38,8 @@ static void connection_free(struct connection *c)
 
     target_forget(&c->target);
     dial_stop(&c->dial);
-    egress_events_close(&egress->events, &c->inside);
-    egress_events_close(&egress->events, &c->outside);
+    loop_close(&egress->events, &c->inside);
+    loop_close(&egress->events, &c->outside);
     pump_done(&c->out);
     pump_done(&c->in);
     *c->at = c->next;
@@ -104,7 +104,7 @@ static void relay(void *context, uint32_t events)
     else if (done)
         connection_free(c);
     else if (more)
-        egress_events_again(&c->egress->events, &c->outside);
+        (void)loop_change(&c->egress->events, &c->outside, c->outside.events);
 }
 
 static void start_relay(struct connection *c)
@@ -116,15 +116,15 @@ static void start_relay(struct connection *c)
     set_up_socket(c->outside.fd);
     pump_init(&c->out, DIRECTION_OUT, c->inside.fd, c->outside.fd);
     pump_init(&c->in, DIRECTION_IN, c->outside.fd, c->inside.fd);
-    c->inside.ready = c->outside.ready = relay;
-    if (!egress_events_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
+    c->inside.callback = c->outside.callback = relay;
+    if (loop_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
         connection_reset(c);
     else
         /* In the next turn: at the byte limit a relay ends all connections, which a tick walks through. */
-        egress_events_again(&egress->events, &c->outside);
+        (void)loop_change(&egress->events, &c->outside, c->outside.events);
 }
 
-static void dialled(void *context, struct watch *winner)
+static void dialled(void *context, struct loop_watch *winner)
 {
     struct connection *c = context;
 
@@ -132,7 +132,7 @@ static void dialled(void *context, struct watch *winner)
         connection_reset(c);
         return;
     }
-    egress_events_move(&c->egress->events, winner, &c->outside);
+    loop_move(&c->egress->events, winner, &c->outside);
     start_relay(c);
 }
 
@@ -211,8 +211,8 @@ static void connection_start(const struct listener *listener, int fd, const stru
         return;
     }
     c->egress = egress;
-    c->inside = (struct watch){ .fd = fd, .context = c };
-    c->outside = (struct watch){ .fd = -1, .context = c };
+    c->inside = (struct loop_watch){ .fd = fd, .context = c };
+    c->outside = (struct loop_watch){ .fd = -1, .context = c };
     c->out.pipe[0] = c->out.pipe[1] = c->in.pipe[0] = c->in.pipe[1] = -1;
     c->target = (struct target){ .egress = egress,
                                  .asked = *asked,
@@ -276,8 +276,8 @@ void connection_rest(struct egress *egress)
         if (listener->kind == SOCKET_UDP)
             continue;
         if (rest)
-            egress_events_remove(&egress->events, &listener->watch);
+            loop_remove(&egress->events, &listener->watch);
         else
-            egress_events_add(&egress->events, &listener->watch, EPOLLIN);
+            (void)loop_add(&egress->events, &listener->watch, EPOLLIN);
     }
 }

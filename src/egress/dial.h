@@ -7,7 +7,7 @@
 #ifndef EGRESS_DIAL_H
 #define EGRESS_DIAL_H
 
-#include "egress/egress_events.h"
+#include "base/loop.h"
 #include "model/address.h"
 
 #define DIAL_AT_ONCE 4
@@ -16,12 +16,12 @@
 
 struct attempt {
     struct dial *dial;
-    struct watch watch; /* fd -1: free */
+    struct loop_watch watch; /* fd -1: free */
     uint64_t give_up_us;
 };
 
 struct dial {
-    struct events *events;
+    struct loop *events;
     uint64_t
         *due_us; /* when dial_tick() is wanted next, of all dials: lowered here, never raised */
     const struct address *addresses;
@@ -29,7 +29,7 @@ struct dial {
     uint16_t port;
     /* The winner is connected and watched for everything, edge-triggered; the callee takes it with events_move().
      * NULL: no address answers.  The dial may be freed in it. */
-    void (*done)(void *context, struct watch *winner);
+    void (*done)(void *context, struct loop_watch *winner);
     void *context;
 
     unsigned int next; /* address to dial */

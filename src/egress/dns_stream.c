@@ -16,7 +16,7 @@
 struct dns_stream {
     struct egress *egress;
     struct dns_stream *next, **at;
-    struct watch watch;
+    struct loop_watch watch;
     uint64_t number;
     uint64_t used_us;
     bool inside_query; /* a query is being answered: the stream stays */
@@ -37,7 +37,7 @@ static void stream_free(struct dns_stream *s)
 {
     struct egress *egress = s->egress;
 
-    egress_events_close(&egress->events, &s->watch);
+    loop_close(&egress->events, &s->watch);
     *s->at = s->next;
     if (s->next)
         s->next->at = s->at;
@@ -93,7 +93,7 @@ void dns_stream_start(struct egress *egress, int take_fd)
         return;
     }
     s->egress = egress;
-    s->watch = (struct watch){ .fd = take_fd, .ready = readable, .context = s };
+    s->watch = (struct loop_watch){ .fd = take_fd, .callback = readable, .context = s };
     s->number = ++egress->last_stream;
     s->used_us = clock_now_us();
     s->next = egress->streams;
@@ -102,7 +102,7 @@ void dns_stream_start(struct egress *egress, int take_fd)
         s->next->at = &s->next;
     egress->streams = s;
     egress->n_open++;
-    if (!egress_events_add(&egress->events, &s->watch, EPOLLIN))
+    if (loop_add(&egress->events, &s->watch, EPOLLIN) < 0)
         stream_free(s);
 }
 

@@ -2,9 +2,9 @@
 #ifndef EGRESS_EGRESS_INTERNAL_H
 #define EGRESS_EGRESS_INTERNAL_H
 
+#include "base/loop.h"
 #include "base/pace.h"
 #include "egress/dns.h"
-#include "egress/egress_events.h"
 #include "egress/names.h"
 #include "egress/packet.h"
 #include "egress/resolver.h"
@@ -21,7 +21,7 @@ struct flow;
 struct dns_stream;
 
 struct listener {
-    struct watch watch;
+    struct loop_watch watch;
     enum egress_socket kind;
     struct egress *egress;
 };
@@ -36,13 +36,13 @@ struct egress {
     uint64_t started_us; /* processor time when the sockets had come   */
     uint64_t looked_us;  /* when it was looked at last                 */
 
-    struct events events;
+    struct loop events;
     uint64_t due_us; /* time is looked at by then: the next address of a host is to be dialled */
     struct names names;
     struct resolver *resolver;
-    struct watch resolver_watch;
+    struct loop_watch resolver_watch;
     struct dns dns;
-    struct watch upstream_watch;
+    struct loop_watch upstream_watch;
     int own_fd;
     bool spent;  /* a limit of bytes was reached: nothing goes on */
     bool ending; /* the program is over                           */

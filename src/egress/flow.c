@@ -33,7 +33,7 @@ struct flow {
     struct flow *next, **at;
     struct endpoint from; /* the program's socket */
     struct target target;
-    struct watch outside; /* no descriptor: the addresses are not known yet */
+    struct loop_watch outside; /* no descriptor: the addresses are not known yet */
     uint64_t used_us;
     struct pending pending[MAX_PENDING];
     unsigned int n_pending;
@@ -92,7 +92,7 @@ static void drop_pending(struct flow *flow)
 static void flow_free(struct flow *flow)
 {
     target_forget(&flow->target);
-    egress_events_close(&flow->egress->events, &flow->outside);
+    loop_close(&flow->egress->events, &flow->outside);
     drop_pending(flow);
     unlink_flow(flow);
     flow->egress->n_flows--;
@@ -171,9 +171,9 @@ static bool open_outside(struct flow *flow)
         if (flow->outside.fd < 0)
             return false;
         if (connect(flow->outside.fd, (struct sockaddr *)&to, size) == 0 &&
-            egress_events_add(&flow->egress->events, &flow->outside, EPOLLIN))
+            loop_add(&flow->egress->events, &flow->outside, EPOLLIN) == 0)
             return true;
-        egress_events_close(&flow->egress->events, &flow->outside);
+        loop_close(&flow->egress->events, &flow->outside);
     }
     return false;
 }
@@ -252,7 +252,7 @@ static void flow_start(struct egress *egress, const struct endpoint *from,
     flow->from = *from;
     flow->target =
         (struct target){ .egress = egress, .asked = *asked, .found = found, .context = flow };
-    flow->outside = (struct watch){ .fd = -1, .ready = answered, .context = flow };
+    flow->outside = (struct loop_watch){ .fd = -1, .callback = answered, .context = flow };
     flow->used_us = clock_now_us();
     link_first(flow);
     egress->n_flows++;

@@ -10,9 +10,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "engine/engine_events.h"
+#include "base/list.h"
+#include "base/loop.h"
 #include "engine/engine_main.h"
-#include "engine/list.h"
 #include "engine/pool_size.h"
 #include "engine/queue.h"
 #include "sandbox/cgroup_slot.h"
@@ -41,7 +41,7 @@ struct slot_entry {
 
 /* A template that is known. */
 struct pool {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link; /* in `kinds`, most recently used first; alone: forgotten */
     struct engine *engine;
     char key[SHA256_HEX_SIZE];
@@ -66,12 +66,12 @@ struct pool {
 
 /* A nursery and all that it made. */
 struct pool_factory {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link; /* in `houses` */
     struct pool *pool;
     struct factory core;
-    struct watch control;
-    struct watch death; /* of one that was told to end */
+    struct loop_watch control;
+    struct loop_watch death; /* of one that was told to end */
     struct link standbys;
     uint32_t stock; /* cells that are parked or being made */
     bool retired;   /* makes no more; ends with its last cell */
@@ -89,7 +89,7 @@ enum standby_state {
 
 /* One sandbox, from its order until nothing of it is left. */
 struct standby {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link;  /* in its house */
     struct link ready; /* in its kind  */
     struct pool_factory *factory;
@@ -101,8 +101,8 @@ struct standby {
     int pidfd;
     struct ids ids; /* of one that was given away: nobody else may have them before its end */
     struct sandbox box;
-    struct watch control, death;
-    struct watch questions; /* of a driver, until somebody has it */
+    struct loop_watch control, death;
+    struct loop_watch questions; /* of a driver, until somebody has it */
     uint64_t ordered_us;
 };
 
@@ -114,11 +114,11 @@ enum client_state {
 };
 
 struct client {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link;    /* in `clients` */
     struct link waiting; /* in its kind  */
     struct engine *engine;
-    struct watch watch;
+    struct loop_watch watch;
     int fd;
     enum client_state state;
     struct ticket ticket;
@@ -134,10 +134,10 @@ struct engine {
     struct engine_config config;
     sbr_runtime runtime;
     struct peer_home home; /* whose processes are heard */
-    struct events events;
+    struct loop events;
     struct queue queue;
     struct pool_limits limits;
-    struct watch listener, signals;
+    struct loop_watch listener, signals;
     int listen_fd, signal_fd;
     pid_t crash_cleanup;
     int crash_cleanup_fd; /* its end tells the watcher of ours */

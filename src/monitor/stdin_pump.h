@@ -17,7 +17,7 @@ struct stdin_pump {
     char *buffer;
     bool used;       /* something was taken from the source, and cannot be taken again */
     bool from_waits; /* the source can be waited for; a regular file cannot and need not */
-    bool watching_from, watching_to;
+    struct loop_watch source, target;
     struct loop *loop;
 };
 

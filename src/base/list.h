@@ -1,6 +1,6 @@
 /* A ring of links that stand in the things they join: nothing is allocated, and nothing can fail. */
-#ifndef ENGINE_LIST_H
-#define ENGINE_LIST_H
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
