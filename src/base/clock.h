@@ -1,4 +1,4 @@
-/* Time: monotonic only, so that a clock reset changes no limit. */
+/* Time: monotonic, so that a reset of the clock changes no limit. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 

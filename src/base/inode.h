@@ -13,7 +13,7 @@
 /* The same inode, and still of the same kind. */
 bool inode_same(const struct stat *a, const struct stat *b);
 
-/* Changes the mode of what a file descriptor stands for, also an O_PATH one, except a link's.  0, or
+/* Changes the mode of what a file descriptor stands for, also an O_PATH one, except a link's. 0, or
  * -1 with errno. */
 int inode_chmod(int fd, mode_t mode);
 
@@ -24,11 +24,11 @@ int inode_open(int at, const char *name, int flags, struct stat *st);
 int inode_open_unmounted(int at, const char *name, int flags, struct stat *st);
 
 /* The same for what its mode may keep us out of: it gets these bits as well, if possible.  `st` is
- * then as it was before, and the caller restores the mode with fchmod.  Where the opening fails, the
- * mode is restored already. */
+ * then as it was before, and the caller restores the mode with fchmod.  Where the opening fails,
+ * the mode is restored already. */
 int inode_open_locked(int at, const char *name, int flags, mode_t bits, struct stat *st);
 
-/* openat2 with RESOLVE_* flags, as often as the kernel asks for because of a rename.  -1 with errno;
+/* openat2 with RESOLVE_* flags, as often as the kernel asks for because of a rename. -1 with errno;
  * ENOSYS before Linux 5.6 and where a container's filter refuses the call. */
 int inode_resolve(int at, const char *path, int flags, uint64_t resolve);
 

@@ -31,8 +31,8 @@ static void new_line(struct jsonw *j)
         buf_add(&j->out, "  ", 2);
 }
 
-/* How many bytes longer a byte becomes inside a string: a control character is written as six, unless
- * it has a short form of two. */
+/* How many bytes longer a byte becomes inside a string: a control character is written as six,
+ * unless it has a short form of two. */
 static const unsigned char escape_extra[256] = {
     [0 ... 7] = 5, ['\b'] = 1,      ['\t'] = 1, ['\n'] = 1, [11] = 5,  ['\f'] = 1,
     ['\r'] = 1,    [14 ... 31] = 5, ['"'] = 1,  ['\\'] = 1, [127] = 5,
@@ -53,7 +53,7 @@ static uint64_t zero_bytes(uint64_t word)
     return (word - BYTES(1)) & ~word & HIGH_BITS;
 }
 
-/* How many bytes from the start need no escape: eight at a time, since most text needs few. */
+/* How many bytes from the start need no escape: eight at a time, because most text needs few. */
 static size_t plain_prefix(const char *text, size_t len)
 {
     size_t n = 0;
@@ -95,8 +95,7 @@ static char *put_escaped(char *out, unsigned char c)
     return out;
 }
 
-/* Measured first, then written in one go: output may be gigabytes, and most of it needs no escape.
- */
+/* Measured first, then written: output may be gigabytes, and most of it needs no escape. */
 static void add_quoted(struct jsonw *j, const char *text, size_t len)
 {
     size_t escaped = jsonw_escaped_len(text, len);

@@ -1,4 +1,4 @@
-/* A ring of links that stand in the things they join: nothing is allocated, and nothing can fail. */
+/* A list: a ring of links that stand in what they join.  Nothing is allocated, nothing can fail. */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
@@ -43,7 +43,8 @@ static inline void list_prepend(struct link *list, struct link *link)
     list_append(list->next, link);
 }
 
-/* The loop's body may remove the one that it is given.  NOLINTBEGIN(bugprone-macro-parentheses): `at` is declared here */
+/* The body may remove the link that it is given.
+ * NOLINTBEGIN(bugprone-macro-parentheses): `at` is declared here */
 #define list_each(at, list)                                                                        \
     for (struct link *at = (list)->next, *at##_next = at->next; at != (list);                      \
          at = at##_next, at##_next = at->next)

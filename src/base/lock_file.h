@@ -12,8 +12,8 @@ int lock_file_wait(int fd);
 /* Without taking it. */
 bool lock_file_is_held(int fd);
 
-/* The same for a file that is made when it is not there.  *ret_fd is the file that has the name now,
- * also when another process removes such files. */
+/* The same for a file that is made when it is not there.  *ret_fd is the file that has the name
+ * now, also when another process removes such files. */
 int lock_file_open(int dir_fd, const char *name, int *ret_fd);
 
 #endif

@@ -1,8 +1,8 @@
-/* The one event loop: epoll, with watches that stand in what they belong to, so that their number is
- * not bounded and nothing can be mistaken for another that has its file descriptor now.
+/* The one event loop: epoll, with watches that stand in what they belong to.  Their number is not
+ * bounded, and none is mistaken for another that has its file descriptor now.
  *
- * The supervisor's loop has timers as well, on one timer fd: a caller with a loop of its own needs to
- * watch a single fd (loop_fd).  The engine and the egress process wait with a timeout instead. */
+ * The supervisor's loop has timers as well, on one timer fd: a caller with a loop of its own
+ * watches a single fd (loop_fd).  The engine and the egress process wait with a timeout instead. */
 #ifndef BASE_LOOP_H
 #define BASE_LOOP_H
 
@@ -62,17 +62,19 @@ int loop_fd(const struct loop *loop);
 
 /* Watches watch->fd.  0, or -1 with errno. */
 int loop_add(struct loop *loop, struct loop_watch *watch, uint32_t events);
-/* Other events; the same once more make an edge-triggered watch report again what is still ready. */
+/* Other events; the same once more make an edge-triggered watch report again what is still ready.
+ */
 int loop_change(const struct loop *loop, struct loop_watch *watch, uint32_t events);
-/* Nothing is reported any more, not even what the kernel reported in this turn already.  Does nothing
- * when it is not watched. */
+/* Nothing is reported any more, not even what the kernel reported in this turn already.  Does
+ * nothing when it is not watched. */
 void loop_remove(struct loop *loop, struct loop_watch *watch);
 /* The same, and closes the file descriptor. */
 void loop_close(struct loop *loop, struct loop_watch *watch);
 /* Hands the file descriptor and its registration to a watch that keeps its own callback. */
 void loop_move(struct loop *loop, struct loop_watch *from, struct loop_watch *to);
 
-/* Calls back once at `at_us` of CLOCK_MONOTONIC; 0 takes the timer back.  `slot` names the timer. */
+/* Calls back once at `at_us` of CLOCK_MONOTONIC; 0 takes the timer back.  `slot` names the timer.
+ */
 void loop_set_timer(struct loop *loop, unsigned int slot, uint64_t at_us, loop_callback *callback,
                     void *context);
 

@@ -14,8 +14,8 @@ struct record {
     char *data;
 };
 
-/* 1: read; 0: it is not there, not whole, or not of this kind; -1 with errno: it cannot be read.  The
- * caller calls record_done either way. */
+/* 1: read; 0: it is not there, not whole, or not of this kind; -1 with errno: it cannot be read.
+ * The caller calls record_done either way. */
 int record_read(int dir_fd, const char *name, uint32_t magic, size_t max, struct record *ret);
 void record_done(struct record *record);
 

@@ -12,8 +12,7 @@
 
 #define ATTEMPTS 8
 
-/* It is locked before anybody can take it for a dead maker's: one that was swept in between is
- * given up. */
+/* Another process may sweep the directory before it is locked: then a new one is made. */
 int staging_dir_make(int parent_fd, char id[ENCODING_ID_SIZE])
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {

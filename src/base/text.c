@@ -100,7 +100,7 @@ static enum text_fault parse_scaled(const char *text, const struct unit *units, 
         __builtin_add_overflow(value, (uint64_t)(part / scale), &value))
         return TEXT_TOO_LARGE;
     if (part % scale != 0 && unit->factor <= 1000)
-        return TEXT_TOO_FINE; /* "0.0001s" would become zero in silence */
+        return TEXT_TOO_FINE; /* "0.0001s" would silently become zero */
     *ret = value;
     return TEXT_OK;
 }
@@ -313,7 +313,7 @@ static size_t character_len(const unsigned char *text, size_t left)
     return len <= left && text_is_utf8(text, len) ? len : 0;
 }
 
-/* Characters that a terminal obeys, or that turn the order of what is read around. */
+/* Characters that a terminal obeys, or that change the direction of reading. */
 static bool is_treacherous(const unsigned char *c, size_t len)
 {
     if (len == 1)

@@ -11,7 +11,7 @@
 #define GIB (1024ULL * MIB)
 #define TIB (1024ULL * GIB)
 
-/* Why a text was not accepted; the caller makes the sentence. */
+/* Why a text was not accepted; the caller writes the sentence. */
 enum text_fault {
     TEXT_OK = 0,
     TEXT_EMPTY,
@@ -43,8 +43,9 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 
 bool text_is_utf8(const void *data, size_t len);
 
-/* Copies what a stranger wrote: control characters, those that turn the direction of reading, and what is no UTF-8
- * become \x1b and the like.  What does not fit ends in dots.  Its own output it leaves as it is. */
+/* Copies untrusted text: control characters, those that change the direction of reading, and what
+ * is no UTF-8 become \x1b and the like.  What does not fit ends in dots.  Its own output it leaves
+ * as it is. */
 void text_copy_visibly(char *to, size_t size, const char *from, size_t len);
 
 /* Relative, no empty, "." or ".." component, no control character, at most `max` bytes. */

@@ -1,7 +1,7 @@
 /* One walk over a tree by file descriptors, in the order of the names.
  *
- * An untrusted program may have made the tree, or may change it meanwhile: no link is followed, what
- * is opened is what was looked at (base/inode.h), the depth and the length of paths are bounded. */
+ * An untrusted program may have made the tree, or may change it meanwhile: no link is followed,
+ * what is opened is what was looked at (base/inode.h), depth and length of paths are bounded. */
 #ifndef BASE_WALK_H
 #define BASE_WALK_H
 

@@ -1,5 +1,6 @@
-/* New contents are made aside, complete with owner, mode and time, under names that can be recognised; nothing that
- * anybody uses is touched.  They stand in the directory that they are for, or above it when it has to be made yet. */
+/* New contents are made aside, complete with owner, mode and time, under names that can be
+ * recognised; nothing in use is touched.  They stand in the directory that they are for, or above
+ * it when that has to be made yet. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -32,8 +33,8 @@ void apply_plan_temp_name(const struct apply_plan *e, const struct step *step,
     snprintf(name, TEMP_NAME_SIZE, ".sandbox-run-%.32s-%zu", e->id, step->number);
 }
 
-/* Content that a stranger wrote never gets the bits with which it would run as somebody else; of the others, only what
- * was there before. */
+/* Content of an untrusted program never gets set-id bits, with which it would run as another user;
+ * of the sticky and set-id bits of others, only those that were there before. */
 mode_t apply_plan_mode(const struct step *step, mode_t now)
 {
     mode_t mode = step->want.mode & 0777;
@@ -44,10 +45,10 @@ mode_t apply_plan_mode(const struct step *step, mode_t now)
     if (step->mode_only || (step->want.kind == NODE_DIR && was_dir))
         return mode | (step->want.mode & step->there.st_mode & 07000);
     if (step->want.kind == NODE_DIR)
-        return mode | (now & S_ISGID); /* as the directory above it has it */
+        return mode | (now & S_ISGID); /* as the directory above it */
     if (step->change && S_ISREG(step->there.st_mode) && step->change->base.kind == NODE_FILE &&
         step->change->base.mode == step->want.mode)
-        mode = step->there.st_mode & 0777; /* the program did not mean to change it */
+        mode = step->there.st_mode & 0777; /* the program did not change it */
     return mode;
 }
 
@@ -61,7 +62,7 @@ static struct owner owner_of(const struct step *step, const struct stat *dir)
                            geteuid() == 0 || dir->st_mode & S_ISGID ? dir->st_gid : (gid_t)-1 };
 }
 
-/* What is not permitted is left; *ret_mode then gives our own group no more than everybody has. */
+/* An owner that is not permitted stays; *ret_mode then gives our group no more than others have. */
 static int set_owner(int fd, struct owner owner, mode_t *ret_mode)
 {
     struct stat st;
@@ -98,7 +99,7 @@ int apply_plan_own(const struct step *step, int dir_fd, const char *name)
 
     if (fd < 0 || fstat(dir_fd, &dir) < 0 || fstat(fd, &st) < 0)
         return -1;
-    /* Not what we made, but put there by whoever owns the directory: nothing of ours is given away. */
+    /* The owner of the directory may have put something else there: nothing is given away then. */
     if (S_ISDIR(st.st_mode) ? !is_empty(fd) : !S_ISLNK(st.st_mode) || st.st_nlink > 1) {
         errno = EBUSY;
         return -1;
@@ -112,7 +113,7 @@ void apply_plan_times(const struct step *step, struct timespec times[2])
     times[1] = clock_from_ns(step->want.mtime_ns);
 }
 
-/* Owner first: changing it takes bits from the mode. */
+/* Owner first: a new owner clears bits of the mode. */
 static int dress(const struct step *step, int fd, int dir_fd, bool flush)
 {
     mode_t mode = apply_plan_mode(step, 0);
@@ -133,7 +134,7 @@ static int open_content(const struct apply_plan *e, const struct step *step,
     return node_open_file(e->roots[step->root].content_fd, step->content, seen);
 }
 
-/* O_EXCL: a name of ours that is there was left by an attempt that died. */
+/* O_EXCL: a name of ours that exists is of an attempt that died. */
 static int make_new(int dir_fd, const char *name)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -144,7 +145,7 @@ static int make_new(int dir_fd, const char *name)
     return fd;
 }
 
-/* Of the file that is replaced; of the one that comes back, its own. */
+/* Attributes of the file that is replaced; of an original that comes back, its own. */
 static void keep_attributes(const struct apply_plan *e, const struct step *step, int from, int to)
 {
     struct node_state seen;
@@ -158,7 +159,7 @@ static void keep_attributes(const struct apply_plan *e, const struct step *step,
         attributes_copy(old, to);
 }
 
-static int mount_make_file(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
+static int make_file(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     struct copy_file how = { 0 };
     struct node_state seen;
@@ -222,7 +223,7 @@ static int make_dir(struct apply_plan *e, struct step *step, int dir_fd, const c
     return apply_plan_own(step, dir_fd, name);
 }
 
-/* It may have its final mode from an attempt before, and that may keep us out. */
+/* It may have its final mode from an earlier attempt, which may keep us out. */
 static int unlock_content(const struct apply_plan *e, const struct step *step)
 {
     const char *name;
@@ -231,7 +232,8 @@ static int unlock_content(const struct apply_plan *e, const struct step *step)
     return dir < 0 ? -1 : fchmodat(dir, name, 0600, AT_SYMLINK_NOFOLLOW);
 }
 
-/* The content itself can be moved when it is ours to give away and in the same file system.  1, 0 when not, or -1. */
+/* The content itself can be moved when it is ours and in the same file system. 1, 0 when not, or
+ * -1. */
 static int make_movable(struct apply_plan *e, struct step *step, int dir_fd)
 {
     struct node_state seen;
@@ -244,7 +246,7 @@ static int make_movable(struct apply_plan *e, struct step *step, int dir_fd)
     if (fd < 0 && errno == EACCES && unlock_content(e, step) == 0)
         fd = open_content(e, step, &seen);
     if (fd < 0 && errno == ENOENT &&
-        S_ISREG(step->there.st_mode)) { /* moved by an attempt before */
+        S_ISREG(step->there.st_mode)) { /* moved by an earlier attempt */
         step->state = STEP_ALREADY;
         return 1;
     }
@@ -263,7 +265,7 @@ static int make_temp(struct apply_plan *e, struct step *step, sbr_error *err)
 {
     static int (*const makers[N_NODE_KINDS])(struct apply_plan *, struct step *, int,
                                              const char *) = {
-        [NODE_FILE] = mount_make_file,
+        [NODE_FILE] = make_file,
         [NODE_DIR] = make_dir,
         [NODE_LINK] = make_link,
         [NODE_OTHER] = make_other,
@@ -295,7 +297,7 @@ int apply_plan_make_temps(struct apply_plan *e, sbr_error *err)
         if (s->state != STEP_TODO || s->mode_only || s->want.kind == NODE_NONE)
             continue;
         if (s->want.kind == NODE_DIR && (from_none || S_ISDIR(s->there.st_mode)))
-            continue; /* made or changed where it is */
+            continue; /* made or changed in place */
         if (make_temp(e, s, err) < 0)
             return err->code;
         made = true;
@@ -308,7 +310,7 @@ int apply_plan_make_temps(struct apply_plan *e, sbr_error *err)
     return 0;
 }
 
-/* Every directory on the way may have it: which was the deepest may have changed since. */
+/* Every directory on the way may have it, because another may have been the deepest then. */
 static void remove_temps_of(struct apply_plan *e, const struct step *step)
 {
     char name[TEMP_NAME_SIZE], prefix[PATH_MAX];

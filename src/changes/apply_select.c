@@ -53,7 +53,7 @@ static size_t find_change(const struct changes *changes, unsigned int root, cons
     return changes->n;
 }
 
-/* A file needs the directories that are made for it. */
+/* Selects the directories that are made for a file. */
 static void select_way(const struct changes *changes, const struct change *c, bool *mask)
 {
     for (const char *p = strchr(c->path, '/'); p; p = strchr(p + 1, '/')) {
@@ -124,7 +124,8 @@ int apply_select(const struct changeset *changeset, const struct apply_options *
     return r;
 }
 
-/* The recorded path has no links: the owner of a directory on the way could lead us elsewhere by one. */
+/* The recorded path has no links: the owner of a directory on the way could lead us elsewhere by
+ * one. */
 static int open_source(const char *source)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;

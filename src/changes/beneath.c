@@ -11,7 +11,6 @@
 #include "base/inode.h"
 #include "changes/node.h"
 
-/* "." stands for the root itself. */
 static int open_prefix(int root_fd, const char *path, size_t len)
 {
     char prefix[PATH_MAX];
@@ -53,8 +52,8 @@ int beneath_deepest(int root_fd, const char *path, size_t *ret_len)
     }
 }
 
-/* A link that goes up first and then only down stays below as long as it does not go up further than
- * it is deep: its own directory is reached without links.  "a/.." behind that could be anywhere. */
+/* A link that goes up first and then only down stays below as long as it goes up no further than it
+ * is deep: its own directory is reached without links.  A later "a/.." could be anywhere. */
 static bool stays_by_text(const char *path, const char *text)
 {
     size_t depth = 0;
@@ -92,7 +91,7 @@ bool beneath_link_stays(int root_fd, const char *source, const char *path, const
     }
     if (!stays_by_text(path, text))
         return false;
-    /* Links of the user's own may lead out, too. */
+    /* The user's own links may lead out, too. */
     snprintf(whole, sizeof(whole), "%.*s%s%s", (int)dir, path, dir ? "/" : "", *text ? text : ".");
     fd = inode_resolve(root_fd, whole, O_PATH | O_CLOEXEC, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
     if (fd >= 0)

@@ -1,4 +1,4 @@
-/* Changes as a diff in the manner of git.  What cannot be shown as text is named, with sizes. */
+/* Changes as a diff like git's.  What cannot be shown as text is named, with sizes. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void end_line(const struct show *s)
     buf_add_text(s->out, "\n");
 }
 
-/* `side` is "a/", "b/" or nothing.  In other trees than the usual one a path begins with where they are inside. */
+/* `side` is "a/", "b/" or "".  In other trees than the usual one a path begins with the target. */
 static void put_path(struct show *s, const char *side, const struct change *c, const char *path)
 {
     const char *target = s->changes->roots[c->root].target;
@@ -63,7 +63,6 @@ static void put_path(struct show *s, const char *side, const struct change *c, c
         s->out->failed = true;
 }
 
-/* One line: what, the path and the rest. */
 static void put_note(struct show *s, const char *what, const struct change *c, const char *rest)
 {
     start_color(s, BOLD);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of one path that ends at `len` against another; as strcmp. */
+/* Compares the first `len` bytes of a path with another, as strcmp. */
 static int compare_start(const char *path, size_t len, const char *other)
 {
     int r = strncmp(path, other, len);
@@ -11,7 +11,7 @@ static int compare_start(const char *path, size_t len, const char *other)
     return r ? r : other[len] ? -1 : 0;
 }
 
-/* The deleted directory at the first `len` bytes of the change's path; NULL when there is none. */
+/* The deleted directory at the first `len` bytes of the change's path, or NULL. */
 static struct fold *fold_at(const struct changes *changes, struct fold *folds,
                             const struct change *c, size_t len)
 {

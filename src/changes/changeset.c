@@ -1,5 +1,5 @@
-/* Kept changes are made in the staging directory and renamed: whole or not there at all.  They are somebody's work and
- * cannot be made again, so they are flushed to the disk before the rename. */
+/* A changeset is made in the staging directory and renamed: whole or not there at all.  It is a
+ * user's work and cannot be made again, so it is flushed to the disk before the rename. */
 #include "changes/changeset.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 
 #define LEAST_ID 4 /* digits of a shortened id */
 
-/* Where the file of a rule without a directory lies below `tree`: files/RULE/PATH.  False when it is nowhere. */
+/* Where the file of a rule without a directory lies below `tree`: files/RULE/PATH. */
 static bool find_file(int tree_fd, const char *path, char *name, size_t size)
 {
     for (unsigned int rule = 0; rule < OUTPUTS_MAX_RULES; rule++) {
@@ -44,7 +44,7 @@ static int name_files(int tree_fd, const char *kept_path, struct output_files *f
 
         if (f->saved || f->skipped || !find_file(tree_fd, f->path, name, sizeof(name)))
             continue;
-        f->saved = text_format("%s/" KEEP_TREE "/%s", kept_path, name);
+        f->saved = text_format("%s/" CHANGESET_TREE "/%s", kept_path, name);
         if (!f->saved)
             return err_set_oom(err, "state");
     }
@@ -58,7 +58,7 @@ static void remove_others(int dir_fd)
 
     (void)listing_read_at(dir_fd, ".", &names);
     for (size_t i = 0; i < names.n; i++)
-        if (strcmp(names.names[i], KEEP_TREE) != 0)
+        if (strcmp(names.names[i], CHANGESET_TREE) != 0)
             (void)tree_remove(dir_fd, names.names[i]);
 }
 
@@ -74,8 +74,8 @@ static int commit(struct staging *staging, struct changeset *changeset, struct o
         return r;
     snprintf(path, sizeof(path), "%.*s/%s", STATE_PATH_SIZE - ENCODING_ID_SIZE - 2, dir.path,
              staging->id);
-    if (mkdirat(staging->fd, KEEP_TREE, 0700) == 0 || errno == EEXIST)
-        tree = openat(staging->fd, KEEP_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (mkdirat(staging->fd, CHANGESET_TREE, 0700) == 0 || errno == EEXIST)
+        tree = openat(staging->fd, CHANGESET_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     r = tree < 0 ? state_fail("write to", staging->path, err) : name_files(tree, path, files, err);
     if (r == 0) {
         changeset->files = *files;
@@ -135,7 +135,7 @@ static int find_id(int dir_fd, struct search *search)
     return 0;
 }
 
-/* The directory of kept changes, and which of them `id` means. */
+/* The directory of changesets, and which of them `id` means. */
 static int resolve(const char *id, struct state_dir *dir, struct search *search, sbr_error *err)
 {
     size_t len = strlen(id);
@@ -163,8 +163,8 @@ static int resolve(const char *id, struct state_dir *dir, struct search *search,
     return 0;
 }
 
-static int open_kept(const struct state_dir *dir, const char *id, struct changeset *changeset,
-                     sbr_error *err)
+static int open_found(const struct state_dir *dir, const char *id, struct changeset *changeset,
+                      sbr_error *err)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int r;
@@ -175,7 +175,7 @@ static int open_kept(const struct state_dir *dir, const char *id, struct changes
         return state_fail("open the kept changes in", dir->path, err);
     r = changeset_meta_read(changeset->dir_fd, changeset, err);
     if (r == 1) {
-        changeset->tree_fd = openat(changeset->dir_fd, KEEP_TREE, flags);
+        changeset->tree_fd = openat(changeset->dir_fd, CHANGESET_TREE, flags);
         r = changeset->tree_fd >= 0;
     }
     if (r == 0)
@@ -195,7 +195,7 @@ int changeset_open(const char *id, struct changeset *ret, sbr_error *err)
     *ret = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
     r = resolve(id, &dir, &search, err);
     if (r == 0)
-        r = open_kept(&dir, search.id, ret, err);
+        r = open_found(&dir, search.id, ret, err);
     state_close(&dir);
     if (r < 0)
         changeset_close(ret);
@@ -212,7 +212,8 @@ void changeset_close(struct changeset *changeset)
     *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
 }
 
-/* As lock_file_try; the directory is opened anew, because the lock goes with its file descriptor. */
+/* As lock_file_try; the directory is opened anew, because the lock goes with its file descriptor.
+ */
 static int try_lock(int dir_fd, int *ret_fd)
 {
     *ret_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -264,7 +265,7 @@ int changeset_mark(struct changeset *changeset, bool applied, sbr_error *err)
     return state_fail("write to", "the kept changes", err);
 }
 
-/* Out of sight in one step, and then for the sweep if we should die. */
+/* Out of sight in one step; if we die, the sweep removes it. */
 static int drop(const struct state_dir *dir, const char *id, sbr_error *err)
 {
     struct state_dir staging = { .fd = -1 };

@@ -19,13 +19,13 @@ struct entries {
     size_t n;
 };
 
-static void kept_forget(struct changeset *changeset)
+static void forget(struct changeset *changeset)
 {
     changes_done(&changeset->changes);
     output_files_done(&changeset->files);
 }
 
-/* Which is read twice, and held once: a list of many changes is large. */
+/* Read twice, held once: a list of many changes is large. */
 static int load(int dir_fd, const char *id, struct changeset *changeset, sbr_error *err)
 {
     scoped_fd int fd = openat(dir_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -35,7 +35,7 @@ static int load(int dir_fd, const char *id, struct changeset *changeset, sbr_err
     memcpy(changeset->id, id, sizeof(changeset->id));
     r = fd < 0 ? 0 : changeset_meta_read(fd, changeset, err);
     if (r == 0) {
-        kept_forget(changeset);
+        forget(changeset);
         *changeset =
             (struct changeset){ .damaged = true, .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
         memcpy(changeset->id, id, sizeof(changeset->id));
@@ -74,7 +74,7 @@ static int collect(const struct state_dir *state, struct entries *entries, sbr_e
         *entry = (struct entry){ .created_ns = changeset.created_ns, .damaged = changeset.damaged };
         memcpy(entry->id, changeset.id, sizeof(entry->id));
         entries->n++;
-        kept_forget(&changeset);
+        forget(&changeset);
         if (r < 0)
             return r;
     }
@@ -90,7 +90,7 @@ static int visit_all(const struct state_dir *state, const struct entries *entrie
 
         if (r == 0)
             r = visit(context, &changeset);
-        kept_forget(&changeset);
+        forget(&changeset);
         if (r != 0)
             return r;
     }

@@ -191,7 +191,7 @@ int changeset_read_record(int dir_fd, const char *name, uint32_t magic, struct r
 int changeset_meta_read(int dir_fd, struct changeset *ret, sbr_error *err)
 {
     scoped_record struct record record;
-    int r = changeset_read_record(dir_fd, KEEP_META, META_MAGIC, &record, err);
+    int r = changeset_read_record(dir_fd, CHANGESET_META, META_MAGIC, &record, err);
 
     return r == 1 ? decode(&record.fields, ret, err) : r;
 }
@@ -209,5 +209,5 @@ int changeset_meta_write(int dir_fd, const struct changeset *changeset)
     for (size_t i = 0; i < changeset->files.n; i++)
         put_file(&data, &changeset->files.items[i]);
     buf_put_u64(&data, changeset->files.dropped);
-    return record_write(dir_fd, KEEP_META, &data, RECORD_FLUSH);
+    return record_write(dir_fd, CHANGESET_META, &data, RECORD_FLUSH);
 }

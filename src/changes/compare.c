@@ -1,13 +1,15 @@
-/* How it works.  The list is what the upper layer of a copy-on-write tree holds: files that were made or opened for
- * writing, directories on the way to them, and marks of what is gone.  Each entry is looked up in the real tree:
+/* How it works.  The list is what the upper layer of a copy-on-write tree holds: files that were
+ * made or opened for writing, directories on the way to them, and marks of what is gone.  Each
+ * entry is looked up in the real tree:
  *
  *   nothing there           created
  *   another kind there      modified; what was below a directory is deleted
- *   the same kind           modified when the content differs, mode when nothing but that does, else no change
+ *   the same kind           modified when the content differs, mode when only that does, else none
  *   a mark                  deleted, with all that is below it in the real tree
- *   an opaque directory     as any directory, but what the real one has and this one has not is deleted
+ *   an opaque directory     as any directory, but what only the real one has is deleted
  *
- * The real tree may change at any moment.  What vanished was never there; what changed since the run began is `raced`. */
+ * The real tree may change at any moment.  What vanished was never there; what changed since the
+ * run began is `raced`. */
 #include "changes/compare.h"
 
 #include <errno.h>
@@ -51,7 +53,7 @@ static int cannot_look(struct comparison *w, const char *path)
     return err_set_errno(w->err, STAGE, "cannot look at '%.200s' of the real tree", path);
 }
 
-/* Not the tree is to blame when a directory cannot be opened. */
+/* True for our own resource exhaustion, which says nothing about the tree. */
 static bool is_our_lack(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
@@ -62,7 +64,7 @@ static bool wants_sum(const struct comparison *w, uint64_t size)
     return !w->in->no_sums && size <= SUM_MAX_FILE && size <= w->sum_left;
 }
 
-/* The base's identity; its sum when that is wanted. */
+/* Notes the base's identity, and its sum when that is wanted. */
 static void note_base(struct comparison *w, struct place at, const char *name,
                       const struct node_state *base, struct change *change)
 {
@@ -81,8 +83,8 @@ static void note_base(struct comparison *w, struct place at, const char *name,
     }
 }
 
-/* A directory that was put in another's place brings files that are older than the run.  Its own entries changing shows
- * in both of its times, its name or mode in one. */
+/* A directory that replaced another during the run brings files that are older than the run.  A
+ * change of its entries shows in both of its times, a new name or mode only in ctime. */
 static bool is_raced(const struct comparison *w, bool above, const struct stat *st)
 {
     struct node_state now = node_state_of(st);
@@ -122,7 +124,7 @@ static int delete_entry(void *context, const struct walk_entry *entry, sbr_error
     return add(d->w, &change, entry->path);
 }
 
-/* What cannot be opened the program could not list either; or it is gone. */
+/* The program could not list what cannot be opened; or it is gone. */
 static int delete_fail(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     struct deletion *d = context;
@@ -182,7 +184,7 @@ static int delete_one(struct comparison *w, struct place at, const char *name, c
     return r < 0 || base.node.kind != NODE_DIR ? r : delete_below(w, at, name, path);
 }
 
-/* 1: the content in our hands is that of the base, 0: it is not; negative: error. */
+/* 1: the collected content is that of the base, 0: it is not; negative: error. */
 static int same_file(struct comparison *w, struct place at, const char *name, size_t index)
 {
     const struct collect_list_entry *entry = &w->tree.list->items[index];
@@ -228,7 +230,7 @@ static int same_content(struct comparison *w, struct place at, const char *name,
     case COLLECT_LINK:
         return same_link(w, at, name, index);
     default:
-        return 1; /* of directories, pipes and the like there is no more than their kind */
+        return 1; /* directories, pipes and the like have only their kind */
     }
 }
 
@@ -239,7 +241,7 @@ static bool is_same_kind(const struct node_state *base, const struct collect_lis
     return base->node.kind == kind && (kind != NODE_OTHER || base->type == (entry->mode & S_IFMT));
 }
 
-/* What the entry is against what stands in the real tree: *ret_change is filled when it returns 1. */
+/* Compares the entry with the real tree: *ret_change is filled when it returns 1. */
 static int judge(struct comparison *w, struct place at, size_t index, const struct node_state *base,
                  struct change *ret_change)
 {
@@ -271,7 +273,7 @@ static int by_path(const void *left, const void *right)
     return strcmp((*a)->path, (*b)->path);
 }
 
-/* The first of the request's own files whose path is not before `path`. */
+/* The first file of the request whose path is not before `path`. */
 static size_t own_from(const struct comparison *w, const char *path)
 {
     size_t low = 0, high = w->in->n_own;
@@ -287,7 +289,7 @@ static size_t own_from(const struct comparison *w, const char *path)
     return low;
 }
 
-/* 1: the request put this file there, and it is as it was; 0: no; negative: error. */
+/* 1: the request put this file there, and it is unchanged; 0: no; negative: error. */
 static int is_own(struct comparison *w, size_t index)
 {
     const struct collect_list_entry *entry = &w->tree.list->items[index];
@@ -310,7 +312,7 @@ static int is_own(struct comparison *w, size_t index)
            (len == 0 || !memcmp(data, w->own[i]->data, (size_t)len));
 }
 
-/* Some of the request's own files are below this path. */
+/* The request put files below this path. */
 static bool holds_own(const struct comparison *w, const char *path)
 {
     size_t len = strlen(path), i = own_from(w, path);
@@ -346,7 +348,7 @@ static int visit_dir(struct comparison *w, size_t index, struct place at, bool h
     r = visit_children(w, index, below, opaque);
     if (r < 0)
         return r;
-    /* A directory that is there only for the request's own files is no change. */
+    /* A directory only for files of the request is no change. */
     if (created && w->changes->n == before && holds_own(w, path))
         change_done(&w->changes->items[--w->changes->n]);
     return 0;
@@ -361,7 +363,7 @@ static int visit(struct comparison *w, size_t index, struct place at, bool hides
     struct change change;
     int r;
 
-    if (entry->kind == COLLECT_GONE) /* what an opaque directory hides is found as a whole */
+    if (entry->kind == COLLECT_GONE) /* an opaque directory is compared as a whole */
         return at.fd < 0 || hides ? 0 : delete_one(w, at, name, path);
     if (collected_node(entry).kind == NODE_NONE)
         return 0;
@@ -386,13 +388,13 @@ static int visit_children(struct comparison *w, size_t parent, struct place at, 
     struct collected_names names;
     int r;
 
-    for (size_t i = collected_first(&w->tree, parent); i != TAKEN_END;
+    for (size_t i = collected_first(&w->tree, parent); i != COLLECTED_END;
          i = collected_next(&w->tree, i)) {
         r = visit(w, i, at, hides);
         if (r < 0)
             return r;
     }
-    if (!hides || at.fd < 0 || parent == TAKEN_TOP)
+    if (!hides || at.fd < 0 || parent == COLLECTED_TOP)
         return 0;
     if (collected_names_init(&w->tree, parent, &names) < 0)
         return err_set_oom(w->err, STAGE);
@@ -417,7 +419,7 @@ int compare(const struct compare_input *in, struct changes *changes, sbr_error *
     qsort(own, in->n_own, sizeof(own[0]), by_path);
     r = collected_tree_init(&w.tree, &in->collected->list, err);
     if (r == 0)
-        r = visit_children(&w, TAKEN_TOP, (struct place){ .fd = in->source_fd }, false);
+        r = visit_children(&w, COLLECTED_TOP, (struct place){ .fd = in->source_fd }, false);
     collected_tree_done(&w.tree);
     if (r == 0 && in->renames && in->collected->content_fd >= 0)
         r = renames_find(changes, first, in->source_fd, in->collected->content_fd, err);

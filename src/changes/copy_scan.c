@@ -1,5 +1,6 @@
-/* What became of a copy.  The walk goes along the identities, name by name: what has no record is
- * new, what has no name any more is gone, and of the rest only what looks different is read. */
+/* What changed in a copy.  The walk goes along the identities, name by name: a name without a
+ * record is new, a record without a name is gone, and of the rest only what looks different is
+ * read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -136,7 +137,8 @@ static int take_link(struct scanner *s, const struct walk_entry *from,
     return add(s, entry);
 }
 
-/* The record of this name, or NULL; what comes before it in the records is gone. */
+/* 1 and the record of this name, 0 when there is none, or negative.  The records before it are
+ * gone; with NULL, all that are left. */
 static int find_record(struct scanner *s, const char *name, struct identity_view *ret)
 {
     struct level *level = &s->levels[s->depth];

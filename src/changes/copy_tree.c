@@ -71,7 +71,8 @@ static int leave_out(struct copier *c, const char *name, mode_t mode)
     return 0;
 }
 
-/* Owner, mode and times, in the order in which they do not undo each other; *ret is its stat then. */
+/* Owner, mode and times, in the order in which they do not undo each other; *ret is its stat then.
+ */
 static int finish(struct copier *c, int fd, const struct stat *st, struct stat *ret)
 {
     const struct timespec times[2] = { st->st_atim, st->st_mtim };

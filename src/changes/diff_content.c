@@ -17,7 +17,7 @@ static void load_link(struct content *ret, int dir_fd, const char *path)
         ret->state = CONTENT_UNREADABLE;
 }
 
-/* Binary files are found by their beginning, and not read further. */
+/* A binary file is recognised by its beginning, and not read further. */
 static void load_file(struct content *ret, int dir_fd, const char *path, uint64_t max)
 {
     struct node_state seen;
@@ -62,7 +62,7 @@ static void load(struct content *ret, int dir_fd, const char *path, const struct
         load_file(ret, dir_fd, path, max);
 }
 
-/* By its identity, or where that differs by its content. */
+/* Compares its identity or, where that differs, its content. */
 static bool is_still_the_base(int root_fd, const struct change *c)
 {
     char sum[SHA256_HEX_SIZE];

@@ -49,7 +49,6 @@ void journal_close(struct journal *j)
     *j = (struct journal){ .fd = -1 };
 }
 
-/* `room` is what was asked for so far. */
 static struct journal_entry *add_entry(struct journal *j, unsigned int root, const char *path)
 {
     struct journal_entry *grown = j->items;
@@ -121,8 +120,9 @@ static int read_entry(struct buf_reader *r, struct journal *j, sbr_error *err)
     return 1;
 }
 
-/* 1, 0 when there is none, or negative, with a code in `err` unless it is damaged.  Without a journal
- * there is nothing to undo: the originals are of an apply that died before it touched anything. */
+/* 1, 0 when there is none, or negative, with a code in `err` unless it is damaged.  Without a
+ * journal there is nothing to undo: the originals are of an apply that died before it touched
+ * anything. */
 static int read_journal(struct journal *j, size_t n_roots, sbr_error *err)
 {
     scoped_record struct record record = { 0 };
@@ -173,7 +173,7 @@ int journal_open(struct changeset *changeset, bool make, struct journal *ret, sb
     return r == 1 || make;
 }
 
-/* Not by its number alone, which another file may have by now: undo gives the content back the owner and the mode that
+/* Not only the inode, which another file may have by now: undo restores the owner and mode that
  * were seen. */
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
@@ -181,8 +181,9 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            a->st_uid == b->st_uid && a->st_gid == b->st_gid && a->st_mode == b->st_mode;
 }
 
-/* The very file where that can be had: nothing is read, and all that belongs to it stays with it.  Not when it has other
- * names: who writes to one of those would change the original.  1, 0 when not, or -1. */
+/* Links the file itself where possible: nothing is read, and all its attributes stay.  Not when it
+ * has other names, because a write to one of those would change the original. 1, 0 when not, or -1.
+ */
 static int link_original(struct journal *j, struct step *step, int dir_fd, const char *name,
                          struct journal_entry *entry)
 {
@@ -256,7 +257,7 @@ static int store_original(struct journal *j, struct apply_plan *e, struct step *
     if (dir < 0)
         return -1;
     snprintf(entry->original, sizeof(entry->original), "%llu", (unsigned long long)j->next++);
-    if (unlinkat(j->fd, entry->original, 0) < 0 && errno != ENOENT) /* of one that died */
+    if (unlinkat(j->fd, entry->original, 0) < 0 && errno != ENOENT) /* of an attempt that died */
         return -1;
     r = link_original(j, step, dir, name, entry);
     if (r == 0)
@@ -297,7 +298,7 @@ static int record_opened(struct journal *j, const struct opened_dir *dir, sbr_er
     return 0;
 }
 
-/* `n` are sorted, the rest is new. */
+/* The first `n` are sorted, the rest are new. */
 static bool is_known(const struct journal *j, size_t n, unsigned int root, const char *path)
 {
     struct journal known = { .items = j->items, .n = n };
@@ -319,7 +320,7 @@ static int record_all(struct journal *j, size_t n, struct apply_plan *e, sbr_err
             continue;
         if (record_step(j, e, s, err) < 0)
             return err->code;
-        if (opened) /* what it was before we came */
+        if (opened) /* its mode before apply opened it */
             j->items[j->n - 1].was.mode = mode;
     }
     for (size_t i = 0; i < e->n_opened; i++)
@@ -330,7 +331,7 @@ static int record_all(struct journal *j, size_t n, struct apply_plan *e, sbr_err
     return 0;
 }
 
-/* The newest of each path stays. */
+/* The newest entry of each path stays. */
 static void sort_anew(struct journal *j, size_t n_old)
 {
     struct journal added = { .items = j->items + n_old, .n = j->n - n_old };
@@ -357,7 +358,7 @@ int journal_record(struct journal *j, struct apply_plan *e, sbr_error *err)
     size_t n = j->n;
     int r = record_all(j, n, e, err);
 
-    if (r < 0) { /* what was added names nothing that anybody needs */
+    if (r < 0) { /* the added entries are not needed */
         while (j->n > n) {
             if (j->items[--j->n].original[0])
                 (void)unlinkat(j->fd, j->items[j->n].original, 0);
@@ -381,7 +382,7 @@ static int drop_all(struct changeset *changeset, sbr_error *err)
     if (changeset_mark(changeset, false, err) < 0)
         return err->code;
     record_crash_point();
-    (void)tree_remove(changeset->dir_fd, UNDO_OLD); /* if not now, then next time */
+    (void)tree_remove(changeset->dir_fd, UNDO_OLD); /* or the next time */
     return 0;
 }
 

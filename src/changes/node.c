@@ -51,7 +51,7 @@ bool node_state_equal(const struct node_state *a, const struct node_state *b)
             a->ctime_ns == b->ctime_ns);
 }
 
-/* For kernels before 5.6: one component after the other. */
+/* Before Linux 5.6: one component after the other. */
 static int open_by_steps(int dir_fd, const char *path, int flags)
 {
     scoped_fd int at = -1;
@@ -89,7 +89,7 @@ int node_open(int dir_fd, const char *path, int flags)
     return fd < 0 && errno == ENOSYS ? open_by_steps(dir_fd, path, all) : fd;
 }
 
-/* Nobody of ours can see it, so the program could not either. */
+/* We cannot see it, so the program could not either. */
 static bool is_absence(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP ||

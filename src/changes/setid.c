@@ -23,7 +23,7 @@
 #define MAX_DEPTH 199 /* a file descriptor each */
 #define MAX_PATH ((size_t)(MAX_DEPTH + 2) * (NAME_MAX + 1))
 
-/* struct xattr_args of the kernel: no room, to learn whether there is something. */
+/* struct xattr_args of the kernel, with size 0: is there a value? */
 struct xattr_room {
     uint64_t value;
     uint32_t size, flags;
@@ -55,33 +55,33 @@ static int refuse_unseen(const struct look *l, const char *why)
         l->source, why, l->path);
 }
 
-/* Rather too often than not: whose files root's program may write to is not asked. */
+/* Errs on the safe side: root's program may write to files of any user. */
 static bool is_own(const struct look *l, const struct stat *st)
 {
     return l->uid == 0 || st->st_uid == l->uid;
 }
 
-/* Nor is who is in which group. */
+/* Groups are not looked up either. */
 static bool may_be_written(const struct look *l, const struct stat *st)
 {
     return st->st_mode & (S_IWGRP | S_IWOTH) || (is_own(l, st) && st->st_mode & S_IWUSR);
 }
 
-/* A new mode takes set-id bits away, since a filter refuses one that has them.  Capabilities stay: what its owner may
- * neither write to nor run today, the program makes fit for both. */
+/* A new mode clears set-id bits, because a filter refuses modes with them.  Capabilities stay: the
+ * program can make its own file writable and executable. */
 static bool may_become_a_program(const struct look *l, const struct stat *st)
 {
     return is_own(l, st) || (may_be_written(l, st) && st->st_mode & 0111);
 }
 
-/* Without the bit of the group that of set-gid gives nothing. */
+/* Set-gid without group execution gives no right. */
 static bool has_bits(const struct stat *st)
 {
     return st->st_mode & S_ISUID || (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
 }
 
-/* Linux 6.13 takes a name below a descriptor; before, the way leads through /proc.  Some containers answer with EPERM
- * to calls that they do not know. */
+/* Linux 6.13 takes a name below a file descriptor; before, /proc leads there.  Some containers
+ * answer EPERM to calls that they do not know. */
 static ssize_t read_capabilities(struct look *l, int dir_fd, const char *name)
 {
     static const char attribute[] = "security.capability";
@@ -100,7 +100,7 @@ static ssize_t read_capabilities(struct look *l, int dir_fd, const char *name)
     return lgetxattr(path, attribute, NULL, 0);
 }
 
-/* What is not a clear no is a yes. */
+/* Any error that is not a clear no counts as yes. */
 static bool has_capabilities(struct look *l, int dir_fd, const char *name)
 {
     return read_capabilities(l, dir_fd, name) >= 0 ||
@@ -123,7 +123,7 @@ static int look_at_file(struct look *l, int dir_fd, const char *name, const stru
     return 0;
 }
 
-/* Whoever may pass through a directory opens what is in it by a name that was guessed. */
+/* With search permission the program opens files by names that it guesses. */
 static bool is_passable(int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -132,7 +132,8 @@ static bool is_passable(int dir_fd, const char *name)
     return in >= 0;
 }
 
-/* A directory that we may not read: of one that the program's user owns it could change the mode. */
+/* A directory that we may not read: of one that the program's user owns it could change the mode.
+ */
 static int fail(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     struct look *l = context;
@@ -179,7 +180,7 @@ static int look_through(struct look *l, int path_fd, const struct stat *st)
     return fd < 0 ? fail(l, &top, l->err) : walk_tree(fd, &walk, l->err);
 }
 
-/* A file by itself: in the directory that it is in. */
+/* A single file: in the directory that it is in. */
 static int look_at_one(struct look *l, const struct stat *st)
 {
     const char *slash = strrchr(l->source, '/');

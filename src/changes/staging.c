@@ -55,9 +55,9 @@ void staging_release(struct staging *staging)
 
 void staging_discard(struct staging *staging)
 {
-    if (staging->lock_fd < 0 || !staging->path[0]) /* used up, or never more than zeros */
+    if (staging->lock_fd < 0 || !staging->path[0]) /* used up, or all zero */
         return;
-    (void)tree_remove(AT_FDCWD, staging->path); /* if not now, then by the next sweep */
+    (void)tree_remove(AT_FDCWD, staging->path); /* or the next sweep does */
     staging_release(staging);
 }
 

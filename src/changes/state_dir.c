@@ -11,7 +11,7 @@
 
 _Static_assert(USER_DIR_SIZE + 160 <= STATE_PATH_SIZE, "room for \"/staging/ID/tree/0\"");
 
-/* The last is made last: where it is, all are. */
+/* STATE_STAGING is made last: where it is, all are. */
 static int furnish(int fd)
 {
     static const char *const names[] = { STATE_CHANGES, STATE_WORKSPACES, STATE_STAGING };

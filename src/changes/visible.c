@@ -1,4 +1,4 @@
-/* What strangers wrote, for a terminal. */
+/* Untrusted text, for a terminal. */
 #include <stdio.h>
 #include <string.h>
 
@@ -18,7 +18,7 @@ static size_t length_by_lead(unsigned char c)
     return c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
 }
 
-/* Bytes at `text` that can be shown as they are: one character, or 0. */
+/* Length of the character at `text` if it can be shown as it is, else 0. */
 static size_t harmless(const char *text, size_t left)
 {
     size_t len = length_by_lead((unsigned char)text[0]);

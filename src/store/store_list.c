@@ -1,4 +1,4 @@
-/* What there is, and how much of it stays. */
+/* Lists the entries, and bounds the size of all artifacts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 #include "store/store_entry.h"
 
 #define BOUND_PRESET GIB
-#define ENTRY_COST (16 * KIB) /* directories and meta, so that empty artifacts are not free */
+#define ENTRY_COST (16 * KIB) /* directories and records, so that empty artifacts are not free */
 #define IN_USE_SECONDS 600    /* a program may still be running from it */
 
 struct items {
@@ -144,9 +144,9 @@ int store_bound(uint64_t *ret_bytes, sbr_error *err)
     return 0;
 }
 
-/* Removes least recently used artifacts until a tenth of the bound is free, so that not every commit
- * has to look again.  What was used just now may be running: it stays unless that would be twice the
- * bound.  Returns how much is left. */
+/* Removes least recently used artifacts until a tenth of the bound is free, so that not every
+ * commit has to look again.  What was used just now may be running: it stays unless that would be
+ * twice the bound.  Returns the size of what is left. */
 static uint64_t prune_items(const struct user_dir *root, const struct items *items, uint64_t bound,
                             const char *keep)
 {
@@ -170,7 +170,7 @@ static uint64_t prune_items(const struct user_dir *root, const struct items *ite
 static uint64_t prune(const struct user_dir *root, uint64_t bound, const char *keep)
 {
     struct items items = { 0 };
-    uint64_t total = bound; /* when it cannot be counted: then the next one tries again */
+    uint64_t total = bound; /* if it cannot be counted, the next commit tries again */
     sbr_error err;
 
     if (collect(root, STORE_ARTIFACT, &items, &err) < 0) {
@@ -183,14 +183,14 @@ static uint64_t prune(const struct user_dir *root, uint64_t bound, const char *k
     return total;
 }
 
-/* A running total beside the artifacts spares each commit a look at all of them.  It only ever errs
- * upwards, since removals are not subtracted; then somebody looks, and it is right again. */
+/* A running total beside the artifacts spares each commit a look at all of them.  It only errs
+ * upwards, because removals are not subtracted; then a commit looks, and it is right again. */
 void store_bound_keep(const struct user_dir *root, const struct store_meta *added)
 {
     scoped_fd int fd =
         openat(root->fd, STORE_TOTAL, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     uint64_t bound, total = 0;
-    sbr_error ignored; /* store_stage said it */
+    sbr_error ignored; /* store_stage reported it */
 
     if (fd < 0 || store_bound(&bound, &ignored) < 0)
         return;

@@ -1,4 +1,4 @@
-/* One maker at a time, and what dead ones left behind. */
+/* One maker at a time, and the removal of what dead ones left behind. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>

@@ -60,7 +60,7 @@ int store_fail(const char *what, const char *path, sbr_error *err)
     return user_dir_fail(&cache, what, path, err);
 }
 
-/* So that programs that make backups leave it out: https://bford.info/cachedir/ */
+/* Programs that make backups leave it out: https://bford.info/cachedir/ */
 static int tag_root(int fd)
 {
     static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -73,7 +73,7 @@ static int tag_root(int fd)
     return fd_write_all(file, tag, sizeof(tag) - 1);
 }
 
-/* The last is made last: where it is, all are. */
+/* STORE_STAGING is made last: where it is, all are. */
 static int furnish(int fd)
 {
     const char *const names[] = { store_kind_name(STORE_ARTIFACT),

@@ -10,7 +10,7 @@
 
 _Static_assert(USER_DIR_SIZE + 160 <= STORE_PATH_SIZE, "room for \"/KIND/KEY/tree\"");
 
-/* Beside the kinds, which are called as store_kind_name says. */
+/* Beside the kinds, which have the names of store_kind_name. */
 #define STORE_STAGING "staging" /* what is being made or removed; names of ENCODING_ID_SIZE */
 #define STORE_LOCKS "lock"      /* KIND-KEY */
 #define STORE_NOTES "note"      /* digest of the name */
@@ -24,7 +24,7 @@ int store_check_key(const char *key, sbr_error *err) must_check;
 /* A new name in STORE_STAGING; 0, or -1 with errno. */
 int store_staging_name(char name[STORE_NAME_SIZE]);
 
-/* The current errno, with what a user can do about it. */
+/* The current errno, with advice for the user. */
 int store_fail(const char *what, const char *path, sbr_error *err);
 
 #endif

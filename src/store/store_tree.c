@@ -31,7 +31,7 @@ static int scan_fail(struct scan *w)
     return err_set_errno(w->err, "cache", "cannot read '%.250s'", w->path);
 }
 
-/* The cheap identity, and what goes into the digest before the content. */
+/* Adds the identity to the list, and to the digest what comes before the content. */
 static int put_node(struct scan *w, const struct stat *st)
 {
     struct buf *list = &w->out->list;

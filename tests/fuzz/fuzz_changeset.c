@@ -47,7 +47,7 @@ static void check_meta(const uint8_t *data, size_t size)
     sbr_error err;
     int r;
 
-    store(KEEP_META, data, size);
+    store(CHANGESET_META, data, size);
     r = changeset_meta_read(disk_usage_fd, &changeset, &err);
     FUZZ_ASSERT(r == 1 || r == 0 || (r == err.code && err.message[0]));
     for (size_t i = 0; r == 1 && i < changeset.changes.n; i++) {
