@@ -24,7 +24,7 @@ enum connection_state { FINDING, DIALLING, RELAYING };
 
 struct connection {
     struct egress *egress;
-    struct connection *next, **at; /* where the list points to it */
+    struct link link;
     enum connection_state state;
     struct target target;
     struct dial dial;
@@ -42,9 +42,7 @@ static void connection_free(struct connection *c)
     loop_close(&egress->events, &c->outside);
     pump_done(&c->out);
     pump_done(&c->in);
-    *c->at = c->next;
-    if (c->next)
-        c->next->at = c->at;
+    link_remove(&c->link);
     free(c);
     egress->n_open--;
     egress->starved = false;
@@ -64,13 +62,9 @@ static void connection_reset(struct connection *c)
 
 void connection_limit_reached(struct egress *egress, enum direction direction, const char *target)
 {
-    struct connection *next;
-
     account_spent(egress, direction, target);
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
-        connection_reset(c);
-    }
+    list_each(at, &egress->connections)
+        connection_reset(link_owner(at, struct connection, link));
     flow_close_all(egress);
 }
 
@@ -153,34 +147,34 @@ static void found(void *context)
 
 void connection_tick(struct egress *egress, uint64_t now_us)
 {
-    struct connection *next;
-
     egress->starved = false;
     connection_rest(egress);
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
+    list_each(at, &egress->connections) {
+        struct connection *c = link_owner(at, struct connection, link);
+
         if (c->state == DIALLING)
             dial_tick(&c->dial, now_us);
     }
 }
 
+static bool is_sending(const struct connection *c)
+{
+    return c->state != RELAYING || !c->out.done;
+}
+
 bool connection_all_sent(const struct egress *egress)
 {
-    for (const struct connection *c = egress->connections; c; c = c->next)
-        if (c->state != RELAYING || !c->out.done)
+    list_each(at, &egress->connections)
+        if (is_sending(link_owner(at, struct connection, link)))
             return false;
     return true;
 }
 
 void connection_give_up(struct egress *egress)
 {
-    struct connection *next;
-
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
-        if (c->state != RELAYING || !c->out.done)
-            connection_reset(c);
-    }
+    list_each(at, &egress->connections)
+        if (is_sending(link_owner(at, struct connection, link)))
+            connection_reset(link_owner(at, struct connection, link));
 }
 
 /* The address that the program asked for. */
@@ -219,11 +213,7 @@ static void connection_start(const struct listener *listener, int fd, const stru
                                  .host_loopback = listener->kind == SOCKET_FORWARD,
                                  .found = found,
                                  .context = c };
-    c->next = egress->connections;
-    c->at = &egress->connections;
-    if (c->next)
-        c->next->at = &c->next;
-    egress->connections = c;
+    list_prepend(&egress->connections, &c->link);
     egress->n_open++;
     target_find(&c->target);
 }

@@ -2,6 +2,7 @@
 #ifndef EGRESS_EGRESS_INTERNAL_H
 #define EGRESS_EGRESS_INTERNAL_H
 
+#include "base/list.h"
 #include "base/loop.h"
 #include "base/pace.h"
 #include "egress/dns.h"
@@ -51,14 +52,13 @@ struct egress {
     size_t n_listeners;
     int raw4_fd, raw6_fd; /* -1: did not come */
 
-    struct connection *connections;
-    struct dns_stream *streams;
+    struct link connections, streams;
     unsigned int n_open; /* of both; the TCP listeners rest at EGRESS_MAX_OPEN */
     bool resting;
     bool starved; /* no descriptor or memory for another one: the listeners rest for a while */
     uint64_t last_stream; /* number of the newest */
 
-    struct flow *flows; /* most recently used first */
+    struct link flows; /* most recently used first */
     unsigned int n_flows;
     size_t pending_bytes; /* of datagrams that wait for a name */
 };

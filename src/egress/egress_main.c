@@ -175,6 +175,9 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
     bool confined = !stays_free(config);
 
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    link_init(&egress->connections);
+    link_init(&egress->streams);
+    link_init(&egress->flows);
     if (confined && egress_confine_process(config->uid, config->gid, err) < 0)
         return err->code;
     if (loop_init(&egress->events, "egress", err) < 0 || own_open(&egress->own_fd, err) < 0 ||
@@ -287,8 +290,8 @@ static void tick(struct egress *egress, uint64_t now_us)
 /* Nothing is open that time would change. */
 static bool is_idle(const struct egress *egress)
 {
-    return !egress->connections && !egress->streams && !egress->flows && !egress->dns.forwards &&
-           !egress->starved;
+    return link_is_alone(&egress->connections) && link_is_alone(&egress->streams) &&
+           link_is_alone(&egress->flows) && !egress->dns.forwards && !egress->starved;
 }
 
 /* Whole milliseconds: the filter of this process has no other call to wait with. */

@@ -30,7 +30,7 @@ struct pending {
 
 struct flow {
     struct egress *egress;
-    struct flow *next, **at;
+    struct link link;
     struct endpoint from; /* the program's socket */
     struct target target;
     struct loop_watch outside; /* no descriptor: the addresses are not known yet */
@@ -61,25 +61,6 @@ static void say_unreachable(const struct flow *flow, const void *data, size_t le
     send_inside(flow->egress, &flow->from, packet, size);
 }
 
-static void unlink_flow(struct flow *flow)
-{
-    *flow->at = flow->next;
-    if (flow->next)
-        flow->next->at = flow->at;
-}
-
-static void link_first(struct flow *flow)
-{
-    struct egress *egress = flow->egress;
-
-    flow->next = egress->flows;
-    flow->at = &egress->flows;
-    /* Not freed: whoever was first and is gone has been unlinked through `at`. */
-    if (flow->next)
-        flow->next->at = &flow->next; /* NOLINT(clang-analyzer-unix.Malloc) */
-    egress->flows = flow;
-}
-
 static void drop_pending(struct flow *flow)
 {
     for (unsigned int i = 0; i < flow->n_pending; i++) {
@@ -94,19 +75,15 @@ static void flow_free(struct flow *flow)
     target_forget(&flow->target);
     loop_close(&flow->egress->events, &flow->outside);
     drop_pending(flow);
-    unlink_flow(flow);
+    link_remove(&flow->link);
     flow->egress->n_flows--;
     free(flow);
 }
 
 void flow_close_all(struct egress *egress)
 {
-    struct flow *next;
-
-    for (struct flow *flow = egress->flows; flow; flow = next) {
-        next = flow->next;
-        flow_free(flow);
-    }
+    list_each(at, &egress->flows)
+        flow_free(link_owner(at, struct flow, link));
 }
 
 /* False when the flow has gone: there was no room for so many bytes, and all have gone. */
@@ -223,19 +200,10 @@ static bool is_of(const struct flow *flow, const struct endpoint *from,
 static struct flow *flow_find(const struct egress *egress, const struct endpoint *from,
                               const struct endpoint *asked)
 {
-    for (struct flow *flow = egress->flows; flow; flow = flow->next)
-        if (is_of(flow, from, asked))
-            return flow;
+    list_each(at, &egress->flows)
+        if (is_of(link_owner(at, struct flow, link), from, asked))
+            return link_owner(at, struct flow, link);
     return NULL;
-}
-
-static void free_last(struct egress *egress)
-{
-    struct flow *flow = egress->flows;
-
-    while (flow->next)
-        flow = flow->next;
-    flow_free(flow);
 }
 
 static void flow_start(struct egress *egress, const struct endpoint *from,
@@ -244,7 +212,7 @@ static void flow_start(struct egress *egress, const struct endpoint *from,
     struct flow *flow;
 
     if (egress->n_flows == EGRESS_MAX_OPEN)
-        free_last(egress);
+        flow_free(link_owner(egress->flows.prev, struct flow, link));
     flow = calloc(1, sizeof(*flow));
     if (!flow)
         return;
@@ -254,7 +222,7 @@ static void flow_start(struct egress *egress, const struct endpoint *from,
         (struct target){ .egress = egress, .asked = *asked, .found = found, .context = flow };
     flow->outside = (struct loop_watch){ .fd = -1, .callback = answered, .context = flow };
     flow->used_us = clock_now_us();
-    link_first(flow);
+    list_prepend(&egress->flows, &flow->link);
     egress->n_flows++;
     keep_pending(flow, len);
     target_find(&flow->target);
@@ -296,8 +264,8 @@ static void pass_on(struct egress *egress, const struct endpoint *from,
         flow_start(egress, from, asked, len);
         return;
     }
-    unlink_flow(flow);
-    link_first(flow);
+    link_remove(&flow->link);
+    list_prepend(&egress->flows, &flow->link);
     flow->used_us = clock_now_us();
     if (flow->outside.fd < 0)
         keep_pending(flow, len);
@@ -362,10 +330,9 @@ void flow_receive(void *context, uint32_t events)
 
 void flow_tick(struct egress *egress, uint64_t now_us)
 {
-    struct flow *next;
+    list_each(at, &egress->flows) {
+        struct flow *flow = link_owner(at, struct flow, link);
 
-    for (struct flow *flow = egress->flows; flow; flow = next) {
-        next = flow->next;
         if (now_us - flow->used_us > IDLE_US)
             flow_free(flow);
     }
@@ -373,8 +340,8 @@ void flow_tick(struct egress *egress, uint64_t now_us)
 
 bool flow_all_sent(const struct egress *egress)
 {
-    for (const struct flow *flow = egress->flows; flow; flow = flow->next)
-        if (flow->n_pending > 0)
+    list_each(at, &egress->flows)
+        if (link_owner(at, struct flow, link)->n_pending > 0)
             return false;
     return true;
 }
