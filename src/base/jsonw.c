@@ -164,15 +164,6 @@ void jsonw_text(struct jsonw *j, const char *key, const char *text)
         jsonw_null(j, key);
 }
 
-/* The length of the character at the start of a text that is not empty; 0: there is none. */
-static size_t character_len(const char *text, size_t len)
-{
-    for (size_t n = 1; n <= 4 && n <= len; n++)
-        if (text_is_utf8(text, n))
-            return n;
-    return 0;
-}
-
 void jsonw_path(struct jsonw *j, const char *key, const char *path)
 {
     size_t len = strlen(path);
@@ -187,7 +178,7 @@ void jsonw_path(struct jsonw *j, const char *key, const char *path)
 
     buf_init(&shown, 3 * len);
     for (size_t n; len; path += n, len -= n) {
-        n = character_len(path, len);
+        n = text_character_len(path, len);
         buf_add(&shown, n ? path : "\xef\xbf\xbd", n ? n : 3);
         n = n ? n : 1;
     }

@@ -42,13 +42,19 @@ void text_format_millis(uint64_t thousandths, char *buf, size_t size);
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
 bool text_is_utf8(const void *data, size_t len);
+/* Length of the character at `text`, of which `left` bytes are there; 0: it is no well-formed UTF-8. */
+size_t text_character_len(const void *text, size_t left);
+/* The same; 0 also for characters that text_copy_visibly changes. */
+size_t text_visible_len(const char *text, size_t left);
 
 /* Copies untrusted text: control characters, those that change the direction of reading, and what
  * is no UTF-8 become \x1b and the like.  What does not fit ends in dots.  Its own output it leaves
  * as it is. */
 void text_copy_visibly(char *to, size_t size, const char *from, size_t len);
 
-/* Relative, no empty, "." or ".." component, no control character, at most `max` bytes. */
+/* Relative, no empty, "." or ".." component, at most `max` bytes. */
+bool text_is_relative_path(const char *path, size_t max);
+/* The same without control characters. */
 bool text_is_safe_relative_path(const char *path, size_t max);
 
 /* As asprintf: the caller frees it; NULL without memory. */

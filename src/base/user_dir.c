@@ -212,6 +212,16 @@ int user_dir_open(const struct user_dir_kind *kind, bool make, struct user_dir *
     return r;
 }
 
+int user_dir_path(const struct user_dir_kind *kind, char *buf, size_t size, sbr_error *err)
+{
+    scoped_user_dir struct user_dir dir = { .fd = -1 };
+
+    if (user_dir_open(kind, false, &dir, err) < 0)
+        return err->code;
+    snprintf(buf, size, "%s", dir.path);
+    return 0;
+}
+
 void user_dir_done(struct user_dir *dir)
 {
     scope_close_fd(&dir->fd);

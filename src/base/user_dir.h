@@ -34,6 +34,10 @@ int user_dir_open(const struct user_dir_kind *kind, bool make, struct user_dir *
     must_check;
 void user_dir_done(struct user_dir *dir);
 
+/* Where it is, or would be made. */
+int user_dir_path(const struct user_dir_kind *kind, char *buf, size_t size, sbr_error *err)
+    must_check;
+
 #define scoped_user_dir __attribute__((cleanup(user_dir_done)))
 
 /* The current errno, with advice for the user. */

@@ -12,6 +12,9 @@ struct fold {
     bool hidden;           /* a directory above reports it */
 };
 
+/* The change at the first `len` bytes of `path`, or changes->n.  `changes` is sorted. */
+size_t changes_find(const struct changes *changes, unsigned int root, const char *path, size_t len);
+
 /* `changes` is sorted.  The caller frees the array; NULL without memory. */
 struct fold *changes_fold(const struct changes *changes);
 

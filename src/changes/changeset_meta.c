@@ -5,25 +5,14 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "base/scope.h"
+#include "base/text.h"
 
 #define META_MAGIC 0x31435253 /* "SRC1": the number changes with the format */
 #define NS_PER_SECOND 1000000000
 
 bool changeset_is_path(const char *path)
 {
-    if (!path || !*path || strlen(path) >= PATH_MAX)
-        return false;
-    for (const char *p = path;; p++) {
-        size_t len = strcspn(p, "/");
-
-        if (len == 0 || len > NAME_MAX || (len == 1 && p[0] == '.') ||
-            (len == 2 && p[0] == '.' && p[1] == '.'))
-            return false;
-        p += len;
-        if (!*p)
-            return true;
-    }
+    return path && text_is_relative_path(path, PATH_MAX - 1);
 }
 
 void changes_put_node(struct buf *b, const struct node *node)

@@ -42,7 +42,9 @@ struct node_state node_state_of(const struct stat *st)
     };
 }
 
-bool node_state_equal(const struct node_state *a, const struct node_state *b)
+/* Compares kind, mode, size and identity; not the mtime of directories, because their entries
+ * change it. */
+static bool node_state_equal(const struct node_state *a, const struct node_state *b)
 {
     if (a->type != b->type || a->node.mode != b->node.mode || a->ino != b->ino)
         return false;

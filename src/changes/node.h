@@ -15,9 +15,6 @@ struct node_state {
 };
 
 struct node_state node_state_of(const struct stat *st);
-/* Compares kind, mode, size and identity; not the mtime of directories, because their entries
- * change it. */
-bool node_state_equal(const struct node_state *a, const struct node_state *b);
 
 /* `path` may have many components. 0, also when nothing is there or we may not look; -1 with errno.
  */

@@ -37,12 +37,11 @@ struct staging {
     int fd;                     /* of the directory, mode 0700; -1: none */
     int lock_fd;
 };
+/* Removes what makers that died left behind, too. */
 int staging_open(struct staging *ret, sbr_error *err) must_check;
 /* Removes it; does nothing a second time. */
 void staging_discard(struct staging *staging);
 /* Its contents were moved elsewhere: closes it. */
 void staging_release(struct staging *staging);
-/* Removes what makers that died left behind. */
-int staging_sweep(sbr_error *err) must_check;
 
 #endif

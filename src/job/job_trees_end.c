@@ -214,9 +214,9 @@ static void describe(const sbr_job *job, char about[CHANGESET_ABOUT])
                           : req->code    ? "code"
                           : req->n_files ? req->files[0].path
                                          : "";
-    size_t used =
-        (size_t)snprintf(about, CHANGESET_ABOUT, "%.60s%s%.100s", req->language ? req->language : "",
-                         req->language && program[0] ? " " : "", program);
+    size_t used = (size_t)snprintf(about, CHANGESET_ABOUT, "%.60s%s%.100s",
+                                   req->language ? req->language : "",
+                                   req->language && program[0] ? " " : "", program);
 
     for (size_t i = 0; i < req->args.n && used < CHANGESET_ABOUT; i++)
         used += (size_t)snprintf(about + used, CHANGESET_ABOUT - used, "%s%.60s", used ? " " : "",

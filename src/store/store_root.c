@@ -100,10 +100,5 @@ int store_root_open(bool make, struct user_dir *ret, sbr_error *err)
 
 int store_path(char *buf, size_t size, sbr_error *err)
 {
-    scoped_user_dir struct user_dir root = { .fd = -1 };
-
-    if (store_root_open(false, &root, err) < 0)
-        return err->code;
-    snprintf(buf, size, "%s", root.path);
-    return 0;
+    return user_dir_path(&cache, buf, size, err);
 }
