@@ -25,11 +25,11 @@ enum connection_state { FINDING, DIALLING, RELAYING };
 
 struct connection {
     struct egress *egress;
-    struct connection *next, **at; /* the pointer in the list that leads here */
+    struct link link;
     enum connection_state state;
     struct target target;
     struct dial dial;
-    struct watch inside, outside;
+    struct loop_watch inside, outside;
     struct pump out, in;
 };
 
@@ -39,13 +39,11 @@ static void connection_free(struct connection *c)
 
     target_forget(&c->target);
     dial_stop(&c->dial);
-    egress_events_close(&egress->events, &c->inside);
-    egress_events_close(&egress->events, &c->outside);
+    loop_close(&egress->events, &c->inside);
+    loop_close(&egress->events, &c->outside);
     pump_done(&c->out);
     pump_done(&c->in);
-    *c->at = c->next;
-    if (c->next)
-        c->next->at = c->at;
+    link_remove(&c->link);
     free(c);
     egress->n_open--;
     egress->starved = false;
@@ -65,13 +63,9 @@ static void connection_reset(struct connection *c)
 
 void connection_limit_reached(struct egress *egress, enum direction direction, const char *target)
 {
-    struct connection *next;
-
     account_spent(egress, direction, target);
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
-        connection_reset(c);
-    }
+    list_each(at, &egress->connections)
+        connection_reset(link_owner(at, struct connection, link));
     flow_close_all(egress);
 }
 
@@ -106,7 +100,7 @@ static void relay(void *context, uint32_t events)
     else if (done)
         connection_free(c);
     else if (more)
-        egress_events_again(&c->egress->events, &c->outside);
+        (void)loop_change(&c->egress->events, &c->outside, c->outside.events);
 }
 
 static void start_relay(struct connection *c)
@@ -118,16 +112,15 @@ static void start_relay(struct connection *c)
     set_up_socket(c->outside.fd);
     pump_init(&c->out, DIRECTION_OUT, c->inside.fd, c->outside.fd);
     pump_init(&c->in, DIRECTION_IN, c->outside.fd, c->inside.fd);
-    c->inside.ready = c->outside.ready = relay;
-    if (!egress_events_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
+    c->inside.callback = c->outside.callback = relay;
+    if (loop_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
         connection_reset(c);
     else
-        /* In the next turn: at the byte limit a relay ends all connections, while a
-         * tick walks through them. */
-        egress_events_again(&egress->events, &c->outside);
+        /* In the next turn: at the byte limit a relay ends all connections, which a tick walks through. */
+        (void)loop_change(&egress->events, &c->outside, c->outside.events);
 }
 
-static void dialled(void *context, struct watch *winner)
+static void dialled(void *context, struct loop_watch *winner)
 {
     struct connection *c = context;
 
@@ -135,7 +128,7 @@ static void dialled(void *context, struct watch *winner)
         connection_reset(c);
         return;
     }
-    egress_events_move(&c->egress->events, winner, &c->outside);
+    loop_move(&c->egress->events, winner, &c->outside);
     start_relay(c);
 }
 
@@ -156,34 +149,34 @@ static void found(void *context)
 
 void connection_tick(struct egress *egress, uint64_t now_us)
 {
-    struct connection *next;
-
     egress->starved = false;
     listeners_rest(egress);
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
+    list_each(at, &egress->connections) {
+        struct connection *c = link_owner(at, struct connection, link);
+
         if (c->state == DIALLING)
             dial_tick(&c->dial, now_us);
     }
 }
 
+static bool is_sending(const struct connection *c)
+{
+    return c->state != RELAYING || !c->out.done;
+}
+
 bool connection_all_sent(const struct egress *egress)
 {
-    for (const struct connection *c = egress->connections; c; c = c->next)
-        if (c->state != RELAYING || !c->out.done)
+    list_each(at, &egress->connections)
+        if (is_sending(link_owner(at, struct connection, link)))
             return false;
     return true;
 }
 
 void connection_give_up(struct egress *egress)
 {
-    struct connection *next;
-
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
-        if (c->state != RELAYING || !c->out.done)
-            connection_reset(c);
-    }
+    list_each(at, &egress->connections)
+        if (is_sending(link_owner(at, struct connection, link)))
+            connection_reset(link_owner(at, struct connection, link));
 }
 
 /* The address that the program asked for. */
@@ -214,19 +207,15 @@ static void connection_start(const struct listener *listener, int fd, const stru
         return;
     }
     c->egress = egress;
-    c->inside = (struct watch){ .fd = fd, .context = c };
-    c->outside = (struct watch){ .fd = -1, .context = c };
+    c->inside = (struct loop_watch){ .fd = fd, .context = c };
+    c->outside = (struct loop_watch){ .fd = -1, .context = c };
     c->out.pipe[0] = c->out.pipe[1] = c->in.pipe[0] = c->in.pipe[1] = -1;
     c->target = (struct target){ .egress = egress,
                                  .asked = *asked,
                                  .host_loopback = listener->kind == SOCKET_FORWARD,
                                  .found = found,
                                  .context = c };
-    c->next = egress->connections;
-    c->at = &egress->connections;
-    if (c->next)
-        c->next->at = &c->next;
-    egress->connections = c;
+    list_prepend(&egress->connections, &c->link);
     egress->n_open++;
     target_find(&c->target);
 }

@@ -29,7 +29,7 @@ static void attempt_close(struct attempt *attempt)
 {
     if (attempt->watch.fd < 0)
         return;
-    egress_events_close(attempt->dial->events, &attempt->watch);
+    loop_close(attempt->dial->events, &attempt->watch);
     attempt->dial->n_open--;
 }
 
@@ -64,15 +64,16 @@ static int attempt_start(struct attempt *attempt, const struct address *address)
     int r;
 
     attempt->watch =
-        (struct watch){ .fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
-                        .ready = attempt_ready,
-                        .context = attempt };
+        (struct loop_watch){ .fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                                          0),
+                             .callback = attempt_ready,
+                             .context = attempt };
     if (attempt->watch.fd < 0)
         return -1;
     dial->n_open++;
     r = connect(attempt->watch.fd, (struct sockaddr *)&to, size);
     if ((r < 0 && errno != EINPROGRESS) ||
-        !egress_events_add(dial->events, &attempt->watch, ALL_EVENTS)) {
+        loop_add(dial->events, &attempt->watch, ALL_EVENTS) < 0) {
         attempt_close(attempt);
         return -1;
     }

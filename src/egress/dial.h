@@ -7,7 +7,7 @@
 #ifndef EGRESS_DIAL_H
 #define EGRESS_DIAL_H
 
-#include "egress/egress_events.h"
+#include "base/loop.h"
 #include "model/address.h"
 
 #define DIAL_AT_ONCE 4
@@ -16,19 +16,19 @@
 
 struct attempt {
     struct dial *dial;
-    struct watch watch; /* fd -1: free */
+    struct loop_watch watch; /* fd -1: free */
     uint64_t give_up_us;
 };
 
 struct dial {
-    struct events *events;
+    struct loop *events;
     uint64_t *due_us; /* when any dial needs dial_tick(); only lowered here */
     const struct address *addresses;
     unsigned int n;
     uint16_t port;
     /* The winner is connected and watched for all events, edge-triggered; the callee takes it with
-     * egress_events_move().  NULL: no address answers.  The callee may free the dial. */
-    void (*done)(void *context, struct watch *winner);
+     * loop_move().  NULL: no address answers.  The callee may free the dial. */
+    void (*done)(void *context, struct loop_watch *winner);
     void *context;
 
     unsigned int next; /* address to dial */

@@ -131,14 +131,14 @@ static void upstream_ready(void *context, uint32_t events)
 /* The resolver opens and closes this file descriptor as needed. */
 static void watch_upstream(struct egress *egress)
 {
-    struct watch *watch = &egress->upstream_watch;
+    struct loop_watch *watch = &egress->upstream_watch;
 
     if (watch->fd == egress->dns.upstream_fd)
         return;
-    egress_events_remove(&egress->events, watch);
+    loop_remove(&egress->events, watch);
     watch->fd = egress->dns.upstream_fd;
     if (watch->fd >= 0)
-        egress_events_add(&egress->events, watch, EPOLLIN);
+        (void)loop_add(&egress->events, watch, EPOLLIN);
 }
 
 static void answer(void *context, const struct dns_asker *kept, const uint8_t *message, size_t len)
@@ -176,16 +176,20 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
     bool confined = !stays_free(config);
 
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    link_init(&egress->connections);
+    link_init(&egress->streams);
+    link_init(&egress->flows);
     if (confined && egress_confine_process(config->uid, config->gid, err) < 0)
         return err->code;
-    if (egress_events_init(&egress->events, err) < 0 || own_open(&egress->own_fd, err) < 0 ||
+    if (loop_init(&egress->events, "egress", err) < 0 || own_open(&egress->own_fd, err) < 0 ||
         resolver_start(&egress->resolver, err) < 0)
         return err->code;
-    egress->resolver_watch = (struct watch){ .fd = resolver_fd(egress->resolver),
-                                             .ready = lookup_ready,
-                                             .context = egress };
-    egress->upstream_watch = (struct watch){ .fd = -1, .ready = upstream_ready, .context = egress };
-    if (!egress_events_add(&egress->events, &egress->resolver_watch, EPOLLIN))
+    egress->resolver_watch = (struct loop_watch){ .fd = resolver_fd(egress->resolver),
+                                                  .callback = lookup_ready,
+                                                  .context = egress };
+    egress->upstream_watch =
+        (struct loop_watch){ .fd = -1, .callback = upstream_ready, .context = egress };
+    if (loop_add(&egress->events, &egress->resolver_watch, EPOLLIN) < 0)
         return err_set_errno(err, "egress", "cannot wait for the resolver");
     egress->dns = (struct dns){ .network = &egress->network,
                                 .names = &egress->names,
@@ -221,10 +225,10 @@ static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *
     *listener = (struct listener){ .kind = kind,
                                    .egress = egress,
                                    .watch = { .fd = fd,
-                                              .ready = kind == SOCKET_UDP ? flow_receive
-                                                                          : connection_accept,
+                                              .callback = kind == SOCKET_UDP ? flow_receive
+                                                                             : connection_accept,
                                               .context = listener } };
-    if (!egress_events_add(&egress->events, &listener->watch, EPOLLIN))
+    if (loop_add(&egress->events, &listener->watch, EPOLLIN) < 0)
         return err_set_errno(err, "egress", "cannot watch a socket");
     egress->n_listeners++;
     return 0;
@@ -287,13 +291,14 @@ static void tick(struct egress *egress, uint64_t now_us)
 /* True when nothing is open that times out. */
 static bool is_idle(const struct egress *egress)
 {
-    return !egress->connections && !egress->streams && !egress->flows && !egress->dns.forwards &&
-           !egress->starved;
+    return link_is_alone(&egress->connections) && link_is_alone(&egress->streams) &&
+           link_is_alone(&egress->flows) && !egress->dns.forwards && !egress->starved;
 }
 
-static int wait_ms(uint64_t until_us, uint64_t now_us)
+/* Whole milliseconds: the filter of this process has no other call to wait with. */
+static uint64_t wait_us(uint64_t until_us, uint64_t now_us)
 {
-    return until_us <= now_us ? 0 : (int)((until_us - now_us) / 1000) + 1;
+    return until_us <= now_us ? 0 : ((until_us - now_us) / 1000 + 1) * 1000;
 }
 
 /* Work for the program takes CPU time that its cgroup does not count.  The supervisor
@@ -327,7 +332,8 @@ static void serve(struct egress *egress)
             next_us = now_us + TICK_US;
         }
         due_us = egress->due_us < next_us ? egress->due_us : next_us;
-        if (egress_events_turn(&egress->events, is_idle(egress) ? -1 : wait_ms(due_us, now_us)) < 0)
+        if (loop_turn(&egress->events, is_idle(egress) ? LOOP_FOREVER : wait_us(due_us, now_us)) <
+            0)
             return;
         watch_upstream(egress);
         keep_pace(egress, clock_now_us());
@@ -341,7 +347,7 @@ static void drain(struct egress *egress)
     uint64_t end_us = clock_now_us() + DRAIN_US, now_us;
 
     while ((now_us = clock_now_us()) < end_us) {
-        int n = egress_events_turn(&egress->events, 0);
+        int n = loop_turn(&egress->events, 0);
 
         if (n < 0 || (n == 0 && connection_all_sent(egress) && flow_all_sent(egress)))
             return;
@@ -349,8 +355,8 @@ static void drain(struct egress *egress)
             continue;
         if (now_us >= egress->due_us)
             tick(egress, now_us);
-        egress_events_turn(&egress->events,
-                           wait_ms(egress->due_us < end_us ? egress->due_us : end_us, now_us));
+        loop_turn(&egress->events,
+                  wait_us(egress->due_us < end_us ? egress->due_us : end_us, now_us));
     }
 }
 
@@ -359,7 +365,9 @@ int main(void)
     static struct egress egress = {
         .due_us = UINT64_MAX, .own_fd = -1, .raw4_fd = -1, .raw6_fd = -1
     };
-    struct watch alive = { .fd = EGRESS_ALIVE, .ready = supervisor_says, .context = &egress };
+    struct loop_watch alive = { .fd = EGRESS_ALIVE,
+                                .callback = supervisor_says,
+                                .context = &egress };
     struct egress_page *page = map_page();
     struct config config = { 0 };
     sbr_error err;
@@ -370,7 +378,7 @@ int main(void)
     if (read_config(&egress, &config, &err) < 0 || prepare(&egress, &config, &err) < 0 ||
         receive_sockets(&egress, &err) < 0)
         fail(page, &err);
-    if (!egress_events_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP)) {
+    if (loop_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP) < 0) {
         err_set_errno(&err, "egress", "cannot watch the supervisor");
         fail(page, &err);
     }
@@ -378,7 +386,7 @@ int main(void)
     page->way = egress.way;
     page->started = 1;
     serve(&egress);
-    egress_events_remove(&egress.events, &alive);
+    loop_remove(&egress.events, &alive);
     drain(&egress);
     connection_give_up(&egress);
     page->cpu_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress.started_us;

@@ -15,8 +15,8 @@ void listeners_rest(struct egress *egress)
         if (listener->kind == SOCKET_UDP)
             continue;
         if (rest)
-            egress_events_remove(&egress->events, &listener->watch);
+            loop_remove(&egress->events, &listener->watch);
         else
-            egress_events_add(&egress->events, &listener->watch, EPOLLIN);
+            (void)loop_add(&egress->events, &listener->watch, EPOLLIN);
     }
 }

@@ -29,11 +29,11 @@ void client_drop(struct client *client)
     struct engine *engine = client->engine;
 
     lease_end(client);
-    engine_events_remove(&engine->events, &client->watch);
+    loop_remove(&engine->events, &client->watch);
     close(client->fd);
     link_remove(&client->link);
     engine->n_clients--;
-    engine_events_defer_free(&engine->events, &client->deferred_free);
+    loop_free_later(&engine->events, &client->garbage);
 }
 
 static void answer_status(struct client *client)
@@ -122,8 +122,8 @@ static struct client *add_client(struct engine *engine, int fd, const struct ucr
     client->reported_position = UINT32_MAX;
     queue_ticket_init(&client->ticket);
     link_init(&client->waiting);
-    client->watch = (struct watch){ fd, client_spoke, client };
-    if (engine_events_add(&engine->events, &client->watch, EPOLLIN) < 0) {
+    client->watch = loop_watch_of(fd, client_spoke, client);
+    if (loop_add(&engine->events, &client->watch, EPOLLIN) < 0) {
         free(client);
         return NULL;
     }

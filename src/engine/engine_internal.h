@@ -12,9 +12,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "engine/engine_events.h"
+#include "base/list.h"
+#include "base/loop.h"
 #include "engine/engine_main.h"
-#include "engine/list.h"
 #include "engine/pool_size.h"
 #include "engine/queue.h"
 #include "sandbox/cgroup_slot.h"
@@ -43,7 +43,7 @@ struct slot_entry {
 
 /* A known blueprint. */
 struct pool {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link; /* in `pools`, most recently used first; alone: forgotten */
     struct engine *engine;
     char key[SHA256_HEX_SIZE];
@@ -68,12 +68,12 @@ struct pool {
 
 /* A factory and everything that it made. */
 struct pool_factory {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link; /* in `factories` */
     struct pool *pool;
     struct factory core;
-    struct watch control;
-    struct watch death; /* of a factory that was killed */
+    struct loop_watch control;
+    struct loop_watch death; /* of a factory that was killed */
     struct link standbys;
     uint32_t stock; /* standbys that are ready or being made */
     bool retired;   /* makes no more; ends with its last standby */
@@ -91,7 +91,7 @@ enum standby_state {
 
 /* One sandbox, from its order until nothing of it is left. */
 struct standby {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link;  /* in its factory */
     struct link ready; /* in its pool */
     struct pool_factory *factory;
@@ -103,8 +103,8 @@ struct standby {
     int pidfd;
     struct ids ids; /* of one that was handed over: reserved until its end */
     struct sandbox box;
-    struct watch control, death;
-    struct watch questions; /* of a driver, until a client has it */
+    struct loop_watch control, death;
+    struct loop_watch questions; /* of a driver, until a client has it */
     uint64_t ordered_us;
 };
 
@@ -116,11 +116,11 @@ enum client_state {
 };
 
 struct client {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link;    /* in `clients` */
     struct link waiting; /* in its pool */
     struct engine *engine;
-    struct watch watch;
+    struct loop_watch watch;
     int fd;
     enum client_state state;
     struct ticket ticket;
@@ -136,10 +136,10 @@ struct engine {
     struct engine_config config;
     sbr_runtime runtime;
     struct peer_home home; /* our namespaces, which clients must share */
-    struct events events;
+    struct loop events;
     struct queue queue;
     struct pool_limits limits;
-    struct watch listener, signals;
+    struct loop_watch listener, signals;
     int listen_fd, signal_fd;
     pid_t crash_cleanup;
     int crash_cleanup_fd; /* its closing reports our end to the cleanup process */

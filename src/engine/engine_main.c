@@ -78,7 +78,7 @@ static void stop_listening(struct engine *engine)
 {
     if (engine->listen_fd < 0)
         return;
-    engine_events_remove(&engine->events, &engine->listener);
+    loop_remove(&engine->events, &engine->listener);
     engine_unlisten();
     close(engine->listen_fd);
     engine->listen_fd = -1;
@@ -116,8 +116,8 @@ static int watch_signals(struct engine *engine, sbr_error *err)
     sigaddset(&wanted, SIGHUP);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
     engine->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    engine->signals = (struct watch){ engine->signal_fd, signal_came, engine };
-    if (engine->signal_fd < 0 || engine_events_add(&engine->events, &engine->signals, EPOLLIN) < 0)
+    engine->signals = loop_watch_of(engine->signal_fd, signal_came, engine);
+    if (engine->signal_fd < 0 || loop_add(&engine->events, &engine->signals, EPOLLIN) < 0)
         return err_set_errno(err, "engine", "cannot watch for signals");
     return 0;
 }
@@ -138,8 +138,8 @@ static int start_listening(struct engine *engine, char *path, sbr_error *err)
     if (engine_socket_path(path, ENGINE_PATH_SIZE, err) < 0 ||
         engine_listen(&engine->listen_fd, err) < 0)
         return err->code;
-    engine->listener = (struct watch){ engine->listen_fd, clients_accept, engine };
-    if (engine_events_add(&engine->events, &engine->listener, EPOLLIN) < 0)
+    engine->listener = loop_watch_of(engine->listen_fd, clients_accept, engine);
+    if (loop_add(&engine->events, &engine->listener, EPOLLIN) < 0)
         return err_set_errno(err, "engine", "cannot watch the socket");
     return crash_cleanup_start(engine, path, err);
 }
@@ -160,7 +160,7 @@ static int start(struct engine *engine, char *path, sbr_error *err)
         engine->warm_next = NULL;
     engine->warm_end_us = engine->started_us + WARM_US;
     set_limits(engine);
-    if (engine_events_init(&engine->events, err) < 0 || watch_signals(engine, err) < 0 ||
+    if (loop_init(&engine->events, "engine", err) < 0 || watch_signals(engine, err) < 0 ||
         find_home(engine, err) < 0)
         return err->code;
     probe_features(&engine->runtime.features);
@@ -202,7 +202,7 @@ static int turn_until_over(struct engine *engine, const char *path, sbr_error *e
     uint64_t looked_us = 0, timeout_us = 0;
 
     while (!engine->over) {
-        int n = engine_events_turn(&engine->events, timeout_us);
+        int n = loop_turn(&engine->events, timeout_us);
         uint64_t now_us;
 
         if (n < 0)
@@ -230,11 +230,11 @@ static void end_all(struct engine *engine)
     list_each(at, &engine->pools)
         pool_forget(link_owner(at, struct pool, link));
     while (!link_is_alone(&engine->factories) && clock_now_us() < end_us)
-        if (engine_events_turn(&engine->events, END_STEP_US) < 0)
+        if (loop_turn(&engine->events, END_STEP_US) < 0)
             break;
     cgroup_slots_close_all(engine);
     crash_cleanup_stop(engine);
-    engine_events_done(&engine->events);
+    loop_done(&engine->events);
     scope_close_fd(&engine->signal_fd);
 }
 

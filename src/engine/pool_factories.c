@@ -31,17 +31,17 @@ static void pool_factory_free(struct pool_factory *factory)
     struct pool *pool = factory->pool;
 
     link_remove(&factory->link);
-    engine_events_defer_free(&pool->engine->events, &factory->deferred_free);
+    loop_free_later(&pool->engine->events, &factory->garbage);
     pool->n_factories--;
     pool_free_unused(pool);
 }
 
 static void end_factory(struct pool_factory *factory)
 {
-    struct events *events = &factory->pool->engine->events;
+    struct loop *events = &factory->pool->engine->events;
 
-    engine_events_remove(events, &factory->control);
-    engine_events_remove(events, &factory->death);
+    loop_remove(events, &factory->control);
+    loop_remove(events, &factory->death);
     factory_end(&factory->core);
     factory->over = true;
 }
@@ -58,12 +58,12 @@ static void factory_died(void *context, uint32_t events)
 /* The factory has no sandboxes left.  Does not wait for its end, which takes a while. */
 static void kill_factory(struct pool_factory *factory)
 {
-    struct events *events = &factory->pool->engine->events;
+    struct loop *events = &factory->pool->engine->events;
 
-    engine_events_remove(events, &factory->control);
-    factory->death = (struct watch){ factory->core.process.pidfd, factory_died, factory };
+    loop_remove(events, &factory->control);
+    factory->death = loop_watch_of(factory->core.process.pidfd, factory_died, factory);
     if (syscall(SYS_pidfd_send_signal, factory->core.process.pidfd, SIGKILL, NULL, 0) < 0 ||
-        engine_events_add(events, &factory->death, EPOLLIN) < 0)
+        loop_add(events, &factory->death, EPOLLIN) < 0)
         factory_died(factory, 0);
 }
 
@@ -203,8 +203,8 @@ static int start(struct pool *pool, struct pool_factory **ret, sbr_error *err)
         free(factory);
         return err->code;
     }
-    factory->control = (struct watch){ factory->core.control, factory_spoke, factory };
-    if (engine_events_add(&engine->events, &factory->control, EPOLLIN) < 0) {
+    factory->control = loop_watch_of(factory->core.control, factory_spoke, factory);
+    if (loop_add(&engine->events, &factory->control, EPOLLIN) < 0) {
         err_set_errno(err, "engine", "cannot watch a factory");
         factory_end(&factory->core);
         free(factory);

@@ -45,7 +45,7 @@ void pool_free_unused(struct pool *pool)
     free(pool->bytes);
     pool->plan = NULL;
     pool->bytes = NULL;
-    engine_events_defer_free(&pool->engine->events, &pool->deferred_free);
+    loop_free_later(&pool->engine->events, &pool->garbage);
 }
 
 void pool_forget(struct pool *pool)

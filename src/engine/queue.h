@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/list.h"
+#include "base/list.h"
 
 #define QUEUE_CALLER_SIZE 64
 

@@ -56,16 +56,16 @@ static void questions_came(void *context, uint32_t events)
 
 void standby_notify_answer(struct standby *standby)
 {
-    struct events *events = &standby->factory->pool->engine->events;
+    struct loop *events = &standby->factory->pool->engine->events;
 
     if (standby->box.listener < 0 || standby->questions.callback)
         return;
-    standby->questions = (struct watch){ standby->box.listener, questions_came, standby };
-    if (engine_events_add(events, &standby->questions, EPOLLIN) < 0)
+    standby->questions = loop_watch_of(standby->box.listener, questions_came, standby);
+    if (loop_add(events, &standby->questions, EPOLLIN) < 0)
         log_info("engine", "a driver's questions cannot be heard: %s", strerror(errno));
 }
 
 void standby_notify_stop(struct standby *standby)
 {
-    engine_events_remove(&standby->factory->pool->engine->events, &standby->questions);
+    loop_remove(&standby->factory->pool->engine->events, &standby->questions);
 }

@@ -29,8 +29,8 @@ static void finish(struct standby *standby)
     struct engine *engine = engine_of(standby);
     struct pool_factory *factory = standby->factory;
 
-    engine_events_remove(&engine->events, &standby->control);
-    engine_events_remove(&engine->events, &standby->death);
+    loop_remove(&engine->events, &standby->control);
+    loop_remove(&engine->events, &standby->death);
     standby_notify_stop(standby);
     if (!standby->given_away) {
         sandbox_end(&standby->box);
@@ -40,7 +40,7 @@ static void finish(struct standby *standby)
     scope_close_fd(&standby->pidfd);
     cgroup_slots_put(engine, standby->slot);
     link_remove(&standby->link);
-    engine_events_defer_free(&engine->events, &standby->deferred_free);
+    loop_free_later(&engine->events, &standby->garbage);
     engine->changed = true;
     pool_factory_close_unused(factory);
 }
@@ -87,7 +87,7 @@ void standby_end(struct standby *standby)
         return;
     leave_state(standby);
     standby->state = STANDBY_ENDING;
-    engine_events_remove(&engine_of(standby)->events, &standby->control);
+    loop_remove(&engine_of(standby)->events, &standby->control);
     standby_notify_stop(standby);
     if (standby->dead) {
         finish(standby);
@@ -141,7 +141,7 @@ static void death_came(void *context, uint32_t events)
     struct standby *standby = context;
 
     (void)events;
-    engine_events_remove(&engine_of(standby)->events, &standby->death);
+    loop_remove(&engine_of(standby)->events, &standby->death);
     standby->dead = true;
     if (standby->state == STANDBY_ENDING) {
         finish(standby);
@@ -178,7 +178,7 @@ static void ready(struct standby *standby)
 {
     struct pool *pool = standby->factory->pool;
 
-    engine_events_remove(&pool->engine->events, &standby->control);
+    loop_remove(&pool->engine->events, &standby->control);
     leave_state(standby);
     standby->state = STANDBY_READY;
     list_prepend(&pool->ready, &standby->ready);
@@ -213,10 +213,10 @@ static int watch_standby(struct standby *standby)
 {
     struct engine *engine = engine_of(standby);
 
-    standby->control = (struct watch){ standby->box.control, control_spoke, standby };
-    standby->death = (struct watch){ standby->box.init.pidfd, death_came, standby };
-    return engine_events_add(&engine->events, &standby->control, EPOLLIN) < 0 ||
-                   engine_events_add(&engine->events, &standby->death, EPOLLIN) < 0
+    standby->control = loop_watch_of(standby->box.control, control_spoke, standby);
+    standby->death = loop_watch_of(standby->box.init.pidfd, death_came, standby);
+    return loop_add(&engine->events, &standby->control, EPOLLIN) < 0 ||
+                   loop_add(&engine->events, &standby->death, EPOLLIN) < 0
                ? -1
                : 0;
 }

@@ -307,7 +307,7 @@ static void job_init(sbr_job *job, const sbr_runtime *rt, const sbr_request *req
 {
     job->rt = rt;
     job->req = req;
-    job->cancel_fd = job->loop.epoll_fd = job->loop.timer_fd = -1;
+    job->cancel_fd = job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
     warm_init(&job->warm, wants_cold(rt));
     job->warm.answered = engine_answered;
@@ -356,8 +356,9 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
                                             .stdin_fd = -1,
                                             .started_us = clock_now_us() };
     job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (job->cancel_fd < 0 || loop_init(&job->loop, err) < 0 ||
-        loop_add(&job->loop, job->cancel_fd, EPOLLIN, cancel_wanted, job) < 0) {
+    job->cancel_watch = loop_watch_of(job->cancel_fd, cancel_wanted, job);
+    if (job->cancel_fd < 0 || loop_init_timers(&job->loop, "monitor", err) < 0 ||
+        loop_add(&job->loop, &job->cancel_watch, EPOLLIN) < 0) {
         job_free(job);
         return err_set_errno(err, "executor", "cannot make an event loop");
     }
@@ -412,7 +413,7 @@ int job_turn(sbr_job *job, bool wait, sbr_error *err)
 {
     if (job_is_over(job))
         return 1;
-    if (loop_turn(&job->loop, wait) < 0)
+    if (loop_turn(&job->loop, wait ? LOOP_FOREVER : 0) < 0)
         return err_set_errno(err, "monitor", "cannot wait for events");
     if (job->now.watching && monitor_is_over(&job->now.monitor))
         stage_ended(job);

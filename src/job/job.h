@@ -54,6 +54,7 @@ struct sbr_job {
     const sbr_request *req;
     struct monitor_options options; /* of the program's own stage */
     struct loop loop;
+    struct loop_watch cancel_watch;
     int cancel_fd; /* eventfd: cancelled from another thread */
     bool cancelled;
 

@@ -207,26 +207,26 @@ static int render(const sbr_job *job, const struct changes *changes, sbr_result 
 }
 
 /* One line for `changes list`: what was run. */
-static void describe(const sbr_job *job, char about[KEEP_ABOUT])
+static void describe(const sbr_job *job, char about[CHANGESET_ABOUT])
 {
     const sbr_request *req = job->req;
     const char *program = req->program   ? req->program
                           : req->code    ? "code"
                           : req->n_files ? req->files[0].path
                                          : "";
-    size_t used =
-        (size_t)snprintf(about, KEEP_ABOUT, "%.60s%s%.100s", req->language ? req->language : "",
-                         req->language && program[0] ? " " : "", program);
+    size_t used = (size_t)snprintf(about, CHANGESET_ABOUT, "%.60s%s%.100s",
+                                   req->language ? req->language : "",
+                                   req->language && program[0] ? " " : "", program);
 
-    for (size_t i = 0; i < req->args.n && used < KEEP_ABOUT; i++)
-        used += (size_t)snprintf(about + used, KEEP_ABOUT - used, "%s%.60s", used ? " " : "",
+    for (size_t i = 0; i < req->args.n && used < CHANGESET_ABOUT; i++)
+        used += (size_t)snprintf(about + used, CHANGESET_ABOUT - used, "%s%.60s", used ? " " : "",
                                  req->args.items[i]);
 }
 
 static int keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
-    char about[KEEP_ABOUT], id[ENCODING_ID_SIZE];
+    char about[CHANGESET_ABOUT], id[ENCODING_ID_SIZE];
 
     describe(job, about);
     memcpy(id, trees->staging.id, sizeof(id));

@@ -44,7 +44,7 @@ static void hang_up(sbr_job *job)
 {
     struct warm *warm = &job->warm;
 
-    loop_remove(&job->loop, warm->fd);
+    loop_remove(&job->loop, &warm->watch);
     scope_close_fd(&warm->fd);
     warm->fd = -1;
     warm->sent_key[0] = '\0';
@@ -70,7 +70,7 @@ static void go_on(sbr_job *job, enum warm_state state)
 
     loop_set_timer(&job->loop, TIMER_RETRY, 0, NULL, NULL);
     if (warm->fd >= 0)
-        loop_remove(&job->loop, warm->fd);
+        loop_remove(&job->loop, &warm->watch);
     warm->state = state;
     if (warm->queued)
         warm->queue_us += clock_now_us() - warm->asked_us;
@@ -107,7 +107,7 @@ static bool ask_with_template(sbr_job *job)
     if (warm->request.has_blueprint || !warm->request.key[0])
         return false;
     warm->sent_key[0] = '\0';
-    loop_remove(&job->loop, warm->fd);
+    loop_remove(&job->loop, &warm->watch);
     warm->state = WARM_HOLDS;
     release_place(job);
     return warm->fd >= 0 && ask(job);
@@ -202,8 +202,8 @@ static int ask(sbr_job *job)
 
         if (warm->fd < 0 && engine_connect(&warm->fd) < 0)
             return 0;
-        if (send_request(warm) == 0 &&
-            loop_add(&job->loop, warm->fd, EPOLLIN, answer_came, job) == 0)
+        warm->watch = loop_watch_of(warm->fd, answer_came, job);
+        if (send_request(warm) == 0 && loop_add(&job->loop, &warm->watch, EPOLLIN) == 0)
             break;
         hang_up(job);
         if (!again)

@@ -6,6 +6,7 @@
 #ifndef JOB_WARM_H
 #define JOB_WARM_H
 
+#include "base/loop.h"
 #include "plan/planner.h"
 #include "sandbox/sandbox.h"
 #include "wire/engine.h"
@@ -26,8 +27,9 @@ enum warm_state {
 
 /* Of a job. */
 struct warm {
-    bool off;         /* the job never asks */
-    int fd;           /* to the engine; -1: none */
+    bool off; /* the job never asks */
+    int fd;   /* to the engine; -1: none */
+    struct loop_watch watch;
     bool used_before; /* it waited in the pool: the engine may have gone since */
     bool queued;
     enum warm_state state;

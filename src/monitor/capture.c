@@ -36,6 +36,12 @@ static bool have_chunk_buffer(void)
 
 static void capture_ready(void *context, uint32_t events);
 
+static int capture_watch(struct capture *capture)
+{
+    capture->watch = loop_watch_of(capture->fd, capture_ready, capture);
+    return loop_add(capture->loop, &capture->watch, EPOLLIN);
+}
+
 /* The reader takes bytes again, or its time is up: continues to read from the program. */
 static void capture_resume(void *context, uint32_t events)
 {
@@ -50,11 +56,9 @@ static void capture_resume(void *context, uint32_t events)
     capture->waited_us += waited < OUTPUT_WAIT_ONCE_US ? waited : OUTPUT_WAIT_US;
     capture->paused_us = 0;
     loop_set_timer(capture->loop, capture->timer, 0, NULL, NULL);
-    loop_remove(capture->loop, capture->forward->fd);
-    if (capture->fd >= 0 &&
-        loop_add(capture->loop, capture->fd, EPOLLIN, capture_ready, capture) < 0)
-        /* cannot be watched any more: end the run rather than hang */
-        capture->excess(capture->context);
+    loop_remove(capture->loop, &capture->reader_watch);
+    if (capture->fd >= 0 && capture_watch(capture) < 0)
+        capture->excess(capture->context); /* cannot be watched any more: end it rather than hang */
 }
 
 /* Waits for the reader instead of copying what it does not take yet.  False: may not wait. */
@@ -62,10 +66,11 @@ static bool capture_pause(struct capture *capture)
 {
     uint64_t now = clock_now_us();
 
+    capture->reader_watch = loop_watch_of(capture->forward->fd, capture_resume, capture);
     if (capture->waited_us >= OUTPUT_WAIT_US ||
-        loop_add(capture->loop, capture->forward->fd, EPOLLOUT, capture_resume, capture) < 0)
+        loop_add(capture->loop, &capture->reader_watch, EPOLLOUT) < 0)
         return false;
-    loop_remove(capture->loop, capture->fd);
+    loop_remove(capture->loop, &capture->watch);
     capture->paused_us = now;
     loop_set_timer(capture->loop, capture->timer, now + OUTPUT_WAIT_ONCE_US, capture_resume,
                    capture);
@@ -75,7 +80,7 @@ static bool capture_pause(struct capture *capture)
 static void capture_close(struct capture *capture)
 {
     if (capture->fd >= 0) {
-        loop_remove(capture->loop, capture->fd);
+        loop_remove(capture->loop, &capture->watch);
         close(capture->fd);
     }
     capture->fd = -1;
@@ -159,7 +164,7 @@ int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
                                                            : SIZE_MAX / 2);
     if (capture->forward)
         forward_attach(capture->forward, loop);
-    if (loop_add(loop, capture->fd, EPOLLIN, capture_ready, capture) < 0)
+    if (capture_watch(capture) < 0)
         return err_set_errno(err, "output", "cannot watch a stream of the program");
     return 0;
 }

@@ -23,6 +23,7 @@ typedef void output_excess(void *context);
 struct capture {
     int fd; /* owned; -1: at its end */
     struct loop *loop;
+    struct loop_watch watch, reader_watch; /* of the program; of a reader that is waited for */
     uint64_t max;
     uint64_t total;
     bool keep;

@@ -412,7 +412,7 @@ void collect_reader_take(struct collect_reader *reader, const unsigned char *dat
 static void collect_reader_close(struct collect_reader *reader)
 {
     if (reader->fd >= 0) {
-        loop_remove(reader->loop, reader->fd);
+        loop_remove(reader->loop, &reader->watch);
         close(reader->fd);
     }
     reader->fd = -1;
@@ -462,8 +462,8 @@ int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loo
 {
     reader->fd = fd;
     reader->loop = loop;
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
-        loop_add(loop, fd, EPOLLIN, collect_reader_ready, reader) < 0)
+    reader->watch = loop_watch_of(fd, collect_reader_ready, reader);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || loop_add(loop, &reader->watch, EPOLLIN) < 0)
         return err_set_errno(err, "collect", "cannot watch for what comes out of the sandbox");
     return 0;
 }

@@ -53,6 +53,7 @@ struct collect_reader {
     struct collect_part *part; /* the current one; NULL: none yet */
     int fd;                    /* to read from; -1: closed */
     struct loop *loop;
+    struct loop_watch watch;
     void (*began)(void *context); /* called on the first bytes; NULL: not wanted */
     void *context;
     int dirs[COLLECT_MAX_DEPTH + 1]; /* dirs[0] is borrowed from the part */

@@ -51,9 +51,7 @@ static void forward_open(struct forward *forward)
 
 static void forward_unwatch(struct forward *forward)
 {
-    if (forward->watching)
-        loop_remove(forward->loop, forward->fd);
-    forward->watching = false;
+    loop_remove(forward->loop, &forward->watch);
 }
 
 static void forward_close(struct forward *forward)
@@ -155,9 +153,10 @@ int forward_write(struct forward *forward, const char *data, size_t len)
         forward_close(forward);
         return -1;
     }
-    if (!forward->watching)
-        forward->watching =
-            loop_add(forward->loop, forward->fd, EPOLLOUT, forward_flush, forward) == 0;
+    if (forward->watch.on)
+        return 0;
+    forward->watch = loop_watch_of(forward->fd, forward_flush, forward);
+    (void)loop_add(forward->loop, &forward->watch, EPOLLOUT);
     return 0;
 }
 

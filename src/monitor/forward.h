@@ -26,7 +26,7 @@ struct forward {
     struct buf queue;
     size_t queue_start;
     struct loop *loop;
-    bool watching;
+    struct loop_watch watch;
     bool can_splice;
 };
 

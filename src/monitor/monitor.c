@@ -233,7 +233,7 @@ static void oom_happened(void *context, uint32_t events)
     struct monitor *m = context;
 
     (void)events;
-    loop_remove(m->loop, m->box->cgroup.oom_fd);
+    loop_remove(m->loop, &m->oom_watch);
     excess(m, STOP_MEMORY);
 }
 
@@ -249,7 +249,7 @@ static void init_died(void *context, uint32_t events)
     uint32_t state = report->state == REPORT_COLLECTING ? report->end : report->state;
 
     (void)events;
-    loop_remove(m->loop, m->box->init.pidfd);
+    loop_remove(m->loop, &m->init_watch);
     if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
         report->limit < ARRAY_LEN(limit_stops))
         m->seen.stop = limit_stops[report->limit];
@@ -267,7 +267,7 @@ static void control_closed(void *context, uint32_t events)
     struct monitor *m = context;
 
     (void)events;
-    loop_remove(m->loop, m->box->control);
+    loop_remove(m->loop, &m->control_watch);
     if (REPORT_IS_FINAL(m->box->report->state))
         init_died(m, 0);
 }
@@ -278,7 +278,7 @@ static void egress_died(void *context, uint32_t events)
     struct monitor *m = context;
 
     (void)events;
-    loop_remove(m->loop, m->box->egress.process.pidfd);
+    loop_remove(m->loop, &m->egress_watch);
     if (!program_runs(m))
         return; /* init reports the reason, with more detail */
     egress_report_failure(&m->box->egress, &m->failure);
@@ -340,7 +340,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     capture_finish(&m->err, &result->err);
     if (m->collect_reader)
         collect_reader_finish(m->collect_reader);
-    loop_remove(m->loop, m->box->cgroup.oom_fd); /* sandbox_end closes it */
+    loop_remove(m->loop, &m->oom_watch); /* closed by the end of the sandbox */
     result->limits = m->plan->limits;
     result->isolation = m->plan->isolation;
     init_outcome_missing(m->box->report, &result->isolation);
@@ -357,8 +357,8 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     init_outcome_steps(m->box->report);
     log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
              result_verdict_name(result->verdict));
-    loop_remove(m->loop, m->box->egress.process.pidfd);
-    loop_remove(m->loop, m->box->control);
+    loop_remove(m->loop, &m->egress_watch);
+    loop_remove(m->loop, &m->control_watch);
     sandbox_end(m->box);
     egress_report_read(&m->box->egress, result);
     return DONE;
@@ -366,18 +366,14 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
 
 static int watch_all(struct monitor *m, sbr_error *err)
 {
-    const struct {
-        int fd;
-        loop_callback *callback;
-    } watches[] = {
-        { m->box->init.pidfd, init_died },
-        { m->box->cgroup.oom_fd, oom_happened },
-        { m->box->egress.process.pidfd, egress_died },
-    };
+    struct loop_watch *const watches[] = { &m->init_watch, &m->oom_watch, &m->egress_watch };
 
+    m->init_watch = loop_watch_of(m->box->init.pidfd, init_died, m);
+    m->oom_watch = loop_watch_of(m->box->cgroup.oom_fd, oom_happened, m);
+    m->egress_watch = loop_watch_of(m->box->egress.process.pidfd, egress_died, m);
+    m->control_watch = loop_watch_of(m->box->control, control_closed, m);
     for (size_t i = 0; i < ARRAY_LEN(watches); i++)
-        if (watches[i].fd >= 0 &&
-            loop_add(m->loop, watches[i].fd, EPOLLIN, watches[i].callback, m) < 0)
+        if (watches[i]->fd >= 0 && loop_add(m->loop, watches[i], EPOLLIN) < 0)
             return err_set_errno(err, "monitor", "cannot watch the sandbox");
     if (capture_start(&m->out, m->loop, err) < 0 || capture_start(&m->err, m->loop, err) < 0)
         return err->code;
@@ -388,7 +384,7 @@ static int watch_all(struct monitor *m, sbr_error *err)
         return err->code;
     /* While the listener is still to come on `control`, only init's death reports the end. */
     if (m->box->parked && m->seccomp_notify.control < 0 &&
-        loop_add(m->loop, m->box->control, EPOLLIN, control_closed, m) < 0)
+        loop_add(m->loop, &m->control_watch, EPOLLIN) < 0)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
     return stdin_pump_start(&m->stdin_pump, m->loop, err);
 }
@@ -474,10 +470,10 @@ void monitor_done(struct monitor *m)
     capture_done(&m->out);
     capture_done(&m->err);
     if (m->loop) {
-        loop_remove(m->loop, m->box->init.pidfd);
-        loop_remove(m->loop, m->box->control);
-        loop_remove(m->loop, m->box->cgroup.oom_fd);
-        loop_remove(m->loop, m->box->egress.process.pidfd);
+        loop_remove(m->loop, &m->init_watch);
+        loop_remove(m->loop, &m->control_watch);
+        loop_remove(m->loop, &m->oom_watch);
+        loop_remove(m->loop, &m->egress_watch);
         for (unsigned int timer = 0; timer <= TIMER_STDERR; timer++)
             loop_set_timer(m->loop, timer, 0, NULL, NULL);
     }

@@ -18,6 +18,7 @@ enum monitor_state { RUNNING, STOPPING, ENDING, COLLECTING, DONE, N_STATES };
 struct monitor {
     enum monitor_state state;
     struct loop *loop; /* borrowed */
+    struct loop_watch init_watch, oom_watch, egress_watch, control_watch;
     struct sandbox *box;
     const struct plan *plan;
     struct capture out, err;

@@ -132,7 +132,7 @@ static void give_answer(const struct seccomp_notify *n, uint64_t id, struct noti
 static void stop_listening(struct seccomp_notify *n)
 {
     loop_set_timer(n->loop, n->timer, 0, NULL, NULL);
-    loop_remove(n->loop, n->listener);
+    loop_remove(n->loop, &n->listener_watch);
     scope_close_fd(&n->listener);
     n->listener = -1;
 }
@@ -148,17 +148,17 @@ static bool is_asked(int listener)
 
 static void rest_over(void *context, uint32_t events)
 {
-    const struct seccomp_notify *n = context;
+    struct seccomp_notify *n = context;
 
     (void)events;
     if (n->listener >= 0)
-        (void)loop_change(n->loop, n->listener, EPOLLIN);
+        (void)loop_change(n->loop, &n->listener_watch, EPOLLIN);
 }
 
 /* Without EPOLLIN, the loop still reports that no process is left. */
 static void rest(struct seccomp_notify *n, uint64_t us)
 {
-    if (us == 0 || loop_change(n->loop, n->listener, 0) < 0)
+    if (us == 0 || loop_change(n->loop, &n->listener_watch, 0) < 0)
         return;
     loop_set_timer(n->loop, n->timer, clock_now_us() + us, rest_over, n);
 }
@@ -189,7 +189,8 @@ static void listen_to(struct seccomp_notify *n, int listener)
     n->listener = listener;
     /* The caller waits: waking us on the same CPU is faster.  Optional. */
     (void)ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-    if (loop_add(n->loop, n->listener, EPOLLIN, questions_came, n) < 0) {
+    n->listener_watch = loop_watch_of(n->listener, questions_came, n);
+    if (loop_add(n->loop, &n->listener_watch, EPOLLIN) < 0) {
         log_info("notices", "refusals cannot be listened to: %s", strerror(errno));
         scope_close_fd(&n->listener); /* refused calls then fail with ENOSYS */
         n->listener = -1;
@@ -205,7 +206,7 @@ static void news_came(void *context, uint32_t events)
     ssize_t len = fd_receive(n->control, &news, sizeof(news), fds, &n_fds);
 
     (void)events;
-    loop_remove(n->loop, n->control); /* nothing else comes but the end of init */
+    loop_remove(n->loop, &n->control_watch); /* nothing else comes, but the end of init */
     if (len == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1)
         listen_to(n, fds[--n_fds]);
     while (n_fds > 0)
@@ -222,7 +223,8 @@ int seccomp_notify_start(struct seccomp_notify *n, struct sandbox *box, sbr_erro
         listen_to(n, take_fd(box->listener));
         return 0;
     }
-    if (loop_add(n->loop, box->control, EPOLLIN, news_came, n) < 0)
+    n->control_watch = loop_watch_of(box->control, news_came, n);
+    if (loop_add(n->loop, &n->control_watch, EPOLLIN) < 0)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
     n->control = box->control;
     return 0;
@@ -235,7 +237,7 @@ void seccomp_notify_finish(struct seccomp_notify *n)
     if (n->lookups_seen && !n->names_seen)
         notify_unnamed(n);
     n->lookups_seen = 0;
-    loop_remove(n->loop, n->control);
+    loop_remove(n->loop, &n->control_watch);
     n->control = -1;
     if (n->listener >= 0)
         stop_listening(n);

@@ -36,6 +36,7 @@ struct seccomp_notify {
     int control;  /* borrowed; the listener comes from there */
     int listener; /* -1: not yet, or none */
     struct loop *loop;
+    struct loop_watch listener_watch, control_watch;
     const struct plan *plan;
     pid_t init;
     struct denials *denials; /* borrowed */

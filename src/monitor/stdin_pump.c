@@ -38,24 +38,22 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 static void source_ready(void *context, uint32_t events);
 static void target_ready(void *context, uint32_t events);
 
+static void watch(struct stdin_pump *pump, struct loop_watch *one, uint32_t events, bool wanted)
+{
+    if (!wanted)
+        loop_remove(pump->loop, one);
+    else if (!one->on)
+        (void)loop_add(pump->loop, one, events);
+}
+
 static void watch_source(struct stdin_pump *pump, bool wanted)
 {
-    if (wanted && !pump->watching_from)
-        pump->watching_from = loop_add(pump->loop, pump->from, EPOLLIN, source_ready, pump) == 0;
-    else if (!wanted && pump->watching_from) {
-        loop_remove(pump->loop, pump->from);
-        pump->watching_from = false;
-    }
+    watch(pump, &pump->source, EPOLLIN, wanted);
 }
 
 static void watch_target(struct stdin_pump *pump, bool wanted)
 {
-    if (wanted && !pump->watching_to)
-        pump->watching_to = loop_add(pump->loop, pump->to, EPOLLOUT, target_ready, pump) == 0;
-    else if (!wanted && pump->watching_to) {
-        loop_remove(pump->loop, pump->to);
-        pump->watching_to = false;
-    }
+    watch(pump, &pump->target, EPOLLOUT, wanted);
 }
 
 /* End of input, or the program has closed it: the program sees end-of-file. */
@@ -153,13 +151,15 @@ static void target_ready(void *context, uint32_t events)
 int stdin_pump_start(struct stdin_pump *pump, struct loop *loop, sbr_error *err)
 {
     pump->loop = loop;
+    pump->source = loop_watch_of(pump->from, source_ready, pump);
+    pump->target = loop_watch_of(pump->to, target_ready, pump);
     if (pump->from >= 0) {
         pump->buffer = malloc(STDIN_CHUNK);
         if (!pump->buffer)
             return err_set_oom(err, "stdin");
         /* Refused for what is always ready, such as a regular file. */
         watch_source(pump, true);
-        pump->from_waits = pump->watching_from;
+        pump->from_waits = pump->source.on;
     }
     stdin_pump_pump(pump);
     return 0;

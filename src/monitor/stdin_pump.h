@@ -15,9 +15,9 @@ struct stdin_pump {
     const char *data; /* to be written next; borrowed unless it is the buffer */
     size_t len;
     char *buffer;
-    bool used;       /* something was read from the source, which cannot be read again */
-    bool from_waits; /* the source can be watched; a regular file cannot and need not be */
-    bool watching_from, watching_to;
+    bool used;       /* something was taken from the source, and cannot be taken again */
+    bool from_waits; /* the source can be waited for; a regular file cannot and need not */
+    struct loop_watch source, target;
     struct loop *loop;
 };
 

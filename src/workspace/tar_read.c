@@ -10,8 +10,8 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "base/walk.h"
 #include "changes/node.h"
-#include "changes/walk.h"
 #include "workspace/tar.h"
 #include "workspace/tar_parse.h"
 

@@ -9,9 +9,9 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "changes/walk.h"
 #include "workspace/tar.h"
 #include "workspace/tar_format.h"
+#include "workspace/workspace_internal.h"
 
 #define CHUNK ((size_t)128 * 1024)
 #define MAX_OCTAL_SIZE 077777777777ULL
@@ -222,7 +222,7 @@ int tar_write(int tree_fd, int fd, sbr_error *err)
 
     if (!chunk)
         return err_set_oom(err, "export");
-    if (walk_tree(tree_fd, put_entry, &out, err) < 0 || put(&out, end, sizeof(end), err) < 0)
+    if (workspace_walk(tree_fd, put_entry, &out, err) < 0 || put(&out, end, sizeof(end), err) < 0)
         return err->code;
     return flush(&out, err);
 }

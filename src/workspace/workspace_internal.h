@@ -2,6 +2,8 @@
 #ifndef WORKSPACE_WORKSPACE_INTERNAL_H
 #define WORKSPACE_WORKSPACE_INTERNAL_H
 
+#include "base/walk.h"
+#include "wire/collect.h"
 #include "workspace/workspace.h"
 
 #define NAMED_META "meta"
@@ -19,6 +21,10 @@ int workspace_check_name(const char *name, sbr_error *err) must_check;
 int workspace_meta_read(int dir_fd, struct workspace_info *ret, sbr_error *err) must_check;
 /* Whole or not at all; the lock is ours. */
 int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_error *err) must_check;
+/* Visits everything in a tree that only we write to now, also what its mode keeps its owner out of. */
+int workspace_walk(int tree_fd, walk_visit *visit, void *context, sbr_error *err) must_check;
+/* The bytes of a file in blocks of 4 KiB without its holes; other kinds take nothing. */
+uint64_t workspace_blocks(const struct walk_entry *entry);
 /* The tree's use, measured. */
 int workspace_measure(int tree_fd, struct workspace_info *info, sbr_error *err) must_check;
 /* Refuses when the use is more than the quota. */

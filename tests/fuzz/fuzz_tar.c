@@ -8,10 +8,10 @@
 
 #include "base/fd.h"
 #include "base/tree_remove.h"
-#include "changes/walk.h"
 #include "fuzz.h"
 #include "workspace/tar.h"
 #include "workspace/tar_format.h"
+#include "workspace/workspace_internal.h"
 
 #define MAX_ENTRIES 40
 #define MAX_BYTES (64 * 1024)
@@ -30,7 +30,7 @@ static int check(void *context, const struct walk_entry *entry, sbr_error *err)
                 S_ISLNK(entry->st.st_mode));
     FUZZ_ASSERT(!S_ISREG(entry->st.st_mode) || entry->st.st_nlink == 1);
     found->entries++;
-    found->bytes += walk_blocks(entry);
+    found->bytes += workspace_blocks(entry);
     return 0;
 }
 
@@ -44,7 +44,7 @@ static void read_into(int top_fd, int fd)
 
     FUZZ_ASSERT(r == 0 || (r == err.code && err.message[0]));
     if (r == 0) {
-        FUZZ_ASSERT(walk_tree(tree_fd, check, &found, &err) == 0);
+        FUZZ_ASSERT(workspace_walk(tree_fd, check, &found, &err) == 0);
         FUZZ_ASSERT(found.entries <= MAX_ENTRIES && found.bytes <= MAX_BYTES);
     }
     close(tree_fd);

@@ -1,6 +1,6 @@
-/* A ring of links inside the objects that they join: allocates nothing and cannot fail. */
-#ifndef ENGINE_LIST_H
-#define ENGINE_LIST_H
+/* A list: a ring of links that stand in what they join.  Nothing is allocated, nothing can fail. */
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -43,8 +43,8 @@ static inline void list_prepend(struct link *list, struct link *link)
     list_append(list->next, link);
 }
 
-/* The loop's body may remove `at`. */
-/* NOLINTBEGIN(bugprone-macro-parentheses): `at` is declared here */
+/* The body may remove the link that it is given.
+ * NOLINTBEGIN(bugprone-macro-parentheses): `at` is declared here */
 #define list_each(at, list)                                                                        \
     for (struct link *at = (list)->next, *at##_next = at->next; at != (list);                      \
          at = at##_next, at##_next = at->next)
