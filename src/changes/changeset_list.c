@@ -25,20 +25,24 @@ static void forget(struct changeset *changeset)
     output_files_done(&changeset->files);
 }
 
+static void begin(struct changeset *changeset, const char *id)
+{
+    *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    memcpy(changeset->id, id, sizeof(changeset->id));
+}
+
 /* Read twice, held once: a list of many changes is large. */
 static int load(int dir_fd, const char *id, struct changeset *changeset, sbr_error *err)
 {
     scoped_fd int fd = openat(dir_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r;
 
-    *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
-    memcpy(changeset->id, id, sizeof(changeset->id));
+    begin(changeset, id);
     r = fd < 0 ? 0 : changeset_meta_read(fd, changeset, err);
     if (r == 0) {
         forget(changeset);
-        *changeset =
-            (struct changeset){ .damaged = true, .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
-        memcpy(changeset->id, id, sizeof(changeset->id));
+        begin(changeset, id);
+        changeset->damaged = true;
     }
     return r < 0 ? r : 0;
 }

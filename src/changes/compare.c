@@ -33,10 +33,14 @@
 #define SUM_MAX_ALL ((uint64_t)512 << 20)
 #define MAX_DEPTH 400 /* of a deleted tree: each level takes a file descriptor */
 
+struct own {
+    const struct request_file *file;
+};
+
 struct comparison {
     const struct compare_input *in;
     struct collected_tree tree;
-    const struct request_file **own; /* what the request brought, in the order of the paths */
+    const struct own *own; /* what the request brought, in the order of the paths */
     struct changes *changes;
     uint64_t sum_left; /* bytes that may still be read for sums */
     sbr_error *err;
@@ -268,9 +272,9 @@ static int judge(struct comparison *w, struct place at, size_t index, const stru
 
 static int by_path(const void *left, const void *right)
 {
-    const struct request_file *const *a = left, *const *b = right;
+    const struct own *a = left, *b = right;
 
-    return strcmp((*a)->path, (*b)->path);
+    return strcmp(a->file->path, b->file->path);
 }
 
 /* The first file of the request whose path is not before `path`. */
@@ -281,7 +285,7 @@ static size_t own_from(const struct comparison *w, const char *path)
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (strcmp(w->own[middle]->path, path) < 0)
+        if (strcmp(w->own[middle].file->path, path) < 0)
             low = middle + 1;
         else
             high = middle;
@@ -300,8 +304,9 @@ static int is_own(struct comparison *w, size_t index)
     struct node_state seen;
     ssize_t len;
 
-    if (entry->kind != COLLECT_FILE || i == w->in->n_own || strcmp(w->own[i]->path, path) != 0 ||
-        entry->size != w->own[i]->len || w->in->collected->content_fd < 0)
+    if (entry->kind != COLLECT_FILE || i == w->in->n_own ||
+        strcmp(w->own[i].file->path, path) != 0 || entry->size != w->own[i].file->len ||
+        w->in->collected->content_fd < 0)
         return 0;
     fd = node_open_file(w->in->collected->content_fd, path, &seen);
     data = malloc(entry->size + 1);
@@ -309,7 +314,7 @@ static int is_own(struct comparison *w, size_t index)
     if (len < 0)
         return err_set_errno(w->err, STAGE, "cannot read '%.200s' as it was collected", path);
     return (uint64_t)len == entry->size &&
-           (len == 0 || !memcmp(data, w->own[i]->data, (size_t)len));
+           (len == 0 || !memcmp(data, w->own[i].file->data, (size_t)len));
 }
 
 /* The request put files below this path. */
@@ -318,8 +323,8 @@ static bool holds_own(const struct comparison *w, const char *path)
     size_t len = strlen(path), i = own_from(w, path);
 
     /* "a", "a-b" and then "a/c": what lies between is skipped. */
-    for (; i < w->in->n_own && !strncmp(w->own[i]->path, path, len); i++)
-        if (w->own[i]->path[len] == '/')
+    for (; i < w->in->n_own && !strncmp(w->own[i].file->path, path, len); i++)
+        if (w->own[i].file->path[len] == '/')
             return true;
     return false;
 }
@@ -405,7 +410,7 @@ static int visit_children(struct comparison *w, size_t parent, struct place at, 
 
 int compare(const struct compare_input *in, struct changes *changes, sbr_error *err)
 {
-    scoped_free const struct request_file **own = calloc(in->n_own + 1, sizeof(own[0]));
+    scoped_free struct own *own = calloc(in->n_own + 1, sizeof(own[0]));
     struct comparison w = {
         .in = in, .own = own, .changes = changes, .sum_left = SUM_MAX_ALL, .err = err
     };
@@ -415,7 +420,7 @@ int compare(const struct compare_input *in, struct changes *changes, sbr_error *
     if (!own)
         return err_set_oom(err, STAGE);
     for (size_t i = 0; i < in->n_own; i++)
-        own[i] = &in->own[i];
+        own[i].file = &in->own[i];
     qsort(own, in->n_own, sizeof(own[0]), by_path);
     r = collected_tree_init(&w.tree, &in->collected->list, err);
     if (r == 0)

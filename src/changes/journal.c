@@ -91,14 +91,14 @@ static int write_journal(const struct journal *j)
 }
 
 /* 1, 0 when it makes no sense, or negative. */
-static int read_entry(struct buf_reader *r, struct journal *j, sbr_error *err)
+static int read_entry(struct buf_reader *r, struct journal *j, size_t n_roots, sbr_error *err)
 {
     unsigned int root = buf_reader_u32(r);
     const char *path = buf_reader_string(r), *original;
     struct journal_entry *e;
     uint32_t flags;
 
-    if (r->failed || (!changeset_is_path(path) && !(path && !*path)))
+    if (r->failed || root >= n_roots || (!changeset_is_path(path) && !(path && !*path)))
         return 0;
     e = add_entry(j, root, path);
     if (!e)
@@ -137,11 +137,8 @@ static int read_journal(struct journal *j, size_t n_roots, sbr_error *err)
         return -1;
     j->next = buf_reader_u64(r);
     n = buf_reader_count(r);
-    for (uint32_t i = 0; ok == 1 && i < n; i++) {
-        ok = read_entry(r, j, err);
-        if (ok == 1 && j->items[i].root >= n_roots)
-            ok = 0;
-    }
+    for (uint32_t i = 0; ok == 1 && i < n; i++)
+        ok = read_entry(r, j, n_roots, err);
     return ok == 1 && !r->failed && r->pos == r->len ? 1 : -1;
 }
 

@@ -21,23 +21,8 @@
 
 struct items {
     struct store_item *v;
-    size_t n, room;
+    size_t n;
 };
-
-static struct store_item *items_add(struct items *items)
-{
-    if (items->n == items->room) {
-        size_t room = items->room ? 2 * items->room : 64;
-        struct store_item *grown = realloc(items->v, room * sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        items->v = grown;
-        items->room = room;
-    }
-    items->v[items->n] = (struct store_item){ 0 };
-    return &items->v[items->n++];
-}
 
 /* 1, 0 when it vanished meanwhile, or negative. */
 static int read_item(int kind_fd, struct store_item *item, sbr_error *err)
@@ -70,26 +55,28 @@ static int collect(const struct user_dir *root, enum store_kind kind, struct ite
 {
     scoped_fd int fd = openat(root->fd, store_kind_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     scoped_listing struct listing names = { 0 };
+    struct store_item *grown;
 
     if (fd < 0 && errno == ENOENT)
         return 0;
     if (fd < 0 || listing_read(fd, &names) < 0)
         return store_fail("list the cache", root->path, err);
+    grown = realloc(items->v, (items->n + names.n + 1) * sizeof(*grown));
+    if (!grown)
+        return err_set_oom(err, "cache");
+    items->v = grown;
     for (size_t i = 0; i < names.n; i++) {
-        struct store_item *item;
+        struct store_item *item = &grown[items->n];
         int r;
 
         if (!encoding_is_hex(names.names[i], SHA256_HEX_SIZE - 1))
             continue;
-        item = items_add(items);
-        if (!item)
-            return err_set_oom(err, "cache");
-        item->kind = kind;
+        *item = (struct store_item){ .kind = kind };
         memcpy(item->key, names.names[i], SHA256_HEX_SIZE);
         r = read_item(fd, item, err);
         if (r < 0)
             return r;
-        items->n -= r == 0;
+        items->n += r == 1;
     }
     return 0;
 }

@@ -13,7 +13,6 @@
 #include "store/store_entry.h"
 
 #define ATTEMPTS 8
-#define DIR_FLAGS (O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
 
 int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err)
 {
@@ -63,12 +62,14 @@ void store_sweep_root(const struct user_dir *root, int64_t notes_older)
         const char *dir;
         void (*sweep)(int dir_fd, const char *name, int64_t older);
     } rows[] = { { STORE_LOCKS, sweep_lock }, { STORE_NOTES, sweep_note } };
-    scoped_fd int staging = openat(root->fd, STORE_STAGING, DIR_FLAGS);
+    scoped_fd int staging =
+        openat(root->fd, STORE_STAGING, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
     if (staging >= 0)
         staging_dir_sweep(staging);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        scoped_fd int fd = openat(root->fd, rows[i].dir, DIR_FLAGS);
+        scoped_fd int fd =
+            openat(root->fd, rows[i].dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
         scoped_listing struct listing names = { 0 };
 
         if (fd >= 0 && listing_read(fd, &names) == 0)

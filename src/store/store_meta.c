@@ -10,7 +10,7 @@
 
 #define META_MAGIC 0x32524253 /* "SBR2": the number changes with the format */
 #define LIST_MAGIC 0x314c4253 /* "SBL1" */
-#define META_MAX 4096
+#define RECORD_MAX (TREE_LIST_MAX + 4096)
 
 void store_meta_set_about(struct store_meta *meta, const char *about)
 {
@@ -46,10 +46,10 @@ static bool decode(struct store_meta *meta, struct buf_reader *r)
 }
 
 /* A lack of ours says nothing about the entry; everything else makes it damaged. */
-static int read_one(int entry_fd, const char *name, uint32_t magic, size_t max, struct record *ret,
+static int read_one(int entry_fd, const char *name, uint32_t magic, struct record *ret,
                     sbr_error *err)
 {
-    int r = record_read(entry_fd, name, magic, max, ret);
+    int r = record_read(entry_fd, name, magic, RECORD_MAX, ret);
 
     if (r < 0 && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
         return err_set_errno(err, "cache", "cannot read an entry");
@@ -59,7 +59,7 @@ static int read_one(int entry_fd, const char *name, uint32_t magic, size_t max, 
 int store_meta_read(int entry_fd, bool with_list, struct store_meta *ret, sbr_error *err)
 {
     scoped_record struct record meta = { 0 }, list = { 0 };
-    int r = read_one(entry_fd, META_NAME, META_MAGIC, META_MAX, &meta, err);
+    int r = read_one(entry_fd, META_NAME, META_MAGIC, &meta, err);
 
     store_meta_done(ret);
     *ret = (struct store_meta){ .used = meta.written };
@@ -67,7 +67,7 @@ int store_meta_read(int entry_fd, bool with_list, struct store_meta *ret, sbr_er
         return r < 0 ? r : 0;
     if (!with_list)
         return 1;
-    r = read_one(entry_fd, LIST_NAME, LIST_MAGIC, TREE_LIST_MAX + META_MAX, &list, err);
+    r = read_one(entry_fd, LIST_NAME, LIST_MAGIC, &list, err);
     if (r != 1)
         return r;
     ret->list_len = list.fields.len - list.fields.pos;
@@ -88,11 +88,11 @@ int store_meta_write(int entry_fd, const struct store_meta *meta, const struct b
 {
     struct buf data;
 
-    record_begin(&data, LIST_MAGIC, TREE_LIST_MAX + META_MAX);
+    record_begin(&data, LIST_MAGIC, RECORD_MAX);
     buf_add(&data, list->data, list->len);
     if (record_write(entry_fd, LIST_NAME, &data, RECORD_SHARED) < 0)
         return -1;
-    record_begin(&data, META_MAGIC, META_MAX);
+    record_begin(&data, META_MAGIC, RECORD_MAX);
     buf_put_u32(&data, meta->kind);
     buf_put_string(&data, meta->key);
     buf_put_string(&data, meta->digest);
