@@ -155,16 +155,6 @@ static void name_registry(struct denial *d)
         snprintf(d->remedy, sizeof(d->remedy), "configure the client for it");
 }
 
-static void name_limit(struct denial *d, bool compile)
-{
-    char option[32], value[32];
-
-    if (sscanf(d->remedy, "--%31s %31s", option, value) != 2)
-        return;
-    snprintf(d->remedy, sizeof(d->remedy),
-             compile ? "--compile-limit %s=%s" : "`%s=%s` in the language's file", option, value);
-}
-
 /* Other stages than the program's are not opened by the program's options. */
 static void name_remedies(enum stage stage, sbr_result *result)
 {
@@ -173,9 +163,9 @@ static void name_remedies(enum stage stage, sbr_result *result)
     for (size_t i = 0; stage != STAGE_RUN && i < result->denials.n; i++) {
         struct denial *d = &result->denials.items[i];
 
-        if (!strncmp(d->rule, "limits: ", 8))
-            name_limit(d, compile);
-        else if (is_of_network(d) && !compile)
+        if (d->source == DENIAL_BY_LIMIT)
+            continue;
+        if (is_of_network(d) && !compile)
             name_registry(d);
         else
             d->remedy[0] = '\0';

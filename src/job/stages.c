@@ -178,9 +178,9 @@ static bool trees_have_another_way(struct job_trees *trees, const sbr_error *err
 {
     if (!trees)
         return false;
-    if (!strcmp(err->stage, "view"))
+    if (err_retry(err) == ERR_WITHOUT_VIEW)
         return job_trees_show_plain(trees);
-    if (strcmp(err->stage, "cow") != 0 || trees->cow == COW_COPY)
+    if (err_retry(err) != ERR_WITH_OTHER_COW || trees->cow == COW_COPY)
         return false;
     trees->cow++;
     return true;
@@ -195,7 +195,7 @@ static int start_with_trees(sbr_job *job, const struct features *features, sbr_e
         if (r == 0)
             r = start_planned(job, features, err);
         job->now.has_trees = r == STAGE_ASKED; /* otherwise whoever tries again wants others */
-        if (r != SBR_E_UNSUPPORTED || !trees_have_another_way(job->trees, err))
+        if (r >= 0 || !trees_have_another_way(job->trees, err))
             return r;
         log_info("sandbox", "%s", err->message);
     }
@@ -208,7 +208,7 @@ static int start_anyhow(sbr_job *job, sbr_error *err)
     struct features without = job->rt->features;
     int r = start_with_trees(job, &job->rt->features, err);
 
-    if (r != SBR_E_UNSUPPORTED || strcmp(err->stage, "namespaces") != 0 || !without.user_namespaces)
+    if (r >= 0 || err_retry(err) != ERR_WITHOUT_USER_NAMESPACES || !without.user_namespaces)
         return r;
     log_info("sandbox", "%s", err->message);
     without.user_namespaces = false;
@@ -266,6 +266,10 @@ static int stage_watch(sbr_job *job, sbr_error *err)
     }
     if (now->stage == STAGE_RUN)
         options = job->options;
+    else
+        options.setter = now->stage == STAGE_COMPILE || now->stage == STAGE_CHECK
+                             ? LIMITS_BY_COMPILE_LIMIT
+                             : LIMITS_BY_LANGUAGE;
     if (!options.started_us || job->n_done)
         options.started_us = now->started_us;
     options.loop = &job->loop;
@@ -384,22 +388,6 @@ static int keep_layer(sbr_job *job, sbr_error *err)
     return store_commit(&now->staging, job->keys[layer], about, &job->layers[layer], err);
 }
 
-/* The sentence of a limit names the option that sets it; other stages than the program's have others. */
-static void name_the_limit(enum stage stage, sbr_result *result)
-{
-    char *option = strstr(result->explanation, "; --"), name[24] = "";
-    size_t room;
-
-    if (!option || stage == STAGE_RUN)
-        return;
-    snprintf(name, sizeof(name), "%.*s", (int)strcspn(option + 4, " "), option + 4);
-    room = sizeof(result->explanation) - (size_t)(option - result->explanation);
-    if (stage == STAGE_COMPILE || stage == STAGE_CHECK)
-        snprintf(option, room, "; --compile-limit %s=... sets this limit", name);
-    else
-        snprintf(option, room, "; `%s` in the language's file sets this limit", name);
-}
-
 /* What a stage left is the stage's affair: it failed, and its result says why. */
 static void refuse_layer(const struct stage_run *now, sbr_result *result)
 {
@@ -433,7 +421,6 @@ int stages_end(sbr_job *job, sbr_result **ret, sbr_error *err)
     if (r == 0) {
         result->stage = stage_name(now->stage);
         result->usage.queue_us = job->warm.queue_us;
-        name_the_limit(now->stage, result);
     }
     if (r == 0 && now->staged && result_success(result)) {
         if (now->collect_reader.failure.code == SBR_E_DENIED)

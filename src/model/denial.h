@@ -22,6 +22,9 @@ enum denial_kind {
 
 const char *denial_kind_name(enum denial_kind kind); /* "connect", ... */
 
+/* What refused it: a limit gives way to a higher one, everything else to a rule. */
+enum denial_source { DENIAL_BY_RULE, DENIAL_BY_LIMIT };
+
 /* Plain data: it also stands in memory that sandbox-run-egress shares with its supervisor. */
 struct denial {
     uint32_t kind; /* enum denial_kind */
@@ -29,6 +32,7 @@ struct denial {
     char rule[160];   /* "network: none", "default.yaml: keys", "limits: pids 64"             */
     char remedy[300]; /* an option as it is typed, or a sentence; "": nothing would allow it */
     uint64_t count;
+    uint32_t source; /* enum denial_source */
 };
 
 #define DENIALS_MAX 64

@@ -193,7 +193,7 @@ static int map_error(const char *what, sbr_error *err)
                        "/proc is read-only here; `mount -o remount,rw /proc` mends it");
     err_set_errno(err, "namespaces", "cannot %s through /proc", what);
     if (sys_errno == EPERM) /* root without its rights may not map itself */
-        err->code = SBR_E_UNSUPPORTED;
+        err_set_retry(err, ERR_WITHOUT_USER_NAMESPACES);
     return err->code;
 }
 
