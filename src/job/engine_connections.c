@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/scope.h"
+#include "job/engine_socket.h"
 #include "job/warm.h"
 #include "plan/blueprint.h"
 
@@ -88,6 +90,15 @@ bool engine_connections_take(struct engine_connections *pool, struct warm *warm)
     }
     pthread_mutex_unlock(&pool->lock);
     return found;
+}
+
+void engine_connections_find(struct engine_connections *pool, struct warm *warm)
+{
+    if (warm->off || warm->fd >= 0 || engine_connections_take(pool, warm) ||
+        engine_connect(&warm->fd) == 0)
+        return;
+    log_info("engine", "cold, since no engine is running");
+    warm->off = true;
 }
 
 void engine_connections_give(struct engine_connections *pool, struct warm *warm)

@@ -7,8 +7,8 @@
 #include "base/scope.h"
 #include "changes/node.h"
 #include "explain/diagnose.h"
+#include "job/job_steps.h"
 #include "job/job_trees.h"
-#include "job/stages.h"
 
 #define PROGRAM_MAX (1u << 20) /* more of a program is not shown to anybody */
 

@@ -99,11 +99,6 @@ static bool is_for(const struct job_tree *tree, enum stage stage)
     return (stage == STAGE_COMPILE || stage == STAGE_CHECK) && !strcmp(tree->target, INSIDE_WORK);
 }
 
-bool job_trees_want_changes(const sbr_job *job)
-{
-    return job->req->diff || job->req->keep;
-}
-
 static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
     return stage == STAGE_RUN && tree->mode == VOLUME_COW &&
@@ -121,7 +116,7 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
                                .collect = is_collected(job, tree, stage) };
 }
 
-bool job_trees_show_plain(struct job_trees *trees)
+static bool show_plain(struct job_trees *trees)
 {
     bool changed = false;
 
@@ -130,6 +125,18 @@ bool job_trees_show_plain(struct job_trees *trees)
         trees->at[i].plain = true;
     }
     return changed;
+}
+
+bool job_trees_have_another_way(struct job_trees *trees, enum err_retry retry)
+{
+    if (!trees)
+        return false;
+    if (retry == ERR_WITHOUT_VIEW)
+        return show_plain(trees);
+    if (retry != ERR_WITH_OTHER_COW || trees->cow == COW_COPY)
+        return false;
+    trees->cow++;
+    return true;
 }
 
 void job_trees_plan(sbr_job *job)
@@ -251,36 +258,4 @@ int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err)
             return err->code;
     }
     return add_copies(job, err);
-}
-
-static void manifests_done(struct job_trees *trees)
-{
-    for (size_t i = 0; i < trees->n_manifests; i++) {
-        free(trees->manifests[i].path);
-        free(trees->manifests[i].data);
-    }
-    free(trees->manifests);
-}
-
-void job_trees_done(sbr_job *job)
-{
-    struct job_trees *trees = job->trees;
-
-    if (!trees)
-        return;
-    for (size_t i = 0; i < trees->n; i++) {
-        scope_close_fd(&trees->at[i].source_fd);
-        scope_close_fd(&trees->at[i].copy_fd);
-        copy_done(&trees->at[i].copied);
-    }
-    for (size_t i = 0; i < trees->n_parts; i++) {
-        scope_close_fd(&trees->collected[i].content_fd);
-        collect_list_done(&trees->collected[i].list);
-    }
-    if (trees->is_named)
-        workspace_close(&trees->workspace);
-    staging_discard(&trees->staging);
-    manifests_done(trees);
-    free(trees);
-    job->trees = NULL;
 }

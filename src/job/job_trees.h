@@ -12,7 +12,7 @@
 #include "changes/collected.h"
 #include "changes/copy_tree.h"
 #include "changes/state_dir.h"
-#include "job/job.h"
+#include "job/job_types.h"
 #include "workspace/workspace.h"
 
 #define TREES_NAME 96 /* "cow/0-0" and the like, in the staging */
@@ -50,24 +50,28 @@ struct job_trees {
     int64_t started_ns; /* CLOCK_REALTIME */
 };
 
-/* 1: they are there; 0: another run has the workspace, try again; negative: error. */
-int job_trees_open(sbr_job *job, sbr_error *err) must_check;
-/* The same for a plan alone: nothing is taken or made. */
+enum trees_opened { TREES_OPEN, TREES_BUSY /* another run has the workspace */, TREES_ERROR };
+enum trees_opened job_trees_open(sbr_job *job, sbr_error *err) must_check;
+/* The same for a plan alone: takes and makes nothing. */
 int job_trees_look(sbr_job *job, sbr_error *err) must_check;
-/* What the limits of the run are in a workspace that is partly full. */
+/* Lowers the limits of the run to what a workspace has left. */
 void job_trees_limits(const sbr_job *job, struct limits *limits);
 /* The run's view of them with nothing made for it; for plans. */
 void job_trees_plan(sbr_job *job);
 int job_trees_prepare(sbr_job *job, enum stage stage, sbr_error *err) must_check;
-/* From now on `ro` trees are shown without views; false: they were before. */
-bool job_trees_show_plain(struct job_trees *trees);
-/* One part for each of the plan's collects; NULL and 0 without trees. */
+/* After a refusal: whether another way to bring them in is left, which the next
+ * job_trees_prepare takes.  `trees` may be NULL. */
+bool job_trees_have_another_way(struct job_trees *trees, enum err_retry retry);
+/* One part for each of the plan's collects; nothing without trees. */
 int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_check;
 /* After the run; may change the verdict. */
 int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err) must_check;
 void job_trees_done(sbr_job *job);
 
-/* Whether somebody wants to know what was changed. */
-bool job_trees_want_changes(const sbr_job *job);
+/* Whether the caller wants to know what was changed. */
+static inline bool job_trees_want_changes(const sbr_job *job)
+{
+    return job->req->diff || job->req->keep;
+}
 
 #endif

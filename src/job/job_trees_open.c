@@ -219,7 +219,7 @@ static void put_first(struct job_trees *trees, const char *source)
 }
 
 /* The limits of the run, when given, become the quota. */
-static int take_workspace(sbr_job *job, sbr_error *err)
+static enum trees_opened take_workspace(sbr_job *job, sbr_error *err)
 {
     const struct limits *limits = &job->req->limits;
     struct job_trees *trees = job->trees;
@@ -233,11 +233,11 @@ static int take_workspace(sbr_job *job, sbr_error *err)
     if (r == 0 && !trees->waiting_since)
         trees->waiting_since = now;
     if (r <= 0)
-        return r;
+        return r < 0 ? TREES_ERROR : TREES_BUSY;
     trees->queue_us = trees->waiting_since ? now - trees->waiting_since : 0;
     trees->is_named = true;
     put_first(trees, trees->workspace.tree);
-    return 1;
+    return TREES_OPEN;
 }
 
 static int open_sources(struct job_trees *trees, sbr_error *err)
@@ -265,22 +265,21 @@ static int look_at_project(sbr_job *job, sbr_error *err)
     return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);
 }
 
-int job_trees_open(sbr_job *job, sbr_error *err)
+enum trees_opened job_trees_open(sbr_job *job, sbr_error *err)
 {
-    struct job_trees *trees;
-    int r = make_trees(job, err);
+    enum trees_opened opened = TREES_OPEN;
 
-    if (r < 0 || !job->trees)
-        return r < 0 ? r : 1;
-    trees = job->trees;
-    if (job->req->workspace && !trees->is_named) {
-        r = take_workspace(job, err);
-        if (r <= 0)
-            return r;
-    }
-    if (open_sources(trees, err) < 0)
-        return err->code;
-    return look_at_project(job, err) < 0 ? err->code : 1;
+    if (make_trees(job, err) < 0)
+        return TREES_ERROR;
+    if (!job->trees)
+        return TREES_OPEN;
+    if (job->req->workspace && !job->trees->is_named)
+        opened = take_workspace(job, err);
+    if (opened != TREES_OPEN)
+        return opened;
+    if (open_sources(job->trees, err) < 0 || look_at_project(job, err) < 0)
+        return TREES_ERROR;
+    return TREES_OPEN;
 }
 
 int job_trees_look(sbr_job *job, sbr_error *err)
@@ -320,4 +319,36 @@ void job_trees_limits(const sbr_job *job, struct limits *limits)
     limits->value[SBR_DISK_BYTES] =
         what_is_left(info->quota_bytes, info->used_bytes, SBR_DISK_BYTES);
     limits->value[SBR_INODES] = what_is_left(info->quota_inodes, info->used_inodes, SBR_INODES);
+}
+
+static void manifests_done(struct job_trees *trees)
+{
+    for (size_t i = 0; i < trees->n_manifests; i++) {
+        free(trees->manifests[i].path);
+        free(trees->manifests[i].data);
+    }
+    free(trees->manifests);
+}
+
+void job_trees_done(sbr_job *job)
+{
+    struct job_trees *trees = job->trees;
+
+    if (!trees)
+        return;
+    for (size_t i = 0; i < trees->n; i++) {
+        scope_close_fd(&trees->at[i].source_fd);
+        scope_close_fd(&trees->at[i].copy_fd);
+        copy_done(&trees->at[i].copied);
+    }
+    for (size_t i = 0; i < trees->n_parts; i++) {
+        scope_close_fd(&trees->collected[i].content_fd);
+        collect_list_done(&trees->collected[i].list);
+    }
+    if (trees->is_named)
+        workspace_close(&trees->workspace);
+    staging_discard(&trees->staging);
+    manifests_done(trees);
+    free(trees);
+    job->trees = NULL;
 }

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/encoding.h"
+#include "job/job_layers.h"
 #include "job/job_trees.h"
-#include "job/stages.h"
 
 #define KEY_REVISION "1"
 

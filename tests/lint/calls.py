@@ -15,8 +15,8 @@ import tree
 
 ACYCLIC = ("src/job",)  # folders whose files form no circle of calls or includes
 
-_DEFINITION = re.compile(r"^(?!typedef|struct \w+ \{|enum|#)(?P<head>[A-Za-z_][\w \t*]*?)(?P<name>\w+)\((?P<args>[^;{}]*)\)\s*\n\{",
-                         re.MULTILINE)
+_DEFINITION = re.compile(r"^(?!typedef|#)(?P<head>[A-Za-z_][\w \t*]*?)(?P<name>\w+)\([^;{}]*\)\s*\n\{", re.MULTILINE)
+_TABLE = re.compile(r"^(?:static [^;(){}=]*?|\} )(\w+)(?:\[\w*\])*\s*=\s*\{(.*?)^\};", re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])(?<!->)[A-Za-z_]\w*")
 _INCLUDE = re.compile(r'^#include "(?P<name>[^"]+)"', re.MULTILINE)
 
@@ -52,9 +52,8 @@ class Program:
             if not one.static and (one.name not in self.shared or shown.endswith(".c")):
                 self.shared[one.name] = one
         # A table of functions is named by those who use it.
-        for match in re.finditer(r"^static [^;(){}]*?\b(\w+)(\[[^;{}]*)?\s*=\s*\{(.*?)^\};", tables,
-                                 re.MULTILINE | re.DOTALL):
-            local.setdefault(match[1], Function(shown, match[1], True, _WORD.findall(match[3])))
+        for match in _TABLE.finditer(tables):
+            local.setdefault(match[1], Function(shown, match[1], True, _WORD.findall(match[2])))
 
     def called(self, function):
         for word in function.words:
