@@ -1,8 +1,8 @@
 /* One job: the stages that its program needs, one after the other, each in a sandbox of its own.
  *
- *   prepare       once for each toolchain: what a language wants ready    -> a layer of the store
- *   dependencies  packages, with a network                                -> a layer of the store
- *   compile       or a check in its place                                 -> an artifact of the store
+ *   prepare       once for each toolchain: what a language needs   -> a layer of the store
+ *   dependencies  packages, with a network                         -> a layer of the store
+ *   compile       or a check in its place                          -> an artifact of the store
  *   run           the program
  *
  * What the store has is not made again.  A stage that fails ends the job. */
@@ -16,7 +16,8 @@
 int job_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
     must_check;
 
-/* `options` may be NULL: output is kept, stdin is what the request holds.  Its loop is the job's. */
+/* `options` may be NULL: the output is kept, stdin is what the request holds.  The loop is the
+ * job's own. */
 int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
             sbr_job **ret, sbr_error *err) must_check;
 /* Begins with the first stage. */

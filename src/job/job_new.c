@@ -79,7 +79,7 @@ void job_free(sbr_job *job)
     if (!job)
         return;
     stage_run_drop(job);
-    buf_done(&job->warm.template);
+    buf_done(&job->warm.blueprint);
     engine_connections_give(job->rt->pool, &job->warm);
     forget_artifact(job);
     job_trees_done(job);

@@ -5,8 +5,8 @@
  *                |  '-- asked --> WAITING_ENGINE -|
  *                '--------------------------------'
  *
- * A cell is what is done about an event and the state afterwards.  A step comes back with the next
- * event, which is looked up in the new state, or with EV_NOTHING.  An empty cell: nothing is done. */
+ * A cell holds the step that an event leads to and the state after it.  The step returns the next
+ * event, which is looked up in the new state, or EV_NOTHING.  An empty cell ignores the event. */
 #include "base/clock.h"
 #include "job/job_steps.h"
 

@@ -12,7 +12,7 @@
 #include "base/scope.h"
 
 #define TREES_COW "cow"   /* uppers and copies: STAGE-INDEX */
-#define TREES_TREE "tree" /* contents that were taken: INDEX, files/RULE */
+#define TREES_TREE "tree" /* collected contents: INDEX, files/RULE */
 
 static int open_staging(struct job_trees *trees, sbr_error *err)
 {
@@ -40,7 +40,7 @@ static int make_dir(const struct job_trees *trees, const char *name, int *ret_fd
     return 0;
 }
 
-/* A new name each time: a backend that was refused may have left something. */
+/* A new name each time, because a backend that was refused may have left files. */
 static int make_cow_dir(struct job_trees *trees, struct job_tree *tree, int *ret_fd, sbr_error *err)
 {
     char name[TREES_NAME];
@@ -63,7 +63,7 @@ static int make_upper(struct job_trees *trees, struct job_tree *tree, sbr_error 
     return 0;
 }
 
-/* Nothing else is looked at meanwhile, so this is where a cancelled job is noticed. */
+/* The loop does not turn during a copy, so this notices that the job was cancelled. */
 static bool copy_goes_on(void *context, uint64_t files, uint64_t bytes)
 {
     sbr_job *job = context;
@@ -91,7 +91,7 @@ static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
     return copy_tree(tree->source_fd, tree->copy_fd, &progress, &tree->copied, err);
 }
 
-/* Other stages than the run see what stands at /work, and what they change there is dropped. */
+/* Compile and check see the tree at /work too; their changes to it are dropped. */
 static bool is_for(const struct job_tree *tree, enum stage stage)
 {
     if (stage == STAGE_RUN)
@@ -189,7 +189,7 @@ int job_trees_prepare(sbr_job *job, enum stage stage, sbr_error *err)
     return 0;
 }
 
-/* Contents of the changes of a tree, named by their root in the changes, or of what matches an output's pattern. */
+/* A directory for contents: of a tree's changes, named by their root, or of an output's files. */
 static int add_part(struct job_trees *trees, const char *name, sbr_error *err)
 {
     struct collected *collected = &trees->collected[trees->n_parts];
@@ -216,7 +216,7 @@ static struct job_tree *next_collected(sbr_job *job, size_t *at)
     return NULL;
 }
 
-/* A copy is looked at from outside; its part stands behind those of the plan. */
+/* The supervisor itself scans copies; their parts come after those of the plan. */
 static int add_copies(sbr_job *job, sbr_error *err)
 {
     struct job_tree *tree;

@@ -1,11 +1,11 @@
-/* The trees of a job: volumes, the project or workspace at /work, where their changes go, and what is collected.
+/* The trees of a job: volumes, the project or workspace at /work, and what is collected of them.
  *
- *   job_trees_open      looks at the sources, takes the workspace                     once, before the stages
- *   job_trees_prepare   what a stage sees of them: uppers and copies where needed      for each stage
- *   job_trees_parts     where the run's changes and outputs are written to             for the run
- *   job_trees_end       changes are compared, kept, saved; outputs delivered           after the run
+ *   job_trees_open      checks the sources, locks the workspace               before the stages
+ *   job_trees_prepare   makes uppers and copies where they are needed         for each stage
+ *   job_trees_parts     makes directories for the run's changes and outputs   for the run
+ *   job_trees_end       compares, keeps and saves changes, delivers outputs   after the run
  *
- * A job without any has none of this: job->trees is NULL. */
+ * job->trees is NULL for a job without any. */
 #ifndef JOB_JOB_TREES_H
 #define JOB_JOB_TREES_H
 
@@ -24,7 +24,7 @@ struct job_tree {
     bool sockets, plain;        /* see struct plan_tree */
     int source_fd;              /* of cow trees; -1 otherwise */
     int copy_fd;                /* of the current stage's copy; -1: there is none */
-    int part;                   /* of the intake that takes its changes; -1: none */
+    int part;                   /* of collect_reader, for its changes; -1: none */
     char made[STATE_PATH_SIZE]; /* upper or copy of the current stage */
     struct copied copied;       /* of the current stage's copy */
 };
@@ -38,7 +38,7 @@ struct job_trees {
     struct staging staging;
     unsigned int n_made; /* uppers and copies in it */
     struct workspace workspace;
-    bool is_named;          /* `named` is ours */
+    bool is_named;          /* `workspace` is open */
     uint64_t waiting_since; /* for the workspace, microseconds; 0: not waiting */
     uint64_t queue_us;
     struct request_file *manifests;

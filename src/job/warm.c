@@ -167,17 +167,17 @@ static void answer_came(void *context, uint32_t events)
 
 static int send_request(struct warm *warm)
 {
-    scoped_fd int template = -1;
+    scoped_fd int blueprint = -1;
     struct engine_request *request = &warm->request;
 
     request->has_blueprint =
         request->key[0] && memcmp(request->key, warm->sent_key, sizeof(request->key)) != 0;
     if (request->has_blueprint) {
-        template = fd_sealed_memory("template", warm->template.data, warm->template.len, 0);
-        if (template <0)
+        blueprint = fd_sealed_memory("template", warm->blueprint.data, warm->blueprint.len, 0);
+        if (blueprint < 0)
             return -1;
     }
-    if (fd_send(warm->fd, request, sizeof(*request), &template, request->has_blueprint) < 0)
+    if (fd_send(warm->fd, request, sizeof(*request), &blueprint, request->has_blueprint) < 0)
         return -1;
     if (request->has_blueprint)
         memcpy(warm->sent_key, request->key, sizeof(warm->sent_key));

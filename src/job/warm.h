@@ -33,7 +33,7 @@ struct warm {
     enum warm_state state;
     char sent_key[SHA256_HEX_SIZE]; /* of the last blueprint that was sent over this connection */
     struct engine_request request;
-    struct buf template; /* the blueprint that the key is of */
+    struct buf blueprint; /* the blueprint that the key is of */
     struct engine_reply reply;
     int given[SANDBOX_MAX_GIVEN];
     size_t n_given;
@@ -67,7 +67,7 @@ bool engine_connections_take(struct engine_connections *pool, struct warm *warm)
 void engine_connections_find(struct engine_connections *pool, struct warm *warm);
 /* Takes the connection over, or closes it. */
 void engine_connections_give(struct engine_connections *pool, struct warm *warm);
-void engine_connections_key(struct engine_connections *pool, const struct plan *template,
+void engine_connections_key(struct engine_connections *pool, const struct plan *blueprint,
                             const struct buf *encoded, char key[SHA256_HEX_SIZE]);
 
 /* Opens the files below the directory and adds an operation for each to the plan.  Number of fds,

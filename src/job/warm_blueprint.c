@@ -62,23 +62,23 @@ const char *warm_blueprint_make(sbr_job *job, const struct plan_input *in)
     struct warm *warm = &job->warm;
     const char *why = warm_stage_is_frequent(in->stage) ? blueprint_refusal(job->now.plan)
                                                         : "it is not made often";
-    struct plan *template;
+    struct plan *blueprint;
     sbr_error ignored;
     int n = 0;
 
     if (why)
         return why;
-    if (warm_blueprint_encode(&warm->template, job->now.plan, in, &template, &ignored) < 0)
+    if (warm_blueprint_encode(&warm->blueprint, job->now.plan, in, &blueprint, &ignored) < 0)
         return "it sees trees of the host's, or is too large";
     if (in->stage == STAGE_RUN && in->layers[LAYER_BUILD])
         n = warm_files_open(job->now.plan, in->layers[LAYER_BUILD], warm->files);
     if (n >= 0) {
         warm->n_files = (size_t)n;
-        warm->request.cgroup_kind = template->cgroup_kind;
-        warm->request.cgroup_controllers = template->cgroup_controllers;
+        warm->request.cgroup_kind = blueprint->cgroup_kind;
+        warm->request.cgroup_controllers = blueprint->cgroup_controllers;
         tell_origin(job, in, &warm->request);
-        engine_connections_key(job->rt->pool, template, &warm->template, warm->request.key);
+        engine_connections_key(job->rt->pool, blueprint, &warm->blueprint, warm->request.key);
     }
-    plan_free(template);
+    plan_free(blueprint);
     return n < 0 ? "its compiled program is more than a few files" : NULL;
 }

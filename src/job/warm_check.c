@@ -44,7 +44,7 @@ static int find_policy(const struct engine_request *request, struct blueprint_cl
     return 0;
 }
 
-/* Starts nothing: the client that planned the run has asked the tool for its version and noted it. */
+/* Starts nothing: the client that planned the run has noted the version of the tool. */
 static int find_tools(const struct engine_request *request, struct toolchain *tools,
                       struct blueprint_claim *claim, sbr_error *err)
 {
@@ -62,7 +62,7 @@ static int find_tools(const struct engine_request *request, struct toolchain *to
     return client_config_expand(&claim->language->needs, &claim->needs, err);
 }
 
-int warm_check(const sbr_runtime *rt, const struct plan *template,
+int warm_check(const sbr_runtime *rt, const struct plan *blueprint,
                const struct engine_request *request, sbr_error *err)
 {
     char store[STORE_PATH_SIZE];
@@ -86,7 +86,7 @@ int warm_check(const sbr_runtime *rt, const struct plan *template,
     if (r == 0)
         r = find_tools(request, &tools, &claim, err);
     if (r == 0)
-        r = blueprint_check(template, &claim, err);
+        r = blueprint_check(blueprint, &claim, err);
     client_config_words_done(&claim.needs);
     return r;
 }

@@ -6,7 +6,7 @@
 #include "job/job_types.h"
 
 /* 0, or why the engine does not take it.  The texts of the request end in NUL. */
-int warm_check(const struct sbr_runtime *rt, const struct plan *template,
+int warm_check(const struct sbr_runtime *rt, const struct plan *blueprint,
                const struct engine_request *request, sbr_error *err) must_check;
 
 #endif

@@ -29,7 +29,7 @@ static int decide_trivial(sbr_job *job, sbr_error *err)
 }
 
 /* Decodes the bytes into a plan that owns them. */
-static int decode_owned(const struct buf *bytes, const struct plan *template, struct plan **ret,
+static int decode_owned(const struct buf *bytes, const struct plan *blueprint, struct plan **ret,
                         sbr_error *err)
 {
     struct plan *holder = plan_new();
@@ -43,18 +43,18 @@ static int decode_owned(const struct buf *bytes, const struct plan *template, st
     memcpy(data, bytes->data, bytes->len);
     r = plan_decode(data, bytes->len, ret, err);
     if (r == 0) {
-        (*ret)->cgroup_kind = template->cgroup_kind;
-        (*ret)->cgroup_controllers = template->cgroup_controllers;
+        (*ret)->cgroup_kind = blueprint->cgroup_kind;
+        (*ret)->cgroup_controllers = blueprint->cgroup_controllers;
         plan_adopt(*ret, holder);
     }
     plan_free(holder);
     return r;
 }
 
-static int template_of(sbr_job *job, struct plan **ret, char key[SHA256_HEX_SIZE], sbr_error *err)
+static int blueprint_of(sbr_job *job, struct plan **ret, char key[SHA256_HEX_SIZE], sbr_error *err)
 {
     struct stage_input input;
-    struct plan *template = NULL;
+    struct plan *blueprint = NULL;
     const char *why;
     int r = decide_trivial(job, err);
 
@@ -66,12 +66,12 @@ static int template_of(sbr_job *job, struct plan **ret, char key[SHA256_HEX_SIZE
     if (why)
         r = err_set(err, SBR_E_UNSUPPORTED, "park", "a run has no parked form here: %s", why);
     if (r == 0)
-        r = warm_blueprint_encode(&job->warm.template, job->now.plan, &input.in, &template, err);
+        r = warm_blueprint_encode(&job->warm.blueprint, job->now.plan, &input.in, &blueprint, err);
     if (r == 0) {
-        blueprint_key_of(template, &job->warm.template, key);
-        r = decode_owned(&job->warm.template, template, ret, err);
+        blueprint_key_of(blueprint, &job->warm.blueprint, key);
+        r = decode_owned(&job->warm.blueprint, blueprint, ret, err);
     }
-    plan_free(template);
+    plan_free(blueprint);
     return r;
 }
 
@@ -93,7 +93,7 @@ int warm_blueprint_for(const sbr_runtime *rt, const char *language, struct plan 
         r = job_new(rt, req, NULL, &job, err);
     if (r == 0) {
         job->warm.off = false; /* as for the jobs that will ask for it */
-        r = template_of(job, ret, key, err);
+        r = blueprint_of(job, ret, key, err);
     }
     job_free(job);
     request_free(req);
