@@ -14,6 +14,7 @@ from pathlib import Path
 import tree
 
 ACYCLIC = ("src/job",)  # folders whose files form no circle of calls or includes
+WALKS = (("start_request", "src/job", 2),)  # from a function: how often each file of the folder may be re-entered
 
 _DEFINITION = re.compile(r"^(?!typedef|#)(?P<head>[A-Za-z_][\w \t*]*?)(?P<name>\w+)\([^;{}]*\)\s*\n\{", re.MULTILINE)
 _TABLE = re.compile(r"^(?:static [^;(){}=]*?|\} )(\w+)(?:\[\w*\])*\s*=\s*\{(.*?)^\};", re.MULTILINE | re.DOTALL)
@@ -120,14 +121,26 @@ def circles(edges):
     return groups
 
 
+def check_walk(program, start, folder, most):
+    if not any(name.startswith(folder + "/") for name in program.local):
+        return []
+    if start not in program.shared:
+        return [f"{folder}: there is no function {start}() to walk from: see WALKS in calls.py"]
+    return [f"{name}:1: a walk from {start}() re-enters it {n - 1} times; at most {most}"
+            for name, n in sorted(program.walk(start, folder).items()) if n - 1 > most]
+
+
 def check(root):
     """Returns one sentence per problem."""
     program = Program(root)
-    return [f"{group[0]}:1: a circle of {what}: {', '.join(Path(name).name for name in group)}"
-            for folder in ACYCLIC
-            for what, edges in (("calls", program.edges(folder)),
-                                ("includes", program.include_edges(folder)))
-            for group in circles(edges)]
+    problems = [f"{group[0]}:1: a circle of {what}: {', '.join(Path(name).name for name in group)}"
+                for folder in ACYCLIC
+                for what, edges in (("calls", program.edges(folder)),
+                                    ("includes", program.include_edges(folder)))
+                for group in circles(edges)]
+    for walk in WALKS:
+        problems += check_walk(program, *walk)
+    return problems
 
 
 def main():
