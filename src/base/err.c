@@ -88,6 +88,19 @@ int err_set_oom(sbr_error *err, const char *stage)
     return err_set(err, SBR_E_NO_MEMORY, stage, "out of memory");
 }
 
+int err_set_retry(sbr_error *err, enum err_retry retry)
+{
+    err->code = SBR_E_UNSUPPORTED;
+    err->stage[sizeof(err->stage) - 2] = '\0';
+    err->stage[sizeof(err->stage) - 1] = (char)retry;
+    return err->code;
+}
+
+enum err_retry err_retry(const sbr_error *err)
+{
+    return (enum err_retry)err->stage[sizeof(err->stage) - 1];
+}
+
 const char *err_code_name(int code)
 {
     static const char *const names[] = { "ok",   "invalid",   "not_found", "unsupported", "denied",

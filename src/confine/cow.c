@@ -23,8 +23,7 @@
 static int refused(const struct plan_op *op, const char *what, sbr_error *err)
 {
     err_set_errno(err, "cow", "'%.200s' cannot be brought in copy-on-write: %s", op->from, what);
-    err->code = SBR_E_UNSUPPORTED;
-    return err->code;
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static int cannot_make(const struct plan_op *op, sbr_error *err)

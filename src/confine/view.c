@@ -93,8 +93,7 @@ int view_bring(struct inside *in, const struct plan_op *op, int tree_fd, sbr_err
         return 0;
     if (op->flags & OP_VIEW_ONLY && !left_out) {
         err_set_errno(err, "view", "no overlay can be mounted over '%.200s'", op->from);
-        err->code = SBR_E_UNSUPPORTED;
-        return err->code;
+        return err_set_retry(err, ERR_WITHOUT_VIEW);
     }
     in->shares_inodes = true;
     in->report->shares_inodes = 1;

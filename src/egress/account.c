@@ -46,7 +46,7 @@ struct cap {
 static void deny_by_limit(struct egress *egress, const struct cap *cap, uint64_t max,
                           const char *target)
 {
-    struct denial one = { .kind = DENIAL_CONNECT };
+    struct denial one = { .kind = DENIAL_CONNECT, .source = DENIAL_BY_LIMIT };
 
     snprintf(one.target, sizeof(one.target), "%s", target);
     snprintf(one.rule, sizeof(one.rule), "limits: %s %" PRIu64, cap->name, max);

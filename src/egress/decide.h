@@ -2,12 +2,14 @@
 #ifndef EGRESS_DECIDE_H
 #define EGRESS_DECIDE_H
 
+#include "model/denial.h"
 #include "model/network.h"
 
 struct decision {
     bool allowed;
     const struct host_rule *by; /* the rule that allows it; NULL: the mode does                 */
     char rule[160];             /* refused: why, "network: allow (no rule for example.org:443)" */
+    enum denial_source source;  /* refused: what did it                                         */
     char remedy[300];           /* refused: what helps, "--allow-host example.org:443", or ""   */
 };
 

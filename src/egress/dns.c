@@ -80,7 +80,7 @@ static void refuse(struct dns *dns, const struct dns_asker *asker, const struct 
 
     dns_wire_show(q, shown);
     reply(dns, asker, q, DNS_REFUSED);
-    dns->refused(dns->context, q->canonical ? q->name : shown, why->rule, why->remedy);
+    dns->refused(dns->context, q->canonical ? q->name : shown, why);
 }
 
 /* Every name with an address has an IPv4 one inside: egress dials whatever it has outside. */
@@ -130,7 +130,7 @@ static bool take_pending(struct dns_pending *pending, const char *name, struct p
 static void refuse_for_room(struct dns *dns, const struct dns_asker *asker,
                             const struct dns_question *q)
 {
-    struct decision full = { .allowed = false };
+    struct decision full = { .allowed = false, .source = DENIAL_BY_LIMIT };
 
     snprintf(full.rule, sizeof(full.rule), "limits: names %d", NAMES_MAX);
     refuse(dns, asker, q, &full);

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "egress/decide.h"
 #include "egress/names.h"
 #include "egress/resolver.h"
 #include "model/network.h"
@@ -29,7 +30,7 @@ struct dns {
     dns_answer *answer;
     void *context;
     /* Called for each refusal, and for each lookup outside. */
-    void (*refused)(void *context, const char *name, const char *rule, const char *remedy);
+    void (*refused)(void *context, const char *name, const struct decision *why);
     void (*looked_up)(void *context);
     /* From here on private, allocated on first use. */
     struct dns_pending *pending;   /* queries that wait for names; bounded               */

@@ -153,13 +153,13 @@ static void answer(void *context, const struct dns_asker *kept, const uint8_t *m
         flow_answer(egress, &asker.from, message, len);
 }
 
-static void name_refused(void *context, const char *name, const char *rule, const char *remedy)
+static void name_refused(void *context, const char *name, const struct decision *why)
 {
-    struct denial one = { .kind = DENIAL_NAME };
+    struct denial one = { .kind = DENIAL_NAME, .source = why->source };
 
     snprintf(one.target, sizeof(one.target), "%s", name);
-    snprintf(one.rule, sizeof(one.rule), "%s", rule);
-    snprintf(one.remedy, sizeof(one.remedy), "%s", remedy);
+    snprintf(one.rule, sizeof(one.rule), "%s", why->rule);
+    snprintf(one.remedy, sizeof(one.remedy), "%s", why->remedy);
     account_deny(context, &one);
 }
 

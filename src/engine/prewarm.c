@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/engine_internal.h"
-#include "job/warm.h"
+#include "job/warm_trivial.h"
 
 #define LANGUAGE_SIZE 40
 

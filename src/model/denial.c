@@ -51,7 +51,10 @@ static struct denial *make_room(struct denials *denials)
 
 void denials_add(struct denials *denials, const struct denial *one)
 {
-    struct denial clean = { .kind = one->kind, .count = one->count ? one->count : 1 }, *place;
+    struct denial clean = { .kind = one->kind,
+                            .count = one->count ? one->count : 1,
+                            .source = one->source },
+                  *place;
 
     if (one->kind >= N_DENIAL_KINDS)
         return; /* another process writes this memory */

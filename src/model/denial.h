@@ -22,13 +22,17 @@ enum denial_kind {
 
 const char *denial_kind_name(enum denial_kind kind); /* "connect", ... */
 
-/* Plain data because sandbox-run-egress shares denials with its supervisor in memory. */
+/* What refused it: a limit gives way to a higher one, everything else to a rule. */
+enum denial_source { DENIAL_BY_RULE, DENIAL_BY_LIMIT };
+
+/* Plain data: it also stands in memory that sandbox-run-egress shares with its supervisor. */
 struct denial {
     uint32_t kind; /* enum denial_kind */
     char target[280];
     char rule[160];   /* "network: none", "default.yaml: keys", "limits: pids 64" */
     char remedy[300]; /* an option to type, or a sentence; "": nothing would allow it */
     uint64_t count;
+    uint32_t source; /* enum denial_source */
 };
 
 #define DENIALS_MAX 64

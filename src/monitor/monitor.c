@@ -402,7 +402,8 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .plan = plan,
                            .loop = options->loop,
                            .startup = options->startup ? options->startup : "cold",
-                           .started_us = options->started_us };
+                           .started_us = options->started_us,
+                           .seen.setter = options->setter };
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);
     m->out.forward = options->forward_out;

@@ -43,8 +43,10 @@ struct monitor_options {
     size_t stdin_len;
     int stdin_fd; /* then this; -1: end-of-file follows */
     uint64_t started_us;
-    const char *startup; /* how the sandbox was made, for the result; NULL: "cold" */
-    struct collect_reader *collect_reader; /* for plan->collects; must outlive the monitor */
+    enum limits_setter setter;
+    const char *startup; /* how the sandbox came about, as the result says it; NULL: "cold" */
+    struct collect_reader
+        *collect_reader; /* for what the plan collects; must outlive the monitor */
 };
 
 /* Takes the program's streams from the sandbox.  Borrows the sandbox and the loop. */

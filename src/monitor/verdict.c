@@ -25,7 +25,16 @@ static const struct {
     { SBR_PROCESS_LIMIT, SBR_PIDS, "the program was refused a process or thread beyond its" },
 };
 
-/* Signals that the kernel sends for a limit or a refusal. */
+/* How a limit is set: `before` NAME `after`, and with its value `before` NAME `is` VALUE `end`. */
+static const struct {
+    const char *before, *after, *is, *end;
+} settings[] = {
+    [LIMITS_BY_OPTION] = { "--", "", " ", "" },
+    [LIMITS_BY_COMPILE_LIMIT] = { "--compile-limit ", "=...", "=", "" },
+    [LIMITS_BY_LANGUAGE] = { "`", "` in the language's file", "=", "` in the language's file" },
+};
+
+/* Signals that the kernel sends for a reason of its own. */
 static enum sbr_verdict verdict_of_signal(int number)
 {
     switch (number) {
@@ -69,13 +78,15 @@ static void explain(const struct observation *seen, sbr_result *result)
             (which == SBR_INODES && !seen->inodes_full))
             continue;
         limits_format(which, result->limits.value[which], limit, sizeof(limit));
-        snprintf(result->explanation, sizeof(result->explanation), "%s %s; --%s sets this limit",
-                 explanations[i].sentence, limit, limit_defs[which].option);
+        snprintf(result->explanation, sizeof(result->explanation), "%s %s; %s%s%s sets this limit",
+                 explanations[i].sentence, limit, settings[seen->setter].before,
+                 limit_defs[which].option, settings[seen->setter].after);
     }
 }
 
-/* The option with twice the limit, or "" when it is at its maximum. */
-static void format_remedy(enum sbr_limit which, uint64_t value, char *remedy, size_t size)
+/* The double of what was not enough, or "" when there is no more to be had. */
+static void format_remedy(enum sbr_limit which, uint64_t value, enum limits_setter setter,
+                          char *remedy, size_t size)
 {
     const struct limit_def *def = &limit_defs[which];
     uint64_t more = value > def->max / 2 ? def->max : 2 * value;
@@ -85,10 +96,12 @@ static void format_remedy(enum sbr_limit which, uint64_t value, char *remedy, si
     if (more <= value)
         return;
     limits_format(which, more, text, sizeof(text));
-    snprintf(remedy, size, "--%s %s", def->option, text);
+    snprintf(remedy, size, "%s%s%s%s%s", settings[setter].before, def->option, settings[setter].is,
+             text, settings[setter].end);
 }
 
-static void note_limit(sbr_result *result, enum sbr_limit which, const struct denial *what)
+static void note_limit(sbr_result *result, enum sbr_limit which, enum limits_setter setter,
+                       const struct denial *what)
 {
     uint64_t value = result->limits.value[which];
     struct denial one = *what;
@@ -98,7 +111,8 @@ static void note_limit(sbr_result *result, enum sbr_limit which, const struct de
         return;
     limits_format(which, value, text, sizeof(text));
     snprintf(one.rule, sizeof(one.rule), "limits: %s %s", limit_defs[which].option, text);
-    format_remedy(which, value, one.remedy, sizeof(one.remedy));
+    format_remedy(which, value, setter, one.remedy, sizeof(one.remedy));
+    one.source = DENIAL_BY_LIMIT;
     denials_add(&result->denials, &one);
 }
 
@@ -114,15 +128,16 @@ static void note_limits(const struct observation *seen, sbr_result *result)
         enum sbr_limit limit;
         struct denial what;
     } notes[] = {
-        { SBR_PIDS, { DENIAL_PROCESS, "a new process or thread", "", "", forks } },
+        { SBR_PIDS, { DENIAL_PROCESS, "a new process or thread", "", "", forks, 0 } },
         { SBR_MEMORY_BYTES,
-          { DENIAL_MEMORY, "memory", "", "", memory && !seen->oom_kills ? 1 : seen->oom_kills } },
-        { SBR_DISK_BYTES, { DENIAL_DISK, "disk space", "", "", disk && !seen->inodes_full } },
-        { SBR_INODES, { DENIAL_DISK, "files", "", "", disk && seen->inodes_full } },
+          { DENIAL_MEMORY, "memory", "", "", memory && !seen->oom_kills ? 1 : seen->oom_kills,
+            0 } },
+        { SBR_DISK_BYTES, { DENIAL_DISK, "disk space", "", "", disk && !seen->inodes_full, 0 } },
+        { SBR_INODES, { DENIAL_DISK, "files", "", "", disk && seen->inodes_full, 0 } },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(notes); i++)
-        note_limit(result, notes[i].limit, &notes[i].what);
+        note_limit(result, notes[i].limit, seen->setter, &notes[i].what);
 }
 
 void verdict_decide(const struct observation *seen, sbr_result *result)

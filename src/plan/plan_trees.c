@@ -86,9 +86,10 @@ static int check_owners(const struct plan_input *in, const struct plan_tree *tre
                        tree->source);
     if (tree->cow == COW_COPY)
         return 0;
-    return err_set(err, SBR_E_UNSUPPORTED, "cow",
-                   "root may not mount here, so the owners of files in '%.200s' cannot be mapped",
-                   tree->source);
+    err_set(err, SBR_E_UNSUPPORTED, "cow",
+            "root may not mount here, so the owners of files in '%.200s' cannot be mapped",
+            tree->source);
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static uint32_t count_cow(const struct plan *plan)

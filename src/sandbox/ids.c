@@ -192,8 +192,8 @@ static int map_error(const char *what, sbr_error *err)
         return err_set(err, SBR_E_UNSUPPORTED, "ids",
                        "/proc is read-only here; `mount -o remount,rw /proc` mends it");
     err_set_errno(err, "namespaces", "cannot %s through /proc", what);
-    if (sys_errno == EPERM) /* root without capabilities may not map itself */
-        err->code = SBR_E_UNSUPPORTED;
+    if (sys_errno == EPERM) /* root without its rights may not map itself */
+        err_set_retry(err, ERR_WITHOUT_USER_NAMESPACES);
     return err->code;
 }
 

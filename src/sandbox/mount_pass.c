@@ -25,8 +25,7 @@ static int bring_error(const struct plan_op *op, sbr_error *err)
 static int owners_error(const struct plan_op *op, sbr_error *err)
 {
     err_set_errno(err, "cow", "the owners of files in '%.200s' cannot be mapped", op->from);
-    err->code = SBR_E_UNSUPPORTED;
-    return err->code;
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static int add(struct passing *passing, int fd, sbr_error *err)
@@ -87,10 +86,10 @@ static int pass_upper(struct passing *passing, const struct plan_op *op, sbr_err
 /* The kernel refuses an ordinary user the same: the program must not see what a mount covers. */
 static int mounted_error(const struct plan_op *op, sbr_error *err)
 {
-    return err_set(err, SBR_E_UNSUPPORTED, "cow",
-                   "'%.200s' cannot be brought in copy-on-write: another file system is mounted in "
-                   "it",
-                   op->from);
+    err_set(err, SBR_E_UNSUPPORTED, "cow",
+            "'%.200s' cannot be brought in copy-on-write: another file system is mounted in it",
+            op->from);
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static int pass_cow(struct passing *passing, const struct plan_op *op, sbr_error *err)

@@ -158,7 +158,7 @@ static int clone_error(const struct spawn *spawn, int sys_errno, sbr_error *err)
         err, "namespaces",
         "this machine refuses new namespaces; `sandbox-run doctor` says why and what helps");
     if (sys_errno == EPERM || sys_errno == ENOSPC || sys_errno == EINVAL || sys_errno == ENOSYS)
-        err->code = SBR_E_UNSUPPORTED;
+        err_set_retry(err, ERR_WITHOUT_USER_NAMESPACES);
     return err->code;
 }
 

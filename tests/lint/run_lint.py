@@ -13,6 +13,7 @@ import warnings
 from pathlib import Path
 
 import budgets
+import calls
 import documents
 import layers
 import names
@@ -142,6 +143,7 @@ QUICK = {
     "selftest": lambda _build: selftest.check(),
     "layers": lambda _build: layers.check(tree.ROOT),
     "budgets": lambda _build: budgets.check(tree.ROOT),
+    "calls": lambda _build: calls.check(tree.ROOT),
     "names": lambda _build: names.check(tree.ROOT),
     "documents": lambda _build: documents.check(tree.ROOT),
     "python": check_python,

@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import budgets
+import calls
 import documents
 import layers
 import names
@@ -248,11 +249,38 @@ def check_documents():
             found = list(documents.path_problems(root, name, text))
         if not judged(found, expected):
             yield f"documents.path_problems: {name} {text!r}: expected {expected!r}, got {found}"
+_ROOT = "int start_request(void)\n{\n    job_a();\n}\n"
+_WAYS = "".join(f"int job_b{i}(void)\n{{\n}}\n" for i in range(4))
+
+# check, {file: text}, a part of the expected report
+TREES = (
+    (calls, {"src/cli/s.c": _ROOT, "src/job/a.c": "int job_a(void)\n{\n    job_b0();\n}\n", "src/job/b.c": _WAYS}, None),
+    (calls, {"src/cli/s.c": _ROOT, "src/job/a.c": "int job_a(void)\n{\n    job_b();\n}\n",
+             "src/job/b.c": "int job_b(void)\n{\n    job_a();\n}\n"}, "a circle of calls: a.c, b.c"),
+    (calls, {"src/cli/s.c": _ROOT, "src/job/b.c": _WAYS,
+             "src/job/a.c": "static job_step *const t[] = {\n    job_b0, job_b1, job_b2, job_b3,\n};\n"
+                            "int job_a(void)\n{\n    t[0]();\n}\n"}, "src/job/b.c:1: a walk from start_request()"),
+    (calls, {"src/cli/s.c": _ROOT, "src/job/a.h": '#include "job/b.h"\n', "src/job/b.h": '#include "job/a.h"\n'},
+     "a circle of includes: a.h, b.h"),
+)
+
+
+def check_trees():
+    for lint, texts, expected in TREES:
+        with tempfile.TemporaryDirectory(prefix="sbr-lint-") as root:
+            for name, text in texts.items():
+                path = Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            found = lint.check(root)
+        right = not found if expected is None else len(found) == 1 and expected in found[0]
+        if not right:
+            yield f"{lint.__name__}: {list(texts)}: expected {expected!r}, got {found}"
 
 
 def check():
     """Returns one sentence per case that a lint judges wrongly."""
-    problems = list(check_documents())
+    problems = [*check_documents(), *check_trees()]
     for lint, name, text, expected in CASES:
         with tempfile.TemporaryDirectory(prefix="sbr-lint-") as root:
             path = Path(root, name)

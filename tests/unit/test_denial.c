@@ -8,7 +8,7 @@
 static void the_same_refusal_is_counted_not_repeated(void **state)
 {
     struct denials d = { 0 };
-    struct denial many = { DENIAL_CONNECT, "a:443", "network: none", "", 40 };
+    struct denial many = { DENIAL_CONNECT, "a:443", "network: none", "", 40, 0 };
 
     (void)state;
     denials_note(&d, DENIAL_CONNECT, "network: none", "--network full", "%s:%d", "a", 443);
@@ -44,7 +44,7 @@ static void what_finds_no_room_is_counted(void **state)
 static void a_count_does_not_wrap_around(void **state)
 {
     struct denials d = { 0 };
-    struct denial one = { DENIAL_PROCESS, "x", "y", "", UINT64_MAX - 1 };
+    struct denial one = { DENIAL_PROCESS, "x", "y", "", UINT64_MAX - 1, 0 };
 
     (void)state;
     denials_add(&d, &one);
