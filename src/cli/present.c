@@ -151,9 +151,9 @@ static void print_denial(const struct denial *d, const struct options *o)
     fprintf(stderr, " (%s)", d->rule);
     if (d->remedy[0])
         fprintf(stderr, "; %s%s%s%s", paint(o, "\x1b[36m"), d->remedy, paint(o, "\x1b[0m"),
-                d->remedy[0] != '-'                ? ""
-                : !strncmp(d->rule, "limits: ", 8) ? " would allow more"
-                                                   : " would allow it");
+                d->remedy[0] != '-'            ? ""
+                : d->source == DENIAL_BY_LIMIT ? " would allow more"
+                                               : " would allow it");
     fputc('\n', stderr);
 }
 
