@@ -9,6 +9,15 @@
 #include "changes/textdiff.h"
 #include "cli/present.h"
 
+/* clang-format off */
+const struct option options_changeset[] = {
+    { 'y', "yes",   NULL,   "do it without asking", OPTION_OWN(struct changeset_options, yes) },
+    { 0,   "force", "PATH", "this path, though it conflicts; repeatable",
+      OPTION_OWN(struct changeset_options, force) },
+    { 0 },
+};
+/* clang-format on */
+
 void changesets_print_name(FILE *out, const char *name)
 {
     struct buf text;
@@ -101,8 +110,9 @@ static const char *normalize(char *word, const struct changeset *changeset)
 int changesets_words(const struct options *o, const struct changeset *changeset,
                      struct apply_options *ret, sbr_error *err)
 {
+    const struct changeset_options none = { 0 }, *own = o->own ? o->own : &none;
     const char **paths = calloc(o->n_positional + 1, sizeof(*paths));
-    const char **force = calloc(o->n_force + 1, sizeof(*force));
+    const char **force = calloc(own->force.n + 1, sizeof(*force));
     bool all = false;
 
     *ret = (struct apply_options){ .paths = paths, .force = force };
@@ -120,8 +130,8 @@ int changesets_words(const struct options *o, const struct changeset *changeset,
         all = all || !*paths[ret->n_paths];
         ret->n_paths++;
     }
-    for (size_t i = 0; i < o->n_force; i++)
-        force[ret->n_force++] = normalize((char *)o->force[i], changeset);
+    for (size_t i = 0; i < own->force.n; i++)
+        force[ret->n_force++] = normalize((char *)own->force.items[i], changeset);
     if (all)
         ret->n_paths = 0;
     return 0;
@@ -137,9 +147,10 @@ void changesets_words_done(struct apply_options *options)
 int changesets_ask(const struct options *o, const char *question, const char *command,
                    sbr_error *err)
 {
+    const struct changeset_options *own = o->own;
     char line[16] = "";
 
-    if (o->yes)
+    if (own->yes)
         return 1;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return err_set(

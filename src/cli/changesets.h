@@ -9,6 +9,13 @@
 
 #define KEPT_ID_SHOWN 12 /* characters: unique for all that people keep */
 
+/* Of `apply` and `undo`. */
+struct changeset_options {
+    bool yes;           /* the question is answered */
+    struct texts force; /* paths that are applied or undone though they conflict */
+};
+extern const struct option options_changeset[];
+
 /* A name as a person can read it, to `out`. */
 void changesets_print_name(FILE *out, const char *name);
 /* One line for each change; more than `most` are counted. */

@@ -88,6 +88,8 @@ const struct command cmd_apply = {
         "A file that was changed since the run is a conflict: then nothing is applied, and the\n"
         "status is 126.  Each file is replaced in one step, so whoever is interrupted repeats\n"
         "the command.  `sandbox-run undo ID` takes everything back.\n",
-    .bit = FOR_APPLY,
+    .options = (const struct option *const[]){ options_json, options_changeset, options_look,
+                                               options_general, NULL },
+    .own_size = sizeof(struct changeset_options),
     .run = apply_run,
 };

@@ -19,6 +19,20 @@
 #define DAY_MS (24 * 3600 * 1000ULL)
 #define STATUS_DAMAGED 1 /* of `verify`: something was, and is gone */
 
+struct cache_options {
+    const char *older, *max_size;
+};
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "older",    "TIME", "prune: what was not used for so long, as in 30d",
+      OPTION_OWN(struct cache_options, older) },
+    { 0, "max-size", "SIZE", "prune: least recently used, until the rest is no more",
+      OPTION_OWN(struct cache_options, max_size) },
+    { 0 },
+};
+/* clang-format on */
+
 struct items {
     struct store_item *v;
     size_t n;
@@ -222,17 +236,18 @@ static int least_used_first(const void *a, const void *b)
 
 static int prune_run(const struct options *o, struct items *items, sbr_error *err)
 {
+    const struct cache_options *own = o->own;
     scoped_free bool *chosen = calloc(items->n + 1, sizeof(*chosen));
     uint64_t older = UINT64_MAX, most = UINT64_MAX, left = sum_bytes(items);
-    const char *age = o->older || o->max_size ? o->older : PRUNE_PRESET;
-    enum text_fault fault = o->max_size ? text_parse_size(o->max_size, &most) : TEXT_OK;
+    const char *age = own->older || own->max_size ? own->older : PRUNE_PRESET;
+    enum text_fault fault = own->max_size ? text_parse_size(own->max_size, &most) : TEXT_OK;
     int64_t now = time(NULL);
 
     if (!chosen)
         return err_set_oom(err, "cache");
     if (fault != TEXT_OK)
         return err_set(err, SBR_E_INVALID, "options", "--max-size '%.60s' %s; write it as 2g",
-                       o->max_size, text_fault_reason(fault));
+                       own->max_size, text_fault_reason(fault));
     if (age && parse_age(age, &older, err) < 0)
         return err->code;
     if (items->n)
@@ -347,6 +362,7 @@ static const struct action *find_action(const struct options *o, sbr_error *err)
 
 static int cache_run(struct options *o)
 {
+    const struct cache_options *own = o->own;
     scoped_items struct items items = { 0 };
     sbr_error err;
     const struct action *action = find_action(o, &err);
@@ -354,7 +370,7 @@ static int cache_run(struct options *o)
 
     if (!action)
         return cli_fail(o, &err);
-    if ((o->older || o->max_size) && action->run != prune_run) {
+    if ((own->older || own->max_size) && action->run != prune_run) {
         err_set(&err, SBR_E_INVALID, "options", "--older and --max-size are for `cache prune`");
         return cli_fail(o, &err);
     }
@@ -380,6 +396,8 @@ const struct command cmd_cache = {
         "  sandbox-run cache clear                 everything goes\n\n"
         "Everything here is made again when it is needed.  Compiled programs are kept up\n"
         "to 1g, or what SANDBOX_RUN_CACHE_MAX says; SANDBOX_RUN_CACHE names another place.\n",
-    .bit = FOR_CACHE,
+    .options = (const struct option *const[]){ options_json, own_options, options_look,
+                                               options_general, NULL },
+    .own_size = sizeof(struct cache_options),
     .run = cache_run,
 };

@@ -11,6 +11,20 @@
 #include "cli/language_status.h"
 #include "cli/present.h"
 
+struct languages_options {
+    bool no_selftest, fresh;
+};
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "no-selftest", NULL, "run no selftests; show what earlier ones said",
+      OPTION_OWN(struct languages_options, no_selftest) },
+    { 0, "fresh",       NULL, "run the selftests again, whatever earlier ones said",
+      OPTION_OWN(struct languages_options, fresh) },
+    { 0 },
+};
+/* clang-format on */
+
 enum { NAME, ALIASES, VERSION, WHERE, SELFTEST, N_COLUMNS };
 
 static const char *const titles[N_COLUMNS] = { "LANGUAGE", "ALIASES", "VERSION", "WHERE",
@@ -226,8 +240,9 @@ static int add_report(struct reports *reports, struct language_inspector *inspec
 
 static int gather(struct reports *reports, const struct options *o, sbr_error *err)
 {
-    struct language_inspector inspector = { .selftest = !o->no_selftest,
-                                            .fresh = o->fresh,
+    const struct languages_options *own = o->own;
+    struct language_inspector inspector = { .selftest = !own->no_selftest,
+                                            .fresh = own->fresh,
                                             .progress = isatty(STDERR_FILENO) };
     const struct language *language;
 
@@ -273,6 +288,8 @@ const struct command cmd_languages = {
     .help = "list the languages, their versions here, and whether they pass their selftests",
     .examples = "Examples:\n  sandbox-run languages\n  sandbox-run languages python --json\n"
                 "\nResults of selftests are remembered until the tools change.\n",
-    .bit = FOR_LANGUAGES,
+    .options = (const struct option *const[]){ options_language_file, options_json, own_options,
+                                               options_look, options_general, NULL },
+    .own_size = sizeof(struct languages_options),
     .run = languages_run,
 };

@@ -73,6 +73,9 @@ const struct command cmd_plan = {
     .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
     .help = "print the steps that a run would take, without taking them",
     .examples = "Example:\n  sandbox-run plan --lang bash --code 'ls' --json\n",
-    .bit = FOR_PLAN,
+    .options = (const struct option *const[]){ options_program, options_language_file,
+                                               options_trees, options_network, options_isolation,
+                                               options_json, options_look, options_general, NULL },
+    .limits = LIMITS_ALL,
     .run = plan_run,
 };

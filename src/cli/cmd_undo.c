@@ -41,6 +41,8 @@ const struct command cmd_undo = {
         "A file that was changed after it was applied is a conflict: then nothing is undone, and\n"
         "the status is 126; --force PATH takes it back all the same.  The changes stay kept, and\n"
         "can be applied again.\n",
-    .bit = FOR_UNDO,
+    .options = (const struct option *const[]){ options_json, options_changeset, options_look,
+                                               options_general, NULL },
+    .own_size = sizeof(struct changeset_options),
     .run = undo_run,
 };

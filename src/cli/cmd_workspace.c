@@ -14,6 +14,11 @@
 #include "cli/present.h"
 #include "workspace/workspace.h"
 
+static const struct option own_options[] = {
+    { 'q', "quiet", NULL, "do not say what was done", OPTION_FIELD(quiet) },
+    { 0 },
+};
+
 struct action {
     const char *name;
     int (*run)(const struct options *o, sbr_error *err);
@@ -331,6 +336,8 @@ const struct command cmd_workspace = {
         "  sandbox-run workspace rm demo                 it goes, with all that is in it\n\n"
         "A run makes, uses and saves one with `--workspace NAME`; --disk and --inodes are\n"
         "then what it may take altogether.\n",
-    .bit = FOR_WORKSPACE,
+    .options = (const struct option *const[]){ options_json, own_options, options_look,
+                                               options_general, NULL },
+    .limits = 1u << SBR_DISK_BYTES | 1u << SBR_INODES,
     .run = workspace_run,
 };

@@ -14,7 +14,4 @@ struct json_t *explain(const struct json_t *record);
 /* For people, on stdout. */
 void explain_print(const struct json_t *explanation, const struct options *o);
 
-/* The command.  Two files define it: one reads JSON, the other, for the lean program, executes the whole one. */
-int explain_run(struct options *o);
-
 #endif

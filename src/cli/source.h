@@ -12,10 +12,6 @@ struct source {
 /* Completes o->request: language, files or code, arguments. */
 int source_load(struct options *o, struct source *source, sbr_error *err) must_check;
 
-/* --request: a JSON request.  Two files define it: one reads it, the other, for the lean program,
- * executes the whole program instead. */
-int source_load_request(struct options *o, struct source *source, sbr_error *err) must_check;
-
 /* The bytes of a regular file; the caller frees them. */
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
 
