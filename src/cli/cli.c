@@ -16,7 +16,7 @@
 #include "base/text.h"
 #include "cli/documents.h"
 #include "cli/present.h"
-#include "job/own_places.h"
+#include "lib/runner.h"
 
 #define FDS_WANTED 256
 #define MOST_COMMANDS 64
@@ -100,7 +100,7 @@ static bool needs_documents(const struct options *o)
 
     if (o->request_path || o->language_files.n)
         return true;
-    if (!own_places_config(config, sizeof(config)))
+    if (!runner_config_dir(config, sizeof(config)))
         return false;
     snprintf(dir, sizeof(dir), "%s/languages", config);
     return access(dir, F_OK) == 0;

@@ -12,8 +12,7 @@
 #include "cli/cli.h"
 #include "cli/explain.h"
 #include "cli/source.h"
-#include "job/job.h"
-#include "sandbox/probe.h"
+#include "lib/runner.h"
 
 #define RECORD_MAX (256UL * 1024 * 1024)
 
@@ -58,14 +57,17 @@ static int read_record(const struct options *o, char **ret, size_t *ret_len, sbr
 
 static int make_plan(struct options *o, char **ret, sbr_error *err)
 {
-    sbr_runtime runtime = { 0 };
+    sbr_runtime *runtime;
     struct source source;
     struct plan *plan;
+    int r;
 
-    probe_features(&runtime.features);
-    probe_by_trial(&runtime.features);
-    if (source_load(o, &source, err) < 0 || job_plan(&runtime, o->request, &plan, err) < 0)
+    if (source_load(o, &source, err) < 0 || runner_open(RUNNER_PLAN, false, &runtime, err) < 0)
         return err->code;
+    r = runner_plan(runtime, o->request, &plan, err);
+    sbr_runtime_close(runtime);
+    if (r < 0)
+        return r;
     *ret = plan_to_json(plan);
     plan_free(plan);
     return *ret ? 0 : err_set_oom(err, "explain");

@@ -238,36 +238,35 @@ static int add_report(struct reports *reports, struct language_inspector *inspec
     return 0;
 }
 
-static int gather(struct reports *reports, const struct options *o, sbr_error *err)
+static int gather(struct reports *reports, struct language_inspector *inspector,
+                  const struct options *o, sbr_error *err)
 {
-    const struct languages_options *own = o->own;
-    struct language_inspector inspector = { .selftest = !own->no_selftest,
-                                            .fresh = own->fresh,
-                                            .progress = isatty(STDERR_FILENO) };
-    const struct language *language;
+    const char *word = o->n_positional ? o->positional[0] : NULL;
+    const struct language *language = word ? language_find(word) : NULL;
 
     if (o->n_positional > 1)
         return err_set(err, SBR_E_INVALID, "languages", "name one language, or none for all");
-    if (o->n_positional == 1) {
-        language = language_find(o->positional[0]);
-        if (!language)
-            return unknown_language(o->positional[0], err);
-        return add_report(reports, &inspector, language, language_version_of(o->positional[0]),
-                          err);
-    }
+    if (word && !language)
+        return unknown_language(word, err);
+    if (word)
+        return add_report(reports, inspector, language, language_version_of(word), err);
     for (size_t i = 0; (language = language_at(i)); i++)
-        if (add_report(reports, &inspector, language, NULL, err) < 0)
+        if (add_report(reports, inspector, language, NULL, err) < 0)
             return err->code;
     return 0;
 }
 
 static int languages_run(struct options *o)
 {
+    const struct languages_options *own = o->own;
+    struct language_inspector inspector = { .selftest = !own->no_selftest,
+                                            .fresh = own->fresh,
+                                            .progress = isatty(STDERR_FILENO) };
     struct reports reports = { 0 };
     int status = 0;
     sbr_error err;
 
-    if (gather(&reports, o, &err) < 0)
+    if (gather(&reports, &inspector, o, &err) < 0)
         status = cli_fail(o, &err);
     else if (o->json)
         print_json(&reports);
@@ -278,6 +277,7 @@ static int languages_run(struct options *o)
             status = EXIT_OURS;
         language_report_done(&reports.at[i]);
     }
+    language_inspector_done(&inspector);
     free(reports.at);
     return status;
 }

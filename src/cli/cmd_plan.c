@@ -4,8 +4,7 @@
 #include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/source.h"
-#include "job/job.h"
-#include "sandbox/probe.h"
+#include "lib/runner.h"
 
 static void print_network(const struct plan *plan)
 {
@@ -49,14 +48,17 @@ static void print_text(const struct plan *plan)
 static int plan_run(struct options *o)
 {
     scoped_free char *json = NULL;
-    sbr_runtime runtime = { 0 };
+    sbr_runtime *runtime;
     struct source source;
     struct plan *plan;
     sbr_error err;
+    int r;
 
-    probe_features(&runtime.features);
-    probe_by_trial(&runtime.features);
-    if (source_load(o, &source, &err) < 0 || job_plan(&runtime, o->request, &plan, &err) < 0)
+    if (source_load(o, &source, &err) < 0 || runner_open(RUNNER_PLAN, false, &runtime, &err) < 0)
+        return cli_fail(o, &err);
+    r = runner_plan(runtime, o->request, &plan, &err);
+    sbr_runtime_close(runtime);
+    if (r < 0)
         return cli_fail(o, &err);
     if (o->json) {
         json = plan_to_json(plan);

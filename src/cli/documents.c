@@ -6,8 +6,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "job/own_places.h"
-#include "plan/language_file.h"
+#include "lib/runner.h"
 #include "toolchain/toolchain_paths.h"
 
 static int load_request(struct options *o, struct source *source, sbr_error *err)
@@ -23,7 +22,7 @@ static int load_request(struct options *o, struct source *source, sbr_error *err
     } else if (source_read_path(o->request_path, &data, &len, err) < 0) {
         return err->code;
     }
-    if (request_from_json(data, len, &req, err) < 0)
+    if (sbr_request_from_json(data, len, &req, err) < 0)
         return err->code;
     if ((o->lang && request_set_text(&req->language, o->lang, err) < 0) ||
         request_override(req, o->request, err) < 0) {
@@ -41,12 +40,12 @@ static int add_directory(sbr_error *err)
     char config[2048], pattern[2100];
     int r = 0;
 
-    if (!own_places_config(config, sizeof(config)))
+    if (!runner_config_dir(config, sizeof(config)))
         return 0;
     snprintf(pattern, sizeof(pattern), "%s/languages/*.yaml", config);
     toolchain_paths_expand(pattern, &found);
     for (size_t i = 0; r == 0 && i < found.n; i++)
-        r = language_file_add(found.at[i], err);
+        r = sbr_language_add_file(found.at[i], err);
     toolchain_paths_done(&found);
     return r;
 }
@@ -56,7 +55,7 @@ static int add_languages(const struct options *o, sbr_error *err)
     int r = add_directory(err);
 
     for (size_t i = 0; r == 0 && i < o->language_files.n; i++)
-        r = language_file_add(o->language_files.items[i], err);
+        r = sbr_language_add_file(o->language_files.items[i], err);
     return r;
 }
 

@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "sandbox/probe.h"
+#include "lib/runner.h"
 #include "store/store.h"
 
 static void show_progress(const struct language_inspector *inspector, const char *name,
@@ -17,16 +17,14 @@ static void show_progress(const struct language_inspector *inspector, const char
         fprintf(stderr, "\r\x1b[K%s%s%s", name, *name ? ": " : "", what);
 }
 
+/* Opened when the first selftest or version is wanted; NULL without memory. */
 static const sbr_runtime *runtime_of(struct language_inspector *inspector)
 {
-    sbr_error ignored; /* the runs then say what is missing */
+    sbr_error ignored;
 
-    if (!inspector->runtime_ready) {
-        probe_features(&inspector->runtime.features);
-        (void)cgroup_prepare(&inspector->runtime.features.cgroup, &ignored);
-        inspector->runtime_ready = true;
-    }
-    return &inspector->runtime;
+    if (!inspector->runtime && runner_open(RUNNER_ONCE, false, &inspector->runtime, &ignored) < 0)
+        return NULL;
+    return inspector->runtime;
 }
 
 static int ask_version(void *context, const struct language *language, struct toolchain *toolchain)
@@ -34,7 +32,9 @@ static int ask_version(void *context, const struct language *language, struct to
     struct language_inspector *inspector = context;
 
     show_progress(inspector, language->name, "version");
-    return selftest_ask_version(runtime_of(inspector), language, toolchain);
+    if (!runtime_of(inspector))
+        return SBR_E_NO_MEMORY;
+    return runner_ask_version(inspector->runtime, language, toolchain);
 }
 
 static void add_words(struct sha256 *hash, const struct words *words)
@@ -120,8 +120,9 @@ static void run_selftest(struct language_inspector *inspector, const char *versi
     int r;
 
     show_progress(inspector, report->language->name, "selftest");
-    r = selftest_run(runtime_of(inspector), report->language, version, report->why,
-                     sizeof(report->why));
+    r = !runtime_of(inspector) ? SBR_E_NO_MEMORY
+                               : runner_selftest(inspector->runtime, report->language, version,
+                                                 report->why, sizeof(report->why));
     if (r > 0)
         report->why[0] = '\0';
     clean(report->why);
@@ -178,4 +179,9 @@ void language_report_done(struct language_report *report)
 {
     free(report->toolchains);
     *report = (struct language_report){ 0 };
+}
+
+void language_inspector_done(struct language_inspector *inspector)
+{
+    sbr_runtime_close(inspector->runtime);
 }

@@ -5,7 +5,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "job/job.h"
 #include "plan/language.h"
 #include "toolchain/toolchain.h"
 
@@ -19,18 +18,18 @@ struct language_report {
     char why[240]; /* of a selftest that does not pass; clean UTF-8 */
 };
 
-/* How to look; the machine itself is looked at when something has to run. */
+/* How to look. */
 struct language_inspector {
-    bool selftest; /* run it unless its result is known */
-    bool fresh;    /* ... and even then                 */
-    bool progress; /* say on stderr what runs           */
-    sbr_runtime runtime;
-    bool runtime_ready;
+    bool selftest;        /* run it unless its result is known */
+    bool fresh;           /* ... and even then                 */
+    bool progress;        /* say on stderr what runs           */
+    sbr_runtime *runtime; /* NULL: not opened yet */
 };
 
 /* `version` may be NULL: all of them.  The caller frees it with language_report_done. */
 int language_inspect(struct language_inspector *inspector, const struct language *language,
                      const char *version, struct language_report *ret, sbr_error *err) must_check;
 void language_report_done(struct language_report *report);
+void language_inspector_done(struct language_inspector *inspector);
 
 #endif

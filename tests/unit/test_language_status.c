@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "job/job.h"
 #include "unit.h"
 
 static struct {
@@ -72,6 +73,7 @@ static void look(const struct language *language, bool selftest, bool fresh,
 
     if (language_inspect(&inspector, language, NULL, ret, &err) < 0)
         fail_msg("%s", err.message);
+    language_inspector_done(&inspector);
 }
 
 static void expect(const struct language *language, bool fresh, enum selftest_status status,
