@@ -6,7 +6,6 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
-#include "changes/textdiff.h"
 #include "cli/present.h"
 
 /* clang-format off */
@@ -18,17 +17,7 @@ const struct option options_changeset[] = {
 };
 /* clang-format on */
 
-void changesets_print_name(FILE *out, const char *name)
-{
-    struct buf text;
-
-    buf_init(&text, SIZE_MAX / 2);
-    visible_put_name(&text, name);
-    fputs(text.failed || !text.data ? "?" : text.data, out);
-    buf_done(&text);
-}
-
-/* Of a tree elsewhere than at the place of the project, where it was inside. */
+/* In /work relative to it; in another tree the whole path inside. */
 static void print_path(FILE *out, const struct changes *changes, const struct change *c,
                        const char *path)
 {
@@ -36,12 +25,12 @@ static void print_path(FILE *out, const struct changes *changes, const struct ch
     scoped_free char *whole = NULL;
 
     if (strcmp(target, "/work") == 0) {
-        changesets_print_name(out, path);
+        present_name(out, path);
         return;
     }
     if (asprintf(&whole, "%s/%s", target, path) < 0)
         whole = NULL;
-    changesets_print_name(out, whole ? whole : path);
+    present_name(out, whole ? whole : path);
 }
 
 static void print_change(FILE *out, const struct changes *changes, const struct change *c)
@@ -77,7 +66,7 @@ void changesets_print_changes(FILE *out, const struct changes *changes, size_t m
         fprintf(out, "... and %zu more\n", changes->n - most);
 }
 
-/* What is left of `word` below `top`; NULL when it is elsewhere. */
+/* The rest of `word` below `top`; NULL: it is not below it. */
 static const char *below(const char *word, const char *top)
 {
     size_t len = strlen(top);
@@ -87,7 +76,7 @@ static const char *below(const char *word, const char *top)
     return word + len + strspn(word + len, "/");
 }
 
-/* Without "./" in front; `word` is changed where slashes stand at its end. */
+/* Relative to the tree, without "./"; removes slashes at the end of `word` itself. */
 static const char *normalize(char *word, const struct changeset *changeset)
 {
     const char *path = word;
@@ -121,7 +110,7 @@ int changesets_words(const struct options *o, const struct changeset *changeset,
         return err_set_oom(err, "options");
     }
     for (size_t i = 1; i < o->n_positional; i++) {
-        if (!o->positional[i][0]) { /* as from a variable of a script that is not set: not all */
+        if (!o->positional[i][0]) { /* a variable that is not set in a script must not mean all */
             changesets_words_done(ret);
             return err_set(err, SBR_E_INVALID, "options",
                            "an empty path is none; leave it out, or say . for all");
@@ -168,7 +157,6 @@ int changesets_ask(const struct options *o, const char *question, const char *co
 static void report_json(const struct changeset *changeset, const struct apply_report *report,
                         const char *done)
 {
-    scoped_free char *text = NULL;
     struct jsonw j;
 
     jsonw_init(&j, true);
@@ -176,15 +164,14 @@ static void report_json(const struct changeset *changeset, const struct apply_re
     jsonw_text(&j, "id", changeset->id);
     apply_report_put_json(&j, report, done);
     jsonw_close(&j, '}');
-    text = jsonw_take(&j);
-    printf("%s\n", text ? text : "{}");
+    present_json(&j);
 }
 
 static void report_conflicts(const struct apply_report *report, const char *done)
 {
     for (size_t i = 0; i < report->conflicts.n; i++) {
         fputs("conflict: ", stderr);
-        changesets_print_name(stderr, report->conflicts.items[i].path);
+        present_name(stderr, report->conflicts.items[i].path);
         fprintf(stderr, " %s\n", report->conflicts.items[i].why);
     }
     fprintf(stderr,
@@ -217,7 +204,7 @@ int changesets_report(const struct options *o, const struct changeset *changeset
         fprintf(stderr, "; %zu left out, as pipes, sockets and devices are not made",
                 report->skipped);
     if (!undo && changeset->applied)
-        fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", KEPT_ID_SHOWN, changeset->id);
+        fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", PRESENT_ID, changeset->id);
     fputc('\n', stderr);
     return 0;
 }

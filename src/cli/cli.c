@@ -180,21 +180,14 @@ static bool wants_overview(int argc, char **argv)
     return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
 }
 
-int cli_main(const struct program *program, int argc, char **argv)
+/* No command was named: help, a command that only the full program has, or a program to run. */
+static int run_without_name(const struct program *program, int argc, char **argv)
 {
-    const struct command *command = argc > 1 ? cli_find_command(program->commands, argv[1]) : NULL;
     const char *word = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
     bool is_missing = word && access(word, F_OK) < 0, overview = wants_overview(argc, argv);
     struct options none = { 0 };
     sbr_error err;
 
-    if (claim_standard_fds() < 0)
-        return EXIT_OURS;
-    raise_fd_limit();
-    signal(SIGPIPE, SIG_IGN); /* lint-ok: signal: a reader that left is seen as EPIPE */
-    signal(SIGXFSZ, SIG_IGN); /* lint-ok: signal: a file that may not grow is seen as EFBIG */
-    if (command)
-        return run_command(program, command, argv, argv + 2);
     if (program->hand_over && (overview || (word && (is_missing || may_be_command(word))))) {
         (void)program->hand_over(argv, &err);
         return cli_fail(&none, &err);
@@ -208,4 +201,17 @@ int cli_main(const struct program *program, int argc, char **argv)
         return cli_fail(&none, &err);
     }
     return run_command(program, program->commands[0], argv, argv + 1);
+}
+
+int cli_main(const struct program *program, int argc, char **argv)
+{
+    const struct command *command = argc > 1 ? cli_find_command(program->commands, argv[1]) : NULL;
+
+    if (claim_standard_fds() < 0)
+        return EXIT_OURS;
+    raise_fd_limit();
+    signal(SIGPIPE, SIG_IGN); /* lint-ok: signal: a reader that left is seen as EPIPE */
+    signal(SIGXFSZ, SIG_IGN); /* lint-ok: signal: a file that may not grow is seen as EFBIG */
+    return command ? run_command(program, command, argv, argv + 2)
+                   : run_without_name(program, argc, argv);
 }

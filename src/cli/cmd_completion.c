@@ -27,7 +27,7 @@ static void print_word(const struct command *command, const struct option *optio
     printf(" --%s", option->name);
 }
 
-/* The words that a command begins with, as its usage has them: "[list | rm NAME]".  False when there are none. */
+/* The actions of a command, from its usage: "[list | rm NAME]".  False: it has none. */
 static bool print_first_words(const struct command *command, const char *before)
 {
     const char *at = command->usage;
@@ -97,7 +97,7 @@ static void print_bash(void)
            "}\ncomplete -o filenames -F _sandbox_run sandbox-run\n");
 }
 
-/* Colons and brackets would end a description of zsh's. */
+/* Colons and brackets would end a description in zsh. */
 static void print_plain(const char *text, const char *without)
 {
     for (; *text; text++)

@@ -1,16 +1,12 @@
-/* doctor: each mechanism, what was found, what is missing, the lines that mend it; then a trial. */
-#include <fcntl.h>
+/* doctor: what this machine offers and lacks, with the lines that repair it, and a trial run. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "cli/cli.h"
-#include "cli/doctor.h"
 #include "cli/present.h"
+#include "lib/doctor.h"
 #include "lib/runner.h"
 #include "plan/language.h"
 
@@ -48,7 +44,7 @@ static bool try_run(struct finding *finding)
 
     finding->name = "trial run";
     finding->state = MISSING;
-    if (run_true(&result, &err) < 0) {
+    if (run_true(&result, &err) < 0 || !result) {
         snprintf(finding->found, sizeof(finding->found), "%s", err.message);
         return false;
     }
@@ -127,7 +123,6 @@ static void put_languages(struct jsonw *j)
 
 static void print_json(const struct report *report)
 {
-    scoped_free char *text = NULL;
     struct jsonw j;
 
     jsonw_init(&j, true);
@@ -137,8 +132,7 @@ static void print_json(const struct report *report)
     features_put_json(&j, "features", report->features);
     put_languages(&j);
     jsonw_close(&j, '}');
-    text = jsonw_take(&j);
-    printf("%s\n", text ? text : "{}");
+    present_json(&j);
 }
 
 static int doctor_run(struct options *o)

@@ -10,13 +10,14 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "cli/cli.h"
-#include "cli/explain.h"
+#include "cli/explain_text.h"
 #include "cli/source.h"
+#include "explain/explain_record.h"
 #include "lib/runner.h"
 
 #define RECORD_MAX (256UL * 1024 * 1024)
 
-/* Text that begins like a JSON object; programs do not. */
+/* It begins as a JSON object; no program does. */
 static bool looks_like_record(const char *data, size_t len)
 {
     size_t i = 0;
@@ -31,7 +32,7 @@ static bool names_a_program(const struct options *o)
     return o->lang || o->code || o->files.n || o->request_path || o->template || o->rest;
 }
 
-/* 1: *ret holds what was saved; 0: it is a program. */
+/* 1: *ret is a record; 0: it is a program. */
 static int read_record(const struct options *o, char **ret, size_t *ret_len, sbr_error *err)
 {
     const char *path = o->n_positional ? o->positional[0] : "-";
@@ -45,7 +46,7 @@ static int read_record(const struct options *o, char **ret, size_t *ret_len, sbr
     if (strcmp(path, "-") != 0) {
         fd = from = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
         n = fd < 0 ? -1 : pread(fd, start, sizeof(start), 0);
-        /* A pipe is no program.  Whoever reads the rest as one says what is wrong with it. */
+        /* A pipe is no program.  Of what is neither, source_load reports what is wrong. */
         if (n < 0 ? errno != ESPIPE : !looks_like_record(start, (size_t)n))
             return 0;
     } else if (isatty(STDIN_FILENO)) {
@@ -57,27 +58,28 @@ static int read_record(const struct options *o, char **ret, size_t *ret_len, sbr
 
 static int make_plan(struct options *o, char **ret, sbr_error *err)
 {
-    sbr_runtime *runtime;
+    sbr_runtime *runtime = NULL;
     struct source source;
     struct plan *plan;
-    int r;
+    int r = source_load(o, &source, err);
 
-    if (source_load(o, &source, err) < 0 || runner_open(RUNNER_PLAN, false, &runtime, err) < 0)
-        return err->code;
-    r = runner_plan(runtime, o->request, &plan, err);
+    if (r == 0)
+        r = runner_open(RUNNER_PLAN, false, &runtime, err);
+    if (r == 0)
+        r = runner_plan(runtime, o->request, &plan, err);
+    if (r == 0) {
+        *ret = plan_to_json(plan);
+        plan_free(plan);
+    }
     sbr_runtime_close(runtime);
-    if (r < 0)
-        return r;
-    *ret = plan_to_json(plan);
-    plan_free(plan);
-    return *ret ? 0 : err_set_oom(err, "explain");
+    return r == 0 && !*ret ? err_set_oom(err, "explain") : r;
 }
 
 static int explain_text(const char *text, size_t len, const struct options *o, sbr_error *err)
 {
     json_error_t where;
     json_t *record = json_loadb(text, len, JSON_ALLOW_NUL, &where);
-    json_t *explanation = record ? explain(record) : NULL;
+    json_t *explanation = record ? explain_record(record) : NULL;
     int r = 0;
 
     if (!record)

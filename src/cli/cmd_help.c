@@ -1,6 +1,5 @@
 /* help, and the table of all commands that it lists. */
 #include <stdio.h>
-#include <string.h>
 
 #include "cli/cli.h"
 #include "plan/language.h"

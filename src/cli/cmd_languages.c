@@ -1,15 +1,14 @@
-/* languages: which there are, where their tools are and of which version, and whether they work. */
+/* languages: their names, tools and versions on this machine, and whether they work. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/language_status.h"
 #include "cli/present.h"
+#include "lib/language_status.h"
 
 struct languages_options {
     bool no_selftest, fresh;
@@ -141,18 +140,6 @@ static void print_table(const struct reports *reports, const struct options *o)
     }
 }
 
-/* A path need not be text; JSON has to be. */
-static void put_path(struct jsonw *j, const char *key, const char *path)
-{
-    char clean[TOOLCHAIN_PATH];
-
-    snprintf(clean, sizeof(clean), "%s", path);
-    if (!text_is_utf8(clean, strlen(clean)))
-        for (char *p = clean; *p; p++)
-            *p = (unsigned char)*p >= 0x80 ? '?' : *p;
-    jsonw_text(j, key, clean);
-}
-
 static bool is_builtin(const struct language *language)
 {
     for (size_t i = 0; language_table[i]; i++)
@@ -169,7 +156,7 @@ static void put_versions(struct jsonw *j, const struct language_report *report)
 
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "version", version[0] ? version : NULL);
-        put_path(j, "path", report->toolchains[i].binary);
+        jsonw_path(j, "path", report->toolchains[i].binary);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');
@@ -197,7 +184,6 @@ static void put_report(struct jsonw *j, const struct language_report *report)
 
 static void print_json(const struct reports *reports)
 {
-    scoped_free char *text = NULL;
     struct jsonw j;
 
     jsonw_init(&j, true);
@@ -207,8 +193,7 @@ static void print_json(const struct reports *reports)
         put_report(&j, &reports->at[i]);
     jsonw_close(&j, ']');
     jsonw_close(&j, '}');
-    text = jsonw_take(&j);
-    printf("%s\n", text ? text : "{}");
+    present_json(&j);
 }
 
 static int unknown_language(const char *name, sbr_error *err)
@@ -256,12 +241,18 @@ static int gather(struct reports *reports, struct language_inspector *inspector,
     return 0;
 }
 
+static void show_progress(const char *name, const char *what)
+{
+    fprintf(stderr, "\r\x1b[K%s%s%s", name, *name ? ": " : "", what);
+}
+
 static int languages_run(struct options *o)
 {
     const struct languages_options *own = o->own;
     struct language_inspector inspector = { .selftest = !own->no_selftest,
                                             .fresh = own->fresh,
-                                            .progress = isatty(STDERR_FILENO) };
+                                            .on_progress =
+                                                isatty(STDERR_FILENO) ? show_progress : NULL };
     struct reports reports = { 0 };
     int status = 0;
     sbr_error err;

@@ -1,5 +1,4 @@
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/scope.h"
 #include "cli/cli.h"
@@ -47,27 +46,25 @@ static void print_text(const struct plan *plan)
 
 static int plan_run(struct options *o)
 {
+    sbr_runtime *runtime = NULL;
     scoped_free char *json = NULL;
-    sbr_runtime *runtime;
     struct source source;
-    struct plan *plan;
+    struct plan *plan = NULL;
     sbr_error err;
-    int r;
+    int status = 0;
 
-    if (source_load(o, &source, &err) < 0 || runner_open(RUNNER_PLAN, false, &runtime, &err) < 0)
-        return cli_fail(o, &err);
-    r = runner_plan(runtime, o->request, &plan, &err);
-    sbr_runtime_close(runtime);
-    if (r < 0)
-        return cli_fail(o, &err);
-    if (o->json) {
+    if (source_load(o, &source, &err) < 0 || runner_open(RUNNER_PLAN, false, &runtime, &err) < 0 ||
+        runner_plan(runtime, o->request, &plan, &err) < 0) {
+        status = cli_fail(o, &err);
+    } else if (o->json) {
         json = plan_to_json(plan);
         printf("%s\n", json ? json : "{}");
     } else {
         print_text(plan);
     }
     plan_free(plan);
-    return 0;
+    sbr_runtime_close(runtime);
+    return status;
 }
 
 const struct command cmd_plan = {

@@ -2,7 +2,6 @@
 #include <ctype.h>
 #include <jansson.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -28,7 +27,7 @@ struct serve_options {
 static const struct option own_options[] = {
     { 0, "status",      NULL,   "say what the engine that runs is doing",
       OPTION_OWN(struct serve_options, status) },
-    { 0, "slots",       "N",    "runs at once (default: 4 for each processor)",
+    { 0, "slots",       "N",    "runs at once (default: 4 for each CPU)",
       OPTION_OWN(struct serve_options, slots) },
     { 0, "queue",       "N",    "further runs that wait; more are refused (default: 1024)",
       OPTION_OWN(struct serve_options, queue) },
@@ -42,7 +41,8 @@ static const struct option own_options[] = {
       OPTION_OWN(struct serve_options, pool_memory) },
     { 0, "warm",        "LIST", "languages to make ready at once, with commas; command is `exec`",
       OPTION_OWN(struct serve_options, warm) },
-    { 0, "preload",     "LIST", "modules that Python's workers have loaded besides the usual ones: numpy,pandas",
+    { 0, "preload",     "LIST",
+      "modules that Python's workers have loaded besides the usual ones: numpy,pandas",
       OPTION_OWN(struct serve_options, preload) },
     { 0 },
 };
@@ -72,7 +72,7 @@ static int parse_number(const struct number_option *option, sbr_error *err)
     return 0;
 }
 
-/* Names of modules, with dots and commas: what else would be an option or a path. */
+/* Only modules, with dots and commas: other text could be an option or a path. */
 static int check_modules(const char *list, sbr_error *err)
 {
     static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,";
@@ -84,7 +84,7 @@ static int check_modules(const char *list, sbr_error *err)
                    list);
 }
 
-/* A misspelt name would be noticed only by its slowness. */
+/* The engine would only be slow for a misspelt name. */
 static int check_languages(const char *list, sbr_error *err)
 {
     char name[40];
@@ -132,11 +132,11 @@ static int parse_config(const struct serve_options *given, struct engine_config 
     return check_languages(given->warm, err);
 }
 
-static uint64_t number_of(const json_t *object, const char *key)
+static unsigned long long number_of(const json_t *object, const char *key)
 {
     json_int_t value = json_integer_value(json_object_get(object, key));
 
-    return value > 0 ? (uint64_t)value : 0;
+    return value > 0 ? (unsigned long long)value : 0;
 }
 
 static const char *text_of(const json_t *object, const char *key)
@@ -146,7 +146,7 @@ static const char *text_of(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-/* Names come from callers: nothing of theirs may steer the terminal. */
+/* Callers choose the names: no control character may reach the terminal. */
 static void print_name(const char *name, int width)
 {
     int n = 0;
@@ -166,18 +166,14 @@ static void print_head(const json_t *status)
     amount_of_bytes(number_of(memory, "parked_bytes"), used, sizeof(used));
     amount_of_bytes(number_of(memory, "limit_bytes"), limit, sizeof(limit));
     printf("engine   %s, process %llu, up %s%s\n", text_of(status, "version"),
-           (unsigned long long)number_of(status, "pid"), uptime,
+           number_of(status, "pid"), uptime,
            json_is_true(json_object_get(status, "draining")) ? ", about to end" : "");
-    printf("running  %llu of %llu, %llu queued of at most %llu\n",
-           (unsigned long long)number_of(status, "running"),
-           (unsigned long long)number_of(status, "slots"),
-           (unsigned long long)number_of(status, "queued"),
-           (unsigned long long)number_of(status, "queue_limit"));
+    printf("running  %llu of %llu, %llu queued of at most %llu\n", number_of(status, "running"),
+           number_of(status, "slots"), number_of(status, "queued"),
+           number_of(status, "queue_limit"));
     printf("so far   %llu parked, %llu forked, %llu cold, %llu refused\n",
-           (unsigned long long)number_of(status, "parked_total"),
-           (unsigned long long)number_of(status, "forked_total"),
-           (unsigned long long)number_of(status, "cold_total"),
-           (unsigned long long)number_of(status, "refused_total"));
+           number_of(status, "parked_total"), number_of(status, "forked_total"),
+           number_of(status, "cold_total"), number_of(status, "refused_total"));
     printf("memory   %s of %s in parked sandboxes\n", used, limit);
 }
 
@@ -193,12 +189,8 @@ static void print_pools(const json_t *pools, bool color)
     json_array_foreach(pools, i, pool) {
         print_name(text_of(pool, "name"), 20);
         printf("  %-8s  %6llu  %6llu  %6llu  %6llu  %8llu  %4llu\n", text_of(pool, "state"),
-               (unsigned long long)number_of(pool, "parked"),
-               (unsigned long long)number_of(pool, "wanted"),
-               (unsigned long long)number_of(pool, "making"),
-               (unsigned long long)number_of(pool, "leased"),
-               (unsigned long long)number_of(pool, "made"),
-               (unsigned long long)number_of(pool, "died"));
+               number_of(pool, "parked"), number_of(pool, "wanted"), number_of(pool, "making"),
+               number_of(pool, "leased"), number_of(pool, "made"), number_of(pool, "died"));
         if (*text_of(pool, "reason")) {
             printf("    ");
             print_name(text_of(pool, "reason"), 0);
@@ -217,8 +209,7 @@ static void print_callers(const json_t *callers, bool color)
                color ? "\x1b[0m" : "");
     json_array_foreach(callers, i, caller) {
         print_name(text_of(caller, "name"), 32);
-        printf("  %7llu  %7llu\n", (unsigned long long)number_of(caller, "running"),
-               (unsigned long long)number_of(caller, "queued"));
+        printf("  %7llu  %7llu\n", number_of(caller, "running"), number_of(caller, "queued"));
     }
 }
 
@@ -250,7 +241,7 @@ static int print_status(const struct options *o)
     return 0;
 }
 
-static void tell_ready(void *context, const char *socket)
+static void report_ready(void *context, const char *socket)
 {
     (void)context;
     fprintf(stderr, "ready, socket %s\n", socket);
@@ -262,7 +253,7 @@ static int serve_run(struct options *o)
     struct engine_config config = { .queue = ENGINE_QUEUE,
                                     .park_min = ENGINE_PARK_MIN,
                                     .park_max = ENGINE_PARK_MAX,
-                                    .on_ready = tell_ready };
+                                    .on_ready = report_ready };
     sbr_error err;
 
     if (o->n_positional || o->rest) {
@@ -284,7 +275,7 @@ const struct command cmd_serve = {
     .examples =
         "Examples:\n"
         "  sandbox-run serve &                      then run as ever, only faster\n"
-        "  sandbox-run serve --status               what is ready, who runs, who waits\n"
+        "  sandbox-run serve --status               what is ready, what runs and waits\n"
         "  sandbox-run serve --warm python,java     make these ready at the start\n"
         "  systemctl --user start sandbox-run       as a service\n\n"
         "SANDBOX_RUN_SOCKET names another socket, for both sides; `--cold` and\n"

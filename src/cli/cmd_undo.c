@@ -1,4 +1,4 @@
-/* undo: what apply did is taken back. */
+/* undo: takes back what apply did. */
 #include <stdio.h>
 
 #include "cli/changesets.h"

@@ -1,6 +1,5 @@
 /* The lean program: `run` and `exec`, which start often.  For everything else it executes the full
  * program, which stands beside it in a build tree and under libexec when installed. */
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>

@@ -76,25 +76,31 @@ const struct option options_program[] = {
     { 'l', "lang",    "NAME", "language of the program (default: from its name or its #! line)",
       OPTION_FIELD(lang), .word = language_word },
     { 'c', "code",    "TEXT", "the program itself", OPTION_FIELD(code) },
-    { 'f', "file",    "FILE", "a file of the program; the first is its main file", OPTION_FIELD(files) },
+    { 'f', "file",    "FILE", "a file of the program; the first is its main file",
+      OPTION_FIELD(files) },
     { 0,   "request", "FILE", "a whole request as JSON; - is stdin", OPTION_FIELD(request_path) },
-    { 'd', "dep",     "NAME[@VERSION]", "a package that the program needs; installed once, then kept",
+    { 'd', "dep",     "NAME[@VERSION]",
+      "a package that the program needs; installed once, then kept",
       OPTION_REQUEST(request_add_dep) },
     { 0 },
 };
 
 const struct option options_build[] = {
-    { 0, "check",    NULL,   "compile or check the program, but do not run it", OPTION_OF_REQUEST(check) },
+    { 0, "check",    NULL,   "compile or check the program, but do not run it",
+      OPTION_OF_REQUEST(check) },
     { 0, "template", "FILE", "a harness around the program: a file, or a shipped one such as call",
       OPTION_FIELD(template) },
     { 0, "set",      "K=V",  "a value for the template", OPTION_FIELD(sets) },
-    { 0, "compile-arg", "ARG", "a further argument for the compiler", OPTION_REQUEST(request_add_compile_arg) },
-    { 0, "compile-limit", "K=V", "a limit of the compile stage, as in memory=4g", OPTION_REQUEST(set_compile_limit) },
+    { 0, "compile-arg", "ARG", "a further argument for the compiler",
+      OPTION_REQUEST(request_add_compile_arg) },
+    { 0, "compile-limit", "K=V", "a limit of the compile stage, as in memory=4g",
+      OPTION_REQUEST(set_compile_limit) },
     { 0 },
 };
 
 const struct option options_language_file[] = {
-    { 0, "language-file", "FILE", "a language of your own, or another form of one", OPTION_FIELD(language_files) },
+    { 0, "language-file", "FILE", "a language of your own, or another form of one",
+      OPTION_FIELD(language_files) },
     { 0 },
 };
 
@@ -104,17 +110,22 @@ const struct option options_stdin[] = {
 };
 
 const struct option options_trees[] = {
-    { 'e', "env",     "K=V", "a variable of the program's environment", OPTION_REQUEST(request_add_env) },
-    { 'w', "workdir", "DIR", "where the program starts, inside (default: /work)", OPTION_REQUEST(request_set_workdir) },
+    { 'e', "env",     "K=V", "a variable of the program's environment",
+      OPTION_REQUEST(request_add_env) },
+    { 'w', "workdir", "DIR", "where the program starts, inside (default: /work)",
+      OPTION_REQUEST(request_set_workdir) },
     { 'v', "volume",  "SRC:DST[:MODE]",
       "a host file or directory at DST: ro (default), rw, or cow: changes stay inside; rw+sockets",
       OPTION_REQUEST(add_volume) },
-    { 'p', "project", "DIR", "a host directory as /work; changes stay inside", OPTION_REQUEST(set_project) },
+    { 'p', "project", "DIR", "a host directory as /work; changes stay inside",
+      OPTION_REQUEST(set_project) },
     { 0, "workspace", "NAME", "a /work that is kept between runs; bounded by --disk and --inodes",
       OPTION_REQUEST(request_set_workspace) },
-    { 0, "diff", NULL, "tell what was changed in --project and volumes with cow", OPTION_OF_REQUEST(diff) },
+    { 0, "diff", NULL, "report what was changed in --project and volumes with cow",
+      OPTION_OF_REQUEST(diff) },
     { 0, "keep", NULL, "store what was changed under an id, for `apply`", OPTION_OF_REQUEST(keep) },
-    { 'o', "output", "PATTERN[:DIR]", "files to copy out of /work after the run, to DIR; repeatable",
+    { 'o', "output", "PATTERN[:DIR]",
+      "files to copy out of /work after the run, to DIR; repeatable",
       OPTION_REQUEST(add_output) },
     { 0 },
 };
@@ -122,9 +133,11 @@ const struct option options_trees[] = {
 const struct option options_network[] = {
     { 0, "network", "MODE", "what can be reached: none (default), localhost, allow, full",
       OPTION_REQUEST(request_set_network), .word = network_word },
-    { 0, "allow-host", "HOST", "a name, *.name, address or range to reach, also with :PORT; repeatable",
+    { 0, "allow-host", "HOST",
+      "a name, *.name, address or range to reach, also with :PORT; repeatable",
       OPTION_REQUEST(request_allow_host) },
-    { 0, "allow-dns", NULL, "look up every name, not only those of --allow-host", OPTION_OF_REQUEST(network.allow_dns) },
+    { 0, "allow-dns", NULL, "look up every name, not only those of --allow-host",
+      OPTION_OF_REQUEST(network.allow_dns) },
     { 0 },
 };
 
@@ -133,26 +146,31 @@ const struct option options_isolation[] = {
       OPTION_REQUEST(set_policy), .word = policy_word },
     { 0, "require", "TIER", "least isolation: container (default), reduced, process",
       OPTION_REQUEST(set_require), .word = tier_word },
-    { 0, "allow-degraded", NULL, "run even when some isolation cannot be had", OPTION_REQUEST(set_degraded) },
+    { 0, "allow-degraded", NULL, "run even when some isolation cannot be had",
+      OPTION_REQUEST(set_degraded) },
     { 0 },
 };
 
 const struct option options_json[] = {
-    { 'j', "json", NULL, "print one JSON object instead of the program's output", OPTION_FIELD(json) },
+    { 'j', "json", NULL, "print one JSON object instead of the program's output",
+      OPTION_FIELD(json) },
     { 0 },
 };
 
 const struct option options_output[] = {
-    { 't', "text",  NULL, "header and metrics around the output, as on a terminal", OPTION_FIELD(text) },
+    { 't', "text",  NULL, "header and metrics around the output, as on a terminal",
+      OPTION_FIELD(text) },
     { 'q', "quiet", NULL, "the program's output and nothing of ours", OPTION_FIELD(quiet) },
     { 0,   "raw",   NULL, "let terminal control sequences through", OPTION_FIELD(raw) },
-    { 0,   "cold",  NULL, "make the sandbox anew, though an engine has some ready", OPTION_FIELD(cold) },
+    { 0,   "cold",  NULL, "make the sandbox anew, though an engine has some ready",
+      OPTION_FIELD(cold) },
     { 0 },
 };
 
 const struct option options_look[] = {
     { 0, "no-color", NULL, "no colours", OPTION_FIELD(no_color) },
-    { 0, "verbose",  NULL, "tell on stderr what each stage does; twice: more", OPTION_FIELD(verbose) },
+    { 0, "verbose",  NULL, "report on stderr what each stage does; twice: more",
+      OPTION_FIELD(verbose) },
     { 0 },
 };
 

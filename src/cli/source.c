@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,13 +62,13 @@ static int choose_language(struct options *o, const char *path, const char *text
 }
 
 struct program {
-    const char *inside; /* its path in the project; NULL: it is brought along */
+    const char *inside; /* its path in the project; NULL: the request brings it */
     const char *name;
     const char *data;
     size_t len;
 };
 
-/* A harness is put around the text, which then stands beside the project's file. */
+/* A harness around a file of the project makes a new program beside that file. */
 static int add_program(struct options *o, const struct program *program, sbr_error *err)
 {
     if (program->inside && o->template)
@@ -196,7 +195,7 @@ static int load_extra_files(struct options *o, bool first_is_program, sbr_error 
         }
         if (source_in_project(o, o->files.items[i], &inside, err) < 0)
             return err->code;
-        if (inside) /* it is there already */
+        if (inside) /* the project has it */
             continue;
         if (source_read_path(o->files.items[i], &data, &len, err) < 0 ||
             request_add_file(o->request, base_name(o->files.items[i]), data, len, err) < 0)

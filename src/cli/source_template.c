@@ -28,7 +28,7 @@ static int read_values(const struct options *o, struct template_value *values, c
     return 0;
 }
 
-/* A shipped one of the language when it has that name, else a file. */
+/* One that ships with the language, else a file. */
 static int find_template(const struct options *o, const struct language *language,
                          struct template_input *in, char **ret_owned, sbr_error *err)
 {

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -101,7 +100,7 @@ static int open_stdin(const struct options *o, bool stdin_is_program, int *ret, 
 
 static int exit_status(const struct front *front, const sbr_result *r)
 {
-    /* A stage that failed speaks for the program that did not run. */
+    /* The status of a failed stage stands for the program, which did not run. */
     if (r->verdict == SBR_COMPILE_FAILED && r->n_before &&
         r->before[r->n_before - 1]->verdict != SBR_COMPILE_FAILED)
         return exit_status(front, r->before[r->n_before - 1]);
@@ -222,7 +221,7 @@ static int run(struct front *front, sbr_result **ret, sbr_error *err)
         return err->code;
     r = runner_finish(front->runner, ret, err);
     present_stage(NULL);
-    return r;
+    return r < 0 || *ret ? r : err_set(err, SBR_E_BUG, "run", "there is no result");
 }
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
@@ -240,7 +239,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
     front.options.stdin_fd = stdin_fd;
     if (front.decorated)
         present_header(title, o);
-    if (run(&front, &result, &err) < 0 || present(&front, result, &err) < 0)
+    if (run(&front, &result, &err) < 0 || !result || present(&front, result, &err) < 0)
         status = cli_fail(o, &err);
     else
         status = exit_status(&front, result);

@@ -1,6 +1,5 @@
 /* sbr_request, and languages from files: checks arguments, translates. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/scope.h"

@@ -9,7 +9,7 @@
 #include "job/own_places.h"
 #include "sandbox/probe.h"
 
-#define TIMER_READERS 0 /* of the job's loop: the monitor needs it no more when it is done */
+#define TIMER_READERS 0 /* a slot of the job's loop that a finished monitor does not use */
 
 /* A job with its streams. */
 struct runner {
@@ -186,18 +186,6 @@ int runner_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret
 const char *runner_locate(const struct language *language)
 {
     return job_locate(language);
-}
-
-int runner_selftest(const sbr_runtime *rt, const struct language *language, const char *version,
-                    char *why, size_t size)
-{
-    return selftest_run(rt, language, version, why, size);
-}
-
-int runner_ask_version(const sbr_runtime *rt, const struct language *language,
-                       struct toolchain *toolchain)
-{
-    return selftest_ask_version(rt, language, toolchain);
 }
 
 bool runner_config_dir(char *path, size_t size)

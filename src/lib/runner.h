@@ -17,7 +17,6 @@ struct diff_options;
 struct features;
 struct language;
 struct runner;
-struct toolchain;
 
 enum runner_use {
     RUNNER_ONCE, /* one run, or few: starts with as little work as possible */
@@ -72,18 +71,12 @@ int runner_finish(struct runner *runner, sbr_result **ret, sbr_error *err) must_
 /* For a process that ends right after: the kernel frees the memory. */
 void runner_leave(struct runner *runner);
 
-/* The plan of the program's own stage; nothing is started.  The caller frees it. */
+/* The plan of the program's own stage; nothing is started.  The caller frees it before it closes the
+ * runtime, because the plan borrows from it. */
 int runner_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
     must_check;
 /* The language's interpreter on this machine, or NULL; valid until this thread calls it again. */
 const char *runner_locate(const struct language *language);
-/* Runs the language's selftest.  1: it passes; 0: it fails; negative: it could not be run.  `why`
- * has the reason. */
-int runner_selftest(const sbr_runtime *rt, const struct language *language, const char *version,
-                    char *why, size_t size);
-/* Lets the tool print its version, in a sandbox, and fills toolchain->version.  0 or negative. */
-int runner_ask_version(const sbr_runtime *rt, const struct language *language,
-                       struct toolchain *toolchain);
 /* Where the user's settings are; false when the environment does not say. */
 bool runner_config_dir(char *path, size_t size);
 

@@ -47,10 +47,9 @@ MAY_INCLUDE_ONLY = {
         # Commands about one noun list and change it; none of these headers starts a sandbox.
         "changes/apply.h",  # changes, apply, undo
         "changes/textdiff.h",  # how diffs and names are shown
-        "store/store.h",  # cache, and what selftests said
-        "toolchain/toolchain.h",  # languages
-        "toolchain/toolchain_paths.h",
-        "workspace/workspace.h",
+        "store/store.h",  # cache
+        "toolchain/toolchain_paths.h",  # where languages of the user's own are
+        "workspace/workspace.h",  # workspace
         # serve: the command is the engine.
         "engine/engine_main.h",
     },

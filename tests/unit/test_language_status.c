@@ -1,5 +1,5 @@
 /* Selftests that are made up: which run, what is said of them, what is remembered. */
-#include "cli/language_status.h"
+#include "lib/language_status.h"
 
 #include <ftw.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* What can be said of a language on this machine: its toolchains, their versions, its selftest. */
-#ifndef CLI_LANGUAGE_STATUS_H
-#define CLI_LANGUAGE_STATUS_H
+/* A language on this machine: its toolchains, their versions, its selftest. */
+#ifndef LIB_LANGUAGE_STATUS_H
+#define LIB_LANGUAGE_STATUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,12 +18,12 @@ struct language_report {
     char why[240]; /* of a selftest that does not pass; clean UTF-8 */
 };
 
-/* How to look. */
+/* How to look; language_inspector_done closes the runtime. */
 struct language_inspector {
-    bool selftest;        /* run it unless its result is known */
-    bool fresh;           /* ... and even then                 */
-    bool progress;        /* say on stderr what runs           */
-    sbr_runtime *runtime; /* NULL: not opened yet */
+    bool selftest;                                           /* run it unless its result is known */
+    bool fresh;                                              /* run it in any case                */
+    void (*on_progress)(const char *name, const char *what); /* may be NULL; "" and "": the end */
+    sbr_runtime *runtime;                                    /* NULL: not opened yet */
 };
 
 /* `version` may be NULL: all of them.  The caller frees it with language_report_done. */
