@@ -1,4 +1,4 @@
-/* sandboxrun.h - run untrusted code, and learn exactly what happened.
+/* sandboxrun.h - run code that nobody vouches for, and learn exactly what happened.
  *
  *   #include <sandboxrun.h>
  *   cc example.c $(pkg-config --cflags --libs sandboxrun)
@@ -75,7 +75,7 @@ enum sbr_limit {
     SBR_WALL_MS,
     SBR_CPU_MS,
     SBR_MEMORY_BYTES,
-    SBR_CPU_MILLIS, /* thousandths of a CPU: 1500 is one and a half */
+    SBR_CPU_MILLIS, /* thousandths of a processor: 1500 is one and a half */
     SBR_PIDS,
     SBR_DISK_BYTES,
     SBR_INODES,
@@ -111,19 +111,17 @@ typedef struct sbr_report {
 /* (major << 16) | (minor << 8) | patch of the library that is loaded. */
 uint32_t sbr_version(void);
 
-/* Looks at the machine once.  Where limits need a cgroup that only systemd can give, systemd moves
- * this process into a scope of its own, once.  `data_dir` is reserved and must be NULL.
+/* Looks at the machine once.  Where limits need a control group that only systemd can give, this process
+ * is moved into a scope of its own, once.  `data_dir` is reserved and must be NULL.
  *
- * Runs take sandboxes from an engine of the same user (`sandbox-run serve`) if one is running
- * and SANDBOX_RUN_COLD is not set; SANDBOX_RUN_SOCKET names its socket.  Several threads may use
- * a runtime at once. */
+ * Runs take sandboxes from an engine of the same user (`sandbox-run serve`) where one is running and SANDBOX_RUN_COLD is
+ * not set; SANDBOX_RUN_SOCKET names its socket.  A runtime may be used by several threads at once. */
 int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err);
 /* JSON text with languages, policies and features; the caller frees it.  NULL without memory. */
 char *sbr_runtime_describe(const sbr_runtime *rt);
 void sbr_runtime_close(sbr_runtime *rt);
-/* Reads a language of your own (docs/languages.md).  It replaces one of the same name for every
- * runtime of the process, until the process ends.  Call it before any run, and from one thread
- * at a time. */
+/* Reads a language of your own (docs/languages.md).  It hides one of the same name, for every runtime of the
+ * process and as long as it lives.  Before any run, and not from two threads at once. */
 int sbr_language_add_file(const char *path, sbr_error *err);
 
 /* `language` is a name or an alias, or NULL for a plain command (sbr_request_set_argv).
@@ -138,26 +136,24 @@ int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len);
 int sbr_request_set_argv(sbr_request *req, const char *const *argv);
 int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
-/* A package that the program needs, NAME or NAME@VERSION.  It is installed once, in another
- * sandbox. */
+/* A package that the program needs, NAME or NAME@VERSION: installed in a sandbox of its own, once. */
 int sbr_request_add_dependency(sbr_request *req, const char *name);
-/* What the program can reach: "none" (default), "localhost", "allow" or "full". */
+/* What the program can reach: "none" (as it is when nothing is said), "localhost", "allow" or "full". */
 int sbr_request_set_network(sbr_request *req, const char *mode);
-/* Adds a host, as `--allow-host` does: NAME, *.NAME, ADDRESS or ADDRESS/BITS, each also with :PORT.
- * Without a mode it means "allow"; with "none" or "localhost" the run is refused. */
+/* One host more, as `--allow-host` takes it: NAME, *.NAME, ADDRESS or ADDRESS/BITS, each also with :PORT.  Without a
+ * mode it means "allow"; with "none" or "localhost" the run is refused. */
 int sbr_request_allow_host(sbr_request *req, const char *rule);
 /* Every name can be looked up, not only those of the hosts above.  Only with "allow" and "full". */
 int sbr_request_allow_dns(sbr_request *req, int allow);
-/* A file or directory of the host, SRC:DST or SRC:DST:MODE: "ro" (default), "rw": writes reach
- * the host, or "cow": changes stay in the sandbox.  "ro+sockets" and "rw+sockets" let the
- * program connect to sockets of the host that are in it.  SRC and DST are absolute. */
+/* A file or directory of the host's, SRC:DST or SRC:DST:MODE: "ro" (as it is when nothing is said), "rw": what is written
+ * reaches the host, or "cow": changes stay in the sandbox.  "ro+sockets" and "rw+sockets" let the program connect to sockets
+ * of the host's that are in it.  SRC and DST are absolute. */
 int sbr_request_add_volume(sbr_request *req, const char *spec);
-/* A directory of the host as /work, copy-on-write; an absolute path. */
+/* A directory of the host's as /work, copy-on-write; an absolute path. */
 int sbr_request_set_project(sbr_request *req, const char *dir);
-/* The program is this file of the project, relative to it, and runs where it is. */
+/* The program is this file of the project, relative to it, and runs where it stands. */
 int sbr_request_set_program(sbr_request *req, const char *path);
-/* The name of a /work that is kept between runs; the first run makes it.  The disk and inode limits
- * bound it. */
+/* A /work that is kept between runs, by its name; made when it is not there.  The disk and inode limits bound it. */
 int sbr_request_set_workspace(sbr_request *req, const char *name);
 /* Files that leave the sandbox after the run, PATTERN or PATTERN:DIR; DIR is absolute. */
 int sbr_request_add_output(sbr_request *req, const char *spec);
@@ -188,17 +184,15 @@ char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL with
 const char *sbr_result_changes_id(const sbr_result *r);
 void sbr_result_free(sbr_result *r);
 
-/* Applies kept changes to the real trees: all, or those at and below `paths` (NULL-terminated,
- * or NULL).  SBR_E_DENIED: a file there was changed since the run, and nothing was touched; paths
- * in `force` are applied in spite of that.  `ret_report` may be NULL; otherwise it becomes JSON
- * with the number of changes applied and the conflicts, also with SBR_E_DENIED, or NULL; the
- * caller frees it.  After an interruption each file is either the old or the new one, and the
- * call can be repeated. */
+/* Kept changes become real, all of them or those at and below `paths` (NULL-terminated, or NULL).  SBR_E_DENIED: something
+ * there was changed since, and nothing was touched; paths in `force` are applied all the same.  `ret_report` may be NULL;
+ * otherwise it becomes JSON with the number of changes applied and the conflicts, also with SBR_E_DENIED, or NULL; the
+ * caller frees it.  Whatever happens in between, each file is the old or the new one, and it can be called again. */
 int sbr_changes_apply(const char *id, const char *const *paths, const char *const *force,
                       char **ret_report, sbr_error *err);
-/* Restores what was there before sbr_changes_apply. */
+/* Back to what was there before. */
 int sbr_changes_undo(const char *id, const char *const *force, char **ret_report, sbr_error *err);
-/* Removes them, and what undo needs. */
+/* Forgets them. */
 int sbr_changes_drop(const char *id, sbr_error *err);
 
 #ifdef __GNUC__

@@ -209,7 +209,7 @@ int changesets_report(const struct options *o, const struct changeset *changeset
     return 0;
 }
 
-int changesets_command(struct options *o, const char *command, kept_work *work)
+int changesets_command(struct options *o, const char *command, changeset_work *work)
 {
     struct apply_options options = { 0 };
     struct changeset changeset;

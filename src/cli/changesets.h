@@ -28,9 +28,9 @@ int changesets_ask(const struct options *o, const char *question, const char *co
                    sbr_error *err) must_check;
 
 /* Opens the changes that the first word names and does `work` on them; the exit status. */
-typedef int kept_work(const struct options *o, struct changeset *changeset,
-                      const struct apply_options *options, sbr_error *err);
-int changesets_command(struct options *o, const char *command, kept_work *work);
+typedef int changeset_work(const struct options *o, struct changeset *changeset,
+                           const struct apply_options *options, sbr_error *err);
+int changesets_command(struct options *o, const char *command, changeset_work *work);
 
 /* Reports how an apply or undo ended; the exit status.  `done`: "applied" or "undone";
  * `summary`: of what was done, or NULL. */

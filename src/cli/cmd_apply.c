@@ -44,8 +44,8 @@ static int ask(const struct options *o, const struct changeset *changeset, sbr_e
 }
 
 /* Conflicts are reported before the question. */
-static int apply_kept(const struct options *o, struct changeset *changeset,
-                      const struct apply_options *options, sbr_error *err)
+static int apply_changeset(const struct options *o, struct changeset *changeset,
+                           const struct apply_options *options, sbr_error *err)
 {
     struct apply_report report = { 0 };
     char done[SUMMARY_SIZE];
@@ -72,7 +72,7 @@ static int apply_kept(const struct options *o, struct changeset *changeset,
 
 static int apply_run(struct options *o)
 {
-    return changesets_command(o, "apply", apply_kept);
+    return changesets_command(o, "apply", apply_changeset);
 }
 
 const struct command cmd_apply = {

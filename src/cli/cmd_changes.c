@@ -19,7 +19,7 @@ struct listing {
     bool color;
 };
 
-static void put_kept(struct jsonw *j, const struct changeset *changeset)
+static void put_changeset(struct jsonw *j, const struct changeset *changeset)
 {
     char summary[240];
 
@@ -51,7 +51,7 @@ static int list_one(void *context, const struct changeset *changeset)
     listing->n++;
     if (listing->json) {
         jsonw_open(listing->json, NULL, '{');
-        put_kept(listing->json, changeset);
+        put_changeset(listing->json, changeset);
         jsonw_close(listing->json, '}');
         return 0;
     }
@@ -121,7 +121,7 @@ static void show_json(const struct changeset *changeset)
 
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
-    put_kept(&j, changeset);
+    put_changeset(&j, changeset);
     changes_put_json(&j, &changeset->changes);
     output_files_put_json(&j, &changeset->files);
     jsonw_close(&j, '}');

@@ -5,8 +5,8 @@
 
 #define STATUS_NO 1 /* to the question */
 
-static int undo_kept(const struct options *o, struct changeset *changeset,
-                     const struct apply_options *options, sbr_error *err)
+static int undo_changeset(const struct options *o, struct changeset *changeset,
+                          const struct apply_options *options, sbr_error *err)
 {
     struct apply_report report = { 0 };
     char question[STATE_PATH_SIZE + 60];
@@ -28,7 +28,7 @@ static int undo_kept(const struct options *o, struct changeset *changeset,
 
 static int undo_run(struct options *o)
 {
-    return changesets_command(o, "undo", undo_kept);
+    return changesets_command(o, "undo", undo_changeset);
 }
 
 const struct command cmd_undo = {

@@ -207,7 +207,7 @@ void explain_print(const json_t *explanation, const struct options *o)
     json_array_foreach(refused, i, refusal)
         print_refusal(&page, refusal);
     if (json_array_size(refused) == 0)
-        printf("  nothing that we know of; docs/result.md lists what nobody can see\n");
+        printf("  nothing that we know of; docs/result.md lists what cannot be seen\n");
     printf("\n");
     print_title(&page, "How it ended");
     printf("  %s", shown_key(explanation, "outcome", a));

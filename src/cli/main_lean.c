@@ -10,7 +10,7 @@
 static const char *const places[] = { "sandbox-run-full",
                                       "../libexec/sandbox-run/sandbox-run-full" };
 
-/* The directory that holds this program.  Without /proc, what the caller executed tells it. */
+/* The directory of this program; without /proc, from the path that was executed. */
 static int find_own_directory(char *dir, size_t size, sbr_error *err)
 {
     const char *executed = (const char *)getauxval(AT_EXECFN); /* NOLINT: as the kernel gives it */
@@ -38,8 +38,7 @@ static int hand_over(char **argv, sbr_error *err)
         snprintf(path, sizeof(path), "%s/%s", own, places[i]);
         execv(path, argv);
     }
-    return err_set_errno(err, "command", "cannot execute '%s', which has all commands but run",
-                         path);
+    return err_set_errno(err, "command", "cannot execute '%s', which has the other commands", path);
 }
 
 int main(int argc, char **argv)
