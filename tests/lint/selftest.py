@@ -252,7 +252,7 @@ def check_documents():
             found = list(documents.path_problems(root, name, text))
         if not judged(found, expected):
             yield f"documents.path_problems: {name} {text!r}: expected {expected!r}, got {found}"
-_ROOT = "int runner_start(void)\n{\n    job_a();\n}\n"
+_ROOT = "int runner_start(void)\n{\n    job_a();\n}\nint runner_finish(void)\n{\n}\n"
 _WAYS = "".join(f"int job_b{i}(void)\n{{\n}}\n" for i in range(4))
 
 # check, {file: text}, a part of the expected report
