@@ -89,6 +89,33 @@ static void names_done(struct names *names)
     free(names->at);
 }
 
+static int names_add(struct names *names, const char *name, sbr_error *err)
+{
+    char **grown = realloc(names->at, (names->n + 1) * sizeof(*grown));
+
+    if (!grown)
+        return err_set_oom(err, "program");
+    names->at = grown;
+    grown[names->n] = strdup(name);
+    return grown[names->n++] ? 0 : err_set_oom(err, "program");
+}
+
+/* Usual main files that lie deeper, such as src/main.rs. */
+static int add_deep_mains(int dir_fd, const struct language *language, struct names *names,
+                          sbr_error *err)
+{
+    struct stat st;
+
+    for (unsigned int i = 0; i < language->mains.n; i++) {
+        const char *main = language->mains.at[i];
+
+        if (strchr(main, '/') && fstatat(dir_fd, main, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+            S_ISREG(st.st_mode) && names_add(names, main, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 /* The regular files of a directory. */
 static int read_names(int dir_fd, struct names *names, sbr_error *err)
 {
@@ -98,19 +125,9 @@ static int read_names(int dir_fd, struct names *names, sbr_error *err)
 
     if (!dir)
         return err_set_errno(err, "program", "cannot read the project");
-    while ((entry = readdir(dir))) {
-        char **grown;
-
-        if (!is_file(dir_fd, entry))
-            continue;
-        grown = realloc(names->at, (names->n + 1) * sizeof(*grown));
-        if (!grown)
-            return err_set_oom(err, "program");
-        names->at = grown;
-        grown[names->n] = strdup(entry->d_name);
-        if (!grown[names->n++])
-            return err_set_oom(err, "program");
-    }
+    while ((entry = readdir(dir)))
+        if (is_file(dir_fd, entry) && names_add(names, entry->d_name, err) < 0)
+            return err->code;
     return 0;
 }
 
@@ -120,8 +137,12 @@ static int find_in(int dir_fd, const struct language *wanted, char **ret,
 {
     struct names names = { 0 };
     int r = read_names(dir_fd, &names, err);
-    size_t at = names.n;
+    const struct language *language;
+    size_t at;
 
+    for (size_t i = 0; r == 0 && (language = language_at(i)); i++)
+        r = add_deep_mains(dir_fd, language, &names, err);
+    at = names.n;
     if (r == 0)
         at = source_choose_main((const char *const *)names.at, names.n, wanted, ret_language);
     if (at < names.n) {
