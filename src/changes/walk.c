@@ -96,7 +96,8 @@ int walk_tree(int tree_fd, walk_visit *visit, void *context, sbr_error *err)
     return r;
 }
 
-int walk_open_file(const struct walk_entry *entry)
+/* A regular file for reading, also one whose mode locks its owner out.  -1 with errno. */
+static int open_file(const struct walk_entry *entry)
 {
     const int flags = O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     struct stat st = entry->st;
@@ -141,6 +142,6 @@ uint64_t walk_blocks(const struct walk_entry *entry)
         return 0;
     /* The blocks that stat tells differ between file systems; they only show where holes may be. */
     if ((uint64_t)st->st_size > BLOCK && (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size)
-        fd = walk_open_file(entry);
+        fd = open_file(entry);
     return fd < 0 ? whole_blocks((uint64_t)st->st_size) : data_blocks(fd, st->st_size);
 }

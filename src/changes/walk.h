@@ -18,9 +18,6 @@ struct walk_entry {
 typedef int walk_visit(void *context, const struct walk_entry *entry, sbr_error *err);
 int walk_tree(int tree_fd, walk_visit *visit, void *context, sbr_error *err) must_check;
 
-/* A regular file for reading, also one whose mode locks its owner out.  -1 with errno. */
-int walk_open_file(const struct walk_entry *entry);
-
 /* What a file takes in blocks of 4 KiB, holes not counted; other kinds take nothing. */
 uint64_t walk_blocks(const struct walk_entry *entry);
 

@@ -12,6 +12,8 @@
 #include "cli/amounts.h"
 #include "cli/cli.h"
 #include "cli/present.h"
+#include "job/archive.h"
+#include "sandbox/probe.h"
 #include "workspace/workspace.h"
 
 struct action {
@@ -149,7 +151,7 @@ static int list_run(const struct options *o, sbr_error *err)
 
 /* Says what was done; to stderr, as stdout is for what can be piped on. */
 static void tell(const struct options *o, const char *what, const char *name,
-                 const struct tar_left_out *left)
+                 const struct archive_left_out *left)
 {
     struct jsonw j;
 
@@ -179,6 +181,16 @@ static int rm_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
+/* What archives are made and read with. */
+static void open_runtime(sbr_runtime *rt)
+{
+    sbr_error ignored; /* the run then has fewer limits */
+
+    *rt = (sbr_runtime){ .cold = true };
+    probe_features(&rt->features);
+    (void)cgroup_prepare(&rt->features.cgroup, &ignored);
+}
+
 /* NULL when the standard stream is meant. */
 static const char *file_word(const struct options *o)
 {
@@ -187,7 +199,7 @@ static const char *file_word(const struct options *o)
     return strcmp(word, "-") != 0 ? word : NULL;
 }
 
-static int export_to_stdout(const char *name, sbr_error *err)
+static int export_to_stdout(const sbr_runtime *rt, const char *name, sbr_error *err)
 {
     if (isatty(STDOUT_FILENO))
         return err_set(
@@ -195,11 +207,11 @@ static int export_to_stdout(const char *name, sbr_error *err)
             "an archive is nothing for a terminal; say where it goes: `sandbox-run workspace "
             "export %s FILE`",
             name);
-    return workspace_export(name, STDOUT_FILENO, err);
+    return archive_export(rt, name, &(struct archive_target){ .fd = STDOUT_FILENO }, err);
 }
 
 /* Aside and renamed, so that an archive that could not be made replaces none that could. */
-static int export_aside(const char *name, const char *path, sbr_error *err)
+static int export_aside(const sbr_runtime *rt, const char *name, const char *path, sbr_error *err)
 {
     size_t size = strlen(path) + sizeof(".XXXXXX");
     scoped_free char *aside = malloc(size);
@@ -213,7 +225,7 @@ static int export_aside(const char *name, const char *path, sbr_error *err)
     fd = mkostemp(aside, O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    if (workspace_export(name, fd, err) == 0 &&
+    if (archive_export(rt, name, &(struct archive_target){ fd, path }, err) == 0 &&
         (fchmod(fd, 0666 & ~mask) == 0 && rename(aside, path) == 0))
         return 0;
     if (!err->code)
@@ -222,29 +234,30 @@ static int export_aside(const char *name, const char *path, sbr_error *err)
     return err->code;
 }
 
-static int export_to_file(const char *name, const char *path, sbr_error *err)
+static int export_to_file(const sbr_runtime *rt, const char *name, const char *path, sbr_error *err)
 {
     scoped_fd int fd = -1;
     struct stat st;
 
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
-        return export_aside(name, path, err);
+        return export_aside(rt, name, path, err);
     fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* a pipe or a device */
     if (fd < 0)
         return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    return workspace_export(name, fd, err);
+    return archive_export(rt, name, &(struct archive_target){ fd, path }, err);
 }
 
 static int export_run(const struct options *o, sbr_error *err)
 {
     const char *name = o->positional[1], *path = file_word(o);
+    sbr_runtime rt;
 
+    open_runtime(&rt);
     err->code = 0;
-    if (!path)
-        return export_to_stdout(name, err);
-    if (export_to_file(name, path, err) < 0)
+    if ((path ? export_to_file(&rt, name, path, err) : export_to_stdout(&rt, name, err)) < 0)
         return err->code;
-    tell(o, "exported", name, NULL);
+    if (path)
+        tell(o, "exported", name, NULL);
     return 0;
 }
 
@@ -257,20 +270,24 @@ static uint64_t given_limit(const struct options *o, enum sbr_limit which)
 
 static int import_run(const struct options *o, sbr_error *err)
 {
-    const struct workspace_quota quota = { .bytes = given_limit(o, SBR_DISK_BYTES),
-                                           .inodes = given_limit(o, SBR_INODES) };
+    struct archive_source source = { .quota = { .bytes = given_limit(o, SBR_DISK_BYTES),
+                                                .inodes = given_limit(o, SBR_INODES) } };
     const char *name = o->positional[1], *path = file_word(o);
     scoped_fd int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-    struct tar_left_out left = { 0 };
+    sbr_runtime rt;
 
     if (path && fd < 0)
         return err_set_errno(err, "import", "cannot read '%.200s'", path);
     if (!path && isatty(STDIN_FILENO))
         return err_set(err, SBR_E_INVALID, "import",
                        "say where the archive is: `sandbox-run workspace import %.70s FILE`", name);
-    if (workspace_import(name, quota, path ? fd : STDIN_FILENO, &left, err) < 0)
+    source.fd = path ? fd : STDIN_FILENO;
+    open_runtime(&rt);
+    if (archive_import(&rt, name, &source, err) < 0)
         return err->code;
-    tell(o, "imported", name, &left);
+    if (source.note[0] && !o->json && !o->quiet)
+        fprintf(stderr, "tar: %s\n", source.note);
+    tell(o, "imported", name, &source.left_out);
     return 0;
 }
 
@@ -326,8 +343,10 @@ const struct command cmd_workspace = {
     .examples =
         "  sandbox-run workspace                         what there is, and what it takes\n"
         "  sandbox-run workspace export demo demo.tar    all of it, as a tar archive\n"
-        "  sandbox-run workspace import demo2 demo.tar   a workspace from one\n"
-        "  gzip -dc x.tar.gz | sandbox-run workspace import x --disk 2g --inodes 200000\n"
+        "  sandbox-run workspace export demo demo.tgz    the same, compressed; also .zst, .xz, "
+        ".bz2\n"
+        "  sandbox-run workspace import demo2 demo.tar   a workspace from one, compressed or not\n"
+        "  ssh host cat x.tar.zst | sandbox-run workspace import x --disk 2g --inodes 200000\n"
         "  sandbox-run workspace rm demo                 it goes, with all that is in it\n\n"
         "A run makes, uses and saves one with `--workspace NAME`; --disk and --inodes are\n"
         "then what it may take altogether.\n",

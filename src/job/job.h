@@ -82,6 +82,8 @@ struct sbr_job {
     void (*on_copy)(void *context, uint64_t files, uint64_t bytes);
     /* Told how many are before this one while it waits for the engine, with the same context.  May be NULL. */
     void (*on_queue)(void *context, unsigned int position);
+    /* All that the program leaves at /work goes here, in place of changes and outputs.  May be NULL. */
+    struct collect_part *work_part;
     const struct diff_options *render; /* how the changes are told to people; NULL: they are not */
 };
 

@@ -61,7 +61,7 @@ static bool capture_pause(struct capture *capture)
 {
     uint64_t now = clock_now_us();
 
-    if (capture->waited_us >= OUTPUT_WAIT_US ||
+    if ((capture->waited_us >= OUTPUT_WAIT_US && !capture->forward->patient) ||
         loop_add(capture->loop, capture->forward->fd, EPOLLOUT, capture_resume, capture) < 0)
         return false;
     loop_remove(capture->loop, capture->fd);

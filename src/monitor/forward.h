@@ -28,6 +28,7 @@ struct forward {
     struct loop *loop;
     bool watching;
     bool can_splice;
+    bool patient; /* a slow reader holds the program up, however long */
 };
 
 /* `fd` is borrowed.  Its flags are left alone: others write to the same file. */

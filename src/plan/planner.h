@@ -45,6 +45,7 @@ struct plan_input {
         *code_name; /* the code's file, where the language's own name is taken; NULL: that one */
     const struct request_file *manifests; /* of the project, for the installer */
     size_t n_manifests;
+    bool collect_work;        /* all of /work is handed out after the program */
     const char *place;        /* a directory that can be made, for a run without a private root */
     const char *test_without; /* see struct plan */
     const char *test_fail;

@@ -13,7 +13,6 @@
 #include "changes/state_dir.h"
 #include "model/changes.h"
 #include "model/request.h"
-#include "workspace/tar.h"
 
 struct workspace_info {
     char name[WORKSPACE_MAX_NAME + 1];
@@ -47,10 +46,31 @@ int workspace_list(workspace_visit *visit, void *context, sbr_error *err) must_c
 /* Refuses (SBR_E_BUSY) while a run has it. */
 int workspace_remove(const char *name, sbr_error *err) must_check;
 
-/* A tar archive (pax) of the tree, to `fd`. */
-int workspace_export(const char *name, int fd, sbr_error *err) must_check;
-/* Makes a workspace from one, which may be hostile: whole or not at all, but for devices and pipes. */
-int workspace_import(const char *name, struct workspace_quota quota, int fd,
-                     struct tar_left_out *ret_left_out, sbr_error *err) must_check;
+/* A new workspace whose content comes from outside (job/archive.h): whole or not at all. */
+struct workspace_import {
+    struct workspace_info info;
+    struct state_dir workspaces;
+    struct staging staging;
+    int dir_fd;
+    int tree_fd; /* the empty tree: contents go here as struct collected says */
+};
+/* Refuses a name that is taken.  Quotas of 0 are the limits' defaults. */
+int workspace_import_begin(const char *name, struct workspace_quota quota,
+                           struct workspace_import *ret, sbr_error *err) must_check;
+/* Gives the contents the modes and times of the list, and puts the workspace in its place. */
+int workspace_import_end(struct workspace_import *import, const struct collect_list *list,
+                         sbr_error *err) must_check;
+/* Removes what workspace_import_end did not put in its place. */
+void workspace_import_done(struct workspace_import *import);
+
+/* A workspace that is read from outside by its owner's rights alone.  Directories and files whose modes lock the owner
+ * out are opened until workspace_export_done. */
+struct workspace_export {
+    struct workspace workspace;
+    struct workspace_locked *locked;
+};
+int workspace_export_begin(const char *name, struct workspace_export *ret, sbr_error *err)
+    must_check;
+void workspace_export_done(struct workspace_export *export);
 
 #endif

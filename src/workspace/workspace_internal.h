@@ -29,19 +29,25 @@ int workspace_check_fits(const struct workspace_info *info, sbr_error *err) must
 int workspace_lock(const struct state_dir *workspaces, const char *name, int *ret_dir_fd,
                    int *ret_lock_fd, sbr_error *err) must_check;
 
+/* The error (SBR_E_BUSY) for a workspace that a run has. */
+int workspace_busy(const char *name, sbr_error *err);
+
 /* A run's changes that were to be put into the tree when it was killed: they are now. */
 int workspace_finish_pending(struct workspace *workspace, sbr_error *err) must_check;
 
-/* Opens all directories that lock their owner out, and closes those again that got no other mode meanwhile. */
-struct workspace_locked_dir {
+/* Opens all directories that lock their owner out, and `files` that the owner cannot read; closes those again that got no
+ * other mode meanwhile. */
+struct workspace_locked_node {
     char *path;
-    uint32_t mode;
+    uint32_t mode, opened;
 };
 struct workspace_locked {
-    struct workspace_locked_dir *items;
+    struct workspace_locked_node *items;
     size_t n, room;
+    bool files;
 };
-int workspace_unlock(int tree_fd, struct workspace_locked *ret, sbr_error *err) must_check;
+int workspace_unlock(int tree_fd, bool files, struct workspace_locked *ret, sbr_error *err)
+    must_check;
 void workspace_relock(int tree_fd, struct workspace_locked *locked);
 
 /* A new workspace in `staging`, with an empty tree; then its place.  workspace_place: 1: done, 0: the name is taken. */

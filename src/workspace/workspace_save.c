@@ -121,7 +121,7 @@ static int put_in(struct workspace *workspace, int content_fd, const struct chan
 
     if (r == 0 || err->sys_errno != EACCES)
         return r;
-    r = workspace_unlock(workspace->tree_fd, &locked, err);
+    r = workspace_unlock(workspace->tree_fd, false, &locked, err);
     if (r == 0)
         r = apply_to(workspace->tree_fd, content_fd, changes, flags, err);
     workspace_relock(workspace->tree_fd, &locked);
