@@ -61,7 +61,7 @@ static const struct packer *packer_of_name(const char *name)
     return NULL;
 }
 
-/* Whether a program is where every sandbox finds it. */
+/* Every sandbox has /usr of the host, and finds programs there. */
 static int check_program(const char *name, const char *stage, sbr_error *err)
 {
     static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin" };
@@ -144,8 +144,8 @@ struct said {
     char device[120];      /* the first of them */
 };
 
-/* Without namespaces no mode can be changed, and no time but that of an open file: set-id bits are dropped anyway, and
- * times of directories and links are the time of the import. */
+/* Without namespaces tar can change no mode, and no time but that of an open file.  The import drops
+ * set-id bits anyway; directories and links get the time of the import. */
 static bool is_small_loss(const char *line, size_t len)
 {
     return ends(line, len, ": Operation not permitted") &&
@@ -198,7 +198,7 @@ static struct said said_of(const char *text, size_t text_len)
     return said;
 }
 
-/* Negative unless tar did what it was to do, or nearly. */
+/* Negative unless tar did its work, small losses apart. */
 static int judge(const sbr_result *result, const struct said *said, sbr_error *err)
 {
     if (result->verdict == SBR_EXITED && result->exit_code == 0)
@@ -211,7 +211,7 @@ static int judge(const sbr_result *result, const struct said *said, sbr_error *e
                    said->fault[0] ? said->fault : result_verdict_name(result->verdict));
 }
 
-/* What goes wrong with an archive is said with its consequence. */
+/* Adds the consequence. */
 static int refuse(sbr_error *err)
 {
     sbr_error why = *err;
@@ -220,7 +220,8 @@ static int refuse(sbr_error *err)
                    "the archive is refused: %.300s; nothing of it was taken", why.message);
 }
 
-/* Bounds what a bomb can take when tar reads on behind a full disk; far above what an honest archive needs. */
+/* tar reads on when the disk is full, so this bounds what a bomb takes.  Honest archives need far
+ * less. */
 static uint64_t import_cpu_ms(const struct workspace_info *info)
 {
     return 20000 + (info->quota_bytes >> 24) * 1000 + info->quota_inodes / 10;
@@ -249,7 +250,8 @@ static int check_packer(const struct packer *packer, const char *stage, sbr_erro
     return check_program("tar", stage, err);
 }
 
-/* Empty and compressed archives are known by their first bytes, which are all of an archive that is looked at here. */
+/* The first bytes show empty and compressed archives.  The supervisor looks at nothing else of an
+ * archive. */
 static int read_head(struct archive_source *source, char head[HEAD], size_t *ret_len,
                      const struct packer **ret_packer, sbr_error *err)
 {
@@ -315,7 +317,7 @@ static int unpack(const sbr_runtime *rt, struct workspace_import *import,
     }
     if (r == 0) {
         said = said_of(result->err.data, result->err.len);
-        memcpy(source->note, said.note, sizeof(said.note));
+        memcpy(source->note, said.note[0] ? said.note : said.fault, sizeof(said.note));
         note_left_out(&said, list, &source->left_out);
         r = judge(result, &said, err) < 0 ? refuse(err) : 0;
     }
@@ -343,7 +345,7 @@ int archive_import(const sbr_runtime *rt, const char *workspace, struct archive_
     return r;
 }
 
-/* The names in the top directory, each with a NUL: tar is given these, so that no name begins with "./". */
+/* The names in the top directory, each with a NUL, for tar: names then do not begin with "./". */
 static int list_top(int tree_fd, struct buf *ret, sbr_error *err)
 {
     struct listing listing;
@@ -358,8 +360,8 @@ static int list_top(int tree_fd, struct buf *ret, sbr_error *err)
     return r < 0 ? err->code : 0;
 }
 
-/* The tree; whatever is written to it is dropped.  Copy-on-write is also what shows root's trees as the run's own.  Without
- * namespaces the tree can only stand under its own name, read-only. */
+/* The tree; whatever is written to it is dropped.  Copy-on-write is also what shows root's trees
+ * as the run's own.  Without namespaces the tree can only stand under its own name, read-only. */
 static int show_tree(sbr_request *req, const char *tree, const char *target, sbr_error *err)
 {
     struct request_volume *volume;
@@ -383,7 +385,7 @@ static int show_tree(sbr_request *req, const char *tree, const char *target, sbr
 static int pack_request(const struct archive_target *to, const char *tree, const char *target,
                         sbr_request **ret, sbr_error *err)
 {
-    /* Names of extension headers have a process id in them, and times of access differ: not here. */
+    /* By default extension headers have a process id in their names, and times of access. */
     static const char *const words[] = {
         "tar",
         "--create",
@@ -402,7 +404,6 @@ static int pack_request(const struct archive_target *to, const char *tree, const
         "--verbatim-files-from",
         NULL
     };
-
     const struct packer *packer = packer_of_name(to->name);
     char directory[STATE_PATH_SIZE + 16];
 
@@ -454,22 +455,22 @@ static int pack(const sbr_runtime *rt, const struct archive_target *to, const ch
 int archive_export(const sbr_runtime *rt, const char *workspace, const struct archive_target *to,
                    sbr_error *err)
 {
-    struct workspace_export export;
+    struct workspace_export opened;
     struct buf names;
-    const char *tree = export.workspace.tree;
+    const char *tree = opened.workspace.tree;
     int r;
 
     if (check_packer(packer_of_name(to->name), "export", err) < 0 ||
-        workspace_export_begin(workspace, &export, err) < 0)
+        workspace_export_begin(workspace, &opened, err) < 0)
         return err->code;
     buf_init(&names, SIZE_MAX / 2);
-    r = list_top(export.workspace.tree_fd, &names, err);
+    r = list_top(opened.workspace.tree_fd, &names, err);
     if (r == 0)
         r = pack(rt, to, tree, rt->features.user_namespaces ? INSIDE_TREE : tree, &names, err);
-    /* That namespaces are refused may be known only when they are tried: nothing was written then. */
+    /* Some hosts refuse namespaces only when they are tried.  Nothing was written then. */
     if (r == SBR_E_UNSUPPORTED && rt->features.user_namespaces && !strcmp(err->stage, "plan"))
         r = pack(rt, to, tree, tree, &names, err);
     buf_done(&names);
-    workspace_export_done(&export);
+    workspace_export_done(&opened);
     return r;
 }

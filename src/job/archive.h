@@ -1,4 +1,5 @@
-/* Archives of workspaces, read and written by the host's `tar` in a sandbox of ours: the supervisor parses none. */
+/* Archives of workspaces, read and written by the host's `tar` in a sandbox of ours: the
+ * supervisor parses none. */
 #ifndef JOB_ARCHIVE_H
 #define JOB_ARCHIVE_H
 
@@ -10,8 +11,8 @@ struct archive_target {
     const char *name; /* its end says how to compress, as in "x.tar.gz"; NULL: not at all */
 };
 
-/* Writes a tar archive (pax) of the workspace: names in the order of their bytes, no owners, and nothing else that differs
- * between two exports of the same content. */
+/* Writes a tar archive (pax) of the workspace: names in the order of their bytes, no owners, and
+ * nothing else that differs between two exports of the same content. */
 int archive_export(const sbr_runtime *rt, const char *workspace, const struct archive_target *to,
                    sbr_error *err) must_check;
 
@@ -28,8 +29,8 @@ struct archive_source {
     char note[160];                   /* filled: what tar remarked; empty: nothing */
 };
 
-/* Makes a workspace from an archive, which may be hostile and compressed: whole or not at all, but for devices and
- * pipes. */
+/* Makes a workspace from an archive, which may be hostile and compressed: whole or not at all,
+ * but for devices and pipes. */
 int archive_import(const sbr_runtime *rt, const char *workspace, struct archive_source *source,
                    sbr_error *err) must_check;
 

@@ -1,4 +1,5 @@
-/* A workspace's content comes in or goes out as a whole: what archives (job/archive.c) need of a workspace. */
+/* A workspace's content comes in or goes out as a whole: what archives (job/archive.c) need of a
+ * workspace. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,11 +22,12 @@ static int name_is_taken(const char *name, sbr_error *err)
                    name, name);
 }
 
-/* The name is checked before the content is read for nothing, and again when the workspace is put in its place. */
+/* The name is checked before the content is read for nothing, and again when the workspace is
+ * put in its place. */
 static int open_places(struct workspace_import *import, sbr_error *err)
 {
     const char *name = import->info.name;
-    struct workspace_new new;
+    struct workspace_new made;
     struct stat st;
 
     if (state_open(STATE_WORKSPACES, true, &import->workspaces, err) < 0)
@@ -33,10 +35,10 @@ static int open_places(struct workspace_import *import, sbr_error *err)
     if (fstatat(import->workspaces.fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
         return name_is_taken(name, err);
     if (staging_open(&import->staging, err) < 0 ||
-        workspace_prepare(&import->staging, &new, err) < 0)
+        workspace_prepare(&import->staging, &made, err) < 0)
         return err->code;
-    import->dir_fd = new.dir_fd;
-    import->tree_fd = new.tree_fd;
+    import->dir_fd = made.dir_fd;
+    import->tree_fd = made.tree_fd;
     return 0;
 }
 
@@ -132,10 +134,10 @@ int workspace_export_begin(const char *name, struct workspace_export *ret, sbr_e
     return r;
 }
 
-void workspace_export_done(struct workspace_export *export)
+void workspace_export_done(struct workspace_export *opened)
 {
-    if (export->locked)
-        workspace_relock(export->workspace.tree_fd, export->locked);
-    free(export->locked);
-    workspace_close(&export->workspace);
+    if (opened->locked)
+        workspace_relock(opened->workspace.tree_fd, opened->locked);
+    free(opened->locked);
+    workspace_close(&opened->workspace);
 }

@@ -13,7 +13,7 @@
 static bool is_busy(int dir_fd)
 {
     scoped_fd int fd =
-        openat(dir_fd, NAMED_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        openat(dir_fd, WORKSPACE_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
     return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }
@@ -32,7 +32,7 @@ static int inspect(const struct state_dir *workspaces, const char *name, struct 
         ret->busy = is_busy(dir_fd);
     }
     if (r == 1 &&
-        (fstatat(dir_fd, NAMED_TREE, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
+        (fstatat(dir_fd, WORKSPACE_TREE, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
         r = 0;
     ret->damaged = r == 0;
     return r < 0 ? r : 0;
@@ -86,7 +86,7 @@ static int remove_locked(const struct state_dir *workspaces, const char *name, s
     struct stat st;
     int r;
 
-    /* What is no directory cannot be in use. */
+    /* Only a directory can be in use. */
     if (fstatat(workspaces->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
         return move_away(workspaces, name, err);
     r = workspace_lock(workspaces, name, &dir_fd, &lock_fd, err);

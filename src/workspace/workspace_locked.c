@@ -1,6 +1,6 @@
-/* Directories and files of a workspace whose modes lock their owner out: programs make them, and what is in them is
- * saved and exported all the same.  They are opened with a bit that no tree of ours has otherwise, which marks those
- * that got no other mode meanwhile. */
+/* Directories and files of a workspace whose modes lock their owner out: programs make them, and
+ * what is in them is saved and exported all the same.  They are opened with a bit that no tree
+ * of ours has otherwise, which marks those that got no other mode meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* The description of a workspace: a few numbers with a digest, so that half of one is not taken for a whole. */
+/* The description of a workspace: a few numbers with a digest, which shows a damaged or
+ * incomplete one. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +42,7 @@ int workspace_check_name(const char *name, sbr_error *err)
                    name, WORKSPACE_MAX_NAME);
 }
 
-/* False when it is not whole. */
+/* False when the description is incomplete or damaged. */
 static bool decode(const char *data, size_t len, struct workspace_info *ret)
 {
     struct buf_reader r = { .data = data, .len = len };
@@ -63,7 +64,7 @@ static bool decode(const char *data, size_t len, struct workspace_info *ret)
 int workspace_meta_read(int dir_fd, struct workspace_info *ret, sbr_error *err)
 {
     scoped_fd int fd =
-        openat(dir_fd, NAMED_META, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+        openat(dir_fd, WORKSPACE_META, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     char data[META_MAX];
     struct stat st;
     ssize_t len;
@@ -110,7 +111,7 @@ int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_erro
     if (data.failed)
         errno = ENOMEM;
     else if (fd >= 0 && fd_write_all(fd, data.data, data.len) == 0 && fsync(fd) == 0)
-        r = renameat(dir_fd, META_NEW, dir_fd, NAMED_META);
+        r = renameat(dir_fd, META_NEW, dir_fd, WORKSPACE_META);
     buf_done(&data);
     return r < 0 ? err_set_errno(err, "workspace", "cannot write a workspace's description") : 0;
 }

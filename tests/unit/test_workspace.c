@@ -152,14 +152,14 @@ static void locked_directories_are_opened_meanwhile(void **state)
 static void one_at_a_time(void **state)
 {
     struct workspace workspace, other;
-    struct workspace_export export;
+    struct workspace_export opened;
     sbr_error err = { 0 };
 
     (void)state;
     open_it("demo", no_quota, &workspace);
     assert_int_equal(workspace_open("demo", true, no_quota, &other, &err), 0);
     assert_refused(workspace_remove("demo", &err), &err, SBR_E_BUSY, "in use");
-    assert_refused(workspace_export_begin("demo", &export, &err), &err, SBR_E_BUSY, "in use");
+    assert_refused(workspace_export_begin("demo", &opened, &err), &err, SBR_E_BUSY, "in use");
     open_it("demo2", no_quota, &other);
     workspace_close(&other);
     workspace_close(&workspace);
@@ -446,7 +446,7 @@ static mode_t mode_at(const struct workspace *workspace, const char *path)
 static void an_export_can_read_everything(void **state)
 {
     struct workspace workspace;
-    struct workspace_export export;
+    struct workspace_export opened;
     sbr_error err = { 0 };
 
     (void)state;
@@ -454,11 +454,11 @@ static void an_export_can_read_everything(void **state)
     tree_make(workspace.tree, "d d 755\nf d/x 200 one\nf run 755 x\n");
     assert_int_equal(fchmodat(workspace.tree_fd, "d", 0, 0), 0);
     workspace_close(&workspace);
-    assert_int_equal(workspace_export_begin("one", &export, &err), 0);
-    assert_int_equal(mode_at(&export.workspace, "d") & 0777, 0700);
-    assert_int_equal(mode_at(&export.workspace, "d/x") & 0777, 0600);
-    assert_int_equal(mode_at(&export.workspace, "run"), 0755);
-    workspace_export_done(&export);
+    assert_int_equal(workspace_export_begin("one", &opened, &err), 0);
+    assert_int_equal(mode_at(&opened.workspace, "d") & 0777, 0700);
+    assert_int_equal(mode_at(&opened.workspace, "d/x") & 0777, 0600);
+    assert_int_equal(mode_at(&opened.workspace, "run"), 0755);
+    workspace_export_done(&opened);
     open_it("one", no_quota, &workspace);
     assert_int_equal(mode_at(&workspace, "d"), 0);
     assert_int_equal(fchmodat(workspace.tree_fd, "d", 0700, 0), 0);
