@@ -55,7 +55,7 @@ static const struct packer *packer_of_name(const char *name)
 {
     size_t len = name ? strlen(name) : 0;
 
-    for (size_t i = 0; i < ARRAY_LEN(packers); i++)
+    for (size_t i = 0; name && i < ARRAY_LEN(packers); i++)
         if (ends(name, len, packers[i].suffix) || ends(name, len, packers[i].short_suffix))
             return &packers[i];
     return NULL;
@@ -93,17 +93,22 @@ static int tar_request(const char *const *words, sbr_request **ret, sbr_error *e
     return 0;
 }
 
-static int run_tar(const sbr_runtime *rt, const sbr_request *req,
-                   const struct monitor_options *options, struct collect_part *work_part,
-                   sbr_result **ret, sbr_error *err)
+struct tar_run {
+    const sbr_runtime *rt;
+    struct monitor_options options;
+    struct collect_part *work_part; /* NULL: nothing is handed out */
+};
+
+static int run_tar(const struct tar_run *run, const sbr_request *req, sbr_result **ret,
+                   sbr_error *err)
 {
     sbr_job *job;
     int r;
 
-    if (job_new(rt, req, options, &job, err) < 0)
+    if (job_new(run->rt, req, &run->options, &job, err) < 0)
         return err->code;
     job->warm.off = true; /* what an engine has ready hands out no /work */
-    job->work_part = work_part;
+    job->work_part = run->work_part;
     r = job_begin(job, err);
     if (r == 0)
         r = job_finish(job, ret, err);
@@ -300,22 +305,24 @@ static int unpack(const sbr_runtime *rt, struct workspace_import *import,
     };
     struct collect_part part = { .dir_fd = import->tree_fd, .list = list };
     const struct packer *packer = NULL;
-    struct monitor_options options = { .keep_output = true, .stdin_fd = source->fd };
+    struct tar_run run = { .rt = rt,
+                           .options = { .keep_output = true, .stdin_fd = source->fd },
+                           .work_part = &part };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
     struct said said;
     char head[HEAD];
-    int r = read_head(source, head, &options.stdin_len, &packer, err);
+    int r = read_head(source, head, &run.options.stdin_len, &packer, err);
 
-    options.stdin_data = head;
+    run.options.stdin_data = head;
     words[ARRAY_LEN(words) - 2] = packer ? packer->option : NULL;
     if (r == 0)
         r = tar_request(words, &req, err);
-    if (r == 0) {
+    if (r == 0 && req) {
         import_limits(&import->info, &req->limits);
-        r = run_tar(rt, req, &options, &part, &result, err);
+        r = run_tar(&run, req, &result, err);
     }
-    if (r == 0) {
+    if (r == 0 && result) {
         said = said_of(result->err.data, result->err.len);
         memcpy(source->note, said.note[0] ? said.note : said.fault, sizeof(said.note));
         note_left_out(&said, list, &source->left_out);
@@ -410,7 +417,7 @@ static int pack_request(const struct archive_target *to, const char *tree, const
     snprintf(directory, sizeof(directory), "--directory=%s", target);
     if (tar_request(words, ret, err) < 0 || request_add_arg(*ret, directory, err) < 0 ||
         request_add_arg(*ret, "--files-from=-", err) < 0 ||
-        (packer && request_add_arg(*ret, packer->option, err) < 0))
+        (packer && request_add_arg(*ret, packer->option, err) < 0) || !*ret)
         return err->code;
     (*ret)->limits.value[SBR_OUTPUT_BYTES] = limit_defs[SBR_OUTPUT_BYTES].max;
     return show_tree(*ret, tree, target, err);
@@ -429,22 +436,30 @@ static int judge_export(const sbr_result *result, const struct forward *out, sbr
     return judge(result, &said, err);
 }
 
-static int pack(const sbr_runtime *rt, const struct archive_target *to, const char *tree,
-                const char *target, const struct buf *names, sbr_error *err)
+/* What is packed: the tree, and the names in its top directory. */
+struct content {
+    const char *tree;
+    struct buf names;
+};
+
+static int pack(const sbr_runtime *rt, const struct content *content, const char *target,
+                const struct archive_target *to, sbr_error *err)
 {
     struct forward out;
-    struct monitor_options options = {
-        .out_sink = &out, .stdin_data = names->data, .stdin_len = names->len, .stdin_fd = -1
-    };
+    struct tar_run run = { .rt = rt,
+                           .options = { .out_sink = &out,
+                                        .stdin_data = content->names.data,
+                                        .stdin_len = content->names.len,
+                                        .stdin_fd = -1 } };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
-    int r = pack_request(to, tree, target, &req, err);
+    int r = pack_request(to, content->tree, target, &req, err);
 
     forward_init(&out, to->fd, MAX_QUEUE);
     out.patient = true;
     if (r == 0)
-        r = run_tar(rt, req, &options, NULL, &result, err);
-    if (r == 0)
+        r = run_tar(&run, req, &result, err);
+    if (r == 0 && result)
         r = judge_export(result, &out, err);
     forward_done(&out);
     result_free(result);
@@ -456,21 +471,21 @@ int archive_export(const sbr_runtime *rt, const char *workspace, const struct ar
                    sbr_error *err)
 {
     struct workspace_export opened;
-    struct buf names;
-    const char *tree = opened.workspace.tree;
+    struct content content = { .tree = opened.workspace.tree };
+    bool tries = rt->features.user_namespaces;
     int r;
 
     if (check_packer(packer_of_name(to->name), "export", err) < 0 ||
         workspace_export_begin(workspace, &opened, err) < 0)
         return err->code;
-    buf_init(&names, SIZE_MAX / 2);
-    r = list_top(opened.workspace.tree_fd, &names, err);
+    buf_init(&content.names, SIZE_MAX / 2);
+    r = list_top(opened.workspace.tree_fd, &content.names, err);
     if (r == 0)
-        r = pack(rt, to, tree, rt->features.user_namespaces ? INSIDE_TREE : tree, &names, err);
+        r = pack(rt, &content, tries ? INSIDE_TREE : content.tree, to, err);
     /* Some hosts refuse namespaces only when they are tried.  Nothing was written then. */
-    if (r == SBR_E_UNSUPPORTED && rt->features.user_namespaces && !strcmp(err->stage, "plan"))
-        r = pack(rt, to, tree, tree, &names, err);
-    buf_done(&names);
+    if (r == SBR_E_UNSUPPORTED && tries && !strcmp(err->stage, "plan"))
+        r = pack(rt, &content, content.tree, to, err);
+    buf_done(&content.names);
     workspace_export_done(&opened);
     return r;
 }

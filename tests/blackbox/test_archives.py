@@ -191,13 +191,25 @@ def test_compressed_archives_are_read_and_written(spaces, target, suffix):
         assert plain == export(spaces, "file")
 
 
-def test_a_missing_packer_is_named(spaces, target):
-    """Without the right to hide a program: what is no archive at all, and zip, which tar does not read."""
+def test_zip_is_no_tar_archive(spaces, target):
     done = spaces.command("import", "w", stdin=b"PK\x03\x04" + bytes(600))
     assert done.returncode == 125 and b"zip" in done.stderr and b".tar.zst" in done.stderr
     spaces.shell("w", ":")
     assert "zip" in error_of(spaces.command("export", "w", target / "w.zip"))
     assert list(target.iterdir()) == []
+
+
+@pytest.mark.parametrize("program", ["tar", "zstd"])
+def test_a_program_that_the_host_lacks_is_named(folder, root, program):
+    """It is covered, for this command alone."""
+    spaces = Workspaces(folder, root)
+    packed = subprocess.run(["zstd", "-c"], input=hostile(("f", FILE, "", b"x")), check=True,
+                            stdout=subprocess.PIPE).stdout
+    words = ["unshare", "--mount", "sh", "-c", f'mount --bind /dev/null /usr/bin/{program} && exec "$@"', "sh",
+             *support.command("workspace", "import", "w", caller=root)]
+    done = subprocess.run(words, input=packed, env=support.environment(spaces.env), stderr=subprocess.PIPE,
+                          check=False, timeout=support.DEADLINE)
+    assert f"need the program '{program}'" in error_of(done) and spaces.list() == {}
 
 
 def test_archives_that_are_cut_are_told(spaces):
