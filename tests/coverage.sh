@@ -15,6 +15,6 @@ umask 0
 SANDBOX_RUN_TEST_WRITABLE=$build
 export SANDBOX_RUN_TEST_WRITABLE
 # What is counted, not what passes: profiling changes what programs write.
-/usr/bin/python3 tests/run.py --suite unit --suite golden --suite blackbox --suite warm --build "$build" \
+/usr/bin/python3 tests/run.py --suite unit --suite golden --suite blackbox --suite escape --suite warm --build "$build" \
     --test-build "$build" "$@" >"$build/tests.log" 2>&1 || true
 tail -n 1 "$build/tests.log"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Installs the Debian packages that a task needs and that are missing.
 #
-#   tools/packages.sh build|check|hosts|bench
+#   tools/packages.sh build|check|hosts|bench|diagrams
 #
 # Says nothing when all are there.  Without the right to install it prints the command to run.
 set -euo pipefail
@@ -14,6 +14,7 @@ check=("${build[@]}" bash bubblewrap bzip2 clang clang-format clang-tidy cpio cp
 hosts=("${check[@]}" apparmor crun docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap podman
     qemu-system-arm)
 bench=("${build[@]}" bubblewrap crun iproute2 runc)
+diagrams=(graphviz)
 
 # Toolchains: a package, then where its tool may be from elsewhere.  A vendor's Node brings npm along and
 # conflicts with Debian's.  What lies in a home directory does not count: tests are also run by a
@@ -73,7 +74,8 @@ build) wanted=("${build[@]}") ;;
 check) wanted=("${check[@]}") && want_toolchains ;;
 hosts) wanted=("${hosts[@]}") && want_toolchains ;;
 bench) wanted=("${bench[@]}") && want_toolchains ;;
-*) die 'usage: tools/packages.sh build|check|hosts|bench' ;;
+diagrams) wanted=("${diagrams[@]}") ;;
+*) die 'usage: tools/packages.sh build|check|hosts|bench|diagrams' ;;
 esac
 
 # Elsewhere the names differ; the build itself then says what it lacks.

@@ -26,19 +26,21 @@ import javax.tools.SimpleJavaFileObject;
 import javax.tools.ToolProvider;
 
 /**
- * Calls javac in this process, whatever the files are called, and finds the class to start.
+ * Calls javac in this process for files of any name, and finds the class to start.
  *
- * --main=FILE [--out=DIRECTORY] [--deps=DIRECTORY] [--project=DIRECTORY] [--check] FILE... -- OPTION...
+ * --main=FILE [--out=DIRECTORY] [--deps=DIRECTORY] [--project=DIRECTORY] [--check]
+ *     FILE... -- OPTION...
  *
- * Leaves the classes in DIRECTORY, and DIRECTORY/.main, which `java @DIRECTORY/.main` reads; no package is called like that.
+ * Leaves the classes in DIRECTORY, and DIRECTORY/.main, which `java @DIRECTORY/.main` reads; no
+ * package has that name.
  */
 public final class JavaBuild {
-    /** Makes a task of the compiler and has it used. */
+    /** Makes a compiler task and passes it to `use`. */
     interface Compiler {
         int with(Writer messages, List<String> options, List<JavaFileObject> files, ToIntFunction<JavacTask> use);
     }
 
-    /** A public class may be in a file of any name: a program from a request has no better one. */
+    /** Accepts a public class in a file of any name, because code of a request has no file name. */
     private static final class Source extends SimpleJavaFileObject {
         private final Path path;
 
@@ -59,7 +61,7 @@ public final class JavaBuild {
         }
     }
 
-    /** Every class at the top of a file that can be started, with its file. */
+    /** All top-level classes that can be started, with their files. */
     private static final class Starters implements TaskListener {
         final Map<String, Path> found = new LinkedHashMap<>();
         private final JavacTask task;
@@ -110,7 +112,7 @@ public final class JavaBuild {
         settings.putIfAbsent("--out", scratch + "/check");
         String classes = settings.get("--out");
         options.addAll(List.of("-d", classes, "-encoding", "UTF-8", "-cp", classpath(classes)));
-        /* Only libraries bring processors of annotations; looking for them takes time. */
+        /* Only libraries have annotation processors; searching for them takes time. */
         if (!settings.containsKey("--deps"))
             options.add("-proc:none");
         if (settings.containsKey("--project"))
@@ -133,7 +135,10 @@ public final class JavaBuild {
         }
     }
 
-    /** Where the classes of a project are: above the program's package, beside the program, and in the usual places. */
+    /**
+     * Where a project's classes are: above the program's package, in its directory, and in the
+     * usual directories.
+     */
     private String sourcepath() {
         Path project = Path.of(settings.get("--project")), main = Path.of(settings.get("--main")), top = main.getParent();
         String[] parts = packageOf(main).split("\\.");
@@ -190,7 +195,9 @@ public final class JavaBuild {
         return 0;
     }
 
-    /** The class of the main file that is called like it, else the first one there, else the only one. */
+    /**
+     * The class of the main file with the file's name, else the first one there, else the only one.
+     */
     private String choose(Map<String, Path> found) {
         Path file = Path.of(settings.get("--main")).toAbsolutePath();
         String stem = file.getFileName().toString().replaceFirst("\\.java$", "");

@@ -38,12 +38,13 @@ import jdk.internal.vm.annotation.Hidden;
 import sun.reflect.ReflectionFactory;
 
 /**
- * A JVM that waits for its program, and then does what `java @FILE ARGUMENT...` does with it: JavaWarm @FILE.
+ * JavaWarm @FILE: a JVM that waits for its program, then does what `java @FILE ARGUMENT...` does.
  *
- * The program must not see the difference.  So this class stands behind -Xbootclasspath/a, not on the class path: there the
- * JVM takes @Hidden, which leaves main() out of the program's stack traces, and no class of the program's can be
- * mistaken for one of ours.  No thread is made here, for threads are numbered.  What cannot be done the same way is
- * left to the command line itself: the driver says so and ends.
+ * The program must not see the difference.  So this class is in -Xbootclasspath/a, not on the class
+ * path: there the JVM honours @Hidden, which omits main() from the program's stack traces, and no
+ * class of the program can replace one of ours.  It makes no thread, because threads are numbered.
+ * For what it cannot do in the same way, the driver reports that to init, which executes the
+ * command line instead, and ends.
  */
 public final class JavaWarm {
     /** The socket of src/wire/zygote.h; closed before the program starts. */
@@ -58,7 +59,7 @@ public final class JavaWarm {
             out = new FileOutputStream(descriptor);
         }
 
-        /** What the run is: null when the other side has left. */
+        /** The order for a run; null when the other side has closed the socket. */
         public Order await() throws IOException {
             out.write('R');
             byte[] bytes = new byte[1 << 16];
@@ -71,7 +72,7 @@ public final class JavaWarm {
             return len == 0 ? null : new Order(new String(bytes, 0, len, platform()));
         }
 
-        /** Ends this process: the command line is to be executed. */
+        /** Ends this process, so that the command line is executed instead. */
         public void refuse() throws IOException {
             out.write('X');
             Runtime.getRuntime().halt(1);
@@ -83,7 +84,7 @@ public final class JavaWarm {
         }
     }
 
-    /** Work directory and command line; the environment is this process's already. */
+    /** Work directory and command line; the process already has the environment. */
     public static final class Order {
         public final String directory;
         public final List<String> command;
@@ -94,19 +95,19 @@ public final class JavaWarm {
             command = words.subList(2, 2 + Integer.parseInt(words.get(1)));
         }
 
-        /** What follows `word` in the command line; null without it. */
+        /** The words after `word` in the command line; null without it. */
         public String[] after(String word) {
             int at = command.indexOf(word);
             return at < 0 ? null : command.subList(at + 1, command.size()).toArray(new String[0]);
         }
 
-        /** The current directory of a JVM is that of its start. */
+        /** A JVM cannot change its current directory. */
         public boolean isHere() {
             return directory.equals(System.getProperty("user.dir"));
         }
     }
 
-    /** The class to start, and how; null if only the launcher knows. */
+    /** The class to start and its main method; null if only the launcher can start it. */
     private static final class Start {
         private final Class<?> type;
         private final Method main;
@@ -116,7 +117,10 @@ public final class JavaWarm {
             this.main = main;
         }
 
-        /** The launcher's rules, as far as the method is of the class itself: the usual one, else since JDK 25 others. */
+        /**
+         * The launcher's rules for a main method of the class itself: the usual one, else from JDK
+         * 25 on others.
+         */
         static Start of(String name) {
             try {
                 Class<?> type = Class.forName(name, false, ClassLoader.getSystemClassLoader());
@@ -150,8 +154,8 @@ public final class JavaWarm {
         }
 
         /**
-         * A class of the program's own package that calls main(), hidden: not in stack traces, and initialising the program's class is
-         * left to the call, as the launcher leaves it to the JVM.
+         * A hidden class in the program's own package that calls main(): it is not in stack traces,
+         * and the call initialises the program's class, as with the launcher.
          */
         @SuppressWarnings("unchecked")
         Consumer<Object> caller() throws ReflectiveOperationException, IOException {
@@ -160,7 +164,12 @@ public final class JavaWarm {
             return (Consumer<Object>) hidden.getConstructor().newInstance();
         }
 
-        /** public final class PACKAGE.Start implements Consumer { public void accept(Object o) { TYPE.main((String[]) o); } } */
+        /**
+         * The bytes of this class:
+         * public final class PACKAGE.Start implements Consumer {
+         *     public void accept(Object o) { TYPE.main((String[]) o); }
+         * }
+         */
         private byte[] code() throws IOException {
             String name = type.getName().replace('.', '/');
             boolean takes = main.getParameterCount() > 0, fixed = Modifier.isStatic(main.getModifiers());
@@ -195,7 +204,7 @@ public final class JavaWarm {
             return bytes.toByteArray();
         }
 
-        /** A text; if `before` numbers come before it, also the class of that name. */
+        /** A text; if `before` numbers precede it, also the class of that name. */
         private static void constant(DataOutputStream out, String text, int before) throws IOException {
             out.writeByte(1);
             out.writeUTF(text);
@@ -238,7 +247,7 @@ public final class JavaWarm {
         }
     }
 
-    /** When memory is short the JVM takes everything into a stack trace. */
+    /** When memory is short, the JVM includes hidden frames in a stack trace. */
     private static VirtualMachineError withoutUs(VirtualMachineError error) {
         StackTraceElement[] trace = error.getStackTrace();
         int n = trace.length;
@@ -247,7 +256,7 @@ public final class JavaWarm {
         return error;
     }
 
-    /** Waits. */
+    /** Waits for the order and returns what calls the program. */
     private static Consumer<Object> take(String file) throws ReflectiveOperationException, IOException {
         try (Channel channel = new Channel()) {
             Order order = channel.await();
@@ -260,7 +269,7 @@ public final class JavaWarm {
         }
     }
 
-    /** What calls the program; null if only the launcher knows. */
+    /** What calls the program; null if only the launcher can. */
     private static Consumer<Object> caller(String name, String[] words) throws ReflectiveOperationException, IOException {
         Start start = words == null ? null : Start.of(name);
         if (start == null)
@@ -283,13 +292,19 @@ public final class JavaWarm {
         return Charset.forName(System.getProperty("sun.jnu.encoding"));
     }
 
-    /** By a constructor that is not public: a descriptor by its number, and a lookup in the program's classes. */
+    /**
+     * Calls a constructor that is not public: for a file descriptor from its number, and for a
+     * lookup in the program's classes.
+     */
     private static Object make(Class<?> type, Class<?> parameter, Object argument) throws ReflectiveOperationException {
         return ReflectionFactory.getReflectionFactory()
             .newConstructorForSerialization(type, type.getDeclaredConstructor(parameter)).newInstance(argument);
     }
 
-    /** All of the above with a program of ours, and what the JVM would load only then. */
+    /**
+     * Runs all of the above with a program of ours, and loads the classes that the JVM would load
+     * only then.
+     */
     private static void rehearse() throws ReflectiveOperationException, IOException {
         make(FileDescriptor.class, int.class, -1);
         var order = new Order("/\0" + "2\0@\0-\0" + "0\0");
@@ -311,7 +326,7 @@ public final class JavaWarm {
         System.err.print("");
     }
 
-    /** What programs do first. */
+    /** What most programs do first. */
     public static final class Rehearsal {
         private interface Shape {
             double area();

@@ -18,13 +18,15 @@ import javax.tools.ToolProvider;
 import sandboxrun.JavaWarm;
 
 /**
- * JavaBuild in a JVM that waits for its command line, with a compiler that is warm: JavaWarmBuild --out=DIRECTORY [--train].
+ * JavaWarmBuild --out=DIRECTORY [--train]: JavaBuild in a JVM that waits for its command line, with
+ * a warm compiler.
  *
- * Most of the time of a small program goes into reading the JDK's classes, so a compiler that has read many is kept, by the pool
- * that JShell has it from.  It serves one build and only one with the usual options, which decide how those classes are read.
+ * For a small program most of the time goes into reading the JDK's classes, so JShell's pool keeps
+ * a compiler that has read many.  It serves only one build, and only with the usual options, which
+ * determine how these classes are read.
  */
 public final class JavaWarmBuild {
-    /** Nothing in them is anybody's: a package of that name is not looked up. */
+    /** The samples are in a package of their own, which no program has. */
     private static final String USUAL = """
         package sandboxrun.rehearsal;
 
@@ -152,7 +154,7 @@ public final class JavaWarmBuild {
         listener.setAccessible(true);
     }
 
-    /** The pool leaves a listener where messages are to be written. */
+    /** The pool leaves a listener set, which would get the messages instead of the writer. */
     private int with(Writer messages, List<String> options, List<JavaFileObject> sources, ToIntFunction<JavacTask> use) {
         boolean modules = sources.stream().anyMatch(source -> source.getName().endsWith("-info.java"));
         if (modules || !usual.equals(options))

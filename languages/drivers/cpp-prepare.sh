@@ -1,8 +1,8 @@
 #!/bin/sh
-# cpp-prepare.sh COMPILER DIRECTORY FLAG...: precompiled headers, found by g++ -IDIRECTORY.
+# cpp-prepare.sh COMPILER DIRECTORY FLAG...: precompiled headers for g++ -IDIRECTORY.
 #
-# Made from a file that includes the header, not from the header itself, which then would no longer be a
-# header of the system.  Without one, compiling is slower and still right: a failure here is none.
+# Made from a file that includes the header, because the header itself would no longer be a system
+# header.  A failure is not an error: compiling is slower without them, but correct.
 compiler=$1
 directory=$2
 shift 2

@@ -1,4 +1,4 @@
-# Runs a command for each of several files, all of them even when one fails.
+# Runs a command for each of several files, even when one fails.
 # each.sh N WORD... FILE...; the first N words are the command
 set -u
 count=$1

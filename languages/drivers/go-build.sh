@@ -2,11 +2,12 @@
 # go-build.sh build GO MAIN OUTPUT FILE... -- ARGUMENT...
 # go-build.sh check GO MAIN FILE... -- ARGUMENT...
 #
-# The go command takes as long as compiler and linker together, so a program that is one package and
-# needs nothing but the standard library goes straight to those two.  Everything else (modules, tests, embedded files,
-# constraints, arguments of the user's own) is left to the go command, with caches that are ready.
-# $PREPARED is what go-prepare.sh made, $DEPS what go-install.sh made, if anything.  $PROJECT is a directory with more
-# than what is listed here: the program's package is then what lies beside it.
+# The go command takes as long as compiler and linker together, so a program of one package that
+# needs only the standard library uses these two directly.  For everything else (modules, tests,
+# embedded files, constraints, arguments of the user) it runs the go command, with warm caches.
+# $PREPARED is the result of go-prepare.sh, $DEPS that of go-install.sh, if any.  $PROJECT is a
+# directory with more files than are listed here: the program's package is then all of its
+# directory.
 # shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"
 mode=$1
@@ -41,7 +42,7 @@ is_alone() {
     done
 }
 
-# Ends the script, or returns when the go command has to do it after all.
+# Ends the script, or returns when the go command must build the program.
 build_directly() {
     for file; do
         shift
@@ -70,7 +71,7 @@ has_module() {
         { [ -n "$PROJECT" ] && [ "$1" != "$PROJECT" ] && has_module "${1%/*}"; }
 }
 
-# Caches cannot be searched one after the other: with dependencies, one of links to both.
+# Go searches only one cache: with dependencies, a directory of links to both.
 set_up() {
     GOCACHE=$PREPARED/cache
     if [ -n "$DEPS" ]; then
@@ -84,12 +85,12 @@ set_up() {
         (cd "${PROJECT:-$directory}" && "$go" mod init program) 2> "$scratch/messages" || cat "$scratch/messages" >&2
     fi
     export GOCACHE
-    # Directories whose files have been there for a while are indexed, into the cache, which cannot be written to.
+    # Go would index directories whose files are older into the cache, which is read-only.
     GODEBUG=goindex=0${GODEBUG:+,$GODEBUG}
     export GODEBUG
 }
 
-# The test binary has to be started with arguments, in the directory of its package.
+# The test binary must be started with arguments, in the directory of its package.
 build_test() {
     for file in ./*_test.go; do :; done
     if [ ! -e "$file" ]; then
@@ -105,7 +106,8 @@ END
     chmod +x "$output"
 }
 
-# A program that was laid over a package of another name: its own directory makes that package one to import.
+# True when the program was put into a package of another name: in a directory of its own it can
+# import that package.
 has_other_package() {
     for file in "$directory"/*.go; do
         case $file in
@@ -116,7 +118,7 @@ has_other_package() {
     return 1
 }
 
-# Programs of one file each may lie side by side: then it is not the package that is meant, but the file.
+# Programs of one file each may share a directory: then it builds the main file, not the package.
 build_in_project() {
     if "$go" build -ldflags "-s -w" -o "$output" "$@" . 2> "$scratch/messages"; then
         exit 0

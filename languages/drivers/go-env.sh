@@ -1,6 +1,6 @@
 #!/bin/sh
-# The flags are part of every key in Go's build cache, so they are the same whenever the go command runs.
-# GOGC: compiler and linker are mostly done before they need to collect.
+# The flags are part of every key in Go's build cache, so they are the same in every call of the go
+# command.  GOGC: compiler and linker usually finish before they need to collect.
 GOFLAGS="-gcflags=all=-dwarf=false -buildvcs=false"
 CGO_ENABLED=0
 GO111MODULE=on

@@ -1,8 +1,9 @@
 #!/bin/sh
-# go-install.sh GO DIRECTORY [MODULE[@VERSION]]...: modules, from go.mod in the current directory and from the words.
+# go-install.sh GO DIRECTORY [MODULE[@VERSION]]...: modules of go.mod in the current directory and
+# of the words.
 #
-# DIRECTORY/mod is the cache of modules, DIRECTORY/cache holds what compiling their packages added to the cache in
-# $PREPARED, DIRECTORY/go.mod and go.sum are what the program is compiled with.
+# DIRECTORY/mod is the module cache, DIRECTORY/cache has what compiling their packages added to the
+# cache in $PREPARED, and the program is compiled with DIRECTORY/go.mod and go.sum.
 set -e
 # shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"
@@ -15,7 +16,7 @@ GOCACHE=$scratch/cache
 GOFLAGS="$GOFLAGS -mod=mod -modcacherw"
 export GOMODCACHE GOCACHE GOFLAGS
 
-# What is downloaded is no news: messages are shown only when something fails.
+# Shows messages only when a command fails, and without those about downloads.
 quietly() {
     if ! "$@" > "$scratch/messages" 2>&1; then
         grep -v '^go: \(downloading\|added\|finding\|creating\)' "$scratch/messages" >&2
@@ -31,8 +32,9 @@ cd "$scratch/program"
 [ $# -eq 0 ] || quietly "$go" get "$@"
 quietly "$go" mod download
 
-# The program's sources are not here, so nobody knows which packages it imports: those of the modules that are asked
-# for by name are compiled, as far as they can be and for some time.  The others are compiled with the program.
+# The program's sources are not here, so its imports are unknown: compiles the packages of the
+# modules that are named, as far as possible and for a limited time.  The others are compiled with
+# the program.
 {
     for word; do
         echo "${word%@*}"
@@ -45,7 +47,7 @@ timeout 120 xargs -r "$go" build < "$scratch/packages" > /dev/null 2>&1 || true
 
 cp go.mod "$directory"
 [ ! -f go.sum ] || cp go.sum "$directory"
-# The sources are unpacked; what they came in is not read again.
+# The sources are unpacked; the archives are not read again.
 rm -rf "$GOMODCACHE/cache/vcs" "$GOMODCACHE/cache/download/sumdb"
 find "$GOMODCACHE/cache/download" -name '*.zip' -exec rm -f {} +
 cd "$GOCACHE"

@@ -1,9 +1,9 @@
 #!/bin/sh
-# go-prepare.sh GO DIRECTORY: the standard library, compiled.
+# go-prepare.sh GO DIRECTORY: the compiled standard library.
 #
-# DIRECTORY/cache is a build cache for the go command; DIRECTORY/std/PATH.a leads to the archive of each package in
-# it, for compiler and linker when they are called without that command.  An older Go has archives of its own below
-# GOROOT, where both find them by themselves: only those that had to be made anew are linked.
+# DIRECTORY/cache is a build cache for the go command; DIRECTORY/std/PATH.a links to the archive of
+# each package in it, for direct calls of compiler and linker.  An older Go has archives of its own
+# below GOROOT, which both find: only those that had to be made again are linked.
 set -e
 # shellcheck source-path=SCRIPTDIR source=go-env.sh
 . "${0%/*}/go-env.sh"

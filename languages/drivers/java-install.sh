@@ -1,7 +1,8 @@
 #!/bin/sh
 # java-install.sh JDK DIRECTORY [GROUP:ARTIFACT[:VERSION] | GROUP:ARTIFACT@VERSION]...
 #
-# The jars of pom.xml in the current directory, if there is one, and of the words, with all that they need.
+# The jars of pom.xml in the current directory, if there is one, and of the words, with their
+# dependencies.
 set -e
 JAVA_HOME=$1
 directory=$2
@@ -14,7 +15,7 @@ if ! command -v mvn > /dev/null; then
     exit 1
 fi
 
-# FILE: a project of its own would write into the program's directory.
+# FILE: a project in the current directory would write into the program's directory.
 copy_jars() {
     mvn -q -B -ntp -Dstyle.color=never -Dmaven.artifact.threads=10 -f "$1" "-Dmaven.repo.local=$scratch/repository" dependency:copy-dependencies \
         "-DoutputDirectory=$directory" -Dmdep.useBaseVersion=true >&2

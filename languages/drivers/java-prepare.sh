@@ -1,8 +1,8 @@
 #!/bin/sh
-# java-prepare.sh JDK DRIVERS DIRECTORY: our drivers as jars, and archives of their classes and the compiler's as the JVM
-# has them in memory, which halves javac's time.
+# java-prepare.sh JDK DRIVERS DIRECTORY: our drivers as jars, and an archive of their classes and
+# the compiler's in the JVM's memory layout, which halves javac's time.
 #
-# The JVM takes an archive only with the same jar: by path, size and time of change.
+# The JVM uses an archive only with the same jar: same path, size and modification time.
 set -e
 jdk=$1
 drivers=$2
@@ -18,7 +18,7 @@ mkdir -p "$scratch/warm" "$scratch/build"
     -cp "$directory/warm.jar" -d "$scratch/build" "$drivers/JavaBuild.java" "$drivers/JavaWarmBuild.java"
 "$jdk/bin/jar" --create --file "$directory/build.jar" -C "$scratch/build" . -C "$scratch/warm" .
 touch -d @1000000000 "$directory/build.jar" "$directory/warm.jar"
-# The archive is only for speed: a JVM that cannot make one works without.
+# The archive only saves time: a JVM that cannot make one works without it.
 "$jdk/bin/java" -Xlog:disable -XX:ArchiveClassesAtExit="$directory/javac.jsa" -XX:+UseSerialGC \
     --add-exports "$inside.api=ALL-UNNAMED" --add-exports "$inside.util=ALL-UNNAMED" --add-opens "$inside.util=ALL-UNNAMED" \
     -cp "$directory/build.jar" JavaWarmBuild "--out=$scratch/out" --train || true

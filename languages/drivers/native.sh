@@ -1,12 +1,13 @@
 #!/bin/sh
-# native.sh MAIN COMPILER ARGUMENT...: compiles and links C or C++ with the quickest linker.
+# native.sh MAIN COMPILER ARGUMENT...: compiles and links C or C++ with the fastest linker.
 #
-# Measured on small programs: gold takes a sixth off the whole of gcc's time, mold and lld cost more than
-# the default one gains.  It comes first, so that the user's own -fuse-ld wins.
+# Measured on small programs: gold saves a sixth of gcc's whole time; mold and lld gain nothing over
+# the default linker.  -fuse-ld=gold comes first, so that the user's own -fuse-ld wins.
 #
-# With $PROJECT, what the program calls and does not define is looked for in its neighbours: sources beside it, in the
-# project's root, and beside the headers that it includes.  They become a library, from which the linker takes what it
-# needs: neither their own main functions nor their mistakes matter to a program that has no need of them.
+# With $PROJECT, undefined functions of the program are looked up in its neighbours: sources in its
+# directory, in the project's root, and in the directories of the headers that it includes.  They
+# become a library, from which the linker takes what it needs: their main functions and their errors
+# do not matter to a program that does not use them.
 main=$1
 compiler=$2
 shift 2
@@ -24,7 +25,7 @@ case $main in
 *) ending='c[cpx]*' ;;
 esac
 
-# Options for compiling one more file: without what is linked and what it is called.
+# True for options to compile one more file: not those of the linker, and not the output's name.
 is_option() {
     case $before,$1 in
     -o,* | *,-o | *,-l* | *,-Wl,* | *,*.[ao] | *,*.so) return 1 ;;
@@ -33,7 +34,7 @@ is_option() {
     [ ! -e "$1" ]
 }
 
-# Every file is one line; names with a line break have no place here.
+# One file per line; ignores names with a line break.
 list_neighbours() {
     {
         echo "${main%/*}"
@@ -79,7 +80,7 @@ if [ ! -e "$object" ]; then
     exit 1
 fi
 ar rcs "$scratch/neighbours.a" "$scratch"/*.o
-# The library comes first among what is linked: behind the program, before what it needs itself.
+# The library comes first among the linked ones: after the program, before what it needs itself.
 libraries=
 for word; do
     shift
@@ -92,7 +93,7 @@ IFS=$newline
 set -f
 # shellcheck disable=SC2086 # one word a line
 "$compiler" "$@" "$scratch/neighbours.a" $libraries && exit 0
-# What could not be compiled may be what is missing.
+# The missing functions may be in a file that failed to compile.
 set +f
 cat "$scratch"/[0-9]*.messages >&2
 exit 1

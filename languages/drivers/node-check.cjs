@@ -12,7 +12,7 @@ function compile(file) {
         compileCommonJS(file, readSource(file));
 }
 
-/* Only Node itself can print the place of a mistake in a module, and only of an error that nobody catches. */
+/* Only Node itself can print the position of an error in a module, and only if it is uncaught. */
 function explain(file) {
     const child = spawnSync(process.execPath, [...process.execArgv, __filename, '--only', file], { encoding: 'utf8' });
     console.error(child.stderr.split(/\n    at |\n\nNode\.js v/)[0]);

@@ -1,9 +1,9 @@
-// Installs packages with the npm that belongs to this Node into TARGET/node_modules.
+// Installs packages into TARGET/node_modules with the npm of this Node.
 //
 // node-install.cjs TARGET [NAME[@VERSION]]...
 //
-// Besides the words of the command line it installs what a package.json in the current directory asks for.
-// Silent on success; on failure npm's own words.
+// Installs the words of the command line and the dependencies of a package.json in the current
+// directory.  Silent on success; prints npm's messages on failure.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -30,7 +30,8 @@ function findNpm() {
     return cli || fail(`${process.execPath} has no npm: install the package npm`);
 }
 
-/* A host that is closed to installers is refused at once, and npm would ask it again after 10 s and after a minute more. */
+/* A host that is closed to installers is refused at once, but npm would retry after 10 s and
+ * again after another minute. */
 function patience(env) {
     const files = ['/etc/npmrc', path.join(env.HOME || '/nonexistent', '.npmrc'), env.NPM_CONFIG_USERCONFIG, env.npm_config_userconfig];
     const texts = files.filter((file) => file && fs.existsSync(file)).map((file) => fs.readFileSync(file, 'utf8'));
@@ -50,7 +51,8 @@ function npm(command, options, env) {
     return { ok: result.status === 0, text: text || String(result.error || '') };
 }
 
-/* The project's manifest without what concerns the project itself, whose files are not here. */
+/* Writes the project's manifest without the parts that need the project's files, which are not
+ * here. */
 function bringManifest() {
     let manifest = {};
     if (fs.existsSync('package.json')) {
@@ -68,7 +70,7 @@ function bringManifest() {
 
 const hasLock = () => lockFiles.some((file) => fs.existsSync(path.join(target, file)));
 
-/* A lock that does not fit its manifest is no reason to refuse. */
+/* A lock that does not match its manifest is not an error. */
 function fetchPackages() {
     if (words.length === 0 && hasLock() && npm('ci', ['--ignore-scripts'], process.env).ok)
         return;
@@ -86,14 +88,14 @@ function needsScripts() {
     }
 }
 
-/* Scripts of packages are run after everything is fetched, when the user's settings, which may hold
- * passwords of a registry, are not needed any more. */
+/* Runs scripts of packages after everything is fetched, when the user's settings, which may
+ * contain passwords of a registry, are not needed any more. */
 function runScripts() {
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^npm_config_|token|auth/i.test(name)));
     try {
         fs.rmSync(path.join(process.env.HOME || '/nonexistent', '.npmrc'), { force: true });
     } catch {
-        // Not ours to remove: then nobody put it here for this installation alone.
+        // Not removable: then it was not made for this installation.
     }
     const result = npm('rebuild', ['--userconfig=/dev/null'], env);
     if (!result.ok)

@@ -1,4 +1,4 @@
-// For versions of Node that take a .js file for CommonJS whatever is in it.
+// For versions of Node that always read a .js file as CommonJS.
 import { fileURLToPath } from 'node:url';
 import syntax from './node-syntax.cjs';
 

@@ -2,14 +2,15 @@
 'use strict';
 const [major, minor] = process.versions.node.split('.').map(Number);
 
-/* V8 does not see the sandbox's limit and lets garbage grow up to four times what is alive.  An option on the
- * command line would cost six milliseconds, since V8 then refuses the code that Node brings compiled. */
+/* V8 does not see the sandbox's limit and lets garbage grow to four times the live data.  An
+ * option on the command line would cost six milliseconds, because V8 then refuses Node's
+ * precompiled code. */
 function boundGarbage(megabytes) {
     if (megabytes <= 1024)
         require('node:v8').setFlagsFromString(`--heap-growing-percent=${megabytes <= 256 ? 50 : 100}`);
 }
 
-/* A package.json without a "type" is no reason to write into the program's stderr. */
+/* A package.json without a "type" must not cause a warning on the program's stderr. */
 function silenceTypeWarning() {
     const emitWarning = process.emitWarning;
     process.emitWarning = function (warning, ...rest) {
@@ -19,8 +20,8 @@ function silenceTypeWarning() {
     };
 }
 
-/* Node tells ES modules from CommonJS by their syntax from 20.19 and 22.7 on; the versions before get the
- * same here. */
+/* From 20.19 and 22.7 on, Node detects ES modules by their syntax; this does the same for
+ * earlier versions. */
 function detectModule(main) {
     const Module = require('node:module');
     const { isModule } = require('./node-syntax.cjs');

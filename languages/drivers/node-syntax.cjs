@@ -1,5 +1,5 @@
-// Whether a file is an ES module: by its name, by the package.json above it, at last by its syntax, as
-// newer versions of Node decide it.
+// Detects ES modules: by the file's name, by the package.json above it, and finally by its syntax,
+// as newer versions of Node do.
 'use strict';
 const fs = require('node:fs');
 const path = require('node:path');
@@ -28,7 +28,7 @@ function packageType(file) {
 
 const readSource = (file) => fs.readFileSync(file, 'utf8').replace(/^\uFEFF?#!.*/, '');
 
-/* Throws what the compiler has to say. */
+/* Throws the compiler's errors. */
 const compileCommonJS = (file, source) => vm.compileFunction(source, parameters, { filename: file });
 
 function isModule(file) {

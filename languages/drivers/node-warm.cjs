@@ -1,18 +1,18 @@
-// Waits for a program that is not known yet.  node-start.cjs loads it when Node was started with this file in the
-// place of the main module: the same Node, the same options.  What follows the end of this file is Node's own
-// start of the main module, so traces and errors are those of a run that was not made ahead.
+// Waits for a program that is not known yet.  node-start.cjs loads it when Node is started with
+// this file as the main module: the same Node, the same options.  After this file, Node's own start
+// of the main module follows, so traces and errors are those of a cold run.
 'use strict';
 const fs = require('node:fs');
 const Module = require('node:module');
 const net = require('node:net');
 const path = require('node:path');
 
-/* Of zygote_protocol.h. */
+/* From src/wire/zygote.h. */
 const GO = 3;
 const READY = 'R';
 const CANNOT = 'X';
 
-/* Variables that count only when Node starts, among them all of Node's own but those of this list. */
+/* Variables that Node reads only when it starts: its own, except those in `later`, and others. */
 const atStart = /^(NODE_|UV_|LD_|LC_|LANG|OPENSSL_|SSL_CERT_|MALLOC_|GLIBC_)/;
 const later = ['NODE_ENV', 'NODE_PATH', 'NODE_TLS_REJECT_UNAUTHORIZED'];
 
@@ -36,7 +36,7 @@ function decode(text) {
     return { directory, argv, env };
 }
 
-/* In the order given, since programs can see it. */
+/* In the given order, because programs can see it. */
 function setEnvironment(env) {
     for (const name of Object.keys(process.env))
         delete process.env[name];
@@ -47,7 +47,8 @@ function setEnvironment(env) {
     Module._initPaths(); // NODE_PATH, HOME
 }
 
-/* Node looks for node-start.cjs from the work directory: a package.json there that it cannot read ends it. */
+/* Node resolves node-start.cjs from the work directory: an unreadable package.json there ends
+ * Node. */
 function findsStart() {
     try {
         return Boolean(Module._resolveFilename(module.parent.filename, new Module('internal/preload')));
@@ -56,7 +57,7 @@ function findsStart() {
     }
 }
 
-/* False: it takes another start of Node. */
+/* False: the run needs another start of Node. */
 function become({ directory, argv, env }) {
     const main = 1 + process.execArgv.length;
     process.chdir(directory);
@@ -66,8 +67,8 @@ function become({ directory, argv, env }) {
     return same && startVariables() === startedWith && findsStart();
 }
 
-/* No function of ours must stand between Node's start and the program: the next who asks for runMain(), which is Node,
- * finds a bound one, and whoever asks later the one that was there. */
+/* No function of ours may be between Node's start and the program: the first reader of runMain,
+ * which is Node, gets a bound one, and later readers get the original. */
 function setMain() {
     const { runMain } = Module;
     const put = (value) => Object.defineProperty(Module, 'runMain', { value, configurable: true, enumerable: true, writable: true });
@@ -78,7 +79,8 @@ function setMain() {
     Object.defineProperty(Module, 'runMain', { get, configurable: true, enumerable: true });
 }
 
-/* Writes nothing several times: all that console.log() needs, without a touch on the program's own streams. */
+/* Writes nothing several times, to load all that console.log() needs without using the program's
+ * own streams. */
 function warmOutput() {
     let stream;
     try {
@@ -109,7 +111,7 @@ function replace(object, name, make) {
     Object.defineProperty(object, name, { ...property, [kind]: value });
 }
 
-/* Clocks that count from the start of the process leave out how long it waited. */
+/* Clocks that count from the start of the process omit the time of waiting. */
 function setClocks() {
     const clock = Object.getPrototypeOf(performance);
     const inside = (time) => (typeof time === 'number' ? time + parked : time);
@@ -124,7 +126,7 @@ function setClocks() {
     replace(require('node:perf_hooks').PerformanceEntry.prototype, 'startTime', (time) => function () { return time.call(this) - parked; });
 }
 
-/* Everything that importing takes and that needs no turn of the loop. */
+/* Loads everything that imports need and that takes no turn of the event loop. */
 function warmModules() {
     const map = Buffer.from('{"version":3,"sources":["a"],"names":[],"mappings":"AAAA"}').toString('base64');
     const failing = `try { null.x } catch (error) { error.stack }\n//# sourceMappingURL=data:application/json;base64,${map}`;
@@ -134,7 +136,7 @@ function warmModules() {
     process._tickCallback();
 }
 
-/* Everything that happens between the order and the program, but for the program. */
+/* Does everything that happens between the order and the program, except for the program. */
 function rehearse() {
     const env = Object.entries(process.env).map(([name, value]) => `${name}=${value}`);
     const harmless = path.join(__dirname, 'node-syntax.cjs');
@@ -153,7 +155,7 @@ function warmUp() {
     rehearse();
 }
 
-/* What the program could see of this. */
+/* Removes what the program could see of this file. */
 function tidy() {
     const start = module.parent;
     for (const name of Object.keys(require.cache).filter((name) => name !== start.filename))
@@ -171,7 +173,7 @@ const ready = performance.now();
 const order = fs.readFileSync(GO, 'utf8');
 parked = performance.now() - ready;
 if (!order)
-    process.reallyExit(0); // not wanted any more
+    process.reallyExit(0); // not needed any more
 if (!become(decode(order))) {
     fs.writeSync(GO, CANNOT);
     process.reallyExit(0);

@@ -1,4 +1,5 @@
-# Makes the files of an empty server once, as small as they get: every run copies them into its memory.
+# Makes the files of an empty server once, as small as possible: every run copies them into its
+# memory.
 # postgres-prepare.sh BIN TARGET
 set -eu
 bin=$1 target=$2
@@ -11,7 +12,7 @@ must() {
     }
 }
 
-# Statements, one to a line, by the server without a network.
+# Runs statements, one per line, in the server's single-user mode.
 single_user() {
     must "$bin/postgres" --single -j -D "$data" -c fsync=off -c max_wal_size=2MB "$1"
 }
@@ -19,7 +20,7 @@ single_user() {
 must "$bin/initdb" -D "$data" -U postgres -A trust -E UTF8 --locale=C.UTF-8 --wal-segsize=1 \
     --no-sync --no-instructions
 
-# template0 is a spare copy of template1, which nobody can have spoiled here.
+# template0 is a spare copy of template1, which no program can have changed here.
 single_user postgres <<'END'
 UPDATE pg_database SET datistemplate = false, datallowconn = true WHERE datname = 'template0';
 
@@ -35,8 +36,8 @@ END
 must "$bin/pg_resetwal" -f -D "$data"
 rm -rf "$data"/pg_stat/* "$data"/pg_logical/replorigin_checkpoint
 
-# Nothing of it outlives the run, so nothing has to survive a crash.  No service that a script of a few
-# seconds cannot notice.
+# Nothing survives the run, so no data must survive a crash.  No background services: a script of a
+# few seconds does not need them.
 cat >"$data/postgresql.conf" <<'END'
 listen_addresses = ''
 unix_socket_permissions = 0700

@@ -1,8 +1,8 @@
-# Runs a script with psql on a server of its own, made from a prepared template and gone afterwards.
+# Runs a script with psql on a server of its own, made from prepared files and removed afterwards.
 # postgres-run.sh BIN PREPARED SOURCE [ARGUMENT]...
 #
-# Arguments are the variables arg1, arg2, ...: :'arg1' is a literal of the text.  Only the script writes
-# to stdout and stderr; the server's log is shown when the server does not start.
+# Arguments are the variables arg1, arg2, ...: :'arg1' is a text literal.  Only the script writes to
+# stdout and stderr; the server's log is shown when the server does not start.
 set -eu
 bin=$1 prepared=$2 source=$3
 shift 3
@@ -12,10 +12,10 @@ mkdir -m 700 "$data"
 tar -C "$data" -xf "$prepared/template.tar"
 "$bin/postgres" -D "$data" -k "$data" </dev/null >"$data/log" 2>&1 &
 server=$!
-# The server looks at template1 only for CREATE DATABASE, so there is time for it now.
+# The server needs template1 only for CREATE DATABASE, so it can be unpacked now.
 tar -C "$data" -xf "$prepared/template1.tar"
 
-# The last line of its file is what the server says about itself.
+# The last line of this file is the server's state.
 is_ready() {
     last=
     while read -r line; do
@@ -32,7 +32,7 @@ until is_ready; do
     sleep 0.002
 done
 
-# Every argument goes from the front of the list to its end, as an option.
+# Moves every argument from the front of the list to its end, as an option.
 number=0 count=$#
 while [ $number -lt $count ]; do
     number=$((number + 1))

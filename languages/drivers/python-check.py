@@ -14,5 +14,5 @@ def is_right(path):
     return True
 
 
-# All of them, so that one run shows every mistake.
+# Checks all files, so that one run shows every error.
 sys.exit(0 if all([is_right(path) for path in sys.argv[1:]]) else 1)

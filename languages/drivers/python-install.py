@@ -66,7 +66,7 @@ def manifest_words(pip):
     if os.path.exists("requirements.txt"):
         words += ["-r", "requirements.txt"]
     if os.path.exists("pyproject.toml"):
-        # Only what the project asks for: the project itself is run, not installed.
+        # Only the project's dependencies: the project itself is run, not installed.
         words += read_toml("pyproject.toml", pip).get("project", {}).get("dependencies", [])
     return words
 

@@ -1,15 +1,16 @@
-# python-warm.py FLAG...: starts the interpreter again as a zygote, with the flags of an ordinary run.
+# python-warm.py FLAG...: starts the interpreter again as a zygote, with the flags of a run.
 #
-# The second start stops in sitecustomize.py, which stands beside this file: before anything of the program is looked
-# at, but with all else in place.  There workers are forked off.  Told what to run, a worker goes on as if it had just
-# been started: it is the interpreter's own code that runs the program, not ours.
+# The second start stops in sitecustomize.py, in the directory of this file: before the interpreter
+# reads anything of the program, but after all else.  There the zygote forks workers.  With its
+# order, a worker continues as if it had just been started: the interpreter's own code runs the
+# program, not ours.
 #
-# Called with -I, because PYTHONPATH may name the packages that a program wants, and nothing of theirs may run here.
+# Called with -I, because PYTHONPATH may name the packages of a program, which must not run here.
 import os
 import sys
 
 DIRECTORY = os.path.dirname(os.path.abspath(__file__))
-# Stands for the path of the program; the relative one also becomes an absolute one, which is kept beside it.
+# Replaces the path of the program.  The interpreter also stores an absolute path made from it.
 PLACEHOLDER = "sandbox-run-program-" + "x" * 480
 
 
@@ -24,11 +25,11 @@ def use_pipes():
 
 def main():
     environment = {name: value for name, value in os.environb.items() if not name.startswith(b"PYTHON")}
-    # What the program will have, less what we change, is found again in this.
+    # The zygote restores the program's environment from this.
     environment[b"SANDBOX_RUN_ZYGOTE"] = b"\0".join(
         b"%s=%s" % item for item in os.environb.items()
     ).hex().encode()
-    environment[b"LD_BIND_NOW"] = b"1" # what is looked up later is looked up in every worker
+    environment[b"LD_BIND_NOW"] = b"1" # otherwise every worker would resolve symbols again
     environment[b"PYTHONPATH"] = os.fsencode(DIRECTORY)
     binary = getattr(sys, "orig_argv", [sys.executable])[0]
     use_pipes()

@@ -2,9 +2,10 @@
 # rust-build.sh build RUSTC MAIN OUTPUT ARGUMENT...
 # rust-build.sh check RUSTC MAIN ARGUMENT...
 #
-# A Cargo project is built by cargo, everything else by rustc alone.  $PREPARED is what
-# rust-prepare.sh made, $DEPS what rust-install.sh made, if anything.  $PROJECT is a directory with more than the program:
-# there a program that the package knows nothing of becomes one of its programs, with the package's library.
+# cargo builds a Cargo project, rustc alone everything else.  $PREPARED is the result of
+# rust-prepare.sh, $DEPS that of rust-install.sh, if any.  $PROJECT is a directory with more than
+# the program: there a program that the package does not know becomes one of its programs, with the
+# package's library.
 set -e
 mode=$1
 rustc=$2
@@ -16,10 +17,10 @@ if [ "$mode" = build ]; then
     shift
 fi
 
-# The standard library as a shared one: linking it in takes a quarter of the time for a small program.  Its place
-# goes into the program, since nobody would set LD_LIBRARY_PATH; where it lies beside the C library it needs none.
-# The linker is called without the C compiler where that was found to work ($PREPARED/link).
-# Some arguments rule the one or the other out.
+# Links the standard library as a shared one: linking it statically takes a quarter of the time for
+# a small program.  The program gets its path, because LD_LIBRARY_PATH is not set; next to the C
+# library it needs none.  Where $PREPARED/link exists, the linker is called without the C compiler.
+# Some arguments exclude the one or the other.
 link_arguments() {
     case "$*" in
     *panic* | *lto* | *crt-static* | *--target* | *--crate-type*) return ;;
@@ -54,7 +55,8 @@ by_rustc() {
     exec "$rustc" -o "$output" "$@" "$main"
 }
 
-# cargo wants to write into its home and into its target directory: those are made anew, of links to what is there.
+# cargo writes into its home and its target directory: makes new ones of links to the existing
+# files.
 by_cargo() {
     command=build
     if [ -n "$DEPS" ]; then
@@ -74,7 +76,8 @@ by_cargo() {
     cp "$(program)" "$output"
 }
 
-# Cargo finds programs in src and where its manifest says.  A manifest without a package has none of its own.
+# True when cargo does not find the program: it looks in src and where its manifest says.  A
+# manifest without a package has no programs.
 is_stranger() {
     case ${main#"$PROJECT/"} in
     src/main.rs | src/bin/* | examples/* | tests/* | benches/*) return 1 ;;
@@ -82,7 +85,7 @@ is_stranger() {
     grep -q '^\[package\]' Cargo.toml && ! grep -Fq "\"${main#"$PROJECT/"}\"" Cargo.toml
 }
 
-# Of the programs that cargo made: the one of the main file, else the last.
+# Of the programs that cargo made: that of the main file, else the last.
 program() {
     grep '"executable":"' "$scratch/messages" > "$scratch/programs" || {
         echo "$main: error: the package has no program: src/main.rs is missing" >&2

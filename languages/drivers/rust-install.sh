@@ -1,8 +1,9 @@
 #!/bin/sh
 # rust-install.sh RUSTC DIRECTORY [CRATE[FEATURE,...][@VERSION]]...
 #
-# For a single file: DIRECTORY/lib holds the crates of the words, compiled, and DIRECTORY/externs the arguments that bring
-# them to rustc.  For a Cargo project: sources in vendor, compiled crates in target, and the files that cargo needs.
+# For a single file: DIRECTORY/lib has the compiled crates of the words, and DIRECTORY/externs the
+# arguments for rustc.  For a Cargo project: sources in vendor, compiled crates in target, and the
+# files that cargo needs.
 set -e
 rustc=$1
 directory=$2
@@ -22,7 +23,7 @@ quietly() {
     fi
 }
 
-# A version of three numbers is meant exactly; a shorter one as cargo does.
+# A version of three numbers is exact; a shorter one means what it means to cargo.
 add() {
     name=$(echo "$1" | sed 's/\[.*\]//; s/@.*//')
     version=$(echo "$1" | sed -n 's/\[.*\]//; s/.*@//p')
@@ -33,7 +34,7 @@ add() {
     quietly "$cargo" add "$name${version:+@$version}" ${features:+--features "$features"}
 }
 
-# rustc's own command line for the program says what it needs of its dependencies.
+# rustc's command line for the program shows what it needs of its dependencies.
 for_one_file() {
     printf '[package]\nname = "program"\nversion = "0.0.0"\nedition = "2021"\n' > Cargo.toml
     for word; do
@@ -55,7 +56,8 @@ for_one_file() {
     } > "$directory/externs"
 }
 
-# The program's own sources are not here: empty ones stand in for them, and what became of them is taken out again.
+# The program's own sources are not here: empty ones replace them, and their results are removed
+# again.
 for_project() {
     cp "$manifests"/Cargo.* .
     for file in src/lib.rs $(sed -n 's/^ *\(path\|build\) *= *"\(.*\.rs\)".*/\2/p' Cargo.toml) build.rs; do
@@ -70,7 +72,7 @@ for_project() {
         exit 1
     }
     sed "s,$directory,@DEPS@,g" "$CARGO_HOME/vendor.toml" > "$directory/config.toml"
-    # Nothing of them is compiled here, and they are the largest.
+    # None of these is compiled here, and they are the largest.
     find "$directory"/vendor/win* -name '*.rs' -exec truncate -s 0 {} + 2> /dev/null || true
     find "$directory"/vendor/win* \( -name '*.a' -o -name '*.lib' \) -exec rm -f {} + 2> /dev/null || true
     rm -f "$CARGO_HOME/config" "$CARGO_HOME/config.toml"
@@ -86,7 +88,7 @@ mkdir -p "$scratch/program/src" "$CARGO_HOME"
 for file in config config.toml credentials credentials.toml; do
     [ ! -f "$HOME/.cargo/$file" ] || cp "$HOME/.cargo/$file" "$CARGO_HOME/$file"
 done
-# A host that is closed to installers is refused at once: no need to ask it for long.
+# A host that is closed to installers is refused at once, so long retries are useless.
 if ! cat "$CARGO_HOME"/config* 2> /dev/null | grep -q '^ *\(net\.\)\?retry *='; then
     CARGO_NET_RETRY=${CARGO_NET_RETRY:-2}
     export CARGO_NET_RETRY

@@ -1,9 +1,9 @@
 #!/bin/sh
-# rust-prepare.sh RUSTC DIRECTORY: arguments in DIRECTORY/link with which rustc calls its own lld, not the C compiler that
-# would call the linker: two or three processes less.
+# rust-prepare.sh RUSTC DIRECTORY: arguments in DIRECTORY/link with which rustc calls its own lld
+# instead of the C compiler: two or three processes less.
 #
-# What the C compiler adds to the line is asked from it, once.  A program that unwinds its stack must work with them;
-# otherwise there is no such file, and rustc links as it always does.
+# Takes what the C compiler adds to the linker's command from the compiler, once.  A program that
+# unwinds its stack must work with it; otherwise the file is removed, and rustc links as usual.
 rustc=$1
 directory=$2
 scratch=${TMPDIR:-/tmp}

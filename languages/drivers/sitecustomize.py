@@ -1,10 +1,10 @@
-# What a zygote of Python does: see python-warm.py.  Imported by the interpreter's own start-up in a process that never
-# runs anything of a user's, and left, in each worker, as if there had been no such module.
+# The zygote of Python: see python-warm.py.  The interpreter's own start-up imports it, in a process
+# that never runs code of a user.  Each worker leaves it as if there were no such module.
 import os
 import sys
 
-# Modules that programs often want and that do nothing when they are imported: they start no threads, and they are no
-# part of a package that `import package` alone would not bring.
+# Modules that programs often use and that have no effect when they are imported: they start no
+# threads, and they are not parts of packages that `import package` alone would not load.
 MODULES = """
     abc argparse array ast base64 binascii bisect calendar cmath collections contextlib copy csv ctypes dataclasses
     datetime decimal enum errno fractions functools gc glob hashlib heapq inspect io itertools json keyword linecache
@@ -13,7 +13,7 @@ MODULES = """
     types typing unicodedata uuid warnings weakref zlib
 """.split()
 
-# Goes through what most programs go through: the compiler, functions, exceptions, printing.
+# Uses what most programs use: the compiler, functions, exceptions, printing.
 SAMPLE = """
 import sys
 class Sample:
@@ -30,13 +30,13 @@ except KeyError as error:
     print(error)
 """
 
-# Types whose objects are freed without anybody noticing, besides the most common ones.
+# Types whose objects can be freed without a visible effect, besides the most common ones.
 SAFE_TYPES = """
     FunctionType BuiltinFunctionType MethodType MethodWrapperType WrapperDescriptorType MethodDescriptorType
     ClassMethodDescriptorType GetSetDescriptorType MemberDescriptorType ModuleType CellType CodeType MappingProxyType
     SimpleNamespace GenericAlias UnionType TracebackType
 """
-DEALLOC = 48 # where a type keeps the function that frees its objects: behind three words of its head and three more
+DEALLOC = 48 # offset of the function that frees a type's objects: after three words of its head and three more
 
 GO = 3
 LIBRARY = "/proc/self/fd/5"
@@ -45,7 +45,7 @@ WARM = 6
 WIDE = "utf-32-le" if sys.byteorder == "little" else "utf-32-be"
 WIDTH = 4 # bytes of a wide character
 USUAL_DIRECTORY = b"/work"
-# What the interpreter, the loader and the C library look at once, when they start.
+# Variables that the interpreter, the loader and the C library read once, when they start.
 EARLY = (b"PYTHON", b"LD_", b"LC_", b"LANG", b"GLIBC_TUNABLES", b"MALLOC_")
 
 
@@ -94,15 +94,15 @@ class Zygote:
         self.placeholder = self.command.pop()
         self.command_bytes = [os.fsencode(word) for word in self.command]
         self.places = find_places(self.placeholder)
-        with open("/proc/self/stat") as stat: # where the kernel finds the command line, for ps and the like
+        with open("/proc/self/stat") as stat: # where the kernel finds the command line, for ps etc.
             self.shown = [int(field) for field in stat.read().rpartition(")")[2].split()[45:47]]
         given = bytes.fromhex(os.environ["SANDBOX_RUN_ZYGOTE"])
-        # As in a run that brings no variables of its own.
+        # As in a run without variables of its own.
         self.environment = [item for item in given.split(b"\0") if item]
         self.early = early_ones(self.environment)
         self.must_start_anew = not len(self.places)
-        self.hooks = [] # what modules want to do in a copy of their process, such as to draw other random numbers
-        # What a worker is told, before and after the path of its program, when nothing else is special.
+        self.hooks = [] # what modules do in a forked process, such as to reseed random numbers
+        # The usual order for a worker, before and after the path of its program.
         self.head = joined(USUAL_DIRECTORY, b"%d" % (len(self.command) + 1), *self.command_bytes)
         self.tail = joined(b"", b"%d" % len(self.environment), *self.environment)
 
@@ -211,7 +211,7 @@ class Zygote:
         preloaded = {name.partition(".")[0] for name in sys.modules} - self.cold
         self.preloaded = joined(*(os.fsencode(name) for name in preloaded), b"")
         End(self.library).register()
-        # These are the program's own, to be collected with the rest of it.
+        # These belong to the program and are collected with the rest of it.
         program = [ctypes.py_object(thing) for thing in (sys.modules["__main__"], vars(sys.modules["__main__"]))]
         track, untrack = ctypes.pythonapi.PyObject_GC_Track, ctypes.pythonapi.PyObject_GC_UnTrack
         gc.collect()
@@ -411,7 +411,7 @@ def put_words(zygote, words):
     """As if they had been on the command line from the beginning."""
     decoded = [os.fsdecode(word) for word in words]
     script = decoded[0]
-    sys.path_importer_cache[script] = None # what the interpreter would find out: it is no archive
+    sys.path_importer_cache[script] = None # what the interpreter would find: not an archive
     sys.argv[:] = decoded
     if hasattr(sys, "orig_argv"):
         sys.orig_argv[:] = zygote.command + decoded
@@ -485,5 +485,5 @@ def main():
 
 
 main()
-# As if there had been none: site.py takes this for the answer, and nothing of it stays.
+# As if the module did not exist: site.py accepts this, and nothing of the module stays.
 raise ImportError(name="sitecustomize")

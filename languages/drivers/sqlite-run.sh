@@ -1,12 +1,14 @@
-# Runs a script in a database in memory, with arguments as the parameters ?1, ?2, ... (also $1, :1, @1).
+# Runs a script with a database in memory, with the arguments as parameters ?1, ?2, ... (also $1,
+# :1, @1).
 # sqlite-run.sh SQLITE3 SOURCE [ARGUMENT]...
 #
-# The script is read from its file: stdin stays the program's own (.import /dev/stdin, readfile).
+# The script is read from its file, so that stdin stays the program's own (.import /dev/stdin,
+# readfile).
 set -eu
 sqlite=$1 source=$2
 shift 2
 
-# A number stays one when it is written as SQLite would write it itself; all else is text.
+# A number is a number only when it is written as SQLite would write it; everything else is text.
 literal() {
     case $1 in
     0 | -[1-9] | [1-9]) printf '%s' "$1" ;;
@@ -19,7 +21,7 @@ literal() {
     esac
 }
 
-# A name in a command of SQLite's shell: between double quotes, with backslashes.
+# A name in a command of SQLite's shell has double quotes and backslash escapes.
 case $source in
 *[\"\\]*) source=$(printf '%s\n' "$source" | sed -e 's/[\\"]/\\&/g') ;;
 esac

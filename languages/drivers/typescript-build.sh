@@ -1,8 +1,8 @@
-# Bundles the program around its main file into one ES module, with a map back to the sources.
+# Bundles the program around its main file into one ES module, with a source map.
 # typescript-build.sh ESBUILD DRIVERS OUTPUT SOURCE [OPTION]...
 #
-# Packages stay outside: Node finds them when the program runs.  The banner gives `require` back, which
-# ES modules lack, and the name of the program as its users know it.
+# Packages stay outside: Node finds them when the program runs.  The banner restores `require`,
+# which ES modules lack, and the program's name as its users know it.
 set -eu
 esbuild=$1 drivers=$2 output=$3 source=$4
 shift 4
@@ -27,8 +27,8 @@ set -- --bundle --platform=node --format=esm --target=node20 --packages=external
     "--banner:js=import{createRequire as sandboxRunRequire}from'node:module';var require=sandboxRunRequire('$source');process.argv[1]='$source';" \
     "$@"
 
-# Nothing in a bundle tells files apart, so "is this the main file?" is answered in its text.  The
-# answer is as long as the question: columns stay right.
+# A bundle does not distinguish its files, so "is this the main file?" is answered in its text.  The
+# answer is as long as the question, so that columns stay correct.
 question='require\.main ===\{0,1\} module\|module ===\{0,1\} require\.main\|import\.meta\.main'
 if grep -q "$question" "$source"; then
     sed -e 's/require\.main === module/true                  /g' \

@@ -1,5 +1,5 @@
-# Checks the types of the program with the project's own settings, or else as the bundler understands it.
-# typescript-check.sh PREPARED SOURCE...; DEPS names the directory of dependencies, if there is one
+# Checks the types of the program with the project's own settings, or else as the bundler reads it.
+# typescript-check.sh PREPARED SOURCE...; DEPS is the directory of dependencies, if there is one
 set -eu
 tsc=$1/tsc/lib/tsc roots=$1/node_modules/@types
 shift
@@ -11,7 +11,7 @@ if [ ! -e tsconfig.json ]; then
 elif grep -q '"types"' tsconfig.json; then
     set -- -p .
 else
-    # Node's types, unless the project says which it wants.
+    # Node's types, unless the project chooses its types.
     set -- -p . --types node
 fi
 exec "$tsc" --noEmit --pretty false --skipLibCheck --typeRoots "$roots" "$@"

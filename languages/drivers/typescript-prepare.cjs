@@ -1,5 +1,5 @@
-// Fetches the compiler (esbuild), the type checker (tsc) and Node's types into TARGET: native programs,
-// taken from the packages of this architecture, so that neither needs Node to start.
+// Fetches the compiler (esbuild), the type checker (tsc) and Node's types into TARGET: native
+// programs from the packages of this architecture, so that neither needs Node to start.
 'use strict';
 const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
@@ -18,7 +18,7 @@ const result = spawnSync(process.execPath, [path.join(__dirname, 'node-install.c
 if (result.status !== 0)
     process.exit(1);
 
-/* Names that are the same on every architecture. */
+/* Uses the same names on every architecture. */
 for (const tool of ['esbuild', 'tsc']) {
     const folder = path.join(target, 'node_modules', packages[tool][0]);
     fs.renameSync(folder, path.join(target, tool));

@@ -1,4 +1,4 @@
-/* Everything that depends on the processor is here (and in the policy compiler's number tables). */
+/* Everything that depends on the CPU is here (and in the policy compiler's number tables). */
 #ifndef BASE_ARCH_H
 #define BASE_ARCH_H
 
@@ -54,7 +54,8 @@ static inline long arch_syscall(long number, long a, long b, long c)
     return arch_syscall5(number, a, b, c, 0, 0);
 }
 
-/* clone or clone3 with CLONE_VM: the child starts in `main` on the new stack, beside the caller. */
+/* clone or clone3 with CLONE_VM: the child starts in `main` on the new stack, in the caller's
+ * memory. */
 /* NOLINTNEXTLINE(readability-function-size): a system call and where its child begins */
 static inline long arch_clone_at(const long call[4], void (*main)(void *), void *context)
 {
@@ -103,8 +104,8 @@ static inline long arch_clone_at(const long call[4], void (*main)(void *), void 
 #endif
 }
 
-/* clone3 with CLONE_VM, and clone where a container's filter hides it: only birth in a cgroup needs
- * the new one.  `main` must not return.  Returns like the kernel: pid or -errno. */
+/* clone3 with CLONE_VM, or clone where a container's filter hides clone3: only a start in a cgroup
+ * needs the new call.  `main` must not return.  Returns like the kernel: pid or -errno. */
 static inline long arch_clone3(struct clone_args *args, void (*main)(void *), void *context)
 {
     const long new_call[] = { SYS_clone3, (long)args, sizeof(*args), 0 };

@@ -18,7 +18,7 @@ void buf_done(struct buf *b)
     *b = (struct buf){ 0 };
 }
 
-/* Room for `extra` bytes and a NUL; doubles, so that adding is cheap, but never above the maximum.
+/* Reserves `extra` bytes and a NUL.  Doubles, so that adding is cheap, but never above the maximum.
  */
 static int buf_reserve(struct buf *b, size_t extra)
 {
@@ -32,7 +32,7 @@ static int buf_reserve(struct buf *b, size_t extra)
     need = b->len + extra + 1;
     if (need <= b->capacity)
         return 0;
-    /* Starts with a page: growing from a few bytes would touch a page for each size on the way. */
+    /* Starts with a page: growth from a few bytes would touch a page for each size. */
     capacity = b->capacity < 4096 ? 4096 : b->capacity;
     while (capacity < need)
         capacity *= 2;

@@ -18,11 +18,11 @@ void buf_init(struct buf *b, size_t max);
 void buf_done(struct buf *b);
 /* 0, or -1 and `failed` set. */
 int buf_add(struct buf *b, const void *data, size_t len);
-/* Room for `len` bytes that the caller fills at once; NULL when there is none. */
+/* Space for `len` bytes that the caller fills at once; NULL when there is none. */
 char *buf_extend(struct buf *b, size_t len);
 int buf_add_text(struct buf *b, const char *text);
 int buf_printf(struct buf *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Takes the first `len` bytes away. */
+/* Removes the first `len` bytes. */
 void buf_drop(struct buf *b, size_t len);
 /* The caller owns the bytes afterwards; the buffer is empty again.  Never NULL unless failed. */
 char *buf_take(struct buf *b, size_t *ret_len);

@@ -1,4 +1,4 @@
-/* Time: monotonic only, so that a clock reset changes no limit. */
+/* Time: monotonic, so that a reset of the clock changes no limit. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -16,6 +16,20 @@ static inline uint64_t clock_read_us(clockid_t clock)
 static inline uint64_t clock_now_us(void)
 {
     return clock_read_us(CLOCK_MONOTONIC);
+}
+
+/* File times as one number. */
+static inline int64_t clock_ns(struct timespec t)
+{
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static inline struct timespec clock_from_ns(int64_t ns)
+{
+    int64_t rest = ns % 1000000000;
+
+    rest += rest < 0 ? 1000000000 : 0;
+    return (struct timespec){ .tv_sec = (ns - rest) / 1000000000, .tv_nsec = rest };
 }
 
 #endif

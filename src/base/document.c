@@ -8,7 +8,7 @@
 
 #define DOCUMENT_LINE_MAX 4096
 
-/* What libcyaml said: the fault comes first, then its place from the inside to the outside. */
+/* What libcyaml reported: the fault first, then its place from the inside to the outside. */
 struct complaint {
     char fault[160];
     char field[64];

@@ -13,13 +13,13 @@
 /* The schema of a list's entries: any text that is not empty. */
 extern const cyaml_schema_value_t document_text;
 
-/* 0, or SBR_E_*.  *ret_data belongs to the caller, who gives it back with document_free(). */
+/* 0, or SBR_E_*.  The caller frees *ret_data with document_free(). */
 int document_load(const char *path, const cyaml_schema_value_t *schema, void **ret_data,
                   sbr_error *err) must_check;
 void document_free(const cyaml_schema_value_t *schema, void *data);
 
-/* libcyaml forgets where a value stood, so a fault found later looks its word up again: the first
- * line outside comments where `word` stands alone, or 0. */
+/* libcyaml does not keep the place of a value, so a fault that is found later looks its word up
+ * again: the first line outside comments where `word` stands alone, or 0. */
 unsigned document_line_of(const char *path, const char *word);
 
 #endif

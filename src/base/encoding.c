@@ -95,3 +95,8 @@ int encoding_random_id(char id[ENCODING_ID_SIZE])
     id[ENCODING_ID_SIZE - 1] = '\0';
     return 0;
 }
+
+bool encoding_is_hex(const char *text, size_t len)
+{
+    return strlen(text) == len && strspn(text, "0123456789abcdef") == len;
+}

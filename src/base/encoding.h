@@ -2,6 +2,7 @@
 #ifndef BASE_ENCODING_H
 #define BASE_ENCODING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The caller frees it; NULL without memory. */
@@ -12,5 +13,8 @@ int encoding_from_base64(const char *text, char **ret, size_t *ret_len);
 #define ENCODING_ID_SIZE 33 /* 128 random bits in hexadecimal, and NUL */
 /* 0, or -1 with errno. */
 int encoding_random_id(char id[ENCODING_ID_SIZE]);
+
+/* Exactly `len` digits and letters a to f: a name that only we give. */
+bool encoding_is_hex(const char *text, size_t len);
 
 #endif

@@ -13,7 +13,8 @@ static void err_fill(sbr_error *err, int code, int sys_errno, const char *stage)
     snprintf(err->stage, sizeof(err->stage), "%s", stage);
 }
 
-/* Bytes of the character at `p`; 0 when it is cut, or none.  Roughly: text.c, which knows better, is not part of init. */
+/* Bytes of the character at `p`; 0 when it is cut, or none.  Only roughly: init does not link
+ * text.c. */
 static size_t character_len(const unsigned char *p)
 {
     size_t n = *p < 0x80 ? 1 : *p < 0xc2 ? 0 : *p < 0xe0 ? 2 : *p < 0xf0 ? 3 : *p < 0xf5 ? 4 : 0;
@@ -24,9 +25,8 @@ static size_t character_len(const unsigned char *p)
     return n;
 }
 
-/* Names and values of strangers are quoted in messages, and cut at a fixed length: one line, and nothing for a terminal
- * to obey.  C1 controls are two bytes in UTF-8, and one where it is not. */
-static void err_clean(char *text)
+/* C1 controls are two bytes in UTF-8, and one where it is not. */
+void err_clean(char *text)
 {
     for (unsigned char *p = (unsigned char *)text; *p; p++) {
         size_t n = character_len(p);
@@ -52,7 +52,7 @@ int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *f
     return code;
 }
 
-/* Where the kernel's words do not say whose limit it was: the caller's own, set in the shell. */
+/* The kernel's text does not say whose limit it was: the caller's own, set in the shell. */
 static const char *errno_advice(int sys_errno)
 {
     switch (sys_errno) {
@@ -86,6 +86,19 @@ int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...)
 int err_set_oom(sbr_error *err, const char *stage)
 {
     return err_set(err, SBR_E_NO_MEMORY, stage, "out of memory");
+}
+
+int err_set_retry(sbr_error *err, enum err_retry retry)
+{
+    err->code = SBR_E_UNSUPPORTED;
+    err->stage[sizeof(err->stage) - 2] = '\0';
+    err->stage[sizeof(err->stage) - 1] = (char)retry;
+    return err->code;
+}
+
+enum err_retry err_retry(const sbr_error *err)
+{
+    return (enum err_retry)err->stage[sizeof(err->stage) - 1];
 }
 
 const char *err_code_name(int code)

@@ -1,4 +1,4 @@
-/* The one error object: filled here, travels from the child to every client unchanged. */
+/* The one error object: it travels from the child to every client unchanged. */
 #ifndef BASE_ERR_H
 #define BASE_ERR_H
 
@@ -11,15 +11,30 @@
 /* The error crosses the status socket in one write. */
 _Static_assert(sizeof(sbr_error) <= 512, "an error must fit into one atomic pipe write");
 
-/* Fills *err and returns `code`, so that a caller can say `return err_set(...)`. */
+/* Fills *err and returns `code`, for `return err_set(...)`. */
 int err_set(sbr_error *err, enum sbr_code code, const char *stage, const char *fmt, ...)
     format_like_printf(4, 5);
 
-/* The same with the current errno: code is SBR_E_SYSTEM and its text ends the sentence. */
+/* The same with SBR_E_SYSTEM and the text of errno at the end of the sentence. */
 int err_set_errno(sbr_error *err, const char *stage, const char *fmt, ...) format_like_printf(3, 4);
 
 /* SBR_E_NO_MEMORY with a fixed sentence. */
 int err_set_oom(sbr_error *err, const char *stage);
+
+/* Messages quote names and values of untrusted programs, cut at a fixed length.  What a terminal
+ * would obey, and what is no UTF-8, becomes '?'. */
+void err_clean(char *text);
+/* What the caller can do without and try again. */
+enum err_retry {
+    ERR_FINAL,
+    ERR_WITHOUT_VIEW,           /* show trees as they are    */
+    ERR_WITH_OTHER_COW,         /* another kind of copy-on-write */
+    ERR_WITHOUT_USER_NAMESPACES /* plan for a machine without */
+};
+/* Marks *err, which is set, and makes it SBR_E_UNSUPPORTED.  The mark stands behind the name of the
+ * stage, so it goes wherever the error goes, also out of init, and the public struct stays. */
+int err_set_retry(sbr_error *err, enum err_retry retry);
+enum err_retry err_retry(const sbr_error *err);
 
 /* A short stable word for a code: "invalid", "not_found", ... */
 const char *err_code_name(int code);

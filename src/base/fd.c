@@ -110,14 +110,15 @@ int fd_sealed_memory(const char *name, const void *data, size_t len, unsigned in
     return take_fd(fd);
 }
 
-/* Space for the ancillary data of FD_MAX_PASSED descriptors, aligned as the kernel wants it. */
+/* Ancillary data of FD_MAX_PASSED file descriptors, aligned for the kernel. */
 union ancillary {
     struct cmsghdr align;
     char space[CMSG_SPACE(sizeof(int) * FD_MAX_PASSED)];
 };
 
-/* Descriptors that nobody has received count for their user, a program inside that is this user too, and are compared
- * with the sender's limit of open files.  A program's is --open-files; ours is the highest while we send. */
+/* File descriptors in flight count for their user, maybe also the program's user,
+ * and are compared with the sender's limit of open files.  The program's limit is --open-files;
+ * ours is the highest while we send. */
 static ssize_t send_above_others(int socket_fd, const struct msghdr *message)
 {
     struct rlimit own, most;

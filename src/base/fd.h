@@ -1,4 +1,4 @@
-/* Descriptors: close-on-exec always, whole reads and writes, bounded. */
+/* File descriptors: always close-on-exec; whole reads and writes, bounded. */
 #ifndef BASE_FD_H
 #define BASE_FD_H
 
@@ -14,7 +14,7 @@ int fd_write_all(int fd, const void *data, size_t len);
 /* Bytes read until EOF or `size`, or -1 with errno. */
 ssize_t fd_read_full(int fd, void *data, size_t size);
 
-/* Reads a small file as text into a caller's buffer; length, or -1 with errno.  EFBIG when larger.
+/* Reads a small file as text into a caller's buffer; length, or -1 with errno, EFBIG when larger.
  */
 ssize_t fd_read_small(int dir_fd, const char *path, char *buf, size_t size);
 
@@ -24,13 +24,13 @@ int fd_write_small(int dir_fd, const char *path, const char *text);
 /* Reads at most `max` bytes until EOF.  *ret is NUL-terminated and the caller frees it. */
 int fd_read_text(int fd, size_t max, char **ret, size_t *ret_len, sbr_error *err) must_check;
 
-/* A memory file that nobody can change any more.  Returns the fd or -1 with errno. */
+/* A memory file that cannot change any more.  Returns the fd or -1 with errno. */
 int fd_sealed_memory(const char *name, const void *data, size_t len, unsigned int memfd_flags);
 
-/* Sends bytes with up to FD_MAX_PASSED descriptors in one message; 0 or -1 with errno. */
+/* Sends bytes with up to FD_MAX_PASSED file descriptors in one message; 0 or -1 with errno. */
 int fd_send(int socket_fd, const void *data, size_t len, const int *fds, size_t n_fds);
 
-/* Receives one message; *ret_n_fds descriptors (close-on-exec) are stored.  Bytes, or -1. */
+/* Receives one message; stores *ret_n_fds file descriptors (close-on-exec).  Bytes, or -1. */
 ssize_t fd_receive(int socket_fd, void *data, size_t size, int *ret_fds, size_t *ret_n_fds);
 
 #define FD_MAX_PASSED 48

@@ -2,12 +2,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/scope.h"
 
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452 /* Linux 6.6, the same everywhere */
 #endif
@@ -33,9 +37,25 @@ int inode_chmod(int fd, mode_t mode)
     return fchmodat(AT_FDCWD, path, mode, 0);
 }
 
-int inode_open(int at, const char *name, int flags, struct stat *st)
+int inode_resolve(int at, const char *path, int flags, uint64_t resolve)
 {
-    scoped_fd int fd = openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC);
+    const struct open_how how = { .flags = (unsigned int)flags, .resolve = resolve };
+    int fd = -1;
+
+    for (int tries = 0; tries < 16; tries++) {
+        fd = (int)syscall(SYS_openat2, at, path, &how, sizeof(how));
+        if (fd >= 0 || errno != EAGAIN)
+            break;
+    }
+    if (fd < 0 && errno == EPERM)
+        errno = ENOSYS;
+    return fd;
+}
+
+/* Takes the descriptor over. */
+static int check_same(int opened, struct stat *st)
+{
+    scoped_fd int fd = opened;
     struct stat now;
 
     if (fd < 0 || fstat(fd, &now) < 0)
@@ -46,6 +66,19 @@ int inode_open(int at, const char *name, int flags, struct stat *st)
     }
     *st = now;
     return take_fd(fd);
+}
+
+int inode_open(int at, const char *name, int flags, struct stat *st)
+{
+    return check_same(openat(at, name, flags | O_NOFOLLOW | O_CLOEXEC), st);
+}
+
+int inode_open_unmounted(int at, const char *name, int flags, struct stat *st)
+{
+    int fd = inode_resolve(at, name, flags | O_NOFOLLOW | O_CLOEXEC,
+                           RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
+
+    return fd < 0 && errno == ENOSYS ? inode_open(at, name, flags, st) : check_same(fd, st);
 }
 
 int inode_open_locked(int at, const char *name, int flags, mode_t bits, struct stat *st)
@@ -60,8 +93,8 @@ int inode_open_locked(int at, const char *name, int flags, mode_t bits, struct s
         errno = ELOOP;
         return -1;
     }
-    /* What cannot be changed is opened as it is, or not.  Set-id bits stay, or the mode does: where they may not be set
-     * they could not be put back. */
+    /* A mode that cannot be changed stays.  Set-id bits are kept or the change fails: a filter that
+     * refuses to set them would refuse to restore them. */
     (void)inode_chmod(path, (st->st_mode & MODE_BITS) | bits);
     fd = inode_open(at, name, flags, &widened);
     saved = errno;

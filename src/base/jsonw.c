@@ -31,8 +31,8 @@ static void new_line(struct jsonw *j)
         buf_add(&j->out, "  ", 2);
 }
 
-/* How many bytes longer a byte becomes inside a string: a control character is written as six, unless
- * it has a short form of two. */
+/* How many bytes longer a byte becomes inside a string: a control character is written as six,
+ * unless it has a short form of two. */
 static const unsigned char escape_extra[256] = {
     [0 ... 7] = 5, ['\b'] = 1,      ['\t'] = 1, ['\n'] = 1, [11] = 5,  ['\f'] = 1,
     ['\r'] = 1,    [14 ... 31] = 5, ['"'] = 1,  ['\\'] = 1, [127] = 5,
@@ -53,7 +53,7 @@ static uint64_t zero_bytes(uint64_t word)
     return (word - BYTES(1)) & ~word & HIGH_BITS;
 }
 
-/* How many bytes from the start need no escape: eight at a time, since most text needs few. */
+/* How many bytes from the start need no escape: eight at a time, because most text needs few. */
 static size_t plain_prefix(const char *text, size_t len)
 {
     size_t n = 0;
@@ -95,8 +95,7 @@ static char *put_escaped(char *out, unsigned char c)
     return out;
 }
 
-/* Measured first, then written in one go: output may be gigabytes, and most of it needs no escape.
- */
+/* Measured first, then written: output may be gigabytes, and most of it needs no escape. */
 static void add_quoted(struct jsonw *j, const char *text, size_t len)
 {
     size_t escaped = jsonw_escaped_len(text, len);
@@ -165,15 +164,6 @@ void jsonw_text(struct jsonw *j, const char *key, const char *text)
         jsonw_null(j, key);
 }
 
-/* The length of the character at the start of a text that is not empty; 0: there is none. */
-static size_t character_len(const char *text, size_t len)
-{
-    for (size_t n = 1; n <= 4 && n <= len; n++)
-        if (text_is_utf8(text, n))
-            return n;
-    return 0;
-}
-
 void jsonw_path(struct jsonw *j, const char *key, const char *path)
 {
     size_t len = strlen(path);
@@ -188,7 +178,7 @@ void jsonw_path(struct jsonw *j, const char *key, const char *path)
 
     buf_init(&shown, 3 * len);
     for (size_t n; len; path += n, len -= n) {
-        n = character_len(path, len);
+        n = text_character_len(path, len);
         buf_add(&shown, n ? path : "\xef\xbf\xbd", n ? n : 3);
         n = n ? n : 1;
     }

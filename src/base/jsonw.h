@@ -1,6 +1,6 @@
-/* A small JSON writer.  Reading is jansson's business: parsers of untrusted bytes are not hand-made
- * here, and the run path does without one.  Numbers are written from integers, so that the locale
- * of a program that uses the library cannot put a comma into them. */
+/* A small JSON writer. jansson reads JSON: parsers of untrusted bytes are not hand-made here, and
+ * the run path does without one.  Numbers are written from integers, so that the locale of a
+ * program that uses the library cannot put a comma into them. */
 #ifndef BASE_JSONW_H
 #define BASE_JSONW_H
 
@@ -31,7 +31,8 @@ void jsonw_number(struct jsonw *j, const char *key, uint64_t value);
 void jsonw_fixed(struct jsonw *j, const char *key, uint64_t value, unsigned int decimals);
 void jsonw_bool(struct jsonw *j, const char *key, bool value);
 void jsonw_null(struct jsonw *j, const char *key);
-/* The name of a file, which may be any bytes: what is no UTF-8 becomes U+FFFD, and the whole follows as KEY_base64. */
+/* The name of a file, which may be any bytes: what is no UTF-8 becomes U+FFFD, and the whole
+ * follows as KEY_base64. */
 void jsonw_path(struct jsonw *j, const char *key, const char *path);
 /* How long a text becomes inside the quotes. */
 size_t jsonw_escaped_len(const char *text, size_t len);

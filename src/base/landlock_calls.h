@@ -15,10 +15,10 @@
 #define LANDLOCK_CONNECT_TCP (1ULL << 1)
 #define LANDLOCK_IOCTL_DEV (1ULL << 15) /* ABI 5 */
 
-/* 0: the kernel has none. */
+/* 0: the kernel has no Landlock. */
 int landlock_abi(void);
-/* Handles all rights to files and all scopes that this ABI knows, and of the network's those in `net`.  *ret_files are
- * the rights to files.  The ruleset's descriptor, or -1 with errno. */
+/* Handles all rights to files and all scopes that this ABI knows, and of the network rights those
+ * in `net`.  *ret_files are the rights to files.  The fd of the ruleset, or -1 with errno. */
 int landlock_create(int abi, uint64_t net, uint64_t *ret_files);
 /* Allows `rights` at and below an open path; 0 or -1 with errno. */
 int landlock_allow(int ruleset, int path_fd, uint64_t rights);

@@ -26,8 +26,8 @@ enum log_level log_level_from_name(const char *name)
     return !strcmp(name, "info") ? LOG_INFO : LOG_SILENT;
 }
 
-/* One write per line, so that lines of several threads do not mix; control characters are shown
- * as '?', because arguments and names in them may come from strangers. */
+/* One write per line, so that lines of several threads do not mix.  Control characters become '?',
+ * because untrusted programs choose names and arguments. */
 void log_line(enum log_level level, const char *stage, const char *fmt, ...)
 {
     char line[1024];

@@ -1,5 +1,5 @@
 /* What each stage does and how long it takes.  Silent unless the program turns it on; goes to one
- * descriptor that is never one of the sandboxed program's streams.  Libraries log nothing else. */
+ * fd that is never one of the sandboxed program's streams.  Libraries log nothing else. */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 

@@ -1,16 +1,22 @@
 #include "base/loop.h"
 
 #include <errno.h>
-#include <string.h>
-#include <sys/epoll.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/scope.h"
 
-/* Arms the one timer descriptor for the earliest deadline. */
-static void loop_rearm(struct loop *loop)
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+
+#define LONGEST_US 3600000000ULL
+
+/* Arms the one timer fd for the earliest deadline. */
+static void rearm(struct loop *loop)
 {
     struct itimerspec spec = { 0 };
     uint64_t earliest = 0;
@@ -24,16 +30,15 @@ static void loop_rearm(struct loop *loop)
     if (earliest == loop->armed_us)
         return;
     loop->armed_us = earliest;
-    spec.it_value.tv_sec = (time_t)(earliest / 1000000);
-    spec.it_value.tv_nsec = (long)(earliest % 1000000) * 1000;
-    timerfd_settime(loop->timer_fd, TFD_TIMER_ABSTIME, &spec, NULL);
+    spec.it_value = clock_from_ns((int64_t)earliest * 1000);
+    timerfd_settime(loop->timer.fd, TFD_TIMER_ABSTIME, &spec, NULL);
 }
 
-static void loop_timers_due(void *context, uint32_t events)
+static void timers_due(void *context, uint32_t events)
 {
     struct loop *loop = context;
     uint64_t expirations, now = clock_now_us();
-    ssize_t ignored = read(loop->timer_fd, &expirations, sizeof(expirations));
+    ssize_t ignored = read(loop->timer.fd, &expirations, sizeof(expirations));
 
     (void)ignored;
     (void)events;
@@ -46,30 +51,44 @@ static void loop_timers_due(void *context, uint32_t events)
         timer->at_us = 0;
         timer->callback(timer->context, 0);
     }
-    loop_rearm(loop);
+    rearm(loop);
 }
 
-int loop_init(struct loop *loop, sbr_error *err)
+int loop_init(struct loop *loop, const char *stage, sbr_error *err)
 {
-    *loop = (struct loop){ .epoll_fd = -1, .timer_fd = -1 };
-    for (unsigned int i = 0; i < LOOP_MAX_WATCHES; i++)
-        loop->watches[i].fd = -1;
-    loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-    loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (loop->epoll_fd < 0 || loop->timer_fd < 0 ||
-        loop_add(loop, loop->timer_fd, EPOLLIN, loop_timers_due, loop) < 0) {
-        err_set_errno(err, "monitor", "cannot make an event loop");
-        loop_done(loop);
-        return SBR_E_SYSTEM;
+    *loop = (struct loop){ .epoll_fd = epoll_create1(EPOLL_CLOEXEC), .timer.fd = -1 };
+    return loop->epoll_fd < 0 ? err_set_errno(err, stage, "cannot make an event loop") : 0;
+}
+
+int loop_init_timers(struct loop *loop, const char *stage, sbr_error *err)
+{
+    if (loop_init(loop, stage, err) < 0)
+        return err->code;
+    loop->timer = loop_watch_of(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK),
+                                timers_due, loop);
+    if (loop->timer.fd >= 0 && loop_add(loop, &loop->timer, EPOLLIN) == 0)
+        return 0;
+    err_set_errno(err, stage, "cannot make an event loop");
+    loop_done(loop);
+    return err->code;
+}
+
+static void free_garbage(struct loop *loop)
+{
+    while (loop->garbage) {
+        struct loop_garbage *next = loop->garbage->next;
+
+        free(loop->garbage);
+        loop->garbage = next;
     }
-    return 0;
 }
 
 void loop_done(struct loop *loop)
 {
+    free_garbage(loop);
     scope_close_fd(&loop->epoll_fd);
-    scope_close_fd(&loop->timer_fd);
-    loop->epoll_fd = loop->timer_fd = -1;
+    scope_close_fd(&loop->timer.fd);
+    loop->epoll_fd = loop->timer.fd = -1;
 }
 
 int loop_fd(const struct loop *loop)
@@ -77,60 +96,58 @@ int loop_fd(const struct loop *loop)
     return loop->epoll_fd;
 }
 
-static struct loop_watch *loop_find(struct loop *loop, int fd)
+static int control(const struct loop *loop, int operation, struct loop_watch *watch)
 {
-    for (unsigned int i = 0; i < LOOP_MAX_WATCHES; i++)
-        if (loop->watches[i].fd == fd)
-            return &loop->watches[i];
-    return NULL;
+    struct epoll_event event = { .events = watch->events, .data.ptr = watch };
+
+    return epoll_ctl(loop->epoll_fd, operation, watch->fd, &event);
 }
 
-/* Slot and generation, as epoll carries them. */
-static uint64_t watch_tag(const struct loop *loop, const struct loop_watch *watch)
+/* What the kernel reported for `from` already is for `to`, or for none. */
+static void redirect(struct loop *loop, const struct loop_watch *from, struct loop_watch *to)
 {
-    return (uint64_t)watch->generation << 32 | (uint64_t)(watch - loop->watches);
+    for (int i = loop->at; i < loop->n; i++)
+        if (loop->batch[i].data.ptr == from)
+            loop->batch[i].data.ptr = to;
 }
 
-int loop_add(struct loop *loop, int fd, uint32_t events, loop_callback *callback, void *context)
+int loop_add(struct loop *loop, struct loop_watch *watch, uint32_t events)
 {
-    struct loop_watch *watch = loop_find(loop, -1);
-    struct epoll_event event = { .events = events };
-
-    if (!watch) {
-        errno = ENOSPC;
-        return -1;
-    }
-    watch->generation++;
-    event.data.u64 = watch_tag(loop, watch);
-    if (epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) < 0)
-        return -1;
-    watch->fd = fd;
-    watch->callback = callback;
-    watch->context = context;
-    return 0;
+    watch->events = events;
+    watch->on = control(loop, EPOLL_CTL_ADD, watch) == 0;
+    return watch->on ? 0 : -1;
 }
 
-int loop_change(struct loop *loop, int fd, uint32_t events)
+int loop_change(const struct loop *loop, struct loop_watch *watch, uint32_t events)
 {
-    struct loop_watch *watch = loop_find(loop, fd);
-    struct epoll_event event = { .events = events };
-
-    if (!watch) {
-        errno = ENOENT;
-        return -1;
-    }
-    event.data.u64 = watch_tag(loop, watch);
-    return epoll_ctl(loop->epoll_fd, EPOLL_CTL_MOD, fd, &event);
+    watch->events = events;
+    return control(loop, EPOLL_CTL_MOD, watch);
 }
 
-void loop_remove(struct loop *loop, int fd)
+void loop_remove(struct loop *loop, struct loop_watch *watch)
 {
-    struct loop_watch *watch = fd >= 0 ? loop_find(loop, fd) : NULL;
-
-    if (!watch)
+    if (!watch->on)
         return;
-    epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+    control(loop, EPOLL_CTL_DEL, watch);
+    watch->on = false;
+    redirect(loop, watch, NULL);
+}
+
+void loop_close(struct loop *loop, struct loop_watch *watch)
+{
+    loop_remove(loop, watch);
+    scope_close_fd(&watch->fd);
     watch->fd = -1;
+}
+
+void loop_move(struct loop *loop, struct loop_watch *from, struct loop_watch *to)
+{
+    to->fd = from->fd;
+    to->on = from->on;
+    (void)loop_change(loop, to, from->events);
+    redirect(loop, from, to);
+    from->fd = -1;
+    from->on = false;
 }
 
 void loop_set_timer(struct loop *loop, unsigned int slot, uint64_t at_us, loop_callback *callback,
@@ -138,22 +155,46 @@ void loop_set_timer(struct loop *loop, unsigned int slot, uint64_t at_us, loop_c
 {
     loop->timers[slot] =
         (struct loop_timer){ .at_us = at_us, .callback = callback, .context = context };
-    loop_rearm(loop);
+    rearm(loop);
 }
 
-int loop_turn(struct loop *loop, int wait)
+void loop_free_later(struct loop *loop, struct loop_garbage *garbage)
 {
-    struct epoll_event events[LOOP_MAX_WATCHES];
-    int n = epoll_wait(loop->epoll_fd, events, LOOP_MAX_WATCHES, wait ? -1 : 0);
+    garbage->next = loop->garbage;
+    loop->garbage = garbage;
+}
+
+/* To the microsecond where the kernel can (Linux 5.11) and it matters. */
+static int wait_for_events(struct loop *loop, uint64_t timeout_us)
+{
+    struct timespec timeout;
+    int ms = timeout_us > LONGEST_US ? -1 : (int)((timeout_us + 999) / 1000);
+    long n;
+
+    if (ms < 0 || timeout_us % 1000 == 0)
+        return epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, ms);
+    timeout = clock_from_ns((int64_t)timeout_us * 1000);
+    n = syscall(SYS_epoll_pwait2, loop->epoll_fd, loop->batch, LOOP_BATCH, &timeout, NULL, 0);
+    if (n < 0 && (errno == ENOSYS || errno == EPERM)) /* the latter of a container's filter */
+        n = epoll_wait(loop->epoll_fd, loop->batch, LOOP_BATCH, ms);
+    return (int)n;
+}
+
+int loop_turn(struct loop *loop, uint64_t timeout_us)
+{
+    int n = wait_for_events(loop, timeout_us);
 
     if (n < 0)
         return errno == EINTR ? 0 : -1;
-    for (int i = 0; i < n; i++) {
-        struct loop_watch *watch = &loop->watches[(uint32_t)events[i].data.u64];
+    loop->n = n;
+    for (loop->at = 0; loop->at < loop->n;) {
+        const struct epoll_event *event = &loop->batch[loop->at++];
+        const struct loop_watch *watch = event->data.ptr;
 
-        /* An earlier callback of this turn may have taken the watch away, or its slot. */
-        if (watch->fd >= 0 && watch_tag(loop, watch) == events[i].data.u64)
-            watch->callback(watch->context, events[i].events);
+        if (watch) /* or an earlier callback of this turn took it away */
+            watch->callback(watch->context, event->events);
     }
-    return 0;
+    loop->n = loop->at = 0;
+    free_garbage(loop);
+    return n;
 }

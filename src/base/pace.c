@@ -6,7 +6,7 @@ uint64_t pace_spend(struct pace *pace, uint64_t spent_us, uint64_t now_us)
 
     if (!pace->share)
         return 0;
-    /* After a long pause all is paid, whatever the product would be. */
+    /* After a long pause all debt is paid, whatever the product would be. */
     if (since_us < UINT64_MAX / pace->share)
         paid = since_us * pace->share / 1000;
     pace->at_us = now_us;

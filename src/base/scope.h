@@ -9,7 +9,7 @@
 static inline void scope_close_fd(int *fd)
 {
     if (*fd >= 0)
-        close(*fd); /* once, whatever it returns: on Linux the descriptor is gone either way */
+        close(*fd); /* once: on Linux the fd is gone whatever close returns */
 }
 
 static inline void scope_free_ptr(void *ptr)

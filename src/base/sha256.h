@@ -1,5 +1,5 @@
-/* SHA-256, to name contents: keys of the store and digests of its trees.  Portable and plain, not in
- * constant time (docs/decisions/0011-own-sha256.md). */
+/* SHA-256, to name contents: keys of the store and digests of its trees.  Portable and plain, not
+ * in constant time (docs/decisions/0011-own-sha256.md). */
 #ifndef BASE_SHA256_H
 #define BASE_SHA256_H
 

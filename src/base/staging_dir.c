@@ -2,18 +2,17 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
 
 #define ATTEMPTS 8
 
-/* It is locked before anybody can take it for a dead maker's: one that was swept in between is
- * given up. */
+/* Another process may sweep the directory before it is locked: then a new one is made. */
 int staging_dir_make(int parent_fd, char id[ENCODING_ID_SIZE])
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -23,7 +22,7 @@ int staging_dir_make(int parent_fd, char id[ENCODING_ID_SIZE])
         if (encoding_random_id(id) < 0 || mkdirat(parent_fd, id, 0700) < 0)
             return -1;
         fd = openat(parent_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &st) == 0 && st.st_nlink > 0)
+        if (fd >= 0 && lock_file_try(fd) == 1 && fstat(fd, &st) == 0 && st.st_nlink > 0)
             return take_fd(fd);
         if (fd < 0 && errno != ENOENT) {
             int saved = errno;
@@ -41,20 +40,16 @@ void staging_dir_sweep_one(int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
-    if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+    if (fd >= 0 && lock_file_try(fd) == 1)
         (void)tree_remove(dir_fd, name);
 }
 
 void staging_dir_sweep(int parent_fd)
 {
-    scoped_fd int fd = openat(parent_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (dir)
-        (void)take_fd(fd);
-    while (dir && (entry = readdir(dir)))
-        if (strlen(entry->d_name) == ENCODING_ID_SIZE - 1 &&
-            strspn(entry->d_name, "0123456789abcdef") == ENCODING_ID_SIZE - 1)
-            staging_dir_sweep_one(dirfd(dir), entry->d_name);
+    (void)listing_read_at(parent_fd, ".", &names); /* what cannot be listed is not swept */
+    for (size_t i = 0; i < names.n; i++)
+        if (encoding_is_hex(names.names[i], ENCODING_ID_SIZE - 1))
+            staging_dir_sweep_one(parent_fd, names.names[i]);
 }

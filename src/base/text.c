@@ -1,6 +1,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
@@ -99,7 +100,7 @@ static enum text_fault parse_scaled(const char *text, const struct unit *units, 
         __builtin_add_overflow(value, (uint64_t)(part / scale), &value))
         return TEXT_TOO_LARGE;
     if (part % scale != 0 && unit->factor <= 1000)
-        return TEXT_TOO_FINE; /* "0.0001s" would become zero in silence */
+        return TEXT_TOO_FINE; /* "0.0001s" would silently become zero */
     *ret = value;
     return TEXT_OK;
 }
@@ -222,10 +223,9 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
     return best;
 }
 
-/* Length of the well-formed UTF-8 sequence at `p`, or 0: no overlong form, surrogate or > 10FFFF.
- */
-static size_t utf8_sequence(const unsigned char *p, size_t left)
+size_t text_character_len(const void *text, size_t left)
 {
+    const unsigned char *p = text;
     static const struct {
         unsigned char lead_mask, lead, second_min, second_max;
         size_t len;
@@ -274,7 +274,7 @@ bool text_is_utf8(const void *data, size_t len)
         size_t n = ascii_prefix(p, len);
 
         if (n == 0)
-            n = utf8_sequence(p, len);
+            n = text_character_len(p, len);
         if (!n)
             return false;
         p += n;
@@ -283,15 +283,12 @@ bool text_is_utf8(const void *data, size_t len)
     return true;
 }
 
-bool text_is_safe_relative_path(const char *path, size_t max)
+bool text_is_relative_path(const char *path, size_t max)
 {
     size_t len = strlen(path);
 
     if (len == 0 || len > max)
         return false;
-    for (const char *p = path; *p; p++)
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            return false;
     for (const char *part = path; part; part = strchr(part, '/') ? strchr(part, '/') + 1 : NULL) {
         size_t part_len = strcspn(part, "/");
 
@@ -302,17 +299,17 @@ bool text_is_safe_relative_path(const char *path, size_t max)
     return true;
 }
 
-#define ELLIPSIS "..."
-
-/* Bytes of the character at `text`; 0 when it is no UTF-8. */
-static size_t character_len(const unsigned char *text, size_t left)
+bool text_is_safe_relative_path(const char *path, size_t max)
 {
-    size_t len = text[0] < 0x80 ? 1 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
-
-    return len <= left && text_is_utf8(text, len) ? len : 0;
+    for (const char *p = path; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return false;
+    return text_is_relative_path(path, max);
 }
 
-/* Characters that a terminal obeys, or that turn the order of what is read around. */
+#define ELLIPSIS "..."
+
+/* Characters that a terminal obeys, or that change the direction of reading. */
 static bool is_treacherous(const unsigned char *c, size_t len)
 {
     if (len == 1)
@@ -325,13 +322,20 @@ static bool is_treacherous(const unsigned char *c, size_t len)
            (c[1] == 0x81 && c[2] >= 0xa6 && c[2] <= 0xa9);
 }
 
+size_t text_visible_len(const char *text, size_t left)
+{
+    size_t n = text_character_len(text, left);
+
+    return n && !is_treacherous((const unsigned char *)text, n) ? n : 0;
+}
+
 void text_copy_visibly(char *to, size_t size, const char *from, size_t len)
 {
     size_t used = 0, fits = 0; /* `fits`: where dots would still have room */
     const unsigned char *in = (const unsigned char *)from;
 
     for (size_t i = 0; i < len;) {
-        size_t n = character_len(in + i, len - i), step = n ? n : 1;
+        size_t n = text_character_len(in + i, len - i), step = n ? n : 1;
         bool hide = n == 0 || is_treacherous(in + i, n);
         size_t need = hide ? 4 * step : step;
 
@@ -349,4 +353,16 @@ void text_copy_visibly(char *to, size_t size, const char *from, size_t len)
             fits = used;
     }
     to[used] = '\0';
+}
+
+char *text_format(const char *fmt, ...)
+{
+    char *text = NULL;
+    va_list args;
+    int n;
+
+    va_start(args, fmt);
+    n = vasprintf(&text, fmt, args);
+    va_end(args);
+    return n < 0 ? NULL : text;
 }

@@ -11,7 +11,7 @@
 #define GIB (1024ULL * MIB)
 #define TIB (1024ULL * GIB)
 
-/* Why a text was not accepted; the caller makes the sentence. */
+/* Why a text was not accepted; the caller writes the sentence. */
 enum text_fault {
     TEXT_OK = 0,
     TEXT_EMPTY,
@@ -42,12 +42,22 @@ void text_format_millis(uint64_t thousandths, char *buf, size_t size);
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
 bool text_is_utf8(const void *data, size_t len);
+/* Length of the character at `text`, of which `left` bytes are there; 0: it is no well-formed UTF-8. */
+size_t text_character_len(const void *text, size_t left);
+/* The same; 0 also for characters that text_copy_visibly changes. */
+size_t text_visible_len(const char *text, size_t left);
 
-/* Copies what a stranger wrote: control characters, those that turn the direction of reading, and what is no UTF-8
- * become \x1b and the like.  What does not fit ends in dots.  Its own output it leaves as it is. */
+/* Copies untrusted text: control characters, those that change the direction of reading, and what
+ * is no UTF-8 become \x1b and the like.  What does not fit ends in dots.  Its own output it leaves
+ * as it is. */
 void text_copy_visibly(char *to, size_t size, const char *from, size_t len);
 
-/* Relative, no empty, "." or ".." component, no control character, at most `max` bytes. */
+/* Relative, no empty, "." or ".." component, at most `max` bytes. */
+bool text_is_relative_path(const char *path, size_t max);
+/* The same without control characters. */
 bool text_is_safe_relative_path(const char *path, size_t max);
+
+/* As asprintf: the caller frees it; NULL without memory. */
+char *text_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 #endif

@@ -13,7 +13,7 @@ bool tree_is_dots(const char *name)
     return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
 }
 
-/* A directory that strangers locked is opened to us; what is no directory is left alone. */
+/* Gives us access to a directory whatever its mode; fails for what is no directory. */
 static int unlock_dir(int dir_fd, const char *name)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -37,7 +37,7 @@ static DIR *open_to_empty(int dir_fd, const char *name)
 }
 
 /* Removes the files of a directory and moves its directories up to the top: no path gets long, and
- * no recursion deep, whatever was built.  The number of things that were achieved. */
+ * no recursion deep, whatever was built.  Returns how many names went. */
 static size_t flatten(int top, const char *name, unsigned int *moved)
 {
     scoped_dir DIR *dir = open_to_empty(top, name);

@@ -1,10 +1,10 @@
-/* Trees of files that strangers made: removed without following a link. */
+/* Removes trees of files that untrusted programs made, without following a link. */
 #ifndef BASE_TREE_REMOVE_H
 #define BASE_TREE_REMOVE_H
 
 #include <stdbool.h>
 
-/* "." and "..", which readdir gives too. */
+/* "." and "..", which readdir reports too. */
 bool tree_is_dots(const char *name);
 
 /* File or directory, of any depth and mode.  0, also when it is not there, or -1 with errno. */

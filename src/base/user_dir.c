@@ -92,15 +92,16 @@ static int open_place(const struct user_dir_kind *kind, enum place place, const 
 
     if (place != PLACE_SHARED)
         return open_checked(kind, path, 0, ret_fd, err);
-    /* Where everybody may make names, a link could lead into any directory of ours: neither the
-     * name there nor the one below it may be one. */
+    /* In /var/tmp every user may make names, and a link could lead into any directory of ours:
+     * neither the name there nor the one below it may be a link. */
     shared_path(shared);
     r = open_checked(kind, shared, O_NOFOLLOW, &above, err);
     return r == 1 ? open_checked(kind, path, O_NOFOLLOW, ret_fd, err) : r;
 }
 
-/* Whether `rest` may be made in `parent`, though nobody named it: in a directory of our own (with
- * sudo, HOME can be somebody else's) and no more than two levels (a home that is missing is none). */
+/* Whether `rest` may be made in `parent` without the user having named it: in a directory of our
+ * own (with sudo, HOME can be another user's) and at most two levels (a missing home is no home).
+ */
 static bool may_make(const char *parent, const char *rest)
 {
     struct stat st;
@@ -138,7 +139,7 @@ static int make_place(enum place place, const char *path, bool look)
     return 0;
 }
 
-/* Of the shared place the upper directory is made and looked at before anything is made in it. */
+/* Of the shared place, the upper directory is made and checked before anything is made in it. */
 static int make_checked(const struct user_dir_kind *kind, enum place place, const char *path,
                         sbr_error *err)
 {
@@ -179,8 +180,8 @@ static int try_place(const struct user_dir_kind *kind, enum place place, bool ma
     return 1;
 }
 
-/* A home that is full or open to others is for its owner to mend; one that is not ours, or cannot be
- * written to, is none, and the next place is taken. */
+/* A home that is full or open to others is an error, which its owner can correct; one that is not
+ * ours, or cannot be written to, is skipped for the next place. */
 static bool is_no_place(enum place place, const sbr_error *err)
 {
     return place != PLACE_CHOSEN && place != PLACE_SHARED &&
@@ -188,8 +189,8 @@ static bool is_no_place(enum place place, const sbr_error *err)
             (err->code == SBR_E_DENIED && strncmp(err->message, "others", 6) != 0));
 }
 
-/* Which place it is must not depend on whether it has to be made: who looks and who makes would
- * each have their own. */
+/* The place must not depend on whether it has to be made: a process that looks and one that makes
+ * would use different ones. */
 int user_dir_open(const struct user_dir_kind *kind, bool make, struct user_dir *ret, sbr_error *err)
 {
     int r = 0;
@@ -209,6 +210,16 @@ int user_dir_open(const struct user_dir_kind *kind, bool make, struct user_dir *
             return r;
     }
     return r;
+}
+
+int user_dir_path(const struct user_dir_kind *kind, char *buf, size_t size, sbr_error *err)
+{
+    scoped_user_dir struct user_dir dir = { .fd = -1 };
+
+    if (user_dir_open(kind, false, &dir, err) < 0)
+        return err->code;
+    snprintf(buf, size, "%s", dir.path);
+    return 0;
 }
 
 void user_dir_done(struct user_dir *dir)

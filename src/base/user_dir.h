@@ -1,7 +1,8 @@
 /* A directory that belongs to one user and that only we write to: the cache, the state.
  *
- * It is the one that a variable names, else the first of the user's places that is theirs or can be made.  Somebody
- * else's directory, or one that others may write to, is refused: what is in it would be theirs to choose. */
+ * A variable names it, else it is the first of the user's places that is theirs or can be made.  A
+ * directory of another user, or one that others may write to, is refused: they would choose what is
+ * in it. */
 #ifndef BASE_USER_DIR_H
 #define BASE_USER_DIR_H
 
@@ -13,15 +14,14 @@
 #define USER_DIR_SIZE 1040
 
 struct user_dir_kind {
-    const char *noun;      /* "cache": the stage of errors, and what they call it */
-    const char *variable;  /* that names it, if set */
-    const char *xdg;       /* a variable, the directory is sandbox-run below it */
-    const char *in_home;   /* below $HOME */
-    const char *in_shared; /* name below /var/tmp/sandbox-run-UID; NULL: that itself */
-    const char *when_full; /* advice in parentheses, with a blank before it */
-    mode_t forbidden;      /* bits that its mode must not have */
-    int (*furnish)(
-        int fd); /* makes what belongs in it; 0, or -1 with errno.  Called with `make` only */
+    const char *noun;       /* "cache": the stage of errors, and what they call it */
+    const char *variable;   /* that names it, if set */
+    const char *xdg;        /* a variable, the directory is sandbox-run below it */
+    const char *in_home;    /* below $HOME */
+    const char *in_shared;  /* name below /var/tmp/sandbox-run-UID; NULL: that itself */
+    const char *when_full;  /* advice in parentheses, with a blank before it */
+    mode_t forbidden;       /* bits that its mode must not have */
+    int (*furnish)(int fd); /* fills a new one; 0, or -1 with errno */
 };
 
 struct user_dir {
@@ -34,9 +34,13 @@ int user_dir_open(const struct user_dir_kind *kind, bool make, struct user_dir *
     must_check;
 void user_dir_done(struct user_dir *dir);
 
+/* Where it is, or would be made. */
+int user_dir_path(const struct user_dir_kind *kind, char *buf, size_t size, sbr_error *err)
+    must_check;
+
 #define scoped_user_dir __attribute__((cleanup(user_dir_done)))
 
-/* The current errno, with what a user can do about it. */
+/* The current errno, with advice for the user. */
 int user_dir_fail(const struct user_dir_kind *kind, const char *what, const char *path,
                   sbr_error *err);
 

@@ -1,13 +1,13 @@
-/* Theory: see apply_steps.c for the order, apply_check.c for conflicts, journal.h for the undo.
+/* Theory: apply_steps.c has the order, apply_check.c the conflicts, journal.h the undo.
  *
- * apply() goes forward only: check everything, store what is going to be replaced, make new contents aside, then rename.
- * Killed anywhere, it can be repeated: what is done is recognised by its content, what was stored first stays stored, and
- * temporary names have the number of their change in them, so that they are found again. */
+ * apply() goes forward only: it checks everything, stores what it is going to replace, makes new
+ * contents aside, then renames.  Killed anywhere, it can be repeated: it recognises what is done by
+ * its content, what was stored first stays stored, and temporary names have the number of their
+ * change in them, so that they are found again. */
 #include "changes/apply.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -22,17 +22,6 @@
 #include "changes/node.h"
 
 #define WORKSPACE_ID "workspace" /* in the names of temporaries */
-
-void apply_step(void)
-{
-#ifdef SBR_TEST_HOOKS
-    const char *last = getenv("SANDBOX_RUN_TEST_APPLY");
-    static long done;
-
-    if (last && ++done == strtol(last, NULL, 10))
-        (void)kill(getpid(), SIGKILL);
-#endif
-}
 
 static int look_at_all(struct apply_plan *e, sbr_error *err)
 {
@@ -96,7 +85,7 @@ static int open_contents(const struct changeset *changeset, struct apply_plan *e
         snprintf(name, sizeof(name), "%zu", i);
         e->roots[i].content_fd = openat(changeset->tree_fd, name, flags);
         if (e->roots[i].content_fd < 0 &&
-            errno == ENOENT) /* nothing came: any place without it will do */
+            errno == ENOENT) /* no contents: any directory without them will do */
             e->roots[i].content_fd = openat(changeset->tree_fd, ".", flags);
         if (e->roots[i].content_fd < 0)
             return err_set_errno(err, "apply", "cannot read the kept changes %.8s", changeset->id);
@@ -104,7 +93,7 @@ static int open_contents(const struct changeset *changeset, struct apply_plan *e
     return 0;
 }
 
-/* The steps that `options` mean. */
+/* The steps that `options` select. */
 static int plan(const struct changeset *changeset, const struct apply_options *options,
                 struct apply_plan *e, struct apply_report *report, sbr_error *err)
 {

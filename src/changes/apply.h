@@ -1,7 +1,7 @@
-/* Kept changes become real: see the theory in apply.c.
+/* A changeset becomes real: see the theory in apply.c.
  *
- *   (1) Nothing outside the roots is touched: every path is walked by descriptor without following a link.
- *   (2) Each file is replaced, made or removed in one step: whoever is killed in between leaves the old or the new.
+ *   (1) Nothing outside the roots is touched: file descriptors walk every path without a link.
+ *   (2) Each file is replaced, made or removed in one step: a kill leaves the old or the new.
  *   (3) What is undone later is stored before it is touched.
  *   (4) It can be repeated: what is as it should be is left alone. */
 #ifndef CHANGES_APPLY_H
@@ -9,7 +9,7 @@
 
 #include "changes/changeset.h"
 
-#define APPLY_CONSUME 1u /* contents are moved instead of copied; for a tree of ours */
+#define APPLY_CONSUME 1u /* contents are moved instead of copied, in a tree of ours */
 #define APPLY_NO_UNDO 2u
 #define APPLY_NO_CHECK 4u /* whatever stands there */
 
@@ -33,7 +33,7 @@ struct conflicts {
 
 struct apply_report {
     size_t applied, already; /* done now; found done */
-    size_t skipped;          /* pipes, sockets and devices, which are not brought about */
+    size_t skipped;          /* pipes, sockets and devices, which are not made */
     struct conflicts conflicts;
 };
 
@@ -41,7 +41,8 @@ void apply_report_done(struct apply_report *report);
 /* Its fields, into an open object; `done` is "applied" or "undone". */
 void apply_report_put_json(struct jsonw *j, const struct apply_report *report, const char *done);
 
-/* The changes that `options` select, as a list that borrows from `kept`; the caller frees ret->items alone. */
+/* The changes that `options` select, as a list that borrows from the changeset; the caller frees
+ * only ret->items. */
 int apply_select(const struct changeset *changeset, const struct apply_options *options,
                  struct changes *ret, sbr_error *err) must_check;
 /* Changes nothing; fills the report's conflicts. */
@@ -50,15 +51,12 @@ int apply_check(const struct changeset *changeset, const struct apply_options *o
 /* Checks, and applies all or, with conflicts, nothing (SBR_E_DENIED). */
 int apply(struct changeset *changeset, const struct apply_options *options,
           struct apply_report *report, sbr_error *err) must_check;
-/* Back to what was; refuses (conflicts) where a file was changed since, unless forced. */
+/* Undoes it; refuses (conflicts) where a file was changed since, unless forced. */
 int apply_undo(struct changeset *changeset, const struct apply_options *options,
                struct apply_report *report, sbr_error *err) must_check;
 
-/* The same engine for a tree of ours: `content_fd` holds the contents of the changes of one root. */
+/* The same for a tree of ours: `content_fd` holds the contents of the changes of one root. */
 int apply_to(int root_fd, int content_fd, const struct changes *changes, unsigned int flags,
              sbr_error *err) must_check;
-
-/* Before each system call that changes something: test builds end here when it is the turn (SANDBOX_RUN_TEST_APPLY). */
-void apply_step(void);
 
 #endif

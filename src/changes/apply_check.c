@@ -1,9 +1,8 @@
-/* Theory.  A change may be applied when the real tree still is what the program saw: the same file by its identity or by
- * its content.  What already is as it should be is done.  Everything else is a conflict, and nothing is applied as long as
- * there is one that nobody forced. */
+/* Theory.  A change may be applied when the real tree is still what the program saw: the same file
+ * by its identity or by its content.  What already is as it should be is done.  Everything else is
+ * a conflict, and nothing is applied as long as there is one that is not forced. */
 #include "changes/apply_check.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/listing.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
+#include "base/text.h"
 #include "changes/beneath.h"
 #include "changes/node.h"
 
@@ -106,43 +106,40 @@ int apply_has_content(const struct apply_plan *e, const struct step *step, int c
     return 0;
 }
 
-/* The names of a directory, one by one: each must be a step that takes it away. */
-static int look_for_strangers(const struct apply_plan *e, const struct step *step, DIR *dir)
+/* 1 when the directory has a name that no step removes. */
+static int look_for_others(const struct apply_plan *e, const struct step *step,
+                           const struct listing *names)
 {
-    const struct dirent *entry;
-
-    while ((entry = readdir(dir))) {
-        scoped_free char *path = NULL;
+    for (size_t i = 0; i < names->n; i++) {
+        scoped_free char *path = text_format("%s/%s", step->path, names->names[i]);
         const struct step *child;
 
-        if (tree_is_dots(entry->d_name))
-            continue;
-        if (asprintf(&path, "%s/%s", step->path, entry->d_name) < 0)
+        if (!path)
             return -1;
         child = apply_plan_find(e, step->root, path, strlen(path));
         if ((!child || child->want.kind != NODE_NONE) &&
-            strncmp(entry->d_name, ".sandbox-run-", 13) != 0)
+            strncmp(names->names[i], ".sandbox-run-", 13) != 0)
             return 1;
     }
     return 0;
 }
 
-int apply_has_strangers(const struct apply_plan *e, const struct step *step, sbr_error *err)
+int apply_has_others(const struct apply_plan *e, const struct step *step, sbr_error *err)
 {
     scoped_fd int fd = node_open(e->roots[step->root].fd, step->path, O_RDONLY | O_DIRECTORY);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    scoped_listing struct listing names = { 0 };
     int r;
 
-    if (!dir && errno == EXDEV) /* something is mounted there, which is a stranger itself */
+    if (fd < 0 && errno == EXDEV) /* something is mounted there */
         return 1;
-    if (!dir)
+    if (fd < 0 || listing_read(fd, &names) < 0)
         return apply_plan_fail(step, "look into", err);
-    (void)take_fd(fd);
-    r = look_for_strangers(e, step, dir);
+    r = look_for_others(e, step, &names);
     return r < 0 ? err_set_oom(err, "apply") : r;
 }
 
-/* By what stat says; times of a directory say nothing, and a link to it that we made ourselves changed the file's. */
+/* Compares stat.  Times of a directory say nothing, and a link that we made changes those of a
+ * file. */
 static bool is_same_node(const struct check *c, const struct step *step,
                          const struct node_state *there)
 {
@@ -171,7 +168,6 @@ static bool is_base(const struct check *c, const struct step *step, const struct
            strcmp(sum, change->base_sum) == 0;
 }
 
-/* As the change wants it: done. */
 static bool is_wanted(const struct check *c, const struct step *step,
                       const struct node_state *there)
 {
@@ -183,7 +179,7 @@ static bool is_wanted(const struct check *c, const struct step *step,
            1;
 }
 
-/* A directory that is to be made, and is there: ours may lack its mode yet, others' is as good. */
+/* A directory that is to be made is there: ours may lack its mode yet, any other is as good. */
 static int check_made(const struct check *c, struct step *step)
 {
     mode_t mode = apply_plan_mode(step, step->there.st_mode) & 0777;
@@ -193,10 +189,10 @@ static int check_made(const struct check *c, struct step *step)
     return 0;
 }
 
-/* The text of the link that comes. */
+/* The text of the new link. */
 static int check_link(const struct check *c, struct step *step)
 {
-    const struct engine_root *root = &c->plan->roots[step->root];
+    const struct apply_root *root = &c->plan->roots[step->root];
     size_t len;
     scoped_free char *text = node_link_text(root->content_fd, step->content, &len);
 
@@ -207,7 +203,7 @@ static int check_link(const struct check *c, struct step *step)
     return 0;
 }
 
-/* Whether what comes is whole. */
+/* Whether the new content is whole. */
 static int check_kept(const struct check *c, struct step *step)
 {
     struct node_state seen;
@@ -222,7 +218,7 @@ static int check_kept(const struct check *c, struct step *step)
     return step->want.kind == NODE_LINK ? check_link(c, step) : 0;
 }
 
-/* The way there is a link, or not there, or something else. */
+/* The way there is a link, missing, or something else. */
 static int check_barred(const struct check *c, struct step *step, int why)
 {
     enum way way = apply_plan_way(c->plan, step);
@@ -240,7 +236,7 @@ static int check_barred(const struct check *c, struct step *step, int why)
                                  : "is behind a link or a file that stands where a directory was");
 }
 
-/* What was there before, when it was not what the program saw. */
+/* The path is not what the program saw. */
 static int check_changed(const struct check *c, struct step *step, const struct node_state *there)
 {
     bool created = step->change->base.kind == NODE_NONE ||
@@ -248,7 +244,7 @@ static int check_changed(const struct check *c, struct step *step, const struct 
 
     if (there->node.kind == NODE_DIR && step->want.kind != NODE_DIR)
         return obstacle(c, step, "is a directory now");
-    /* A file and a directory were changing places when we were ended: the original is stored. */
+    /* A kill came while a file and a directory changed places: the original is stored. */
     if (there->node.kind == NODE_NONE && !step->mode_only &&
         journal_find(c->journal, step->root, step->path))
         return 0;
@@ -259,7 +255,7 @@ static int check_changed(const struct check *c, struct step *step, const struct 
     return conflict(c, step, created ? "is there already" : "was changed since");
 }
 
-/* What stands there is what the program saw. */
+/* The path is what the program saw. */
 static int check_unchanged(const struct check *c, struct step *step, const struct node_state *there)
 {
     int r;
@@ -270,7 +266,7 @@ static int check_unchanged(const struct check *c, struct step *step, const struc
         !journal_find(c->journal, step->root, step->path)) /* or it was opened by us */
         return conflict(c, step, "has another mode now");
     if (there->node.kind == NODE_DIR && step->want.kind != NODE_DIR) {
-        r = apply_has_strangers(c->plan, step, c->err);
+        r = apply_has_others(c->plan, step, c->err);
         if (r != 0)
             return r < 0 ? r : obstacle(c, step, "has files in it that came since");
     }

@@ -1,5 +1,6 @@
-/* New contents are made aside, complete with owner, mode and time, under names that can be recognised; nothing that
- * anybody uses is touched.  They stand in the directory that they are for, or above it when it has to be made yet. */
+/* New contents are made aside, complete with owner, mode and time, under names that can be
+ * recognised; nothing in use is touched.  They stand in the directory that they are for, or above
+ * it when that has to be made yet. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,8 +9,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/listing.h"
+#include "base/record.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
 #include "changes/apply.h"
 #include "changes/apply_plan.h"
 #include "changes/attributes.h"
@@ -18,7 +21,6 @@
 #include "changes/node.h"
 
 #define FEW 64 /* up to so many are flushed one by one, more all at once */
-#define NS_PER_SECOND 1000000000
 
 struct owner {
     uid_t uid;
@@ -31,8 +33,8 @@ void apply_plan_temp_name(const struct apply_plan *e, const struct step *step,
     snprintf(name, TEMP_NAME_SIZE, ".sandbox-run-%.32s-%zu", e->id, step->number);
 }
 
-/* Content that a stranger wrote never gets the bits with which it would run as somebody else; of the others, only what
- * was there before. */
+/* Content of an untrusted program never gets set-id bits, with which it would run as another user;
+ * of the sticky and set-id bits of others, only those that were there before. */
 mode_t apply_plan_mode(const struct step *step, mode_t now)
 {
     mode_t mode = step->want.mode & 0777;
@@ -43,10 +45,10 @@ mode_t apply_plan_mode(const struct step *step, mode_t now)
     if (step->mode_only || (step->want.kind == NODE_DIR && was_dir))
         return mode | (step->want.mode & step->there.st_mode & 07000);
     if (step->want.kind == NODE_DIR)
-        return mode | (now & S_ISGID); /* as the directory above it has it */
+        return mode | (now & S_ISGID); /* as the directory above it */
     if (step->change && S_ISREG(step->there.st_mode) && step->change->base.kind == NODE_FILE &&
         step->change->base.mode == step->want.mode)
-        mode = step->there.st_mode & 0777; /* the program did not mean to change it */
+        mode = step->there.st_mode & 0777; /* the program did not change it */
     return mode;
 }
 
@@ -60,7 +62,7 @@ static struct owner owner_of(const struct step *step, const struct stat *dir)
                            geteuid() == 0 || dir->st_mode & S_ISGID ? dir->st_gid : (gid_t)-1 };
 }
 
-/* What is not permitted is left; *ret_mode then gives our own group no more than everybody has. */
+/* An owner that is not permitted stays; *ret_mode then gives our group no more than others have. */
 static int set_owner(int fd, struct owner owner, mode_t *ret_mode)
 {
     struct stat st;
@@ -84,17 +86,9 @@ static int set_owner(int fd, struct owner owner, mode_t *ret_mode)
 
 static bool is_empty(int dir_fd)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (!dir)
-        return false;
-    (void)take_fd(fd);
-    while ((entry = readdir(dir)))
-        if (!tree_is_dots(entry->d_name))
-            return false;
-    return true;
+    return listing_read_at(dir_fd, ".", &names) == 0 && names.n == 0;
 }
 
 int apply_plan_own(const struct step *step, int dir_fd, const char *name)
@@ -105,7 +99,7 @@ int apply_plan_own(const struct step *step, int dir_fd, const char *name)
 
     if (fd < 0 || fstat(dir_fd, &dir) < 0 || fstat(fd, &st) < 0)
         return -1;
-    /* Not what we made, but put there by whoever owns the directory: nothing of ours is given away. */
+    /* The owner of the directory may have put something else there: nothing is given away then. */
     if (S_ISDIR(st.st_mode) ? !is_empty(fd) : !S_ISLNK(st.st_mode) || st.st_nlink > 1) {
         errno = EBUSY;
         return -1;
@@ -113,24 +107,20 @@ int apply_plan_own(const struct step *step, int dir_fd, const char *name)
     return set_owner(fd, owner_of(step, &dir), &ignored);
 }
 
-static void times_of(const struct step *step, struct timespec times[2])
+void apply_plan_times(const struct step *step, struct timespec times[2])
 {
-    int64_t ns = step->want.mtime_ns, rest = ns % NS_PER_SECOND;
-
-    if (rest < 0)
-        rest += NS_PER_SECOND;
     times[0] = (struct timespec){ .tv_nsec = UTIME_OMIT };
-    times[1] = (struct timespec){ .tv_sec = (ns - rest) / NS_PER_SECOND, .tv_nsec = rest };
+    times[1] = clock_from_ns(step->want.mtime_ns);
 }
 
-/* Owner first: changing it takes bits from the mode. */
+/* Owner first: a new owner clears bits of the mode. */
 static int dress(const struct step *step, int fd, int dir_fd, bool flush)
 {
     mode_t mode = apply_plan_mode(step, 0);
     struct timespec times[2];
     struct stat dir;
 
-    times_of(step, times);
+    apply_plan_times(step, times);
     if (fstat(dir_fd, &dir) < 0 || set_owner(fd, owner_of(step, &dir), &mode) < 0)
         return -1;
     if (fchmod(fd, mode) < 0 || futimens(fd, times) < 0)
@@ -144,7 +134,7 @@ static int open_content(const struct apply_plan *e, const struct step *step,
     return node_open_file(e->roots[step->root].content_fd, step->content, seen);
 }
 
-/* O_EXCL: a name of ours that is there was left by an attempt that died. */
+/* O_EXCL: a name of ours that exists is of an attempt that died. */
 static int make_new(int dir_fd, const char *name)
 {
     const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
@@ -155,7 +145,7 @@ static int make_new(int dir_fd, const char *name)
     return fd;
 }
 
-/* Of the file that is replaced; of the one that comes back, its own. */
+/* Attributes of the file that is replaced; of an original that comes back, its own. */
 static void keep_attributes(const struct apply_plan *e, const struct step *step, int from, int to)
 {
     struct node_state seen;
@@ -169,13 +159,13 @@ static void keep_attributes(const struct apply_plan *e, const struct step *step,
         attributes_copy(old, to);
 }
 
-static int mount_make_file(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
+static int make_file(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     struct copy_file how = { 0 };
     struct node_state seen;
     scoped_fd int from = -1, to = -1;
 
-    apply_step();
+    record_crash_point();
     if (step->linkable &&
         linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0) == 0)
         return 0;
@@ -190,11 +180,11 @@ static int mount_make_file(struct apply_plan *e, struct step *step, int dir_fd, 
     if (to < 0)
         return -1;
     step->has_temp = true;
-    apply_step();
+    record_crash_point();
     if (copy_file(from, to, seen.node.size, &how) < 0)
         return -1;
     keep_attributes(e, step, from, to);
-    apply_step();
+    record_crash_point();
     return dress(step, to, dir_fd, e->n <= FEW);
 }
 
@@ -206,12 +196,12 @@ static int make_link(struct apply_plan *e, struct step *step, int dir_fd, const 
 
     if (!text)
         return -1;
-    apply_step();
+    record_crash_point();
     if (symlinkat(text, dir_fd, name) < 0 &&
         (errno != EEXIST || unlinkat(dir_fd, name, 0) < 0 || symlinkat(text, dir_fd, name) < 0))
         return -1;
     step->has_temp = true;
-    times_of(step, times);
+    apply_plan_times(step, times);
     if (utimensat(dir_fd, name, times, AT_SYMLINK_NOFOLLOW) < 0)
         return -1;
     return apply_plan_own(step, dir_fd, name);
@@ -219,21 +209,21 @@ static int make_link(struct apply_plan *e, struct step *step, int dir_fd, const 
 
 static int make_other(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
-    apply_step();
+    record_crash_point();
     return linkat(e->roots[step->root].content_fd, step->content, dir_fd, name, 0);
 }
 
 static int make_dir(struct apply_plan *e, struct step *step, int dir_fd, const char *name)
 {
     (void)e;
-    apply_step();
+    record_crash_point();
     if (mkdirat(dir_fd, name, 0700) < 0 && errno != EEXIST)
         return -1;
     step->has_temp = true;
     return apply_plan_own(step, dir_fd, name);
 }
 
-/* It may have its final mode from an attempt before, and that may keep us out. */
+/* It may have its final mode from an earlier attempt, which may keep us out. */
 static int unlock_content(const struct apply_plan *e, const struct step *step)
 {
     const char *name;
@@ -242,7 +232,8 @@ static int unlock_content(const struct apply_plan *e, const struct step *step)
     return dir < 0 ? -1 : fchmodat(dir, name, 0600, AT_SYMLINK_NOFOLLOW);
 }
 
-/* The content itself can be moved when it is ours to give away and in the same file system.  1, 0 when not, or -1. */
+/* The content itself can be moved when it is ours and in the same file system. 1, 0 when not, or
+ * -1. */
 static int make_movable(struct apply_plan *e, struct step *step, int dir_fd)
 {
     struct node_state seen;
@@ -255,7 +246,7 @@ static int make_movable(struct apply_plan *e, struct step *step, int dir_fd)
     if (fd < 0 && errno == EACCES && unlock_content(e, step) == 0)
         fd = open_content(e, step, &seen);
     if (fd < 0 && errno == ENOENT &&
-        S_ISREG(step->there.st_mode)) { /* moved by an attempt before */
+        S_ISREG(step->there.st_mode)) { /* moved by an earlier attempt */
         step->state = STEP_ALREADY;
         return 1;
     }
@@ -263,7 +254,7 @@ static int make_movable(struct apply_plan *e, struct step *step, int dir_fd)
         return -1;
     if (st.st_dev != dir.st_dev || S_ISDIR(step->there.st_mode))
         return 0;
-    apply_step();
+    record_crash_point();
     if (dress(step, fd, dir_fd, false) < 0)
         return -1;
     step->moves = true;
@@ -274,7 +265,7 @@ static int make_temp(struct apply_plan *e, struct step *step, sbr_error *err)
 {
     static int (*const makers[N_NODE_KINDS])(struct apply_plan *, struct step *, int,
                                              const char *) = {
-        [NODE_FILE] = mount_make_file,
+        [NODE_FILE] = make_file,
         [NODE_DIR] = make_dir,
         [NODE_LINK] = make_link,
         [NODE_OTHER] = make_other,
@@ -306,7 +297,7 @@ int apply_plan_make_temps(struct apply_plan *e, sbr_error *err)
         if (s->state != STEP_TODO || s->mode_only || s->want.kind == NODE_NONE)
             continue;
         if (s->want.kind == NODE_DIR && (from_none || S_ISDIR(s->there.st_mode)))
-            continue; /* made or changed where it is */
+            continue; /* made or changed in place */
         if (make_temp(e, s, err) < 0)
             return err->code;
         made = true;
@@ -319,7 +310,7 @@ int apply_plan_make_temps(struct apply_plan *e, sbr_error *err)
     return 0;
 }
 
-/* Every directory on the way may have it: which was the deepest may have changed since. */
+/* Every directory on the way may have it, because another may have been the deepest then. */
 static void remove_temps_of(struct apply_plan *e, const struct step *step)
 {
     char name[TEMP_NAME_SIZE], prefix[PATH_MAX];

@@ -1,4 +1,4 @@
-/* The list of steps: kept in order, looked up, looked at. */
+/* The list of steps: sorted, searched, looked at. */
 #include "changes/apply_plan.h"
 
 #include <errno.h>
@@ -20,7 +20,7 @@ int apply_plan_init(struct apply_plan *e, const char *id, size_t n_roots, sbr_er
         return err_set_oom(err, "apply");
     e->n_roots = n_roots;
     for (size_t i = 0; i < n_roots; i++)
-        e->roots[i] = (struct engine_root){ .fd = -1, .content_fd = -1 };
+        e->roots[i] = (struct apply_root){ .fd = -1, .content_fd = -1 };
     return 0;
 }
 
@@ -40,7 +40,7 @@ void apply_plan_done(struct apply_plan *e)
 
 int apply_plan_add(struct apply_plan *e, const struct step *step, sbr_error *err)
 {
-    if ((e->n & (e->n - 1)) == 0) { /* it is full at each power of two */
+    if ((e->n & (e->n - 1)) == 0) { /* full at each power of two */
         struct step *grown = realloc(e->steps, (e->n ? 2 * e->n : 1) * sizeof(*grown));
 
         if (!grown)
@@ -60,7 +60,8 @@ static int compare_steps(const void *a, const void *b)
     return strcmp(x->path, y->path);
 }
 
-/* Where a renamed file was, something else may stand now: of two steps for one path, what comes stays in the list. */
+/* Something new may stand where a renamed file was: of two steps for one path, the new one stays.
+ */
 void apply_plan_sort(struct apply_plan *e)
 {
     size_t n = 0;
@@ -189,7 +190,7 @@ static int find_locked(struct apply_plan *e, const struct step *step, sbr_error 
     struct stat st;
 
     if (parent < 0 || fstat(parent, &st) < 0 || st.st_uid != geteuid() || st.st_mode & S_IWUSR)
-        return 0; /* what is not there yet is made open; what is not ours says so when it is used */
+        return 0; /* missing ones are made writable; what is not ours fails when it is used */
     path = strndup(step->path, name > step->path ? (size_t)(name - step->path) - 1 : 0);
     return path ? apply_plan_add_opened(e, step->root, path, st.st_mode, err)
                 : err_set_oom(err, "apply");

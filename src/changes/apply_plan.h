@@ -1,9 +1,9 @@
-/* What apply, undo and the saving of a workspace have in common: paths that are brought from one state to another.
- * Private to them.
+/* What apply, undo and the saving of a workspace have in common: paths that change from one state
+ * to another.  Private to them.
  *
- *   apply_plan_look, or the checks       what stands at each path now                      nothing changes
- *   apply_plan_find_locked               which directories must be opened for us           nothing changes
- *   apply_plan_run                       new contents aside, then one rename each, then what goes, then modes of directories */
+ *   apply_plan_look          what stands at each path now; nothing changes
+ *   apply_plan_find_locked   which directories we need write access to; nothing changes
+ *   apply_plan_run           new contents aside, one rename each, removals, modes of directories */
 #ifndef CHANGES_APPLY_PLAN_H
 #define CHANGES_APPLY_PLAN_H
 
@@ -18,30 +18,30 @@ struct step {
     unsigned int root;
     const char *path;            /* borrowed */
     const struct change *change; /* that it belongs to; NULL: of an undo */
-    struct node want;            /* kind NODE_NONE: it goes */
+    struct node want;            /* kind NODE_NONE: it is removed */
     bool mode_only;
     const char *content; /* below the root's contents; of files and links */
-    size_t number;       /* of the temporary name: the same whenever it is repeated */
+    size_t number;       /* of the temporary name: the same in every attempt */
 
-    /* Of an undo: all is to be as it was. */
+    /* Of an undo: everything becomes as it was. */
     bool exact;
     uid_t uid;
     gid_t gid;
-    bool linkable; /* the content is the very file that was there */
+    bool linkable; /* the content is the original file itself */
 
     enum step_state state;
     bool forced;
     struct stat there;    /* st_mode 0: nothing */
-    size_t temp_len;      /* of the path of the directory that has the temporary */
+    size_t temp_len;      /* of the path of the directory with the temporary */
     bool has_temp, moves; /* moves: the content itself is renamed */
 };
 
-struct engine_root {
+struct apply_root {
     int fd, content_fd;
     const char *source; /* for errors */
 };
 
-/* A directory of ours that is not ours to write to: opened while we are at it. */
+/* A directory of ours that we may not write to: opened for the duration of the plan. */
 struct opened_dir {
     unsigned int root;
     char *path; /* "" is the root itself */
@@ -51,7 +51,7 @@ struct opened_dir {
 struct apply_plan {
     const char *id;
     unsigned int flags; /* APPLY_* */
-    struct engine_root *roots;
+    struct apply_root *roots;
     size_t n_roots;
     struct step *steps; /* in the order of roots and paths */
     size_t n;
@@ -60,36 +60,37 @@ struct apply_plan {
     size_t n_done;
 };
 
-/* All zero but for the id and flags; `n_roots` with descriptors -1. */
+/* All zero but for the id; `n_roots` with file descriptors -1. */
 int apply_plan_init(struct apply_plan *e, const char *id, size_t n_roots, sbr_error *err)
     must_check;
 void apply_plan_done(struct apply_plan *e);
 int apply_plan_add(struct apply_plan *e, const struct step *step, sbr_error *err) must_check;
-/* One or, for what was renamed, two; none for what cannot be brought about (pipes, sockets, devices). */
+/* One step or, for a rename, two; none for pipes, sockets and devices. */
 int apply_plan_add_change(struct apply_plan *e, const struct change *change, size_t number,
                           sbr_error *err) must_check;
 void apply_plan_sort(struct apply_plan *e);
-/* The step of that path; NULL when there is none. */
+/* The step of that path, or NULL. */
 struct step *apply_plan_find(const struct apply_plan *e, unsigned int root, const char *path,
                              size_t len);
-/* What the steps do to the directories on the way to the step's path: make them, take them away, or neither. */
+/* What the steps do to the directories above the step's path. */
 enum way { WAY_OTHER, WAY_MADE, WAY_GOES };
 enum way apply_plan_way(const struct apply_plan *e, const struct step *step);
 
-/* Fills `there`.  1, 0 when the way there is barred (*ret_errno: ELOOP, ENOTDIR, ENOENT, EXDEV), or negative. */
+/* Fills `there`. 1, 0 when the way there is barred (*ret_errno: ELOOP, ENOTDIR, ENOENT, EXDEV), or
+ * negative. */
 int apply_plan_look(struct apply_plan *e, struct step *step, int *ret_errno, sbr_error *err)
     must_check;
 int apply_plan_find_locked(struct apply_plan *e, sbr_error *err) must_check;
 int apply_plan_add_opened(struct apply_plan *e, unsigned int root, const char *path, mode_t mode,
                           sbr_error *err) must_check;
 
-/* For a tree of ours: opens what keeps us out on the way to the step's path.  apply_plan_close_way gives all their modes back,
- * and so does apply_plan_run, whatever becomes of it. */
+/* For a tree of ours: opens directories above the step's path that keep us out.  Both
+ * apply_plan_close_way and apply_plan_run restore their modes, also after a failure. */
 int apply_plan_open_way(struct apply_plan *e, const struct step *step, sbr_error *err) must_check;
 void apply_plan_close_way(struct apply_plan *e);
 
-/* Brings everything that is STEP_TODO about.  When it fails, what was not changed yet is as it was, and no temporary is
- * left; n_done says how much was changed. */
+/* Carries out all that is STEP_TODO.  When it fails, what was not changed yet is as it was, and no
+ * temporary is left; n_done counts the changes. */
 int apply_plan_run(struct apply_plan *e, sbr_error *err) must_check;
 
 /* Of apply_make.c: new contents aside. */
@@ -97,10 +98,12 @@ int apply_plan_run(struct apply_plan *e, sbr_error *err) must_check;
 void apply_plan_temp_name(const struct apply_plan *e, const struct step *step,
                           char name[TEMP_NAME_SIZE]);
 int apply_plan_make_temps(struct apply_plan *e, sbr_error *err) must_check;
-/* Whatever an earlier attempt or this one left. */
+/* Those of earlier attempts too. */
 void apply_plan_remove_temps(struct apply_plan *e);
-/* The mode that the step's path is to have; `now` is that of what was made there. */
+/* The mode of the step's path; `now` is that of what was made there. */
 mode_t apply_plan_mode(const struct step *step, mode_t now);
+/* For utimensat: the time that the path is to have. */
+void apply_plan_times(const struct step *step, struct timespec times[2]);
 /* 0, or -1 with errno: gives a new directory or link its owner. */
 int apply_plan_own(const struct step *step, int dir_fd, const char *name);
 

@@ -3,11 +3,12 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/inode.h"
 #include "base/text.h"
 #include "changes/apply_check.h"
+#include "changes/changes_fold.h"
 
 static bool covers(const char *cover, const char *path)
 {
@@ -24,40 +25,11 @@ bool apply_path_is_covered(const char *path, const char *const *list, size_t n)
     return false;
 }
 
-static int order(const struct change *c, unsigned int root, const char *path, size_t len)
-{
-    int r;
-
-    if (c->root != root)
-        return c->root < root ? -1 : 1;
-    r = strncmp(c->path, path, len);
-    return r == 0 && c->path[len] ? 1 : r;
-}
-
-static size_t find_change(const struct changes *changes, unsigned int root, const char *path,
-                          size_t len)
-{
-    size_t low = 0, high = changes->n;
-
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int r = order(&changes->items[middle], root, path, len);
-
-        if (r == 0)
-            return middle;
-        if (r < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return changes->n;
-}
-
-/* A file needs the directories that are made for it. */
+/* Selects the directories that are made for a file. */
 static void select_way(const struct changes *changes, const struct change *c, bool *mask)
 {
     for (const char *p = strchr(c->path, '/'); p; p = strchr(p + 1, '/')) {
-        size_t above = find_change(changes, c->root, c->path, (size_t)(p - c->path));
+        size_t above = changes_find(changes, c->root, c->path, (size_t)(p - c->path));
 
         if (above < changes->n && changes->items[above].now.kind == NODE_DIR &&
             changes->items[above].base.kind != NODE_DIR)
@@ -124,16 +96,14 @@ int apply_select(const struct changeset *changeset, const struct apply_options *
     return r;
 }
 
-/* The path is the one without links: whoever owns a directory on the way could lead us elsewhere by one. */
+/* The recorded path has no links: the owner of a directory on the way could lead us elsewhere by
+ * one. */
 static int open_source(const char *source)
 {
-    struct open_how how = { .flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC,
-                            .resolve = RESOLVE_NO_SYMLINKS };
-    int fd = (int)syscall(SYS_openat2, AT_FDCWD, source, &how, sizeof(how));
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
+    int fd = inode_resolve(AT_FDCWD, source, flags, RESOLVE_NO_SYMLINKS);
 
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        fd = open(source, (int)how.flags);
-    return fd;
+    return fd < 0 && errno == ENOSYS ? open(source, flags) : fd;
 }
 
 int apply_open_roots(const struct changeset *changeset, struct apply_plan *e, sbr_error *err)

@@ -1,13 +1,13 @@
-/* Theory.  Everything that can fail for want of room is done aside first.  What is left are single system calls on names,
- * in an order in which each can work:
+/* Theory.  Everything that can fail for lack of space is done aside first.  What is left are single
+ * system calls on names, in an order in which each can work:
  *
  *   (1) directories are made before what is in them, and files renamed into their places;
- *   (2) what goes, goes afterwards, the deepest first: a file that was renamed is never nowhere;
+ *   (2) removals come after, the deepest first: a file that was renamed is never nowhere;
  *   (3) then files take the places of directories, which are empty now;
  *   (4) modes of directories last, the deepest first: they may lock us out.
  *
- * A file and a directory change places in one call where the file system can; elsewhere there is an instant in which
- * neither is there, and what was is in the undo by then. */
+ * A file and a directory change places in one call where the file system can; elsewhere there is an
+ * instant in which neither is there, and the undo has the original by then. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -18,6 +18,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/record.h"
 #include "base/scope.h"
 #include "changes/apply.h"
 #include "changes/apply_plan.h"
@@ -25,7 +26,6 @@
 #include "changes/node.h"
 
 #define FEW 64
-#define NS_PER_SECOND 1000000000
 
 /* Where a step happens. */
 struct target {
@@ -35,7 +35,7 @@ struct target {
     char temp[TEMP_NAME_SIZE];
 };
 
-/* What a directory is to look like in the end. */
+/* The final mode of a directory. */
 struct final_mode {
     unsigned int root;
     const char *path;
@@ -63,7 +63,8 @@ static bool same_time(struct timespec a, struct timespec b)
     return a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec;
 }
 
-/* What the checks saw is still what is there.  Of a directory, only that it is the same one: we change it ourselves. */
+/* Nothing changed since the checks.  A directory only has to be the same one: we change it
+ * ourselves. */
 static bool is_as_seen(const struct step *step, const struct target *target)
 {
     const struct stat *was = &step->there;
@@ -73,7 +74,7 @@ static bool is_as_seen(const struct step *step, const struct target *target)
         return errno == ENOENT && !was->st_mode;
     if (now.st_ino != was->st_ino || (now.st_mode & S_IFMT) != (was->st_mode & S_IFMT))
         return false;
-    /* Not ctime: a name more or less of the same file changes it, and those are ours. */
+    /* Not ctime: our own links to the file change it. */
     return S_ISDIR(now.st_mode) ||
            (now.st_size == was->st_size && same_time(now.st_mtim, was->st_mtim));
 }
@@ -103,18 +104,18 @@ static int open_target(struct apply_plan *e, const struct step *step, struct tar
 
 static int rename_with(const struct target *target, unsigned int flags)
 {
-    apply_step();
+    record_crash_point();
     return (int)syscall(SYS_renameat2, target->temp_dir, target->temp, target->dir, target->name,
                         flags);
 }
 
 static int rename_plain(const struct target *target)
 {
-    apply_step();
+    record_crash_point();
     return renameat(target->temp_dir, target->temp, target->dir, target->name);
 }
 
-/* Only where nothing is; where the file system cannot promise that, the look before has to do. */
+/* Only where nothing is; without that flag, the look before has to do. */
 static int put_new(const struct target *target)
 {
     int r = rename_with(target, RENAME_NOREPLACE);
@@ -128,14 +129,14 @@ static int put_other_kind(const struct target *target, bool was_dir)
     const int flag = was_dir ? AT_REMOVEDIR : 0;
 
     if (rename_with(target, RENAME_EXCHANGE) == 0) {
-        apply_step();
+        record_crash_point();
         if (unlinkat(target->temp_dir, target->temp, flag) == 0)
             return 0;
         return rename_with(target, RENAME_EXCHANGE) < 0 ? -1 : (errno = ENOTEMPTY, -1);
     }
     if (errno != EINVAL && errno != ENOSYS)
         return -1;
-    apply_step();
+    record_crash_point();
     return unlinkat(target->dir, target->name, flag) < 0 ? -1 : rename_plain(target);
 }
 
@@ -144,24 +145,24 @@ static int move_content(struct apply_plan *e, const struct step *step, const str
     const char *name;
     scoped_fd int from = beneath_parent(e->roots[step->root].content_fd, step->content, &name);
 
-    apply_step();
+    record_crash_point();
     return from < 0 ? -1 : renameat(from, name, target->dir, target->name);
 }
 
-/* Whole before it has its name: whoever is killed leaves none that lacks its owner. */
+/* It has its owner before its name: a kill leaves no directory without its owner. */
 static int make_dir(const struct step *step, const struct target *target)
 {
     struct target aside = *target;
 
     aside.temp_dir = target->dir;
-    apply_step();
+    record_crash_point();
     if (mkdirat(target->dir, target->temp, (step->want.mode & 0777) | 0700) < 0 && errno != EEXIST)
         return -1;
-    apply_step();
+    record_crash_point();
     return apply_plan_own(step, target->dir, target->temp) < 0 ? -1 : put_new(&aside);
 }
 
-/* Of that very file: where strangers may give names, a name is not enough. */
+/* Of that very inode: where others may give names, a name is not enough. */
 static int set_mode(int dir_fd, const char *name, const struct stat *same, mode_t mode)
 {
     scoped_fd int fd = openat(dir_fd, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -175,7 +176,7 @@ static int set_mode(int dir_fd, const char *name, const struct stat *same, mode_
         return -1;
     }
     snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-    apply_step();
+    record_crash_point();
     return chmod(path, mode);
 }
 
@@ -204,7 +205,7 @@ static int put(struct apply_plan *e, struct step *step, const struct target *tar
 static int take_away(struct apply_plan *e, struct step *step, const struct target *target)
 {
     (void)e;
-    apply_step();
+    record_crash_point();
     return unlinkat(target->dir, target->name, S_ISDIR(step->there.st_mode) ? AT_REMOVEDIR : 0);
 }
 
@@ -268,8 +269,8 @@ static int deepest_first(const void *a, const void *b)
     return -strcmp(x->path, y->path);
 }
 
-/* The directory that was there, or one that we have made and given away: whoever owns the directory above could have put
- * one of root's in its place. */
+/* The directory that was there, or one that we made and gave away: the owner of the directory above
+ * could have put one of root's in its place. */
 static bool is_expected(const struct step *step, int parent_fd, const struct stat *now)
 {
     struct stat parent;
@@ -294,7 +295,7 @@ static int set_final(struct apply_plan *e, const struct final_mode *final)
     if (!*final->path)
         return fchmod(e->roots[final->root].fd, mode);
     if (parent < 0 || fstatat(parent, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT && !final->step ? 0 : -1; /* opened, and gone since */
+        return errno == ENOENT && !final->step ? 0 : -1; /* opened, and removed since */
     if (final->step)
         mode = apply_plan_mode(final->step, st.st_mode);
     if (!S_ISDIR(st.st_mode))
@@ -306,18 +307,16 @@ static int set_final(struct apply_plan *e, const struct final_mode *final)
     if ((st.st_mode & 07777) != mode && set_mode(parent, name, &st, mode) < 0)
         return -1;
     if (final->step && !final->step->mode_only && final->step->want.mtime_ns) {
-        int64_t ns = final->step->want.mtime_ns, rest = ns % NS_PER_SECOND;
-        struct timespec times[2] = { { .tv_nsec = UTIME_OMIT } };
+        struct timespec times[2];
 
-        rest += rest < 0 ? NS_PER_SECOND : 0;
-        times[1] = (struct timespec){ .tv_sec = (ns - rest) / NS_PER_SECOND, .tv_nsec = rest };
-        apply_step();
+        apply_plan_times(final->step, times);
+        record_crash_point();
         return utimensat(parent, name, times, AT_SYMLINK_NOFOLLOW);
     }
     return 0;
 }
 
-/* Those that were opened for us, and those whose mode is part of the changes (`steps`). */
+/* Modes of directories that were opened for us and, with `steps`, those that are changes. */
 static int set_finals(struct apply_plan *e, bool steps, sbr_error *err)
 {
     scoped_free struct final_mode *finals = calloc(e->n + e->n_opened + 1, sizeof(*finals));
@@ -383,10 +382,10 @@ void apply_plan_close_way(struct apply_plan *e)
     sbr_error ignored;
 
     if (set_finals(e, false, &ignored) < 0)
-        return; /* what went wrong before is told */
+        return; /* the earlier error is reported */
 }
 
-/* Names on the disk: before originals are thrown away, or anybody is told that it is done. */
+/* Names reach the disk before originals are dropped and before success is reported. */
 static int flush_names(struct apply_plan *e, sbr_error *err)
 {
     if (e->n_done > FEW) {
@@ -417,7 +416,7 @@ int apply_plan_run(struct apply_plan *e, sbr_error *err)
     e->n_done = 0;
     r = open_dirs(e, err);
     if (r == 0) {
-        if (e->flags & APPLY_NO_CHECK) /* the others have looked for leftovers */
+        if (e->flags & APPLY_NO_CHECK) /* the others removed leftovers already */
             apply_plan_remove_temps(e);
         r = apply_plan_make_temps(e, err);
     }

@@ -1,5 +1,6 @@
-/* Undo is the same work in the other direction: the originals are the contents, and what apply had made goes.  It needs no
- * journal of its own: until all is done, the originals stay, and what is back is recognised. */
+/* Undo is the same work in the other direction: the originals are the contents, and what apply made
+ * goes.  It needs no journal of its own: the originals stay until all is done, and what is back is
+ * recognised. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -18,7 +19,7 @@ struct undo {
     struct apply_report *report;
     struct journal journal;
     struct apply_plan plan;
-    bool *keep; /* of the journal: what stays in it */
+    bool *keep; /* entries of the journal that stay */
     sbr_error *err;
 };
 
@@ -41,7 +42,7 @@ static int add_entry(struct undo *u, size_t i)
     return apply_plan_add(&u->plan, &step, u->err);
 }
 
-/* A file that comes back needs the directory that went with it. */
+/* A file that comes back needs the directory that was removed with it. */
 static bool is_way_of_selected(const struct undo *u, const struct journal_entry *entry)
 {
     size_t len = strlen(entry->path);
@@ -104,7 +105,7 @@ static bool is_original(const struct undo *u, const struct step *step)
            apply_has_content(&u->plan, step, u->journal.fd, step->content) == 1;
 }
 
-/* As apply has left it. */
+/* As apply left it. */
 static bool is_applied(const struct undo *u, const struct step *step)
 {
     const struct journal_entry *entry = journal_find(&u->journal, step->root, step->path);
@@ -123,7 +124,7 @@ static bool is_applied(const struct undo *u, const struct step *step)
     return apply_has_content(&u->plan, step, u->changeset->tree_fd, content) == 1;
 }
 
-/* A file and a directory were changing places, where that takes two calls, when we were ended. */
+/* A kill came while a file and a directory changed places in two calls. */
 static bool was_under_way(const struct undo *u, const struct step *step)
 {
     const struct journal_entry *entry = journal_find(&u->journal, step->root, step->path);
@@ -168,11 +169,11 @@ static int check_step(struct undo *u, struct step *step)
         return 0;
     }
     if (S_ISDIR(step->there.st_mode) && step->want.kind == NODE_DIR && !step->mode_only)
-        return 0; /* back already, but for its mode */
+        return 0; /* back, except its mode */
     if (S_ISDIR(step->there.st_mode) && step->want.kind != NODE_DIR) {
-        r = apply_has_strangers(&u->plan, step, u->err);
+        r = apply_has_others(&u->plan, step, u->err);
         if (r > 0 && step->want.kind == NODE_NONE) {
-            step->state = STEP_ALREADY; /* made by apply, used by others: it stays */
+            step->state = STEP_ALREADY; /* made by apply, in use now: it stays */
             return 0;
         }
         if (r != 0)
@@ -235,7 +236,7 @@ int apply_undo(struct changeset *changeset, const struct apply_options *options,
     r = journal_open(changeset, false, &u.journal, err);
     if (r == 0) {
         journal_close(&u.journal);
-        if (changeset->applied) /* a journal that is gone was worked off; only the mark was left */
+        if (changeset->applied) /* the journal is worked off; only the mark was left */
             return changeset_mark(changeset, false, err);
         return err_set(err, SBR_E_NOT_FOUND, "undo",
                        "nothing of the changes %.8s is applied, so there is nothing to undo",

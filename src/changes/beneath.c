@@ -6,12 +6,11 @@
 #include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/inode.h"
 #include "changes/node.h"
 
-/* "." stands for the root itself. */
 static int open_prefix(int root_fd, const char *path, size_t len)
 {
     char prefix[PATH_MAX];
@@ -53,8 +52,8 @@ int beneath_deepest(int root_fd, const char *path, size_t *ret_len)
     }
 }
 
-/* A link that goes up first and then only down stays below as long as it does not go up further than
- * it is deep: its own directory is reached without links.  "a/.." behind that could be anywhere. */
+/* A link that goes up first and then only down stays below as long as it goes up no further than it
+ * is deep: its own directory is reached without links.  A later "a/.." could be anywhere. */
 static bool stays_by_text(const char *path, const char *text)
 {
     size_t depth = 0;
@@ -81,8 +80,6 @@ bool beneath_link_stays(int root_fd, const char *source, const char *path, const
 {
     size_t len = strlen(source), dir = parent_len(path, strlen(path));
     char whole[2 * PATH_MAX];
-    struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-                            .resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
     int fd;
 
     if (text[0] == '/') {
@@ -94,9 +91,9 @@ bool beneath_link_stays(int root_fd, const char *source, const char *path, const
     }
     if (!stays_by_text(path, text))
         return false;
-    /* Links of the user's own may lead out, too. */
+    /* The user's own links may lead out, too. */
     snprintf(whole, sizeof(whole), "%.*s%s%s", (int)dir, path, dir ? "/" : "", *text ? text : ".");
-    fd = (int)syscall(SYS_openat2, root_fd, whole, &how, sizeof(how));
+    fd = inode_resolve(root_fd, whole, O_PATH | O_CLOEXEC, RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS);
     if (fd >= 0)
         close(fd);
     return fd >= 0 || errno != EXDEV;

@@ -1,4 +1,4 @@
-/* Changes as a diff in the manner of git.  What cannot be shown as text is named, with sizes. */
+/* Changes as a diff like git's.  What cannot be shown as text is named, with sizes. */
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/text.h"
 #include "changes/changes_fold.h"
 #include "changes/diff_content.h"
 #include "changes/textdiff.h"
@@ -46,7 +47,7 @@ static void end_line(const struct show *s)
     buf_add_text(s->out, "\n");
 }
 
-/* `side` is "a/", "b/" or nothing.  In other trees than the usual one a path begins with where they are inside. */
+/* `side` is "a/", "b/" or "".  In other trees than the usual one a path begins with the target. */
 static void put_path(struct show *s, const char *side, const struct change *c, const char *path)
 {
     const char *target = s->changes->roots[c->root].target;
@@ -55,15 +56,13 @@ static void put_path(struct show *s, const char *side, const struct change *c, c
 
     if (side[0] && target[0] == '/')
         target++;
-    if (asprintf(&whole, "%s%s%s%s", side, usual ? "" : target, usual ? "" : "/", path) < 0) {
-        whole = NULL;
+    whole = text_format("%s%s%s%s", side, usual ? "" : target, usual ? "" : "/", path);
+    if (whole)
+        visible_put_name(s->out, whole);
+    else
         s->out->failed = true;
-        return;
-    }
-    visible_put_name(s->out, whole);
 }
 
-/* One line: what, the path and the rest. */
 static void put_note(struct show *s, const char *what, const struct change *c, const char *rest)
 {
     start_color(s, BOLD);

@@ -3,35 +3,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of one path that ends at `len` against another; as strcmp. */
-static int compare_start(const char *path, size_t len, const char *other)
-{
-    int r = strncmp(path, other, len);
-
-    return r ? r : other[len] ? -1 : 0;
-}
-
-/* The deleted directory at the first `len` bytes of the change's path; NULL when there is none. */
-static struct fold *fold_at(const struct changes *changes, struct fold *folds,
-                            const struct change *c, size_t len)
+size_t changes_find(const struct changes *changes, unsigned int root, const char *path, size_t len)
 {
     size_t low = 0, high = changes->n;
 
     while (low < high) {
         size_t middle = low + (high - low) / 2;
-        const struct change *other = &changes->items[middle];
-        int r = c->root != other->root ? (c->root < other->root ? -1 : 1)
-                                       : compare_start(c->path, len, other->path);
+        const struct change *c = &changes->items[middle];
+        int order = c->root != root ? (c->root < root ? -1 : 1) : strncmp(c->path, path, len);
 
-        if (r == 0)
-            return other->op == CHANGE_DELETED && other->base.kind == NODE_DIR ? &folds[middle]
-                                                                               : NULL;
-        if (r < 0)
-            high = middle;
-        else
+        if (order == 0 && !c->path[len])
+            return middle;
+        if (order < 0)
             low = middle + 1;
+        else
+            high = middle;
     }
-    return NULL;
+    return changes->n;
+}
+
+/* The deleted directory at the first `len` bytes of the change's path, or NULL. */
+static struct fold *fold_at(const struct changes *changes, struct fold *folds,
+                            const struct change *c, size_t len)
+{
+    size_t i = changes_find(changes, c->root, c->path, len);
+
+    return i < changes->n && changes->items[i].op == CHANGE_DELETED &&
+                   changes->items[i].base.kind == NODE_DIR
+               ? &folds[i]
+               : NULL;
 }
 
 static void count_for_those_above(const struct changes *changes, struct fold *folds,

@@ -1,4 +1,4 @@
-/* Deleted directories that held much are told in one line. */
+/* Deleted directories that held much are reported in one line. */
 #ifndef CHANGES_CHANGES_FOLD_H
 #define CHANGES_CHANGES_FOLD_H
 
@@ -9,10 +9,13 @@
 /* For each change. */
 struct fold {
     uint64_t files, bytes; /* deleted directories: what was deleted below */
-    bool hidden;           /* a directory above it tells of it */
+    bool hidden;           /* a directory above reports it */
 };
 
-/* `changes` is sorted.  The caller frees it; NULL without memory. */
+/* The change at the first `len` bytes of `path`, or changes->n.  `changes` is sorted. */
+size_t changes_find(const struct changes *changes, unsigned int root, const char *path, size_t len);
+
+/* `changes` is sorted.  The caller frees the array; NULL without memory. */
 struct fold *changes_fold(const struct changes *changes);
 
 #endif

@@ -1,5 +1,5 @@
-/* Kept changes are made in the staging directory and renamed: whole or not there at all.  They are somebody's work and
- * cannot be made again, so they are flushed to the disk before the rename. */
+/* A changeset is made in the staging directory and renamed: whole or not there at all.  It is a
+ * user's work and cannot be made again, so it is flushed to the disk before the rename. */
 #include "changes/changeset.h"
 
 #include <errno.h>
@@ -7,10 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
@@ -19,7 +21,7 @@
 
 #define LEAST_ID 4 /* digits of a shortened id */
 
-/* Where the file of a rule without a directory lies below `tree`: files/RULE/PATH.  False when it is nowhere. */
+/* Where the file of a rule without a directory lies below `tree`: files/RULE/PATH. */
 static bool find_file(int tree_fd, const char *path, char *name, size_t size)
 {
     for (unsigned int rule = 0; rule < OUTPUTS_MAX_RULES; rule++) {
@@ -42,26 +44,22 @@ static int name_files(int tree_fd, const char *kept_path, struct output_files *f
 
         if (f->saved || f->skipped || !find_file(tree_fd, f->path, name, sizeof(name)))
             continue;
-        if (asprintf(&f->saved, "%s/" KEEP_TREE "/%s", kept_path, name) < 0) {
-            f->saved = NULL;
+        f->saved = text_format("%s/" CHANGESET_TREE "/%s", kept_path, name);
+        if (!f->saved)
             return err_set_oom(err, "state");
-        }
     }
     return 0;
 }
 
-/* What a run needed there besides: uppers, copies. */
+/* What else a run needed there: uppers, copies. */
 static void remove_others(int dir_fd)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (dir)
-        (void)take_fd(fd);
-    while (dir && (entry = readdir(dir)))
-        if (!tree_is_dots(entry->d_name) && strcmp(entry->d_name, KEEP_TREE) != 0)
-            (void)tree_remove(dir_fd, entry->d_name);
+    (void)listing_read_at(dir_fd, ".", &names);
+    for (size_t i = 0; i < names.n; i++)
+        if (strcmp(names.names[i], CHANGESET_TREE) != 0)
+            (void)tree_remove(dir_fd, names.names[i]);
 }
 
 static int commit(struct staging *staging, struct changeset *changeset, struct output_files *files,
@@ -76,8 +74,8 @@ static int commit(struct staging *staging, struct changeset *changeset, struct o
         return r;
     snprintf(path, sizeof(path), "%.*s/%s", STATE_PATH_SIZE - ENCODING_ID_SIZE - 2, dir.path,
              staging->id);
-    if (mkdirat(staging->fd, KEEP_TREE, 0700) == 0 || errno == EEXIST)
-        tree = openat(staging->fd, KEEP_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (mkdirat(staging->fd, CHANGESET_TREE, 0700) == 0 || errno == EEXIST)
+        tree = openat(staging->fd, CHANGESET_TREE, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     r = tree < 0 ? state_fail("write to", staging->path, err) : name_files(tree, path, files, err);
     if (r == 0) {
         changeset->files = *files;
@@ -99,7 +97,7 @@ int changeset_commit(struct staging *staging, const struct changes *changes,
     int r;
 
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    changeset.created_ns = now.tv_sec * 1000000000LL + now.tv_nsec;
+    changeset.created_ns = clock_ns(now);
     changeset.created = now.tv_sec;
     if (staging->fd < 0)
         return err_set(err, SBR_E_BUG, "state", "nothing is staged");
@@ -119,39 +117,32 @@ struct search {
     size_t found;
 };
 
-static bool is_id(const char *name)
-{
-    return strlen(name) == ENCODING_ID_SIZE - 1 &&
-           strspn(name, "0123456789abcdef") == ENCODING_ID_SIZE - 1;
-}
-
 static int find_id(int dir_fd, struct search *search)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (!dir)
+    if (listing_read(dir_fd, &names) < 0)
         return -1;
-    (void)take_fd(fd);
-    while ((entry = readdir(dir))) {
-        if (!is_id(entry->d_name) ||
-            strncmp(entry->d_name, search->prefix, strlen(search->prefix)) != 0)
+    for (size_t i = 0; i < names.n; i++) {
+        const char *name = names.names[i];
+
+        if (!encoding_is_hex(name, ENCODING_ID_SIZE - 1) ||
+            strncmp(name, search->prefix, strlen(search->prefix)) != 0)
             continue;
-        memcpy(search->id, entry->d_name, sizeof(search->id));
+        memcpy(search->id, name, sizeof(search->id));
         search->found++;
     }
     return 0;
 }
 
-/* The directory of kept changes, and which of them `id` means. */
+/* The directory of changesets, and which of them `id` means. */
 static int resolve(const char *id, struct state_dir *dir, struct search *search, sbr_error *err)
 {
     size_t len = strlen(id);
     int r;
 
     *search = (struct search){ .prefix = id };
-    if (len < LEAST_ID || len >= ENCODING_ID_SIZE || strspn(id, "0123456789abcdef") != len)
+    if (len < LEAST_ID || len >= ENCODING_ID_SIZE || !encoding_is_hex(id, len))
         return err_set(err, SBR_E_INVALID, "state",
                        "'%.60s' is not the start of an id; `sandbox-run changes list` shows them",
                        id);
@@ -172,8 +163,8 @@ static int resolve(const char *id, struct state_dir *dir, struct search *search,
     return 0;
 }
 
-static int open_kept(const struct state_dir *dir, const char *id, struct changeset *changeset,
-                     sbr_error *err)
+static int open_found(const struct state_dir *dir, const char *id, struct changeset *changeset,
+                      sbr_error *err)
 {
     const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     int r;
@@ -184,7 +175,7 @@ static int open_kept(const struct state_dir *dir, const char *id, struct changes
         return state_fail("open the kept changes in", dir->path, err);
     r = changeset_meta_read(changeset->dir_fd, changeset, err);
     if (r == 1) {
-        changeset->tree_fd = openat(changeset->dir_fd, KEEP_TREE, flags);
+        changeset->tree_fd = openat(changeset->dir_fd, CHANGESET_TREE, flags);
         r = changeset->tree_fd >= 0;
     }
     if (r == 0)
@@ -204,7 +195,7 @@ int changeset_open(const char *id, struct changeset *ret, sbr_error *err)
     *ret = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
     r = resolve(id, &dir, &search, err);
     if (r == 0)
-        r = open_kept(&dir, search.id, ret, err);
+        r = open_found(&dir, search.id, ret, err);
     state_close(&dir);
     if (r < 0)
         changeset_close(ret);
@@ -221,17 +212,19 @@ void changeset_close(struct changeset *changeset)
     *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
 }
 
-/* 1: locked; 0: somebody else has it; -1 with errno. */
+/* As lock_file_try; the directory is opened anew, because the lock goes with its file descriptor.
+ */
 static int try_lock(int dir_fd, int *ret_fd)
 {
-    scoped_fd int fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    *ret_fd = openat(dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return *ret_fd < 0 ? -1 : lock_file_try(*ret_fd);
+}
 
-    if (fd < 0)
-        return -1;
-    if (flock(fd, LOCK_EX | LOCK_NB) < 0)
-        return errno == EWOULDBLOCK ? 0 : -1;
-    *ret_fd = take_fd(fd);
-    return 1;
+static int busy(const char *id, sbr_error *err)
+{
+    return err_set(err, SBR_E_BUSY, "state",
+                   "another sandbox-run is at work on the changes %.8s; wait for it, and repeat",
+                   id);
 }
 
 int changeset_lock(struct changeset *changeset, sbr_error *err)
@@ -242,13 +235,13 @@ int changeset_lock(struct changeset *changeset, sbr_error *err)
     if (changeset->lock_fd >= 0)
         return 0;
     r = try_lock(changeset->dir_fd, &changeset->lock_fd);
-    if (r == 0)
-        return err_set(
-            err, SBR_E_BUSY, "state",
-            "another sandbox-run is at work on the changes %.8s; wait for it, and repeat",
-            changeset->id);
-    if (r < 0)
-        return err_set_errno(err, "state", "cannot lock the changes %.8s", changeset->id);
+    if (r != 1) {
+        r = r == 0 ? busy(changeset->id, err)
+                   : err_set_errno(err, "state", "cannot lock the changes %.8s", changeset->id);
+        scope_close_fd(&changeset->lock_fd);
+        changeset->lock_fd = -1;
+        return r;
+    }
     r = changeset_meta_read(changeset->dir_fd, &again, err);
     changeset->applied = again.applied;
     changes_done(&again.changes);
@@ -272,7 +265,7 @@ int changeset_mark(struct changeset *changeset, bool applied, sbr_error *err)
     return state_fail("write to", "the kept changes", err);
 }
 
-/* Out of sight in one step, and then for the sweep if we should die. */
+/* Out of sight in one step; if we die, the sweep removes it. */
 static int drop(const struct state_dir *dir, const char *id, sbr_error *err)
 {
     struct state_dir staging = { .fd = -1 };
@@ -281,9 +274,7 @@ static int drop(const struct state_dir *dir, const char *id, sbr_error *err)
     int r = fd < 0 ? -1 : try_lock(fd, &lock);
 
     if (r == 0)
-        return err_set(
-            err, SBR_E_BUSY, "state",
-            "another sandbox-run is at work on the changes %.8s; wait for it, and repeat", id);
+        return busy(id, err);
     if (r < 0)
         return state_fail("lock kept changes in", dir->path, err);
     r = state_open(STATE_STAGING, true, &staging, err);

@@ -4,8 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/listing.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
 #include "changes/changeset_meta.h"
 
 struct entry {
@@ -19,26 +19,30 @@ struct entries {
     size_t n;
 };
 
-static void kept_forget(struct changeset *changeset)
+static void forget(struct changeset *changeset)
 {
     changes_done(&changeset->changes);
     output_files_done(&changeset->files);
 }
 
-/* Which is read twice, and held once: a list of many changes is large. */
+static void begin(struct changeset *changeset, const char *id)
+{
+    *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
+    memcpy(changeset->id, id, sizeof(changeset->id));
+}
+
+/* Read twice, held once: a list of many changes is large. */
 static int load(int dir_fd, const char *id, struct changeset *changeset, sbr_error *err)
 {
     scoped_fd int fd = openat(dir_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     int r;
 
-    *changeset = (struct changeset){ .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
-    memcpy(changeset->id, id, sizeof(changeset->id));
+    begin(changeset, id);
     r = fd < 0 ? 0 : changeset_meta_read(fd, changeset, err);
     if (r == 0) {
-        kept_forget(changeset);
-        *changeset =
-            (struct changeset){ .damaged = true, .dir_fd = -1, .tree_fd = -1, .lock_fd = -1 };
-        memcpy(changeset->id, id, sizeof(changeset->id));
+        forget(changeset);
+        begin(changeset, id);
+        changeset->damaged = true;
     }
     return r < 0 ? r : 0;
 }
@@ -54,39 +58,27 @@ static int newest_first(const void *a, const void *b)
     return strcmp(x->id, y->id);
 }
 
-static int add_entry(struct entries *entries, const struct changeset *changeset)
-{
-    struct entry *grown = realloc(entries->v, (entries->n + 1) * sizeof(*grown));
-
-    if (!grown)
-        return -1;
-    entries->v = grown;
-    grown[entries->n].created_ns = changeset->created_ns;
-    grown[entries->n].damaged = changeset->damaged;
-    memcpy(grown[entries->n++].id, changeset->id, sizeof(changeset->id));
-    return 0;
-}
-
 static int collect(const struct state_dir *state, struct entries *entries, sbr_error *err)
 {
-    scoped_fd int fd = openat(state->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_listing struct listing names = { 0 };
 
-    if (!dir)
+    if (listing_read(state->fd, &names) < 0)
         return state_fail("read", state->path, err);
-    (void)take_fd(fd);
-    while ((entry = readdir(dir))) {
+    entries->v = calloc(names.n + 1, sizeof(*entries->v));
+    if (!entries->v)
+        return err_set_oom(err, "state");
+    for (size_t i = 0; i < names.n; i++) {
+        struct entry *entry = &entries->v[entries->n];
         struct changeset changeset;
         int r;
 
-        if (strlen(entry->d_name) != ENCODING_ID_SIZE - 1 ||
-            strspn(entry->d_name, "0123456789abcdef") != ENCODING_ID_SIZE - 1)
+        if (!encoding_is_hex(names.names[i], ENCODING_ID_SIZE - 1))
             continue;
-        r = load(state->fd, entry->d_name, &changeset, err);
-        if (r == 0 && add_entry(entries, &changeset) < 0)
-            r = err_set_oom(err, "state");
-        kept_forget(&changeset);
+        r = load(state->fd, names.names[i], &changeset, err);
+        *entry = (struct entry){ .created_ns = changeset.created_ns, .damaged = changeset.damaged };
+        memcpy(entry->id, changeset.id, sizeof(entry->id));
+        entries->n++;
+        forget(&changeset);
         if (r < 0)
             return r;
     }
@@ -102,7 +94,7 @@ static int visit_all(const struct state_dir *state, const struct entries *entrie
 
         if (r == 0)
             r = visit(context, &changeset);
-        kept_forget(&changeset);
+        forget(&changeset);
         if (r != 0)
             return r;
     }

@@ -1,116 +1,21 @@
 #include "changes/changeset_meta.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/buf.h"
-#include "base/fd.h"
-#include "base/scope.h"
-#include "base/sha256.h"
-#include "changes/apply.h"
+#include "base/text.h"
 
 #define META_MAGIC 0x31435253 /* "SRC1": the number changes with the format */
-#define META_MAX (1u << 30)
 #define NS_PER_SECOND 1000000000
-#define SUM_SIZE (SHA256_HEX_SIZE - 1)
 
 bool changeset_is_path(const char *path)
 {
-    if (!path || !*path || strlen(path) >= PATH_MAX)
-        return false;
-    for (const char *p = path;; p++) {
-        size_t len = strcspn(p, "/");
-
-        if (len == 0 || len > NAME_MAX || (len == 1 && p[0] == '.') ||
-            (len == 2 && p[0] == '.' && p[1] == '.'))
-            return false;
-        p += len;
-        if (!*p)
-            return true;
-    }
+    return path && text_is_relative_path(path, PATH_MAX - 1);
 }
 
-void changeset_put_sum(struct buf *data)
-{
-    char hex[SHA256_HEX_SIZE];
-
-    if (data->failed)
-        return;
-    sha256_hex(data->data, data->len, hex);
-    buf_add(data, hex, SUM_SIZE);
-}
-
-static int write_aside(int dir_fd, const char *aside, const struct buf *data)
-{
-    scoped_fd int fd = -1;
-
-    apply_step();
-    fd = openat(dir_fd, aside, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-    if (fd < 0)
-        return -1;
-    apply_step();
-    return fd_write_all(fd, data->data, data->len) < 0 ? -1 : fsync(fd);
-}
-
-int changeset_write_file(int dir_fd, const char *name, const struct buf *data)
-{
-    char aside[80];
-
-    if (data->failed) {
-        errno = ENOMEM;
-        return -1;
-    }
-    snprintf(aside, sizeof(aside), "%.60s.new", name);
-    if (write_aside(dir_fd, aside, data) == 0) {
-        apply_step();
-        if (renameat(dir_fd, aside, dir_fd, name) == 0)
-            return fsync(dir_fd);
-    }
-    {
-        int saved = errno;
-
-        (void)unlinkat(dir_fd, aside, 0);
-        errno = saved;
-    }
-    return -1;
-}
-
-int changeset_read_file(int dir_fd, const char *name, char **ret, size_t *ret_len, sbr_error *err)
-{
-    scoped_fd int fd =
-        openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    scoped_free char *data = NULL;
-    char sum[SHA256_HEX_SIZE];
-    struct stat st;
-    size_t len;
-
-    if (fd < 0 && (errno == ENOENT || errno == ELOOP))
-        return 0;
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, "state", "cannot read '%s' of kept changes", name);
-    if (!S_ISREG(st.st_mode) || st.st_size < (off_t)SUM_SIZE || st.st_size > (off_t)META_MAX)
-        return 0;
-    len = (size_t)st.st_size;
-    data = malloc(len + 1);
-    if (!data)
-        return err_set_oom(err, "state");
-    if (fd_read_full(fd, data, len) != (ssize_t)len)
-        return 0;
-    sha256_hex(data, len - SUM_SIZE, sum);
-    if (memcmp(sum, data + len - SUM_SIZE, SUM_SIZE) != 0)
-        return 0;
-    *ret = take_ptr(data);
-    *ret_len = len - SUM_SIZE;
-    return 1;
-}
-
-static void put_node(struct buf *b, const struct node *node)
+void changes_put_node(struct buf *b, const struct node *node)
 {
     buf_put_u32(b, node->kind);
     buf_put_u32(b, node->mode);
@@ -118,15 +23,15 @@ static void put_node(struct buf *b, const struct node *node)
     buf_put_u64(b, (uint64_t)node->mtime_ns);
 }
 
-static bool read_node(struct buf_reader *r, struct node *node)
+void changes_read_node(struct buf_reader *r, struct node *node)
 {
     uint32_t kind = buf_reader_u32(r);
 
-    node->kind = kind < N_NODE_KINDS ? (enum node_kind)kind : NODE_NONE;
+    r->failed = r->failed || kind >= N_NODE_KINDS;
+    node->kind = r->failed ? NODE_NONE : (enum node_kind)kind;
     node->mode = buf_reader_u32(r) & 07777;
     node->size = buf_reader_u64(r);
     node->mtime_ns = (int64_t)buf_reader_u64(r);
-    return kind < N_NODE_KINDS;
 }
 
 static void put_change(struct buf *b, const struct change *c)
@@ -135,8 +40,8 @@ static void put_change(struct buf *b, const struct change *c)
     buf_put_u32(b, c->root);
     buf_put_string(b, c->path);
     buf_put_string(b, c->from);
-    put_node(b, &c->now);
-    put_node(b, &c->base);
+    changes_put_node(b, &c->now);
+    changes_put_node(b, &c->base);
     buf_put_u64(b, c->base_ino);
     buf_put_u64(b, (uint64_t)c->base_ctime_ns);
     buf_put_string(b, c->base_sum);
@@ -149,19 +54,18 @@ static int read_change(struct buf_reader *r, struct changes *changes, sbr_error 
     struct change c = { 0 };
     uint32_t op = buf_reader_u32(r);
     const char *path, *from, *sum;
-    bool sound = op < N_CHANGE_OPS;
 
-    c.op = sound ? (enum change_op)op : CHANGE_CREATED;
+    c.op = op < N_CHANGE_OPS ? (enum change_op)op : CHANGE_CREATED;
     c.root = buf_reader_u32(r);
     path = buf_reader_string(r);
     from = buf_reader_string(r);
-    sound = read_node(r, &c.now) && sound;
-    sound = read_node(r, &c.base) && sound;
+    changes_read_node(r, &c.now);
+    changes_read_node(r, &c.base);
     c.base_ino = buf_reader_u64(r);
     c.base_ctime_ns = (int64_t)buf_reader_u64(r);
     sum = buf_reader_string(r);
     c.raced = buf_reader_u32(r) != 0;
-    if (!sound || r->failed || c.root >= changes->n_roots || !changeset_is_path(path) ||
+    if (op >= N_CHANGE_OPS || r->failed || c.root >= changes->n_roots || !changeset_is_path(path) ||
         (from && !changeset_is_path(from)) || !sum || strlen(sum) >= sizeof(c.base_sum))
         return 0;
     memcpy(c.base_sum, sum, strlen(sum) + 1);
@@ -250,8 +154,6 @@ static int decode(struct buf_reader *r, struct changeset *changeset, sbr_error *
     const char *about;
     int ok;
 
-    if (buf_reader_u32(r) != META_MAGIC)
-        return 0;
     changeset->created_ns = (int64_t)buf_reader_u64(r);
     changeset->created = changeset->created_ns / NS_PER_SECOND;
     changeset->applied = buf_reader_u32(r) != 0;
@@ -267,25 +169,27 @@ static int decode(struct buf_reader *r, struct changeset *changeset, sbr_error *
     return ok == 1 ? !r->failed && r->pos == r->len : ok;
 }
 
+int changeset_read_record(int dir_fd, const char *name, uint32_t magic, struct record *ret,
+                          sbr_error *err)
+{
+    int r = record_read(dir_fd, name, magic, CHANGESET_RECORD_MAX, ret);
+
+    return r < 0 ? err_set_errno(err, "state", "cannot read '%s' of kept changes", name) : r;
+}
+
 int changeset_meta_read(int dir_fd, struct changeset *ret, sbr_error *err)
 {
-    scoped_free char *data = NULL;
-    struct buf_reader r = { 0 };
-    int ok = changeset_read_file(dir_fd, KEEP_META, &data, &r.len, err);
+    scoped_record struct record record;
+    int r = changeset_read_record(dir_fd, CHANGESET_META, META_MAGIC, &record, err);
 
-    if (ok != 1)
-        return ok;
-    r.data = data;
-    return decode(&r, ret, err);
+    return r == 1 ? decode(&record.fields, ret, err) : r;
 }
 
 int changeset_meta_write(int dir_fd, const struct changeset *changeset)
 {
     struct buf data;
-    int r;
 
-    buf_init(&data, META_MAX);
-    buf_put_u32(&data, META_MAGIC);
+    record_begin(&data, META_MAGIC, CHANGESET_RECORD_MAX);
     buf_put_u64(&data, (uint64_t)changeset->created_ns);
     buf_put_u32(&data, changeset->applied);
     buf_put_string(&data, changeset->about);
@@ -294,8 +198,5 @@ int changeset_meta_write(int dir_fd, const struct changeset *changeset)
     for (size_t i = 0; i < changeset->files.n; i++)
         put_file(&data, &changeset->files.items[i]);
     buf_put_u64(&data, changeset->files.dropped);
-    changeset_put_sum(&data);
-    r = changeset_write_file(dir_fd, KEEP_META, &data);
-    buf_done(&data);
-    return r;
+    return record_write(dir_fd, CHANGESET_META, &data, RECORD_FLUSH);
 }

@@ -1,32 +1,33 @@
-/* The file `meta` of kept changes: bytes with a version and a sum of their own.  Private to keep. */
+/* The records of a changeset (base/record.h).  Private to changesets and workspaces. */
 #ifndef CHANGES_CHANGESET_META_H
 #define CHANGES_CHANGESET_META_H
 
-#include "base/buf.h"
+#include "base/record.h"
 #include "changes/changeset.h"
 
-#define KEEP_META "meta"
-#define KEEP_TREE "tree"
+#define CHANGESET_META "meta"
+#define CHANGESET_TREE "tree"
 
-/* Replaces the file in one step.  0, or -1 with errno. */
+/* Replaces the file in one step. 0, or -1 with errno. */
 int changeset_meta_write(int dir_fd, const struct changeset *changeset);
-/* 1: read; 0: damaged, or of another version; negative.  The caller frees changes and files, also of 0. */
+/* 1: read; 0: damaged, or of another version; negative.  The caller frees changes and files, also
+ * of 0. */
 int changeset_meta_read(int dir_fd, struct changeset *ret, sbr_error *err) must_check;
 
-/* A whole small file, made aside, flushed and renamed; what lists and journals are written with.  0, or -1 with errno. */
-int changeset_write_file(int dir_fd, const char *name, const struct buf *data);
-/* Appends the sum of all that was put. */
-void changeset_put_sum(struct buf *data);
-/* The bytes without their sum, which the caller frees: 1; 0 when they are not whole or not there; negative. */
-int changeset_read_file(int dir_fd, const char *name, char **ret, size_t *ret_len, sbr_error *err)
-    must_check;
+/* 1; 0 when it is not whole or not there; negative.  The caller calls record_done. */
+#define CHANGESET_RECORD_MAX (1u << 30)
+int changeset_read_record(int dir_fd, const char *name, uint32_t magic, struct record *ret,
+                          sbr_error *err) must_check;
 
-/* Changes as bytes, also for whoever stores them elsewhere.  Decoding: 1; 0 when they make no sense; negative.  The caller
- * calls changes_done whatever it returns. */
+/* Changes as fields of a record.  Decoding: 1; 0 when they make no sense; negative.  The caller
+ * calls changes_done in any case. */
 void changes_encode(const struct changes *changes, struct buf *out);
 int changes_decode(struct buf_reader *r, struct changes *ret, sbr_error *err) must_check;
 
-/* A change's path, as it may stand in a list that somebody may have tampered with. */
+void changes_put_node(struct buf *b, const struct node *node);
+void changes_read_node(struct buf_reader *r, struct node *node);
+
+/* A valid path of a change: the list may have been tampered with. */
 bool changeset_is_path(const char *path);
 
 #endif

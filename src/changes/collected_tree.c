@@ -16,7 +16,7 @@ const char *collected_name(const struct collected_tree *tree, size_t index)
     return slash ? slash + 1 : path;
 }
 
-/* Whether `path` is in the directory `dir` itself. */
+/* Whether `path` is directly in the directory `dir`. */
 static bool is_in(const char *dir, const char *path)
 {
     size_t len = strlen(dir);
@@ -25,37 +25,39 @@ static bool is_in(const char *dir, const char *path)
            !strchr(path + len + 1, '/');
 }
 
-/* The directory of the next entry: `at` or one of those above it; TAKEN_END when it is none of them. */
+/* The directory of the next entry: `at` or one of those above it; COLLECTED_END when it is none of
+ * them. */
 static size_t parent_of(const struct collected_tree *tree, size_t at, const char *path)
 {
-    for (; at != TAKEN_TOP; at = tree->links[at].parent)
+    for (; at != COLLECTED_TOP; at = tree->links[at].parent)
         if (tree->list->items[at].kind == COLLECT_ENTER &&
             is_in(collect_list_path(tree->list, at), path))
             return at;
-    return path[0] && !strchr(path, '/') ? TAKEN_TOP : TAKEN_END;
+    return path[0] && !strchr(path, '/') ? COLLECTED_TOP : COLLECTED_END;
 }
 
 int collected_tree_init(struct collected_tree *ret, const struct collect_list *list, sbr_error *err)
 {
-    size_t last_at_top = TAKEN_END, at = TAKEN_TOP;
+    size_t last_at_top = COLLECTED_END, at = COLLECTED_TOP;
 
-    *ret = (struct collected_tree){ .list = list, .first = TAKEN_END };
+    *ret = (struct collected_tree){ .list = list, .first = COLLECTED_END };
     ret->links = calloc(list->n + 1, sizeof(ret->links[0]));
     if (!ret->links)
         return err_set_oom(err, STAGE);
     for (size_t i = 0; i < list->n; i++) {
         const char *path = collect_list_path(list, i);
-        size_t parent = path[0] ? parent_of(ret, at, path) : TAKEN_TOP, *first, *last;
+        size_t parent = path[0] ? parent_of(ret, at, path) : COLLECTED_TOP, *first, *last;
 
-        if (parent == TAKEN_END)
+        if (parent == COLLECTED_END)
             return err_set(err, SBR_E_BUG, STAGE,
                            "'%.200s' came before the directory that it is in", path);
-        ret->links[i] = (struct collected_links){ parent, TAKEN_END, TAKEN_END, TAKEN_END };
+        ret->links[i] =
+            (struct collected_links){ parent, COLLECTED_END, COLLECTED_END, COLLECTED_END };
         if (!path[0]) /* the top itself */
             continue;
-        first = parent == TAKEN_TOP ? &ret->first : &ret->links[parent].first;
-        last = parent == TAKEN_TOP ? &last_at_top : &ret->links[parent].last;
-        if (*first == TAKEN_END)
+        first = parent == COLLECTED_TOP ? &ret->first : &ret->links[parent].first;
+        last = parent == COLLECTED_TOP ? &last_at_top : &ret->links[parent].last;
+        if (*first == COLLECTED_END)
             *first = i;
         else
             ret->links[*last].next = i;
@@ -73,7 +75,7 @@ void collected_tree_done(struct collected_tree *tree)
 
 size_t collected_first(const struct collected_tree *tree, size_t dir)
 {
-    return dir == TAKEN_TOP ? tree->first : tree->links[dir].first;
+    return dir == COLLECTED_TOP ? tree->first : tree->links[dir].first;
 }
 
 size_t collected_next(const struct collected_tree *tree, size_t index)
@@ -83,11 +85,11 @@ size_t collected_next(const struct collected_tree *tree, size_t index)
 
 struct node collected_node(const struct collect_list_entry *entry)
 {
-    static const enum node_kind pools[] = {
+    static const enum node_kind kinds[] = {
         [COLLECT_ENTER] = NODE_DIR,   [COLLECT_FILE] = NODE_FILE,   [COLLECT_LINK] = NODE_LINK,
         [COLLECT_OTHER] = NODE_OTHER, [COLLECT_FAILED] = NODE_NONE,
     };
-    enum node_kind kind = (size_t)entry->kind < ARRAY_LEN(pools) ? pools[entry->kind] : NODE_NONE;
+    enum node_kind kind = (size_t)entry->kind < ARRAY_LEN(kinds) ? kinds[entry->kind] : NODE_NONE;
 
     return (struct node){
         .kind = kind,
@@ -106,12 +108,12 @@ int collected_names_init(const struct collected_tree *tree, size_t dir, struct c
 {
     size_t n = 0;
 
-    for (size_t i = collected_first(tree, dir); i != TAKEN_END; i = collected_next(tree, i))
+    for (size_t i = collected_first(tree, dir); i != COLLECTED_END; i = collected_next(tree, i))
         n++;
     *ret = (struct collected_names){ .items = calloc(n + 1, sizeof(ret->items[0])) };
     if (!ret->items)
         return -1;
-    for (size_t i = collected_first(tree, dir); i != TAKEN_END; i = collected_next(tree, i))
+    for (size_t i = collected_first(tree, dir); i != COLLECTED_END; i = collected_next(tree, i))
         if (tree->list->items[i].kind != COLLECT_GONE)
             ret->items[ret->n++] = collected_name(tree, i);
     qsort(ret->items, ret->n, sizeof(ret->items[0]), by_text);

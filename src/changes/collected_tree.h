@@ -5,8 +5,8 @@
 #include "changes/collected.h"
 #include "model/changes.h"
 
-#define TAKEN_END SIZE_MAX       /* no further entry */
-#define TAKEN_TOP (SIZE_MAX - 1) /* the directory that holds the first */
+#define COLLECTED_END SIZE_MAX       /* no further entry */
+#define COLLECTED_TOP (SIZE_MAX - 1) /* the directory that holds the first */
 
 struct collected_tree {
     const struct collect_list *list; /* borrowed */
@@ -14,21 +14,21 @@ struct collected_tree {
     size_t first;
 };
 
-/* Refuses a list in which something comes before the directory that it is in. */
+/* Refuses a list in which something comes before its directory. */
 int collected_tree_init(struct collected_tree *ret, const struct collect_list *list, sbr_error *err)
     must_check;
 void collected_tree_done(struct collected_tree *tree);
 
-/* What is in a directory, in the order of the list. */
+/* The entries of a directory, in the order of the list. */
 size_t collected_first(const struct collected_tree *tree, size_t dir);
 size_t collected_next(const struct collected_tree *tree, size_t index);
 
 /* The last part of its path. */
 const char *collected_name(const struct collected_tree *tree, size_t index);
-/* NODE_NONE for marks and for what was not taken. */
+/* NODE_NONE for marks and for what was not collected. */
 struct node collected_node(const struct collect_list_entry *entry);
 
-/* The names in a directory that stand for something. */
+/* The names in a directory, without marks of deletion. */
 struct collected_names {
     const char **items;
     size_t n;

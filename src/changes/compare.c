@@ -1,17 +1,20 @@
-/* How it works.  The list is what the upper layer of a copy-on-write tree holds: files that were made or opened for
- * writing, directories on the way to them, and marks of what is gone.  Each entry is looked up in the real tree:
+/* How it works.  The list is what the upper layer of a copy-on-write tree holds: files that were
+ * made or opened for writing, directories on the way to them, and marks of what is gone.  Each
+ * entry is looked up in the real tree:
  *
  *   nothing there           created
  *   another kind there      modified; what was below a directory is deleted
- *   the same kind           modified when the content differs, mode when nothing but that does, else no change
+ *   the same kind           modified when the content differs, mode when only that does, else none
  *   a mark                  deleted, with all that is below it in the real tree
- *   an opaque directory     as any directory, but what the real one has and this one has not is deleted
+ *   an opaque directory     as any directory, but what only the real one has is deleted
  *
- * The real tree may change at any moment.  What vanished was never there; what changed since the run began is `raced`. */
+ * The real tree may change at any moment.  What vanished was never there; what changed since the
+ * run began is `raced`. */
 #include "changes/compare.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
+#include "base/walk.h"
 #include "changes/collected_tree.h"
 #include "changes/node.h"
 #include "changes/renames.h"
@@ -28,13 +31,13 @@
 /* Sums help where a file was only touched; reading for minutes does not. */
 #define SUM_MAX_FILE ((uint64_t)128 << 20)
 #define SUM_MAX_ALL ((uint64_t)512 << 20)
-#define MAX_DEPTH 400 /* of a deleted tree: each level takes a descriptor */
+#define MAX_DEPTH 400 /* of a deleted tree: each level takes a file descriptor */
 
 struct own {
     const struct request_file *file;
 };
 
-struct walk {
+struct comparison {
     const struct compare_input *in;
     struct collected_tree tree;
     const struct own *own; /* what the request brought, in the order of the paths */
@@ -43,31 +46,30 @@ struct walk {
     sbr_error *err;
 };
 
-/* Where the real tree is looked at: a directory of it, or none (fd -1), and how deep below what was deleted. */
+/* Where the real tree is looked at: a directory of it, or none (fd -1). */
 struct place {
     int fd;
-    int depth;
     bool raced; /* it, or one above it, came here while the program ran */
 };
 
-static int cannot_look(struct walk *w, const char *path)
+static int cannot_look(struct comparison *w, const char *path)
 {
     return err_set_errno(w->err, STAGE, "cannot look at '%.200s' of the real tree", path);
 }
 
-/* Not the tree is to blame when a directory cannot be opened. */
+/* True for our own resource exhaustion, which says nothing about the tree. */
 static bool is_our_lack(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EIO;
 }
 
-static bool wants_sum(const struct walk *w, uint64_t size)
+static bool wants_sum(const struct comparison *w, uint64_t size)
 {
     return !w->in->no_sums && size <= SUM_MAX_FILE && size <= w->sum_left;
 }
 
-/* The base's identity; its sum when that is wanted. */
-static void note_base(struct walk *w, struct place at, const char *name,
+/* Notes the base's identity, and its sum when that is wanted. */
+static void note_base(struct comparison *w, struct place at, const char *name,
                       const struct node_state *base, struct change *change)
 {
     change->base = base->node;
@@ -85,20 +87,16 @@ static void note_base(struct walk *w, struct place at, const char *name,
     }
 }
 
-/* A directory that was put in another's place brings files that are older than the run.  Its own entries changing shows
- * in both of its times, its name or mode in one. */
-static bool is_raced(const struct walk *w, struct place above, int fd)
+/* A directory that replaced another during the run brings files that are older than the run.  A
+ * change of its entries shows in both of its times, a new name or mode only in ctime. */
+static bool is_raced(const struct comparison *w, bool above, const struct stat *st)
 {
-    struct stat st;
-    struct node_state seen;
+    struct node_state now = node_state_of(st);
 
-    if (above.raced || fd < 0 || fstat(fd, &st) < 0)
-        return above.raced;
-    seen = node_state_of(&st);
-    return seen.ctime_ns >= w->in->started_ns && seen.node.mtime_ns < w->in->started_ns;
+    return above || (now.ctime_ns >= w->in->started_ns && now.node.mtime_ns < w->in->started_ns);
 }
 
-static int add(struct walk *w, struct change *change, const char *path)
+static int add(struct comparison *w, struct change *change, const char *path)
 {
     change->root = w->in->root;
     change->path = strdup(path);
@@ -107,10 +105,75 @@ static int add(struct walk *w, struct change *change, const char *path)
     return changes_add(w->changes, change, w->err);
 }
 
-static int delete_below(struct walk *w, struct place at, const char *name, const char *path);
+/* What is deleted below a directory of the real tree. */
+struct deletion {
+    struct comparison *w;
+    const struct collected_names *except; /* in the top; may be NULL */
+    bool raced[MAX_DEPTH + 1];            /* the directories on the way, by the depth in them */
+};
+
+static int delete_entry(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct deletion *d = context;
+    struct place at = { .fd = entry->dir_fd, .raced = d->raced[entry->depth] };
+    struct change change = { .op = CHANGE_DELETED };
+    struct node_state base = node_state_of(&entry->st);
+
+    (void)err;
+    if (entry->depth == 0 && collected_names_have(d->except, entry->name))
+        return WALK_SKIP;
+    note_base(d->w, at, entry->name, &base, &change);
+    if (S_ISDIR(entry->st.st_mode) && entry->depth < MAX_DEPTH)
+        d->raced[entry->depth + 1] = is_raced(d->w, at.raced, &entry->st);
+    return add(d->w, &change, entry->path);
+}
+
+/* The program could not list what cannot be opened; or it is gone. */
+static int delete_fail(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct deletion *d = context;
+
+    if (errno == EMLINK)
+        return err_set(err, SBR_E_UNSUPPORTED, STAGE,
+                       "'%.100s...' has more than %d directories in one another", entry->path,
+                       MAX_DEPTH);
+    return entry->fd >= 0 || is_our_lack(errno) ? cannot_look(d->w, entry->path) : 0;
+}
+
+/* Everything in a directory but what `except` holds; no mount is entered, because the program did
+ * not see what is behind it. */
+static int delete_in(struct comparison *w, struct place at, const char *path,
+                     const struct collected_names *except)
+{
+    struct deletion d = { .w = w, .except = except, .raced = { at.raced } };
+    const struct walk walk = { .visit = delete_entry,
+                               .fail = delete_fail,
+                               .context = &d,
+                               .stage = STAGE,
+                               .top = path,
+                               .flags = WALK_NO_MOUNTS,
+                               .max_depth = MAX_DEPTH,
+                               .max_path = (size_t)(MAX_DEPTH + 2) * (NAME_MAX + 1) + PATH_MAX };
+    scoped_fd int fd = openat(at.fd, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    if (fd < 0)
+        return is_our_lack(errno) ? cannot_look(w, path) : 0;
+    return walk_tree(fd, &walk, w->err);
+}
+
+/* What is in the real directory `name`. */
+static int delete_below(struct comparison *w, struct place at, const char *name, const char *path)
+{
+    scoped_fd int fd = node_open(at.fd, name, O_PATH | O_DIRECTORY);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return is_our_lack(errno) ? cannot_look(w, path) : 0;
+    return delete_in(w, (struct place){ fd, is_raced(w, at.raced, &st) }, path, NULL);
+}
 
 /* `name` in the directory, and all that is below it. */
-static int delete_one(struct walk *w, struct place at, const char *name, const char *path)
+static int delete_one(struct comparison *w, struct place at, const char *name, const char *path)
 {
     struct change change = { .op = CHANGE_DELETED };
     struct node_state base;
@@ -122,60 +185,11 @@ static int delete_one(struct walk *w, struct place at, const char *name, const c
         return 0;
     note_base(w, at, name, &base, &change);
     r = add(w, &change, path);
-    if (r < 0 || base.node.kind != NODE_DIR)
-        return r;
-    return delete_below(w, at, name, path);
+    return r < 0 || base.node.kind != NODE_DIR ? r : delete_below(w, at, name, path);
 }
 
-/* Everything in the directory `dir_fd` except what `kept` holds. */
-static int delete_in(struct walk *w, struct place in_dir, const char *path,
-                     const struct collected_names *changeset)
-{
-    scoped_fd int fd = openat(in_dir.fd, ".", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    scoped_dir DIR *dir = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-
-    if (!dir) /* then the program could not list it either; or it is gone */
-        return is_our_lack(errno) ? cannot_look(w, path) : 0;
-    take_fd(fd);
-    for (;;) {
-        scoped_free char *below = NULL;
-        int r;
-
-        errno = 0;
-        entry = readdir(dir);
-        if (!entry)
-            return errno ? cannot_look(w, path) : 0;
-        if (tree_is_dots(entry->d_name) || collected_names_have(changeset, entry->d_name))
-            continue;
-        if (asprintf(&below, "%s/%s", path, entry->d_name) < 0) {
-            below = NULL;
-            return err_set_oom(w->err, STAGE);
-        }
-        r = delete_one(w, in_dir, entry->d_name, below);
-        if (r < 0)
-            return r;
-    }
-}
-
-/* What is in the real directory `name`; no mount is entered, since the program did not see what is behind it. */
-static int delete_below(struct walk *w, struct place at, const char *name, const char *path)
-{
-    scoped_fd int fd = node_open(at.fd, name, O_PATH | O_DIRECTORY);
-
-    if (fd < 0)
-        return is_our_lack(errno) ? cannot_look(w, path) : 0;
-    if (at.depth >= MAX_DEPTH)
-        return err_set(w->err, SBR_E_UNSUPPORTED, STAGE,
-                       "'%.100s...' has more than %d directories in one another", path, MAX_DEPTH);
-    return delete_in(w,
-                     (struct place){
-                         .fd = fd, .depth = at.depth + 1, .raced = is_raced(w, at, fd) },
-                     path, NULL);
-}
-
-/* 1: the content in our hands is that of the base, 0: it is not; negative: error. */
-static int same_file(struct walk *w, struct place at, const char *name, size_t index)
+/* 1: the collected content is that of the base, 0: it is not; negative: error. */
+static int same_file(struct comparison *w, struct place at, const char *name, size_t index)
 {
     const struct collect_list_entry *entry = &w->tree.list->items[index];
     const char *path = collect_list_path(w->tree.list, index);
@@ -197,7 +211,7 @@ static int same_file(struct walk *w, struct place at, const char *name, size_t i
     return r < 0 ? err_set_errno(w->err, STAGE, "cannot compare '%.200s'", path) : r;
 }
 
-static int same_link(struct walk *w, struct place at, const char *name, size_t index)
+static int same_link(struct comparison *w, struct place at, const char *name, size_t index)
 {
     const char *path = collect_list_path(w->tree.list, index);
     size_t base_len = 0, now_len = 0;
@@ -212,7 +226,7 @@ static int same_link(struct walk *w, struct place at, const char *name, size_t i
     return base_len == now_len && !memcmp(base, now, now_len);
 }
 
-static int same_content(struct walk *w, struct place at, const char *name, size_t index)
+static int same_content(struct comparison *w, struct place at, const char *name, size_t index)
 {
     switch (w->tree.list->items[index].kind) {
     case COLLECT_FILE:
@@ -220,7 +234,7 @@ static int same_content(struct walk *w, struct place at, const char *name, size_
     case COLLECT_LINK:
         return same_link(w, at, name, index);
     default:
-        return 1; /* of directories, pipes and the like there is no more than their kind */
+        return 1; /* directories, pipes and the like have only their kind */
     }
 }
 
@@ -231,8 +245,8 @@ static bool is_same_kind(const struct node_state *base, const struct collect_lis
     return base->node.kind == kind && (kind != NODE_OTHER || base->type == (entry->mode & S_IFMT));
 }
 
-/* What the entry is against what stands in the real tree: *ret_change is filled when it returns 1. */
-static int judge(struct walk *w, struct place at, size_t index, const struct node_state *base,
+/* Compares the entry with the real tree: *ret_change is filled when it returns 1. */
+static int judge(struct comparison *w, struct place at, size_t index, const struct node_state *base,
                  struct change *ret_change)
 {
     const struct collect_list_entry *entry = &w->tree.list->items[index];
@@ -263,8 +277,8 @@ static int by_path(const void *left, const void *right)
     return strcmp(a->file->path, b->file->path);
 }
 
-/* The first of the request's own files whose path is not before `path`. */
-static size_t own_from(const struct walk *w, const char *path)
+/* The first file of the request whose path is not before `path`. */
+static size_t own_from(const struct comparison *w, const char *path)
 {
     size_t low = 0, high = w->in->n_own;
 
@@ -279,8 +293,8 @@ static size_t own_from(const struct walk *w, const char *path)
     return low;
 }
 
-/* 1: the request put this file there, and it is as it was; 0: no; negative: error. */
-static int is_own(struct walk *w, size_t index)
+/* 1: the request put this file there, and it is unchanged; 0: no; negative: error. */
+static int is_own(struct comparison *w, size_t index)
 {
     const struct collect_list_entry *entry = &w->tree.list->items[index];
     const char *path = collect_list_path(w->tree.list, index);
@@ -303,8 +317,8 @@ static int is_own(struct walk *w, size_t index)
            (len == 0 || !memcmp(data, w->own[i].file->data, (size_t)len));
 }
 
-/* Some of the request's own files are below this path. */
-static bool holds_own(const struct walk *w, const char *path)
+/* The request put files below this path. */
+static bool holds_own(const struct comparison *w, const char *path)
 {
     size_t len = strlen(path), i = own_from(w, path);
 
@@ -315,14 +329,15 @@ static bool holds_own(const struct walk *w, const char *path)
     return false;
 }
 
-static int visit_children(struct walk *w, size_t parent, struct place at, bool hides);
+static int visit_children(struct comparison *w, size_t parent, struct place at, bool hides);
 
-static int visit_dir(struct walk *w, size_t index, struct place at, bool hides)
+static int visit_dir(struct comparison *w, size_t index, struct place at, bool hides)
 {
     const char *path = collect_list_path(w->tree.list, index);
     bool opaque = hides || (w->tree.list->items[index].flags & COLLECT_OPAQUE);
     scoped_fd int base_fd = -1;
-    struct place below = { .fd = -1 };
+    struct place below = { .fd = -1, .raced = at.raced };
+    struct stat st;
     size_t before = w->changes->n;
     bool created = before > 0 && w->changes->items[before - 1].op == CHANGE_CREATED &&
                    !strcmp(w->changes->items[before - 1].path, path);
@@ -333,17 +348,18 @@ static int visit_dir(struct walk *w, size_t index, struct place at, bool hides)
     if (at.fd >= 0 && base_fd < 0 && is_our_lack(errno))
         return cannot_look(w, path);
     below.fd = base_fd;
-    below.raced = is_raced(w, at, base_fd);
+    if (base_fd >= 0 && fstat(base_fd, &st) == 0)
+        below.raced = is_raced(w, at.raced, &st);
     r = visit_children(w, index, below, opaque);
     if (r < 0)
         return r;
-    /* A directory that is there only for the request's own files is no change. */
+    /* A directory only for files of the request is no change. */
     if (created && w->changes->n == before && holds_own(w, path))
         change_done(&w->changes->items[--w->changes->n]);
     return 0;
 }
 
-static int visit(struct walk *w, size_t index, struct place at, bool hides)
+static int visit(struct comparison *w, size_t index, struct place at, bool hides)
 {
     const struct collect_list_entry *entry = &w->tree.list->items[index];
     const char *path = collect_list_path(w->tree.list, index),
@@ -352,7 +368,7 @@ static int visit(struct walk *w, size_t index, struct place at, bool hides)
     struct change change;
     int r;
 
-    if (entry->kind == COLLECT_GONE) /* what an opaque directory hides is found as a whole */
+    if (entry->kind == COLLECT_GONE) /* an opaque directory is compared as a whole */
         return at.fd < 0 || hides ? 0 : delete_one(w, at, name, path);
     if (collected_node(entry).kind == NODE_NONE)
         return 0;
@@ -372,18 +388,18 @@ static int visit(struct walk *w, size_t index, struct place at, bool hides)
 }
 
 /* `hides`: nothing of the real directory showed through. */
-static int visit_children(struct walk *w, size_t parent, struct place at, bool hides)
+static int visit_children(struct comparison *w, size_t parent, struct place at, bool hides)
 {
     struct collected_names names;
     int r;
 
-    for (size_t i = collected_first(&w->tree, parent); i != TAKEN_END;
+    for (size_t i = collected_first(&w->tree, parent); i != COLLECTED_END;
          i = collected_next(&w->tree, i)) {
         r = visit(w, i, at, hides);
         if (r < 0)
             return r;
     }
-    if (!hides || at.fd < 0 || parent == TAKEN_TOP)
+    if (!hides || at.fd < 0 || parent == COLLECTED_TOP)
         return 0;
     if (collected_names_init(&w->tree, parent, &names) < 0)
         return err_set_oom(w->err, STAGE);
@@ -395,7 +411,7 @@ static int visit_children(struct walk *w, size_t parent, struct place at, bool h
 int compare(const struct compare_input *in, struct changes *changes, sbr_error *err)
 {
     scoped_free struct own *own = calloc(in->n_own + 1, sizeof(own[0]));
-    struct walk w = {
+    struct comparison w = {
         .in = in, .own = own, .changes = changes, .sum_left = SUM_MAX_ALL, .err = err
     };
     size_t first = changes->n;
@@ -408,7 +424,7 @@ int compare(const struct compare_input *in, struct changes *changes, sbr_error *
     qsort(own, in->n_own, sizeof(own[0]), by_path);
     r = collected_tree_init(&w.tree, &in->collected->list, err);
     if (r == 0)
-        r = visit_children(&w, TAKEN_TOP, (struct place){ .fd = in->source_fd }, false);
+        r = visit_children(&w, COLLECTED_TOP, (struct place){ .fd = in->source_fd }, false);
     collected_tree_done(&w.tree);
     if (r == 0 && in->renames && in->collected->content_fd >= 0)
         r = renames_find(changes, first, in->source_fd, in->collected->content_fd, err);

@@ -7,24 +7,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define PIECE (8u << 20) /* for the kernel: often enough to tell how far it is */
+#define PIECE (8u << 20) /* per call, to report progress often enough */
 #define CHUNK (128u << 10)
 
 struct span {
     int from, to;
     off_t at, end;
     bool by_hand; /* the kernel has refused to copy */
-    char *chunk;  /* made when it is needed */
+    char *chunk;  /* allocated when needed */
 };
 
-/* Bytes that were moved, 0 at the end of the file, or -1. */
+/* Bytes copied, 0 at the end of the file, or -1. */
 static ssize_t by_kernel(struct span *s)
 {
     size_t want = s->end - s->at < PIECE ? (size_t)(s->end - s->at) : PIECE;
     off_t in = s->at, out = in;
     ssize_t n = copy_file_range(s->from, &in, s->to, &out, want, 0);
 
-    /* Some file systems answer 0 for what they cannot copy: reading tells the truth. */
+    /* Some file systems return 0 for what they cannot copy; reading decides. */
     s->by_hand = n == 0 || (n < 0 && errno != ENOSPC && errno != EDQUOT && errno != EINTR);
     return n;
 }
@@ -45,7 +45,7 @@ static ssize_t by_hand(struct span *s)
     return n;
 }
 
-/* The bytes from `at` to `end`; 1 when the file has ended before. */
+/* The bytes from `at` to `end`; 1 when the file ends before. */
 static int copy_span(struct span *s, struct copy_file *how)
 {
     while (s->at < s->end) {
@@ -100,7 +100,7 @@ int copy_file(int from_fd, int to_fd, uint64_t size, struct copy_file *how)
     free(s.chunk);
     if (r < 0)
         return -1;
-    if (r > 0) /* cut short while it was read: what is there counts */
+    if (r > 0) /* cut short while it was read: its new size counts */
         size = fstat(from_fd, &st) < 0 || (uint64_t)st.st_size > size ? size : (uint64_t)st.st_size;
     return ftruncate(to_fd, (off_t)size);
 }

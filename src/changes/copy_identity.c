@@ -2,13 +2,15 @@
 
 #include <string.h>
 
+#include "base/clock.h"
+
 static struct identity identity_of(const struct stat *st)
 {
     return (struct identity){ .mode = st->st_mode,
                               .size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
                               .ino = st->st_ino,
-                              .mtime_ns = identity_ns(st->st_mtim),
-                              .ctime_ns = identity_ns(st->st_ctim) };
+                              .mtime_ns = clock_ns(st->st_mtim),
+                              .ctime_ns = clock_ns(st->st_ctim) };
 }
 
 size_t copy_identity_add(struct buf *list, const char *name, mode_t source_mode,

@@ -1,5 +1,5 @@
-/* What everything in a copy looked like when it was made: records in the order of a walk, names sorted within each
- * directory, and behind the record of a directory those of what is in it. */
+/* The identity of everything in a copy when it was made: records in the order of a walk, names
+ * sorted within each directory, and behind the record of a directory those of its entries. */
 #ifndef CHANGES_COPY_IDENTITY_H
 #define CHANGES_COPY_IDENTITY_H
 
@@ -12,22 +12,18 @@
 
 struct identity {
     uint32_t mode;        /* in the copy; 0 when it was left out                   */
-    uint32_t source_mode; /* of what it was copied from: not all can be taken over */
+    uint32_t source_mode; /* of the source: the copy cannot always have it */
     uint64_t size, ino;
     int64_t mtime_ns, ctime_ns;
     uint64_t below; /* of a directory: bytes of the records of what is in it */
     uint64_t name_len;
 };
 
-static inline int64_t identity_ns(struct timespec t)
-{
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-/* `copy` NULL: left out.  Where the record begins; its memory is checked by list->failed. */
+/* `copy` NULL: left out.  Returns where the record begins; list->failed reports a lack of memory.
+ */
 size_t copy_identity_add(struct buf *list, const char *name, mode_t source_mode,
                          const struct stat *copy);
-/* Once all that is in the directory was added; it has its final looks now. */
+/* Once all entries of the directory were added and it has its final stat. */
 void copy_identity_close(struct buf *list, size_t at, const struct stat *copy);
 
 /* A record and where its parts lie. */
@@ -39,7 +35,7 @@ struct identity_view {
 };
 
 struct identity_view copy_identity_at(const struct buf *list, size_t at);
-/* Nothing was done to it since; of directories, only that it is one. */
+/* It is unchanged; a directory only has to be one. */
 bool copy_identity_same(const struct identity *was, const struct stat *now);
 
 #endif

@@ -1,5 +1,6 @@
-/* What became of a copy.  The walk goes along the identities, name by name: what has no record is new, what has no
- * name any more is gone, and of the rest only what looks different is read. */
+/* What changed in a copy.  The walk goes along the identities, name by name: a name without a
+ * record is new, a record without a name is gone, and of the rest only what looks different is
+ * read. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -9,35 +10,37 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/inode.h"
 #include "base/scope.h"
+#include "base/walk.h"
 #include "changes/copy_file.h"
 #include "changes/copy_identity.h"
 #include "changes/copy_tree.h"
-#include "changes/listing.h"
 
 #define STAGE "collect"
 #define LINK_MAX_TEXT 4096
 
-/* A directory on the way; told only when there is something to tell of it. */
+/* Records from `at` to `end`: what stood in a directory. */
+struct range {
+    size_t at, end;
+};
+
+/* A directory on the way; listed only when something in it is. */
 struct level {
-    int fd;
-    int content; /* -1: not told yet */
+    int content; /* -1: not listed yet */
     struct collect_list_entry entry;
     size_t path_len;
+    struct range was;
 };
 
 struct scanner {
     const struct buf *ids;
     struct collected *ret;
-    struct level levels[COPY_MAX_DEPTH + 1];
+    struct level levels[COPY_MAX_DEPTH + 1]; /* by the depth of what is in them */
     unsigned int depth;
     char path[PATH_MAX];
     sbr_error *err;
-};
-
-/* Records from `at` to `end`: what stood in a directory. */
-struct range {
-    size_t at, end;
 };
 
 static int cannot(struct scanner *s)
@@ -51,7 +54,8 @@ static int add(struct scanner *s, struct collect_list_entry entry)
     return collect_list_add(&s->ret->list, entry, s->path) < 0 ? err_set_oom(s->err, STAGE) : 0;
 }
 
-/* `was` may be NULL.  A mode that nobody changed is the source's, which the copy could not always take over. */
+/* `was` may be NULL.  A mode that the program did not change is the source's, which the copy could
+ * not always have. */
 static struct collect_list_entry entry_of(enum collect_kind kind, const struct stat *st,
                                           const struct identity *was)
 {
@@ -60,18 +64,17 @@ static struct collect_list_entry entry_of(enum collect_kind kind, const struct s
     return (struct collect_list_entry){ .kind = kind,
                                         .mode = untouched ? was->source_mode : st->st_mode,
                                         .size = S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size,
-                                        .mtime_ns = identity_ns(st->st_mtim) };
+                                        .mtime_ns = clock_ns(st->st_mtim) };
 }
 
-/* Tells of the directories on the way that were not told yet. */
+/* Lists the directories on the way that are not listed yet. */
 static int enter_all(struct scanner *s)
 {
     for (unsigned int i = 1; i <= s->depth; i++) {
         struct level *level = &s->levels[i];
-        int above = s->levels[i - 1].content;
-        char changeset = s->path[level->path_len];
+        int above = s->levels[i - 1].content, r;
+        char after = s->path[level->path_len];
         const char *name = s->path + s->levels[i - 1].path_len + (i > 1);
-        int r = 0;
 
         if (level->content >= 0)
             continue;
@@ -82,7 +85,7 @@ static int enter_all(struct scanner *s)
             r = cannot(s);
         else
             r = add(s, level->entry);
-        s->path[level->path_len] = changeset;
+        s->path[level->path_len] = after;
         if (r < 0)
             return r;
     }
@@ -94,37 +97,23 @@ static int add_entry(struct scanner *s, struct collect_list_entry entry)
     return enter_all(s) < 0 ? s->err->code : add(s, entry);
 }
 
-/* A stranger's file, whatever its mode; other names of it keep seeing the mode that it has. */
-static int open_file(int at, const char *name, const struct stat *st)
+static int take_file(struct scanner *s, const struct walk_entry *from,
+                     struct collect_list_entry entry)
 {
-    const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
-    int fd = openat(at, name, flags);
-
-    if (fd < 0 && errno == EACCES && fchmodat(at, name, 0600, AT_SYMLINK_NOFOLLOW) == 0) {
-        fd = openat(at, name, flags);
-        if (fd >= 0)
-            (void)fchmod(fd, st->st_mode & 07777);
-    }
-    return fd;
-}
-
-static int take_file(struct scanner *s, const char *name, struct collect_list_entry entry,
-                     const struct stat *st)
-{
-    const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, st->st_mtim };
-    scoped_fd int in = open_file(s->levels[s->depth].fd, name, st), out = -1;
+    const struct timespec times[2] = { { .tv_nsec = UTIME_OMIT }, from->st.st_mtim };
+    scoped_fd int in = walk_open_file(from), out = -1;
     struct copy_file how = { 0 };
     struct stat now;
 
     if (in < 0 || fstat(in, &now) < 0)
         return cannot(s);
-    if (!S_ISREG(now.st_mode) || now.st_ino != st->st_ino) {
+    if (!inode_same(&now, &from->st)) {
         errno = ESTALE;
         return cannot(s);
     }
     if (enter_all(s) < 0)
         return s->err->code;
-    out = openat(s->levels[s->depth].content, name,
+    out = openat(s->levels[s->depth].content, from->name,
                  O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (out < 0 || copy_file(in, out, entry.size, &how) < 0)
         return cannot(s);
@@ -132,159 +121,161 @@ static int take_file(struct scanner *s, const char *name, struct collect_list_en
     return add(s, entry);
 }
 
-static int take_link(struct scanner *s, const char *name, struct collect_list_entry entry)
+static int take_link(struct scanner *s, const struct walk_entry *from,
+                     struct collect_list_entry entry)
 {
     char text[LINK_MAX_TEXT + 1];
-    ssize_t n = readlinkat(s->levels[s->depth].fd, name, text, LINK_MAX_TEXT);
+    ssize_t n = readlinkat(from->dir_fd, from->name, text, LINK_MAX_TEXT);
 
     if (n < 0)
         return cannot(s);
     text[n] = '\0';
     if (enter_all(s) < 0)
         return s->err->code;
-    if (symlinkat(text, s->levels[s->depth].content, name) < 0)
+    if (symlinkat(text, s->levels[s->depth].content, from->name) < 0)
         return cannot(s);
     return add(s, entry);
 }
 
-static int scan(struct scanner *s, struct range was);
-
-/* Opened to us whatever its mode; the list has the mode that it had. */
-static int open_dir(int at, const char *name, mode_t mode)
+/* 1 and the record of this name, 0 when there is none, or negative.  The records before it are
+ * gone; with NULL, all that are left. */
+static int find_record(struct scanner *s, const char *name, struct identity_view *ret)
 {
-    if ((mode & 0500) != 0500 && fchmodat(at, name, 0700, AT_SYMLINK_NOFOLLOW) < 0)
-        return -1;
-    return openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-}
+    struct level *level = &s->levels[s->depth];
 
-/* `tell`: the directory itself is a change, whatever is in it. */
-static int scan_dir(struct scanner *s, const char *name, struct collect_list_entry entry,
-                    struct range was, bool tell)
-{
-    struct level *level = &s->levels[s->depth + 1];
-    int r = 0;
+    while (level->was.at < level->was.end) {
+        struct identity_view view = copy_identity_at(s->ids, level->was.at);
+        int order = name ? strcmp(name, view.name) : 1;
 
-    if (s->depth == COPY_MAX_DEPTH)
-        return err_set(s->err, SBR_E_DENIED, STAGE,
-                       "what the program made has more than %d directories in one another",
-                       COPY_MAX_DEPTH);
-    *level = (struct level){ .fd = open_dir(s->levels[s->depth].fd, name, entry.mode),
-                             .content = -1,
-                             .entry = entry,
-                             .path_len = strlen(s->path) };
-    if (level->fd < 0)
-        return cannot(s);
-    s->depth++;
-    if (tell)
-        r = enter_all(s);
-    if (r == 0)
-        r = scan(s, was);
-    s->depth--;
-    close(level->fd);
-    if (level->content >= 0)
-        close(level->content);
-    return r;
-}
-
-/* Something new, something else, or something that was touched; `was` is NULL where nothing was. */
-static int take(struct scanner *s, const char *name, const struct stat *st,
-                const struct identity *was)
-{
-    const struct range nothing = { 0 };
-    struct collect_list_entry entry;
-
-    switch (st->st_mode & S_IFMT) {
-    case S_IFREG:
-        return take_file(s, name, entry_of(COLLECT_FILE, st, was), st);
-    case S_IFLNK:
-        return take_link(s, name, entry_of(COLLECT_LINK, st, was));
-    case S_IFDIR:
-        entry = entry_of(COLLECT_ENTER, st, NULL);
-        /* What was left out of the copy may still stand below. */
-        entry.flags = was && !was->mode ? 0 : COLLECT_OPAQUE;
-        return scan_dir(s, name, entry, nothing, true);
-    default:
-        return add_entry(s, entry_of(COLLECT_OTHER, st, NULL));
+        if (order < 0)
+            return 0;
+        level->was.at = view.next;
+        if (order == 0) {
+            *ret = view;
+            return 1;
+        }
+        if (!view.is.mode)
+            continue;
+        if (level->path_len + strlen(view.name) + 2 > sizeof(s->path))
+            return err_set(s->err, SBR_E_DENIED, STAGE, "a path in the copy is too long");
+        snprintf(s->path + level->path_len, sizeof(s->path) - level->path_len, "%s%s",
+                 level->path_len ? "/" : "", view.name);
+        if (add_entry(s, (struct collect_list_entry){ .kind = COLLECT_GONE }) < 0)
+            return s->err->code;
     }
+    return 0;
 }
 
-static int scan_gone(struct scanner *s, const struct identity *was)
+/* `was` is NULL where nothing had this name. */
+static int visit_dir(struct scanner *s, const struct walk_entry *entry,
+                     const struct identity_view *was)
 {
-    return was->mode ? add_entry(s, (struct collect_list_entry){ .kind = COLLECT_GONE }) : 0;
-}
+    bool known = was && S_ISDIR(was->is.mode);
+    struct level *level;
 
-/* What has this name now, and what had it (or NULL). */
-static int scan_node(struct scanner *s, const char *name, const struct identity_view *was)
-{
-    struct stat st;
-
-    if (fstatat(s->levels[s->depth].fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return cannot(s);
-    if (!was || !copy_identity_same(&was->is, &st))
-        return take(s, name, &st, was ? &was->is : NULL);
-    if (!S_ISDIR(st.st_mode))
+    if (entry->depth == COPY_MAX_DEPTH)
+        return 0; /* the walk refuses it */
+    level = &s->levels[entry->depth + 1];
+    *level = (struct level){ .content = -1,
+                             .entry = entry_of(COLLECT_ENTER, &entry->st, known ? &was->is : NULL),
+                             .path_len = strlen(s->path) };
+    if (known)
+        level->was = (struct range){ was->first, was->next };
+    else if (!was || was->is.mode) /* or what was left out of the copy may still stand below */
+        level->entry.flags = COLLECT_OPAQUE;
+    if (known && entry->st.st_mode == was->is.mode)
         return 0;
-    return scan_dir(s, name, entry_of(COLLECT_ENTER, &st, &was->is),
-                    (struct range){ was->first, was->next }, st.st_mode != was->is.mode);
+    s->depth++;
+    if (enter_all(s) < 0)
+        return s->err->code;
+    s->depth--;
+    return 0;
 }
 
-static int scan_name(struct scanner *s, const char *name, const struct identity_view *was, bool is)
+static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    size_t len = s->levels[s->depth].path_len;
+    struct scanner *s = context;
+    struct identity_view was;
+    const struct identity *is = NULL;
     int r;
 
-    if (len + strlen(name) + 2 > sizeof(s->path))
-        return err_set(s->err, SBR_E_DENIED, STAGE,
-                       "what the program made has a path that is too long");
-    snprintf(s->path + len, sizeof(s->path) - len, "%s%s", len ? "/" : "", name);
-    r = is ? scan_node(s, name, was) : scan_gone(s, &was->is);
-    s->path[len] = '\0';
-    return r;
-}
-
-/* Both are sorted: whichever name comes first is alone, unless they are the same. */
-static int scan_names(struct scanner *s, const struct listing *now, struct range was)
-{
-    size_t i = 0;
-    int r = 0;
-
-    while (r == 0 && (i < now->n || was.at < was.end)) {
-        struct identity_view view = { 0 };
-        int order = -1;
-
-        if (was.at < was.end) {
-            view = copy_identity_at(s->ids, was.at);
-            order = i < now->n ? strcmp(now->names[i], view.name) : 1;
-        }
-        if (order > 0)
-            r = scan_name(s, view.name, &view, false);
-        else
-            r = scan_name(s, now->names[i++], order == 0 ? &view : NULL, true);
-        if (order >= 0)
-            was.at = view.next;
+    (void)err;
+    s->depth = entry->depth;
+    r = find_record(s, entry->name, &was);
+    if (r < 0)
+        return r;
+    memcpy(s->path, entry->path, strlen(entry->path) + 1);
+    is = r ? &was.is : NULL;
+    if (S_ISDIR(entry->st.st_mode))
+        return visit_dir(s, entry, r ? &was : NULL);
+    if (r && copy_identity_same(is, &entry->st))
+        return 0;
+    switch (entry->st.st_mode & S_IFMT) {
+    case S_IFREG:
+        return take_file(s, entry, entry_of(COLLECT_FILE, &entry->st, is));
+    case S_IFLNK:
+        return take_link(s, entry, entry_of(COLLECT_LINK, &entry->st, is));
+    default:
+        return add_entry(s, entry_of(COLLECT_OTHER, &entry->st, NULL));
     }
-    return r;
 }
 
-static int scan(struct scanner *s, struct range was)
+static int leave(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    struct listing now;
-    int r = listing_read(s->levels[s->depth].fd, &now) < 0 ? cannot(s) : scan_names(s, &now, was);
+    struct scanner *s = context;
+    struct level *level = &s->levels[entry->depth + 1];
 
-    listing_done(&now);
-    return r;
+    s->depth = entry->depth + 1;
+    if (find_record(s, NULL, NULL) < 0)
+        return err->code;
+    scope_close_fd(&level->content);
+    level->content = -1;
+    return 0;
+}
+
+static int fail(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct scanner *s = context;
+
+    memcpy(s->path, entry->path, strlen(entry->path) + 1);
+    if (errno == EMLINK)
+        return err_set(err, SBR_E_DENIED, STAGE,
+                       "what the program made has more than %d directories in one another",
+                       COPY_MAX_DEPTH);
+    if (errno == ENAMETOOLONG)
+        return err_set(err, SBR_E_DENIED, STAGE,
+                       "what the program made has a path that is too long");
+    return cannot(s);
 }
 
 int copy_changes(int copy_fd, const struct copied *copied, struct collected *ret, sbr_error *err)
 {
     scoped_free struct scanner *s = calloc(1, sizeof(*s));
+    const struct walk walk = { .visit = visit,
+                               .leave = leave,
+                               .fail = fail,
+                               .context = s,
+                               .stage = STAGE,
+                               .flags = WALK_UNLOCK,
+                               .max_depth = COPY_MAX_DEPTH,
+                               .max_path = PATH_MAX };
+    int r;
 
     if (!s)
         return err_set_oom(err, STAGE);
     s->ids = &copied->identities;
     s->ret = ret;
     s->err = err;
-    s->levels[0] = (struct level){ .fd = copy_fd, .content = ret->content_fd };
+    for (int i = 0; i <= COPY_MAX_DEPTH; i++)
+        s->levels[i].content = -1;
+    s->levels[0].content = ret->content_fd;
+    s->levels[0].was.end = copied->identities.len;
     (void)fchmod(copy_fd, 0700); /* locked by the program, or by the source's mode */
-    return scan(s, (struct range){ 0, copied->identities.len });
+    r = walk_tree(copy_fd, &walk, err);
+    s->depth = 0;
+    if (r == 0)
+        r = find_record(s, NULL, NULL);
+    for (int i = 1; i <= COPY_MAX_DEPTH; i++)
+        scope_close_fd(&s->levels[i].content);
+    return r;
 }

@@ -13,7 +13,7 @@
 #include "changes/copy_file.h"
 #include "changes/node.h"
 
-#define ASIDE ".sandbox-run-" /* and a random id: the name of a file that is not whole yet */
+#define ASIDE ".sandbox-run-" /* and a random id: a file that is not whole yet */
 #define WHY_SIZE 160
 
 static const char *const skip_reasons[N_SKIPS] = {
@@ -25,7 +25,7 @@ static const char *const skip_reasons[N_SKIPS] = {
     [SKIP_UNREADABLE] = "could not be read",
 };
 
-/* Like `mkdir -p`; links on the way are the user's own.  A descriptor, or -1 with errno. */
+/* Like `mkdir -p`; links on the way are the user's own.  An fd, or -1 with errno. */
 static int open_target(const char *dir)
 {
     scoped_free char *path = strdup(dir);
@@ -34,14 +34,14 @@ static int open_target(const char *dir)
         return -1;
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        (void)mkdir(path, 0777); /* what matters is whether it opens */
+        (void)mkdir(path, 0777); /* only opening it decides */
         *slash = '/';
     }
     (void)mkdir(path, 0777);
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
-/* One directory further, which is made when it is not there. */
+/* Opens a directory, which is made when it is not there. */
 static int step_into(int dir_fd, const char *name, size_t len)
 {
     const int flags = O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
@@ -60,7 +60,7 @@ static int step_into(int dir_fd, const char *name, size_t len)
     return fd;
 }
 
-/* The directory where a path's last part goes, which is *ret_name.  -1 with errno. */
+/* The directory of a path, and its last part in *ret_name. -1 with errno. */
 static int open_parent(int dir_fd, const char *path, const char **ret_name)
 {
     scoped_fd int at = openat(dir_fd, ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -76,7 +76,7 @@ static int open_parent(int dir_fd, const char *path, const char **ret_name)
     return take_fd(at);
 }
 
-/* Made aside and renamed, so that nobody sees half of it.  0, or -1 with errno. */
+/* Made aside and renamed: no process sees half of it. 0, or -1 with errno. */
 static int save_as(int from_fd, uint64_t size, bool executable, int dir_fd, const char *name)
 {
     char aside[sizeof(ASIDE) + ENCODING_ID_SIZE] = ASIDE;
@@ -101,7 +101,7 @@ static int save_as(int from_fd, uint64_t size, bool executable, int dir_fd, cons
     return r;
 }
 
-/* Why a file could not be put there, from errno. */
+/* Why a file could not be saved, from errno. */
 static void explain(char why[WHY_SIZE])
 {
     static const struct {
@@ -130,7 +130,7 @@ struct delivery {
     int dir_fd; /* of rule->dir, once it is needed */
 };
 
-/* What is left of a path when the fixed part of the pattern is taken away. */
+/* The path without the fixed part of the pattern. */
 static const char *path_below(const struct output_rule *rule, const char *path)
 {
     size_t len = output_fixed_len(rule->pattern);
@@ -139,7 +139,7 @@ static const char *path_below(const struct output_rule *rule, const char *path)
                                                                                      : path;
 }
 
-/* 0; 1 with `why`: not this one. */
+/* 0; 1 with `why`: not saved. */
 static int save_file(struct delivery *d, const struct collect_list_entry *entry, const char *path,
                      char why[WHY_SIZE])
 {

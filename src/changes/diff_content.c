@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "base/text.h"
 
 #define BINARY_HEAD 8000 /* a NUL in the first bytes makes a file binary, as for git */
 
@@ -16,7 +17,7 @@ static void load_link(struct content *ret, int dir_fd, const char *path)
         ret->state = CONTENT_UNREADABLE;
 }
 
-/* Binary files are found by their beginning, and not read further. */
+/* A binary file is recognised by its beginning, and not read further. */
 static void load_file(struct content *ret, int dir_fd, const char *path, uint64_t max)
 {
     struct node_state seen;
@@ -61,7 +62,7 @@ static void load(struct content *ret, int dir_fd, const char *path, const struct
         load_file(ret, dir_fd, path, max);
 }
 
-/* By its identity, or where that differs by its content. */
+/* Compares its identity or, where that differs, its content. */
 static bool is_still_the_base(int root_fd, const struct change *c)
 {
     char sum[SHA256_HEX_SIZE];
@@ -89,15 +90,13 @@ void diff_content_before(struct content *ret, int root_fd, const struct change *
 
 void diff_content_after(struct content *ret, int content_fd, const struct change *c, uint64_t max)
 {
-    scoped_free char *path = NULL;
+    scoped_free char *path = text_format("%u/%s", c->root, c->path);
 
     *ret = (struct content){ .there = true };
-    if (asprintf(&path, "%u/%s", c->root, c->path) < 0) {
-        path = NULL;
+    if (path)
+        load(ret, content_fd, path, &c->now, max);
+    else
         ret->state = CONTENT_UNREADABLE;
-        return;
-    }
-    load(ret, content_fd, path, &c->now, max);
 }
 
 size_t diff_content_lines(const struct content *content)

@@ -1,16 +1,16 @@
-/* The two sides of a changed file, as far as people want to see them. */
+/* The two sides of a changed file, as far as they can be shown. */
 #ifndef CHANGES_DIFF_CONTENT_H
 #define CHANGES_DIFF_CONTENT_H
 
 #include "changes/node.h"
 
-/* The worse come later. */
+/* From best to worst. */
 enum diff_content_state {
     CONTENT_TEXT,
     CONTENT_BINARY,
     CONTENT_HUGE,
     CONTENT_UNREADABLE,
-    CONTENT_CHANGED /* the real file is not what it was */
+    CONTENT_CHANGED /* the real file is not the base any more */
 };
 
 struct content {
@@ -20,11 +20,11 @@ struct content {
     size_t len;
 };
 
-/* What the real tree has at c->path; more than `max` bytes are not read (0: no limit). */
+/* Reads c->path of the real tree, if it has at most `max` bytes (0: no limit). */
 void diff_content_before(struct content *ret, int root_fd, const struct change *c, uint64_t max);
-/* What was taken from the sandbox: below `content_fd`, in the directory of the change's root. */
+/* Reads what was collected: below `content_fd`, in the directory of the change's root. */
 void diff_content_after(struct content *ret, int content_fd, const struct change *c, uint64_t max);
-/* Of what was read. */
+/* The number of lines that were read. */
 size_t diff_content_lines(const struct content *content);
 
 #endif

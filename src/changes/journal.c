@@ -8,7 +8,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
 #include "changes/apply.h"
@@ -22,7 +21,6 @@
 #define UNDO_OLD "undo.old"
 #define JOURNAL "journal"
 #define JOURNAL_MAGIC 0x31555253 /* "SRU1": the number changes with the format */
-#define JOURNAL_MAX (1u << 30)
 
 enum { FLAG_MODE_ONLY = 1, FLAG_OPENED = 2, FLAG_LINKED = 4 };
 
@@ -51,7 +49,6 @@ void journal_close(struct journal *j)
     *j = (struct journal){ .fd = -1 };
 }
 
-/* `room` is what was asked for so far. */
 static struct journal_entry *add_entry(struct journal *j, unsigned int root, const char *path)
 {
     struct journal_entry *grown = j->items;
@@ -69,32 +66,11 @@ static struct journal_entry *add_entry(struct journal *j, unsigned int root, con
     return &grown[j->n++];
 }
 
-static void put_node(struct buf *b, const struct node *node)
-{
-    buf_put_u32(b, node->kind);
-    buf_put_u32(b, node->mode);
-    buf_put_u64(b, node->size);
-    buf_put_u64(b, (uint64_t)node->mtime_ns);
-}
-
-static void read_node(struct buf_reader *r, struct node *node)
-{
-    uint32_t kind = buf_reader_u32(r);
-
-    r->failed = r->failed || kind >= N_NODE_KINDS;
-    node->kind = r->failed ? NODE_NONE : (enum node_kind)kind;
-    node->mode = buf_reader_u32(r) & 07777;
-    node->size = buf_reader_u64(r);
-    node->mtime_ns = (int64_t)buf_reader_u64(r);
-}
-
 static int write_journal(const struct journal *j)
 {
     struct buf b;
-    int r;
 
-    buf_init(&b, JOURNAL_MAX);
-    buf_put_u32(&b, JOURNAL_MAGIC);
+    record_begin(&b, JOURNAL_MAGIC, CHANGESET_RECORD_MAX);
     buf_put_u64(&b, j->next);
     buf_put_u32(&b, (uint32_t)j->n);
     for (size_t i = 0; i < j->n; i++) {
@@ -102,8 +78,8 @@ static int write_journal(const struct journal *j)
 
         buf_put_u32(&b, e->root);
         buf_put_string(&b, e->path);
-        put_node(&b, &e->was);
-        put_node(&b, &e->now);
+        changes_put_node(&b, &e->was);
+        changes_put_node(&b, &e->now);
         buf_put_u32(&b, e->uid);
         buf_put_u32(&b, e->gid);
         buf_put_u64(&b, e->number);
@@ -111,27 +87,24 @@ static int write_journal(const struct journal *j)
         buf_put_u32(&b, (e->mode_only ? FLAG_MODE_ONLY : 0u) | (e->opened ? FLAG_OPENED : 0u) |
                             (e->linked ? FLAG_LINKED : 0u));
     }
-    changeset_put_sum(&b);
-    r = changeset_write_file(j->fd, JOURNAL, &b);
-    buf_done(&b);
-    return r;
+    return record_write(j->fd, JOURNAL, &b, RECORD_FLUSH);
 }
 
 /* 1, 0 when it makes no sense, or negative. */
-static int read_entry(struct buf_reader *r, struct journal *j, sbr_error *err)
+static int read_entry(struct buf_reader *r, struct journal *j, size_t n_roots, sbr_error *err)
 {
     unsigned int root = buf_reader_u32(r);
     const char *path = buf_reader_string(r), *original;
     struct journal_entry *e;
     uint32_t flags;
 
-    if (r->failed || (!changeset_is_path(path) && !(path && !*path)))
+    if (r->failed || root >= n_roots || (!changeset_is_path(path) && !(path && !*path)))
         return 0;
     e = add_entry(j, root, path);
     if (!e)
         return err_set_oom(err, "undo");
-    read_node(r, &e->was);
-    read_node(r, &e->now);
+    changes_read_node(r, &e->was);
+    changes_read_node(r, &e->now);
     e->uid = buf_reader_u32(r);
     e->gid = buf_reader_u32(r);
     e->number = (size_t)buf_reader_u64(r);
@@ -147,31 +120,26 @@ static int read_entry(struct buf_reader *r, struct journal *j, sbr_error *err)
     return 1;
 }
 
-/* Without a journal there is nothing: originals of an apply that died before it touched anything. */
+/* 1, 0 when there is none, or negative, with a code in `err` unless it is damaged.  Without a
+ * journal there is nothing to undo: the originals are of an apply that died before it touched
+ * anything. */
 static int read_journal(struct journal *j, size_t n_roots, sbr_error *err)
 {
-    scoped_free char *data = NULL;
-    struct buf_reader r = { 0 };
+    scoped_record struct record record = { 0 };
+    struct buf_reader *r = &record.fields;
+    uint32_t n;
     int ok;
 
     if (faccessat(j->fd, JOURNAL, F_OK, AT_SYMLINK_NOFOLLOW) < 0 && errno == ENOENT)
         return 0;
-    ok = changeset_read_file(j->fd, JOURNAL, &data, &r.len, err);
-    r.data = data;
-    if (ok == 1 && buf_reader_u32(&r) == JOURNAL_MAGIC) {
-        uint32_t n;
-
-        j->next = buf_reader_u64(&r);
-        n = buf_reader_count(&r);
-        for (uint32_t i = 0; ok == 1 && i < n; i++) {
-            ok = read_entry(&r, j, err);
-            if (ok == 1 && j->items[i].root >= n_roots)
-                ok = 0;
-        }
-        if (ok == 1)
-            return r.failed || r.pos != r.len ? -1 : 1;
-    }
-    return ok < 0 ? ok : -1;
+    ok = changeset_read_record(j->fd, JOURNAL, JOURNAL_MAGIC, &record, err);
+    if (ok != 1)
+        return -1;
+    j->next = buf_reader_u64(r);
+    n = buf_reader_count(r);
+    for (uint32_t i = 0; ok == 1 && i < n; i++)
+        ok = read_entry(r, j, n_roots, err);
+    return ok == 1 && !r->failed && r->pos == r->len ? 1 : -1;
 }
 
 int journal_open(struct changeset *changeset, bool make, struct journal *ret, sbr_error *err)
@@ -202,7 +170,7 @@ int journal_open(struct changeset *changeset, bool make, struct journal *ret, sb
     return r == 1 || make;
 }
 
-/* Not by its number alone, which another file may have by now: undo gives the content back the owner and the mode that
+/* Not only the inode, which another file may have by now: undo restores the owner and mode that
  * were seen. */
 static bool is_same_file(const struct stat *a, const struct stat *b)
 {
@@ -210,8 +178,9 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
            a->st_uid == b->st_uid && a->st_gid == b->st_gid && a->st_mode == b->st_mode;
 }
 
-/* The very file where that can be had: nothing is read, and all that belongs to it stays with it.  Not when it has other
- * names: who writes to one of those would change the original.  1, 0 when not, or -1. */
+/* Links the file itself where possible: nothing is read, and all its attributes stay.  Not when it
+ * has other names, because a write to one of those would change the original. 1, 0 when not, or -1.
+ */
 static int link_original(struct journal *j, struct step *step, int dir_fd, const char *name,
                          struct journal_entry *entry)
 {
@@ -219,7 +188,7 @@ static int link_original(struct journal *j, struct step *step, int dir_fd, const
 
     if (S_ISREG(step->there.st_mode) && step->there.st_nlink > 1)
         return 0;
-    apply_step();
+    record_crash_point();
     if (linkat(dir_fd, name, j->fd, entry->original, 0) < 0)
         return errno == ENOSPC || errno == EDQUOT || errno == EIO || errno == ENOENT ? -1 : 0;
     if (fstatat(j->fd, entry->original, &st, AT_SYMLINK_NOFOLLOW) < 0)
@@ -246,7 +215,7 @@ static int copy_original(struct journal *j, struct apply_plan *e, const struct s
         size_t len;
         scoped_free char *text = node_link_text(root_fd, step->path, &len);
 
-        apply_step();
+        record_crash_point();
         return text ? symlinkat(text, j->fd, entry->original) : -1;
     }
     if (!S_ISREG(step->there.st_mode)) {
@@ -256,11 +225,11 @@ static int copy_original(struct journal *j, struct apply_plan *e, const struct s
     from = node_open_file(root_fd, step->path, &seen);
     if (from < 0)
         return -1;
-    apply_step();
+    record_crash_point();
     to = openat(j->fd, entry->original, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
     if (to < 0)
         return -1;
-    apply_step();
+    record_crash_point();
     if (copy_file(from, to, seen.node.size, &how) < 0)
         return -1;
     attributes_copy(from, to);
@@ -285,7 +254,7 @@ static int store_original(struct journal *j, struct apply_plan *e, struct step *
     if (dir < 0)
         return -1;
     snprintf(entry->original, sizeof(entry->original), "%llu", (unsigned long long)j->next++);
-    if (unlinkat(j->fd, entry->original, 0) < 0 && errno != ENOENT) /* of one that died */
+    if (unlinkat(j->fd, entry->original, 0) < 0 && errno != ENOENT) /* of an attempt that died */
         return -1;
     r = link_original(j, step, dir, name, entry);
     if (r == 0)
@@ -326,7 +295,7 @@ static int record_opened(struct journal *j, const struct opened_dir *dir, sbr_er
     return 0;
 }
 
-/* `n` are sorted, the rest is new. */
+/* The first `n` are sorted, the rest are new. */
 static bool is_known(const struct journal *j, size_t n, unsigned int root, const char *path)
 {
     struct journal known = { .items = j->items, .n = n };
@@ -348,7 +317,7 @@ static int record_all(struct journal *j, size_t n, struct apply_plan *e, sbr_err
             continue;
         if (record_step(j, e, s, err) < 0)
             return err->code;
-        if (opened) /* what it was before we came */
+        if (opened) /* its mode before apply opened it */
             j->items[j->n - 1].was.mode = mode;
     }
     for (size_t i = 0; i < e->n_opened; i++)
@@ -359,7 +328,7 @@ static int record_all(struct journal *j, size_t n, struct apply_plan *e, sbr_err
     return 0;
 }
 
-/* The newest of each path stays. */
+/* The newest entry of each path stays. */
 static void sort_anew(struct journal *j, size_t n_old)
 {
     struct journal added = { .items = j->items + n_old, .n = j->n - n_old };
@@ -386,7 +355,7 @@ int journal_record(struct journal *j, struct apply_plan *e, sbr_error *err)
     size_t n = j->n;
     int r = record_all(j, n, e, err);
 
-    if (r < 0) { /* what was added names nothing that anybody needs */
+    if (r < 0) { /* the added entries are not needed */
         while (j->n > n) {
             if (j->items[--j->n].original[0])
                 (void)unlinkat(j->fd, j->items[j->n].original, 0);
@@ -404,13 +373,13 @@ static int drop_all(struct changeset *changeset, sbr_error *err)
 {
     if (tree_remove(changeset->dir_fd, UNDO_OLD) < 0)
         return state_fail("clear", "the kept changes", err);
-    apply_step();
+    record_crash_point();
     if (renameat(changeset->dir_fd, UNDO, changeset->dir_fd, UNDO_OLD) < 0 && errno != ENOENT)
         return state_fail("clear", "the kept changes", err);
     if (changeset_mark(changeset, false, err) < 0)
         return err->code;
-    apply_step();
-    (void)tree_remove(changeset->dir_fd, UNDO_OLD); /* if not now, then next time */
+    record_crash_point();
+    (void)tree_remove(changeset->dir_fd, UNDO_OLD); /* or the next time */
     return 0;
 }
 

@@ -5,18 +5,13 @@
 #include <linux/openat2.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/clock.h"
+#include "base/inode.h"
 #include "base/scope.h"
 
-#define NS_PER_SECOND 1000000000LL
 #define LINK_MAX_TEXT 4096
-
-static int64_t nanoseconds(struct timespec t)
-{
-    return (int64_t)t.tv_sec * NS_PER_SECOND + t.tv_nsec;
-}
 
 static enum node_kind kind_of(mode_t mode)
 {
@@ -40,14 +35,16 @@ struct node_state node_state_of(const struct stat *st)
         .node = { .kind = kind,
                   .mode = st->st_mode & 07777,
                   .size = kind == NODE_FILE || kind == NODE_LINK ? (uint64_t)st->st_size : 0,
-                  .mtime_ns = nanoseconds(st->st_mtim) },
+                  .mtime_ns = clock_ns(st->st_mtim) },
         .type = st->st_mode & S_IFMT,
         .ino = st->st_ino,
-        .ctime_ns = nanoseconds(st->st_ctim),
+        .ctime_ns = clock_ns(st->st_ctim),
     };
 }
 
-bool node_state_equal(const struct node_state *a, const struct node_state *b)
+/* Compares kind, mode, size and identity; not the mtime of directories, because their entries
+ * change it. */
+static bool node_state_equal(const struct node_state *a, const struct node_state *b)
 {
     if (a->type != b->type || a->node.mode != b->node.mode || a->ino != b->ino)
         return false;
@@ -56,7 +53,7 @@ bool node_state_equal(const struct node_state *a, const struct node_state *b)
             a->ctime_ns == b->ctime_ns);
 }
 
-/* For kernels before 5.6: one component after the other. */
+/* Before Linux 5.6: one component after the other. */
 static int open_by_steps(int dir_fd, const char *path, int flags)
 {
     scoped_fd int at = -1;
@@ -86,27 +83,15 @@ static int open_by_steps(int dir_fd, const char *path, int flags)
 
 int node_open(int dir_fd, const char *path, int flags)
 {
-    struct open_how how = {
-        .flags = (unsigned int)flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
-        .resolve = RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS,
-    };
-    bool only_path = flags & O_PATH;
-    int fd = -1;
+    int all = flags & O_PATH ? (flags & (O_PATH | O_DIRECTORY)) | O_NOFOLLOW | O_CLOEXEC
+                             : flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
+    int fd =
+        inode_resolve(dir_fd, path, all, RESOLVE_BENEATH | RESOLVE_NO_XDEV | RESOLVE_NO_SYMLINKS);
 
-    if (only_path)
-        how.flags = (unsigned int)(flags & (O_PATH | O_DIRECTORY)) | O_NOFOLLOW | O_CLOEXEC;
-    /* EAGAIN: something was renamed just now, and the kernel does not want to guess. */
-    for (int tries = 0; tries < 16; tries++) {
-        fd = (int)syscall(SYS_openat2, dir_fd, path, &how, sizeof(how));
-        if (fd >= 0 || errno != EAGAIN)
-            break;
-    }
-    if (fd < 0 && (errno == ENOSYS || errno == EPERM))
-        fd = open_by_steps(dir_fd, path, (int)how.flags);
-    return fd;
+    return fd < 0 && errno == ENOSYS ? open_by_steps(dir_fd, path, all) : fd;
 }
 
-/* Nobody of ours can see it, so the program could not either. */
+/* We cannot see it, so the program could not either. */
 static bool is_absence(int error)
 {
     return error == ENOENT || error == ENOTDIR || error == EACCES || error == ELOOP ||

@@ -1,5 +1,5 @@
-/* What stands at a path of a tree that may change at any time and hold anything: nothing is followed, no mount is entered,
- * no pipe is waited for. */
+/* What stands at a path of a tree that may change at any time and hold anything: no link is
+ * followed, no mount entered, no pipe waited for. */
 #ifndef CHANGES_NODE_H
 #define CHANGES_NODE_H
 
@@ -15,23 +15,22 @@ struct node_state {
 };
 
 struct node_state node_state_of(const struct stat *st);
-/* Kind, mode, size and identity; mtime of directories left out, since what is in them changes it. */
-bool node_state_equal(const struct node_state *a, const struct node_state *b);
 
-/* `path` may have many components.  0, also when nothing is there or nobody may look; -1 with errno. */
+/* `path` may have many components. 0, also when nothing is there or we may not look; -1 with errno.
+ */
 int node_look(int dir_fd, const char *path, struct node_state *ret);
-/* Without following any link on the way; -1 with errno: ELOOP for a link, EXDEV beyond a mount. */
+/* Follows no link on the way; -1 with errno: ELOOP for a link, EXDEV beyond a mount. */
 int node_open(int dir_fd, const char *path, int flags);
-/* A file's content for reading: what is no file is refused with EINVAL. */
+/* Opens a file for reading; EINVAL for any other kind. */
 int node_open_file(int dir_fd, const char *path, struct node_state *ret);
 /* The text of a link, NUL-terminated, which the caller frees; NULL with errno. */
 char *node_link_text(int dir_fd, const char *path, size_t *ret_len);
 
-/* Sum of the content of a file (at most its size when it was opened) or of the text of a link: 0, or -1 with errno.
- * EAGAIN: it changed meanwhile. */
+/* Sum of the content of a file (at most its size when it was opened) or of the text of a link: 0,
+ * or -1 with errno.  EAGAIN: it changed meanwhile. */
 int node_sum(int dir_fd, const char *path, char sum[SHA256_HEX_SIZE]);
 
-/* Two files of one size: 1 the same, 0 different, -1 with errno.  Holes in both are passed over. */
+/* Two files of one size: 1 the same, 0 different, -1 with errno.  Holes in both are skipped. */
 int node_same_content(int a_fd, int b_fd, uint64_t size);
 
 #define NODE_CHUNK (128 * 1024)

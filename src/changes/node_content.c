@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "changes/node.h"
 
-/* Where data may be found at or after `offset`; file systems that do not know say: here. */
+/* Where data may be at or after `offset`; file systems that do not know answer: here. */
 static uint64_t next_data(int fd, uint64_t offset, uint64_t size)
 {
     off_t at = lseek(fd, (off_t)offset, SEEK_DATA);

@@ -1,6 +1,6 @@
-/* How it works.  Candidates (files with content, created or deleted) are put in the order of their sizes; only where a size
- * occurs on both sides are sums made.  Those are put in order again, and in each run of equal sums the created are paired
- * with the deleted: first by equal last names, then as they come. */
+/* How it works.  Candidates (files with content, created or deleted) are sorted by size; sums are
+ * made only where a size occurs on both sides.  Those are sorted again, and in each run of equal
+ * sums the created are paired with the deleted: first by equal last names, then in order. */
 #include "changes/renames.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "changes/node.h"
 
 #define STAGE "changes"
-/* What may be read that has no sum yet; beyond it a renamed file is shown as created and deleted. */
+/* Bytes to read for new sums; beyond it a renamed file is shown as created and deleted. */
 #define READ_MAX ((uint64_t)4 << 30)
 
 struct candidate {
@@ -59,7 +59,7 @@ static bool is_candidate(const struct change *c)
            (c->op == CHANGE_DELETED && c->base.kind == NODE_FILE && c->base.size > 0);
 }
 
-/* What cannot be read has no sum, and is what it seems. */
+/* What cannot be read has no sum, and stays created or deleted. */
 static void make_sum(struct finder *f, struct candidate *candidate)
 {
     const struct change *c = &f->changes->items[candidate->index];
@@ -77,7 +77,7 @@ static void make_sum(struct finder *f, struct candidate *candidate)
         candidate->sum[0] = '\0';
 }
 
-/* The deleted change goes into the created one; what is left of it has no path and is swept. */
+/* Merges the deleted change into the created one; what is left of it has no path and is removed. */
 static void join(struct changes *changes, const struct candidate *a, const struct candidate *b)
 {
     struct change *now = &changes->items[a->created ? a->index : b->index];
@@ -92,7 +92,7 @@ static void join(struct changes *changes, const struct candidate *a, const struc
     memcpy(now->base_sum, a->sum, sizeof(now->base_sum));
 }
 
-/* One run of equal sums, ordered by last names: neighbours that have the same name and stand on different sides. */
+/* In one run of equal sums, sorted by last names: pairs equal names of different sides. */
 static void pair_by_name(struct changes *changes, struct candidate *run, size_t n)
 {
     for (size_t i = 0; i < n;) {
@@ -153,15 +153,15 @@ static void pair_group(struct finder *f, struct candidate *group, size_t n)
 
 static void sweep(struct changes *changes, size_t first)
 {
-    size_t changeset = first;
+    size_t n = first;
 
     for (size_t i = first; i < changes->n; i++) {
         if (changes->items[i].path)
-            changes->items[changeset++] = changes->items[i];
+            changes->items[n++] = changes->items[i];
         else
             change_done(&changes->items[i]);
     }
-    changes->n = changeset;
+    changes->n = n;
 }
 
 int renames_find(struct changes *changes, size_t first, int source_fd, int content_fd,

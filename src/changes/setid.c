@@ -1,6 +1,5 @@
 #include "changes/setid.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -14,16 +13,17 @@
 #include <unistd.h>
 
 #include "base/scope.h"
-#include "base/tree_remove.h"
+#include "base/walk.h"
 #include "sandbox/mount_below.h"
 
 #ifndef SYS_getxattrat
 #define SYS_getxattrat 464
 #endif
 
-#define MAX_DEPTH 200 /* one descriptor each */
+#define MAX_DEPTH 199 /* a file descriptor each */
+#define MAX_PATH ((size_t)(MAX_DEPTH + 2) * (NAME_MAX + 1))
 
-/* struct xattr_args of the kernel: no room, to learn whether there is something. */
+/* struct xattr_args of the kernel, with size 0: is there a value? */
 struct xattr_room {
     uint64_t value;
     uint32_t size, flags;
@@ -33,10 +33,8 @@ struct look {
     const char *source;
     uid_t uid; /* the program's on the host, unless it is 0: then any */
     uint64_t entries;
-    int depth;
-    bool by_path;        /* the kernel reads no attributes below a descriptor */
-    char path[PATH_MAX]; /* from the source on, of the last one that was looked at */
-    size_t len;          /* of it, up to the directory that is looked through      */
+    bool by_path;     /* the kernel reads no attributes below a file descriptor */
+    const char *path; /* below the source */
     sbr_error *err;
 };
 
@@ -57,33 +55,33 @@ static int refuse_unseen(const struct look *l, const char *why)
         l->source, why, l->path);
 }
 
-/* Rather too often than not: whose files root's program may write to is not asked. */
+/* Errs on the safe side: root's program may write to files of any user. */
 static bool is_own(const struct look *l, const struct stat *st)
 {
     return l->uid == 0 || st->st_uid == l->uid;
 }
 
-/* Nor is who is in which group. */
+/* Groups are not looked up either. */
 static bool may_be_written(const struct look *l, const struct stat *st)
 {
     return st->st_mode & (S_IWGRP | S_IWOTH) || (is_own(l, st) && st->st_mode & S_IWUSR);
 }
 
-/* A new mode takes set-id bits away, since a filter refuses one that has them.  Capabilities stay: what its owner may
- * neither write to nor run today, the program makes fit for both. */
+/* A new mode clears set-id bits, because a filter refuses modes with them.  Capabilities stay: the
+ * program can make its own file writable and executable. */
 static bool may_become_a_program(const struct look *l, const struct stat *st)
 {
     return is_own(l, st) || (may_be_written(l, st) && st->st_mode & 0111);
 }
 
-/* Without the bit of the group that of set-gid gives nothing. */
+/* Set-gid without group execution gives no right. */
 static bool has_bits(const struct stat *st)
 {
     return st->st_mode & S_ISUID || (st->st_mode & (S_ISGID | S_IXGRP)) == (S_ISGID | S_IXGRP);
 }
 
-/* Linux 6.13 takes a name below a descriptor; before, the way leads through /proc.  Some containers answer with EPERM
- * to calls that they do not know. */
+/* Linux 6.13 takes a name below a file descriptor; before, /proc leads there.  Some containers
+ * answer EPERM to calls that they do not know. */
 static ssize_t read_capabilities(struct look *l, int dir_fd, const char *name)
 {
     static const char attribute[] = "security.capability";
@@ -102,7 +100,7 @@ static ssize_t read_capabilities(struct look *l, int dir_fd, const char *name)
     return lgetxattr(path, attribute, NULL, 0);
 }
 
-/* What is not a clear no is a yes. */
+/* Any error that is not a clear no counts as yes. */
 static bool has_capabilities(struct look *l, int dir_fd, const char *name)
 {
     return read_capabilities(l, dir_fd, name) >= 0 ||
@@ -125,9 +123,7 @@ static int look_at_file(struct look *l, int dir_fd, const char *name, const stru
     return 0;
 }
 
-static int look_in(struct look *l, int fd);
-
-/* Whoever may pass through a directory opens what is in it by a name that was guessed. */
+/* With search permission the program opens files by names that it guesses. */
 static bool is_passable(int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -136,90 +132,55 @@ static bool is_passable(int dir_fd, const char *name)
     return in >= 0;
 }
 
-/* A directory that we may not read: of the owner's the program could change the mode. */
-static int cannot_enter(const struct look *l, int dir_fd, const char *name)
+/* A directory that we may not read: of one that the program's user owns it could change the mode.
+ */
+static int fail(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    struct stat st;
-    int reason = errno;
+    struct look *l = context;
+    int why = errno;
 
-    if (reason == ENOENT || reason == ENOTDIR || reason == ELOOP)
-        return 0; /* it has just gone */
-    if (reason == EACCES && l->uid != 0 && fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        st.st_uid != l->uid && !is_passable(dir_fd, name))
-        return 0;
-    return refuse_unseen(l, strerror(reason));
-}
-
-/* Longer paths than the kernel takes are cut in the message. */
-static void name_entry(struct look *l, const char *name)
-{
-    snprintf(l->path + l->len, sizeof(l->path) - l->len, "%s", name);
-}
-
-static void name_directory(struct look *l)
-{
-    l->len += strlen(l->path + l->len);
-    if (l->len + 1 < sizeof(l->path))
-        l->path[l->len++] = '/';
-    l->path[l->len] = '\0';
-}
-
-static int look_at_directory(struct look *l, int dir_fd, const char *name)
-{
-    int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC), r;
-    size_t len = l->len;
-
-    if (fd < 0)
-        return cannot_enter(l, dir_fd, name);
-    if (l->depth == MAX_DEPTH) {
-        close(fd);
+    (void)err;
+    l->path = entry->path[0] ? entry->path : ".";
+    if (why == EMLINK)
         return refuse_unseen(l, "directories are too deep in one another");
-    }
-    if (l->depth++ > 0)
-        name_directory(l);
-    r = look_in(l, fd);
-    l->depth--;
-    l->len = len;
-    return r;
+    if (entry->fd >= 0) /* its names cannot be read */
+        return refuse_unseen(l, strerror(why));
+    if (why == ENOENT || why == ENOTDIR || why == ELOOP)
+        return 0; /* it has just gone */
+    if (why == EACCES && l->uid != 0 && S_ISDIR(entry->st.st_mode) && entry->st.st_uid != l->uid &&
+        !is_passable(entry->dir_fd, entry->name))
+        return 0;
+    return refuse_unseen(l, strerror(why));
 }
 
-static int look_at(struct look *l, int dir_fd, const struct dirent *entry)
+static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    struct stat st;
+    struct look *l = context;
 
+    (void)err;
+    l->path = entry->path;
     if (++l->entries > SETID_MOST_ENTRIES)
         return refuse_unseen(l, "it has too many files");
-    name_entry(l, entry->d_name);
-    if (entry->d_type == DT_DIR)
-        return look_at_directory(l, dir_fd, entry->d_name);
-    if (entry->d_type != DT_REG && entry->d_type != DT_UNKNOWN)
-        return 0;
-    if (fstatat(dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return errno == ENOENT ? 0 : refuse_unseen(l, strerror(errno));
-    if (S_ISDIR(st.st_mode))
-        return look_at_directory(l, dir_fd, entry->d_name);
-    return S_ISREG(st.st_mode) ? look_at_file(l, dir_fd, entry->d_name, &st) : 0;
+    return S_ISREG(entry->st.st_mode) ? look_at_file(l, entry->dir_fd, entry->name, &entry->st) : 0;
 }
 
-/* Takes the descriptor over. */
-static int look_in(struct look *l, int fd)
+static int look_through(struct look *l, int path_fd, const struct stat *st)
 {
-    scoped_dir DIR *dir = fdopendir(fd);
-    const struct dirent *entry;
-    int r = 0;
+    const struct walk walk = { .visit = visit,
+                               .fail = fail,
+                               .context = l,
+                               .stage = "volumes",
+                               .max_depth = MAX_DEPTH,
+                               .max_path = MAX_PATH };
+    scoped_fd int fd = openat(path_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    const struct walk_entry top = {
+        .path = ".", .name = ".", .dir_fd = path_fd, .fd = -1, .st = *st
+    };
 
-    if (!dir) {
-        r = refuse_unseen(l, strerror(errno));
-        close(fd);
-        return r;
-    }
-    while (r == 0 && (errno = 0, entry = readdir(dir)))
-        if (!tree_is_dots(entry->d_name))
-            r = look_at(l, dirfd(dir), entry);
-    return r == 0 && errno ? refuse_unseen(l, strerror(errno)) : r;
+    return fd < 0 ? fail(l, &top, l->err) : walk_tree(fd, &walk, l->err);
 }
 
-/* A file by itself: in the directory that it is in. */
+/* A single file: in the directory that it is in. */
 static int look_at_one(struct look *l, const struct stat *st)
 {
     const char *slash = strrchr(l->source, '/');
@@ -229,7 +190,7 @@ static int look_at_one(struct look *l, const struct stat *st)
     scoped_fd int dir = above ? open(above, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
     const char *name = slash ? slash + 1 : l->source;
 
-    name_entry(l, name);
+    l->path = name;
     if (dir < 0)
         return refuse_unseen(l, strerror(errno));
     return look_at_file(l, dir, name, st);
@@ -237,14 +198,13 @@ static int look_at_one(struct look *l, const struct stat *st)
 
 int setid_look(const char *source, sbr_error *err)
 {
-    struct look look = { .source = source, .uid = geteuid(), .err = err };
+    struct look look = { .source = source, .uid = geteuid(), .path = ".", .err = err };
     scoped_fd int fd = open(source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
     struct stat st;
 
-    name_entry(&look, ".");
     if (fd < 0 || fstat(fd, &st) < 0)
         return err_set_errno(err, "volumes", "--volume: cannot look at '%.200s'", source);
     if (!is_honoured(fd) && !mount_is_below(source))
         return 0;
-    return S_ISDIR(st.st_mode) ? look_at_directory(&look, fd, ".") : look_at_one(&look, &st);
+    return S_ISDIR(st.st_mode) ? look_through(&look, fd, &st) : look_at_one(&look, &st);
 }

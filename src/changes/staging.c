@@ -46,28 +46,15 @@ int staging_open(struct staging *ret, sbr_error *err)
 
 void staging_release(struct staging *staging)
 {
-    if (staging->fd >= 0)
-        close(staging->fd);
-    if (staging->lock_fd >= 0)
-        close(staging->lock_fd);
+    scope_close_fd(&staging->fd);
+    scope_close_fd(&staging->lock_fd);
     *staging = (struct staging){ .fd = -1, .lock_fd = -1 };
 }
 
 void staging_discard(struct staging *staging)
 {
-    if (staging->lock_fd < 0 || !staging->path[0]) /* used up, or never more than zeros */
+    if (staging->lock_fd < 0 || !staging->path[0]) /* used up, or all zero */
         return;
-    (void)tree_remove(AT_FDCWD, staging->path); /* if not now, then by the next sweep */
+    (void)tree_remove(AT_FDCWD, staging->path); /* or the next sweep does */
     staging_release(staging);
-}
-
-int staging_sweep(sbr_error *err)
-{
-    struct state_dir dir;
-    int r = state_open(STATE_STAGING, false, &dir, err);
-
-    if (r == 1)
-        staging_dir_sweep(dir.fd);
-    state_close(&dir);
-    return r < 0 ? r : 0;
 }

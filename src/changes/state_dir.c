@@ -11,7 +11,7 @@
 
 _Static_assert(USER_DIR_SIZE + 160 <= STATE_PATH_SIZE, "room for \"/staging/ID/tree/0\"");
 
-/* The last is made last: where it is, all are. */
+/* STATE_STAGING is made last: where it is, all are. */
 static int furnish(int fd)
 {
     static const char *const names[] = { STATE_CHANGES, STATE_WORKSPACES, STATE_STAGING };
@@ -59,12 +59,7 @@ int state_open(const char *name, bool make, struct state_dir *ret, sbr_error *er
 
 int state_path(char *buf, size_t size, sbr_error *err)
 {
-    scoped_user_dir struct user_dir root = { .fd = -1 };
-
-    if (user_dir_open(&state, false, &root, err) < 0)
-        return err->code;
-    snprintf(buf, size, "%s", root.path);
-    return 0;
+    return user_dir_path(&state, buf, size, err);
 }
 
 void state_close(struct state_dir *dir)

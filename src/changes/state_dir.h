@@ -1,7 +1,8 @@
-/* Where kept changes and named workspaces live: the user's own directory, not a cache.
+/* Where changesets and workspaces are: the user's own directory, not a cache.
  *
- * $SANDBOX_RUN_STATE if set; otherwise the first of $XDG_STATE_HOME/sandbox-run, ~/.local/state/sandbox-run and
- * /var/tmp/sandbox-run-UID/state that is ours or can be made.  Mode 0700, ours alone, or it is refused. */
+ * $SANDBOX_RUN_STATE if set; otherwise the first of $XDG_STATE_HOME/sandbox-run,
+ * ~/.local/state/sandbox-run and /var/tmp/sandbox-run-UID/state that is ours or can be made.  Mode
+ * 0700, ours alone, or it is refused. */
 #ifndef CHANGES_STATE_DIR_H
 #define CHANGES_STATE_DIR_H
 
@@ -21,27 +22,26 @@ struct state_dir {
     char path[STATE_PATH_SIZE]; /* absolute */
 };
 
-/* The directory `name` of the state.  1: open; 0: not there, and not to be made; negative: error. */
+/* The directory `name` of the state. 1: open; 0: not there, and not to be made; negative: error. */
 int state_open(const char *name, bool make, struct state_dir *ret, sbr_error *err) must_check;
 void state_close(struct state_dir *dir);
 /* Where the state is, or would be made. */
 int state_path(char *buf, size_t size, sbr_error *err) must_check;
-/* The current errno, with what a user can do about it. */
+/* The current errno, with advice for the user. */
 int state_fail(const char *what, const char *path, sbr_error *err);
 
-/* A directory of our own to put things in until they are whole; locked while this process lives. */
+/* A directory of our own in which things are made; locked while this process lives. */
 struct staging {
     char id[ENCODING_ID_SIZE];
     char path[STATE_PATH_SIZE]; /* absolute */
     int fd;                     /* of the directory, mode 0700; -1: none */
     int lock_fd;
 };
+/* Removes what makers that died left behind, too. */
 int staging_open(struct staging *ret, sbr_error *err) must_check;
-/* With all that is in it; once more: does nothing. */
+/* Removes it; does nothing a second time. */
 void staging_discard(struct staging *staging);
-/* What is in it was moved elsewhere: lets go of it. */
+/* Its contents were moved elsewhere: closes it. */
 void staging_release(struct staging *staging);
-/* Removes what makers that died left behind. */
-int staging_sweep(sbr_error *err) must_check;
 
 #endif

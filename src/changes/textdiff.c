@@ -9,12 +9,12 @@
 #define WORK_MAX ((uint64_t)64 << 20) /* a fraction of a second */
 #define NO_NEWLINE "\\ No newline at end of file\n"
 
-/* Lines of both texts, counted from 0; the ends are not in it. */
+/* A range of lines of both texts, from 0, without the ends. */
 struct range {
     size_t a, a_end, b, b_end;
 };
 
-/* The next piece that differs, at or after where *range ends; false: there is none. */
+/* Finds the next difference at or after the end of *range; false: there is none. */
 static bool next_difference(const struct textdiff_lines *a, const struct textdiff_lines *b,
                             struct range *range)
 {
@@ -43,7 +43,7 @@ static void put_line(struct buf *out, char sign, const struct textdiff_lines *li
         buf_add_text(out, "\n" NO_NEWLINE);
 }
 
-/* Lines are counted from 1; of nothing, the line before it is named. */
+/* Counts lines from 1; for an empty range, names the line before it. */
 static void put_count(struct buf *out, char sign, size_t start, size_t n)
 {
     buf_printf(out, "%c%zu", sign, n == 0 ? start : start + 1);

@@ -1,17 +1,17 @@
-/* Which lines of two texts are not common: the method of E. Myers ("An O(ND) difference algorithm and its variations"), the
- * variant that needs memory for the lines only.
+/* Which lines of two texts differ: the method of E.  Myers ("An O(ND) difference algorithm and its
+ * variations"), the variant with linear memory.
  *
- * A box is a piece of both texts.  From its two corners paths are followed that cost one more step at a time, until they
- * meet: there the box is cut in two.  x counts lines of the first text, y of the second, and a diagonal is where x - y
- * is the same.  When a cut takes too long, the point that got furthest is as good; when the work is used up, everything that
- * is left of the box counts as changed. */
+ * A box is a piece of both texts.  Paths from its two corners cost one more step at a time,
+ * until they meet: there the box is cut in two.  x counts lines of the first text, y of the
+ * second, and x - y is constant on a diagonal.  When a cut takes too long, the furthest point is
+ * used; when the work is used up, the rest of the box counts as changed. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/scope.h"
 #include "changes/textdiff_lines.h"
 
-#define CUT_MAX_COST 1000 /* steps from both corners, then the best so far is taken */
+#define CUT_MAX_COST 1000 /* steps from both corners, then the best so far is used */
 
 struct box {
     long x, x_end, y, y_end;
@@ -178,7 +178,7 @@ static long area(const struct box *box)
     return box->x_end - box->x + box->y_end - box->y;
 }
 
-/* Calls itself for the smaller half only, so that it is never deeper than the logarithm of the lines. */
+/* Recurses into the smaller half only: the depth is at most the logarithm of the lines. */
 static void solve(struct search *s, struct box box)
 {
     for (;;) {
@@ -201,7 +201,7 @@ static void solve(struct search *s, struct box box)
     }
 }
 
-/* Lines that the other text does not have at all are changed, and nobody's business further on. */
+/* Lines that the other text does not have at all are changed, and not compared further. */
 static int keep_common(struct side *side, struct textdiff_lines *lines, const bool *in_other)
 {
     side->changed = lines->changed;

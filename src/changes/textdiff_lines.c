@@ -40,7 +40,7 @@ static int split(struct textdiff_lines *lines, struct text text)
     return 0;
 }
 
-/* A secret that is new each time: whoever wrote the text cannot make its lines collide. */
+/* A new secret each time: an untrusted program cannot make its lines collide. */
 struct secret {
     uint64_t start, factor;
 };

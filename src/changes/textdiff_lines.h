@@ -12,14 +12,15 @@ struct textdiff_lines {
     size_t n;
 };
 
-/* -1 without memory; textdiff_lines_done in any case.  A last line without its newline is another line than with it. */
+/* -1 without memory; the caller calls textdiff_lines_done in any case.  A last line without a
+ * newline differs from one with it. */
 int textdiff_lines_init(struct textdiff_lines *a, struct textdiff_lines *b, struct text before,
                         struct text after);
 void textdiff_lines_done(struct textdiff_lines *lines);
 
 /* Marks what differs, in at most *work steps; -1 without memory. */
 int textdiff_lines_compare(struct textdiff_lines *a, struct textdiff_lines *b, uint64_t *work);
-/* Moves what is marked to where people would have it, where that is the same. */
+/* Moves marks to where people expect them, where that is equivalent. */
 void textdiff_lines_settle(struct textdiff_lines *a, struct textdiff_lines *b);
 
 #endif

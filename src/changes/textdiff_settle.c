@@ -1,8 +1,8 @@
-/* A piece that was put in or taken out can often be told in several ways: "}, empty line, head {, body" or "empty line,
- * head {, body, }".  People want the one that begins where a thought begins.
+/* An added or removed piece can often be shown in several ways: "}, empty line, head {, body" or
+ * "empty line, head {, body, }".  People want the one that begins where a block begins.
  *
- * Which lines of the two texts belong together follows from the order of those that are not changed.  A changed piece that
- * moves over a line equal to its first (or last) leaves that order as it is. */
+ * The order of unchanged lines decides which lines of the two texts belong together.  A changed
+ * piece that moves over a line equal to its first (or last) leaves that order as it is. */
 #include "changes/textdiff_lines.h"
 
 #define MAX_INDENT 60
@@ -32,8 +32,8 @@ static int indent(const struct textdiff_lines *lines, size_t i)
     return -1;
 }
 
-/* How bad it is to cut before line `i`; less is better.  Best is after an empty line, or at an end of the text; in the
- * middle of a block it is worst. */
+/* The cost of a cut before line `i`.  Best is after an empty line, or at an end of the text; worst
+ * is the middle of a block. */
 static int badness_at(const struct textdiff_lines *lines, size_t i)
 {
     int before = i > 0 ? indent(lines, i - 1) : -1, after = i < lines->n ? indent(lines, i) : 0;

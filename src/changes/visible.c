@@ -1,4 +1,4 @@
-/* What strangers wrote, for a terminal. */
+/* Untrusted text, for a terminal. */
 #include <stdio.h>
 #include <string.h>
 
@@ -10,26 +10,6 @@
 static bool is_plain(unsigned char c)
 {
     return c >= 0x20 && c < 0x7f;
-}
-
-/* Bytes of the character that starts with this one. */
-static size_t length_by_lead(unsigned char c)
-{
-    return c < 0xc0 ? 1 : c < 0xe0 ? 2 : c < 0xf0 ? 3 : 4;
-}
-
-/* Bytes at `text` that can be shown as they are: one character, or 0. */
-static size_t harmless(const char *text, size_t left)
-{
-    size_t len = length_by_lead((unsigned char)text[0]);
-    char shown[32];
-
-    if (is_plain((unsigned char)text[0]))
-        return 1;
-    if (len > left)
-        return 0;
-    text_copy_visibly(shown, sizeof(shown), text, len);
-    return strlen(shown) == len && !memcmp(shown, text, len) ? len : 0;
 }
 
 static const struct {
@@ -56,14 +36,14 @@ void visible_put_name(struct buf *out, const char *name)
     size_t len = strlen(name), n = 1;
 
     for (size_t i = 0; i < len && n; i += n)
-        n = harmless(name + i, len - i);
+        n = text_visible_len(name + i, len - i);
     if (n) {
         buf_add(out, name, len);
         return;
     }
     buf_add_text(out, "\"");
     for (size_t i = 0; i < len; i += n ? n : 1) {
-        n = harmless(name + i, len - i);
+        n = text_visible_len(name + i, len - i);
         if (n && name[i] != '"' && name[i] != '\\')
             buf_add(out, name + i, n);
         else
@@ -82,7 +62,7 @@ void visible_put(struct buf *out, const char *line, size_t len)
         while (i + plain < most &&
                (is_plain((unsigned char)line[i + plain]) || line[i + plain] == '\t'))
             plain++;
-        n = plain ? plain : harmless(line + i, len - i);
+        n = plain ? plain : text_visible_len(line + i, len - i);
         if (n)
             buf_add(out, line + i, n);
         else if (line[i] == '\r')

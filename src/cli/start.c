@@ -30,6 +30,7 @@ struct front {
     struct forward out, err;
     struct terminal_filter out_filter, err_filter;
     int signal_fd;
+    struct loop_watch signal_watch;
     int signal; /* the first that asked us to end; 0: none */
     bool decorated;
     struct diff_options diff;
@@ -255,8 +256,8 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
     if (!o->json) {
         open_sink(&front->out, STDOUT_FILENO, &front->out_filter, front);
         open_sink(&front->err, STDERR_FILENO, &front->err_filter, front);
-        options->out_sink = &front->out;
-        options->err_sink = &front->err;
+        options->forward_out = &front->out;
+        options->forward_err = &front->err;
     }
     if (o->request->stdin_data && options->stdin_fd < 0) {
         options->stdin_data = o->request->stdin_data;
@@ -264,7 +265,8 @@ static int start_front(struct front *front, struct monitor_options *options, sbr
     }
     if (job_new(&front->runtime, o->request, options, &front->job, err) < 0)
         return err->code;
-    if (loop_add(&front->job->loop, front->signal_fd, EPOLLIN, signal_came, front) < 0)
+    front->signal_watch = loop_watch_of(front->signal_fd, signal_came, front);
+    if (loop_add(&front->job->loop, &front->signal_watch, EPOLLIN) < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
     front->job->on_stage = stage_begins;
     front->job->on_stage_context = front;

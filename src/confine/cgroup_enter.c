@@ -1,4 +1,4 @@
-/* The inside of control groups, in sandbox-run-init: all else is the supervisor's, cgroup.c. */
+/* The inside of cgroups, in sandbox-run-init; the supervisor does the rest in cgroup.c. */
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
@@ -8,8 +8,8 @@
 #include "confine/confiner.h"
 #include "wire/control.h"
 
-/* Wait for the order to go on, move into the groups that came with it, and make their leaf
- * the root of what can be seen. */
+/* Waits for ORDER_ENTER, moves into the cgroups that came with it, and makes their leaf the root
+ * of what can be seen. */
 static int cgroup_apply(struct inside *in, sbr_error *err)
 {
     struct init_message message = { 0 };
@@ -22,7 +22,7 @@ static int cgroup_apply(struct inside *in, sbr_error *err)
         return err_set(err, SBR_E_SYSTEM, "cgroup", "the supervisor went away during set-up");
     for (size_t i = 0; i < n_fds; i++) {
         if (r == 0 && fd_write_all(fds[i], "0", 1) < 0)
-            r = err_set_errno(err, "cgroup", "cannot enter the control group");
+            r = err_set_errno(err, "cgroup", "cannot enter the cgroup");
         close(fds[i]);
     }
     if (r == 0 && in->plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)
@@ -30,7 +30,7 @@ static int cgroup_apply(struct inside *in, sbr_error *err)
     return r;
 }
 
-/* A shell was born in its groups or has entered them at birth. */
+/* A shell is in its cgroups already: its fork put it there, or it entered them right after. */
 static int shell_apply(struct inside *in, sbr_error *err)
 {
     if (in->plan->namespaces & CLONE_NEWCGROUP && unshare(CLONE_NEWCGROUP) < 0)

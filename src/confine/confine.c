@@ -16,24 +16,24 @@ static const struct step {
     const struct confiner *confiner;
     unsigned int roles;
 } steps[] = {
-    { &network_start_confiner,       RUN | SHELL }, /* goes on beside the next two                             */
-    { &namespaces_confiner,          RUN         }, /* ids and host name of the new namespaces                 */
+    { &network_start_confiner,       RUN | SHELL }, /* a helper task runs beside the next steps */
+    { &namespaces_confiner,          RUN         }, /* ids and host name of the new namespaces  */
     { &factory_namespaces_confiner,  NURSERY     },
     { &shell_namespaces_confiner,    SHELL       },
-    { &mounts_confiner,              RUN         }, /* the private root; afterwards no host path can be named   */
-    { &factory_mounts_confiner,      NURSERY     }, /* what all sandboxes of a template can share of it         */
-    { &shell_mounts_confiner,        SHELL       }, /* and what is each one's own                               */
+    { &mounts_confiner,              RUN         }, /* the private root; afterwards no host path */
+    { &factory_mounts_confiner,      NURSERY     }, /* what all sandboxes of a blueprint share   */
+    { &shell_mounts_confiner,        SHELL       }, /* what each sandbox has alone               */
     { &network_confiner,             RUN | SHELL },
-    { &cgroup_confiner,              RUN         }, /* before the first byte of the program is stored           */
+    { &cgroup_confiner,              RUN         }, /* before the program's first byte is stored */
     { &shell_cgroup_confiner,        SHELL       },
-    { &program_confiner,             RUN         }, /* a shell's come with ORDER_GO                             */
+    { &program_confiner,             RUN         }, /* a shell gets its files with ORDER_GO */
     { &rlimits_confiner,             RUN         },
     { &shell_rlimits_confiner,       SHELL       },
-    { &identity_confiner,            RUN | SHELL }, /* after it, nothing that needs a capability works          */
-    { &no_new_privs_confiner,        RUN | SHELL }, /* the next two are refused without it                      */
-    { &landlock_confiner,            RUN | SHELL }, /* after mounts: its rules name the new root                */
-    { &seccomp_confiner,             RUN | SHELL }, /* after all others: it forbids what they need              */
-    { &open_files_confiner,          RUN | SHELL }, /* allowed by every policy; after what opens something      */
+    { &identity_confiner,            RUN | SHELL }, /* after it, no capability is left            */
+    { &no_new_privs_confiner,        RUN | SHELL }, /* the kernel refuses the next two without it */
+    { &landlock_confiner,            RUN | SHELL }, /* after mounts: its rules name the new root  */
+    { &seccomp_confiner,             RUN | SHELL }, /* last but one: it forbids what others need  */
+    { &open_files_confiner,          RUN | SHELL }, /* all policies allow it; others open files   */
 };
 /* clang-format on */
 
@@ -54,7 +54,7 @@ static int fail_on_request(const struct inside *in, const char *name, sbr_error 
 }
 #endif
 
-/* The next free place in the report. */
+/* The next free entry of the report; entries that do not fit are lost. */
 static struct step_time *place_for(struct init_report *report)
 {
     static struct step_time nowhere;
@@ -78,10 +78,14 @@ static int take_step(struct inside *in, const struct confiner *step, struct step
     return r;
 }
 
-/* Without a pid namespace init has to reach what it ends, and without a root of its own it has to
- * measure and remove what the program made: there the last steps are the program's own.  So is the filter where init
- * has to set the limits of a driver that runs already, and Landlock where that one comes from a zygote, since signals do not
- * pass between two domains, or where init brings an artifact in.  How many files may be open always is. */
+/* True for steps that init must not take itself, so that the program's process takes
+ * them before its exec:
+ *   - without a pid namespace or a private root (`place`), init must still signal the processes,
+ *     and measure and remove the files of the program;
+ *   - the filter, where init has to set limits of a driver that runs already;
+ *   - Landlock, where the driver comes from a zygote, because signals do not pass between two
+ *     domains, and where init still has to write an artifact;
+ *   - the number of open files, always. */
 static bool is_left_to_program(const struct inside *in, const struct confiner *step)
 {
     if (step == &rlimits_confiner)
@@ -106,7 +110,7 @@ static int take_steps(struct inside *in, bool as_program, sbr_error *err)
     return 0;
 }
 
-/* Orders to a parked one come with descriptors, and its news go the same way. */
+/* A standby receives orders with file descriptors and sends its news the same way. */
 static bool forbids_standby(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_filters; i++)
@@ -116,7 +120,7 @@ static bool forbids_standby(const struct plan *plan)
     return false;
 }
 
-/* Whether init has to write where the program must not. */
+/* True when init has to write where the program must not. */
 static bool has_artifact(const struct plan *plan)
 {
     for (size_t i = 0; i < plan->n_ops; i++)

@@ -1,8 +1,9 @@
 /* One mechanism, one file, one interface.
  *
- * A mechanism has up to three sides.  `probe` runs outside and changes nothing.  What has to be
- * opened or created outside is done by sandbox.c before the program exists.  `apply` runs inside,
- * in sandbox-run-init, between the new namespaces and the program: it may only give up rights. */
+ * A mechanism has up to three sides.  `probe` runs outside and changes nothing.  Outside, before
+ * the program exists, sandbox.c opens and creates what the mechanism needs.  `apply` runs
+ * inside, in sandbox-run-init, after the new namespaces exist and before the program starts: it
+ * may only give up rights. */
 #ifndef CONFINE_CONFINER_H
 #define CONFINE_CONFINER_H
 
@@ -13,41 +14,40 @@
 #include "plan/plan.h"
 #include "wire/control.h"
 
-/* Whom init is. */
+/* What this init is for. */
 enum role {
-    ROLE_RUN,     /* of one run, from its beginning                                  */
-    ROLE_FACTORY, /* it makes sandboxes of one template, and never runs anything      */
-    ROLE_SHELL,   /* one of those: all but what is left to the moment of the program */
+    ROLE_RUN,     /* one run, from its beginning                                  */
+    ROLE_FACTORY, /* makes sandboxes of one blueprint and never runs a program    */
+    ROLE_SHELL,   /* a sandbox made by a factory; some steps wait for its program */
     N_ROLES
 };
 
-/* What init holds while it confines itself. */
+/* State of init while it confines itself. */
 struct inside {
     const struct plan *plan;
-    int control_fd;           /* to the supervisor                                   */
-    int root_fd;              /* the sized tmpfs: how full it is goes into the result */
-    int io_fd;                /* /proc/self/io, opened while init may still do so     */
-    int proc_fd;              /* /proc, for the supervision without cgroups           */
-    int trees[FD_MAX_PASSED]; /* that the supervisor cloned, in the order of the operations */
+    int control_fd;           /* to the supervisor                                        */
+    int root_fd;              /* the sized tmpfs; its usage goes into the result          */
+    int io_fd;                /* /proc/self/io, opened while init still may               */
+    int proc_fd;              /* /proc, for supervision without cgroups                   */
+    int trees[FD_MAX_PASSED]; /* cloned by the supervisor, in the order of the operations */
     size_t n_trees, next_tree;
-    int uppers[PLAN_MAX_COW]; /* what lies above each OP_COW, to walk when all is over */
+    int uppers[PLAN_MAX_COW]; /* the upper directory of each OP_COW, read after the run */
     size_t n_uppers;
-    int copies[PLAN_MAX_COW]; /* trees that are copies made for this run, to measure */
+    int copies[PLAN_MAX_COW]; /* trees that are copies made for this run, to be measured */
     size_t n_copies;
-    const char
-        *apart;   /* a shell's place for an artifact, NULL: none; a mount that is only to be read */
-    int apart_fd; /* the same, to be written to until the program starts                         */
+    const char *apart; /* a shell's directory for an artifact, mounted read-only; NULL: none */
+    int apart_fd;      /* the same directory, writable until the program starts              */
     struct init_report *report;
     enum role role;
-    /* A shell's steps that wait for the program: see confine.c. */
+    /* Steps of a shell that wait for the program: see confine.c. */
     bool late_filter, late_landlock;
-    bool has_view;        /* the directory that views need while they are made is there */
-    bool shares_inodes;   /* the kernel refused a view, so the host's own inodes are shown */
-    bool keeps_oom_score; /* it could not be raised, see init/init_main.c */
+    bool has_view;        /* the directory that views need while they are mounted exists      */
+    bool shares_inodes;   /* the kernel refused a view, so the program sees the host's inodes */
+    bool keeps_oom_score; /* the score could not be raised, see init/init_main.c              */
 };
 
 struct confiner {
-    const char *name; /* stage of errors, name in the manual */
+    const char *name; /* stage of errors, heading in the manual */
     void (*probe)(struct features *features);
     int (*apply)(struct inside *in, sbr_error *err);
 };
@@ -65,7 +65,7 @@ extern const struct confiner landlock_confiner;
 extern const struct confiner seccomp_confiner;
 extern const struct confiner open_files_confiner;
 
-/* The same for sandboxes that are made ahead: the nursery does once what all of them can share. */
+/* For sandboxes that are made ahead: the factory does once what all of them can share. */
 extern const struct confiner factory_namespaces_confiner;
 extern const struct confiner factory_mounts_confiner;
 extern const struct confiner shell_namespaces_confiner;

@@ -16,15 +16,14 @@
 #define COW_PATH 40
 #define COW_OPTION (COW_PATH + 16)
 
-#define INODES_OF_ALL 2 /* the directory itself and what covers it                             */
-#define INODES_OF_ONE 8 /* its own, lower, upper, work, two in work, and what the kernel tries */
+#define INODES_OF_ALL 2 /* the directory itself and its cover                                */
+#define INODES_OF_ONE 8 /* its own, lower, upper, work, two in work, and the kernel's probes */
 
-/* Another way may work where this one does not. */
+/* The caller may fall back to another method on SBR_E_UNSUPPORTED. */
 static int refused(const struct plan_op *op, const char *what, sbr_error *err)
 {
     err_set_errno(err, "cow", "'%.200s' cannot be brought in copy-on-write: %s", op->from, what);
-    err->code = SBR_E_UNSUPPORTED;
-    return err->code;
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static int cannot_make(const struct plan_op *op, sbr_error *err)
@@ -41,7 +40,7 @@ uint64_t cow_inodes(const struct plan *plan)
     return n ? INODES_OF_ALL + n * INODES_OF_ONE : 0;
 }
 
-/* A mount of its own, to be written to when the root is read-only already. */
+/* Makes `.cow` as a mount of its own, which stays writable when the root becomes read-only. */
 static int open_dir(const struct inside *in)
 {
     scoped_fd int tree = -1;
@@ -56,14 +55,14 @@ static int open_dir(const struct inside *in)
     return mkdir(COW_EMPTY, 0555);
 }
 
-/* The tree below, which must be a directory; attached at `at`. */
+/* Attaches the lower tree, which must be a directory, at `at`. */
 static int open_lower(struct inside *in, const struct plan_op *op, const char *at, struct stat *st,
                       sbr_error *err)
 {
     scoped_fd int tree = op->flags & OP_PASSED ? mount_take_passed(in)
                                                : mount_clone_top(AT_FDCWD, op->from, ATTR_BIND);
 
-    /* Something is mounted in it, and what is beneath that is none of a guest's business. */
+    /* Another file system is mounted in it; the files below that mount must stay hidden. */
     if (tree < 0 && errno == EINVAL)
         return refused(op, "another file system is mounted in it", err);
     if (tree < 0 || fstat(tree, st) < 0)
@@ -78,7 +77,7 @@ static int open_lower(struct inside *in, const struct plan_op *op, const char *a
     return 0;
 }
 
-/* A directory of ours on the host's disk, attached at `at`. */
+/* Attaches our directory on the host's disk at `at`. */
 static int open_disk(struct inside *in, const struct plan_op *op, const char *at, sbr_error *err)
 {
     scoped_fd int tree = op->flags & OP_PASSED ? mount_take_passed(in)
@@ -89,8 +88,8 @@ static int open_disk(struct inside *in, const struct plan_op *op, const char *at
     return 0;
 }
 
-/* Overlayfs notes in user xattrs that a directory hides the one below it.  Without them it mounts all the
- * same, and a directory that was removed and made again is an error later. */
+/* Overlayfs marks in user xattrs that a directory hides the one below it.  It also mounts without
+ * them, but then making a removed directory again fails later. */
 static int has_xattrs(int fd)
 {
     static const char name[] = "user.sandbox_run";
@@ -98,7 +97,7 @@ static int has_xattrs(int fd)
     return fsetxattr(fd, name, "", 0, 0) < 0 ? -1 : fremovexattr(fd, name);
 }
 
-/* Directories `upper` and `work` of `base`, of which the first is remembered. */
+/* Makes directories `upper` and `work` in `base` and keeps `upper` open. */
 static int open_upper(struct inside *in, const struct plan_op *op, const char *base,
                       const struct stat *lower, sbr_error *err)
 {
@@ -110,7 +109,7 @@ static int open_upper(struct inside *in, const struct plan_op *op, const char *b
     if ((mkdir(upper, 0700) < 0 && errno != EEXIST) || (mkdir(work, 0700) < 0 && errno != EEXIST))
         return cannot_make(op, err);
     fd = open(upper, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    /* It stands for the tree's own top; what the request brings along is laid into it. */
+    /* `upper` becomes the top of the tree, and init writes the request's files into it. */
     if (fd < 0 || fchmod(fd, (lower->st_mode & 0777) | 0700) < 0)
         return cannot_make(op, err);
     if (has_xattrs(fd) < 0)

@@ -1,23 +1,24 @@
-/* Copy-on-write trees, inside: overlayfs over a tree of the host's, which stays as it is.
+/* Copy-on-write trees, inside: overlayfs over a tree of the host, which stays unchanged.
  *
- *   (1) What lies above the trees is in `.cow` of the new root, which is covered before the program starts:
- *       no path leads there, while init keeps the descriptors.
- *   (2) The tree below is detached once the overlay holds it: it has no path inside either. */
+ *   (1) The upper directories are in `.cow` of the new root, which is covered before the program
+ *       starts: no path leads there, but init keeps their file descriptors.
+ *   (2) The lower tree is detached once the overlay holds it: it has no path inside either. */
 #ifndef CONFINE_COW_H
 #define CONFINE_COW_H
 
 #include "confine/confiner.h"
 
-/* OP_COW.  Fails with SBR_E_UNSUPPORTED in stage "cow" where this machine cannot do it this way. */
+/* Performs an OP_COW.  Fails with SBR_E_UNSUPPORTED in stage "cow" where this machine cannot
+ * mount such an overlay. */
 int cow_perform(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;
 
-/* A copy that was mounted in the place of an overlay: remembered, to be measured. */
+/* Remembers a copy that is mounted instead of an overlay, to be measured after the run. */
 int cow_open_copy(struct inside *in, const struct plan_op *op, sbr_error *err) must_check;
 
-/* Takes what lies above the trees out of sight. */
+/* Covers `.cow` with an empty read-only directory. */
 int cow_cover(struct inside *in, sbr_error *err) must_check;
 
-/* Inodes of the root that all of this takes. */
+/* Inodes that copy-on-write trees take in the root. */
 uint64_t cow_inodes(const struct plan *plan);
 
 #endif

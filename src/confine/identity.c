@@ -7,7 +7,7 @@
 
 #include "confine/confiner.h"
 
-/* All rules about uid 0 off, nothing may be raised again, and none of it may be changed. */
+/* Turns off all rules about uid 0, forbids raising capabilities again, and locks both. */
 #define LOCKED_BITS                                                                                \
     (SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP |                               \
      SECBIT_NO_SETUID_FIXUP_LOCKED | SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |       \
@@ -21,8 +21,8 @@ static int drop_bounding_set(sbr_error *err)
     return 0;
 }
 
-/* Where no user namespace gave us the right to lock anything, nothing has to be: all sets are emptied
- * below, and no_new_privs keeps exec from filling them. */
+/* Without a user namespace this process may lack the right to lock anything, and need not: all sets
+ * are emptied below, and no_new_privs keeps exec from filling them. */
 static bool cannot_lock(const struct plan *plan)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };

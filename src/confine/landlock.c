@@ -1,5 +1,5 @@
-/* Landlock: a second layer over the file tree, and the only one where there are no namespaces.
- * All rights of the ABI found are handled; rules name paths of the new root. */
+/* Landlock: a second layer over the file tree, and the only one without namespaces.  All rights of
+ * the ABI found are handled; rules name paths of the new root. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
@@ -35,7 +35,8 @@ static uint64_t rights_of(enum access_kind access, uint64_t handled)
 
 static int add_rule(int ruleset, const struct plan_rule *rule, uint64_t handled, sbr_error *err)
 {
-    /* What is written to was no link when it was named; whoever may write above it could have made it one. */
+    /* A writable path was no link when it was named, but a process that may write above it could
+     * have replaced it by one. */
     int follow = rule->access == ACCESS_WRITE ? O_NOFOLLOW : 0;
     scoped_fd int fd = open(rule->path, O_PATH | O_CLOEXEC | follow);
     uint64_t rights = rights_of(rule->access, handled);
@@ -62,7 +63,7 @@ static int landlock_apply(struct inside *in, sbr_error *err)
     scoped_fd int ruleset = -1;
 
     if (plan->landlock_abi == 0)
-        return 0; /* named in isolation.missing by the planner */
+        return 0; /* the planner names it in isolation.missing */
     ruleset = landlock_create(plan->landlock_abi, net, &handled);
     if (ruleset < 0)
         return err_set_errno(err, "landlock", "cannot create a ruleset");

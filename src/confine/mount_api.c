@@ -88,7 +88,7 @@ int mount_change(int mount_fd, uint64_t attributes)
     return set_attributes(mount_fd, 0, attributes);
 }
 
-/* The tree is ours alone until the program starts, so a plain walk cannot be raced. */
+/* Only init can reach the tree until the program starts, so a plain walk cannot be raced. */
 int mount_make_directories(const char *path, uint32_t mode)
 {
     char copy[1100];
@@ -142,7 +142,7 @@ int mount_make_file(const char *path, uint32_t mode, const void *data, size_t le
     return fd < 0 ? -1 : fd_write_all(fd, data, len);
 }
 
-/* A directory of a tree that may hold links; it is made when it is not there. */
+/* Opens a directory in a tree that may hold links; makes it when it does not exist. */
 static int enter_directory(int at, const char *name)
 {
     int fd = openat(at, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

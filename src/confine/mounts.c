@@ -1,9 +1,11 @@
-/* The private root: built from nothing on a tmpfs, then the host's tree is let go.
+/* The private root: built from nothing on a tmpfs; then the host's tree is detached.
  *
- *   (1) Sources on the host are opened by descriptor, without following a link at their end, and
- *       devices are checked for their type and numbers: a /dev/null that is something else is refused.
- *   (2) Every mount is nosuid, and all but the device nodes are nodev; what comes from the host is
- *       read-only and private, so that later mounts of the host do not appear inside.
+ *   (1) Sources on the host are opened by file descriptor, without following a link at their
+ *       end, and devices are checked for their type and numbers: a /dev/null that is
+ *       something else is refused.
+ *   (2) Every mount is nosuid, and all but the device nodes are nodev; mounts from the host are
+ *       private, so later mounts of the host do not appear inside, and read-only unless the
+ *       plan says OP_WRITABLE.
  *   (3) After pivot_root the old tree is detached, so no path and no ".." leads back to it. */
 #include <errno.h>
 #include <fcntl.h>
@@ -52,7 +54,7 @@ static int perform_symlink(struct inside *in, const struct plan_op *op, sbr_erro
     return symlink(op->from, op->to) < 0 ? op_error(op, err) : 0;
 }
 
-/* A place of the same kind as what will be mounted on it. */
+/* Makes a mount point of the right type: a directory or an empty file. */
 static int make_mount_point(const char *path, bool directory)
 {
     return directory ? mount_make_directories(path, 0755) : mount_make_file(path, 0444, "", 0);
@@ -89,7 +91,7 @@ static int bind_tree(struct inside *in, const struct plan_op *op, sbr_error *err
     return op->flags & OP_OWN ? cow_open_copy(in, op, err) : 0;
 }
 
-/* What is a directory for sure and has a path needs no bind mount below its view. */
+/* A directory that is known to be one and has a path needs no bind mount below its view. */
 static bool is_viewed(const struct inside *in, const struct plan_op *op)
 {
     const uint32_t flags = OP_VIEW | OP_DIRECTORY;
@@ -105,7 +107,7 @@ static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *
     return bind_tree(in, op, err);
 }
 
-/* The content of a file into another that is made for it; 0 or -1. */
+/* Makes a file and copies the content of another one into it; 0 or -1. */
 static int copy_content(int from, const char *to, uint32_t mode)
 {
     scoped_fd int fd = mount_make_open_file(to, mode);
@@ -128,8 +130,8 @@ static int perform_copy(struct inside *in, const struct plan_op *op, sbr_error *
 
 static int perform_device(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
-    /* Read-only keeps the host's node as it is, times and mode; the device behind it stays
-     * writable. */
+    /* Read-only protects the times and mode of the host's node; the device
+     * behind it stays writable. */
     scoped_fd int tree =
         mount_clone(AT_FDCWD, op->from, MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOSUID | MOUNT_ATTR_NOEXEC);
     struct stat st;
@@ -146,8 +148,8 @@ static int perform_device(struct inside *in, const struct plan_op *op, sbr_error
     return 0;
 }
 
-/* Init counts what it and its children read and wrote.  The file is its own only while it may be
- * dumped, which changing its user has forbidden. */
+/* Init counts what it and its children read and wrote.  It may open its own file only while it is
+ * dumpable, which the change of its user ended. */
 static int open_own_io(int proc)
 {
     int fd;
@@ -174,8 +176,8 @@ static int perform_proc(struct inside *in, const struct plan_op *op, sbr_error *
     return 0;
 }
 
-/* What covers files and directories of procfs: one empty mount of each kind, made once.  Covering
- * is then a single call each, which takes the flags over. */
+/* Makes an empty mount once, file or directory, for OP_MASK to cover parts of procfs with.
+ * Covering is then a single call each, which takes over the flags. */
 static int perform_empty(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     scoped_fd int tree = -1;
@@ -211,9 +213,9 @@ static int perform_devpts(struct inside *in, const struct plan_op *op, sbr_error
     return 0;
 }
 
-/* The directories that the program may write to.  They are parts of the same tmpfs as the root, so
- * that one size and one number of files bound them all; the root itself becomes a read-only mount
- * of it. */
+/* A directory that the program may write to.  All of them are parts of the root's tmpfs,
+ * so one size and one number of files bound them together; the root itself becomes a
+ * read-only mount of it. */
 static int perform_scratch(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     scoped_fd int tree = -1;
@@ -227,7 +229,7 @@ static int perform_scratch(struct inside *in, const struct plan_op *op, sbr_erro
     return 0;
 }
 
-/* Written by the step after the cgroup, so that it is charged to the run. */
+/* A later step, after the cgroup is entered, writes these files, so they are charged to the run. */
 static int perform_nothing(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     (void)in;
@@ -249,7 +251,7 @@ int mount_perform(struct inside *in, const struct plan_op *op, sbr_error *err)
     return performers[op->kind](in, op, err);
 }
 
-/* Pages of the root's own file that an operation makes. */
+/* Pages of the tmpfs that the file of an operation takes. */
 static uint64_t file_pages(const struct plan_op *op)
 {
     uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -262,8 +264,8 @@ static uint64_t file_pages(const struct plan_op *op)
     return ((uint64_t)st.st_size + page - 1) / page;
 }
 
-/* What the root itself takes of the tmpfs, over and above the program's share: pages of its
- * files, and an inode for everything, with some for directories that are made on the way. */
+/* What the root itself takes of the tmpfs, on top of the program's share: pages of its files, and
+ * an inode for everything, plus those of parent directories. */
 static uint64_t root_pages(const struct plan *plan)
 {
     uint64_t n = 0;
@@ -292,7 +294,7 @@ int mount_open_root(struct inside *in, sbr_error *err)
     char size[40], inodes[40];
     const char *const options[] = { size, inodes, "mode=0755", NULL };
 
-    /* Nothing that is mounted from here on may reach the host. */
+    /* No mount made from here on may propagate to the host. */
     if (mount(NULL, "/", NULL, MS_PRIVATE, NULL) < 0)
         return err_set_errno(err, "mounts", "cannot make the root private");
     snprintf(size, sizeof(size), "size=%llu",
@@ -306,7 +308,7 @@ int mount_open_root(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* The old root ends up on top of the new one for a moment, then it is gone from this namespace. */
+/* pivot_root stacks the old root on the new one; then it is detached from this namespace. */
 int mount_leave_host(struct inside *in, sbr_error *err)
 {
     if (syscall(SYS_pivot_root, ".", ".") < 0)
@@ -318,7 +320,8 @@ int mount_leave_host(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* Whether a tree can be brought in as the plan has it shows only here; the supervisor waits for it. */
+/* Only here it is known whether a tree can be brought in as planned; the
+ * supervisor waits for it. */
 static int tell_mounted(const struct inside *in, sbr_error *err)
 {
     const struct init_news news = { NEWS_MOUNTED };
@@ -332,10 +335,10 @@ static int mounts_apply(struct inside *in, sbr_error *err)
 {
     if (in->plan->place)
         return run_dir_enter(in, err);
-    /* Without one of its own this would take the host's root away. */
+    /* Without a mount namespace this would take the host's root away. */
     if (!(in->plan->namespaces & CLONE_NEWNS))
         return err_set(err, SBR_E_BUG, "mounts", "there is no mount namespace to build a root in");
-    umask(0); /* modes of the plan are meant as they are written */
+    umask(0); /* the plan's modes are exact */
     if (mount_open_root(in, err) < 0)
         return err->code;
     for (size_t i = 0; i < in->plan->n_ops; i++)
@@ -366,8 +369,8 @@ static void mounts_probe(struct features *features)
 
 const struct confiner mounts_confiner = { "mounts", mounts_probe, mounts_apply };
 
-/* Makes the place for an artifact the current directory, through the mount that can be written to; the rest of the
- * path, or NULL. */
+/* Enters the directory for an artifact through its writable mount; returns the rest
+ * of the path, or NULL. */
 static const char *enter_apart(const struct inside *in, const char *path)
 {
     size_t len = in->apart ? strlen(in->apart) : 0;
@@ -379,7 +382,7 @@ static const char *enter_apart(const struct inside *in, const char *path)
     return fchdir(in->apart_fd) == 0 ? path + len + 1 : NULL;
 }
 
-/* A file of an artifact: its content is that of a descriptor that came with the order. */
+/* Copies a file of an artifact from a file descriptor that came with the order. */
 static int copy_passed(struct inside *in, const struct plan_op *op)
 {
     scoped_fd int from = mount_take_passed(in);
@@ -388,7 +391,7 @@ static int copy_passed(struct inside *in, const struct plan_op *op)
     return path && copy_content(from, path, op->mode) == 0 ? chdir("/") : -1;
 }
 
-/* The artifact is complete: nobody may write to it any more. */
+/* The artifact is complete; from here on nothing can write to it. */
 static void close_apart(struct inside *in)
 {
     if (in->apart)
@@ -396,7 +399,7 @@ static void close_apart(struct inside *in)
     in->apart = NULL;
 }
 
-/* A file of the program's, laid over a tree of somebody else's where one stands at /work. */
+/* Writes a file of the program, over an untrusted tree if one is mounted at /work. */
 static int put_program_file(struct inside *in, const struct plan_op *op, bool over_tree,
                             sbr_error *err)
 {
@@ -421,7 +424,7 @@ static int put_program_file(struct inside *in, const struct plan_op *op, bool ov
     return op_error(op, err);
 }
 
-/* The program's files, in the work directory that it owns. */
+/* Writes the program's files and enters its work directory. */
 static int program_apply(struct inside *in, sbr_error *err)
 {
     bool over_tree = plan_has_tree(in->plan, "work");
@@ -436,7 +439,7 @@ static int program_apply(struct inside *in, sbr_error *err)
     if (chdir(in->plan->workdir) < 0)
         return err_set_errno(err, "program", "cannot enter the work directory '%s'",
                              in->plan->workdir);
-    /* A directory outside the root would be named "(unreachable)...". */
+    /* The kernel names a directory outside the root "(unreachable)...". */
     if (!getcwd(cwd, sizeof(cwd)) || cwd[0] != '/')
         return err_set(err, SBR_E_DENIED, "program", "the work directory is outside the sandbox");
     return 0;

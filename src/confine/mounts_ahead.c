@@ -1,10 +1,12 @@
-/* The private root of sandboxes that are made ahead, in two parts: the nursery builds once what is read-only and the
- * same for all, each shell gets what can be written to or belongs to its own namespaces.  A shell's copy of the
- * nursery's mounts cannot be taken apart inside: the kernel locks what comes from a more privileged namespace.
+/* The private root of sandboxes that are made ahead, in two parts: the factory builds once what is
+ * read-only and the same for all; each shell adds what is writable or belongs to its own
+ * namespaces.  A program cannot take apart its copy of the factory's mounts, because the kernel
+ * locks mounts that come from a more privileged namespace.
  *
- *   (1) Nothing that a program can write to is shared: every scratch directory is of a new tmpfs.
- *   (2) The nursery's own procfs stays below each shell's: the kernel lets a new one be mounted only where one can be
- *       seen in full.  It lies under a mount that nobody inside may remove, and shows the nursery's processes alone. */
+ *   (1) Nothing that a program can write to is shared: every scratch directory is on a new tmpfs.
+ *   (2) The factory's procfs stays below each shell's, because the kernel allows a new procfs only
+ *       where another is fully visible.  No process inside may remove the mount above it, and it
+ *       shows only the factory's processes. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -17,9 +19,9 @@
 #include "confine/view.h"
 
 #define SCRATCH                                                                                    \
-    "tmp" /* where a shell's tmpfs is for a moment, before its parts are where they belong */
+    "tmp" /* where a shell's tmpfs is mounted until its parts are attached at their own paths */
 #define MAX_PARTS 8
-#define MAX_INODES (2 * MAX_PARTS) /* that they take themselves, with what they lie in */
+#define MAX_INODES (2 * MAX_PARTS) /* taken by the parts and their parents */
 
 static int ahead_error(const struct plan_op *op, sbr_error *err)
 {
@@ -64,11 +66,11 @@ static int factory_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (factory_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    umask(022); /* as its zygote shall have it */
+    umask(022); /* for the zygote */
     return view_finish(in, err) < 0 ? err->code : mount_leave_host(in, err);
 }
 
-/* A tmpfs of the size that the template says. */
+/* A tmpfs of the size that the blueprint gives. */
 static int new_tmpfs(uint64_t bytes, uint64_t inodes)
 {
     char size[40], number[40];
@@ -79,7 +81,7 @@ static int new_tmpfs(uint64_t bytes, uint64_t inodes)
     return mount_new("tmpfs", options, ATTR_BASE);
 }
 
-/* They have the same names in the one tmpfs as in the root: what is collected is found there. */
+/* A part has the same path in the tmpfs as in the root, so what is collected is found there. */
 static int shell_part(const struct plan_op *op, int *ret, sbr_error *err)
 {
     char path[256];
@@ -99,7 +101,7 @@ static bool is_part(const struct plan_op *op)
     return op->kind == OP_SCRATCH && !(op->flags & OP_APART);
 }
 
-/* One tmpfs for all that the program may write to, so that one size and one number of files bound it. */
+/* One tmpfs for all that the program may write to, so one size and one number of files bound it. */
 static int shell_scratch(struct inside *in, sbr_error *err)
 {
     const struct plan *plan = in->plan;
@@ -124,8 +126,9 @@ static int shell_scratch(struct inside *in, sbr_error *err)
     return r;
 }
 
-/* The program finds it read-only, as it finds the layer of a cold run.  Init has no capability left when the artifact
- * comes, so it keeps a second mount of the same file system that is nowhere in the tree. */
+/* The program sees the artifact read-only, like the layer of a cold run.  Init has no
+ * capability left when the artifact comes, so it keeps a second mount of the same file
+ * system outside the tree. */
 static int shell_apart(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     const uint64_t attributes =
@@ -160,13 +163,13 @@ static int shell_perform(struct inside *in, const struct plan_op *op, sbr_error 
 static int shell_apply(struct inside *in, sbr_error *err)
 {
     umask(0);
-    in->report->shares_inodes = in->shares_inodes; /* as the nursery found */
+    in->report->shares_inodes = in->shares_inodes; /* as the factory found */
     if (shell_scratch(in, err) < 0)
         return err->code;
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (shell_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    umask(022); /* as a driver shall have it */
+    umask(022); /* for a driver */
     return 0;
 }
 

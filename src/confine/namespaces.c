@@ -1,8 +1,8 @@
-/* Namespaces.  They are made by clone3 in spawn.c, all but the cgroup namespace, which cgroup.c
- * makes once init is in its group, so that the group is the root of what the program can see.
+/* Namespaces: clone3 in spawn.c makes all but the cgroup namespace, which cgroup_enter.c makes once
+ * init is in its cgroup, so that this cgroup is the root that the program sees.
  *
- * Inside, one uid is mapped: 1000, to the host uid of the run.  Host uid 0 never is: a process that
- * is host root with no capability can still write to every file that root owns. */
+ * Inside, one uid is mapped: 1000, to the host uid of the run.  Host uid 0 is never mapped: a
+ * process that is host root with no capability can still write to every file that root owns. */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -28,7 +28,7 @@
 #define INOTIFY_WATCHES_MOST "16384"
 #define ATTRIBUTE_MOUNT_ROOT 0x2000 /* of statx, Linux 5.8 */
 
-/* A sysctl that is not there says nothing. */
+/* False for a sysctl that does not exist. */
 static bool sysctl_is(const char *path, const char *value)
 {
     char text[32];
@@ -36,7 +36,7 @@ static bool sysctl_is(const char *path, const char *value)
     return fd_read_small(AT_FDCWD, path, text, sizeof(text)) > 0 && !strcmp(text, value);
 }
 
-/* Waits for a process that was made for one answer. */
+/* Waits for a process whose exit status is the answer. */
 static bool answered_yes(pid_t pid)
 {
     int status = 0;
@@ -44,14 +44,13 @@ static bool answered_yes(pid_t pid)
     return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
 }
 
-/* With nonsense for arguments: the kernel says so, a filter says that it is not permitted or not
- * there. */
+/* Calls with invalid arguments: the kernel reports those, a filter reports EPERM or ENOSYS. */
 static bool is_filtered(long number)
 {
     return syscall(number, -1, NULL, -1, NULL, -1, 0) < 0 && (errno == EPERM || errno == ENOSYS);
 }
 
-/* In the new pid namespace, of which only children are. */
+/* Only children of this process are in the new pid namespace, so one of them tries. */
 static bool procfs_works(void)
 {
     static const char *const no_options[] = { NULL };
@@ -78,15 +77,15 @@ bool namespaces_work(void)
     return answered_yes(pid);
 }
 
-/* A container runtime covers what it thinks is telling, or binds it read-only; the kernel may then
- * refuse a new procfs, which would show it.  Whatever is covered is the root of a mount. */
+/* A container runtime covers revealing files of procfs or binds them read-only; the kernel may then
+ * refuse a new procfs, which would show them.  Each covered path is the root of a mount. */
 static bool is_proc_covered(void)
 {
     static const char *const often[] = {
         "/proc/sys",  "/proc/bus",  "/proc/fs",         "/proc/irq",           "/proc/acpi",
         "/proc/scsi", "/proc/keys", "/proc/timer_list", "/proc/sysrq-trigger", "/proc/kcore",
     };
-    uint64_t attributes[32]; /* struct statx, which musl lacks: they are its second word */
+    uint64_t attributes[32]; /* struct statx, which musl lacks; [1] has the attributes */
 
     for (size_t i = 0; i < ARRAY_LEN(often); i++)
         if (syscall(SYS_statx, AT_FDCWD, often[i], AT_SYMLINK_NOFOLLOW, 0, attributes) == 0 &&
@@ -95,7 +94,7 @@ static bool is_proc_covered(void)
     return false;
 }
 
-/* By AppArmor, as docker does it with every container. */
+/* An AppArmor profile, which docker gives to every container. */
 static bool has_profile(void)
 {
     char text[128];
@@ -104,7 +103,8 @@ static bool has_profile(void)
            strncmp(text, "unconfined", strlen("unconfined")) != 0 && strchr(text, '(');
 }
 
-/* Ubuntu lets everybody make one, in which nothing can be done then, unless a profile says so. */
+/* Ubuntu lets every user make a user namespace, but one without any capability unless
+ * a profile allows it. */
 static bool is_restricted(void)
 {
     return geteuid() != 0 &&
@@ -116,8 +116,9 @@ static bool is_under_filter(void)
     return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) == SECCOMP_MODE_FILTER;
 }
 
-/* What a chroot and the like refuse is only seen when it is tried: see executor.c.  These are the
- * places where a refusal would come too late for that, so that a trial has to tell. */
+/* A refusal by a chroot and the like shows only when the run tries it, and job/stages.c
+ * then falls back.  In the cases here a refusal would come too late for that, so
+ * find_barrier() tries before. */
 static enum userns_barrier suspect(void)
 {
     if (is_proc_covered())
@@ -150,7 +151,7 @@ static void namespaces_probe(struct features *features)
     features->user_namespaces = features->barrier == BARRIER_NONE;
 }
 
-/* The supervisor maps the ids from outside; until then this process is nobody. */
+/* The supervisor maps the ids from outside; until then this process has no mapped uid. */
 static int await_mapping(struct inside *in, struct init_message *message, sbr_error *err)
 {
     ssize_t n = fd_receive(in->control_fd, message, sizeof(*message), in->trees, &in->n_trees);
@@ -162,7 +163,7 @@ static int await_mapping(struct inside *in, struct init_message *message, sbr_er
 
 static int become(uint32_t uid, uint32_t gid, sbr_error *err)
 {
-    /* Refused for ordinary users, who may not drop groups in a namespace of their own making. */
+    /* The kernel refuses this in a namespace that an ordinary user made. */
     if (setgroups(0, NULL) < 0 && errno != EPERM)
         return err_set_errno(err, "namespaces", "cannot drop supplementary groups");
     if (setresgid(gid, gid, gid) < 0)
@@ -172,7 +173,7 @@ static int become(uint32_t uid, uint32_t gid, sbr_error *err)
     return 0;
 }
 
-/* One of the user namespace, or, where there is none, the host's user of this run. */
+/* Becomes the user of the user namespace or, without one, the host's user of this run. */
 static int become_user(const struct plan *plan, const struct init_message *message, sbr_error *err)
 {
     if (plan->namespaces & CLONE_NEWUSER)
@@ -180,19 +181,20 @@ static int become_user(const struct plan *plan, const struct init_message *messa
     return plan->place ? become(message->uid, message->gid, err) : 0;
 }
 
-/* Counters of the kernel that go on through all user namespaces to whoever made the outermost: what the program
- * takes, the caller lacks.  Few programs have more than one queue of inotify, and most hosts give a user 128. */
+/* Counters that the kernel charges through all user namespaces up to the maker of the outermost:
+ * what the program takes, the caller lacks.  Few programs have more than one inotify queue, and
+ * most hosts give a user 128. */
 static const struct own_most {
     const char *name, *most;
 } own_most[] = {
-    /* The filter refuses these too; this holds even for a system call that it misses. */
+    /* The filter refuses these too; this also holds for a system call that the filter misses. */
     { "max_user_namespaces", "0" },
     { "max_inotify_instances", INOTIFY_QUEUES_MOST },
     { "max_inotify_watches", INOTIFY_WATCHES_MOST },
 };
 
-/* Files of the writer's own user namespace, whichever procfs they are reached through.  A kernel without inotify has
- * none for it. */
+/* These files are of the writer's own user namespace, whichever procfs they are reached through.  A
+ * kernel without inotify lacks the last two. */
 static int write_counters(int dir_fd)
 {
     for (size_t i = 0; i < ARRAY_LEN(own_most); i++)
@@ -210,7 +212,7 @@ static int bound_counters(sbr_error *err)
 
     if (host >= 0 && write_counters(host) == 0)
         return 0;
-    /* In a container the host's procfs may be read-only; one of our own is not. */
+    /* In a container the host's procfs may be read-only; a new one is not. */
     proc = mount_new("proc", no_options, 0);
     own = proc < 0 ? -1 : openat(proc, "sys/user", O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (own < 0 || write_counters(own) < 0)
@@ -218,7 +220,7 @@ static int bound_counters(sbr_error *err)
     return 0;
 }
 
-/* The filter of some containers lets everything pass but this. */
+/* Filters of some containers refuse only this call. */
 static int name_host(struct inside *in, sbr_error *err)
 {
     if (sethostname(in->plan->hostname, strlen(in->plan->hostname)) == 0)
@@ -243,7 +245,7 @@ static int namespaces_apply(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* A nursery needs user namespaces: one for each sandbox. */
+/* A factory keeps its right to make user namespaces: it makes one for each sandbox. */
 static int factory_apply(struct inside *in, sbr_error *err)
 {
     struct init_message message = { 0 };
@@ -253,15 +255,15 @@ static int factory_apply(struct inside *in, sbr_error *err)
     return become(message.uid, message.gid, err);
 }
 
-/* A run that is not made ahead has a helper for its network: the program is the third process there, and here.  A worker
- * of a zygote's comes by way of another process anyhow. */
+/* In a cold run pid 2 is the network helper and pid 3 the program; this gives the program the same
+ * pid here.  A worker of a zygote gets its pid through another process anyhow. */
 static void skip_helper(const struct inside *in)
 {
     if (in->plan->park != STANDBY_ZYGOTE)
         (void)fd_write_small(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "2");
 }
 
-/* The nursery has mapped the ids by now. */
+/* The factory has mapped the ids by now. */
 static int shell_apply(struct inside *in, sbr_error *err)
 {
     skip_helper(in);

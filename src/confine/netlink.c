@@ -8,8 +8,8 @@
 
 #include "base/scope.h"
 
-/* One acknowledgement for each message; the first refusal counts.  A batch that is refused as a whole is answered
- * once, under its own number. */
+/* Reads one acknowledgement per message; the first refusal counts.  The kernel answers once, under
+ * its own number, for a batch that it refuses as a whole. */
 static int take_answers(int fd, unsigned int last)
 {
     char answers[8192] __attribute__((aligned(NLMSG_ALIGNTO)));

@@ -1,22 +1,22 @@
-/* Messages to the kernel that set a network namespace up.  They are always the same, so they were written when the
- * project was built (src/generate/generate_netlink.c); here they are only sent. */
+/* Netlink messages that set up a network namespace.  They are always the same, so the build
+ * generates them (src/generate/generate_netlink.c) and this file only sends them. */
 #ifndef CONFINE_NETLINK_H
 #define CONFINE_NETLINK_H
 
 #include <stddef.h>
 
 enum netlink_script {
-    NETLINK_LO_UP,    /* loopback                                                              */
-    NETLINK_ROUTES4,  /* an address of its own, and every other one leads here as well          */
-    NETLINK_ROUTES6,  /* the same for IPv6                                                     */
-    NETLINK_TPROXY,   /* nftables: whatever leaves goes to the transparent listeners            */
-    NETLINK_REDIRECT, /* nftables: TCP alone, by rewriting its destination                     */
+    NETLINK_LO_UP,    /* loopback                                                           */
+    NETLINK_ROUTES4,  /* an address of its own; every other address leads here too          */
+    NETLINK_ROUTES6,  /* the same for IPv6                                                  */
+    NETLINK_TPROXY,   /* nftables: everything that leaves goes to the transparent listeners */
+    NETLINK_REDIRECT, /* nftables: only TCP, by rewriting its destination                   */
     N_NETLINK_SCRIPTS
 };
 
 struct netlink_messages {
-    int family;        /* NETLINK_* */
-    unsigned int last; /* number of the last message that the kernel answers */
+    int family;        /* NETLINK_*                                                        */
+    unsigned int last; /* sequence number of the last message that the kernel acknowledges */
     const unsigned char *data;
     size_t len;
 };

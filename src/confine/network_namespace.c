@@ -2,13 +2,13 @@
  *
  *   none       nothing
  *   localhost  loopback is up
- *   allow,     loopback is up and every address leads to it, where listeners of sandbox-run-egress take what goes
- *   full       outside; there is no other way out, so whatever they do not pass on stays inside
+ *   allow,     loopback is up and every address leads to it, where listeners of sandbox-run-egress
+ *   full       accept all outgoing traffic; there is no other route, so the rest stays inside
  *
- * Making one takes the kernel as long as the rest of the set-up together, so a second task of init
- * makes it while the first one builds the root; that one then enters it.  The two steps of the
- * table are the two ends of this.  A sandbox that is made ahead makes its own without a second task:
- * nobody waits for it, and what counts is the processor's time. */
+ * The kernel takes as long to make one as all other set-up together, so a second task of init
+ * makes it while the first one builds the root and then enters it; the table has one step for
+ * each end.  A sandbox that is made ahead needs no second task: no client waits for it, and
+ * only CPU time counts. */
 #include <errno.h>
 #include <linux/sched.h>
 #include <linux/sockios.h>
@@ -25,7 +25,7 @@
 #include "confine/netlink.h"
 #include "confine/network_sockets.h"
 
-/* Shared with the second task, which uses direct system calls only: errno is the first one's. */
+/* Shared with the second task, which uses direct system calls only: errno belongs to the first. */
 static struct maker {
     pid_t pid;
     volatile long fd; /* of the namespace, or -errno */
@@ -68,8 +68,9 @@ static int network_start(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* Settings of the namespace.  A server inside has the port that it has outside.  Buffers of TCP are the kernel's memory,
- * which version 1 of cgroups does not count: a connection that nobody reads from may not hold megabytes. */
+/* Sets sysctls of the namespace.  A server inside may use its usual port.  TCP buffers
+ * are kernel memory, which cgroup v1 does not count: a connection that is never read from
+ * may not hold megabytes. */
 static void adjust_settings(void)
 {
     static const char *const no_options[] = { NULL };
@@ -86,7 +87,7 @@ static void adjust_settings(void)
         (void)fd_write_small(proc, settings[i].name, settings[i].value);
 }
 
-/* How connections come to the listeners: the best that this kernel can do. */
+/* Installs the best redirection to the listeners that this kernel supports. */
 static enum egress_way choose_way(const struct plan *plan)
 {
     if (!plan_leaves_out(plan, "tproxy") && netlink_send(NETLINK_TPROXY) == 0)
@@ -104,12 +105,12 @@ static int open_ways_out(struct inside *in, sbr_error *err)
     if (netlink_send(NETLINK_ROUTES4) < 0)
         return err_set_errno(err, "network",
                              "cannot route every address to the sandbox's loopback");
-    wanted.v6 = netlink_send(NETLINK_ROUTES6) == 0; /* a machine may be without IPv6 */
+    wanted.v6 = netlink_send(NETLINK_ROUTES6) == 0; /* a machine may have no IPv6 */
     wanted.way = choose_way(in->plan);
     in->report->egress_way = wanted.way;
     r = network_send_sockets(INIT_LINK, &wanted);
     if (r < 0)
-        return err_set_errno(err, "network", "cannot make the sockets of the way out");
+        return err_set_errno(err, "network", "cannot make the sockets for egress");
     return 0;
 }
 
@@ -123,7 +124,7 @@ static int set_up(struct inside *in, sbr_error *err)
     return in->plan->network == NETWORK_LOCALHOST ? 0 : open_ways_out(in, err);
 }
 
-/* Takes over what the second task made. */
+/* Enters the namespace that the second task made. */
 static int enter_made(sbr_error *err)
 {
     scoped_fd int fd = -1;

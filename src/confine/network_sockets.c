@@ -1,5 +1,5 @@
-/* Sockets of the sandbox's network namespace that sandbox-run-egress holds: made by init while it still may, sent
- * over a link, and closed here before the program exists. */
+/* Sockets of the sandbox's network namespace that sandbox-run-egress uses: init makes them while it
+ * still may, sends them over a link, and closes its own before the program exists. */
 #include "confine/network_sockets.h"
 
 #include <errno.h>
@@ -28,7 +28,7 @@ static int set_one(int fd, int level, int option)
     return setsockopt(fd, level, option, &one, sizeof(one));
 }
 
-/* Marked, so that the rules let its answers through. */
+/* The mark makes the rules let its answers through. */
 static int open_marked(int family, int type, int protocol)
 {
     static const unsigned int mark = EGRESS_MARK;
@@ -41,7 +41,7 @@ static int open_marked(int family, int type, int protocol)
     return fd;
 }
 
-/* It receives what was meant for others, and may answer in their name. */
+/* The socket receives packets for other addresses and may answer from those addresses. */
 static int make_transparent(int fd, int family, bool datagrams)
 {
     if (family == AF_INET)
@@ -87,14 +87,14 @@ static int flush(struct batch *batch, bool last)
     return r;
 }
 
-/* Takes the descriptor over. */
+/* Takes over the file descriptor. */
 static int add(struct batch *batch, enum egress_socket kind, int fd)
 {
     if (batch->message.n == EGRESS_MESSAGE_FDS && flush(batch, false) < 0) {
         close(fd);
         return -1;
     }
-    batch->message.pools[batch->message.n] = kind;
+    batch->message.kinds[batch->message.n] = kind;
     batch->fds[batch->message.n++] = fd;
     return 0;
 }
@@ -106,7 +106,7 @@ static int add_bound(struct batch *batch, enum egress_socket kind, int family, u
 
     if (fd < 0)
         return -1;
-    /* Where each port has a listener, a loopback port that is forwarded has one more for its own address. */
+    /* With a listener per port, a forwarded loopback port has a second one on its own address. */
     if ((!datagrams && set_one(fd, SOL_SOCKET, SO_REUSEPORT) < 0) ||
         make_transparent(fd, family, datagrams) < 0 || bind_to(fd, family, loopback, port) < 0 ||
         (!datagrams && listen(fd, BACKLOG) < 0)) {
@@ -119,7 +119,6 @@ static int add_bound(struct batch *batch, enum egress_socket kind, int family, u
     return add(batch, kind, fd);
 }
 
-/* For both families; a machine without IPv6 has one. */
 static int add_both(struct batch *batch, enum egress_socket kind, uint16_t port, bool v6)
 {
     if (add_bound(batch, kind, AF_INET, port) < 0)
@@ -134,7 +133,8 @@ static int add_raw(struct batch *batch, int family)
     return fd < 0 ? -1 : add(batch, family == AF_INET ? SOCKET_RAW4 : SOCKET_RAW6, fd);
 }
 
-/* Where netfilter hands nothing over, each port needs listeners of its own; port 53 is the resolver's. */
+/* Where netfilter redirects nothing, each port needs listeners of its own; port 53
+ * belongs to the resolver. */
 static int add_ports(struct batch *batch, const struct network_sockets *wanted)
 {
     for (size_t i = 0; i < wanted->plan->n_ports; i++) {

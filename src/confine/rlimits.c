@@ -1,4 +1,4 @@
-/* Resource limits of each process, below the limits of the whole tree. */
+/* Resource limits per process, below the limits of the whole tree. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "base/scope.h"
 #include "confine/confiner.h"
 
-/* A number after a name of /proc/PID/status. */
+/* The number after a name in /proc/PID/status. */
 static uint64_t status_number(const char *status, const char *name)
 {
     const char *at = strstr(status, name);
@@ -19,10 +19,10 @@ static uint64_t status_number(const char *status, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) : 0;
 }
 
-/* The kernel's number of the first user namespace of all. */
+/* The kernel's number of the initial user namespace. */
 #define FIRST_USER_NAMESPACE "user:[4026531837]"
 
-/* Whose namespace of users that is, as text; false where it is not for us to see. */
+/* The user namespace of a process, as text; false where we may not see it. */
 static bool user_namespace_of(int proc_fd, const char *pid, char ret[64])
 {
     char path[32];
@@ -34,9 +34,9 @@ static bool user_namespace_of(int proc_fd, const char *pid, char ret[64])
     return n > 0;
 }
 
-/* A task of our user in the namespace that ours was made in has a count of its own there.  We may see
- * the namespace of whatever of our user's is in ours or below it, unless it cannot be dumped: then its
- * directory is root's.  Init has more capabilities than we have, so it is not asked. */
+/* True for a task of our user in the user namespace that ours was made in: it is counted there.  We
+ * may see the namespace of our user's tasks in ours or below it, unless they are not dumpable: root
+ * owns their directories.  Init has more capabilities than this process, so it is not asked. */
 static bool counts_elsewhere(int proc_fd, const char *pid)
 {
     char ours[64], theirs[64];
@@ -47,10 +47,10 @@ static bool counts_elsewhere(int proc_fd, const char *pid)
            !user_namespace_of(proc_fd, pid, theirs);
 }
 
-/* Tasks that the user of the run has already, without init and this process, which are in the plan's
- * number.  Only where the run makes no user namespace, in which the count would start from nothing:
- * RLIMIT_NPROC is about all of a user's.  Not by the owner of the directory: those of processes that
- * cannot be dumped are root's. */
+/* Tasks that the user of the run has already, except init and this process, which the plan's number
+ * includes.  Needed only where the run makes no user namespace, in which the count would start from
+ * zero: RLIMIT_NPROC counts all tasks of a user.  The owner of the directory does not show the
+ * user, because root owns those of processes that are not dumpable. */
 static uint64_t other_tasks_of_user(int proc_fd)
 {
     int copy = openat(proc_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -72,17 +72,17 @@ static uint64_t other_tasks_of_user(int proc_fd)
     return n;
 }
 
-/* `more` comes on top of what the plan says. */
 static int apply_limit(const struct plan_rlimit *want, uint64_t more, sbr_error *err)
 {
     struct rlimit limit, now;
 
     if (getrlimit((int)want->resource, &now) < 0)
         return err_set_errno(err, "rlimits", "cannot read limit %u", want->resource);
-    /* What we were started with may be lower already, and cannot be raised again. */
+    /* The inherited limit may be lower already, and cannot be raised again. */
     limit.rlim_max = want->hard + more < now.rlim_max ? want->hard + more : now.rlim_max;
     limit.rlim_cur = want->soft + more < limit.rlim_max ? want->soft + more : limit.rlim_max;
-    /* In a sandbox of ours it may be so already, and not be ours to set. */
+    /* Inside a sandbox of ours the limit may have this value already, and the filter
+     * may refuse setrlimit. */
     if (limit.rlim_cur == now.rlim_cur && limit.rlim_max == now.rlim_max)
         return 0;
     if (setrlimit((int)want->resource, &limit) < 0)
@@ -104,7 +104,7 @@ static int rlimits_apply(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* Core files cannot be spoken of once the filter holds; the rest comes with the program. */
+/* The filter refuses RLIMIT_CORE, so it is set before; the other limits come with the program. */
 static int shell_apply(struct inside *in, sbr_error *err)
 {
     static const struct plan_rlimit no_core = { RLIMIT_CORE, 1, 1 };
@@ -116,8 +116,8 @@ static int shell_apply(struct inside *in, sbr_error *err)
 const struct confiner shell_rlimits_confiner = { "rlimits", NULL, shell_apply };
 const struct confiner rlimits_confiner = { "rlimits", NULL, rlimits_apply };
 
-/* The program's alone: init opens what is to be handed out when all is over, and how deep that is, is up to
- * the program. */
+/* Only for the program: init opens files to hand them out after the run, and the program
+ * decides how deep those are. */
 static int open_files_apply(struct inside *in, sbr_error *err)
 {
     for (size_t i = 0; i < in->plan->n_rlimits; i++)

@@ -19,7 +19,7 @@ int run_dir_enter(struct inside *in, sbr_error *err)
 {
     const struct plan *plan = in->plan;
 
-    umask(0); /* modes of the plan are meant as they are written */
+    umask(0); /* the plan's modes are exact */
     if (mkdir(plan->place, 0700) < 0 || chdir(plan->place) < 0)
         return err_set_errno(err, "place",
                              "cannot make the directory '%s' for the program; TMPDIR names another",
@@ -39,7 +39,7 @@ int run_dir_enter(struct inside *in, sbr_error *err)
     return 0;
 }
 
-/* Takes the descriptor over. */
+/* Takes over the file descriptor. */
 static DIR *collect_dir_of(int fd)
 {
     DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -54,13 +54,13 @@ static DIR *open_dir(int at, const char *name)
     return collect_dir_of(openat(at, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
 }
 
-/* What the program made unreadable is not what it just removed or replaced. */
+/* True for what the program made unreadable, false for what it just removed or replaced. */
 static bool is_hidden(int sys_errno)
 {
     return sys_errno != ENOENT && sys_errno != ENOTDIR && sys_errno != ELOOP && sys_errno != ESTALE;
 }
 
-/* The program locked a directory of its own, and may put something else in its place at any time. */
+/* The program locked a directory of its own, and may replace it at any time. */
 static DIR *unlock_dir(int at, const char *name, struct stat *st)
 {
     return collect_dir_of(inode_open_locked(at, name, O_RDONLY | O_DIRECTORY, 0700, st));
@@ -70,7 +70,7 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
 {
     const struct dirent *entry;
 
-    /* Not to the end of a directory that grows as fast as it is read. */
+    /* Stops early, because a directory may grow as fast as it is read. */
     while (use->files <= use->most_files && (entry = readdir(dir))) {
         struct stat st;
 
@@ -81,7 +81,7 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
             continue;
         }
         use->files++;
-        /* All names of a file are here: none can be linked to from elsewhere. */
+        /* All names of a file are in this tree: none can be linked to from elsewhere. */
         use->bytes +=
             (uint64_t)st.st_blocks * 512 / (S_ISREG(st.st_mode) && st.st_nlink ? st.st_nlink : 1);
         if (S_ISDIR(st.st_mode)) {
@@ -111,5 +111,5 @@ void run_dir_measure(int dir_fd, uint64_t most_files, struct place_use *use)
 
 void run_dir_remove(const char *path)
 {
-    (void)tree_remove(AT_FDCWD, path); /* what cannot be removed shows */
+    (void)tree_remove(AT_FDCWD, path); /* the user sees what remains */
 }

@@ -1,5 +1,5 @@
-/* The directory of a run without a private root: made inside, on the host's file system, by the
- * user of the run, and removed by whoever sees the run's end first. */
+/* The directory of a run without a private root: init makes it on the host's file system, as the
+ * user of the run; whichever process sees the end of the run first removes it. */
 #ifndef CONFINE_RUN_DIR_H
 #define CONFINE_RUN_DIR_H
 
@@ -8,21 +8,20 @@
 
 #include "confine/confiner.h"
 
-/* Inside: makes it with its scratch directories; it becomes the current directory. */
+/* Inside: makes it with its scratch directories and makes it the current directory. */
 int run_dir_enter(struct inside *in, sbr_error *err) must_check;
 
 struct place_use {
     uint64_t bytes, files;
-    bool unseen;         /* too many levels, or what could not be looked into */
-    uint64_t most_files; /* looking ends there */
-    bool
-        unlocks; /* set by the caller: a locked directory is opened for the look, and closed again */
+    bool unseen;         /* too deep, or a directory could not be read                       */
+    uint64_t most_files; /* the count stops there                                            */
+    bool unlocks;        /* set by the caller: unlock locked directories while they are read */
 };
 
-/* What is in it now, as far as `most_files`. */
+/* Counts what is in the directory, up to `most_files`. */
 void run_dir_measure(int dir_fd, uint64_t most_files, struct place_use *use);
 
-/* With all that is in it, however deep; nothing happens when it is not there. */
+/* Removes the directory and its contents, however deep; does nothing when it does not exist. */
 void run_dir_remove(const char *path);
 
 #endif

@@ -1,9 +1,9 @@
 /* The system call filter: bytes that were compiled when the project was built.
  *
- * With a listener the supervisor is told what is refused: in the copy that is loaded, refusals that deserve a word
- * become questions to it, which it answers with the error that stood there (monitor/seccomp_notify.c).  Should it be gone,
- * the kernel answers in its place that there is no such call.  Nobody gains by it: whatever the supervisor says, the
- * refused call itself is never made. */
+ * With a listener the supervisor learns what is refused: in the loaded copy, refusals worth a
+ * report become questions to it, which it answers with the original error
+ * (monitor/seccomp_notify.c).  If the supervisor is gone, the kernel answers ENOSYS.  A program
+ * gains nothing from this: whatever the supervisor answers, the refused call is never made. */
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/sched.h>
@@ -27,12 +27,12 @@ _Static_assert(sizeof(struct policy_insn) == sizeof(struct sock_filter),
 /* Instructions before the policy's own, see seccomp_put_gate(). */
 #define GATE_LEN 7
 
-/* Not on the stack, which is a small one where the program loads its own filter. */
+/* Not on the stack, which is small where the program's process loads the filter. */
 static struct sock_filter copy[GATE_LEN + BPF_MAXINSNS];
 
 struct copying {
-    bool told; /* refusals become questions to the supervisor */
-    bool last; /* nothing follows: what passes, passes        */
+    bool told; /* refusals become questions to the supervisor      */
+    bool last; /* no filter follows: a call that passes is allowed */
 };
 
 static void seccomp_probe(struct features *features)
@@ -42,7 +42,7 @@ static void seccomp_probe(struct features *features)
     features->seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
 }
 
-/* Of an error that a program expects, the supervisor hears nothing. */
+/* Errors that programs expect are not reported to the supervisor. */
 static uint32_t answer_told(uint32_t answer)
 {
     bool plain =
@@ -51,8 +51,9 @@ static uint32_t answer_told(uint32_t answer)
     return plain ? SECCOMP_RET_USER_NOTIF : answer;
 }
 
-/* Nobody is asked.  The network's calls may go on to the kernel where they cannot reach the host's network: in a
- * namespace of their own, or where no socket can be made (policies/process.yaml is laid over). */
+/* Without a listener.  Network calls may go on to the kernel where they cannot reach the
+ * host's network: in a network namespace, or where no socket can be made
+ * (policies/process.yaml is laid over). */
 static uint32_t answer_untold(const struct plan *plan, uint32_t answer)
 {
     bool nowhere = plan->place || plan->namespaces & CLONE_NEWNET;
@@ -64,7 +65,7 @@ static uint32_t answer_untold(const struct plan *plan, uint32_t answer)
     return nowhere ? SECCOMP_RET_ALLOW : SECCOMP_RET_ERRNO | ENETUNREACH;
 }
 
-/* What is laid over a policy leaves the counting to it. */
+/* A filter that is laid over a policy leaves the counting to the policy. */
 static uint32_t answer_loaded(const struct plan *plan, struct copying how, uint32_t answer)
 {
     if (!how.last && answer == POLICY_COUNT)
@@ -72,7 +73,7 @@ static uint32_t answer_loaded(const struct plan *plan, struct copying how, uint3
     return how.told ? answer_told(answer) : answer_untold(plan, answer);
 }
 
-/* One filter after those that were copied before it.  What a filter lets pass is for the next one to answer, which
+/* Appends one filter to the copy.  Where it allows a call, it jumps to the next filter, which
  * begins right behind it. */
 static size_t seccomp_add(const struct plan *plan, const struct policy_filter *filter, size_t at,
                           struct copying how)
@@ -92,8 +93,8 @@ static size_t seccomp_add(const struct plan *plan, const struct policy_filter *f
     return at + filter->len;
 }
 
-/* All filters of the plan as one, the last of them first: of several that the kernel holds, the newest decides between
- * answers of the same weight. */
+/* All filters of the plan as one, the last of them first: of several filters that the kernel holds,
+ * the newest decides between answers of the same weight. */
 static struct sock_fprog seccomp_copy(const struct plan *plan, bool told)
 {
     size_t len = 0;
@@ -103,7 +104,7 @@ static struct sock_fprog seccomp_copy(const struct plan *plan, bool told)
     return (struct sock_fprog){ .len = (unsigned short)len, .filter = copy + GATE_LEN };
 }
 
-/* One answer for sendmsg and one for seccomp, then what follows. */
+/* One answer for sendmsg and one for seccomp; other calls go on to what follows. */
 static void seccomp_put_gate(uint32_t sending, uint32_t loading)
 {
     const struct sock_filter gate[GATE_LEN] = {
@@ -133,10 +134,12 @@ static int seccomp_listen(const struct sock_fprog *program)
     return fd < 0 && errno == EINVAL ? seccomp_load(flags, program) : fd;
 }
 
-/* The listener has to be sent once the filter holds, so a policy that refuses sendmsg is loaded with a gate that lets
- * it and the second filter through, which closes the gate.
+/* The listener has to be sent after the filter is loaded.  A policy that refuses
+ * sendmsg is therefore loaded behind a gate that allows sendmsg and seccomp; the second
+ * filter closes the gate.
  *
- * *ret is false when the kernel has no listener for us: an old one, or there is one above us already (EBUSY). */
+ * *ret is false when the kernel gives no listener: it is too old, or an outer
+ * filter has one (EBUSY). */
 static int seccomp_load_told(struct inside *in, bool *ret, sbr_error *err)
 {
     const struct init_news news = { NEWS_LISTENER };
@@ -167,7 +170,8 @@ static int seccomp_load_told(struct inside *in, bool *ret, sbr_error *err)
     return 0;
 }
 
-/* Each filter can only refuse more than the others: loaded as one, all of them have the listener. */
+/* Each filter can only refuse more than the others: loaded as one, all of
+ * them share the listener. */
 static int seccomp_apply(struct inside *in, sbr_error *err)
 {
     const struct plan *plan = in->plan;

@@ -11,10 +11,11 @@
 #include "base/scope.h"
 #include "confine/mounts.h"
 
-/* Overlayfs wants two directories where none can be written to.  The second one is the mount point itself: it is empty, and
- * nobody sees it again.  The first is the tree, so that the top of a view has its owner, mode and times. */
+/* An overlay without an upper directory needs two lower ones.  The second is the mount point
+ * itself, which is empty and gets covered.  The first is the tree, so the top of a view has its
+ * owner, mode and times. */
 #define VIEW_TREE ".view"
-#define VIEW_OPTION 2300 /* a path of the plan, each byte of it escaped */
+#define VIEW_OPTION 2300 /* a path of the plan with each byte escaped */
 
 uint64_t view_inodes(const struct plan *plan)
 {
@@ -24,7 +25,7 @@ uint64_t view_inodes(const struct plan *plan)
     return 0;
 }
 
-/* Paths in the option are parted by colons; a backslash takes the meaning of what follows it away. */
+/* Colons separate the paths in the option; a backslash escapes the next byte. */
 static int put_lower(char option[VIEW_OPTION], const char *path)
 {
     static const char first[] = "lowerdir=" VIEW_TREE ":";
@@ -44,7 +45,7 @@ static int put_lower(char option[VIEW_OPTION], const char *path)
     return 0;
 }
 
-/* The tree has a path for as long as the overlay is made of it. */
+/* The tree needs a path while the overlay is mounted. */
 static int open_tree_path(struct inside *in, int tree_fd)
 {
     if (!in->has_view && mkdir(VIEW_TREE, 0700) < 0)
@@ -56,7 +57,7 @@ static int open_tree_path(struct inside *in, int tree_fd)
 static int cover(const struct plan_op *op)
 {
     char lower[VIEW_OPTION];
-    /* Without xino files keep their inode numbers, which some programs hold in 53 or 32 bits. */
+    /* Without xino, files keep inode numbers that fit the 53 or 32 bits of some programs. */
     const char *const options[] = { lower, "xino=off", NULL };
     scoped_fd int view = -1;
 
@@ -68,7 +69,8 @@ static int cover(const struct plan_op *op)
     return umount2(VIEW_TREE, MNT_DETACH);
 }
 
-/* One system call instead of nine.  The option is text with commas and colons, so only for a path that has neither. */
+/* One system call instead of nine.  The option is text with commas and colons, so this is only for
+ * paths that have neither. */
 int view_mount(const struct plan_op *op)
 {
     char options[VIEW_OPTION];
@@ -91,8 +93,7 @@ int view_bring(struct inside *in, const struct plan_op *op, int tree_fd, sbr_err
         return 0;
     if (op->flags & OP_VIEW_ONLY && !left_out) {
         err_set_errno(err, "view", "no overlay can be mounted over '%.200s'", op->from);
-        err->code = SBR_E_UNSUPPORTED;
-        return err->code;
+        return err_set_retry(err, ERR_WITHOUT_VIEW);
     }
     in->shares_inodes = true;
     in->report->shares_inodes = 1;

@@ -37,7 +37,7 @@ void account_deny(struct egress *egress, const struct denial *one)
     atomic_fetch_add(&page->n_denials, 1);
 }
 
-/* The limits that count here, as the tables of limits and options call them. */
+/* The limits that count here, as the tables of limits and options name them. */
 struct cap {
     const char *name;
     const char *option;
@@ -46,7 +46,7 @@ struct cap {
 static void deny_by_limit(struct egress *egress, const struct cap *cap, uint64_t max,
                           const char *target)
 {
-    struct denial one = { .kind = DENIAL_CONNECT };
+    struct denial one = { .kind = DENIAL_CONNECT, .source = DENIAL_BY_LIMIT };
 
     snprintf(one.target, sizeof(one.target), "%s", target);
     snprintf(one.rule, sizeof(one.rule), "limits: %s %" PRIu64, cap->name, max);
@@ -66,7 +66,7 @@ static _Atomic uint64_t *byte_counter(struct egress_page *page, enum direction d
     return direction == DIRECTION_IN ? &page->bytes_in : &page->bytes_out;
 }
 
-/* The direction that is full, when one is. */
+/* The direction that is full, once `spent` is set. */
 static enum direction spent_direction(const struct egress *egress)
 {
     return account_room(egress, DIRECTION_IN) == 0 ? DIRECTION_IN : DIRECTION_OUT;

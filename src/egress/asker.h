@@ -1,4 +1,4 @@
-/* To whom an answer of the resolver goes: what struct dns_asker holds. */
+/* The destination of an answer of the resolver: the content of struct dns_asker. */
 #ifndef EGRESS_ASKER_H
 #define EGRESS_ASKER_H
 
@@ -8,13 +8,13 @@
 #include "egress/packet.h"
 
 struct asker {
-    uint64_t stream;      /* its number; 0: a datagram came */
-    struct endpoint from; /* of the datagram                */
+    uint64_t stream;      /* its number; 0: a datagram */
+    struct endpoint from; /* sender of the datagram    */
 };
 
 _Static_assert(sizeof(struct asker) <= sizeof(struct dns_asker), "it is kept in there");
 
-/* Askers are compared as bytes, so those between the fields count, too. */
+/* Askers are compared as bytes, so the padding between the fields counts too. */
 static inline struct dns_asker asker_keep(uint64_t stream, const struct endpoint *from)
 {
     struct dns_asker kept = { { 0 } };

@@ -12,23 +12,24 @@
 #include "egress/dial.h"
 #include "egress/dns_stream.h"
 #include "egress/flow.h"
+#include "egress/listeners.h"
 #include "egress/pump.h"
 #include "egress/target.h"
 
 #define ACCEPT_BATCH 32
 #define UNSENT_BYTES (256 << 10)
 #define ORIGINAL_DST                                                                               \
-    80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST; their headers do not go with libc's */
+    80 /* SO_ORIGINAL_DST and IP6T_SO_ORIGINAL_DST, whose headers conflict with those of libc */
 
 enum connection_state { FINDING, DIALLING, RELAYING };
 
 struct connection {
     struct egress *egress;
-    struct connection *next, **at; /* where the list points to it */
+    struct link link;
     enum connection_state state;
     struct target target;
     struct dial dial;
-    struct watch inside, outside;
+    struct loop_watch inside, outside;
     struct pump out, in;
 };
 
@@ -38,20 +39,18 @@ static void connection_free(struct connection *c)
 
     target_forget(&c->target);
     dial_stop(&c->dial);
-    egress_events_close(&egress->events, &c->inside);
-    egress_events_close(&egress->events, &c->outside);
+    loop_close(&egress->events, &c->inside);
+    loop_close(&egress->events, &c->outside);
     pump_done(&c->out);
     pump_done(&c->in);
-    *c->at = c->next;
-    if (c->next)
-        c->next->at = c->at;
+    link_remove(&c->link);
     free(c);
     egress->n_open--;
     egress->starved = false;
-    connection_rest(egress);
+    listeners_rest(egress);
 }
 
-/* Neither side takes this for an ordinary end. */
+/* Neither side mistakes this for an ordinary end. */
 static void connection_reset(struct connection *c)
 {
     const struct linger at_once = { .l_onoff = 1 };
@@ -64,17 +63,14 @@ static void connection_reset(struct connection *c)
 
 void connection_limit_reached(struct egress *egress, enum direction direction, const char *target)
 {
-    struct connection *next;
-
     account_spent(egress, direction, target);
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
-        connection_reset(c);
-    }
+    list_each(at, &egress->connections)
+        connection_reset(link_owner(at, struct connection, link));
     flow_close_all(egress);
 }
 
-/* Bytes go on at once, and what a slow peer has not taken stays where it is limited, not in our buffers. */
+/* Bytes are sent at once, and bytes that a slow peer has not accepted stay in the sender's buffers,
+ * which are limited, not in ours. */
 static void set_up_socket(int fd)
 {
     static const int one = 1, unsent = UNSENT_BYTES;
@@ -83,7 +79,7 @@ static void set_up_socket(int fd)
     setsockopt(fd, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof(unsent));
 }
 
-/* Either side can go on.  Both directions are tried: an event is told once. */
+/* Either side can go on.  Both directions are tried, because an event is reported only once. */
 static void relay(void *context, uint32_t events)
 {
     struct connection *c = context;
@@ -94,7 +90,7 @@ static void relay(void *context, uint32_t events)
     bool broken = out == PUMP_BROKEN || in == PUMP_BROKEN;
     char text[TARGET_TEXT];
 
-    /* An error that nobody met who was reading or writing. */
+    /* An error that neither reading nor writing has met. */
     broken |= (events & EPOLLERR) && !more && !done;
     if (out == PUMP_FULL || in == PUMP_FULL)
         connection_limit_reached(c->egress, out == PUMP_FULL ? DIRECTION_OUT : DIRECTION_IN,
@@ -104,7 +100,7 @@ static void relay(void *context, uint32_t events)
     else if (done)
         connection_free(c);
     else if (more)
-        egress_events_again(&c->egress->events, &c->outside);
+        (void)loop_change(&c->egress->events, &c->outside, c->outside.events);
 }
 
 static void start_relay(struct connection *c)
@@ -116,15 +112,15 @@ static void start_relay(struct connection *c)
     set_up_socket(c->outside.fd);
     pump_init(&c->out, DIRECTION_OUT, c->inside.fd, c->outside.fd);
     pump_init(&c->in, DIRECTION_IN, c->outside.fd, c->inside.fd);
-    c->inside.ready = c->outside.ready = relay;
-    if (!egress_events_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET))
+    c->inside.callback = c->outside.callback = relay;
+    if (loop_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
         connection_reset(c);
     else
         /* In the next turn: at the byte limit a relay ends all connections, which a tick walks through. */
-        egress_events_again(&egress->events, &c->outside);
+        (void)loop_change(&egress->events, &c->outside, c->outside.events);
 }
 
-static void dialled(void *context, struct watch *winner)
+static void dialled(void *context, struct loop_watch *winner)
 {
     struct connection *c = context;
 
@@ -132,7 +128,7 @@ static void dialled(void *context, struct watch *winner)
         connection_reset(c);
         return;
     }
-    egress_events_move(&c->egress->events, winner, &c->outside);
+    loop_move(&c->egress->events, winner, &c->outside);
     start_relay(c);
 }
 
@@ -153,34 +149,34 @@ static void found(void *context)
 
 void connection_tick(struct egress *egress, uint64_t now_us)
 {
-    struct connection *next;
-
     egress->starved = false;
-    connection_rest(egress);
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
+    listeners_rest(egress);
+    list_each(at, &egress->connections) {
+        struct connection *c = link_owner(at, struct connection, link);
+
         if (c->state == DIALLING)
             dial_tick(&c->dial, now_us);
     }
 }
 
+static bool is_sending(const struct connection *c)
+{
+    return c->state != RELAYING || !c->out.done;
+}
+
 bool connection_all_sent(const struct egress *egress)
 {
-    for (const struct connection *c = egress->connections; c; c = c->next)
-        if (c->state != RELAYING || !c->out.done)
+    list_each(at, &egress->connections)
+        if (is_sending(link_owner(at, struct connection, link)))
             return false;
     return true;
 }
 
 void connection_give_up(struct egress *egress)
 {
-    struct connection *next;
-
-    for (struct connection *c = egress->connections; c; c = next) {
-        next = c->next;
-        if (c->state != RELAYING || !c->out.done)
-            connection_reset(c);
-    }
+    list_each(at, &egress->connections)
+        if (is_sending(link_owner(at, struct connection, link)))
+            connection_reset(link_owner(at, struct connection, link));
 }
 
 /* The address that the program asked for. */
@@ -211,19 +207,15 @@ static void connection_start(const struct listener *listener, int fd, const stru
         return;
     }
     c->egress = egress;
-    c->inside = (struct watch){ .fd = fd, .context = c };
-    c->outside = (struct watch){ .fd = -1, .context = c };
+    c->inside = (struct loop_watch){ .fd = fd, .context = c };
+    c->outside = (struct loop_watch){ .fd = -1, .context = c };
     c->out.pipe[0] = c->out.pipe[1] = c->in.pipe[0] = c->in.pipe[1] = -1;
     c->target = (struct target){ .egress = egress,
                                  .asked = *asked,
                                  .host_loopback = listener->kind == SOCKET_FORWARD,
                                  .found = found,
                                  .context = c };
-    c->next = egress->connections;
-    c->at = &egress->connections;
-    if (c->next)
-        c->next->at = &c->next;
-    egress->connections = c;
+    list_prepend(&egress->connections, &c->link);
     egress->n_open++;
     target_find(&c->target);
 }
@@ -252,7 +244,7 @@ void connection_accept(void *context, uint32_t events)
 
     (void)events;
     for (int i = 0; i < ACCEPT_BATCH && egress->n_open < EGRESS_MAX_OPEN; i++) {
-        /* cppcheck-suppress nullPointer ; nobody asks who it is */
+        /* cppcheck-suppress nullPointer ; the peer's address is not needed */
         int fd = accept4(listener->watch.fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
         egress->starved = fd < 0 && is_shortage();
@@ -260,24 +252,5 @@ void connection_accept(void *context, uint32_t events)
             break;
         start(listener, fd);
     }
-    connection_rest(egress);
-}
-
-void connection_rest(struct egress *egress)
-{
-    bool rest = egress->n_open >= EGRESS_MAX_OPEN || egress->starved;
-
-    if (rest == egress->resting)
-        return;
-    egress->resting = rest;
-    for (size_t i = 0; i < egress->n_listeners; i++) {
-        struct listener *listener = &egress->listeners[i];
-
-        if (listener->kind == SOCKET_UDP)
-            continue;
-        if (rest)
-            egress_events_remove(&egress->events, &listener->watch);
-        else
-            egress_events_add(&egress->events, &listener->watch, EPOLLIN);
-    }
+    listeners_rest(egress);
 }

@@ -5,7 +5,7 @@
 
 #include "egress/names.h"
 
-/* What is asked.  An address and the one within it are two layers: each has to be fit for it. */
+/* What is asked.  An address and the one within it are two layers: each has to be allowed. */
 struct question {
     const struct network *network;
     const char *name;
@@ -30,7 +30,7 @@ static bool covers_name(const struct host_rule *rule, const char *name)
            !strcmp(name + len - below, rule->name);
 }
 
-/* Of one family: ::/0 is not for IPv4, although that is kept as a part of IPv6. */
+/* Both must be of one family: ::/0 is not for IPv4, although IPv4 is stored as a part of IPv6. */
 static bool holds(const struct host_rule *rule, const struct address *a)
 {
     return rule->kind == HOST_NETWORK && address_is_v4(a) == address_is_v4(&rule->network) &&
@@ -52,7 +52,7 @@ static bool is_localhost(const struct host_rule *rule)
     return rule->kind == HOST_NAME && network_rule_is_loopback(rule);
 }
 
-/* Does the rule open this layer, which is special? */
+/* True when the rule opens this layer, which is special. */
 static bool opens(const struct host_rule *rule, const struct question *q,
                   const struct address *layer)
 {
@@ -98,7 +98,8 @@ static bool own_is_open(const struct question *q)
     return false;
 }
 
-/* As a private range is opened: by a rule that holds nothing else.  One for a name does not, whoever answers for it. */
+/* Opened as a private range is: by a rule that holds nothing else.  A rule for a name does not open
+ * it, because any server may answer for that name. */
 static bool link_is_open(const struct question *q, size_t i, unsigned int link)
 {
     for (size_t k = 0; k < q->network->n_rules; k++) {
@@ -111,7 +112,7 @@ static bool link_is_open(const struct question *q, size_t i, unsigned int link)
     return false;
 }
 
-/* The rule that the whole is listed by, special or not. */
+/* The rule that lists the whole address, special or not. */
 static const struct host_rule *listed_by(const struct question *q)
 {
     for (size_t i = 0; i < q->network->n_rules; i++) {
@@ -126,7 +127,7 @@ static const struct host_rule *listed_by(const struct question *q)
     return NULL;
 }
 
-/* As --allow-host takes it. */
+/* The form that --allow-host takes. */
 static const char *format_target(const struct address *a, uint16_t port, char buf[TARGET_SIZE])
 {
     char text[ADDRESS_TEXT_SIZE];
@@ -149,7 +150,7 @@ static const char *mode_of(const struct question *q)
     return network_mode_name(q->network->mode);
 }
 
-/* The mode alone refuses, or no rule is for it.  `target` is NAME or HOST:PORT. */
+/* Refuses by the mode alone, or because no rule matches.  `target` is NAME or HOST:PORT. */
 static struct decision refuse_unlisted(const struct network *network, const char *target)
 {
     bool closed = network->mode != NETWORK_ALLOW;
@@ -162,7 +163,7 @@ static struct decision refuse_unlisted(const struct network *network, const char
     return d;
 }
 
-/* `what` is said of the layer, as in "is private". */
+/* `what` describes the layer, as in "is private". */
 static struct decision refuse_layer(const struct question *q, const struct address *layer,
                                     const char *what, bool remedy)
 {

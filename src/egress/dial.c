@@ -29,7 +29,7 @@ static void attempt_close(struct attempt *attempt)
 {
     if (attempt->watch.fd < 0)
         return;
-    egress_events_close(attempt->dial->events, &attempt->watch);
+    loop_close(attempt->dial->events, &attempt->watch);
     attempt->dial->n_open--;
 }
 
@@ -41,7 +41,7 @@ void dial_stop(struct dial *dial)
         attempt_close(&dial->attempts[i]);
 }
 
-/* The others are closed before anybody hears of it. */
+/* Closes the other attempts before the caller hears of the winner. */
 static void win(struct attempt *attempt)
 {
     struct dial *dial = attempt->dial;
@@ -55,7 +55,7 @@ static void win(struct attempt *attempt)
 
 static void attempt_ready(void *context, uint32_t events);
 
-/* 1: connected, 0: under way, -1: not this one. */
+/* 1: connected, 0: under way, -1: not this address. */
 static int attempt_start(struct attempt *attempt, const struct address *address)
 {
     struct dial *dial = attempt->dial;
@@ -64,15 +64,16 @@ static int attempt_start(struct attempt *attempt, const struct address *address)
     int r;
 
     attempt->watch =
-        (struct watch){ .fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0),
-                        .ready = attempt_ready,
-                        .context = attempt };
+        (struct loop_watch){ .fd = socket(to.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC,
+                                          0),
+                             .callback = attempt_ready,
+                             .context = attempt };
     if (attempt->watch.fd < 0)
         return -1;
     dial->n_open++;
     r = connect(attempt->watch.fd, (struct sockaddr *)&to, size);
     if ((r < 0 && errno != EINPROGRESS) ||
-        !egress_events_add(dial->events, &attempt->watch, ALL_EVENTS)) {
+        loop_add(dial->events, &attempt->watch, ALL_EVENTS) < 0) {
         attempt_close(attempt);
         return -1;
     }
@@ -92,7 +93,7 @@ static bool has_more(const struct dial *dial)
     return dial->next < dial->n && dial->n_open < DIAL_AT_ONCE;
 }
 
-/* Dials whatever is due.  The dial may be gone afterwards. */
+/* Dials all addresses that are due.  The dial may be freed afterwards. */
 static void go_on(struct dial *dial, uint64_t now_us)
 {
     while (has_more(dial) && (dial->n_open == 0 || now_us >= dial->next_us)) {

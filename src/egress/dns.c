@@ -10,7 +10,7 @@
 #include "egress/dns_wire.h"
 
 #define MAX_PENDING 640 /* 256 threads that connect at once ask for two addresses each */
-#define FRESH_US (DNS_TTL * 1000000ULL) /* a name found less than this ago is not looked up again */
+#define FRESH_US (DNS_TTL * 1000000ULL) /* a name found more recently is not looked up again */
 
 struct pending_query {
     bool waits;
@@ -25,9 +25,9 @@ struct dns_pending {
 /* What a type asks for. */
 enum sort {
     SORT_ADDRESS,
-    SORT_HINT,   /* has addresses in it, real ones, which lead around the ones inside */
-    SORT_RECORD, /* has none */
-    SORT_ACTION, /* transfers of zones, keys */
+    SORT_HINT,   /* has real addresses in it, which bypass those inside */
+    SORT_RECORD, /* has none                                            */
+    SORT_ACTION, /* transfers of zones, keys                            */
 };
 
 static enum sort sort_of(uint16_t type)
@@ -72,7 +72,7 @@ static void reply_address(struct dns *dns, const struct dns_asker *asker,
     dns->answer(dns->context, asker, message, dns_wire_answer(q, DNS_NOERROR, address, message));
 }
 
-/* The asker is answered first: telling must not hold it up. */
+/* The asker is answered first, so that reporting does not delay it. */
 static void refuse(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q,
                    const struct decision *why)
 {
@@ -80,10 +80,10 @@ static void refuse(struct dns *dns, const struct dns_asker *asker, const struct 
 
     dns_wire_show(q, shown);
     reply(dns, asker, q, DNS_REFUSED);
-    dns->refused(dns->context, q->canonical ? q->name : shown, why->rule, why->remedy);
+    dns->refused(dns->context, q->canonical ? q->name : shown, why);
 }
 
-/* Every name with an address has one of IPv4 inside: our side dials whatever it has outside. */
+/* Every name with an address has an IPv4 one inside: egress dials whatever it has outside. */
 static void reply_found(struct dns *dns, const struct dns_asker *asker,
                         const struct dns_question *q, const struct name_entry *entry,
                         unsigned int number)
@@ -112,7 +112,7 @@ static void entry_store(struct name_entry *entry, const struct resolution *resol
     entry->resolved_us = clock_now_us();
 }
 
-/* Takes the next one out: who is answered may ask again at once. */
+/* Takes the next query out, because an asker may ask again as soon as it is answered. */
 static bool take_pending(struct dns_pending *pending, const char *name, struct pending_query *ret)
 {
     for (size_t i = 0; i < MAX_PENDING; i++) {
@@ -130,14 +130,14 @@ static bool take_pending(struct dns_pending *pending, const char *name, struct p
 static void refuse_for_room(struct dns *dns, const struct dns_asker *asker,
                             const struct dns_question *q)
 {
-    struct decision full = { .allowed = false };
+    struct decision full = { .allowed = false, .source = DENIAL_BY_LIMIT };
 
     snprintf(full.rule, sizeof(full.rule), "limits: names %d", NAMES_MAX);
     refuse(dns, asker, q, &full);
 }
 
-/* Only a name that leads somewhere takes a place in the table.  One that has a place keeps what it had when this
- * lookup found nothing: connections by it are under way. */
+/* Only a name with addresses gets an entry in the table.  An existing entry keeps its addresses
+ * when this lookup found nothing, because connections may use them. */
 static void looked_up(void *context, const struct resolution *resolution)
 {
     struct dns *dns = context;
@@ -158,7 +158,7 @@ static void looked_up(void *context, const struct resolution *resolution)
     }
 }
 
-/* Where a query waits for its name: DNS_NOERROR when it does now, or did already. */
+/* Makes a query wait for its name: DNS_NOERROR when it waits now, or did already. */
 static enum dns_rcode wait_for_name(struct dns *dns, const struct dns_asker *asker,
                                     const struct dns_question *q)
 {
@@ -177,7 +177,7 @@ static enum dns_rcode wait_for_name(struct dns *dns, const struct dns_asker *ask
             continue;
         }
         if (dns_wire_same(&one->question, q) && memcmp(&one->asker, asker, sizeof(*asker)) == 0)
-            return DNS_NOERROR; /* asked again out of impatience: one answer will do */
+            return DNS_NOERROR; /* repeated by the asker: one answer is enough */
         asked |= strcmp(one->question.name, q->name) == 0;
     }
     if (!room || (!asked && !resolver_ask(dns->resolver, q->name, looked_up, dns)))
@@ -200,7 +200,7 @@ static void answer_address(struct dns *dns, const struct dns_asker *asker,
         reply(dns, asker, q, DNS_SERVFAIL);
 }
 
-/* Loopback is the sandbox's own, by whatever name below localhost (RFC 6761). */
+/* Loopback is the sandbox's own, by any name below localhost (RFC 6761). */
 static bool answer_localhost(struct dns *dns, const struct dns_asker *asker,
                              const struct dns_question *q)
 {
@@ -219,7 +219,7 @@ static bool answer_localhost(struct dns *dns, const struct dns_asker *asker,
     return true;
 }
 
-/* Addresses that exist inside only have no names, and nobody outside is asked for them. */
+/* Addresses that exist only inside have no names, and no server outside is asked for them. */
 static bool answer_reverse(struct dns *dns, const struct dns_asker *asker,
                            const struct dns_question *q)
 {
@@ -232,7 +232,8 @@ static bool answer_reverse(struct dns *dns, const struct dns_asker *asker,
     return true;
 }
 
-/* A name that may be asked for.  `listed`: programs inside see it by addresses that stand for it. */
+/* Answers for a name that may be asked for.  `listed`: programs see it by addresses
+ * inside that stand for it. */
 static void answer_allowed(struct dns *dns, const struct dns_asker *asker,
                            const struct dns_question *q, bool listed)
 {
@@ -265,7 +266,8 @@ static void answer(struct dns *dns, const struct dns_asker *asker, const struct 
     if (answer_localhost(dns, asker, q) || answer_reverse(dns, asker, q))
         return;
     decision = decide_name(network, q->name);
-    /* --allow-dns lets names through that no rule has: real addresses, and connections stay ruled. */
+    /* --allow-dns also allows names without a rule: they get real addresses, and
+     * connections still need rules. */
     if (decision.allowed)
         answer_allowed(dns, asker, q, decision.by || network->mode == NETWORK_FULL);
     else

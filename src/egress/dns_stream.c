@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "egress/asker.h"
-#include "egress/connection.h"
+#include "egress/listeners.h"
 
 #define IDLE_US 30000000
 #define DNS_PORT 53
@@ -15,8 +15,8 @@
 
 struct dns_stream {
     struct egress *egress;
-    struct dns_stream *next, **at;
-    struct watch watch;
+    struct link link;
+    struct loop_watch watch;
     uint64_t number;
     uint64_t used_us;
     bool inside_query; /* a query is being answered: the stream stays */
@@ -37,16 +37,14 @@ static void stream_free(struct dns_stream *s)
 {
     struct egress *egress = s->egress;
 
-    egress_events_close(&egress->events, &s->watch);
-    *s->at = s->next;
-    if (s->next)
-        s->next->at = s->at;
+    loop_close(&egress->events, &s->watch);
+    link_remove(&s->link);
     free(s);
     egress->n_open--;
-    connection_rest(egress);
+    listeners_rest(egress);
 }
 
-/* Bytes of the first query, its length among them; 0: it is not whole yet. */
+/* Bytes of the first query, including its length; 0: it is incomplete. */
 static size_t first_query(const struct dns_stream *s)
 {
     size_t len = s->len < LENGTH ? 0 : LENGTH + ((size_t)s->bytes[0] << 8 | s->bytes[1]);
@@ -79,7 +77,7 @@ static void readable(void *context, uint32_t events)
         s->used_us = clock_now_us();
         answer_queries(s);
     }
-    /* Full and still not whole: too large to be one. */
+    /* Full and still incomplete: too large for a query. */
     if (n <= 0 || s->broken || s->len == sizeof(s->bytes))
         stream_free(s);
 }
@@ -93,29 +91,26 @@ void dns_stream_start(struct egress *egress, int take_fd)
         return;
     }
     s->egress = egress;
-    s->watch = (struct watch){ .fd = take_fd, .ready = readable, .context = s };
+    s->watch = (struct loop_watch){ .fd = take_fd, .callback = readable, .context = s };
     s->number = ++egress->last_stream;
     s->used_us = clock_now_us();
-    s->next = egress->streams;
-    s->at = &egress->streams;
-    if (s->next)
-        s->next->at = &s->next;
-    egress->streams = s;
+    list_prepend(&egress->streams, &s->link);
     egress->n_open++;
-    if (!egress_events_add(&egress->events, &s->watch, EPOLLIN))
+    if (loop_add(&egress->events, &s->watch, EPOLLIN) < 0)
         stream_free(s);
 }
 
-/* In one piece or not at all: who does not read its answers gets no more of them. */
+/* Sends all of it or closes the stream: an asker that does not read its answers gets no more. */
 void dns_stream_answer(struct egress *egress, uint64_t number, const uint8_t *message, size_t len)
 {
     uint8_t head[LENGTH] = { (uint8_t)(len >> 8), (uint8_t)len };
     struct iovec parts[] = { { head, sizeof(head) }, { (void *)message, len } };
     struct msghdr whole = { .msg_iov = parts, .msg_iovlen = ARRAY_LEN(parts) };
-    struct dns_stream *s = egress->streams;
+    struct dns_stream *s = NULL;
 
-    while (s && s->number != number)
-        s = s->next;
+    list_each(at, &egress->streams)
+        if (link_owner(at, struct dns_stream, link)->number == number)
+            s = link_owner(at, struct dns_stream, link);
     if (!s || sendmsg(s->watch.fd, &whole, MSG_NOSIGNAL) == (ssize_t)(sizeof(head) + len))
         return;
     if (s->inside_query)
@@ -126,10 +121,9 @@ void dns_stream_answer(struct egress *egress, uint64_t number, const uint8_t *me
 
 void dns_stream_tick(struct egress *egress, uint64_t now_us)
 {
-    struct dns_stream *next;
+    list_each(at, &egress->streams) {
+        struct dns_stream *s = link_owner(at, struct dns_stream, link);
 
-    for (struct dns_stream *s = egress->streams; s; s = next) {
-        next = s->next;
         if (now_us - s->used_us > IDLE_US)
             stream_free(s);
     }

@@ -1,5 +1,6 @@
-/* The host's resolver is asked over UDP, by sockets that are connected: what another sends is not received, and a server
- * that is not there says so at once.  Each question has a number of its own and is put together anew. */
+/* Asks the host's resolver over UDP, by connected sockets: they receive nothing from other
+ * senders, and a missing server is reported at once.  Each question has a number of its
+ * own and is built anew. */
 #include "egress/dns_upstream.h"
 
 #include <errno.h>
@@ -16,10 +17,10 @@
 #define MAX_FORWARDS 64
 #define MAX_RESOLV_CONF 8192
 #define DNS_PORT 53
-#define MAX_RECEIVED_AT_ONCE 64 /* then the others have their turn */
+#define MAX_RECEIVED_AT_ONCE 64 /* then other sockets have their turn */
 
-/* A question is put a second time after TRY_US, to the next server, and given up before a program's own library
- * would (5 s in glibc's). */
+/* A question is repeated after TRY_US, to the next server, and given up before a program's own
+ * library would (5 s in glibc's). */
 #define TRY_US 2000000
 #define GIVE_UP_US 4500000
 #define MAX_TRIES 2
@@ -44,7 +45,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The address of one line, or false. */
+/* Reads the address of one line; false: it has none. */
 static bool read_server(const char *line, size_t len, struct address *ret)
 {
     static const char keyword[] = "nameserver";
@@ -103,7 +104,7 @@ static int open_server(const struct address *server, int epoll_fd, unsigned int 
     return take_fd(fd);
 }
 
-/* One descriptor for the loop, whatever the number of servers. */
+/* One file descriptor for the loop, whatever the number of servers. */
 static bool forwards_open(struct dns *dns)
 {
     struct address servers[DNS_MAX_SERVERS];
@@ -149,7 +150,7 @@ static struct forward *find_forward(struct dns_forwards *forwards, unsigned int 
     return NULL;
 }
 
-/* Asks the servers from `one->server` on, until one takes it or the tries are used up. */
+/* Asks the next servers until one accepts the question or the tries are used up. */
 static bool forward_send(struct dns_forwards *forwards, struct forward *one)
 {
     uint8_t message[DNS_MAX_FORWARD];
@@ -158,7 +159,7 @@ static bool forward_send(struct dns_forwards *forwards, struct forward *one)
         size_t len;
         uint16_t id;
 
-        /* A number that nobody can foresee; two of a kind would only be confused with each other. */
+        /* The number is unpredictable; two equal ones would be confused with each other. */
         if (getrandom(&id, sizeof(id), 0) != sizeof(id))
             return false;
         one->server = one->tries % forwards->n_servers;
@@ -176,8 +177,7 @@ static bool forward_send(struct dns_forwards *forwards, struct forward *one)
 static void forward_fail(struct dns *dns, struct forward *one)
 {
     uint8_t message[DNS_MAX_OWN_ANSWER];
-    struct dns_asker asker =
-        one->asker; /* who is answered may ask again at once, and take its room */
+    struct dns_asker asker = one->asker; /* its slot may be reused while the asker is answered */
     size_t len = dns_wire_answer(&one->question, DNS_SERVFAIL, NULL, message);
 
     one->tries = 0;
@@ -195,7 +195,7 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
 
         if (one->tries && dns_wire_same(&one->question, q) &&
             memcmp(&one->asker, asker, sizeof(*asker)) == 0)
-            return true; /* asked again out of impatience: one answer will do */
+            return true; /* repeated by the asker: one answer is enough */
         if (!one->tries && !room)
             room = one;
     }
@@ -208,7 +208,7 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
     return false;
 }
 
-/* The server is not there: what waits for it goes to the next, or fails. */
+/* The server is gone: questions that wait for it go to the next one, or fail. */
 static void server_gone(struct dns *dns, unsigned int server)
 {
     for (size_t i = 0; i < MAX_FORWARDS; i++) {

@@ -1,4 +1,4 @@
-/* Questions that go on to the resolver of the host. */
+/* Questions that are forwarded to the resolver of the host. */
 #ifndef EGRESS_DNS_UPSTREAM_H
 #define EGRESS_DNS_UPSTREAM_H
 
@@ -7,10 +7,11 @@
 
 #define DNS_MAX_SERVERS 2
 
-/* The servers that a resolv.conf names, the first ones; the host itself when it names none.  Returns how many. */
+/* The first servers that a resolv.conf names; the host itself when it names
+ * none.  Returns how many. */
 size_t dns_servers_read(const char *text, struct address ret[DNS_MAX_SERVERS]);
 
-/* Sends the question on.  False: it cannot be, or too many wait. */
+/* Forwards the question.  False: it cannot be sent, or too many wait. */
 bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q);
 void dns_forwards_free(struct dns *dns);
 

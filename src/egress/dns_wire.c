@@ -4,8 +4,8 @@
 #include <string.h>
 
 #define MAX_LABEL 63
-#define MAX_ADDITIONAL 4 /* OPT, and something signed: more is nobody's query */
-#define RECORD_FIXED 10  /* type, class, TTL, length */
+#define MAX_ADDITIONAL 4 /* OPT and a signature: no real query has more */
+#define RECORD_FIXED 10  /* type, class, TTL, length                    */
 
 /* Bits of the header's flags. */
 enum {
@@ -17,7 +17,7 @@ enum {
     FLAG_RCODE = 0x000f,
 };
 
-#define EDNS_DNSSEC 0x80 /* of the third byte of what is the TTL elsewhere */
+#define EDNS_DNSSEC 0x80 /* in the third byte of the field that is the TTL elsewhere */
 
 static uint16_t get16(const uint8_t *p)
 {
@@ -31,8 +31,8 @@ static uint8_t *put16(uint8_t *p, unsigned int value)
     return p + 2;
 }
 
-/* Length of the name at the beginning of `bytes`; 0: it is none.  A query has nothing to point back to, so a
- * compressed name is none either. */
+/* Length of the name at the beginning of `bytes`; 0: there is none.  A query has nothing to point
+ * back to, so a compressed name is invalid. */
 static size_t name_length(const uint8_t *bytes, size_t len)
 {
     size_t at = 0;
@@ -47,7 +47,8 @@ static size_t name_length(const uint8_t *bytes, size_t len)
     return 0;
 }
 
-/* Joins the labels.  A dot within a label would look like one between two: such a name is not canonical. */
+/* Joins the labels.  A dot within a label would look like a separator: such a
+ * name is not canonical. */
 static bool name_canonical(const uint8_t *name, char ret[HOSTNAME_SIZE])
 {
     char text[DNS_MAX_NAME];
@@ -78,7 +79,7 @@ static bool read_question(const uint8_t *bytes, size_t len, struct dns_question 
     return true;
 }
 
-/* Length of one record behind the question; 0: it is none, or a second OPT. */
+/* Length of one record after the question; 0: there is none, or it is a second OPT. */
 static size_t read_additional(const uint8_t *bytes, size_t len, struct dns_question *q)
 {
     size_t name = name_length(bytes, len), data;
@@ -190,7 +191,7 @@ size_t dns_wire_forward(const struct dns_question *q, uint16_t id, uint8_t ret[D
     return (size_t)(p - ret);
 }
 
-/* Lengths are below 'A', so that the whole name can be compared as text is, byte for byte. */
+/* Lengths are below 'A', so the whole name can be compared as text, byte by byte. */
 static bool same_question(const uint8_t *a, const uint8_t *b, size_t len)
 {
     for (size_t i = 0; i < len - 4; i++) {
@@ -214,7 +215,7 @@ bool dns_wire_accept(const struct dns_question *q, uint16_t id, uint8_t *message
         !same_question(message + DNS_HEADER, q->bytes, q->len))
         return false;
     put16(message, q->id);
-    memcpy(message + DNS_HEADER, q->bytes, q->len); /* its capitals may have been lost */
+    memcpy(message + DNS_HEADER, q->bytes, q->len); /* the server may have changed the case */
     return true;
 }
 
@@ -243,7 +244,7 @@ void dns_wire_show(const struct dns_question *q, char ret[DNS_SHOWN_SIZE])
         snprintf(ret, DNS_SHOWN_SIZE, ".");
 }
 
-/* d.c.b.a */
+/* Reads d.c.b.a. */
 static bool reverse_v4(const char *name, size_t len, struct address *ret)
 {
     char text[sizeof("255.255.255.255")];
@@ -266,7 +267,7 @@ static bool reverse_v4(const char *name, size_t len, struct address *ret)
     return address_parse(text, ret) && address_is_v4(ret);
 }
 
-/* 32 digits, the last of the address first, a dot between each two. */
+/* Reads 32 digits, the last of the address first, separated by dots. */
 static bool reverse_v6(const char *name, size_t len, struct address *ret)
 {
     static const char digits[] = "0123456789abcdef";

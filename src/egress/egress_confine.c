@@ -22,11 +22,11 @@ static void allow_reading(int ruleset, const char *path)
 {
     scoped_fd int fd = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 
-    if (fd >= 0) /* what is not there cannot be read */
+    if (fd >= 0) /* a missing directory needs no rule */
         (void)landlock_allow(ruleset, fd, LANDLOCK_READ_FILE | LANDLOCK_READ_DIR);
 }
 
-/* resolv.conf may be a link to a file that is put in place anew, so it is the directory that counts. */
+/* resolv.conf may be a link to a file that gets replaced, so the rule is for its directory. */
 static void allow_resolver_files(int ruleset)
 {
     char path[PATH_MAX], *slash;
@@ -41,7 +41,7 @@ static void allow_resolver_files(int ruleset)
     }
 }
 
-/* It connects where it was decided, but serves nobody. */
+/* Egress connects where decide.c allows it, but it serves no one, so it may not bind TCP ports. */
 static int confine_files(sbr_error *err)
 {
     int abi = landlock_abi();

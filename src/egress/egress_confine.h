@@ -1,4 +1,4 @@
-/* What egress takes from itself before it reads a byte that the program sent. */
+/* How egress confines itself before it reads a byte that the program sent. */
 #ifndef EGRESS_EGRESS_CONFINE_H
 #define EGRESS_EGRESS_CONFINE_H
 
@@ -7,10 +7,10 @@
 
 #include "base/err.h"
 
-/* First, while there is one thread: another user (0: stays), no new privileges, and of all files only those that
- * looking up a name reads. */
+/* First, while there is one thread: becomes another user (0: stays), sets no new privileges, and
+ * keeps only the files that looking up a name reads. */
 int egress_confine_process(uint32_t uid, uint32_t gid, sbr_error *err) must_check;
-/* Last, and for all threads: the system calls of policies/egress.yaml. */
+/* Last, for all threads: allows only the system calls of policies/egress.yaml. */
 int egress_confine_calls(const void *filter, size_t size, sbr_error *err) must_check;
 
 #endif

@@ -1,10 +1,12 @@
-/* sandbox-run-egress: what all its parts share.  One thread has all of it; those of the resolver have none. */
+/* sandbox-run-egress: the state that all its parts share.  Only the main thread uses it, not
+ * those of the resolver. */
 #ifndef EGRESS_EGRESS_INTERNAL_H
 #define EGRESS_EGRESS_INTERNAL_H
 
+#include "base/list.h"
+#include "base/loop.h"
 #include "base/pace.h"
 #include "egress/dns.h"
-#include "egress/egress_events.h"
 #include "egress/names.h"
 #include "egress/packet.h"
 #include "egress/resolver.h"
@@ -21,7 +23,7 @@ struct flow;
 struct dns_stream;
 
 struct listener {
-    struct watch watch;
+    struct loop_watch watch;
     enum egress_socket kind;
     struct egress *egress;
 };
@@ -32,33 +34,32 @@ struct egress {
     uint64_t max_bytes[N_DIRECTIONS];
     struct egress_page *page;
     enum egress_way way;
-    struct pace pace;    /* without a share unless the program has one */
-    uint64_t started_us; /* processor time when the sockets had come   */
-    uint64_t looked_us;  /* when it was looked at last                 */
+    struct pace pace;    /* inactive unless the program has a share */
+    uint64_t started_us; /* CPU time when the sockets came          */
+    uint64_t looked_us;  /* when the CPU time was read last         */
 
-    struct events events;
-    uint64_t due_us; /* time is looked at by then: the next address of a host is to be dialled */
+    struct loop events;
+    uint64_t due_us; /* latest time of the next tick: the next address is dialled then */
     struct names names;
     struct resolver *resolver;
-    struct watch resolver_watch;
+    struct loop_watch resolver_watch;
     struct dns dns;
-    struct watch upstream_watch;
+    struct loop_watch upstream_watch;
     int own_fd;
-    bool spent;  /* a limit of bytes was reached: nothing goes on */
-    bool ending; /* the program is over                           */
+    bool spent;  /* a byte limit was reached: nothing more passes */
+    bool ending; /* the program has ended                         */
 
     struct listener listeners[EGRESS_MAX_SOCKETS];
     size_t n_listeners;
-    int raw4_fd, raw6_fd; /* -1: did not come */
+    int raw4_fd, raw6_fd; /* -1: not received */
 
-    struct connection *connections;
-    struct dns_stream *streams;
-    unsigned int n_open; /* of both; the TCP listeners rest at EGRESS_MAX_OPEN */
+    struct link connections, streams;
+    unsigned int n_open; /* of both; the TCP listeners pause at EGRESS_MAX_OPEN */
     bool resting;
-    bool starved; /* no descriptor or memory for another one: the listeners rest for a while */
-    uint64_t last_stream; /* number of the newest */
+    bool starved;         /* out of fds or memory: the listeners pause for a while */
+    uint64_t last_stream; /* number of the newest                                  */
 
-    struct flow *flows; /* most recently used first */
+    struct link flows; /* most recently used first */
     unsigned int n_flows;
     size_t pending_bytes; /* of datagrams that wait for a name */
 };

@@ -1,14 +1,14 @@
-/* sandbox-run-egress: the way out of a sandbox's network namespace.
+/* sandbox-run-egress: the only connection of a sandbox's network namespace to the outside.
  *
- * Runs outside, in the host's network namespace, one for each run that may reach anything.  Holds the sockets that
- * everything inside ends at, decides (decide.c), looks names up (resolve.c), dials and relays (connection.c, flow.c),
- * counts and notes what it refused (account.c).
+ * Runs outside, in the host's network namespace, once for each run that may reach anything.  Holds
+ * the sockets that all traffic inside ends at, decides (decide.c), looks names up (resolver.c),
+ * dials and relays (connection.c, flow.c), counts and notes refusals (account.c).
  *
  *   Privilege:   none; the user's own, or a user without rights where that would be root.
  *   Descriptors: enum egress_fd, sockets of the sandbox, sockets of its own.
- *   (1) Confined before it reads anything that the program sent.
+ *   (1) It is confined before it reads anything that the program sent.
  *   (2) The address that was decided on is the address that is dialled.
- *   (3) What the program can make it hold is bounded: connections, flows, names, datagrams that wait.
+ *   (3) What the program can make it hold is bounded: connections, flows, names, waiting datagrams.
  *   (4) It ends when the supervisor says so or is gone. */
 #include <errno.h>
 #include <poll.h>
@@ -33,8 +33,8 @@
 
 #define TICK_US 1000000
 #define DRAIN_US 200000
-#define LOOK_US 2000   /* between two looks at the processor time    */
-#define BURST_US 10000 /* of processor time, before --cpus slows us   */
+#define LOOK_US 2000   /* between two readings of the CPU time    */
+#define BURST_US 10000 /* of CPU time, before --cpus slows egress */
 
 struct config {
     uint32_t uid, gid;
@@ -43,10 +43,10 @@ struct config {
     const char *test_without;
 };
 
-/* There in a coverage build only. */
+/* Exists only in a coverage build. */
 extern void __gcov_dump(void) __attribute__((weak));
 
-/* The only way out. */
+/* Egress exits only here. */
 static void __attribute__((noreturn)) egress_exit(int status)
 {
     if (__gcov_dump)
@@ -100,7 +100,8 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
     return 0;
 }
 
-/* For tests that show what confinement is good for, and for a coverage build, which writes down what it counted. */
+/* For tests that show what confinement prevents, and for a coverage build, which writes
+ * its counters to a file. */
 static bool stays_free(const struct config *config)
 {
 #ifdef SBR_TEST_HOOKS
@@ -127,17 +128,17 @@ static void upstream_ready(void *context, uint32_t events)
     dns_upstream(&egress->dns);
 }
 
-/* The descriptor comes, goes and changes as the resolver's needs do. */
+/* The resolver opens and closes this file descriptor as needed. */
 static void watch_upstream(struct egress *egress)
 {
-    struct watch *watch = &egress->upstream_watch;
+    struct loop_watch *watch = &egress->upstream_watch;
 
     if (watch->fd == egress->dns.upstream_fd)
         return;
-    egress_events_remove(&egress->events, watch);
+    loop_remove(&egress->events, watch);
     watch->fd = egress->dns.upstream_fd;
     if (watch->fd >= 0)
-        egress_events_add(&egress->events, watch, EPOLLIN);
+        (void)loop_add(&egress->events, watch, EPOLLIN);
 }
 
 static void answer(void *context, const struct dns_asker *kept, const uint8_t *message, size_t len)
@@ -152,13 +153,13 @@ static void answer(void *context, const struct dns_asker *kept, const uint8_t *m
         flow_answer(egress, &asker.from, message, len);
 }
 
-static void name_refused(void *context, const char *name, const char *rule, const char *remedy)
+static void name_refused(void *context, const char *name, const struct decision *why)
 {
-    struct denial one = { .kind = DENIAL_NAME };
+    struct denial one = { .kind = DENIAL_NAME, .source = why->source };
 
     snprintf(one.target, sizeof(one.target), "%s", name);
-    snprintf(one.rule, sizeof(one.rule), "%s", rule);
-    snprintf(one.remedy, sizeof(one.remedy), "%s", remedy);
+    snprintf(one.rule, sizeof(one.rule), "%s", why->rule);
+    snprintf(one.remedy, sizeof(one.remedy), "%s", why->remedy);
     account_deny(context, &one);
 }
 
@@ -175,16 +176,20 @@ static int prepare(struct egress *egress, const struct config *config, sbr_error
     bool confined = !stays_free(config);
 
     (void)sigaction(SIGPIPE, &ignore, NULL);
+    link_init(&egress->connections);
+    link_init(&egress->streams);
+    link_init(&egress->flows);
     if (confined && egress_confine_process(config->uid, config->gid, err) < 0)
         return err->code;
-    if (egress_events_init(&egress->events, err) < 0 || own_open(&egress->own_fd, err) < 0 ||
+    if (loop_init(&egress->events, "egress", err) < 0 || own_open(&egress->own_fd, err) < 0 ||
         resolver_start(&egress->resolver, err) < 0)
         return err->code;
-    egress->resolver_watch = (struct watch){ .fd = resolver_fd(egress->resolver),
-                                             .ready = lookup_ready,
-                                             .context = egress };
-    egress->upstream_watch = (struct watch){ .fd = -1, .ready = upstream_ready, .context = egress };
-    if (!egress_events_add(&egress->events, &egress->resolver_watch, EPOLLIN))
+    egress->resolver_watch = (struct loop_watch){ .fd = resolver_fd(egress->resolver),
+                                                  .callback = lookup_ready,
+                                                  .context = egress };
+    egress->upstream_watch =
+        (struct loop_watch){ .fd = -1, .callback = upstream_ready, .context = egress };
+    if (loop_add(&egress->events, &egress->resolver_watch, EPOLLIN) < 0)
         return err_set_errno(err, "egress", "cannot wait for the resolver");
     egress->dns = (struct dns){ .network = &egress->network,
                                 .names = &egress->names,
@@ -220,16 +225,16 @@ static int take_socket(struct egress *egress, uint32_t kind, int fd, sbr_error *
     *listener = (struct listener){ .kind = kind,
                                    .egress = egress,
                                    .watch = { .fd = fd,
-                                              .ready = kind == SOCKET_UDP ? flow_receive
-                                                                          : connection_accept,
+                                              .callback = kind == SOCKET_UDP ? flow_receive
+                                                                             : connection_accept,
                                               .context = listener } };
-    if (!egress_events_add(&egress->events, &listener->watch, EPOLLIN))
+    if (loop_add(&egress->events, &listener->watch, EPOLLIN) < 0)
         return err_set_errno(err, "egress", "cannot watch a socket");
     egress->n_listeners++;
     return 0;
 }
 
-/* Waits for a message on the link, unless the supervisor ends the run before. */
+/* Waits for a message on the link; false when the supervisor ends the run before. */
 static bool wait_for_sockets(void)
 {
     struct pollfd fds[] = { { .fd = EGRESS_LINK, .events = POLLIN },
@@ -255,7 +260,7 @@ static int receive_sockets(struct egress *egress, sbr_error *err)
         if (n != message.n || message.way >= N_EGRESS_WAYS)
             return err_set(err, SBR_E_BUG, "egress", "a message of another form");
         for (size_t i = 0; i < n; i++)
-            if (take_socket(egress, message.pools[i], fds[i], err) < 0)
+            if (take_socket(egress, message.kinds[i], fds[i], err) < 0)
                 return err->code;
     }
     close(EGRESS_LINK);
@@ -276,27 +281,29 @@ static void supervisor_says(void *context, uint32_t events)
 
 static void tick(struct egress *egress, uint64_t now_us)
 {
-    egress->due_us = UINT64_MAX; /* until somebody says otherwise */
+    egress->due_us = UINT64_MAX; /* until a dial lowers it */
     connection_tick(egress, now_us);
     dns_stream_tick(egress, now_us);
     flow_tick(egress, now_us);
     dns_tick(&egress->dns, now_us);
 }
 
-/* Nothing is open that time would change. */
+/* True when nothing is open that times out. */
 static bool is_idle(const struct egress *egress)
 {
-    return !egress->connections && !egress->streams && !egress->flows && !egress->dns.forwards &&
-           !egress->starved;
+    return link_is_alone(&egress->connections) && link_is_alone(&egress->streams) &&
+           link_is_alone(&egress->flows) && !egress->dns.forwards && !egress->starved;
 }
 
-static int wait_ms(uint64_t until_us, uint64_t now_us)
+/* Whole milliseconds: the filter of this process has no other call to wait with. */
+static uint64_t wait_us(uint64_t until_us, uint64_t now_us)
 {
-    return until_us <= now_us ? 0 : (int)((until_us - now_us) / 1000) + 1;
+    return until_us <= now_us ? 0 : ((until_us - now_us) / 1000 + 1) * 1000;
 }
 
-/* What the program makes us do costs time that its control group does not see.  The supervisor counts it in the limit
- * of processor time; where the program has a share of the processors, we have one that is as large. */
+/* Work for the program takes CPU time that its cgroup does not count.  The supervisor
+ * counts it in the limit of CPU time; where the program has a share of the CPUs, egress has
+ * one of the same size. */
 static void keep_pace(struct egress *egress, uint64_t now_us)
 {
     struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
@@ -312,7 +319,6 @@ static void keep_pace(struct egress *egress, uint64_t now_us)
         (void)poll(&alive, 1, (int)(rest_us / 1000) + 1);
 }
 
-/* Until the program is over. */
 static void serve(struct egress *egress)
 {
     uint64_t next_us = 0;
@@ -326,21 +332,22 @@ static void serve(struct egress *egress)
             next_us = now_us + TICK_US;
         }
         due_us = egress->due_us < next_us ? egress->due_us : next_us;
-        if (egress_events_turn(&egress->events, is_idle(egress) ? -1 : wait_ms(due_us, now_us)) < 0)
+        if (loop_turn(&egress->events, is_idle(egress) ? LOOP_FOREVER : wait_us(due_us, now_us)) <
+            0)
             return;
         watch_upstream(egress);
         keep_pace(egress, clock_now_us());
     }
 }
 
-/* The program has gone, and what it sent may still be here: in listeners, in connections, behind a name that is being
- * looked up.  All of it is passed on, when that does not take long. */
+/* The program has ended, but what it sent may still be in listeners, in connections, or waiting for
+ * a name.  All of it is passed on, unless that takes long. */
 static void drain(struct egress *egress)
 {
     uint64_t end_us = clock_now_us() + DRAIN_US, now_us;
 
     while ((now_us = clock_now_us()) < end_us) {
-        int n = egress_events_turn(&egress->events, 0);
+        int n = loop_turn(&egress->events, 0);
 
         if (n < 0 || (n == 0 && connection_all_sent(egress) && flow_all_sent(egress)))
             return;
@@ -348,8 +355,8 @@ static void drain(struct egress *egress)
             continue;
         if (now_us >= egress->due_us)
             tick(egress, now_us);
-        egress_events_turn(&egress->events,
-                           wait_ms(egress->due_us < end_us ? egress->due_us : end_us, now_us));
+        loop_turn(&egress->events,
+                  wait_us(egress->due_us < end_us ? egress->due_us : end_us, now_us));
     }
 }
 
@@ -358,7 +365,9 @@ int main(void)
     static struct egress egress = {
         .due_us = UINT64_MAX, .own_fd = -1, .raw4_fd = -1, .raw6_fd = -1
     };
-    struct watch alive = { .fd = EGRESS_ALIVE, .ready = supervisor_says, .context = &egress };
+    struct loop_watch alive = { .fd = EGRESS_ALIVE,
+                                .callback = supervisor_says,
+                                .context = &egress };
     struct egress_page *page = map_page();
     struct config config = { 0 };
     sbr_error err;
@@ -369,7 +378,7 @@ int main(void)
     if (read_config(&egress, &config, &err) < 0 || prepare(&egress, &config, &err) < 0 ||
         receive_sockets(&egress, &err) < 0)
         fail(page, &err);
-    if (!egress_events_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP)) {
+    if (loop_add(&egress.events, &alive, EPOLLIN | EPOLLRDHUP) < 0) {
         err_set_errno(&err, "egress", "cannot watch the supervisor");
         fail(page, &err);
     }
@@ -377,7 +386,7 @@ int main(void)
     page->way = egress.way;
     page->started = 1;
     serve(&egress);
-    egress_events_remove(&egress.events, &alive);
+    loop_remove(&egress.events, &alive);
     drain(&egress);
     connection_give_up(&egress);
     page->cpu_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress.started_us;

@@ -30,16 +30,16 @@ struct pending {
 
 struct flow {
     struct egress *egress;
-    struct flow *next, **at;
+    struct link link;
     struct endpoint from; /* the program's socket */
     struct target target;
-    struct watch outside; /* no descriptor: the addresses are not known yet */
+    struct loop_watch outside; /* no fd: the addresses are not known yet */
     uint64_t used_us;
     struct pending pending[MAX_PENDING];
     unsigned int n_pending;
 };
 
-/* A datagram, with room for headers in front of it. */
+/* A datagram, with space for headers in front of it. */
 static uint8_t room[PACKET_HEADROOM + PACKET_MAX_PAYLOAD];
 static uint8_t *const payload = room + PACKET_HEADROOM;
 
@@ -61,25 +61,6 @@ static void say_unreachable(const struct flow *flow, const void *data, size_t le
     send_inside(flow->egress, &flow->from, packet, size);
 }
 
-static void unlink_flow(struct flow *flow)
-{
-    *flow->at = flow->next;
-    if (flow->next)
-        flow->next->at = flow->at;
-}
-
-static void link_first(struct flow *flow)
-{
-    struct egress *egress = flow->egress;
-
-    flow->next = egress->flows;
-    flow->at = &egress->flows;
-    /* Not freed: whoever was first and is gone has been unlinked through `at`. */
-    if (flow->next)
-        flow->next->at = &flow->next; /* NOLINT(clang-analyzer-unix.Malloc) */
-    egress->flows = flow;
-}
-
 static void drop_pending(struct flow *flow)
 {
     for (unsigned int i = 0; i < flow->n_pending; i++) {
@@ -92,24 +73,21 @@ static void drop_pending(struct flow *flow)
 static void flow_free(struct flow *flow)
 {
     target_forget(&flow->target);
-    egress_events_close(&flow->egress->events, &flow->outside);
+    /* NOLINTNEXTLINE(clang-analyzer-unix.Malloc): a flow that was freed is in no list */
+    loop_close(&flow->egress->events, &flow->outside);
     drop_pending(flow);
-    unlink_flow(flow);
+    link_remove(&flow->link);
     flow->egress->n_flows--;
     free(flow);
 }
 
 void flow_close_all(struct egress *egress)
 {
-    struct flow *next;
-
-    for (struct flow *flow = egress->flows; flow; flow = next) {
-        next = flow->next;
-        flow_free(flow);
-    }
+    list_each(at, &egress->flows)
+        flow_free(link_owner(at, struct flow, link));
 }
 
-/* False when the flow has gone: there was no room for so many bytes, and all have gone. */
+/* False when the flow is gone: it exceeds the byte limit, which ended all flows. */
 static bool count(struct flow *flow, enum direction direction, size_t len)
 {
     char text[TARGET_TEXT];
@@ -127,7 +105,7 @@ static bool send_outside(struct flow *flow, const void *data, size_t len)
 {
     if (!count(flow, DIRECTION_OUT, len))
         return false;
-    /* The first attempt may report what came of an earlier datagram. */
+    /* The first attempt may report the fate of an earlier datagram. */
     if (send(flow->outside.fd, data, len, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
         errno == ECONNREFUSED) {
         say_unreachable(flow, "", 0);
@@ -159,7 +137,7 @@ static void answered(void *context, uint32_t events)
     }
 }
 
-/* The first address that can be had: a datagram does not tell whether anybody is there. */
+/* Uses the first address that connects: a datagram does not show whether a host answers. */
 static bool open_outside(struct flow *flow)
 {
     for (unsigned int i = 0; i < flow->target.n; i++) {
@@ -171,9 +149,9 @@ static bool open_outside(struct flow *flow)
         if (flow->outside.fd < 0)
             return false;
         if (connect(flow->outside.fd, (struct sockaddr *)&to, size) == 0 &&
-            egress_events_add(&flow->egress->events, &flow->outside, EPOLLIN))
+            loop_add(&flow->egress->events, &flow->outside, EPOLLIN) == 0)
             return true;
-        egress_events_close(&flow->egress->events, &flow->outside);
+        loop_close(&flow->egress->events, &flow->outside);
     }
     return false;
 }
@@ -194,7 +172,7 @@ static void found(void *context)
     drop_pending(flow);
 }
 
-/* What does not fit is lost, as datagrams are. */
+/* A datagram that does not fit is lost, as datagrams may be. */
 static void keep_pending(struct flow *flow, size_t len)
 {
     struct pending *one = &flow->pending[flow->n_pending];
@@ -210,7 +188,8 @@ static void keep_pending(struct flow *flow, size_t len)
     flow->egress->pending_bytes += len;
 }
 
-/* Never of one that is freed: whoever is has been unlinked through `at`, which the analyser does not follow. */
+/* Never called for a freed flow: that was unlinked through `at`, which the
+ * analyser does not follow. */
 static bool is_of(const struct flow *flow, const struct endpoint *from,
                   const struct endpoint *asked)
 {
@@ -223,19 +202,10 @@ static bool is_of(const struct flow *flow, const struct endpoint *from,
 static struct flow *flow_find(const struct egress *egress, const struct endpoint *from,
                               const struct endpoint *asked)
 {
-    for (struct flow *flow = egress->flows; flow; flow = flow->next)
-        if (is_of(flow, from, asked))
-            return flow;
+    list_each(at, &egress->flows)
+        if (is_of(link_owner(at, struct flow, link), from, asked))
+            return link_owner(at, struct flow, link);
     return NULL;
-}
-
-static void free_last(struct egress *egress)
-{
-    struct flow *flow = egress->flows;
-
-    while (flow->next)
-        flow = flow->next;
-    flow_free(flow);
 }
 
 static void flow_start(struct egress *egress, const struct endpoint *from,
@@ -244,7 +214,7 @@ static void flow_start(struct egress *egress, const struct endpoint *from,
     struct flow *flow;
 
     if (egress->n_flows == EGRESS_MAX_OPEN)
-        free_last(egress);
+        flow_free(link_owner(egress->flows.prev, struct flow, link));
     flow = calloc(1, sizeof(*flow));
     if (!flow)
         return;
@@ -252,9 +222,9 @@ static void flow_start(struct egress *egress, const struct endpoint *from,
     flow->from = *from;
     flow->target =
         (struct target){ .egress = egress, .asked = *asked, .found = found, .context = flow };
-    flow->outside = (struct watch){ .fd = -1, .ready = answered, .context = flow };
+    flow->outside = (struct loop_watch){ .fd = -1, .callback = answered, .context = flow };
     flow->used_us = clock_now_us();
-    link_first(flow);
+    list_prepend(&egress->flows, &flow->link);
     egress->n_flows++;
     keep_pending(flow, len);
     target_find(&flow->target);
@@ -296,8 +266,8 @@ static void pass_on(struct egress *egress, const struct endpoint *from,
         flow_start(egress, from, asked, len);
         return;
     }
-    unlink_flow(flow);
-    link_first(flow);
+    link_remove(&flow->link);
+    list_prepend(&egress->flows, &flow->link);
     flow->used_us = clock_now_us();
     if (flow->outside.fd < 0)
         keep_pending(flow, len);
@@ -340,7 +310,7 @@ static ssize_t receive(int fd, struct endpoint *ret_from, struct endpoint *ret_a
     if (n >= 0 &&
         (!original_target(&message, ret_asked) ||
          !address_from_socket((struct sockaddr *)&name, &ret_from->address, &ret_from->port)))
-        ret_asked->port = 0; /* nobody is there */
+        ret_asked->port = 0; /* no valid destination */
     return n;
 }
 
@@ -362,10 +332,9 @@ void flow_receive(void *context, uint32_t events)
 
 void flow_tick(struct egress *egress, uint64_t now_us)
 {
-    struct flow *next;
+    list_each(at, &egress->flows) {
+        struct flow *flow = link_owner(at, struct flow, link);
 
-    for (struct flow *flow = egress->flows; flow; flow = next) {
-        next = flow->next;
         if (now_us - flow->used_us > IDLE_US)
             flow_free(flow);
     }
@@ -373,8 +342,8 @@ void flow_tick(struct egress *egress, uint64_t now_us)
 
 bool flow_all_sent(const struct egress *egress)
 {
-    for (const struct flow *flow = egress->flows; flow; flow = flow->next)
-        if (flow->n_pending > 0)
+    list_each(at, &egress->flows)
+        if (link_owner(at, struct flow, link)->n_pending > 0)
             return false;
     return true;
 }

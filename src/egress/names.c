@@ -5,7 +5,7 @@
 
 #include "wire/egress.h"
 
-/* 198.18.0.0/15 and fd53:6272::/32, which hold all that egress_protocol.h names. */
+/* 198.18.0.0/15 and fd53:6272::/32, which hold all addresses of model/inside_network.h. */
 static const struct {
     struct address network;
     unsigned int prefix;
@@ -41,7 +41,7 @@ struct name_entry *names_take(struct names *names, const char *name, unsigned in
 
     if (entry)
         return entry;
-    /* Never given up, never taken again: the program may keep an address while it runs. */
+    /* An entry is never freed or reused: the program may keep an address as long as it runs. */
     if (names->n >= NAMES_MAX || len >= sizeof(entry->name))
         return NULL;
     entry = calloc(1, sizeof(*entry));
@@ -64,7 +64,7 @@ static struct address first_name(bool v6)
 {
     struct address a = { { 0 } };
 
-    (void)address_parse(v6 ? EGRESS_NAMES6 : EGRESS_NAMES4, &a); /* a constant: it is one */
+    (void)address_parse(v6 ? EGRESS_NAMES6 : EGRESS_NAMES4, &a); /* a constant, and valid */
     return a;
 }
 
@@ -81,8 +81,7 @@ struct address names_inside(unsigned int number, bool v6)
 struct name_entry *names_of(const struct names *names, const struct address *inside)
 {
     struct address first = first_name(!address_is_v4(inside));
-    uint32_t number =
-        last_word(inside) - last_word(&first); /* below the first: beyond every number */
+    uint32_t number = last_word(inside) - last_word(&first); /* wraps below the first */
 
     if (!address_in(inside, &first, 96) || number >= names->n)
         return NULL;

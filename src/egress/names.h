@@ -9,7 +9,7 @@
 #define NAME_MAX_ADDRESSES 16
 
 struct name_entry {
-    char name[HOSTNAME_SIZE];                     /* canonical */
+    char name[HOSTNAME_SIZE];                     /* canonical            */
     struct address addresses[NAME_MAX_ADDRESSES]; /* outside, as resolved */
     unsigned int n_addresses;
     uint64_t resolved_us; /* CLOCK_MONOTONIC; 0: not yet */
@@ -21,16 +21,16 @@ struct names {
 };
 
 void names_done(struct names *names);
-/* The entry of a name that has one; NULL: it has none. */
+/* The entry of a name, or NULL. */
 struct name_entry *names_find(const struct names *names, const char *name,
                               unsigned int *ret_number);
-/* The entry of a name, made when it is new; NULL when there is no room. */
+/* The entry of a name, made when it is new; NULL when the table or memory is full. */
 struct name_entry *names_take(struct names *names, const char *name, unsigned int *ret_number);
 /* The address inside that stands for a name: v4 or v6. */
 struct address names_inside(unsigned int number, bool v6);
-/* The entry that an address inside stands for; NULL: it stands for none. */
+/* The entry that an address inside stands for, or NULL. */
 struct name_entry *names_of(const struct names *names, const struct address *inside);
-/* True for every address of the ranges above, taken or not: such an address is never dialled. */
+/* True for every address of these ranges, used or not: such an address is never dialled. */
 bool names_is_inside(const struct address *a);
 
 #endif

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/socket.h>
 
-/* A route that holds so much without a router is a line to somebody who knows the way (a tunnel, a modem): those behind it
- * are no neighbours.  Of 128 bits, as IPv4 is kept. */
+/* A route without a router that is wider than this is a line to a peer that routes further (a
+ * tunnel, a modem): the hosts behind it are no neighbours.  Of 128 bits, as IPv4 is stored. */
 #define LEAST_LINK4 (96 + 8)
 #define LEAST_LINK6 16
 
@@ -71,7 +71,8 @@ static bool names_router(const struct nlmsghdr *head)
     return false;
 }
 
-/* An answer is there when the question has been sent.  One that belongs to an earlier question is passed over. */
+/* The answer is there once the question has been sent.  Answers to earlier
+ * questions are skipped. */
 static bool read_answer(int fd, uint32_t number, struct route *ret)
 {
     union {
@@ -108,7 +109,7 @@ static bool find_route(int fd, const struct address *address, unsigned int flags
     return ask(fd, address, flags, number) && read_answer(fd, number, ret);
 }
 
-/* The network of the route that holds the address, which needs no router; 0: it is none of ours. */
+/* The prefix of the route that holds the address without a router; 0: it is no network of ours. */
 static uint8_t link_prefix(int fd, const struct address *address)
 {
     bool v4 = address_is_v4(address);
@@ -116,7 +117,7 @@ static uint8_t link_prefix(int fd, const struct address *address)
     unsigned int prefix;
 
     if (!find_route(fd, address, RTM_F_FIB_MATCH, &route) || route.error)
-        return 128; /* closed to all but a rule for this very address */
+        return 128; /* closed to all but a rule for exactly this address */
     prefix = route.prefix + (v4 ? 96u : 0u);
     return (uint8_t)(prefix >= (v4 ? LEAST_LINK4 : LEAST_LINK6) ? prefix : 0);
 }
@@ -126,7 +127,7 @@ static void look(int fd, const struct address *address, bool *ret_own, uint8_t *
     struct route route;
     bool known = find_route(fd, address, 0, &route);
 
-    if (known && route.error) /* no way there is no way here */
+    if (known && route.error) /* an unreachable address is not this host's */
         *ret_own |= route.error != ENETUNREACH && route.error != EHOSTUNREACH;
     else if (!known || route.type != RTN_UNICAST)
         *ret_own = true;
@@ -134,7 +135,7 @@ static void look(int fd, const struct address *address, bool *ret_own, uint8_t *
         *ret_link = link_prefix(fd, address);
 }
 
-/* An address that wraps one of ours comes back here in the end. */
+/* An address that wraps one of this host's leads back here. */
 struct whereabouts own_find(int fd, const struct address *address)
 {
     struct whereabouts ret = { 0 };

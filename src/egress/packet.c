@@ -22,8 +22,9 @@ static uint16_t fold(uint64_t sum)
     return (uint16_t)sum;
 }
 
-/* Four bytes at a time: the sum of a large datagram should cost less than its copy.  In the order of this machine,
- * which RFC 1071 shows to be the same once all carries are back and the two bytes are swapped. */
+/* Four bytes at a time: the sum of a large datagram should cost less than its copy.  In this
+ * machine's byte order, which RFC 1071 shows to be equivalent once all carries are added and the
+ * two bytes are swapped. */
 uint32_t packet_sum(uint32_t sum, const void *data, size_t len)
 {
     const uint8_t *p = data;
@@ -52,7 +53,7 @@ static const uint8_t *raw_address(const struct address *a, size_t *ret_len)
     return a->bytes + (v4 ? 12 : 0);
 }
 
-/* What UDP and ICMPv6 sum besides their own bytes. */
+/* What UDP and ICMPv6 sum up besides their own bytes. */
 static uint32_t pseudo_sum(const struct address *from, const struct address *to, uint8_t protocol,
                            size_t len)
 {
@@ -65,7 +66,7 @@ static uint32_t pseudo_sum(const struct address *from, const struct address *to,
     return packet_sum(sum, raw, size);
 }
 
-/* In front of `len` bytes. */
+/* Writes the header in front of `len` bytes. */
 static void put_ip(uint8_t *at, const struct address *from, const struct address *to,
                    uint8_t protocol, size_t len)
 {
@@ -93,7 +94,7 @@ static void put_ip(uint8_t *at, const struct address *from, const struct address
     memcpy(at + 24, target, size);
 }
 
-/* The sum covers `len` bytes of payload, which stand at `payload`.  It is never 0: that would mean "none". */
+/* The sum covers `len` bytes at `payload`.  It is never 0, which would mean "none". */
 static void put_udp(uint8_t *at, const struct endpoint *from, const struct endpoint *to,
                     const void *payload, size_t len)
 {

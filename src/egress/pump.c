@@ -12,13 +12,13 @@
 #define COPY_BYTES (64 * 1024)
 #define ROUNDS 16 /* of one pump before the next has its turn */
 
-/* Empty pipes, ready to be taken.  Most often one is enough: what goes in comes out at once. */
+/* Empty pipes for reuse.  Most often one is enough: what goes in comes out at once. */
 static struct {
     int fds[8][2];
     size_t n;
 } spare;
 
-static bool no_splice; /* the kernel cannot: seen once, remembered */
+static bool no_splice; /* the kernel cannot splice; found out once */
 
 static bool pipe_take(int ret[2])
 {
@@ -32,7 +32,7 @@ static bool pipe_take(int ret[2])
         ret[0] = ret[1] = -1;
         return false;
     }
-    fcntl(ret[1], F_SETPIPE_SZ, PIPE_BYTES); /* a smaller one serves, too */
+    fcntl(ret[1], F_SETPIPE_SZ, PIPE_BYTES); /* a smaller pipe works too */
     return true;
 }
 
@@ -64,7 +64,7 @@ void pump_init(struct pump *pump, enum direction direction, int from, int to)
 void pump_done(struct pump *pump)
 {
     if (pump->held > 0)
-        pipe_close(pump->pipe); /* with another's bytes in it, it is of no use to anybody */
+        pipe_close(pump->pipe); /* it still has bytes of this connection in it */
     else
         pipe_give(pump->pipe);
     free(pump->copy);
@@ -72,7 +72,7 @@ void pump_done(struct pump *pump)
     pump->held = 0;
 }
 
-/* Where bytes can be held; false: nowhere. */
+/* Gets a pipe or a buffer to hold bytes; false: neither. */
 static bool find_room(struct pump *pump)
 {
     if (pump->pipe[0] >= 0 || pump->copy || pipe_take(pump->pipe))
@@ -111,7 +111,7 @@ static enum pump_result outcome(void)
     return errno == EAGAIN || errno == EINTR ? PUMP_WAITS : PUMP_BROKEN;
 }
 
-/* No byte may pass any more: an end still may. */
+/* No more bytes may pass, but the end of the stream still may. */
 static enum pump_result look_for_end(struct pump *pump)
 {
     char byte;
@@ -161,7 +161,7 @@ static enum pump_result step(struct pump *pump, struct egress *egress)
     if (!pump->eof)
         return fill(pump, egress);
     pump->done = true;
-    /* It may have gone already, which the other direction will find out. */
+    /* `to` may be gone already, which the other direction will find out. */
     shutdown(pump->to, SHUT_WR);
     return PUMP_WAITS;
 }

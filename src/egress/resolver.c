@@ -1,8 +1,9 @@
 /* Threads wait for the host's resolver; the caller's thread does everything else.
- *   (1) `lock` guards the state of lookups and the queue; a thread works on its lookup without it, since nobody else
- *       touches one that is LOOKUP_RUNS.
- *   (2) Who asked is known to the caller's thread alone.
- *   (3) A lookup is free again only after everybody was called back, so that a callback may ask anew. */
+ *   (1) `lock` guards the state of lookups and the queue; a thread works on its lookup without it,
+ *       because no other thread touches one that is LOOKUP_RUNS.
+ *   (2) Only the caller's thread uses the askers.
+ *   (3) A lookup becomes free only after all askers were called back, so a
+ *       callback may ask anew. */
 #include "egress/resolver.h"
 
 #include <netdb.h>
@@ -24,7 +25,7 @@ enum lookup_state { LOOKUP_FREE, LOOKUP_WAITS, LOOKUP_RUNS, LOOKUP_READY, LOOKUP
 
 struct lookup {
     enum lookup_state state;
-    uint64_t order; /* the eldest is first */
+    uint64_t order; /* the oldest comes first */
     struct resolution resolution;
 };
 
@@ -43,7 +44,7 @@ struct resolver {
     struct asker askers[MAX_ASKERS];
 };
 
-/* Nothing about a name that is not there is an error of its lookup. */
+/* A name that does not exist is no error of its lookup. */
 static bool is_absence(int code)
 {
 #ifdef EAI_NODATA
@@ -145,7 +146,7 @@ int resolver_start(struct resolver **ret, sbr_error *err)
     }
     r = start_threads(resolver, err);
     if (r < 0)
-        return r; /* the threads that did start hold on to it until the process ends */
+        return r; /* threads that did start use it until the process ends */
     *ret = resolver;
     return 0;
 }
@@ -155,7 +156,7 @@ int resolver_fd(const struct resolver *resolver)
     return resolver->event_fd;
 }
 
-/* A lookup of this name whose answer was not given out yet. */
+/* The lookup of this name whose answer was not given out yet. */
 static struct lookup *find_name(struct resolver *resolver, const char *name)
 {
     for (size_t i = 0; i < MAX_LOOKUPS; i++) {

@@ -9,7 +9,7 @@
 #include "egress/dial.h"
 #include "egress/own.h"
 
-#define FRESH_US 30000000 /* how long a name's addresses are taken to be the same */
+#define FRESH_US 30000000 /* how long a name's addresses are reused */
 
 const char *target_text(const struct target *target, char buf[TARGET_TEXT])
 {
@@ -35,7 +35,7 @@ static void deny(struct target *target, const struct decision *why)
     account_deny(target->egress, &one);
 }
 
-/* Keeps those of the addresses that may be dialled; what is kept is what is dialled. */
+/* Keeps the addresses that may be dialled; exactly those are dialled. */
 static void decide(struct target *target, const struct address *addresses, unsigned int n)
 {
     struct egress *egress = target->egress;
@@ -69,10 +69,12 @@ static void looked_up(void *context, const struct resolution *resolution)
 
     target->asking = false;
     atomic_fetch_add(&target->egress->page->names, 1);
-    memcpy(entry->addresses, resolution->addresses, sizeof(entry->addresses));
-    entry->n_addresses = resolution->n_addresses;
-    entry->resolved_us = clock_now_us();
-    decide(target, entry->addresses, entry->n_addresses);
+    if (resolution->n_addresses) { /* a failed lookup leaves what connections by the name use */
+        memcpy(entry->addresses, resolution->addresses, sizeof(entry->addresses));
+        entry->n_addresses = resolution->n_addresses;
+        entry->resolved_us = clock_now_us();
+    }
+    decide(target, resolution->addresses, resolution->n_addresses);
 }
 
 static void find_name(struct target *target)

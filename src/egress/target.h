@@ -1,4 +1,5 @@
-/* From what the program asked for to the addresses that may be dialled for it: looked up, decided, counted. */
+/* Turns what the program asked for into the addresses that may be dialled: looked
+ * up, decided, counted. */
 #ifndef EGRESS_TARGET_H
 #define EGRESS_TARGET_H
 
@@ -9,8 +10,8 @@
 struct target {
     struct egress *egress;
     struct endpoint asked;
-    bool host_loopback; /* asked for a loopback address inside that a rule opens to the host's */
-    struct name_entry *entry; /* the name that the address stands for; NULL: for itself           */
+    bool host_loopback;       /* a loopback address inside that a rule opens to the host's */
+    struct name_entry *entry; /* the name that the address stands for, or NULL             */
     struct address
         addresses[NAME_MAX_ADDRESSES]; /* that may be dialled; none: refused or not found */
     unsigned int n;
@@ -21,7 +22,7 @@ struct target {
 
 /* Calls `found` at once or later.  A refusal is noted. */
 void target_find(struct target *target);
-/* `found` will not be called any more. */
+/* Cancels the call of `found`. */
 void target_forget(struct target *target);
 /* host:port, with the name where there is one. */
 const char *target_text(const struct target *target, char buf[TARGET_TEXT]);

@@ -1,4 +1,4 @@
-/* Control groups that runs use one after the other.  Cleaning one costs a run nothing: it is done afterwards. */
+/* Cgroups that serve one run after another.  They are cleaned after a run, at no cost to it. */
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -25,7 +25,7 @@ static struct slot_entry *find_free(const struct engine *engine, const struct pl
     return NULL;
 }
 
-/* Out of its list. */
+/* The slot must be in no list. */
 static void close_slot(struct engine *engine, struct slot_entry *slot)
 {
     cgroup_slot_close(&slot->slot);
@@ -33,7 +33,6 @@ static void close_slot(struct engine *engine, struct slot_entry *slot)
     free(slot);
 }
 
-/* Out of the free ones. */
 static struct slot_entry *take_free(struct engine *engine, const struct plan *plan)
 {
     struct slot_entry *slot;
@@ -43,7 +42,7 @@ static struct slot_entry *take_free(struct engine *engine, const struct plan *pl
         engine->n_free--;
         if (cgroup_is_whole(&slot->slot.cgroup))
             return slot;
-        cgroup_slots_put(engine, slot); /* it is given up where it would be cleaned */
+        cgroup_slots_put(engine, slot); /* cleaning will close it */
     }
     return NULL;
 }
@@ -66,7 +65,7 @@ static struct slot_entry *open_slot(struct engine *engine, const struct plan *pl
     if (engine->n_slots >= MAX_SLOTS)
         close_one_free(engine);
     if (engine->n_slots >= MAX_SLOTS) {
-        err_set(err, SBR_E_BUSY, "engine", "all %d control groups are in use", MAX_SLOTS);
+        err_set(err, SBR_E_BUSY, "engine", "all %d cgroups are in use", MAX_SLOTS);
         return NULL;
     }
     slot = calloc(1, sizeof(*slot));
@@ -90,7 +89,7 @@ struct slot_entry *cgroup_slots_take(struct engine *engine, const struct plan *p
 {
     struct slot_entry *slot = take_free(engine, plan);
 
-    if (!slot && engine->n_dirty) { /* quicker than making another */
+    if (!slot && engine->n_dirty) { /* faster than making another */
         (void)cgroup_slots_clean(engine, clock_now_us());
         slot = take_free(engine, plan);
     }
@@ -104,7 +103,7 @@ void cgroup_slots_put(struct engine *engine, struct slot_entry *slot)
     engine->n_dirty++;
 }
 
-/* Out of the dirty ones, unless somebody is still on his way out. */
+/* Moves the slot from dirty to free, unless a process has not left the cgroup yet. */
 static void clean(struct engine *engine, struct slot_entry *slot, uint64_t now_us)
 {
     sbr_error err;
@@ -117,11 +116,11 @@ static void clean(struct engine *engine, struct slot_entry *slot, uint64_t now_u
     link_remove(&slot->link);
     engine->n_dirty--;
     if (r < 0) {
-        log_info("engine", "a control group is given up: %s", err.message);
+        log_info("engine", "a cgroup is given up: %s", err.message);
         close_slot(engine, slot);
         return;
     }
-    /* The last one used is the first to be used again: what the kernel knows of it is still at hand. */
+    /* The last one used is reused first, because the kernel still has it in its caches. */
     list_prepend(&engine->free_slots, &slot->link);
     engine->n_free++;
 }

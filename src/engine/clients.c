@@ -1,5 +1,5 @@
-/* Connections.  Only processes of our own user in our own namespaces are heard.  A client that does not read what it is told is dropped:
- * nothing is kept for it. */
+/* Connections: only processes of our user in our own namespaces are accepted.  A client that does
+ * not read its replies is dropped: the engine buffers nothing for it. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,11 +29,11 @@ void client_drop(struct client *client)
     struct engine *engine = client->engine;
 
     lease_end(client);
-    engine_events_remove(&engine->events, &client->watch);
+    loop_remove(&engine->events, &client->watch);
     close(client->fd);
     link_remove(&client->link);
     engine->n_clients--;
-    engine_events_defer_free(&engine->events, &client->deferred_free);
+    loop_free_later(&engine->events, &client->garbage);
 }
 
 static void answer_status(struct client *client)
@@ -47,7 +47,7 @@ static void answer_status(struct client *client)
     (void)client_send(client, &reply, &fd, fd >= 0);
 }
 
-/* Texts of a stranger end where they must. */
+/* All texts of the untrusted request must be terminated. */
 static bool is_sound(const struct engine_request *request, ssize_t len)
 {
     return len == (ssize_t)sizeof(*request) && request->version == ENGINE_VERSION &&
@@ -77,7 +77,7 @@ static void handle(struct client *client, const struct engine_request *request, 
     leases_admit(client->engine);
 }
 
-/* One request for each time that it is readable: a client with many does not keep others waiting. */
+/* One request per event, so that a client with many requests does not delay the others. */
 static void client_spoke(void *context, uint32_t events)
 {
     struct client *client = context;
@@ -101,7 +101,7 @@ static void client_spoke(void *context, uint32_t events)
         close(fds[--n]);
 }
 
-/* So many connections are more than can queue: told so, and not kept. */
+/* More connections than can queue: replies with a refusal, and closes. */
 static void turn_away(int fd)
 {
     struct engine_reply reply = { .version = ENGINE_VERSION, .answer = ENGINE_REFUSED };
@@ -110,7 +110,6 @@ static void turn_away(int fd)
     (void)fd_send(fd, &reply, sizeof(reply), NULL, 0);
 }
 
-/* NULL when it cannot be watched. */
 static struct client *add_client(struct engine *engine, int fd, const struct ucred *peer)
 {
     struct client *client = calloc(1, sizeof(*client));
@@ -120,11 +119,11 @@ static struct client *add_client(struct engine *engine, int fd, const struct ucr
     snprintf(client->process, sizeof(client->process), "process %d", (int)peer->pid);
     client->engine = engine;
     client->fd = fd;
-    client->told_position = UINT32_MAX;
+    client->reported_position = UINT32_MAX;
     queue_ticket_init(&client->ticket);
     link_init(&client->waiting);
-    client->watch = (struct watch){ fd, client_spoke, client };
-    if (engine_events_add(&engine->events, &client->watch, EPOLLIN) < 0) {
+    client->watch = loop_watch_of(fd, client_spoke, client);
+    if (loop_add(&engine->events, &client->watch, EPOLLIN) < 0) {
         free(client);
         return NULL;
     }
@@ -147,7 +146,7 @@ void clients_accept(void *context, uint32_t events)
         if (fd < 0)
             return;
         if (!peer_is_neighbour(fd, &engine->home, &peer)) {
-            engine->n_strangers++;
+            engine->n_foreign++;
             log_info("engine", "a connection was refused: another user, or another namespace");
             continue;
         }
@@ -159,7 +158,7 @@ void clients_accept(void *context, uint32_t events)
         client = add_client(engine, fd, &peer);
         if (client) {
             (void)take_fd(fd);
-            client_spoke(client, 0); /* most have asked already */
+            client_spoke(client, 0); /* most have sent a request already */
         }
     }
 }

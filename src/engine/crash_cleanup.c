@@ -1,8 +1,9 @@
-/* The engine may be killed like any process.  The kernel then ends its factories (their control sockets close) and with
- * them all sandboxes; control groups and the socket's name it leaves.  A small process of its own waits for the engine's
- * end, which closes the last writing end of a pipe, and removes both.
+/* The engine may be killed like any process.  The kernel then ends its factories (their control
+ * sockets close) and with them all sandboxes, but leaves cgroups and the socket's name.  A small
+ * process waits for the engine's end, which closes the last write end of a pipe, and removes both.
  *
- * Unlike the janitor of a single run it is forked once, so that it may cost a millisecond, and shares nothing. */
+ * Unlike the janitor of a single run it is forked only once, so it may cost a millisecond, and
+ * shares nothing. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -24,13 +25,13 @@
 #define MOMENT_NS 5000000
 
 struct left {
-    char prefix[40]; /* of the engine's groups */
+    char prefix[40]; /* of the engine's cgroups */
     const struct cgroup_features *cgroup;
     char socket[128];
     struct stat identity; /* of the socket: another engine may have made one of the same name */
 };
 
-/* How many are still there. */
+/* Returns how many are still busy. */
 static unsigned int remove_groups(const char *parent, const char *prefix)
 {
     scoped_dir DIR *dir = opendir(parent);
@@ -44,7 +45,7 @@ static unsigned int remove_groups(const char *parent, const char *prefix)
     return n;
 }
 
-/* The dead need a moment to leave their groups. */
+/* Dead processes need a moment to leave their cgroups. */
 static void remove_all_groups(const struct left *left)
 {
     const struct timespec moment = { .tv_nsec = MOMENT_NS };
@@ -57,7 +58,7 @@ static void remove_all_groups(const struct left *left)
                 busy += remove_groups(left->cgroup->parent[i], left->prefix);
         if (!busy)
             return;
-        nanosleep(&moment, NULL); /* nobody tells when a group is empty */
+        nanosleep(&moment, NULL); /* nothing reports when a cgroup is empty */
     }
 }
 
@@ -70,7 +71,7 @@ static void remove_socket(const struct left *left)
         (void)unlink(left->socket);
 }
 
-/* Holds nothing of the engine's, or others would wait for the end of descriptors that only it has. */
+/* Keeps nothing of the engine's: others would wait for fds that only this process holds. */
 static void close_others(int fd)
 {
     if (fd > 0)
@@ -92,7 +93,7 @@ static void watch_over(const struct left *left, int fd)
     do
         n = read(fd, &word, sizeof(word));
     while (n < 0 && errno == EINTR);
-    if (n == 0) { /* without a word */
+    if (n == 0) { /* no byte: the engine was killed */
         remove_socket(left);
         remove_all_groups(left);
     }

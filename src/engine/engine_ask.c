@@ -1,4 +1,4 @@
-/* The one question that needs no lease: how the engine is doing. */
+/* The only request that needs no lease: the engine's status. */
 #include <errno.h>
 #include <poll.h>
 #include <unistd.h>
@@ -18,7 +18,7 @@ static int no_answer(sbr_error *err)
                    "the engine does not answer, or is of another version");
 }
 
-/* The first descriptor of the answer; the others, if any, are closed. */
+/* Returns the first fd of the reply and closes any others. */
 static int receive(int fd, int *ret, sbr_error *err)
 {
     struct engine_reply reply = { 0 };

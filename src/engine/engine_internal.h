@@ -1,18 +1,20 @@
-/* What the files of the engine know of each other; nobody else includes this.  See engine.h for the picture.
+/* Shared by the files of the engine; no other file includes it.  engine_main.h has the overview.
  *
- *   (1) A client holds a place in the queue from LEASE to DONE; it has a cell only while it holds one.
- *   (2) A cell belongs to a house and sits in a nest from its order until all in it is dead; then the nest is dirty.
- *   (3) A house outlives its cells, a kind its houses: a template stays as long as something was made of it.
- *   (4) What a client holds goes when the client does. */
+ *   (1) A client holds a ticket of the queue from LEASE to DONE, and a standby only while it does.
+ *   (2) A standby belongs to a factory and uses a cgroup slot from its order until everything in it
+ *       is dead; then the slot is dirty.
+ *   (3) A factory outlives its standbys, a pool its factories: a blueprint stays as long as
+ *       anything made from it.
+ *   (4) The engine releases what a client holds when the client goes. */
 #ifndef ENGINE_ENGINE_INTERNAL_H
 #define ENGINE_ENGINE_INTERNAL_H
 
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "engine/engine_events.h"
+#include "base/list.h"
+#include "base/loop.h"
 #include "engine/engine_main.h"
-#include "engine/list.h"
 #include "engine/pool_size.h"
 #include "engine/queue.h"
 #include "sandbox/cgroup_slot.h"
@@ -29,9 +31,9 @@
 #define VERSION_TEXT(a, b, c) VERSION_TEXT_(a, b, c)
 #define ENGINE_VERSION_TEXT VERSION_TEXT(SBR_VERSION_MAJOR, SBR_VERSION_MINOR, SBR_VERSION_PATCH)
 
-/* Groups that are used one run after another. */
+/* Cgroups that serve one run after another. */
 struct slot_entry {
-    struct link link; /* in one of the engine's lists; alone: a cell sits in it */
+    struct link link; /* in one of the engine's lists; alone: a standby uses it */
     struct slot slot;
     enum cgroup_kind cgroup_kind;
     uint32_t controllers;
@@ -39,43 +41,43 @@ struct slot_entry {
     uint64_t retry_us; /* of a dirty one */
 };
 
-/* A template that is known. */
+/* A known blueprint. */
 struct pool {
-    struct deferred_free deferred_free;
-    struct link link; /* in `kinds`, most recently used first; alone: forgotten */
+    struct loop_garbage garbage;
+    struct link link; /* in `pools`, most recently used first; alone: forgotten */
     struct engine *engine;
     char key[SHA256_HEX_SIZE];
     char name[POOL_NAME_SIZE];
-    char *bytes; /* what the plan points into */
+    char *bytes; /* memory that the plan points into */
     struct plan *plan;
-    struct pool_factory *factory;   /* that makes its sandboxes; NULL: none */
-    struct pool_factory *successor; /* is getting ready to take its place   */
-    uint32_t n_factories; /* also those that are only waiting for the end of their cells */
-    uint32_t n_users;     /* clients that queue, wait or run */
-    struct link ready;    /* cells, newest first */
-    struct link waiting;  /* clients, oldest first */
+    struct pool_factory *factory;   /* makes its sandboxes; NULL: none */
+    struct pool_factory *successor; /* replaces `factory` once it is ready */
+    uint32_t n_factories;           /* also those that only wait for the end of their standbys */
+    uint32_t n_users;               /* clients that queue, wait or run */
+    struct link ready;              /* standbys, newest first */
+    struct link waiting;            /* clients, oldest first */
     uint32_t n_ready, n_making, n_leased, n_waiting;
     uint32_t target;
     struct pool_demand demand;
     uint32_t failures;      /* of factories in a row */
     uint32_t losses;        /* of young sandboxes in a row */
-    uint64_t not_before_us; /* nothing is tried until then */
+    uint64_t not_before_us; /* no new attempt before */
     uint64_t made, died, given_ready, given_forked, given_cold;
     char reason[ENGINE_REASON_SIZE]; /* of the last failure; empty: none */
 };
 
-/* A nursery and all that it made. */
+/* A factory and everything that it made. */
 struct pool_factory {
-    struct deferred_free deferred_free;
-    struct link link; /* in `houses` */
+    struct loop_garbage garbage;
+    struct link link; /* in `factories` */
     struct pool *pool;
     struct factory core;
-    struct watch control;
-    struct watch death; /* of one that was told to end */
+    struct loop_watch control;
+    struct loop_watch death; /* of a factory that was killed */
     struct link standbys;
-    uint32_t stock; /* cells that are parked or being made */
-    bool retired;   /* makes no more; ends with its last cell */
-    bool over;      /* the nursery has ended                  */
+    uint32_t stock; /* standbys that are ready or being made */
+    bool retired;   /* makes no more; ends with its last standby */
+    bool over;      /* the factory process has ended */
     uint64_t made, started_us;
 };
 
@@ -89,162 +91,162 @@ enum standby_state {
 
 /* One sandbox, from its order until nothing of it is left. */
 struct standby {
-    struct deferred_free deferred_free;
-    struct link link;  /* in its house */
-    struct link ready; /* in its kind  */
+    struct loop_garbage garbage;
+    struct link link;  /* in its factory */
+    struct link ready; /* in its pool */
     struct pool_factory *factory;
     struct slot_entry *slot;
     enum standby_state state;
-    bool dead;       /* seen while it was leased */
-    bool unwanted;   /* ends as soon as it is born */
-    bool given_away; /* the sandbox is somebody else's; we have its pidfd */
+    bool dead;       /* died while it was leased */
+    bool unwanted;   /* ends as soon as it is forked */
+    bool given_away; /* a client has the sandbox; we keep its pidfd */
     int pidfd;
-    struct ids ids; /* of one that was given away: nobody else may have them before its end */
+    struct ids ids; /* of one that was handed over: reserved until its end */
     struct sandbox box;
-    struct watch control, death;
-    struct watch questions; /* of a driver, until somebody has it */
+    struct loop_watch control, death;
+    struct loop_watch questions; /* of a driver, until a client has it */
     uint64_t ordered_us;
 };
 
 enum client_state {
     CLIENT_IDLE,
-    CLIENT_QUEUED,  /* for a place */
-    CLIENT_WAITING, /* has a place; its sandbox is being made */
-    CLIENT_HOLDING  /* runs, in our cell or cold */
+    CLIENT_QUEUED,  /* for a run slot */
+    CLIENT_WAITING, /* admitted; its sandbox is being made */
+    CLIENT_HOLDING  /* runs, in a standby or cold */
 };
 
 struct client {
-    struct deferred_free deferred_free;
+    struct loop_garbage garbage;
     struct link link;    /* in `clients` */
-    struct link waiting; /* in its kind  */
+    struct link waiting; /* in its pool */
     struct engine *engine;
-    struct watch watch;
+    struct loop_watch watch;
     int fd;
     enum client_state state;
     struct ticket ticket;
-    struct pool *pool; /* NULL: it wants no sandbox of ours */
+    struct pool *pool; /* NULL: it wants none of our sandboxes */
     struct standby *standby;
-    bool unknown;           /* its template was not sent */
-    bool declined;          /* its template was not taken */
-    uint32_t told_position; /* of a queued one */
-    char process[24];       /* who it is when it does not say */
+    bool unknown;               /* did not send its blueprint */
+    bool declined;              /* its blueprint was refused */
+    uint32_t reported_position; /* of a queued one */
+    char process[24];           /* its name when it gives none */
 };
 
 struct engine {
     struct engine_config config;
     sbr_runtime runtime;
-    struct peer_home home; /* whose processes are heard */
-    struct events events;
+    struct peer_home home; /* our namespaces, which clients must share */
+    struct loop events;
     struct queue queue;
     struct pool_limits limits;
-    struct watch listener, signals;
+    struct loop_watch listener, signals;
     int listen_fd, signal_fd;
     pid_t crash_cleanup;
-    int crash_cleanup_fd; /* its end tells the watcher of ours */
+    int crash_cleanup_fd; /* its closing reports our end to the cleanup process */
     uint32_t processors, max_clients;
     struct link clients, pools, factories;
     uint32_t n_clients, n_pools, n_making;
     struct link free_slots, dirty_slots;
     uint32_t n_slots, n_free, n_dirty;
     uint64_t started_us, maintenance_us, positions_us, targets_us;
-    uint64_t quiet_us; /* until then nothing is done that can wait */
+    uint64_t quiet_us; /* nothing that can wait is done before */
     bool draining, over, ready;
     uint64_t drain_end_us;
-    bool changed;          /* something happened that upkeep has to look at */
-    bool unsettled;        /* pools may have to be filled when there is time */
-    const char *warm_next; /* what is left of the list of languages to make ready; NULL: nothing */
+    bool changed;          /* maintenance must look at something */
+    bool unsettled;        /* pools may need filling when there is time */
+    const char *warm_next; /* rest of the languages to prewarm; NULL: none */
     uint64_t warm_end_us;
-    uint64_t n_refused, n_strangers, given_ready, given_forked, given_cold, n_made, n_died;
+    uint64_t n_refused, n_foreign, given_ready, given_forked, given_cold, n_made, n_died;
 };
 
-/* clients.c: connections and what they say. */
+/* clients.c: connections and requests. */
 void clients_accept(void *context, uint32_t events);
-/* Ends the connection and all that it holds. */
+/* Ends the connection and releases everything that it holds. */
 void client_drop(struct client *client);
-/* 0, or -1 when the client is gone or does not read: then its connection is shut, and it is dropped when the loop hears
- * of that, never from here. */
+/* 0, or -1 when the client is gone or does not read: then its connection is shut down, and the loop
+ * drops it later, never this function. */
 int client_send(struct client *client, const struct engine_reply *reply, const int *fds, size_t n);
 
-/* leases.c.  The descriptor, if any, is borrowed. */
+/* leases.c.  `blueprint_fd` is borrowed, or -1. */
 void lease_ask(struct client *client, const struct engine_request *request, int blueprint_fd);
-/* DONE, or the end of the connection. */
+/* After DONE, or at the end of the connection. */
 void lease_end(struct client *client);
-/* Places may have become free. */
+/* Call when run slots may be free. */
 void leases_admit(struct engine *engine);
-/* A cell of the kind is parked: somebody may be waiting for it.  True when he got it. */
+/* Gives a newly ready sandbox to the first waiting client, if any.  True when it was given. */
 bool lease_hand_over(struct pool *pool);
-/* As many are ordered as are waited for. */
+/* Orders as many as clients wait for. */
 void leases_make(struct pool *pool);
-/* Nothing will be made of this kind for now. */
+/* Nothing can be made in this pool for now: all waiting clients run cold. */
 void leases_go_cold(struct pool *pool, const char *reason);
 void leases_tell_positions(struct engine *engine);
 void leases_refuse_queued(struct engine *engine);
 
-/* kinds.c */
+/* pools.c */
 struct pool *pool_find(struct engine *engine, const char *key);
-/* Reads the template; NULL with the reason. */
+/* Reads the blueprint; NULL with the reason. */
 struct pool *pool_add(struct engine *engine, const struct engine_request *request, int fd,
                       sbr_error *err);
-/* The same with its bytes, which are the kind's afterwards, also on failure. */
+/* The same from memory, which the pool takes, also on failure. */
 struct pool *pool_add_bytes(struct engine *engine, const struct engine_request *request,
                             char *take_bytes, size_t len, sbr_error *err);
 void pool_touch(struct pool *pool);
-/* One that nobody uses: ends what was made of it. */
+/* Only without users: ends everything that was made of it. */
 void pool_forget(struct pool *pool);
 void pool_free_unused(struct pool *pool);
 
-/* houses.c */
-/* Starts a nursery unless it is too early after a failure. */
+/* pool_factories.c */
+/* Starts a factory, unless it is too early after a failure. */
 void pool_factory_open(struct pool *pool);
-/* Makes no more, and goes with its last cell; what is parked stays until there is something better. */
+/* Makes no more, and ends with its last standby; ready ones stay until they are replaced. */
 void pool_factory_retire(struct pool_factory *factory);
-/* The same, and what nobody uses goes at once. */
+/* The same, but ends everything that is not leased at once. */
 void pool_factory_dismiss(struct pool_factory *factory);
-/* One that has no cells. */
+/* Only without standbys. */
 void pool_factory_close_unused(struct pool_factory *factory);
-/* Something that it made failed. */
+/* A sandbox that the factory made has failed. */
 void pool_factory_failed(struct pool_factory *factory, const char *reason);
-/* The engine ends: nothing that any of them made lives on. */
+/* The engine ends: ends all factories and everything that they made. */
 void pool_factories_close_all(struct engine *engine);
 bool pool_can_make(const struct pool *pool);
 
-/* cells.c */
+/* standbys.c */
 /* 0, or negative: none can be ordered now. */
 int standby_order(struct pool *pool);
-/* Kills it, wherever it is; it goes when it is dead. */
+/* Kills it in any state; it is freed when it is dead. */
 void standby_end(struct standby *standby);
-/* It was given to a client. */
+/* Call after a client received it. */
 void standby_lease(struct standby *standby);
 void standby_notify_answer(struct standby *standby);
 void standby_notify_stop(struct standby *standby);
-/* The nursery says that it was born. */
+/* The factory reports that it is forked. */
 void standby_forked(struct standby *standby);
 struct standby *standby_of_box(struct sandbox *box);
-/* Its house is gone before it was born. */
+/* Its factory ended before it was forked. */
 void standby_abandon(struct standby *standby);
 
-/* nests.c */
+/* cgroup_slots.c */
 struct slot_entry *cgroup_slots_take(struct engine *engine, const struct plan *plan,
                                      sbr_error *err);
 void cgroup_slots_put(struct engine *engine, struct slot_entry *slot);
-/* Cleans one; when to come back for more. */
+/* Cleans one slot; returns when to come back for more. */
 uint64_t cgroup_slots_clean(struct engine *engine, uint64_t now_us);
 void cgroup_slots_close_all(struct engine *engine);
 
-/* upkeep.c: everything that is not on the way of a run.  Returns when to come back at the latest. */
+/* maintenance.c: everything that a run does not wait for.  Returns the latest time to come back. */
 uint64_t maintenance_run(struct engine *engine, uint64_t now_us);
 
-/* prewarm.c: the next language of the list. */
+/* prewarm.c: starts the next language of the list. */
 void prewarm_next(struct engine *engine);
-/* All that was asked for is parked, or could not be made. */
+/* Everything on the list is ready, or could not be made. */
 bool prewarm_is_over(const struct engine *engine);
 
-/* status.c: the caller frees it; NULL without memory. */
+/* engine_status.c: the caller frees it; NULL without memory. */
 char *engine_status_json(const struct engine *engine);
 
-/* watcher.c: a process that removes what the kernel does not, should the engine be killed. */
+/* crash_cleanup.c: a process that removes what the kernel does not, if the engine is killed. */
 int crash_cleanup_start(struct engine *engine, const char *socket, sbr_error *err) must_check;
-/* The engine ends by itself and has left nothing. */
+/* The engine ends normally and has left nothing. */
 void crash_cleanup_stop(struct engine *engine);
 
 #endif

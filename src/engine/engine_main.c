@@ -27,9 +27,9 @@
 #define END_US (5 * 1000000ULL)
 #define END_STEP_US 100000
 #define WARM_US (15 * 1000000ULL)
-#define MAINTENANCE_AT_LEAST_US 20000 /* also when there is always something to do */
+#define MAINTENANCE_AT_LEAST_US 20000 /* also when events never stop */
 
-/* Hundreds of sandboxes have thousands of descriptors.  Returns how many there may be. */
+/* Hundreds of sandboxes need thousands of fds.  Returns the new limit. */
 static uint64_t raise_descriptor_limit(void)
 {
     struct rlimit limit;
@@ -78,13 +78,13 @@ static void stop_listening(struct engine *engine)
 {
     if (engine->listen_fd < 0)
         return;
-    engine_events_remove(&engine->events, &engine->listener);
+    loop_remove(&engine->events, &engine->listener);
     engine_unlisten();
     close(engine->listen_fd);
     engine->listen_fd = -1;
 }
 
-/* The first signal: those that run may finish.  The second: at once. */
+/* The first signal lets active runs finish; the second ends them at once. */
 static void signal_came(void *context, uint32_t events)
 {
     struct engine *engine = context;
@@ -116,13 +116,13 @@ static int watch_signals(struct engine *engine, sbr_error *err)
     sigaddset(&wanted, SIGHUP);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
     engine->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    engine->signals = (struct watch){ engine->signal_fd, signal_came, engine };
-    if (engine->signal_fd < 0 || engine_events_add(&engine->events, &engine->signals, EPOLLIN) < 0)
+    engine->signals = loop_watch_of(engine->signal_fd, signal_came, engine);
+    if (engine->signal_fd < 0 || loop_add(&engine->events, &engine->signals, EPOLLIN) < 0)
         return err_set_errno(err, "engine", "cannot watch for signals");
     return 0;
 }
 
-/* Who cannot tell its clients from programs in sandboxes serves nobody. */
+/* An engine that cannot distinguish clients from programs in sandboxes must not serve. */
 static int find_home(struct engine *engine, sbr_error *err)
 {
     peer_look_home(&engine->home);
@@ -138,15 +138,15 @@ static int start_listening(struct engine *engine, char *path, sbr_error *err)
     if (engine_socket_path(path, ENGINE_PATH_SIZE, err) < 0 ||
         engine_listen(&engine->listen_fd, err) < 0)
         return err->code;
-    engine->listener = (struct watch){ engine->listen_fd, clients_accept, engine };
-    if (engine_events_add(&engine->events, &engine->listener, EPOLLIN) < 0)
+    engine->listener = loop_watch_of(engine->listen_fd, clients_accept, engine);
+    if (loop_add(&engine->events, &engine->listener, EPOLLIN) < 0)
         return err_set_errno(err, "engine", "cannot watch the socket");
     return crash_cleanup_start(engine, path, err);
 }
 
 static int start(struct engine *engine, char *path, sbr_error *err)
 {
-    sbr_error ignored; /* the features say what there is without */
+    sbr_error ignored; /* `features` describes what works without preparation */
 
     link_init(&engine->clients);
     link_init(&engine->pools);
@@ -160,7 +160,7 @@ static int start(struct engine *engine, char *path, sbr_error *err)
         engine->warm_next = NULL;
     engine->warm_end_us = engine->started_us + WARM_US;
     set_limits(engine);
-    if (engine_events_init(&engine->events, err) < 0 || watch_signals(engine, err) < 0 ||
+    if (loop_init(&engine->events, "engine", err) < 0 || watch_signals(engine, err) < 0 ||
         find_home(engine, err) < 0)
         return err->code;
     probe_features(&engine->runtime.features);
@@ -169,7 +169,7 @@ static int start(struct engine *engine, char *path, sbr_error *err)
     return start_listening(engine, path, err);
 }
 
-/* Between events, and at most this long after the last time. */
+/* Runs when no event is left, or MAINTENANCE_AT_LEAST_US after the last time. */
 static uint64_t look_after_all(struct engine *engine, uint64_t now_us, const char *path)
 {
     uint64_t next_us;
@@ -202,13 +202,13 @@ static int turn_until_over(struct engine *engine, const char *path, sbr_error *e
     uint64_t looked_us = 0, timeout_us = 0;
 
     while (!engine->over) {
-        int n = engine_events_turn(&engine->events, timeout_us);
+        int n = loop_turn(&engine->events, timeout_us);
         uint64_t now_us;
 
         if (n < 0)
             return err_set_errno(err, "engine", "cannot wait for events");
         now_us = clock_now_us();
-        timeout_us = 0; /* once more: what is asked for goes before what is only prepared */
+        timeout_us = 0; /* handle requests before preparations */
         if (n && now_us - looked_us < MAINTENANCE_AT_LEAST_US)
             continue;
         looked_us = now_us;
@@ -217,7 +217,7 @@ static int turn_until_over(struct engine *engine, const char *path, sbr_error *e
     return 0;
 }
 
-/* Everything that it made is ended and gone, or was given time enough to. */
+/* Ends everything that the engine made, and waits for that for a limited time. */
 static void end_all(struct engine *engine)
 {
     uint64_t end_us = clock_now_us() + END_US;
@@ -230,11 +230,11 @@ static void end_all(struct engine *engine)
     list_each(at, &engine->pools)
         pool_forget(link_owner(at, struct pool, link));
     while (!link_is_alone(&engine->factories) && clock_now_us() < end_us)
-        if (engine_events_turn(&engine->events, END_STEP_US) < 0)
+        if (loop_turn(&engine->events, END_STEP_US) < 0)
             break;
     cgroup_slots_close_all(engine);
     crash_cleanup_stop(engine);
-    engine_events_done(&engine->events);
+    loop_done(&engine->events);
     scope_close_fd(&engine->signal_fd);
 }
 
@@ -247,7 +247,7 @@ int engine_serve(const struct engine_config *config, sbr_error *err)
     if (!engine)
         return err_set_oom(err, "engine");
     engine->config = *config;
-    (void)setenv("SANDBOX_RUN_COLD", "1", 1); /* an engine uses none */
+    (void)setenv("SANDBOX_RUN_COLD", "1", 1); /* the engine itself uses no engine */
     r = start(engine, path, err);
     if (r == 0)
         r = turn_until_over(engine, path, err);

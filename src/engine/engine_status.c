@@ -1,4 +1,4 @@
-/* What the engine holds, as JSON: written here, read by `sandbox-run serve --status` and whoever asks. */
+/* The engine's state as JSON, for `sandbox-run serve --status` and other clients. */
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -36,7 +36,7 @@ static void put_pool(struct jsonw *j, const struct pool *pool)
     jsonw_number(j, "given_cold", pool->given_cold);
     jsonw_number(j, "make_us", pool->demand.make_us);
     jsonw_number(j, "parked_bytes", pool->demand.bytes);
-    jsonw_number(j, "nursery_pid",
+    jsonw_number(j, "factory_pid",
                  pool->factory && !pool->factory->over ? (uint64_t)pool->factory->core.process.pid
                                                        : 0);
     jsonw_text(j, "reason", pool->reason[0] ? pool->reason : NULL);
@@ -84,7 +84,7 @@ static void put_totals(struct jsonw *j, const struct engine *engine)
     jsonw_number(j, "forked_total", engine->given_forked);
     jsonw_number(j, "cold_total", engine->given_cold);
     jsonw_number(j, "refused_total", engine->n_refused);
-    jsonw_number(j, "strangers_total", engine->n_strangers);
+    jsonw_number(j, "strangers_total", engine->n_foreign);
     jsonw_number(j, "made_total", engine->n_made);
     jsonw_number(j, "died_total", engine->n_died);
 }

@@ -1,14 +1,15 @@
 /* From LEASE to DONE:
  *
- *   LEASE --> a place? --no--> QUEUED (or REFUSED) --a place is free--> v
- *                \--yes--> a parked one: GRANT | one is made: WAITING, then GRANT | COLD --> HOLDING --DONE--> IDLE */
+ *   LEASE --> run slot free? --no--> QUEUED (or REFUSED) --slot free--> as below
+ *                  '--yes--> ready: GRANT | being made: WAITING, then GRANT | COLD
+ *                              '--> HOLDING --DONE--> IDLE */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "engine/engine_internal.h"
 
-#define QUIET_US 300 /* most that run one thing after the other are back by then */
+#define QUIET_US 300 /* most clients with consecutive runs are back by then */
 
 static struct engine_reply reply_of(uint32_t answer)
 {
@@ -37,8 +38,8 @@ static void go_cold(struct client *client, const char *reason)
     (void)client_send(client, &reply, NULL, 0);
 }
 
-/* 0: the newest of the parked ones is the client's; otherwise he is gone, and it is still parked. */
-static int grant(struct client *client, enum apply_plan_way way)
+/* 0: the client has the newest ready sandbox; -1: the client is gone, and it is still ready. */
+static int grant(struct client *client, enum engine_grant way)
 {
     struct pool *pool = client->pool;
     struct standby *standby = link_owner(pool->ready.next, struct standby, ready);
@@ -48,7 +49,7 @@ static int grant(struct client *client, enum apply_plan_way way)
 
     client->state = CLIENT_HOLDING;
     reply.way = way;
-    if (pool->plan->park == STANDBY_DRIVER) /* its threads may have worked on while it waited */
+    if (pool->plan->park == STANDBY_DRIVER) /* its threads may have worked while it waited */
         cgroup_read(&standby->box.cgroup, &standby->box.before);
     sandbox_give(&standby->box, &reply.handover, fds, &n);
     if (client_send(client, &reply, fds, n) < 0)
@@ -101,12 +102,12 @@ static const char *why_cold(const struct client *client)
     if (client->declined)
         return "this engine would plan such a run otherwise, or all its kinds are in use";
     if (!client->pool)
-        return "this run has no parked form";
+        return "such a run cannot be prepared ahead";
     return client->pool->reason[0] ? client->pool->reason
                                    : "the engine is getting ready for this kind of run";
 }
 
-/* The client has a place. */
+/* The client is admitted. */
 static void serve(struct client *client)
 {
     struct pool *pool = client->pool;
@@ -128,7 +129,7 @@ static void serve(struct client *client)
                                           pool->n_making > pool->n_waiting)) {
         wait_for_one(client);
     } else {
-        go_cold(client, "all parked sandboxes of this kind are in use");
+        go_cold(client, "all prepared sandboxes of this kind are in use");
     }
 }
 
@@ -143,7 +144,7 @@ void leases_go_cold(struct pool *pool, const char *reason)
     }
 }
 
-static void use_kind(struct client *client, struct pool *pool)
+static void use_pool(struct client *client, struct pool *pool)
 {
     client->pool = pool;
     if (!pool)
@@ -153,8 +154,8 @@ static void use_kind(struct client *client, struct pool *pool)
     pool_size_arrived(&pool->demand, clock_now_us());
 }
 
-/* The template that is asked for, which may be a new one.  A wrong one is as good as none. */
-static void find_kind(struct client *client, const struct engine_request *request, int blueprint_fd)
+/* Finds the requested pool, or adds a new one.  A wrong blueprint counts as none. */
+static void find_pool(struct client *client, const struct engine_request *request, int blueprint_fd)
 {
     struct pool *pool;
     sbr_error err;
@@ -167,7 +168,7 @@ static void find_kind(struct client *client, const struct engine_request *reques
         pool = pool_add(client->engine, request, blueprint_fd, &err);
     client->unknown = !pool && blueprint_fd < 0;
     client->declined = !pool && blueprint_fd >= 0;
-    use_kind(client, pool);
+    use_pool(client, pool);
 }
 
 static void tell_position(void *context, struct ticket *ticket, uint32_t position)
@@ -176,9 +177,9 @@ static void tell_position(void *context, struct ticket *ticket, uint32_t positio
     struct engine_reply reply = reply_of(ENGINE_QUEUED);
 
     (void)context;
-    if (client->told_position == position)
+    if (client->reported_position == position)
         return;
-    client->told_position = position;
+    client->reported_position = position;
     reply.position = position;
     (void)client_send(client, &reply, NULL, 0);
 }
@@ -203,11 +204,11 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
     }
     switch (queue_ask(&engine->queue, &client->ticket, caller)) {
     case QUEUE_ADMITTED:
-        find_kind(client, request, blueprint_fd);
+        find_pool(client, request, blueprint_fd);
         serve(client);
         break;
     case QUEUE_WAITS:
-        find_kind(client, request, blueprint_fd);
+        find_pool(client, request, blueprint_fd);
         client->state = CLIENT_QUEUED;
         tell_position(NULL, &client->ticket, engine->queue.n_waiting - 1);
         engine->changed = true;
@@ -243,7 +244,7 @@ void lease_end(struct client *client)
     client->standby = NULL;
     client->pool = NULL;
     client->state = CLIENT_IDLE;
-    client->told_position = UINT32_MAX;
+    client->reported_position = UINT32_MAX;
     if (pool)
         pool->n_users--;
     queue_leave(&engine->queue, &client->ticket);

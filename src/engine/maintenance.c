@@ -1,22 +1,22 @@
-/* What is done when no event is left: positions are told, groups cleaned, pools filled and trimmed, factories replaced.
- * In small steps, with a look at what was asked for after each. */
+/* What the engine does when no event is left: reports positions, cleans cgroup slots, fills and
+ * trims pools, replaces factories.  In small steps, with a check for new requests after each. */
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/engine_internal.h"
 
 #define LOOK_EVERY_US 250000ULL
-#define LOOK_SELDOM_US 5000000ULL /* when nobody has wanted anything for a while */
+#define LOOK_SELDOM_US 5000000ULL /* without recent demand */
 #define POSITIONS_EVERY_US 100000ULL
 #define TARGETS_EVERY_US 10000ULL
 #define TRIM_AT_ONCE 2
-#define MAKING_PER_PROCESSOR 4 /* most of them are slow ones that wait for each other */
+#define MAKING_PER_PROCESSOR 4 /* most of these are slow and wait for each other */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* How many of each kind are to be ready. */
+/* Sets how many sandboxes each pool keeps ready. */
 static void set_targets(struct engine *engine, uint64_t now_us)
 {
     struct pool_claim claims[MAX_POOLS];
@@ -37,7 +37,7 @@ static void set_targets(struct engine *engine, uint64_t now_us)
         link_owner(at, struct pool, link)->target = claims[n++].target;
 }
 
-/* Whether one more of the kind is to be made now: as long as there is enough, only when nobody runs. */
+/* True when the pool makes one more now: with enough in stock, only while no run is active. */
 static bool needs_one(const struct pool *pool, bool urgently)
 {
     const struct engine *engine = pool->engine;
@@ -51,7 +51,7 @@ static bool needs_one(const struct pool *pool, bool urgently)
            (!urgently && !engine->queue.n_running);
 }
 
-/* One at a time: whoever asks for something meanwhile goes first. */
+/* One at a time, so that new requests come first. */
 static bool refill_one(struct engine *engine, bool urgently)
 {
     list_each(at, &engine->pools) {
@@ -63,7 +63,7 @@ static bool refill_one(struct engine *engine, bool urgently)
     return false;
 }
 
-/* The oldest go first; those of a house that retired are among them. */
+/* The oldest end first, among them those of a retired factory. */
 static void trim(struct pool *pool)
 {
     for (int i = 0; i < TRIM_AT_ONCE && pool->n_ready > pool->target; i++)
@@ -83,7 +83,7 @@ static void look_after_factories(struct pool *pool, uint64_t now_us)
         pool_factory_open(pool);
 }
 
-static void look_at_kinds(struct engine *engine, uint64_t now_us)
+static void look_at_pools(struct engine *engine, uint64_t now_us)
 {
     list_each(at, &engine->pools) {
         struct pool *pool = link_owner(at, struct pool, link);
@@ -93,7 +93,7 @@ static void look_at_kinds(struct engine *engine, uint64_t now_us)
     }
 }
 
-/* Nothing changes by itself soon, unless something arrived lately or has to be tried again. */
+/* Later, unless there was recent demand or something must be tried again. */
 static uint64_t look_again(const struct engine *engine, uint64_t now_us)
 {
     bool lively = engine->draining || engine->warm_next || engine->n_making;
@@ -122,7 +122,7 @@ static bool make_urgent(struct engine *engine, uint64_t now_us)
 static uint64_t look_around(struct engine *engine, uint64_t now_us)
 {
     if (now_us >= engine->maintenance_us) {
-        look_at_kinds(engine, now_us);
+        look_at_pools(engine, now_us);
         engine->maintenance_us = look_again(engine, now_us);
     }
     if (engine->queue.n_waiting && now_us >= engine->positions_us) {
@@ -137,7 +137,7 @@ uint64_t maintenance_run(struct engine *engine, uint64_t now_us)
 {
     uint64_t next_us = engine->draining ? engine->drain_end_us : NEVER;
 
-    if (engine->changed) { /* what was settled may be no longer */
+    if (engine->changed) { /* stock may have to be filled again */
         engine->maintenance_us = earlier(engine->maintenance_us, now_us + LOOK_EVERY_US);
         engine->changed = make_urgent(engine, now_us);
         if (engine->changed)
@@ -145,7 +145,7 @@ uint64_t maintenance_run(struct engine *engine, uint64_t now_us)
         engine->unsettled = true;
     }
     next_us = earlier(next_us, look_around(engine, now_us));
-    if (now_us < engine->quiet_us) /* whose run just ended may have another */
+    if (now_us < engine->quiet_us) /* the client of the last run may have another */
         return earlier(next_us, engine->quiet_us);
     next_us = earlier(next_us, cgroup_slots_clean(engine, now_us));
     if (engine->unsettled && next_us > now_us) {

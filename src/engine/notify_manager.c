@@ -19,7 +19,7 @@ void notify_manager(const char *state)
     if (!len || len >= sizeof(address.sun_path) || (path[0] != '/' && path[0] != '@'))
         return;
     memcpy(address.sun_path, path, len);
-    if (path[0] == '@') /* no name in the file system */
+    if (path[0] == '@') /* an abstract name */
         address.sun_path[0] = '\0';
     fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
     if (fd >= 0)

@@ -1,8 +1,8 @@
-/* Tells systemd how a service is getting on (sd_notify(3), Type=notify). */
+/* Reports the state of a service to systemd (sd_notify(3), Type=notify). */
 #ifndef ENGINE_NOTIFY_MANAGER_H
 #define ENGINE_NOTIFY_MANAGER_H
 
-/* "READY=1"; nothing happens where nobody listens. */
+/* For example "READY=1"; does nothing without a listener. */
 void notify_manager(const char *state);
 
 #endif

@@ -1,4 +1,4 @@
-/* Factories: started when a template is wanted, watched, replaced when they are worn or dead. */
+/* Factories: started when a blueprint is wanted, watched, replaced when they are worn or dead. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "engine/engine_internal.h"
 
-#define MANY_LOST 8 /* sandboxes in a row: then it is the nursery's fault, or the template's */
+#define MANY_LOST 8 /* sandboxes in a row: then the factory or the blueprint is at fault */
 
 bool pool_can_make(const struct pool *pool)
 {
@@ -25,23 +25,23 @@ static void set_reason(struct pool *pool, const char *reason)
     snprintf(pool->reason, sizeof(pool->reason), "%.*s", (int)sizeof(pool->reason) - 1, reason);
 }
 
-/* Without cells and nursery, and out of its kind. */
+/* Only without standbys and process, and after leave_pool. */
 static void pool_factory_free(struct pool_factory *factory)
 {
     struct pool *pool = factory->pool;
 
     link_remove(&factory->link);
-    engine_events_defer_free(&pool->engine->events, &factory->deferred_free);
+    loop_free_later(&pool->engine->events, &factory->garbage);
     pool->n_factories--;
     pool_free_unused(pool);
 }
 
 static void end_factory(struct pool_factory *factory)
 {
-    struct events *events = &factory->pool->engine->events;
+    struct loop *events = &factory->pool->engine->events;
 
-    engine_events_remove(events, &factory->control);
-    engine_events_remove(events, &factory->death);
+    loop_remove(events, &factory->control);
+    loop_remove(events, &factory->death);
     factory_end(&factory->core);
     factory->over = true;
 }
@@ -55,15 +55,15 @@ static void factory_died(void *context, uint32_t events)
     pool_factory_free(factory);
 }
 
-/* It has nothing to lose any more.  Its end takes a while, which is not waited for. */
+/* The factory has no sandboxes left.  Does not wait for its end, which takes a while. */
 static void kill_factory(struct pool_factory *factory)
 {
-    struct events *events = &factory->pool->engine->events;
+    struct loop *events = &factory->pool->engine->events;
 
-    engine_events_remove(events, &factory->control);
-    factory->death = (struct watch){ factory->core.process.pidfd, factory_died, factory };
+    loop_remove(events, &factory->control);
+    factory->death = loop_watch_of(factory->core.process.pidfd, factory_died, factory);
     if (syscall(SYS_pidfd_send_signal, factory->core.process.pidfd, SIGKILL, NULL, 0) < 0 ||
-        engine_events_add(events, &factory->death, EPOLLIN) < 0)
+        loop_add(events, &factory->death, EPOLLIN) < 0)
         factory_died(factory, 0);
 }
 
@@ -77,7 +77,7 @@ void pool_factory_close_unused(struct pool_factory *factory)
         kill_factory(factory);
 }
 
-static void leave_kind(struct pool_factory *factory)
+static void leave_pool(struct pool_factory *factory)
 {
     struct pool *pool = factory->pool;
 
@@ -87,7 +87,7 @@ static void leave_kind(struct pool_factory *factory)
         pool->successor = NULL;
 }
 
-/* What is parked or on its way there; what is leased stays. */
+/* Ends ready and unfinished standbys; leased ones stay. */
 static void end_idle_standbys(struct pool_factory *factory)
 {
     list_each(at, &factory->standbys) {
@@ -100,19 +100,19 @@ static void end_idle_standbys(struct pool_factory *factory)
 
 void pool_factory_retire(struct pool_factory *factory)
 {
-    leave_kind(factory);
+    leave_pool(factory);
     factory->retired = true;
     pool_factory_close_unused(factory);
 }
 
 void pool_factory_dismiss(struct pool_factory *factory)
 {
-    factory->retired = false; /* it must not go before the last of its cells was looked at */
+    factory->retired = false; /* keeps it until the loop is through its standbys */
     end_idle_standbys(factory);
     pool_factory_retire(factory);
 }
 
-/* The nursery is dead, or is ended here, and all that it made with it. */
+/* The factory is dead, or is ended here, with everything that it made. */
 static void pool_factory_end(struct pool_factory *factory, const char *reason)
 {
     struct pool *pool = factory->pool;
@@ -123,10 +123,10 @@ static void pool_factory_end(struct pool_factory *factory, const char *reason)
     pool->failures++;
     pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
     set_reason(pool, reason);
-    log_info("engine", "%s: its nursery ended: %s", pool->name, reason);
+    log_info("engine", "%s: its factory ended: %s", pool->name, reason);
     factory->over = true;
-    factory->retired = false; /* it must not go before the last of its cells was looked at */
-    leave_kind(factory);
+    factory->retired = false; /* keeps it until the loops are through its standbys */
+    leave_pool(factory);
     engine->changed = true;
     list_each(at, &factory->standbys) {
         struct standby *standby = link_owner(at, struct standby, link);
@@ -160,7 +160,7 @@ static void became_ready(struct pool_factory *factory)
     struct pool *pool = factory->pool;
     struct pool_factory *before = pool->factory;
 
-    log_info("engine", "%s: its nursery is ready after %llu us", pool->name,
+    log_info("engine", "%s: its factory is ready after %llu us", pool->name,
              (unsigned long long)(clock_now_us() - factory->started_us));
     pool->engine->changed = true;
     if (pool->successor != factory)
@@ -171,7 +171,7 @@ static void became_ready(struct pool_factory *factory)
         pool_factory_retire(before);
 }
 
-/* One word of the nursery's for each time that its socket is readable: the rest makes it readable again. */
+/* Reads one message per event; the rest causes another event. */
 static void factory_spoke(void *context, uint32_t events)
 {
     struct pool_factory *factory = context;
@@ -203,9 +203,9 @@ static int start(struct pool *pool, struct pool_factory **ret, sbr_error *err)
         free(factory);
         return err->code;
     }
-    factory->control = (struct watch){ factory->core.control, factory_spoke, factory };
-    if (engine_events_add(&engine->events, &factory->control, EPOLLIN) < 0) {
-        err_set_errno(err, "engine", "cannot watch a nursery");
+    factory->control = loop_watch_of(factory->core.control, factory_spoke, factory);
+    if (loop_add(&engine->events, &factory->control, EPOLLIN) < 0) {
+        err_set_errno(err, "engine", "cannot watch a factory");
         factory_end(&factory->core);
         free(factory);
         return err->code;
@@ -228,7 +228,7 @@ void pool_factory_open(struct pool *pool)
     pool->failures++;
     pool->not_before_us = clock_now_us() + pool_size_back_off_us(pool->failures);
     set_reason(pool, err.message);
-    log_info("engine", "%s: no nursery: %s", pool->name, err.message);
+    log_info("engine", "%s: no factory: %s", pool->name, err.message);
 }
 
 void pool_factories_close_all(struct engine *engine)

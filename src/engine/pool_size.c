@@ -1,11 +1,11 @@
 #include "engine/pool_size.h"
 
-#define MAKE_WEIGHT 8            /* of what was known before */
-#define DEAR_BYTES (16ULL << 20) /* of such, half the least is enough */
+#define MAKE_WEIGHT 8            /* a new value counts one eighth */
+#define DEAR_BYTES (16ULL << 20) /* for larger sandboxes, half of `least` is enough */
 #define FIRST_BACK_OFF_US 500000ULL
 #define LONGEST_BACK_OFF_US (120 * 1000000ULL)
 
-/* Forgets the buckets that the window has left. */
+/* Clears the buckets that have left the window. */
 static void advance(struct pool_demand *demand, uint64_t bucket)
 {
     uint64_t steps = bucket - demand->newest;
@@ -29,7 +29,7 @@ void pool_size_made(struct pool_demand *demand, uint64_t took_us)
     uint64_t before = demand->make_us;
 
     demand->make_us = before ? (before * (MAKE_WEIGHT - 1) + took_us) / MAKE_WEIGHT : took_us;
-    demand->make_us += demand->make_us == 0; /* known */
+    demand->make_us += demand->make_us == 0; /* 0 means unknown */
 }
 
 /* Arrivals in the window, and the most of them in one bucket. */
@@ -61,14 +61,14 @@ uint32_t pool_size_wanted(const struct pool_demand *demand, const struct pool_li
     if (!demand->pinned && (!demand->last_us || now_us - demand->last_us >= limits->idle_us))
         return 0;
     look_back(demand, now_us, &sum, &at_once);
-    /* As the time to make one is given in whole microseconds, this cannot overflow for less than years. */
+    /* make_us is in whole microseconds: this cannot overflow before it stands for years. */
     wanted = (2 * sum * demand->make_us + POOL_WINDOW_US - 1) / POOL_WINDOW_US;
     wanted = at_once > wanted ? at_once : wanted;
     wanted = least > wanted ? least : wanted;
     return (uint32_t)(wanted > limits->most ? limits->most : wanted);
 }
 
-/* Up to `more` for one, of what is left. */
+/* Gives one claim up to `more` of what is left. */
 static void give(struct pool_claim *claim, uint64_t more, uint64_t *bytes_left, uint64_t *left)
 {
     if (claim->bytes && more > *bytes_left / claim->bytes)

@@ -1,4 +1,4 @@
-/* Templates that are known: sent by clients, checked, kept while somebody uses them or lately did. */
+/* Known blueprints, sent by clients: checked, and kept while in use or recently used. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 
 #define SEALS (F_SEAL_WRITE | F_SEAL_GROW | F_SEAL_SHRINK)
 
-/* What a parked one takes, until one was measured. */
+/* Memory of a ready sandbox, until one was measured. */
 static const uint64_t first_guess[N_STANDBY_KINDS] = {
     [STANDBY_SHELL] = MIB, [STANDBY_DRIVER] = 48 * MIB, [STANDBY_ZYGOTE] = 4 * MIB
 };
@@ -45,7 +45,7 @@ void pool_free_unused(struct pool *pool)
     free(pool->bytes);
     pool->plan = NULL;
     pool->bytes = NULL;
-    engine_events_defer_free(&pool->engine->events, &pool->deferred_free);
+    loop_free_later(&pool->engine->events, &pool->garbage);
 }
 
 void pool_forget(struct pool *pool)
@@ -55,7 +55,7 @@ void pool_forget(struct pool *pool)
     log_info("engine", "%s: is forgotten", pool->name);
     link_remove(&pool->link);
     engine->n_pools--;
-    pool->n_users++; /* stays until all houses were looked at */
+    pool->n_users++; /* keeps it until the loop is through its factories */
     list_each(at, &engine->factories) {
         struct pool_factory *factory = link_owner(at, struct pool_factory, link);
 
@@ -66,7 +66,6 @@ void pool_forget(struct pool *pool)
     pool_free_unused(pool);
 }
 
-/* The least recently used one that nobody uses. */
 static bool forget_oldest(struct engine *engine)
 {
     for (struct link *at = engine->pools.prev; at != &engine->pools; at = at->prev) {
@@ -80,8 +79,8 @@ static bool forget_oldest(struct engine *engine)
     return false;
 }
 
-/* A memory file that nobody can change any more, of a size that a template may have. */
-static int read_template(int fd, char **ret, size_t *ret_len, sbr_error *err)
+/* Accepts only a sealed memory file, which cannot change any more, of an allowed size. */
+static int read_blueprint(int fd, char **ret, size_t *ret_len, sbr_error *err)
 {
     scoped_free char *bytes = NULL;
     int seals = fcntl(fd, F_GET_SEALS);
@@ -100,7 +99,7 @@ static int read_template(int fd, char **ret, size_t *ret_len, sbr_error *err)
     return 0;
 }
 
-/* The key says what the template is: a wrong one would give a run another's sandbox. */
+/* The key must match the blueprint: with a wrong one a run would get another run's sandbox. */
 static int check(struct plan *plan, const struct engine_request *request, sbr_error *err)
 {
     char key[SHA256_HEX_SIZE];
@@ -116,7 +115,7 @@ static int check(struct plan *plan, const struct engine_request *request, sbr_er
     return 0;
 }
 
-/* For people: what the client calls it, or what waits inside. */
+/* For people: the client's label, or what runs inside. */
 static void choose_name(struct pool *pool, const struct engine_request *request)
 {
     static const char *const forms[N_STANDBY_KINDS] = { "", "shell", "driver", "zygote" };
@@ -133,7 +132,7 @@ static void choose_name(struct pool *pool, const struct engine_request *request)
             *c = '?';
 }
 
-/* Not part of the key: what is loaded ahead makes no difference but in time. */
+/* Not part of the key: preloading only affects time. */
 static int add_preload(struct pool *pool, sbr_error *err)
 {
     struct plan *plan = pool->plan;
@@ -193,7 +192,7 @@ struct pool *pool_add_bytes(struct engine *engine, const struct engine_request *
     return pool;
 }
 
-/* Whoever sent it: nothing is built that our own planner would not have asked for. */
+/* Builds only what our own planner would have requested, whichever client sent it. */
 static int check_origin(const struct engine *engine, const struct engine_request *request,
                         const char *bytes, size_t len, sbr_error *err)
 {
@@ -215,7 +214,7 @@ static struct pool *add_foreign(struct engine *engine, const struct engine_reque
     char *bytes = NULL;
     size_t len = 0;
 
-    if (read_template(fd, &bytes, &len, err) < 0)
+    if (read_blueprint(fd, &bytes, &len, err) < 0)
         return NULL;
     if (check_origin(engine, request, bytes, len, err) < 0) {
         free(bytes);

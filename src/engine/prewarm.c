@@ -1,4 +1,4 @@
-/* What most will ask for is made ready before anybody does. */
+/* Makes the most common sandboxes ready before the first request. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "engine/engine_internal.h"
-#include "job/warm.h"
+#include "job/warm_trivial.h"
 
 #define LANGUAGE_SIZE 40
 
@@ -45,7 +45,7 @@ static struct pool *add_plan(struct engine *engine, const struct plan *plan,
     return pool_add_bytes(engine, request, data, len, err);
 }
 
-/* A trivial run in the language has the template that most have. */
+/* A trivial run in the language has the most common blueprint. */
 static int warm_up(struct engine *engine, const char *language, sbr_error *err)
 {
     struct engine_request request = { .version = ENGINE_VERSION, .ask = ENGINE_LEASE };

@@ -28,7 +28,6 @@ static struct queue_caller *find_caller(struct queue *queue, const char *name)
     return NULL;
 }
 
-/* NULL without memory. */
 static struct queue_caller *get_caller(struct queue *queue, const char *name)
 {
     struct queue_caller *caller = find_caller(queue, name);
@@ -95,7 +94,7 @@ enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const ch
     return QUEUE_WAITS;
 }
 
-/* No longer waiting; its caller stays known. */
+/* The ticket waits no longer; its caller stays known. */
 static void take_out(struct queue *queue, struct ticket *ticket)
 {
     struct queue_caller *caller = ticket->caller;
@@ -117,7 +116,7 @@ struct ticket *queue_next(struct queue *queue)
             continue;
         ticket = link_owner(caller->waiting.next, struct ticket, link);
         take_out(queue, ticket);
-        if (caller->n_waiting) { /* he had his turn */
+        if (caller->n_waiting) { /* its next turn comes last */
             link_remove(&caller->ring);
             list_append(&queue->ring, &caller->ring);
         }
@@ -144,7 +143,7 @@ void queue_leave(struct queue *queue, struct ticket *ticket)
     forget_unused(caller);
 }
 
-/* As the turns will go when no caller is at his own limit. */
+/* In the order of turns, as if no caller reaches its own limit. */
 void queue_positions(struct queue *queue, queue_teller *tell, void *context)
 {
     uint32_t position = 0;

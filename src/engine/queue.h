@@ -1,13 +1,14 @@
-/* Who may run now, and who is next.
+/* Decides which run is admitted now, and which is next.
  *
- * There are so many places; each run holds one from its admission to its end.  When all are taken, runs wait, in a row
- * of their own for each caller; the callers take turns, so that one with a thousand runs does not keep another with a
- * single one waiting for more than a turn.  A caller may be limited to fewer places than there are.
+ * The number of run slots is fixed; each run holds one from its admission to its end.  When all are
+ * taken, runs wait, in one line per caller.  The callers take turns, so that a caller with a
+ * thousand runs delays another with a single run by no more than one turn.  A caller may be limited
+ * to fewer slots.
  *
  * Pure: no system call, no clock.
  *
- *   (1) A ticket waits only while all places are taken, or all those of its caller.
- *   (2) `running` is the number of tickets that are admitted. */
+ *   (1) A ticket waits only while all slots are taken, or all those of its caller.
+ *   (2) `n_running` is the number of admitted tickets. */
 #ifndef ENGINE_QUEUE_H
 #define ENGINE_QUEUE_H
 
@@ -15,13 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "engine/list.h"
+#include "base/list.h"
 
 #define QUEUE_CALLER_SIZE 64
 
 struct queue_caller {
-    struct link ring;  /* of all that wait, in the order of their turns; alone: nobody waits here */
-    struct link known; /* of all callers that have a ticket */
+    struct link ring;    /* of callers with waiting tickets, in turn order; alone: none wait */
+    struct link known;   /* of all callers that have a ticket */
     struct link waiting; /* tickets, oldest first */
     struct link *walk;   /* of queue_positions */
     uint32_t n_running, n_waiting;
@@ -37,7 +38,7 @@ struct ticket {
 };
 
 struct queue {
-    uint32_t slots, depth, per_caller; /* how many may run, may wait, may run for one caller */
+    uint32_t slots, depth, per_caller; /* how many may run, wait, and run for one caller */
     uint32_t n_running, n_waiting;
     struct link ring, known; /* of callers */
 };
@@ -47,14 +48,14 @@ enum queue_answer { QUEUE_ADMITTED, QUEUE_WAITS, QUEUE_FULL, QUEUE_NO_MEMORY };
 void queue_init(struct queue *queue, uint32_t slots, uint32_t depth, uint32_t per_caller);
 
 void queue_ticket_init(struct ticket *ticket);
-/* For the caller of that name.  `ticket` has none of the queue's states yet. */
+/* For the caller of that name.  The ticket must be in state TICKET_NONE. */
 enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const char *name);
-/* The one whose turn it is, now admitted; NULL: nobody who waits may run yet. */
+/* The next ticket, now admitted; NULL: no waiting ticket may run yet. */
 struct ticket *queue_next(struct queue *queue);
-/* Out of the queue, or off its place: call queue_next afterwards.  Nothing happens without a state. */
+/* Leaves the queue or frees the slot: call queue_next afterwards.  Ignores TICKET_NONE. */
 void queue_leave(struct queue *queue, struct ticket *ticket);
 
-/* Tells each one that waits how many are before it. */
+/* Reports to each waiting ticket how many are before it. */
 typedef void queue_teller(void *context, struct ticket *ticket, uint32_t position);
 void queue_positions(struct queue *queue, queue_teller *tell, void *context);
 

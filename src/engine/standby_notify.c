@@ -1,5 +1,6 @@
-/* A driver's runtime makes system calls that the filter asks about before anybody watches it: a C library looks for a
- * daemon of names, for one.  What the plan refuses is refused; everything else goes on, in namespaces without a way out. */
+/* A driver's runtime makes system calls that the filter asks about before a client watches it; for
+ * example, a C library looks for a name service daemon.  What the plan refuses is refused;
+ * everything else continues, in namespaces without a route to the outside. */
 #include <errno.h>
 #include <linux/seccomp.h>
 #include <poll.h>
@@ -13,7 +14,7 @@
 
 #define QUESTIONS_PER_TURN 8
 
-/* A later kernel may have more to say. */
+/* A later kernel may send a longer notification. */
 union question {
     struct seccomp_notif notif;
     char room[512];
@@ -30,7 +31,7 @@ static void answer(const struct standby *standby, const struct seccomp_notif *no
         resp.flags = SECCOMP_USER_NOTIF_FLAG_CONTINUE;
     else
         resp.error = strictest & SECCOMP_RET_DATA ? -(int)(strictest & SECCOMP_RET_DATA) : -EPERM;
-    /* Who asked may be dead by now. */
+    /* The caller may be dead by now. */
     if (ioctl(standby->box.listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno != ENOENT)
         log_debug("engine", "an answer was refused: %s", strerror(errno));
 }
@@ -41,13 +42,13 @@ static void questions_came(void *context, uint32_t events)
     struct pollfd poll_fd = { .fd = standby->box.listener, .events = POLLIN };
     union question room;
 
-    if (!(events & EPOLLIN)) { /* nobody is left who could ask */
+    if (!(events & EPOLLIN)) { /* no process is left that could ask */
         standby_notify_stop(standby);
         return;
     }
     for (int i = 0; i < QUESTIONS_PER_TURN && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN;
          i++) {
-        memset(&room, 0, sizeof(room)); /* the kernel insists */
+        memset(&room, 0, sizeof(room)); /* the kernel demands zeros */
         if (ioctl(standby->box.listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
             answer(standby, &room.notif);
     }
@@ -55,16 +56,16 @@ static void questions_came(void *context, uint32_t events)
 
 void standby_notify_answer(struct standby *standby)
 {
-    struct events *events = &standby->factory->pool->engine->events;
+    struct loop *events = &standby->factory->pool->engine->events;
 
     if (standby->box.listener < 0 || standby->questions.callback)
         return;
-    standby->questions = (struct watch){ standby->box.listener, questions_came, standby };
-    if (engine_events_add(events, &standby->questions, EPOLLIN) < 0)
+    standby->questions = loop_watch_of(standby->box.listener, questions_came, standby);
+    if (loop_add(events, &standby->questions, EPOLLIN) < 0)
         log_info("engine", "a driver's questions cannot be heard: %s", strerror(errno));
 }
 
 void standby_notify_stop(struct standby *standby)
 {
-    engine_events_remove(&standby->factory->pool->engine->events, &standby->questions);
+    loop_remove(&standby->factory->pool->engine->events, &standby->questions);
 }

@@ -1,7 +1,8 @@
-/* Sandboxes, one by one:
+/* The states of one sandbox:
  *
- *   ORDERED --born--> BORN --parked--> PARKED --granted--> LEASED --done or gone--> ENDING --dead--> nest is dirty
- *      \______________ dies, fails or is not wanted any more: ENDING ______________/ */
+ *   ORDERED --forked--> FORKED --ready--> READY --granted--> LEASED --done or gone--> ENDING
+ *      \____________ dies, fails or is not wanted any more: ENDING ____________/
+ *   ENDING --dead--> freed, its cgroup slot is dirty */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -15,7 +16,7 @@
 #include "engine/engine_internal.h"
 
 #define YOUNG_US 10000000ULL
-#define MEASURE_EVERY 32 /* the memory of a parked one */
+#define MEASURE_EVERY 32 /* the memory of a ready sandbox */
 
 static struct engine *engine_of(const struct standby *standby)
 {
@@ -28,8 +29,8 @@ static void finish(struct standby *standby)
     struct engine *engine = engine_of(standby);
     struct pool_factory *factory = standby->factory;
 
-    engine_events_remove(&engine->events, &standby->control);
-    engine_events_remove(&engine->events, &standby->death);
+    loop_remove(&engine->events, &standby->control);
+    loop_remove(&engine->events, &standby->death);
     standby_notify_stop(standby);
     if (!standby->given_away) {
         sandbox_end(&standby->box);
@@ -39,12 +40,11 @@ static void finish(struct standby *standby)
     scope_close_fd(&standby->pidfd);
     cgroup_slots_put(engine, standby->slot);
     link_remove(&standby->link);
-    engine_events_defer_free(&engine->events, &standby->deferred_free);
+    loop_free_later(&engine->events, &standby->garbage);
     engine->changed = true;
     pool_factory_close_unused(factory);
 }
 
-/* Out of the numbers of its state. */
 static void leave_state(struct standby *standby)
 {
     struct pool *pool = standby->factory->pool;
@@ -79,7 +79,7 @@ static void kill_all_in(struct standby *standby)
 
 void standby_end(struct standby *standby)
 {
-    if (standby->state == STANDBY_ORDERED) { /* it has to be born first */
+    if (standby->state == STANDBY_ORDERED) { /* it must be forked first */
         standby->unwanted = true;
         return;
     }
@@ -87,7 +87,7 @@ void standby_end(struct standby *standby)
         return;
     leave_state(standby);
     standby->state = STANDBY_ENDING;
-    engine_events_remove(&engine_of(standby)->events, &standby->control);
+    loop_remove(&engine_of(standby)->events, &standby->control);
     standby_notify_stop(standby);
     if (standby->dead) {
         finish(standby);
@@ -120,7 +120,7 @@ void standby_lease(struct standby *standby)
     standby->given_away = true;
 }
 
-/* One that was not given away yet: why it is no more. */
+/* Reports the loss of a sandbox that was not handed over yet. */
 static void lost(struct standby *standby, const char *reason)
 {
     struct pool_factory *factory = standby->factory;
@@ -135,13 +135,13 @@ static void lost(struct standby *standby, const char *reason)
         pool_factory_failed(factory, reason);
 }
 
-/* Its init is dead, and with it all that was inside. */
+/* Its init is dead, and with it everything inside. */
 static void death_came(void *context, uint32_t events)
 {
     struct standby *standby = context;
 
     (void)events;
-    engine_events_remove(&engine_of(standby)->events, &standby->death);
+    loop_remove(&engine_of(standby)->events, &standby->death);
     standby->dead = true;
     if (standby->state == STANDBY_ENDING) {
         finish(standby);
@@ -149,8 +149,7 @@ static void death_came(void *context, uint32_t events)
         sbr_error err;
 
         (void)sandbox_failure(&standby->box, &err);
-        lost(standby,
-             standby->state == STANDBY_READY ? "it died while it was parked" : err.message);
+        lost(standby, standby->state == STANDBY_READY ? "it died while it waited" : err.message);
     }
 }
 
@@ -166,7 +165,7 @@ static void measure(struct standby *standby)
         pool->demand.bytes = usage.peak_memory_bytes;
 }
 
-/* One from a new nursery takes the place of one from the nursery before. */
+/* A sandbox of a new factory replaces one of the retired factory. */
 static void make_room(struct pool *pool)
 {
     struct standby *oldest = link_owner(pool->ready.prev, struct standby, ready);
@@ -179,7 +178,7 @@ static void ready(struct standby *standby)
 {
     struct pool *pool = standby->factory->pool;
 
-    engine_events_remove(&pool->engine->events, &standby->control);
+    loop_remove(&pool->engine->events, &standby->control);
     leave_state(standby);
     standby->state = STANDBY_READY;
     list_prepend(&pool->ready, &standby->ready);
@@ -214,10 +213,10 @@ static int watch_standby(struct standby *standby)
 {
     struct engine *engine = engine_of(standby);
 
-    standby->control = (struct watch){ standby->box.control, control_spoke, standby };
-    standby->death = (struct watch){ standby->box.init.pidfd, death_came, standby };
-    return engine_events_add(&engine->events, &standby->control, EPOLLIN) < 0 ||
-                   engine_events_add(&engine->events, &standby->death, EPOLLIN) < 0
+    standby->control = loop_watch_of(standby->box.control, control_spoke, standby);
+    standby->death = loop_watch_of(standby->box.init.pidfd, death_came, standby);
+    return loop_add(&engine->events, &standby->control, EPOLLIN) < 0 ||
+                   loop_add(&engine->events, &standby->death, EPOLLIN) < 0
                ? -1
                : 0;
 }
@@ -225,7 +224,7 @@ static int watch_standby(struct standby *standby)
 void standby_forked(struct standby *standby)
 {
     standby->state = STANDBY_FORKED;
-    if (watch_standby(standby) < 0) { /* then nobody would hear of its end: it is awaited */
+    if (watch_standby(standby) < 0) { /* nothing would report its end, so wait for it */
         lost(standby, "it cannot be watched");
         finish(standby);
     } else if (standby->unwanted) {

@@ -10,8 +10,8 @@
 #define MAX_LINE 2048
 #define MAX_PATH_TEXT 512
 
-/* What languages and tools print for an error; longer forms first.  Of Java's and .NET's the name of the exception
- * is all there is. */
+/* What languages and tools print for an error; longer forms first.  Java and .NET print only the
+ * name of the exception. */
 /* clang-format off */
 static const struct phrase {
     const char *text; /* lower case */
@@ -32,14 +32,14 @@ static const struct phrase {
     { "value too large for defined data type", EOVERFLOW },
 };
 
-/* What may stand between such a phrase and a path behind it; '*' is one word. */
+/* What may stand between such a phrase and a path after it; '*' is one word. */
 static const char *const joints[] = {
-    ": ",      /* Python: Permission denied: '/usr/x'                      */
-    " : ",     /* .NET                                                     */
-    ", * ",    /* Node: EACCES: permission denied, open '/usr/x'           */
+    ": ",      /* Python: Permission denied: '/usr/x' */
+    " : ",     /* .NET */
+    ", * ",    /* Node: EACCES: permission denied, open '/usr/x' */
     " @ * - ", /* Ruby: Permission denied @ rb_sysopen - /usr/x (Errno...) */
     " [",      /* C++: cannot create directory: Permission denied [/usr/x] */
-    " ",       /* .NET: Access to the path '/usr/x' is denied              */
+    " ",       /* .NET: Access to the path '/usr/x' is denied */
 };
 /* clang-format on */
 
@@ -48,7 +48,7 @@ struct line {
     size_t len;
 };
 
-/* A path that a line names, and how it could not be used. */
+/* A path that a line names, and the error of its use. */
 struct saying {
     char path[MAX_PATH_TEXT];
     int error;
@@ -92,7 +92,7 @@ static const struct phrase *find_phrase(struct line line, size_t *ret_at)
     return found;
 }
 
-/* Where the path that begins at `at` ends: at its closing quote or bracket, or before what tools put behind one. */
+/* The end of the path that begins at `at`: its closing quote or bracket, or what follows it. */
 static size_t path_end(struct line line, size_t at)
 {
     char before = at ? line.text[at - 1] : ' ';
@@ -128,7 +128,7 @@ static bool take_path(struct line line, size_t at, struct saying *ret)
     return true;
 }
 
-/* Past the joint and an opening quote; 0: it is another one. */
+/* Skips the joint and an opening quote; 0: the joint does not match. */
 static size_t skip_joint(struct line line, size_t at, const char *joint)
 {
     for (; *joint; joint++) {
@@ -167,7 +167,7 @@ static bool begins_path(struct line line, size_t at)
            (at >= 3 && !memcmp(line.text + at - 3, "\xe2\x80\x98", 3));
 }
 
-/* The last one: before it stand the tool's own name and what it wanted with the path. */
+/* The last one: the tool's own name and its intention stand before the path. */
 static bool path_before(struct line line, size_t at, struct saying *ret)
 {
     while (at-- > 0)
@@ -212,7 +212,7 @@ static bool is_in_root(const struct plan *plan, const char *path)
     return false;
 }
 
-/* Directories, and the links beside /usr that stand for one. */
+/* Directories, and the top-level links that stand for one, such as /bin. */
 static bool is_tree(const struct plan_op *op)
 {
     switch (op->kind) {
@@ -237,7 +237,7 @@ static bool is_tree(const struct plan_op *op)
     return false;
 }
 
-/* The innermost tree of the plan that the path lies in; NULL: only in the root itself. */
+/* The innermost tree of the plan that contains the path; NULL: only the root itself. */
 static const struct plan_op *tree_of(const struct plan *plan, const char *path)
 {
     const struct plan_op *best = NULL;
@@ -254,7 +254,7 @@ static const struct plan_op *tree_of(const struct plan *plan, const char *path)
 
 #define WRITE_HERE "write below /work or /tmp"
 
-/* Only what a shell takes as it is, and what the option can say. */
+/* Suggests only what a shell takes unquoted and the option can express. */
 static void format_volume(const char *path, char *remedy, size_t size)
 {
     const char *plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+@%,=";
@@ -273,7 +273,7 @@ static void note_missing(const struct saying *said, const char *why, struct deni
     denials_note(ret, DENIAL_FILE, why, remedy, "%s", said->path);
 }
 
-/* What unprivileged overlayfs cannot do, in words that help. */
+/* What unprivileged overlayfs cannot do, with a remedy. */
 static void note_cow(const struct saying *said, struct denials *ret)
 {
     if (said->error == EXDEV)
@@ -305,13 +305,13 @@ static void note_root(const struct plan *plan, const struct saying *said, struct
         note_cow(said, ret);
     if (is_of_cow(said->error) ||
         (tree && (tree->kind == OP_SCRATCH || tree->kind == OP_COW || tree->flags & OP_WRITABLE)))
-        return; /* what it may write to is no refusal of ours */
+        return; /* writable for the program: not our refusal */
     snprintf(rule, sizeof(rule), "stderr: root: /%.80s is read-only%s", tree ? tree->to : "",
              said->error == EROFS ? "" : ", or the file is closed to the user inside");
     denials_note(ret, DENIAL_FILE, rule, WRITE_HERE, "%s", said->path);
 }
 
-/* Without a root of its own the program sees the host's tree, and Landlock refuses in it. */
+/* Without a root of its own the program sees the host's tree, and Landlock refuses parts of it. */
 static void note_host_tree(const struct plan *plan, const struct saying *said, struct denials *ret)
 {
     const struct plan_rule *best = NULL;
@@ -336,14 +336,14 @@ static void look_at_line(const struct plan *plan, struct line line, struct denia
     struct saying said;
 
     if (line.len > MAX_LINE || !read_line(line, &said) || strstr(said.path, "/.."))
-        return; /* the last: where that leads, only the program's kernel knows */
+        return; /* only the kernel can resolve ".." */
     if (plan->place)
         note_host_tree(plan, &said, ret);
     else
         note_root(plan, &said, ret);
 }
 
-/* A resolver of its own, such as Go's, says which name it asked for; we only saw that it asked. */
+/* A program's own resolver, such as Go's, prints the name of a lookup, which we did not see. */
 static bool name_lookup(struct line line, struct denial *lookup)
 {
     static const char before[] = "lookup ", after[] = " on " EGRESS_RESOLVER4;

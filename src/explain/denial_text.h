@@ -1,6 +1,7 @@
-/* Files that the program says it was refused: its last words on stderr, held against the plan.  Pure.  Nobody else can
- * tell: the kernel refuses a path without telling us which.  The words are the program's own and may be forged, so each
- * rule begins with "stderr: ", nothing is decided by them, and the host is not asked whether a path exists there. */
+/* Files that the program was refused, by its last lines on stderr, compared with the plan.  Pure.
+ * There is no other source: the kernel refuses a path without reporting which.  The program may
+ * forge these lines, so each rule begins with "stderr: ", they decide nothing, and the host is not
+ * asked whether a path exists there. */
 #ifndef EXPLAIN_DENIAL_TEXT_H
 #define EXPLAIN_DENIAL_TEXT_H
 
@@ -9,7 +10,7 @@
 #include "model/denial.h"
 #include "plan/plan.h"
 
-#define DENIAL_TEXT_BYTES (64 * 1024) /* of the end are looked at */
+#define DENIAL_TEXT_BYTES (64 * 1024) /* of the end are examined */
 #define DENIAL_TEXT_MAX 16
 
 /* For a run that failed.  `text` may be NULL when `len` is 0. */

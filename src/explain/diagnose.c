@@ -29,7 +29,7 @@ static const struct error_rule *find_error(const struct diagnose_state *s, struc
     return rule;
 }
 
-/* What the rule says, or the line itself when it says nothing. */
+/* The rule's message, or the line itself when the rule has none. */
 static char *describe_message(const struct diagnose_state *s, const struct error_rule *rule,
                               const struct hit *hit)
 {
@@ -78,8 +78,8 @@ static struct diagnosis *diagnose_lines(struct diagnose_state *s, struct source 
     return d;
 }
 
-/* Looks at the end that counts, then at the other one: the top of a very long trace may tell the
- * error.  At last, at how it ended. */
+/* Examines the end that counts, then the other one, because the top of a very long trace may have
+ * the error.  Last, how the program ended. */
 static struct diagnosis *diagnose_ends(struct diagnose_state *s)
 {
     struct source text = { s->in->text, s->in->len };

@@ -1,5 +1,5 @@
-/* The way to the place of an error.  A path inside is one of three: the user's, a library's, or ours,
- * which nobody needs to see. */
+/* The frames that lead to an error.  A path inside is the user's, a library's, or ours, which users
+ * need not see. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum owner { OWNER_USER, OWNER_LIBRARY, OWNER_US };
 
-/* What follows a directory's name in a path, or NULL. */
+/* The rest of a path below a directory, or NULL. */
 static const char *path_below(const char *path, const char *dir)
 {
     size_t len = strlen(dir);
@@ -35,7 +35,7 @@ static bool is_ours(const struct diagnose_state *s, const char *path)
     return false;
 }
 
-/* A trace of Java has the last component only. */
+/* A Java trace has only the last component. */
 static const char *user_file(const struct diagnose_input *in, const char *path)
 {
     const sbr_request *req = in->request;
@@ -54,7 +54,7 @@ static const char *user_file(const struct diagnose_input *in, const char *path)
     return NULL;
 }
 
-/* Points into `path` or into the request. */
+/* *ret points into `path` or into the request. */
 static enum owner path_owner(const struct diagnose_state *s, const char *path, const char **ret)
 {
     const char *below, *known;
@@ -76,7 +76,7 @@ static enum owner path_owner(const struct diagnose_state *s, const char *path, c
     return known || below ? OWNER_USER : OWNER_LIBRARY;
 }
 
-/* A line of the harness becomes one of the snippet in it, or is ours. */
+/* Converts a line of the harness to one of the snippet in it; its other lines are ours. */
 static enum owner line_owner(const struct diagnose_input *in, const char *file, unsigned int *line)
 {
     if (in->code_line == 0 || !in->main_file || strcmp(file, in->main_file) != 0)
@@ -87,7 +87,7 @@ static enum owner line_owner(const struct diagnose_input *in, const char *file, 
     return OWNER_USER;
 }
 
-/* The file of a frame is set when the frame is worth to be kept. */
+/* Sets the file of a frame only when the frame is worth keeping. */
 static enum owner frame_place(const struct diagnose_state *s, char *path,
                               struct diagnosis_frame *frame)
 {
@@ -116,7 +116,7 @@ static void frame_done(struct diagnosis_frame *frame)
     *frame = (struct diagnosis_frame){ 0 };
 }
 
-/* The same place twice, once told with less: some tools name it above the trace too. */
+/* The same location twice, once with less detail: some tools name it above the trace as well. */
 static bool frame_merge(struct diagnosis_frame *known, struct diagnosis_frame *frame)
 {
     if (known->line != frame->line || strcmp(known->file, frame->file) != 0 ||
@@ -129,7 +129,7 @@ static bool frame_merge(struct diagnosis_frame *known, struct diagnosis_frame *f
     return true;
 }
 
-/* Owns the frame afterwards. */
+/* Takes ownership of the frame. */
 static void frame_add(struct frame_list *list, struct diagnosis_frame *frame)
 {
     if (list->n > 0 && frame_merge(&list->at[list->n - 1], frame))
@@ -175,8 +175,8 @@ static bool frame_at(const struct diagnose_state *s, size_t line, struct hit *hi
     return false;
 }
 
-/* Innermost first: down from the error, or up from it, to the next error's.  A compiler's words on one
- * error end at an empty line. */
+/* Innermost first: down or up from the error, to the next error.  A compiler ends its text on one
+ * error with an empty line. */
 static void frames_collect(const struct diagnose_state *s, const struct hit *error,
                            struct frame_list lists[2])
 {
@@ -185,7 +185,7 @@ static void frames_collect(const struct diagnose_state *s, const struct hit *err
     scoped_free struct hit *hit = malloc(sizeof(*hit));
 
     if (hit && down)
-        frame_at(s, error->first, hit, lists); /* may name the function, too */
+        frame_at(s, error->first, hit, lists); /* may also name the function */
     while (hit && (down ? line + 1 < s->lines.n : line > 0)) {
         line = down ? line + 1 : line - 1;
         if (s->in->compile && down && s->lines.at[line][0] == '\0')
@@ -195,7 +195,7 @@ static void frames_collect(const struct diagnose_state *s, const struct hit *err
     }
 }
 
-/* The place that the error's own line tells, as the innermost frame. */
+/* Adds the location in the error's own line as the innermost frame. */
 static void place_read(const struct diagnose_state *s, const struct error_rule *rule,
                        const struct hit *hit, struct frame_list lists[2])
 {
@@ -206,7 +206,7 @@ static void place_read(const struct diagnose_state *s, const struct error_rule *
 
     if (rule->file > 0)
         frame_read(s, &place, hit, lists);
-    else if (rule->line > 0 && s->in->main_file) { /* the tool knows of one file only */
+    else if (rule->line > 0 && s->in->main_file) { /* the tool knows only one file */
         struct diagnosis_frame frame = { .line = pattern_hit_number(hit, rule->line),
                                          .column = pattern_hit_number(hit, rule->column) };
 

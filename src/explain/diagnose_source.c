@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "explain/diagnose_internal.h"
 
-#define SOURCE_MAX (16 * MIB) /* a line beyond is not looked for */
+#define SOURCE_MAX (16 * MIB) /* lines beyond are not found */
 #define CONTEXT_LINE_MAX 200
 #define NEAREST_MAX_SOURCE (128 * KIB) /* of all sources together */
 #define NEAREST_MAX_WORDS 8192
@@ -20,7 +20,7 @@ struct source diagnose_source_line(struct source source, unsigned int number)
     const char *at = source.text, *newline;
     size_t left = at ? source.len : 0;
 
-    /* Also the empty line behind the last: there some tools find the end too early. */
+    /* Also returns the empty line after the last: some tools report an early end of file there. */
     if (!at)
         return (struct source){ 0 };
     while (number > 0) {
@@ -38,7 +38,7 @@ struct source diagnose_source_line(struct source source, unsigned int number)
     return (struct source){ 0 };
 }
 
-/* The request holds the program with its harness; the user wrote some lines of it. */
+/* The request holds the program with its harness; the user wrote only some lines of it. */
 static struct source without_harness(const struct diagnose_input *in, struct source source)
 {
     struct source first = diagnose_source_line(source, in->code_line);
@@ -108,7 +108,7 @@ struct candidates {
     size_t n;
 };
 
-/* Two edits in a short word make any other: there only one counts. */
+/* In a short word two edits lead to any other word: there only one counts. */
 static bool is_like(const char *word, const char *candidate, size_t len)
 {
     size_t head = 0, tail = 0, word_len = strlen(word);

@@ -1,4 +1,4 @@
-/* The texts of rules, with what they quote put in. */
+/* Expands the texts of rules with what they quote. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -88,7 +88,7 @@ static char *expand(const struct diagnose_input *in, const struct hit *hit, stru
         buf_done(&out);
         return NULL;
     }
-    while (out.len > 0 && out.data[out.len - 1] == ' ') /* before a group that took no part */
+    while (out.len > 0 && out.data[out.len - 1] == ' ') /* before an unmatched group */
         out.data[--out.len] = '\0';
     return buf_take(&out, NULL);
 }

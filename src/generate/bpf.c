@@ -1,6 +1,6 @@
 #include "generate/bpf.h"
 
-#define REACH 255 /* a conditional jump counts in eight bits */
+#define REACH 255 /* a conditional jump has eight bits */
 
 void bpf_init(struct bpf *p)
 {
@@ -19,13 +19,13 @@ static bpf_label bpf_add(struct bpf *p, struct policy_insn insn)
     return p->len++;
 }
 
-/* How many instructions one that is added now would jump over. */
+/* The number of instructions that one added now would skip. */
 static size_t distance(const struct bpf *p, bpf_label target)
 {
     return p->len - 1 - target;
 }
 
-/* One place is kept in reserve, since the other branch may still need a step of its own. */
+/* Keeps one instruction in reserve because the other branch may need a jump of its own. */
 static bool is_near(const struct bpf *p, bpf_label target)
 {
     return distance(p, target) + 1 <= REACH;
@@ -51,8 +51,8 @@ bpf_label bpf_answer(struct bpf *p, uint32_t action)
     return p->answers[i].label;
 }
 
-/* A label within reach that leads to the target.  An answer is repeated, which costs as much as a
- * jump to it and runs shorter. */
+/* A label within reach that leads to the target.  Repeats an answer, which costs as much as a jump
+ * to it and runs faster. */
 static bpf_label bpf_bring_near(struct bpf *p, bpf_label target)
 {
     if (p->full || is_near(p, target))
@@ -65,7 +65,7 @@ static bpf_label bpf_bring_near(struct bpf *p, bpf_label target)
 
 bpf_label bpf_load(struct bpf *p, uint32_t offset, uint32_t mask, bpf_label next)
 {
-    /* A load falls through, so what follows must stand right behind it. */
+    /* A load falls through, so `next` must follow it directly. */
     if (distance(p, next) != 0)
         bpf_add(p,
                 (struct policy_insn){ .code = BPF_JMP | BPF_JA, .k = (uint32_t)distance(p, next) });

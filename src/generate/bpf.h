@@ -1,7 +1,7 @@
 /* An assembler for classic BPF that works from the end to the start.
  *
- * A classic jump only goes forward, so in this order every target exists before the jump to it and
- * its distance is known at once.  A label is the place of an instruction counted from the end. */
+ * A classic jump only goes forward, so in this order every target exists before the jump to it, and
+ * its distance is known at once.  A label is the index of an instruction, counted from the end. */
 #ifndef GENERATE_BPF_H
 #define GENERATE_BPF_H
 #include <linux/bpf_common.h>
@@ -17,10 +17,10 @@
 struct bpf {
     struct policy_insn code[BPF_MAXINSNS]; /* the last instruction first */
     size_t len;
-    bool full; /* sticky: more than the kernel takes, or more different answers than we keep */
+    bool full; /* sticky: too many instructions for the kernel, or too many different answers */
     struct {
         uint32_t action;
-        size_t label; /* its copy nearest to the start */
+        size_t label; /* the copy nearest to the start */
     } answers[BPF_ANSWERS_MAX];
     size_t answers_len;
 };
@@ -29,14 +29,14 @@ typedef size_t bpf_label;
 
 void bpf_init(struct bpf *p);
 
-/* End with SECCOMP_RET_*. */
+/* Ends with SECCOMP_RET_*. */
 bpf_label bpf_answer(struct bpf *p, uint32_t action);
-/* Load the word at `offset` of struct seccomp_data, and with `mask` keep only its bits; go on. */
+/* Loads the word at `offset` of struct seccomp_data, masks it with `mask`, and goes on. */
 bpf_label bpf_load(struct bpf *p, uint32_t offset, uint32_t mask, bpf_label next);
-/* Compare: `op` is BPF_JEQ, BPF_JGE, ... */
+/* Compares: `op` is BPF_JEQ, BPF_JGE, ... */
 bpf_label bpf_branch(struct bpf *p, uint16_t op, uint32_t k, bpf_label yes, bpf_label no);
 
-/* Puts the instructions into running order. */
+/* Reverses the instructions into running order. */
 void bpf_finish(struct bpf *p);
 
 #endif

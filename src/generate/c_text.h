@@ -1,11 +1,11 @@
-/* Writing C: strings, lists of strings, and the file they go into. */
+/* Writes C: string literals, and the file that contains them. */
 #ifndef GENERATE_C_TEXT_H
 #define GENERATE_C_TEXT_H
 #include <stdio.h>
 
 #include "base/err.h"
 
-/* A quoted literal; NULL becomes NULL. */
+/* A quoted literal; NULL for NULL. */
 void c_text_string(FILE *out, const char *text);
 
 /* Replaces the file at `path`. */

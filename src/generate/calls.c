@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 
-/* Bit 30 of a number on x86_64 chooses the x32 ABI, which has other numbers for the same calls. */
+/* On x86_64, bit 30 of a number selects the x32 ABI, which numbers the same calls differently. */
 #define X32_FIRST 0x40000000U
 
 /* clang-format off */
@@ -15,8 +15,8 @@ static const struct arch archs[] = {
     { "aarch64", AUDIT_ARCH_AARCH64, SCMP_ARCH_AARCH64, 0         },
 };
 
-/* Calls newer than the libseccomp of Debian 12.  Since Linux 5.1 a new call has one number on every
- * architecture that we build for. */
+/* Calls newer than the libseccomp of Debian 12.  From Linux 5.1 on, a new call has one number on
+ * every architecture that we build for. */
 static const struct {
     const char *name;
     int number;
@@ -62,6 +62,6 @@ int call_number(const struct arch *arch, const char *name)
         if (strcmp(late_calls[i].name, name) == 0)
             return late_calls[i].number;
     }
-    /* Below -1 are libseccomp's own numbers for calls of other architectures. */
+    /* Numbers below -1 are libseccomp's own, for calls of other architectures. */
     return number == __NR_SCMP_ERROR ? CALL_UNKNOWN : CALL_ABSENT;
 }

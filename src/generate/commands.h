@@ -1,4 +1,4 @@
-/* What sandbox-run-compile can do.  Each writes C text to `out`. */
+/* The commands of sandbox-run-compile.  Each writes C text to `out`. */
 #ifndef GENERATE_COMMANDS_H
 #define GENERATE_COMMANDS_H
 #include <stdio.h>
@@ -8,13 +8,13 @@
 /* policy_table[] from policies/, for one architecture. */
 int generate_policies(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
-/* language_table[] from languages/; the same for every architecture, so `arch` is NULL. */
+/* language_table[] from languages/, the same for every architecture, so `arch` is NULL. */
 int generate_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
 /* template_table[] from templates/; `arch` is NULL. */
 int generate_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
-/* netlink_scripts[]: no files, and `arch` is NULL. */
+/* netlink_scripts[]; reads no files, and `arch` is NULL. */
 int generate_netlink(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
 #endif

@@ -3,16 +3,16 @@
 #include <linux/seccomp.h>
 #include <stddef.h>
 
-/* Every number may start a range, and three more describe what is above all numbers. */
+/* Every number may start a range, and three more ranges are above all numbers. */
 #define RANGES_MAX (CALLS_MAX + 3)
 
-/* What happens to one number: its rules decide, or with no rules the action. */
+/* The answer for one number: its rules decide, or without rules the action. */
 struct verdict {
     uint32_t action;
     const struct call_rules *rules;
 };
 
-/* From `first` up to the next range. */
+/* Reaches from `first` to the next range. */
 struct range {
     uint32_t first;
     struct verdict verdict;
@@ -59,7 +59,7 @@ static void filter_say_all(struct filter *f, const struct call_group *groups, un
     }
 }
 
-/* Writes over what an earlier file said. */
+/* Overrides the answers of an earlier file. */
 static void filter_apply(struct filter *f, const struct policy_calls *calls)
 {
     filter_say_all(f, calls->allow, calls->allow_count, SECCOMP_RET_ALLOW);
@@ -90,12 +90,12 @@ static void filter_find_ranges(struct filter *f, struct verdict unknown)
     if (f->arch->foreign_first != 0) {
         filter_add_range(f, f->arch->foreign_first,
                          (struct verdict){ SECCOMP_RET_KILL_PROCESS, NULL });
-        /* Minus one is no call of any ABI: programs use it to ask for ENOSYS. */
+        /* -1 is not a call of any ABI: programs use it to get ENOSYS. */
         filter_add_range(f, UINT32_MAX, unknown);
     }
 }
 
-/* The low half of an argument; both architectures are little-endian. */
+/* The low half of an argument: both architectures are little-endian. */
 static uint32_t arg_offset(unsigned arg)
 {
     return (uint32_t)(offsetof(struct seccomp_data, args) + 8 * arg);
@@ -111,7 +111,7 @@ static bpf_label emit_condition_32(struct bpf *p, const struct condition *c, bpf
     return bpf_load(p, arg_offset(c->arg), (uint32_t)policy_condition_mask(c), next);
 }
 
-/* The program only compares 32 bits at a time: first the high half, then the low one. */
+/* BPF compares 32 bits at a time: first the high half, then the low one. */
 static bpf_label emit_condition_64(struct bpf *p, const struct condition *c, bpf_label yes,
                                    bpf_label no)
 {
@@ -174,14 +174,14 @@ static bpf_label filter_emit_verdict(struct filter *f, struct verdict verdict)
     return f->leaves[i].label;
 }
 
-/* One number among others that share an answer: a single comparison tells it apart. */
+/* One number between ranges with equal answers: a single comparison suffices. */
 static bool is_exception(const struct range *r, size_t n)
 {
     return n == 3 && verdict_equal(r[0].verdict, r[2].verdict) && r[2].first - r[1].first == 1;
 }
 
-/* How many comparisons a tree needs, and where to cut it.  Cutting near the middle keeps it flat;
- * trying the neighbours too finds more exceptions, and makes it a sixth smaller. */
+/* The number of comparisons that a tree needs, and where to split it.  A split near the middle
+ * keeps the tree flat; trying its neighbours finds more exceptions and saves a sixth. */
 static size_t tree_plan(const struct range *r, size_t n, size_t *ret_cut)
 {
     size_t best = SIZE_MAX;
@@ -237,7 +237,7 @@ static void filter_emit(struct filter *f)
 int filter_build(const struct arch *arch, const struct policy_file *base,
                  const struct policy_file *file, struct bpf *ret_program, sbr_error *err)
 {
-    static struct filter f; /* a few hundred KiB, and this program builds one after the other */
+    static struct filter f; /* static: a few hundred KiB, and filters are built one at a time */
     struct verdict unknown;
     int answer = file->syscalls.unknown;
 

@@ -1,4 +1,4 @@
-/* From what a policy says to what the kernel runs.
+/* Turns a policy's rules into a BPF program.
  *
  *   architecture ---other---> kill
  *        | ours
@@ -6,15 +6,16 @@
  *        |                         \
  *     answer                   the rules of one call, in order ---> answer
  *
- * Every number has an answer before a tree is made: numbers of another ABI (x32) are one more range
- * and no special case.  The tree is what the kernel emulates once per number when a filter is
- * installed (since 5.11, to remember the calls that are always allowed), so it is kept flat. */
+ * Every number has an answer before the tree is made: numbers of another ABI (x32) are one more
+ * range, not a special case.  When a filter is installed, the kernel emulates the tree once for
+ * each number (from 5.11 on, to remember calls that are always allowed), so the tree is kept
+ * flat. */
 #ifndef GENERATE_FILTER_H
 #define GENERATE_FILTER_H
 #include "generate/bpf.h"
 #include "generate/policy_file.h"
 
-/* `base` answers for the calls that `file` does not name; NULL: there is none. */
+/* `base` answers for the calls that `file` does not name; NULL: none. */
 int filter_build(const struct arch *arch, const struct policy_file *base,
                  const struct policy_file *file, struct bpf *ret_program, sbr_error *err)
     must_check;

@@ -9,9 +9,9 @@
 #define LANGUAGES_MAX 256
 #define WORDS_MAX 8192
 
-/* A word that must lead to one language only. */
+/* A word that must identify one language. */
 struct word {
-    const char *kind; /* names and aliases share one kind */
+    const char *kind; /* names and aliases are one kind */
     const char *text;
     const char *path;
 };
@@ -98,7 +98,7 @@ static int by_name(const void *a, const void *b)
     return strcmp(left->file->name, right->file->name);
 }
 
-/* Where the name of a member is not that of the field, and what a list of mappings is made of. */
+/* Fields whose members have other names, and the element types of lists of mappings. */
 static const struct {
     const char *field, *member, *type;
 } odd_fields[] = {
@@ -135,7 +135,7 @@ static void write_words(FILE *out, const struct words *words)
 
 static void write_fields(FILE *out, const cyaml_schema_field_t *fields, const char *data);
 
-/* A list of mappings and, behind it, their number. */
+/* Writes a list of mappings and its length. */
 static void write_rules(FILE *out, const char *member, const char *type,
                         const cyaml_schema_field_t *field, const char *data)
 {
@@ -194,7 +194,7 @@ static void write_fields(FILE *out, const cyaml_schema_field_t *fields, const ch
 
 static void write_language(FILE *out, size_t index, const struct language *l)
 {
-    /* The number keeps identifiers apart whatever characters the names have. */
+    /* The number keeps identifiers unique for all names. */
     fprintf(out, "\nstatic const struct language language_%zu = {\n", index);
     write_fields(out, language_schema.mapping.fields, (const char *)l);
     fputs(".driver_texts = ", out);

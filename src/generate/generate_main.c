@@ -1,5 +1,4 @@
-/* sandbox-run-compile: turns policies/, languages/ and templates/ into C tables while the project is
- * built.
+/* sandbox-run-compile: turns policies/, languages/ and templates/ into C tables at build time.
  *
  *   Should:  refuse everything it does not fully understand, in one sentence with file and line.
  *   Mustn't: leave an output behind when it fails; run on the machines that use the result. */
@@ -35,7 +34,7 @@ static int usage(void)
     return 2;
 }
 
-/* The whole text exists in memory before the output is touched. */
+/* Makes the whole text in memory before it touches the output. */
 static int command_run(const struct command *command, char *const *args, sbr_error *err)
 {
     scoped_free char *text = NULL;

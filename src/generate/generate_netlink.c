@@ -1,5 +1,5 @@
-/* Writes the messages of confine/netlink.h.  They hold numbers and no pointers, and all machines that we build for
- * have the same byte order, so the build machine may write them for any other. */
+/* Writes the messages of confine/netlink.h.  They contain numbers and no pointers, and all machines
+ * that we build for have the same byte order, so the build machine can write them for any other. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <libmnl/libmnl.h>
@@ -25,13 +25,13 @@
 #define LO 1 /* the index of loopback in every network namespace */
 #define TABLE "sandbox"
 #define CHAIN "out"
-#define DST4_AT 16 /* of the destination in an IPv4 header */
+#define DST4_AT 16 /* offset of the destination in an IPv4 header */
 #define DST6_AT 24
 
 struct script {
     char data[16384] __attribute__((aligned(MNL_ALIGNTO)));
     size_t len;
-    unsigned int seq, last; /* the last number that is acknowledged */
+    unsigned int seq, last; /* the last number that the kernel acknowledges */
 };
 
 static struct nlmsghdr *begin(struct script *s, int type, int flags)
@@ -70,7 +70,7 @@ static void own_address(struct script *s, int family, const char *text)
     inet_pton(family, text, bytes);
     message->ifa_family = (uint8_t)family;
     message->ifa_prefixlen = (uint8_t)(len * 8);
-    message->ifa_flags = IFA_F_NODAD; /* usable at once: the route names it */
+    message->ifa_flags = IFA_F_NODAD; /* usable at once, because the route names it */
     message->ifa_scope = RT_SCOPE_UNIVERSE;
     message->ifa_index = LO;
     mnl_attr_put(header, IFA_LOCAL, len, bytes);
@@ -78,7 +78,7 @@ static void own_address(struct script *s, int family, const char *text)
     end(s, header);
 }
 
-/* Every address is one of this namespace's own, so packets to it come back in through loopback. */
+/* Makes every address local to this namespace, so that packets to it return through loopback. */
 static void all_here(struct script *s, int family, const char *source)
 {
     struct nlmsghdr *header = begin(s, RTM_NEWROUTE, NLM_F_CREATE);
@@ -108,7 +108,7 @@ static void routes6(struct script *s)
     all_here(s, AF_INET6, EGRESS_HERE6);
 }
 
-/* nftables takes all of a batch or nothing. */
+/* nftables accepts a whole batch or nothing. */
 static void batch_mark(struct script *s, int type)
 {
     struct nlmsghdr *header = mnl_nlmsg_put_header(s->data + s->len);
@@ -229,7 +229,7 @@ static void pass_marked(struct script *s)
     put_rule(s, rule);
 }
 
-/* What goes to this network stays inside. */
+/* Keeps packets to this network inside. */
 static void pass_network(struct script *s, int family, const char *text, unsigned int prefix)
 {
     uint8_t protocol = family == AF_INET ? NFPROTO_IPV4 : NFPROTO_IPV6, bytes[16], mask[16] = { 0 },
@@ -257,7 +257,7 @@ static void pass_network(struct script *s, int family, const char *text, unsigne
     put_rule(s, rule);
 }
 
-/* The listeners' port goes into a register, from which the next expression takes it. */
+/* Loads the listeners' port into a register for the next expression. */
 static void load_port(struct nftnl_rule *rule)
 {
     uint16_t port = htons(EGRESS_PORT);
@@ -302,7 +302,7 @@ static void pass_inside(struct script *s)
     pass_network(s, AF_INET6, EGRESS_HERE6, 128);
 }
 
-/* What no rule accepts is dropped: protocols that nobody would decide about. */
+/* Drops what no rule accepts: protocols that the egress process does not handle. */
 static void tproxy(struct script *s)
 {
     static const struct chain_def chain = { "filter", NF_INET_PRE_ROUTING, -150, NF_DROP };

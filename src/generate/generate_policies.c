@@ -80,7 +80,7 @@ static int policies_find_base(const struct policies *all, const struct entry *en
     const char *extends = entry->file->extends;
     const struct policy_file *base = extends ? policies_find(all, extends) : NULL;
 
-    /* One step only: who reads a policy should have to open two files at most. */
+    /* One level only: a reader of a policy should have to open at most two files. */
     if (extends && (!base || base->extends))
         return err_set(err, SBR_E_INVALID, "compile",
                        "%s:%u: '%s' is %s; extend a policy that stands alone", entry->path,
@@ -105,7 +105,7 @@ static void write_hosts(FILE *out, const struct policy_file *file)
     fputs("};\n", out);
 }
 
-/* Nothing when the file says nothing: zero is `none`. */
+/* Writes nothing for a file without a network: zero is `none`. */
 static void write_network(FILE *out, const struct policy_file *file)
 {
     static const char *const modes[N_NETWORK_MODES] = {

@@ -5,13 +5,13 @@
 #include "generate/c_text.h"
 #include "generate/commands.h"
 
-/* The parts of .../LANGUAGE/NAME.EXTENSION.in, or none when the path has another form. */
+/* The parts of .../LANGUAGE/NAME.EXTENSION.in. */
 struct template_path {
     const char *language;
     const char *name;
 };
 
-/* Cuts the copy of a path into its parts. */
+/* Splits the copy of a path; false when the path has another form. */
 static bool path_split(char *path, struct template_path *ret)
 {
     char *name = strrchr(path, '/'), *language, *dot;

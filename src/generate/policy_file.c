@@ -7,7 +7,7 @@
 
 #include "model/network.h"
 
-/* Enough for every call there is, so that a list of names needs no growing. */
+/* Enough for every existing call, so that the list of names need not grow. */
 #define NAMES_MAX CALLS_MAX
 
 struct check {
@@ -68,7 +68,7 @@ static int check_groups(struct check *check, const struct call_group *groups, un
     return 0;
 }
 
-/* A value outside the mask or the width would make a rule that looks right and never applies. */
+/* A value outside the mask or the width would make a rule that looks correct and never applies. */
 static int check_condition(struct check *check, const struct call_rules *call,
                            const struct condition *c)
 {
@@ -97,7 +97,7 @@ static int check_rules(struct check *check, const struct call_rules *call)
     return r;
 }
 
-/* A name becomes a part of C identifiers. */
+/* A name becomes part of C identifiers. */
 static int check_names(const struct check *check, const struct policy_file *file)
 {
     for (const char *c = file->name; *c; c++) {
@@ -131,7 +131,7 @@ static bool lets_through(const struct policy_calls *calls, const char *name)
     return false;
 }
 
-/* A mode alone opens nothing: the default policy has these answered by the supervisor, with an error. */
+/* A mode alone opens nothing: the default policy has the supervisor refuse these calls. */
 static int check_network_calls(const struct check *check, const struct policy_calls *calls)
 {
     static const char *const needed[] = { "connect", "sendto", "sendmmsg" };
@@ -149,7 +149,7 @@ static int check_network_calls(const struct check *check, const struct policy_ca
     return 0;
 }
 
-/* The rules are read as those of a request are, so that none is found wrong when somebody runs. */
+/* Parses the rules like those of a request, so that none proves wrong at run time. */
 static int check_network(const struct check *check, const struct policy_file *file)
 {
     const struct policy_network *network = &file->network;

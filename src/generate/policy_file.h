@@ -1,4 +1,4 @@
-/* policies/NAME.yaml as it is written: names of system calls, not yet numbers. */
+/* policies/NAME.yaml as written: names of system calls, not yet numbers. */
 #ifndef GENERATE_POLICY_FILE_H
 #define GENERATE_POLICY_FILE_H
 #include <stdbool.h>
@@ -9,28 +9,28 @@
 #include "generate/calls.h"
 #include "plan/policy.h"
 
-/* How a system call is answered: an errno, or one of these.  Zero is neither, so that a field that
- * nobody wrote can never mean "allowed". */
+/* The answer to a system call: an errno, or one of these.  Zero is neither, so that a missing field
+ * can never mean "allowed". */
 enum answer {
     ANSWER_NONE = 0,
     ANSWER_ALLOW = -1,
-    ANSWER_NOTIFY =
-        -2, /* the supervisor is asked; where there is none to ask, see confine/seccomp.c */
-    ANSWER_COUNT = -3, /* the supervisor counts; where there is none, it is refused */
-    ANSWER_DONE = -4,  /* success, and nothing is done                              */
+    /* The supervisor answers; without one, see confine/seccomp.c. */
+    ANSWER_NOTIFY = -2,
+    ANSWER_COUNT = -3, /* the supervisor counts; refused without one */
+    ANSWER_DONE = -4,  /* success without any effect */
 };
 
-/* True when the argument, cut to `bits` and to the mask, is one of the values. */
+/* True when the argument, reduced to `bits` and to the mask, is one of the values. */
 struct condition {
-    unsigned arg;  /* 0 to 5                                                               */
-    unsigned bits; /* 32 where the kernel itself reads an int or an unsigned int, else 64  */
-    int64_t *mask; /* or-ed together; none: every bit counts                               */
+    unsigned arg;  /* 0 to 5 */
+    unsigned bits; /* 32 where the kernel itself reads an int or an unsigned int, else 64 */
+    int64_t *mask; /* combined by OR; none: every bit counts */
     unsigned mask_count;
     int64_t *is;
     unsigned is_count;
 };
 
-/* When every condition is true, this is the answer. */
+/* The answer when every condition is true. */
 struct rule {
     struct condition *when;
     unsigned when_count;
@@ -40,22 +40,22 @@ struct rule {
 /* One system call whose arguments decide: the first rule that applies answers. */
 struct call_rules {
     char *call;
-    char *about; /* as a group's text; NULL: the name of the call says it all */
+    char *about; /* as the text of a group; NULL: the name of the call suffices */
     struct rule *rules;
     unsigned rules_count;
     int otherwise; /* enum answer, or an errno */
 };
 
-/* System calls with one answer whatever their arguments. */
+/* System calls with one answer, independent of their arguments. */
 struct call_group {
     char *group; /* what they have in common, for the reader */
-    int answer;  /* the errno of a refused group             */
+    int answer;  /* the errno of a refused group */
     DOCUMENT_LIST(calls);
 };
 
 struct policy_calls {
-    /* The errno of every number that is not named; ANSWER_ALLOW: another filter answers; ANSWER_NONE: as the
-     * base says. */
+    /* The errno of every number that is not named; ANSWER_ALLOW: another filter answers;
+     * ANSWER_NONE: the base answers. */
     int unknown;
     struct call_group *allow;
     unsigned allow_count;
@@ -67,7 +67,7 @@ struct policy_calls {
     unsigned arguments_count;
 };
 
-/* What a run can reach when its request says nothing of it. */
+/* The network of a run whose request does not set one. */
 struct policy_network {
     enum network_mode mode;
     DOCUMENT_LIST(allow_hosts);
@@ -77,22 +77,22 @@ struct policy_network {
 struct policy_file {
     char *name;
     char *about;
-    char *extends; /* the policy that answers for all calls that this one does not name; or NULL */
+    char *extends; /* the policy that answers for all other calls; or NULL */
     enum policy_proc proc;
-    bool internal;                 /* ours alone: no request can name it */
-    struct policy_network network; /* of this file alone: `extends` is about calls */
+    bool internal;                 /* no request can name it */
+    struct policy_network network; /* of this file alone: `extends` applies to calls only */
     struct policy_calls syscalls;
 };
 
 /* The grammar: fields, words, constants. */
 extern const cyaml_schema_value_t policy_schema;
 
-/* Reads and checks one file: every name exists on some architecture and is named once, and every
+/* Reads and checks one file: every name exists on some architecture and occurs once, and every
  * condition can be true.  The caller frees it. */
 int policy_file_load(const char *path, struct policy_file **ret, sbr_error *err) must_check;
 void policy_file_free(struct policy_file *file);
 
-/* The bits of a condition's argument that count. */
+/* The significant bits of a condition's argument. */
 uint64_t policy_condition_mask(const struct condition *c);
 
 #endif

@@ -1,7 +1,7 @@
 /* The grammar of policies/NAME.yaml.
  *
  * Every constant here has the same value on all architectures that we build for, so that the
- * headers of the build machine may speak for the target. */
+ * headers of the build machine are valid for the target. */
 #include "generate/policy_file.h"
 
 #include <asm/ioctls.h>
@@ -20,13 +20,13 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
-/* The kernel keeps this mask in a header of its own (include/linux/net.h). */
+/* The kernel does not export this mask (include/linux/net.h). */
 #define SOCK_TYPE_MASK 0xf
 
 /* O_TMPFILE without O_DIRECTORY, which differs between architectures. */
 #define TMPFILE_BIT (O_TMPFILE & ~O_DIRECTORY)
 
-/* Newer than the headers of Debian 12, or the kernel's own. */
+/* Newer than the headers of Debian 12, or not exported by the kernel. */
 #ifndef PR_SET_MEMORY_MERGE
 #define PR_SET_MEMORY_MERGE 67
 #endif
@@ -44,12 +44,12 @@
 #define ROW(name) { #name, name }
 /* clang-format on */
 #define WORDS(table) (table), ARRAY_LEN(table)
-/* One step more than the original, so that WORDS() has become two arguments by then. */
+/* One more level of expansion than the original, so that WORDS() becomes two arguments first. */
 #define FIELD_WORD(...) CYAML_FIELD_ENUM(__VA_ARGS__)
 #define VALUE_WORD(...) CYAML_VALUE_ENUM(__VA_ARGS__)
 #define OWNED CYAML_FLAG_POINTER /* libcyaml allocates it */
 #define MAYBE CYAML_FLAG_OPTIONAL
-#define STRICT CYAML_FLAG_STRICT /* words only, no bare numbers */
+#define STRICT CYAML_FLAG_STRICT /* only words, no bare numbers */
 #define MANY CYAML_UNLIMITED
 
 /* clang-format off */
@@ -62,10 +62,10 @@ static const cyaml_strval_t answers[] = {
     ROW(ENOTTY), ROW(ENOMEM), ROW(ENODEV), ROW(ENOPROTOOPT),
 };
 
-/* A group that is refused cannot answer with the first three of them. */
+/* A refused group cannot answer with the first three. */
 #define ERRNOS (answers + 3), (ARRAY_LEN(answers) - 3)
 
-/* Of a call that nobody named; the first only in what is laid over another policy. */
+/* For a call that is not named; PASS only in a policy that is laid over another one. */
 static const cyaml_strval_t unknowns[] = {
     { "PASS", ANSWER_ALLOW },
     ROW(EPERM), ROW(ENOSYS),

@@ -2,7 +2,7 @@
 
 #include "generate/c_text.h"
 
-/* One file's view: what it says replaces what an earlier one said. */
+/* The context of one file, whose rules replace those of an earlier one. */
 struct writer {
     struct rules *rules;
     const struct arch *arch;

@@ -1,4 +1,4 @@
-/* Which file and which group of it a refusal comes from, for whoever explains it. */
+/* The file and the group that a refusal comes from, for explanations. */
 #ifndef GENERATE_RULES_H
 #define GENERATE_RULES_H
 #include <stdio.h>
@@ -15,10 +15,10 @@ struct rules {
     size_t len;
 };
 
-/* What is not simply allowed on this architecture; `base` may be NULL. */
+/* Finds the calls that are not simply allowed on this architecture; `base` may be NULL. */
 void rules_find(struct rules *ret, const struct arch *arch, const struct policy_file *base,
                 const struct policy_file *file);
-/* As an array of struct policy_rule. */
+/* Writes an array of struct policy_rule. */
 void rules_write(FILE *out, const struct rules *rules, const char *policy);
 
 #endif

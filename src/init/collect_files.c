@@ -7,7 +7,7 @@
 #include "base/inode.h"
 #include "base/scope.h"
 
-/* A directory is read and walked through, a file only read. */
+/* Init reads and enters directories; it only reads files. */
 static mode_t needed(const struct stat *st)
 {
     return S_ISDIR(st->st_mode) ? S_IRUSR | S_IXUSR : S_IRUSR;
@@ -43,14 +43,15 @@ DIR *collect_open_dir(int at, const char *name, struct stat *st)
     return collect_dir_of(open_any(at, name, st, O_RDONLY | O_DIRECTORY));
 }
 
-/* It may be in a volume of the caller's. */
+/* The file may be in a volume of the caller. */
 void collect_restore(int fd, const struct stat *st)
 {
     if (locks_us_out(st))
         (void)inode_chmod(fd, st->st_mode & 07777);
 }
 
-/* The next part that is no hole, from `from` on; false: there is none.  A file system that knows no holes has none. */
+/* Finds the next range with data from `from` on; false: there is none.  On a file system without
+ * holes the whole file is data. */
 static bool next_data(int fd, uint64_t from, uint64_t size, uint64_t *ret_from, uint64_t *ret_end)
 {
     off_t data = from < size ? lseek(fd, (off_t)from, SEEK_DATA) : -1, hole;

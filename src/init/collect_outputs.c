@@ -10,10 +10,10 @@
 #include "init/collect_files.h"
 #include "model/outputs.h"
 
-/* Directories on the way are told only once there is something in them to tell: levels[0] is the root. */
+/* Directories are sent only once something in them is sent: levels[0] is the root. */
 struct level {
     struct stat st;
-    size_t name; /* where its name starts in the path */
+    size_t name; /* offset of its name in the path */
 };
 
 struct search {
@@ -21,11 +21,11 @@ struct search {
     const char *pattern;
     struct level levels[COLLECT_MAX_DEPTH + 1];
     int depth, told;
-    char path[COLLECT_MAX_PATH + COLLECT_MAX_NAME + 2]; /* to where we are, absolute */
+    char path[COLLECT_MAX_PATH + COLLECT_MAX_NAME + 2]; /* absolute, to the current directory */
     size_t len;
 };
 
-/* The directories that lead here, as far as they have not been told yet. */
+/* Sends the directories of the path that were not sent yet. */
 static int tell_way(struct search *s)
 {
     int r = 0;
@@ -52,7 +52,7 @@ static int skip(struct search *s, const char *name, const struct stat *st, enum 
                                     name, st);
 }
 
-/* What a terminal would obey; C1 controls are two bytes in UTF-8. */
+/* Bytes that a terminal would obey; C1 controls are two bytes in UTF-8. */
 static bool has_controls(const char *name)
 {
     for (const unsigned char *p = (const unsigned char *)name; *p; p++)
@@ -61,7 +61,7 @@ static bool has_controls(const char *name)
     return false;
 }
 
-/* It cannot be read, or is not there any more, or not what it was: whoever shares a volume may do that. */
+/* True when the file is unreadable, gone or replaced, which another user of a volume may do. */
 static bool is_its_own(int error)
 {
     return error == EACCES || error == EPERM || error == ENOENT || error == ELOOP ||
@@ -79,7 +79,7 @@ static int take_file(struct search *s, int at, const char *name, struct stat *st
     return is_its_own(r) ? skip(s, name, st, SKIP_UNREADABLE) : r;
 }
 
-/* False: it would be too deep. */
+/* False when it would be too deep. */
 static bool push(struct search *s, const char *name, const struct stat *st)
 {
     size_t len = strlen(name);
@@ -130,7 +130,7 @@ static int search_directory(struct search *s, int at, const char *name, struct s
     return r ? r : left;
 }
 
-/* Files alone are taken: a link leads who knows where once it is outside. */
+/* Only regular files are sent: a link could lead anywhere once it is outside. */
 static int take(struct search *s, int at, const char *name, struct stat *st)
 {
     if (S_ISLNK(st->st_mode))
@@ -172,7 +172,7 @@ static int search_entries(struct search *s, DIR *dir)
     return r;
 }
 
-/* The directory that the fixed part leads to: one name in it, or all. */
+/* Searches the directory at the end of the fixed part: one name, or all. */
 static int search_here(struct search *s, int at, const char *last)
 {
     scoped_dir DIR *dir = NULL;
@@ -192,7 +192,7 @@ static int search_below(struct search *s, int fd, const char *rest, const char *
     return r ? r : left;
 }
 
-/* Not read, only walked through: of the directories on the way the program may have no right to see more. */
+/* Directories on the path are entered but not read: the program may lack the right to read them. */
 static int pass(struct search *s, int at, const char *name, const char *rest, const char *end)
 {
     scoped_fd int fd = -1;
@@ -220,7 +220,7 @@ static int search_fixed(struct search *s, int at, const char *rest, const char *
     if (start >= end)
         return search_here(s, at, start);
     if (len > COLLECT_MAX_NAME)
-        return 0; /* nothing has such a name */
+        return 0; /* no file has such a name */
     snprintf(name, sizeof(name), "%.*s", (int)len, start);
     return pass(s, at, name, start + len, end);
 }

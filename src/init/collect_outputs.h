@@ -1,4 +1,4 @@
-/* Files that match a pattern. */
+/* Hands out files that match a pattern. */
 #ifndef INIT_COLLECT_OUTPUTS_H
 #define INIT_COLLECT_OUTPUTS_H
 

@@ -6,7 +6,7 @@
 
 #include "base/fd.h"
 
-#define LEAST_PIECE 4096 /* a piece is not worth its head for less */
+#define LEAST_PIECE 4096 /* smaller pieces are not worth their header */
 
 static uint64_t times(uint64_t n, uint64_t factor)
 {
@@ -88,20 +88,20 @@ int collect_stream_data(struct stream *s, int fd, uint64_t from, uint64_t end)
     struct collect_piece piece = { .offset = from };
 
     while (piece.offset < end) {
-        size_t disk_usage = sizeof(s->data) - s->used;
+        size_t free_bytes = sizeof(s->data) - s->used;
         ssize_t n;
 
-        if (disk_usage < sizeof(piece) + LEAST_PIECE) {
+        if (free_bytes < sizeof(piece) + LEAST_PIECE) {
             if (collect_stream_flush(s))
                 return EPIPE;
             continue;
         }
-        disk_usage -= sizeof(piece);
+        free_bytes -= sizeof(piece);
         n = pread(fd, s->data + s->used + sizeof(piece),
-                  disk_usage < end - piece.offset ? disk_usage : end - piece.offset,
+                  free_bytes < end - piece.offset ? free_bytes : end - piece.offset,
                   (off_t)piece.offset);
         if (n <= 0)
-            return n < 0 ? errno : EIO; /* cut meanwhile, by whoever shares the volume */
+            return n < 0 ? errno : EIO; /* another user of the volume cut the file */
         piece.len = (uint64_t)n;
         memcpy(s->data + s->used, &piece, sizeof(piece));
         s->used += sizeof(piece) + (size_t)n;

@@ -14,17 +14,18 @@
 #include "init/collect_files.h"
 #include "init/collect_outputs.h"
 
-/* The tree of a stage, all of /work, or what lies above a copy-on-write tree. */
+/* The tree of a stage, all of /work, or the upper directory of a copy-on-write tree. */
 struct walk {
     struct stream *stream;
     bool changes;
     bool names_special;
     int depth;
     size_t path_len;
-    char failed[COLLECT_MAX_NAME + 1]; /* what it was that failed; empty: the top */
+    char failed[COLLECT_MAX_NAME + 1]; /* the entry that failed; empty: the top */
 };
 
-/* A whiteout stands for what was deleted below.  A pipe or a socket means nothing outside. */
+/* A whiteout marks an entry of the lower tree as deleted.  A pipe or a socket
+ * means nothing outside. */
 static int put_special(const struct walk *w, const char *name, const struct stat *st)
 {
     bool gone = w->changes && S_ISCHR(st->st_mode) && st->st_rdev == 0;
@@ -118,7 +119,7 @@ static DIR *open_tree(const struct inside *in, const struct plan_collect *what)
     return collect_open_dir(in->root_fd, what->path, &st);
 }
 
-/* The program may have locked the top, of which there is a descriptor but no name. */
+/* The program may have locked the top, which has a file descriptor but no name. */
 static DIR *open_upper(const struct inside *in, const struct plan_collect *what)
 {
     int fd = what->cow < in->n_uppers ? in->uppers[what->cow] : -1;
@@ -141,8 +142,9 @@ static int put_tree(struct stream *s, const struct inside *in, const struct plan
                : r;
 }
 
-/* Without a private root the plan's pattern has the place's path before what would be /work; files are told by the name
- * that they would have inside.  Anything else there is a volume, at its own path of the host. */
+/* Without a private root, the pattern for files in /work begins with the path of the run
+ * directory; their names are sent as they would be inside.  Other patterns name a volume, at its
+ * own path on the host. */
 static int search(struct stream *s, const struct inside *in, const char *pattern)
 {
     const char *place = in->plan->place;
@@ -194,10 +196,9 @@ void collect_run(const struct inside *in, bool succeeded)
     struct rusage before = own_usage(), after;
     int r = 0;
 
-    (void)sigaction(SIGPIPE, &ignore,
-                    NULL); /* a reader that had enough is no reason not to report */
+    (void)sigaction(SIGPIPE, &ignore, NULL); /* a reader may leave early; init still reports */
     for (int fd = INIT_STDIN; fd <= INIT_STDERR; fd++)
-        close(fd); /* the program's limit of open files is ours too */
+        close(fd); /* readers of the streams need not wait for the collection */
     collect_stream_init(&stream, in->plan, in->report);
     for (size_t i = 0; r == 0 && i < in->plan->n_collects; i++)
         if (succeeded || in->plan->collects[i].what != COLLECTS_TREE)

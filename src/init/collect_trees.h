@@ -6,7 +6,7 @@
 
 #include "confine/confine.h"
 
-/* Nothing else inside may be alive.  What goes wrong with a part is told at its end. */
+/* No other process inside may be alive.  An error in a part is reported at the part's end. */
 void collect_run(const struct inside *in, bool succeeded);
 
 #endif

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 
-#define ROOT_SLACK 256 /* the scratch space has a few inodes more than the plan's share */
+#define ROOT_SLACK 256 /* the scratch space has some inodes above the plan's share */
 
 static void add_tree(struct disk_usage *usage, int fd, bool is_copy)
 {
@@ -50,7 +50,7 @@ void disk_usage_init(struct disk_usage *usage, const struct inside *in)
     }
 }
 
-/* A copy may have become smaller, and others may not use that up. */
+/* A copy may have become smaller; other trees may not use up the difference. */
 static uint64_t growth(uint64_t now, uint64_t before)
 {
     return now > before ? now - before : 0;

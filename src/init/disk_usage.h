@@ -1,5 +1,6 @@
-/* Room that the program takes outside the scratch space: above copy-on-write trees whose changes lie on a disk
- * of the host's, and in copies.  No file system bounds it, so it is measured. */
+/* Disk space that the program takes outside the scratch space: in upper directories of
+ * copy-on-write trees that are on a disk of the host, and in copies.  No file system bounds
+ * it, so it is measured. */
 #ifndef INIT_DISK_USAGE_H
 #define INIT_DISK_USAGE_H
 
@@ -11,7 +12,7 @@
 
 struct disk_usage_tree {
     int fd;
-    struct place_use before; /* of a copy: what was there already */
+    struct place_use before; /* of a copy: what it held before the run */
 };
 
 #define DISK_USAGE_MAX_TREES PLAN_MAX_COW
@@ -20,16 +21,16 @@ struct disk_usage {
     struct disk_usage_tree trees[DISK_USAGE_MAX_TREES];
     size_t n_trees;
     uint64_t most_files;
-    dev_t devices[DISK_USAGE_MAX_TREES]; /* of trees that the program writes to, measured or not */
+    dev_t devices[DISK_USAGE_MAX_TREES]; /* of writable trees, measured or not */
     bool measured[DISK_USAGE_MAX_TREES];
     size_t n_devices;
 };
 
-/* Before the program starts. */
+/* To be called before the program starts. */
 void disk_usage_init(struct disk_usage *usage, const struct inside *in);
 
-/* What is used up of the plan's share, with `nameless` bytes in files that no directory shows; 0: nothing is.
- * What is left of the scratch space is left for all of it together. */
+/* Which limit of the plan is exceeded, counting `nameless` bytes of files that no directory shows;
+ * 0: none.  All trees together may take what is free in the scratch space. */
 uint32_t disk_usage_look(const struct disk_usage *usage, int scratch_fd, uint64_t nameless);
 
 #endif

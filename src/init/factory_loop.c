@@ -1,10 +1,13 @@
-/* The nursery's loop.
+/* The factory's loop.
  *
- *   (1) It never runs anything of a user's: what it executes is a language's own runtime with a driver of ours.
+ *   (1) It never runs a user's program: it executes only a language's own runtime
+ *       with a driver of ours.
  *   (2) It is pid 1 of its own pid namespace: when it ends, the kernel ends all that it made.
- *   (3) A shell's first steps, until its descriptors are its own, are in this file; the rest is as for every init.
- *   (4) It keeps no namespace for a second sandbox.  Each shell makes its network namespace itself: counters, flow
- *       labels and the like stay in one for as long as it exists, whoever has died. */
+ *   (3) This file has a shell's first steps, until it has its own file descriptors; the rest
+ *       is as for every init.
+ *   (4) It never reuses a namespace for a second sandbox.  Each shell makes its own network
+ *       namespace: counters, flow labels and the like live as long as their namespace, even after
+ *       all its processes are dead. */
 #include "init/factory_loop.h"
 
 #include <errno.h>
@@ -23,7 +26,7 @@
 #include "init/program_start.h"
 #include "wire/zygote.h"
 
-#define ABOVE 32 /* where descriptors are out of the way of the numbers that they shall get */
+#define ABOVE 32 /* above all numbers that the file descriptors will get */
 
 /* Puts fds[i] at first + i and closes all above. */
 static int arrange(const int *fds, int n, int first)
@@ -44,14 +47,15 @@ static void __attribute__((noreturn)) be_zygote(const struct inside *in, int pla
     const int fds[N_ZYGOTE_FDS - ZYGOTE_ORDERS] = { FACTORY_ZYGOTE, plan_fd, FACTORY_LIBRARY,
                                                     warm_fd };
 
-    /* Not to be killed for its children's sake, and gone with us even without a pid namespace of ours. */
+    /* The zygote ends with the factory, even where that has no pid namespace of its own. */
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     if (arrange(fds, N_ZYGOTE_FDS - ZYGOTE_ORDERS, ZYGOTE_ORDERS) == 0)
         program_execute(in->plan);
     _exit(127); /* lint-ok: _exit: the child of a fork */
 }
 
-/* The runtime that workers are forked from.  Returns when it is warm: its pidfd, or negative. */
+/* Starts the runtime that workers are forked from.  Returns when it is warm:
+ * its pidfd, or negative. */
 static int start_zygote(const struct inside *in, int plan_fd, sbr_error *err)
 {
     int warm[2], pidfd;
@@ -93,11 +97,11 @@ struct forking {
     struct fork_order order;
     int fds[FD_MAX_PASSED];
     size_t n_fds;
-    int release[2]; /* the newborn waits here until its ids are mapped */
+    int release[2]; /* the child waits here until its ids are mapped */
     int pidfd;
 };
 
-/* How many of the descriptors stand for numbers of enum init_fd. */
+/* How many of the file descriptors belong to enum init_fd. */
 static size_t n_given(const struct forking *forking)
 {
     return (size_t)__builtin_popcount(forking->order.given);
@@ -112,7 +116,7 @@ static bool is_sound(const struct forking *forking)
            n_given(forking) + order->n_tasks + order->group == forking->n_fds;
 }
 
-/* In the newborn: it enters its groups and takes its descriptors. */
+/* In the child: enters its cgroups and takes its file descriptors. */
 static int settle(struct inside *in, const struct forking *forking, sbr_error *err)
 {
     int fds[N_INIT_FDS], given = 0, n = 0;
@@ -120,21 +124,21 @@ static int settle(struct inside *in, const struct forking *forking, sbr_error *e
 
     close(forking->release[1]);
     if (read(forking->release[0], &byte, 1) != 1)
-        return err_set(err, SBR_E_SYSTEM, "nursery", "the ids were not mapped");
+        return err_set(err, SBR_E_SYSTEM, "factory", "the ids were not mapped");
     for (uint32_t i = 0; i < forking->order.n_tasks; i++)
         if (fd_write_all(forking->fds[n_given(forking) + i], "0", 1) < 0)
-            return err_set_errno(err, "cgroup", "cannot enter the control group");
+            return err_set_errno(err, "cgroup", "cannot enter the cgroup");
     for (; n < N_INIT_FDS; n++) /* every number has to be taken */
         fds[n] = forking->order.given & 1u << n ? forking->fds[given++] : forking->fds[0];
     if (arrange(fds, N_INIT_FDS, 0) < 0)
-        return err_set_errno(err, "nursery", "cannot arrange descriptors");
+        return err_set_errno(err, "factory", "cannot arrange descriptors");
     in->role = ROLE_SHELL;
     in->root_fd = in->io_fd = in->proc_fd = -1;
     in->n_trees = in->next_tree = 0;
     return 0;
 }
 
-/* A fork that opens namespaces: memory is copied, which is little. */
+/* A fork into new namespaces; it copies memory, of which there is little. */
 static pid_t fork_into(const struct inside *in, struct forking *forking)
 {
     const uint64_t own = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS;
@@ -165,7 +169,8 @@ static void forking_done(struct forking *forking)
     scope_close_fd(&forking->pidfd);
 }
 
-/* 1: in the newborn; 0: in the nursery.  Without a pidfd the engine learns that it failed. */
+/* 1: in the child; 0: in the factory.  NEWS_MADE without a pidfd reports a
+ * failure to the engine. */
 static int fork_standby(const struct inside *in, struct forking *forking)
 {
     pid_t pid = -1;
@@ -177,13 +182,13 @@ static int fork_standby(const struct inside *in, struct forking *forking)
     if (pid < 0)
         forking->pidfd = -1;
     else if (map_ids(in, &forking->order, pid) == 0)
-        (void)fd_write_all(forking->release[1], "", 1); /* it may be dead: its pidfd says so */
+        (void)fd_write_all(forking->release[1], "", 1); /* a dead child shows in its pidfd */
     tell_made(in, &forking->pidfd);
     forking_done(forking);
     return 0;
 }
 
-/* One order.  1: in the newborn; 0: done; -1: the engine is gone. */
+/* Carries out one order.  1: in the child; 0: done; -1: the engine is gone. */
 static int obey(const struct inside *in, struct forking *forking)
 {
     ssize_t n;
@@ -197,7 +202,7 @@ static int obey(const struct inside *in, struct forking *forking)
     return n < 0 && errno == EINTR ? 0 : -1;
 }
 
-/* Nobody waits for shells here: their pidfds tell. */
+/* The factory does not wait for shells: the engine has their pidfds. */
 static void ignore_children(void)
 {
     struct sigaction action = { .sa_handler = SIG_IGN, .sa_flags = SA_NOCLDWAIT };
@@ -209,15 +214,14 @@ static int make_ready(const struct inside *in, int plan_fd, int *ret_zygote, sbr
 {
     const struct init_news news = { NEWS_READY };
 
-    prctl(PR_SET_DUMPABLE, 1, 0, 0,
-          0); /* else the maps of our children would not be ours to write */
+    prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* required to write the id maps of children */
     if (in->plan->namespaces & CLONE_NEWNET && unshare(CLONE_NEWNET) < 0)
         return err_set_errno(err, "network", "cannot make a network namespace");
     if (in->plan->park == STANDBY_ZYGOTE && (*ret_zygote = start_zygote(in, plan_fd, err)) < 0)
         return err->code;
     ignore_children();
     if (fd_send(in->control_fd, &news, sizeof(news), NULL, 0) < 0)
-        return err_set_errno(err, "nursery", "cannot tell that it is ready");
+        return err_set_errno(err, "factory", "cannot report that it is ready");
     return 0;
 }
 
@@ -233,7 +237,7 @@ int factory_run(struct inside *in, int plan_fd, sbr_error *err)
                                 { .fd = zygote, .events = POLLIN } };
 
         if (poll(fds, ARRAY_LEN(fds), -1) < 0 && errno != EINTR)
-            return err_set_errno(err, "nursery", "cannot wait for orders");
+            return err_set_errno(err, "factory", "cannot wait for orders");
         if (fds[1].revents)
             return err_set(err, SBR_E_SYSTEM, "zygote", "the zygote ended");
         r = fds[0].revents ? obey(in, &forking) : 0;

@@ -1,15 +1,15 @@
 /* sandbox-run-init: pid 1 of a sandbox.
  *
- * Reads its plan from a sealed descriptor, confines itself step by step (confine/confine.c), starts
- * the program, reaps whatever is orphaned, and reports how the program ended.  When it exits, by
- * its own will or because the supervisor is gone, the kernel ends everything else inside.
+ * Reads its plan from a sealed file descriptor, confines itself step by step (confine/confine.c),
+ * starts the program, reaps orphans, and reports how the program ended.  When it exits, by itself
+ * or because the supervisor is gone, the kernel ends everything else inside.
  *
- *   Privilege:   all capabilities of its own user namespace until the identity step, none after it.
- *   Descriptors: enum init_fd, plus what struct inside lists; all are closed by the program's exec.
+ *   Privilege:   all capabilities of its own user namespace until the identity step, then none.
+ *   Descriptors: enum init_fd, plus those in struct inside; the program's exec closes all of them.
  *   (1) The program is started only after every step succeeded.
- *   (2) After confinement only read, poll, wait and kill are used, and, once nobody else is alive, what reads files
- *       (collect.c): the strictest policy has them.
- *   (3) Undumpable, so the program can read neither its memory nor its descriptors. */
+ *   (2) After confinement init uses only read, poll, wait and kill and, once no other process is
+ *       alive, the calls that read files (collect_trees.c): the strictest policy allows them.
+ *   (3) It is undumpable, so the program can read neither its memory nor its file descriptors. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -34,10 +34,10 @@
 #include "init/standby.h"
 #include "wire/control.h"
 
-/* There in a coverage build only. */
+/* Exists only in a coverage build. */
 extern void __gcov_dump(void) __attribute__((weak));
 
-/* The only way out. */
+/* Init exits only here. */
 static void __attribute__((noreturn)) init_exit(int status)
 {
     if (__gcov_dump)
@@ -54,7 +54,7 @@ static void __attribute__((noreturn)) fail(const struct init *init, const sbr_er
     init_exit(1);
 }
 
-/* A nursery's zygote reads it again. */
+/* Keeps the plan's file descriptor open in a factory, whose zygote reads it again. */
 static const struct plan *read_plan(const struct init *init)
 {
     struct plan *plan = NULL;
@@ -76,8 +76,8 @@ static const struct plan *read_plan(const struct init *init)
     return plan;
 }
 
-/* What we were started with must not reach the program: ignored signals would.  Asked of the kernel
- * directly, because the C library keeps a few real-time signals for itself. */
+/* Ignored signals of init's parent must not reach the program.  Asks the kernel directly, because
+ * the C library keeps a few real-time signals for itself. */
 static void reset_signals(void)
 {
     static const unsigned long by_default[4]; /* handler, flags, restorer, mask */
@@ -86,10 +86,11 @@ static void reset_signals(void)
         syscall(SYS_rt_sigaction, number, by_default, NULL, sizeof(unsigned long));
 }
 
-/* Should the host run out of memory, what is inside ends before anything of the host's, also for memory of the kernel's
- * that no control group is charged for: its owners give it back when they die.  Everything inside inherits it, and
- * nothing there can take it back: procfs is read-only, or closed by Landlock.  Before the ids change, after which our own
- * files in procfs are no longer ours.  Where init is not pid 1, it goes last (program.c). */
+/* When the host runs out of memory, the kernel ends the processes inside before those of the host.
+ * This also frees kernel memory that no cgroup is charged for, once its owners die.  All processes
+ * inside inherit the score and cannot change it: procfs is read-only, or closed by Landlock.  Must
+ * come before the ids change, after which init may not write its own files in procfs.  Where init
+ * is not pid 1, it dies last (program_start.c). */
 static void offer_to_oom_killer(struct init *init)
 {
     static const char path[] = "/proc/self/oom_score_adj";
@@ -99,7 +100,7 @@ static void offer_to_oom_killer(struct init *init)
 
     if (plan_leaves_out(plan, "oom-score") || fd_write_small(AT_FDCWD, path, score) == 0)
         return;
-    /* In a sandbox of ours it is so already, and cannot be written. */
+    /* Inside a sandbox of ours the score is 1000 already, and cannot be written. */
     init->in.keeps_oom_score = fd_read_small(AT_FDCWD, path, now, sizeof(now)) <= 0 ||
                                strncmp(now, "1000", strlen("1000")) != 0;
 }
@@ -134,7 +135,7 @@ static void start_program(struct init *init)
     report->state = REPORT_RUNNING;
 }
 
-/* Made ahead: the rest of the plan comes when it is known. */
+/* For a sandbox that is made ahead: the rest of the plan comes with the program. */
 static void await_program(struct init *init)
 {
     sbr_error err;
@@ -143,14 +144,14 @@ static void await_program(struct init *init)
     if (r == 0)
         r = standby_wait(init, &err);
     if (r > 0)
-        init_exit(1); /* nobody wants it any more */
+        init_exit(1); /* the sandbox is not wanted any more */
     if (r < 0)
         fail(init, &err);
     if (init->program == 0)
         start_program(init);
 }
 
-/* Collects every dead child; true when the program itself is among them. */
+/* Reaps every dead child; true when the program is among them. */
 static bool reap(struct init *init)
 {
     struct signalfd_siginfo ignored[8];
@@ -169,8 +170,9 @@ static bool reap(struct init *init)
     return ended;
 }
 
-/* To everything in this pid namespace but ourselves.  Without a namespace of our own -1 would mean the
- * whole host, so there it is our descendants (and in a test build the program's session alone). */
+/* Signals every process of this pid namespace but init.  Without a pid namespace -1 would
+ * mean the whole host, so there it signals init's descendants (and in a test build the
+ * program's session alone). */
 static void signal_all(const struct init *init, int number)
 {
     if (init->in.plan->place)
@@ -179,7 +181,7 @@ static void signal_all(const struct init *init, int number)
         kill(getpid() == 1 ? -1 : -init->program, number);
 }
 
-/* Ends what is left inside and waits for it, so that its use is counted. */
+/* Ends the remaining processes inside and waits for them, so that their usage is counted. */
 static void end_rest(const struct init *init)
 {
     if (init->in.plan->place) {
@@ -191,7 +193,7 @@ static void end_rest(const struct init *init)
         continue;
 }
 
-/* The supervisor is gone: what the kernel does not take with us, we take ourselves. */
+/* The supervisor is gone: ends and removes what the kernel does not end with init. */
 static void __attribute__((noreturn)) end_alone(const struct init *init)
 {
     if (init->in.plan->place) {
@@ -217,11 +219,11 @@ static bool obey(const struct init *init, uint32_t *ret_order)
     return n > 0;
 }
 
-/* The command line itself, in the place of a driver that could not do the same.  Who listens to refused calls listens to
- * the driver's filter: those of this one are refused in silence. */
+/* Starts the command line itself, because the driver could not do the same.  The supervisor's
+ * listener belongs to the driver's filter, so refusals of this program are not reported. */
 static void start_instead(struct init *init)
 {
-    static struct plan plan; /* it stays the plan */
+    static struct plan plan; /* in->plan points here from now on */
     sbr_error err;
 
     plan = *init->in.plan;
@@ -243,8 +245,8 @@ static enum report_state supervise(struct init *init)
 
         if (n < 0 && errno != EINTR)
             init_exit(1);
-        /* By the clock, not only when nothing happens: a flood of dying orphans never lets it time
-         * out. */
+        /* By the clock, not only when poll times out: a flood of dying
+         * orphans would never let it. */
         if (supervise_is_due(&init->supervise) &&
             (init->report->limit = supervise_look(&init->supervise)) != 0)
             return REPORT_LIMIT;
@@ -260,7 +262,7 @@ static enum report_state supervise(struct init *init)
     }
 }
 
-/* Whatever the end was: what the program left until then may be wanted all the more. */
+/* After every kind of end, because the files may be wanted even more after a failure. */
 static void hand_out(struct init *init, enum report_state state)
 {
     init->report->end = state;
@@ -295,8 +297,8 @@ static void be_factory(struct init *init)
     reset_signals();
 }
 
-/* Everything is dead and reported.  Our own end takes longer: the kernel takes the mounts apart.  Nobody has to wait for
- * that where somebody else reaps us. */
+/* All processes are dead and reported.  Init's own end takes longer, because the kernel takes the
+ * mounts apart; where another process reaps init, the client need not wait for that. */
 static void let_go(const struct init *init)
 {
     if (init->in.role == ROLE_SHELL)

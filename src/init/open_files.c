@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 
-/* Where the bytes of a file without a name count; NULL: nowhere, it is a file of the host's. */
+/* The sum that a file without a name counts in; NULL: none, it is a file of the host. */
 static uint64_t *sum_of(struct open_files *files, dev_t device)
 {
     if (device == files->scratch)
@@ -39,7 +39,7 @@ static void add_file(struct open_files *files, const struct stat *st)
         *sum += bytes;
 }
 
-/* The files of one that is dead but not yet waited for belong to root. */
+/* False for a process that is dead but not reaped: its files in procfs belong to root. */
 static bool has_memory(int proc_fd, pid_t pid)
 {
     char path[32], text[4096];
@@ -48,12 +48,12 @@ static bool has_memory(int proc_fd, pid_t pid)
     return fd_read_small(proc_fd, path, text, sizeof(text)) > 0 && strstr(text, "\nVmSize:");
 }
 
-/* A flag of /proc/PID/stat, where flags are the seventh field behind the name: the process was
- * forked and has executed nothing since. */
+/* Flag in /proc/PID/stat, where flags are the seventh field after the name: the process was forked
+ * and has not called exec. */
 #define FORKED_ONLY 0x40
 
-/* Whether the program is still the copy of init, which nobody may look into.  Its own children are
- * no such copies: what they inherit is the program's. */
+/* True while the program is still a copy of init, whose files cannot be read.  Children of the
+ * program are no such copies: what they inherit is the program's. */
 static bool is_starting(const struct open_files *files, pid_t pid)
 {
     char path[32], text[1024];
@@ -70,8 +70,8 @@ static bool is_starting(const struct open_files *files, pid_t pid)
     return p && strtoul(p, NULL, 10) & FORKED_ONLY;
 }
 
-/* The program may be executed between the attempt that fails and the question whether it is still
- * the copy, so there is a second attempt; what a program hides stays hidden then. */
+/* The program's exec may come between the failed attempt and the question whether it is still a
+ * copy, so there is a second attempt; if that fails too, the program hides its files. */
 static int open_descriptors(struct open_files *files, pid_t pid)
 {
     char path[32];

@@ -13,7 +13,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 
-#define MOST 8192 /* processes that one walk holds; the next walk finds the rest */
+#define MOST 8192 /* processes per walk; the next walk finds the rest */
 
 struct queue {
     pid_t pids[MOST];
@@ -22,7 +22,7 @@ struct queue {
 
 #define MAX_TEXT (1u << 20)
 
-/* The children of one thread, as blank-separated numbers. */
+/* Adds the children of one thread: numbers separated by blanks. */
 static void add_children(struct queue *queue, int task_fd, const char *thread)
 {
     scoped_free char *text = NULL;
@@ -96,8 +96,8 @@ size_t process_tree_signal(int proc_fd, int number)
     return process_tree_walk(proc_fd, send, &number);
 }
 
-/* What is stopped makes no more children, so first everything is, until no more are found: otherwise
- * a program that forks faster than we kill would outlive us. */
+/* Stops all processes until no more are found, because a stopped process makes no children:
+ * otherwise a program that forks faster than init kills would survive. */
 static void stop_all(int proc_fd)
 {
     size_t before = 0;

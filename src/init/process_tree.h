@@ -1,5 +1,5 @@
-/* The processes of a run that has no pid namespace: init's descendants.  Init is their reaper, so
- * that none of them can leave the tree. */
+/* The processes of a run without a pid namespace: init's descendants.  Init is their reaper, so
+ * none of them can leave the tree. */
 #ifndef INIT_PROCESS_TREE_H
 #define INIT_PROCESS_TREE_H
 
@@ -8,13 +8,13 @@
 
 typedef void tree_visit(void *context, pid_t pid);
 
-/* Calls `visit` for every descendant; how many there were. */
+/* Calls `visit` for every descendant and returns how many there were. */
 size_t process_tree_walk(int proc_fd, tree_visit *visit, void *context);
 
-/* The same in a pid namespace, where nobody else is. */
+/* Calls `visit` for every process of init's pid namespace but init. */
 void process_tree_all_but_init(int proc_fd, tree_visit *visit, void *context);
 
-/* A signal to every descendant; how many there were. */
+/* Sends a signal to every descendant and returns how many there were. */
 size_t process_tree_signal(int proc_fd, int number);
 
 /* Ends all of them and waits for them. */

@@ -66,19 +66,19 @@ struct launch {
     int go_fd; /* -1: none */
     sbr_error err;
     volatile int refused;   /* a step failed: `err` says which */
-    volatile int sys_errno; /* why it could not be executed */
+    volatile int sys_errno; /* why exec failed                 */
     char stack[5 * PATH_SIZE] __attribute__((aligned(16)));
 };
 
-/* Where init is not pid 1, its end would not be everybody's: should the machine run out of memory, the
- * kernel is to choose any of us before init. */
+/* Where init is not pid 1, its death would not end the other processes: if the machine runs out of
+ * memory, the kernel shall choose any of them before init. */
 static void tie_to_init(const struct inside *in)
 {
     prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
     (void)fd_write_small(in->proc_fd, "self/oom_score_adj", "1000");
 }
 
-/* Shares init's memory until it executes; init waits for that. */
+/* Shares init's memory until its exec; init waits for that. */
 static int launch_main(void *context)
 {
     struct launch *launch = context;
@@ -88,14 +88,14 @@ static int launch_main(void *context)
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!plan_leaves_out(plan, "own-session"))
-        setsid(); /* kill(0, ...) and the terminal's signals stay within the program's own group */
+        setsid(); /* keeps kill(0, ...) and the terminal's signals within the program's own group */
     if (!plan_leaves_out(plan, "close-descriptors"))
         syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
     if (plan->place)
         tie_to_init(launch->in);
     launch->refused = confine_program(launch->in, &launch->err);
     if (!launch->refused) {
-        /* The one descriptor besides the streams that a driver finds. */
+        /* The only file descriptor that a driver finds besides the streams. */
         if (launch->go_fd >= 0 && dup2(launch->go_fd, DRIVER_GO) < 0)
             _exit(127); /* lint-ok: _exit: the child of a vfork */
         program_execute(plan);

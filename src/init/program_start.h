@@ -1,4 +1,4 @@
-/* Starting the program: the last thing that is done with init's rights. */
+/* Starts the program: the last step that uses init's rights. */
 #ifndef INIT_PROGRAM_START_H
 #define INIT_PROGRAM_START_H
 
@@ -6,11 +6,12 @@
 
 #include "confine/confiner.h"
 
-/* Returns once the program is executing, in a session of its own.  A driver finds `go_fd` at DRIVER_GO; -1: the program
- * is none. */
+/* Returns once the program executes, in a session of its own.  A driver finds `go_fd` at DRIVER_GO;
+ * -1: the program is no driver. */
 int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err) must_check;
 
-/* Executes the plan's command as execvp would, without its fall-back to a shell.  Returns only on failure. */
+/* Executes the plan's command as execvp would, but without its fall-back to a shell.
+ * Returns only on failure. */
 void program_execute(const struct plan *plan);
 
 #endif

@@ -77,7 +77,7 @@ void report_end(struct init_report *report, const struct inside *in, struct usag
         report->context_switches =
             less((uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw, before.switches);
     }
-    /* On a file system of the host's it would be about other people's files. */
+    /* A file system of the host would also count other users' files. */
     if (in->root_fd >= 0 && !in->plan->place && fstatfs(in->root_fd, &fs) == 0)
         report->disk_full = fs.f_bavail == 0  ? DISK_BYTES_FULL
                             : fs.f_ffree == 0 ? DISK_INODES_FULL

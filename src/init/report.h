@@ -1,23 +1,23 @@
-/* What init tells the supervisor, in the page that they share. */
+/* What init reports to the supervisor, in the page that they share. */
 #ifndef INIT_REPORT_H
 #define INIT_REPORT_H
 
 #include "confine/confiner.h"
 #include "wire/control.h"
 
-/* Maps the page and closes its descriptor; NULL when that is impossible. */
+/* Maps the page and closes its file descriptor; NULL on failure. */
 struct init_report *report_open(void);
 
-/* What was used before the program began. */
+/* Usage before the program started. */
 struct usage_before {
-    uint64_t read, written; /* by init and by everything that was waited for */
-    uint64_t switches;      /* of a driver, which ran before its program came */
+    uint64_t read, written; /* by init and by all children that it waited for     */
+    uint64_t switches;      /* of a driver, which runs before it gets its program */
 };
 
 struct usage_before report_usage(const struct inside *in);
-/* The same, with what a driver has used that is waiting now. */
+/* The same, plus the usage of a waiting driver. */
 struct usage_before report_usage_with(const struct inside *in, pid_t driver);
-/* Resources of all that was reaped, and how full the scratch space is. */
+/* Reports the resources of all reaped processes, and whether the scratch space is full. */
 void report_end(struct init_report *report, const struct inside *in, struct usage_before before);
 
 #endif

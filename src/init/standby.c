@@ -26,7 +26,7 @@ static int driver_error(sbr_error *err)
                    "the language's driver ended before its program came");
 }
 
-/* All of it, unless the driver or whoever wants it is gone first. */
+/* Reads `len` bytes.  1: the supervisor is gone; negative: the driver has ended. */
 static int read_from_driver(const struct init *init, void *data, size_t len, sbr_error *err)
 {
     size_t have = 0;
@@ -50,7 +50,7 @@ static int read_from_driver(const struct init *init, void *data, size_t len, sbr
     return 0;
 }
 
-/* What it uses from now on is its program's. */
+/* From now on the driver's usage counts as its program's. */
 static int await_warm(struct init *init, sbr_error *err)
 {
     char byte = 0;
@@ -73,20 +73,20 @@ int standby_start(struct init *init, sbr_error *err)
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "driver", "cannot make a socket pair");
     init->go_fd = pair[0];
-    /* Not in the work directory: a runtime may remember what it does not find there. */
+    /* Not in the work directory: a runtime may cache which files it does not find there. */
     r = program_start(&init->in, pair[1], &init->program, err);
     close(pair[1]);
     return r == 0 ? await_warm(init, err) : r;
 }
 
-/* A worker of the zygote's has entered our namespaces; as an orphan it has become our child. */
+/* A worker of the zygote has entered init's namespaces and, as an orphan, become init's child. */
 static int adopt(struct init *init, int go_fd, sbr_error *err)
 {
     uint32_t pid;
     int r;
 
     if (init->go_fd >= 0 || init->in.plan->park != STANDBY_ZYGOTE)
-        return err_set(err, SBR_E_BUG, "driver", "there is nobody to adopt");
+        return err_set(err, SBR_E_BUG, "driver", "there is no worker to adopt");
     init->go_fd = go_fd;
     r = read_from_driver(init, &pid, sizeof(pid), err);
     if (r != 0)
@@ -97,10 +97,10 @@ static int adopt(struct init *init, int go_fd, sbr_error *err)
     return await_warm(init, err);
 }
 
-/* The parts of the plan that the template was made without. */
+/* Adds the parts of the plan that the blueprint lacks. */
 static void merge(struct inside *in, const struct plan *late)
 {
-    static struct plan plan; /* it stays the plan */
+    static struct plan plan; /* in->plan points here from now on */
 
     plan = *in->plan;
     plan.park = STANDBY_NONE;
@@ -134,13 +134,13 @@ static int read_plan(struct inside *in, int fd, sbr_error *err)
 
 static int put_files(struct inside *in, sbr_error *err)
 {
-    umask(0); /* modes of the plan are meant as they are written */
+    umask(0); /* the plan's modes are exact */
     if (chdir("/") < 0)
         return err_set_errno(err, "program", "cannot enter the root");
     return program_confiner.apply(in, err);
 }
 
-/* Of a process that runs already.  Its processor time so far was not its program's. */
+/* Sets the limits of a driver that runs already.  Its CPU time so far does not count. */
 static int limit_driver(const struct init *init, sbr_error *err)
 {
     const struct plan *plan = init->in.plan;
@@ -200,11 +200,11 @@ static int tell_driver(struct init *init, sbr_error *err)
     init->report->ready_us = clock_now_us();
     init->report->state = REPORT_RUNNING;
     r = message.failed ? err_set_oom(err, "driver") : 0;
-    /* A driver that is gone has ended: its status is what counts. */
+    /* EPIPE: the driver has ended, and its exit status is the result. */
     if (r == 0 && fd_write_all(init->go_fd, message.data, message.len) < 0 && errno != EPIPE)
         r = err_set_errno(err, "driver", "cannot tell the driver what to run");
     buf_done(&message);
-    (void)shutdown(init->go_fd, SHUT_WR); /* the end of what it is told; it may have an answer */
+    (void)shutdown(init->go_fd, SHUT_WR); /* ends the message; the driver may still answer */
     return r;
 }
 
@@ -230,7 +230,8 @@ static int go(struct init *init, sbr_error *err)
     return tell_driver(init, err);
 }
 
-/* RAN: the program is on its way; 0: another order follows; 1: nobody wants it any more; negative: an error. */
+/* RAN: the program has its order or can be started; 0: another order follows; 1: the sandbox is not
+ * wanted any more; negative: an error. */
 #define RAN 2
 
 static int obey(struct init *init, const struct init_message *message, int *fds, size_t n_fds,
@@ -241,7 +242,7 @@ static int obey(struct init *init, const struct init_message *message, int *fds,
     if (message->order == ORDER_ADOPT && n_fds == 1)
         return adopt(init, fds[0], err);
     if (message->order != ORDER_GO || n_fds == 0)
-        return err_set(err, SBR_E_BUG, "init", "an order that a parked sandbox does not know");
+        return err_set(err, SBR_E_BUG, "init", "an order that a waiting sandbox does not know");
     memcpy(in->trees, fds + 1, (n_fds - 1) * sizeof(fds[0]));
     in->n_trees = n_fds - 1;
     in->next_tree = 0;
@@ -256,11 +257,11 @@ static int report_ready(sbr_error *err)
     const struct init_news news = { NEWS_STANDBY };
 
     if (fd_send(INIT_CONTROL, &news, sizeof(news), NULL, 0) < 0)
-        return err_set_errno(err, "init", "cannot tell that it is parked");
+        return err_set_errno(err, "init", "cannot report that it waits");
     return 0;
 }
 
-/* Until an order comes.  1: nobody wants us any more; negative: the driver has ended. */
+/* Waits for an order.  1: the sandbox is not wanted any more; negative: the driver has ended. */
 static int await_order(const struct init *init, sbr_error *err)
 {
     for (;;) {

@@ -1,4 +1,4 @@
-/* Everything that init knows. */
+/* The state of init. */
 #ifndef INIT_STATE_H
 #define INIT_STATE_H
 
@@ -14,8 +14,8 @@ struct init {
     struct init_report *report;
     struct supervise supervise;
     struct usage_before before;
-    int child_fd;  /* SIGCHLD */
-    pid_t program; /* 0: none yet; of a parked one, its driver */
+    int child_fd;  /* SIGCHLD                                          */
+    pid_t program; /* 0: none yet; of a standby: its driver            */
     int go_fd;     /* to a driver that waits for its program; -1: none */
 };
 

@@ -42,7 +42,7 @@ struct totals {
     uint64_t private, shared, memory, cpu_us, processes;
 };
 
-/* From the 14th field of /proc/PID/stat on, counted after the name, which may hold anything: ticks
+/* Fields of /proc/PID/stat from the 14th on, counted after the name, which may hold any byte: ticks
  * of the process (user, system) and of the children that it has waited for (user, system),
  * priority, niceness, threads. */
 static void add_stat(struct totals *totals, const char *stat_line)
@@ -62,7 +62,7 @@ static void add_stat(struct totals *totals, const char *stat_line)
     totals->processes += fields[6];
 }
 
-/* A field of /proc/PID/status in kilobytes. */
+/* A field of /proc/PID/status, given there in kilobytes. */
 static uint64_t status_field(const char *status, const char *name)
 {
     const char *at = strstr(status, name);
@@ -70,7 +70,8 @@ static uint64_t status_field(const char *status, const char *name)
     return at ? strtoull(at + strlen(name), NULL, 10) * 1024 : 0;
 }
 
-/* Anonymous and shared memory; not pages of files, which libraries share many times over. */
+/* Sums up anonymous and shared memory, but not file pages, which libraries
+ * share many times over. */
 static void add_process(void *context, pid_t pid)
 {
     struct totals *totals = context;
@@ -94,7 +95,7 @@ static void visit_everybody(const struct supervise *supervise, tree_visit *visit
         process_tree_all_but_init(supervise->proc_fd, visit, context);
 }
 
-/* Looking takes its time, and how much is up to the program: it may not take most of it. */
+/* The program determines how long a sample takes, so sampling takes at most a fifth of the time. */
 static uint64_t next_look(uint64_t began_us, uint64_t interval_us)
 {
     uint64_t now = clock_now_us(), pause = 4 * (now - began_us);
@@ -107,8 +108,8 @@ bool supervise_is_due(const struct supervise *supervise)
     return supervise->active && clock_now_us() >= supervise->next_us;
 }
 
-/* Files: how much of the program's share of the host's file system is used up where it has none of
- * its own, and how much memory is in files that nobody has mapped. */
+/* Samples files: how much of its share of the host's file system the program has used where it has
+ * no file system of its own, and how much memory is in files that no process has mapped. */
 static void look_at_files(struct supervise *supervise)
 {
     struct open_files open = { .proc_fd = supervise->proc_fd,
@@ -123,7 +124,7 @@ static void look_at_files(struct supervise *supervise)
     visit_everybody(supervise, open_files_add, &open);
     supervise->file_memory = open.memory_bytes;
     if (!supervise->plan->place) {
-        /* What has no name on the tmpfs is counted by the tmpfs itself. */
+        /* The tmpfs itself counts its files without a name. */
         supervise->disk_full =
             disk_usage_look(&supervise->disk_usage, supervise->scratch_fd, open.disk_usage_bytes);
         return;
@@ -154,7 +155,7 @@ static void look_at_processes(struct supervise *supervise, struct totals *totals
     if (getrusage(RUSAGE_CHILDREN, &reaped) == 0)
         totals->cpu_us += (uint64_t)(reaped.ru_utime.tv_sec + reaped.ru_stime.tv_sec) * 1000000 +
                           (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
-    /* Files may be mapped as well, and must not count twice. */
+    /* Files may also be mapped, and must not count twice. */
     totals->memory = totals->private + (files > totals->shared ? files : totals->shared);
 }
 
@@ -186,7 +187,7 @@ enum init_limit supervise_look(struct supervise *supervise)
     return supervise->disk_full ? INIT_LIMIT_DISK : 0;
 }
 
-/* Whom the program leaves behind when it ends was there beside it: one more than are seen now. */
+/* Processes that outlive the program ran beside it, so the peak is one more than are seen now. */
 void supervise_last(struct supervise *supervise, bool program_ended)
 {
     supervise->one_just_ended = program_ended;
@@ -202,7 +203,7 @@ void supervise_report(const struct supervise *supervise, struct init_report *rep
     if (supervise->disk_full)
         report->disk_full = supervise->disk_full;
     report->peak_processes = supervise->peak_processes ? supervise->peak_processes : 1;
-    /* What is still alive at the end was not waited for, and is in no other sum. */
+    /* Processes that are alive at the end were not waited for, so no other sum has them. */
     if (supervise->cpu_used_us > report->cpu_user_us + report->cpu_system_us)
         report->cpu_user_us = supervise->cpu_used_us - report->cpu_system_us;
 }

@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "changes/listing.h"
 
 #define INSIDE_TREE "/workspace" /* where tar sees the tree that it packs */
 #define HEAD 512                 /* bytes of an archive that show what it is */
@@ -447,7 +447,7 @@ static int pack(const sbr_runtime *rt, const struct content *content, const char
 {
     struct forward out;
     struct tar_run run = { .rt = rt,
-                           .options = { .out_sink = &out,
+                           .options = { .forward_out = &out,
                                         .stdin_data = content->names.data,
                                         .stdin_len = content->names.len,
                                         .stdin_fd = -1 } };

@@ -3,7 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "base/scope.h"
+#include "job/engine_socket.h"
 #include "job/warm.h"
 #include "plan/blueprint.h"
 
@@ -15,7 +17,7 @@ struct idle {
     char sent_key[SHA256_HEX_SIZE];
 };
 
-/* A digest costs more than comparing: most runs of a runtime are alike. */
+/* Comparing is cheaper than a digest, and most runs of a runtime are alike. */
 struct known {
     enum cgroup_kind kind;
     uint32_t controllers;
@@ -26,7 +28,7 @@ struct known {
 
 struct engine_connections {
     pthread_mutex_t lock;
-    pid_t owner; /* a child shares the connections, but not the conversation */
+    pid_t owner; /* a forked child must not use its parent's connections */
     struct idle idle[MAX_IDLE];
     size_t n_idle;
     struct known known[MAX_KNOWN];
@@ -61,7 +63,7 @@ void engine_connections_free(struct engine_connections *pool)
     free(pool);
 }
 
-/* After a fork another thread may have held the lock, and has no copy here that could open it. */
+/* After a fork the lock may be held by a thread that does not exist in the child. */
 static void enter(struct engine_connections *pool)
 {
     if (pool->owner != getpid()) {
@@ -90,6 +92,15 @@ bool engine_connections_take(struct engine_connections *pool, struct warm *warm)
     return found;
 }
 
+void engine_connections_find(struct engine_connections *pool, struct warm *warm)
+{
+    if (warm->off || warm->fd >= 0 || engine_connections_take(pool, warm) ||
+        engine_connect(&warm->fd) == 0)
+        return;
+    log_info("engine", "cold, since no engine is running");
+    warm->off = true;
+}
+
 void engine_connections_give(struct engine_connections *pool, struct warm *warm)
 {
     if (pool && warm->fd >= 0) {
@@ -106,22 +117,22 @@ void engine_connections_give(struct engine_connections *pool, struct warm *warm)
     warm->fd = -1;
 }
 
-static bool is_known(const struct known *known, const struct plan *template,
+static bool is_known(const struct known *known, const struct plan *blueprint,
                      const struct buf *encoded)
 {
-    return known->bytes && known->len == encoded->len && known->kind == template->cgroup_kind &&
-           known->controllers == template->cgroup_controllers &&
+    return known->bytes && known->len == encoded->len && known->kind == blueprint->cgroup_kind &&
+           known->controllers == blueprint->cgroup_controllers &&
            !memcmp(known->bytes, encoded->data, encoded->len);
 }
 
-static bool look_up(struct engine_connections *pool, const struct plan *template,
+static bool look_up(struct engine_connections *pool, const struct plan *blueprint,
                     const struct buf *encoded, char key[SHA256_HEX_SIZE])
 {
     bool found = false;
 
     enter(pool);
     for (size_t i = 0; !found && i < MAX_KNOWN; i++) {
-        found = is_known(&pool->known[i], template, encoded);
+        found = is_known(&pool->known[i], blueprint, encoded);
         if (found)
             memcpy(key, pool->known[i].key, SHA256_HEX_SIZE);
     }
@@ -129,7 +140,7 @@ static bool look_up(struct engine_connections *pool, const struct plan *template
     return found;
 }
 
-static void remember(struct engine_connections *pool, const struct plan *template,
+static void remember(struct engine_connections *pool, const struct plan *blueprint,
                      const struct buf *encoded, const char key[SHA256_HEX_SIZE])
 {
     char *bytes = malloc(encoded->len);
@@ -141,20 +152,20 @@ static void remember(struct engine_connections *pool, const struct plan *templat
     enter(pool);
     known = &pool->known[pool->next_known++ % MAX_KNOWN];
     free(known->bytes);
-    *known = (struct known){ .kind = template->cgroup_kind,
-                             .controllers = template->cgroup_controllers,
+    *known = (struct known){ .kind = blueprint->cgroup_kind,
+                             .controllers = blueprint->cgroup_controllers,
                              .bytes = bytes,
                              .len = encoded->len };
     memcpy(known->key, key, sizeof(known->key));
     pthread_mutex_unlock(&pool->lock);
 }
 
-void engine_connections_key(struct engine_connections *pool, const struct plan *template,
+void engine_connections_key(struct engine_connections *pool, const struct plan *blueprint,
                             const struct buf *encoded, char key[SHA256_HEX_SIZE])
 {
-    if (pool && look_up(pool, template, encoded, key))
+    if (pool && look_up(pool, blueprint, encoded, key))
         return;
-    blueprint_key_of(template, encoded, key);
+    blueprint_key_of(blueprint, encoded, key);
     if (pool)
-        remember(pool, template, encoded, key);
+        remember(pool, blueprint, encoded, key);
 }

@@ -18,9 +18,9 @@
 #define SOCKET_NAME "engine.sock"
 #define BACKLOG 4096 /* the kernel lowers it to what it allows */
 
-_Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == ENGINE_PATH_SIZE, "room of a path");
+_Static_assert(sizeof(((struct sockaddr_un *)0)->sun_path) == ENGINE_PATH_SIZE, "size of a path");
 
-/* How far the directory is ours to make. */
+/* Which directory the socket is in; engine_listen makes all but a chosen one. */
 enum socket_place { SOCKET_CHOSEN, SOCKET_RUNTIME_DIR, SOCKET_RUN, SOCKET_TMP };
 
 static enum socket_place socket_place(void)
@@ -29,7 +29,7 @@ static enum socket_place socket_place(void)
 
     if (chosen && *chosen)
         return SOCKET_CHOSEN;
-    if (geteuid() == 0) /* a service of the system's has no directory of a session */
+    if (geteuid() == 0) /* a system service has no session directory */
         return SOCKET_RUN;
     return runtime && *runtime == '/' ? SOCKET_RUNTIME_DIR : SOCKET_TMP;
 }
@@ -74,8 +74,8 @@ static int new_socket(void)
     return socket(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 }
 
-/* Who listens there is asked of the kernel, so nothing has to be known about the directory: a program in a sandbox may
- * have made both in a volume that it can write to. */
+/* The kernel says which process listens there, so nothing has to be known about the directory: a
+ * program in a sandbox may have made both in a volume that it can write to. */
 int engine_connect(int *ret_fd)
 {
     struct sockaddr_un address;
@@ -99,7 +99,7 @@ int engine_connect(int *ret_fd)
     return 0;
 }
 
-/* Where everybody may make names, and anywhere else: neither somebody else's nor a link. */
+/* Refuses a directory of another user's, or one that other users may write to. */
 static int check_directory(int fd, const char *path, sbr_error *err)
 {
     struct stat st;
@@ -114,7 +114,6 @@ static int check_directory(int fd, const char *path, sbr_error *err)
     return 0;
 }
 
-/* The directory of the socket; a chosen one has to be there. */
 static int open_directory(const struct sockaddr_un *address, int *ret_fd, sbr_error *err)
 {
     bool chosen = socket_place() == SOCKET_CHOSEN;
@@ -141,7 +140,8 @@ static int is_running(const struct sockaddr_un *address, sbr_error *err)
                    address->sun_path);
 }
 
-/* A program that may write there can listen there.  It is told of, not removed: it may be an engine of a container's. */
+/* An untrusted program that may write there can listen there.  Its socket is reported, not removed,
+ * because it may be that of an engine in a container. */
 static int refuse_listener(int fd, const struct sockaddr_un *address, sbr_error *err)
 {
     struct peer_home home;
@@ -155,7 +155,8 @@ static int refuse_listener(int fd, const struct sockaddr_un *address, sbr_error 
                    address->sun_path);
 }
 
-/* Nobody else is between looking and binding: two engines that start at once would each remove the other's socket. */
+/* The lock is held until the socket is bound, because two engines that start at once would each
+ * remove the other's socket. */
 static int make_way(int dir_fd, const struct sockaddr_un *address, sbr_error *err)
 {
     scoped_fd int fd = -1;
@@ -192,7 +193,7 @@ int engine_listen(int *ret_fd, sbr_error *err)
         make_way(dir_fd, &address, err) < 0)
         return err->code;
     fd = new_socket();
-    /* The mode of the socket is that of its file: there is no moment at which others could enter. */
+    /* The file gets the mode of the socket, so that other users can never connect. */
     if (fd < 0 || fchmod(fd, 0600) < 0 ||
         bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 || listen(fd, BACKLOG) < 0)
         return err_set_errno(err, "engine", "cannot listen at '%.100s'", address.sun_path);

@@ -1,7 +1,8 @@
-/* Where the engine (`sandbox-run serve`) and its clients meet: a socket that only its owner can reach.
+/* The socket of the engine (`sandbox-run serve`), which only its owner can reach.
  *
- * $SANDBOX_RUN_SOCKET if set; else /run/sandbox-run/engine.sock for root, and for others
- * $XDG_RUNTIME_DIR/sandbox-run/engine.sock or, without such a directory, /tmp/sandbox-run-UID/engine.sock. */
+ * $SANDBOX_RUN_SOCKET if set; otherwise /run/sandbox-run/engine.sock for root, and for other users
+ * $XDG_RUNTIME_DIR/sandbox-run/engine.sock or, without such a directory,
+ * /tmp/sandbox-run-UID/engine.sock. */
 #ifndef JOB_ENGINE_SOCKET_H
 #define JOB_ENGINE_SOCKET_H
 
@@ -10,18 +11,18 @@
 #include "base/err.h"
 
 #define ENGINE_SOCKET_ENV "SANDBOX_RUN_SOCKET"
-#define ENGINE_PATH_SIZE 108 /* what an address has room for */
+#define ENGINE_PATH_SIZE 108 /* the size of an address */
 
 int engine_socket_path(char *path, size_t size, sbr_error *err) must_check;
 
-/* 0 and a descriptor that does not block; -1 when nobody is there, or somebody who is not of our user or lives in other
- * namespaces than we do (sandbox/peer.h). */
+/* 0 and a nonblocking fd; -1 without an engine, or when the listener belongs to another user or to
+ * other namespaces (sandbox/peer.h). */
 int engine_connect(int *ret_fd);
 
-/* Makes the directory where it is ours to make, and the socket in it, mode 0600, listening; its descriptor does not
- * block.  One that nobody listens on any more is taken over; SBR_E_BUSY when somebody does. */
+/* Makes the directory, unless it was chosen, and a listening socket in it, mode 0600, whose fd is
+ * nonblocking.  Replaces a socket without a listener; SBR_E_BUSY when an engine listens. */
 int engine_listen(int *ret_fd, sbr_error *err) must_check;
-/* Before the listening descriptor is closed, so that nobody finds a name without an engine. */
+/* Call it before the listening fd is closed, so that no client finds a name without an engine. */
 void engine_unlisten(void);
 
 #endif

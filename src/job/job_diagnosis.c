@@ -1,4 +1,4 @@
-/* What went wrong, in the program's own lines. */
+/* Finds the line of the program that an error is about. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -7,10 +7,10 @@
 #include "base/scope.h"
 #include "changes/node.h"
 #include "explain/diagnose.h"
+#include "job/job_steps.h"
 #include "job/job_trees.h"
-#include "job/stages.h"
 
-#define PROGRAM_MAX (1u << 20) /* more of a program is not shown to anybody */
+#define PROGRAM_MAX (1u << 20) /* what is longer is not shown */
 
 static const char *main_file(const sbr_job *job)
 {
@@ -22,8 +22,8 @@ static const char *main_file(const sbr_job *job)
     return job->req->n_files ? job->req->files[0].path : NULL;
 }
 
-/* A program of the project is not in the request: its lines are read where it is.  A link is not followed: it may have
- * come from a run before, and leads elsewhere out here than inside. */
+/* The lines of a program of the project are not in the request but on the host.  Links are not
+ * followed: an earlier run may have made one, and it leads elsewhere on the host than inside. */
 static char *read_program(const sbr_job *job, size_t *ret_len)
 {
     int top = job->req->program && job->trees && job->trees->n ? job->trees->at[0].source_fd : -1;
@@ -70,7 +70,7 @@ static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *sai
     return diagnose(&in);
 }
 
-/* Compilers speak on either stream, programs on stderr. */
+/* Compilers write errors to either stream, programs to stderr. */
 void job_diagnose(const sbr_job *job, sbr_result *result)
 {
     const sbr_result *said = result;

@@ -12,7 +12,7 @@
 #include "base/scope.h"
 
 #define TREES_COW "cow"   /* uppers and copies: STAGE-INDEX */
-#define TREES_TREE "tree" /* contents that were taken: INDEX, files/RULE */
+#define TREES_TREE "tree" /* collected contents: INDEX, files/RULE */
 
 static int open_staging(struct job_trees *trees, sbr_error *err)
 {
@@ -40,7 +40,7 @@ static int make_dir(const struct job_trees *trees, const char *name, int *ret_fd
     return 0;
 }
 
-/* A new name each time: a backend that was refused may have left something. */
+/* A new name each time, because a backend that was refused may have left files. */
 static int make_cow_dir(struct job_trees *trees, struct job_tree *tree, int *ret_fd, sbr_error *err)
 {
     char name[TREES_NAME];
@@ -63,7 +63,7 @@ static int make_upper(struct job_trees *trees, struct job_tree *tree, sbr_error 
     return 0;
 }
 
-/* Nothing else is looked at meanwhile, so this is where a cancelled job is noticed. */
+/* The loop does not turn during a copy, so this notices that the job was cancelled. */
 static bool copy_goes_on(void *context, uint64_t files, uint64_t bytes)
 {
     sbr_job *job = context;
@@ -91,17 +91,12 @@ static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
     return copy_tree(tree->source_fd, tree->copy_fd, &progress, &tree->copied, err);
 }
 
-/* Other stages than the run see what stands at /work, and what they change there is dropped. */
+/* Compile and check see the tree at /work too; their changes to it are dropped. */
 static bool is_for(const struct job_tree *tree, enum stage stage)
 {
     if (stage == STAGE_RUN)
         return true;
     return (stage == STAGE_COMPILE || stage == STAGE_CHECK) && !strcmp(tree->target, INSIDE_WORK);
-}
-
-bool job_trees_want_changes(const sbr_job *job)
-{
-    return job->req->diff || job->req->keep;
 }
 
 static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
@@ -121,7 +116,7 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
                                .collect = is_collected(job, tree, stage) };
 }
 
-bool job_trees_show_plain(struct job_trees *trees)
+static bool show_plain(struct job_trees *trees)
 {
     bool changed = false;
 
@@ -130,6 +125,18 @@ bool job_trees_show_plain(struct job_trees *trees)
         trees->at[i].plain = true;
     }
     return changed;
+}
+
+bool job_trees_have_another_way(struct job_trees *trees, enum err_retry retry)
+{
+    if (!trees)
+        return false;
+    if (retry == ERR_WITHOUT_VIEW)
+        return show_plain(trees);
+    if (retry != ERR_WITH_OTHER_COW || trees->cow == COW_COPY)
+        return false;
+    trees->cow++;
+    return true;
 }
 
 void job_trees_plan(sbr_job *job)
@@ -182,7 +189,7 @@ int job_trees_prepare(sbr_job *job, enum stage stage, sbr_error *err)
     return 0;
 }
 
-/* Contents of the changes of a tree, named by their root in the changes, or of what matches an output's pattern. */
+/* A directory for contents: of a tree's changes, named by their root, or of an output's files. */
 static int add_part(struct job_trees *trees, const char *name, sbr_error *err)
 {
     struct collected *collected = &trees->collected[trees->n_parts];
@@ -209,7 +216,7 @@ static struct job_tree *next_collected(sbr_job *job, size_t *at)
     return NULL;
 }
 
-/* A copy is looked at from outside; its part stands behind those of the plan. */
+/* The supervisor itself scans copies; their parts come after those of the plan. */
 static int add_copies(sbr_job *job, sbr_error *err)
 {
     struct job_tree *tree;
@@ -251,36 +258,4 @@ int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err)
             return err->code;
     }
     return add_copies(job, err);
-}
-
-static void manifests_done(struct job_trees *trees)
-{
-    for (size_t i = 0; i < trees->n_manifests; i++) {
-        free(trees->manifests[i].path);
-        free(trees->manifests[i].data);
-    }
-    free(trees->manifests);
-}
-
-void job_trees_done(sbr_job *job)
-{
-    struct job_trees *trees = job->trees;
-
-    if (!trees)
-        return;
-    for (size_t i = 0; i < trees->n; i++) {
-        scope_close_fd(&trees->at[i].source_fd);
-        scope_close_fd(&trees->at[i].copy_fd);
-        copy_done(&trees->at[i].copied);
-    }
-    for (size_t i = 0; i < trees->n_parts; i++) {
-        scope_close_fd(&trees->collected[i].content_fd);
-        collect_list_done(&trees->collected[i].list);
-    }
-    if (trees->is_named)
-        workspace_close(&trees->workspace);
-    staging_discard(&trees->staging);
-    manifests_done(trees);
-    free(trees);
-    job->trees = NULL;
 }

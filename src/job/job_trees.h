@@ -1,18 +1,18 @@
-/* The trees of a job: volumes, the project or workspace at /work, where their changes go, and what is collected.
+/* The trees of a job: volumes, the project or workspace at /work, and what is collected of them.
  *
- *   job_trees_open      looks at the sources, takes the workspace                     once, before the stages
- *   job_trees_prepare   what a stage sees of them: uppers and copies where needed      for each stage
- *   job_trees_parts     where the run's changes and outputs are written to             for the run
- *   job_trees_end       changes are compared, kept, saved; outputs delivered           after the run
+ *   job_trees_open      checks the sources, locks the workspace               before the stages
+ *   job_trees_prepare   makes uppers and copies where they are needed         for each stage
+ *   job_trees_parts     makes directories for the run's changes and outputs   for the run
+ *   job_trees_end       compares, keeps and saves changes, delivers outputs   after the run
  *
- * A job without any has none of this: job->trees is NULL. */
+ * job->trees is NULL for a job without any. */
 #ifndef JOB_JOB_TREES_H
 #define JOB_JOB_TREES_H
 
 #include "changes/collected.h"
 #include "changes/copy_tree.h"
 #include "changes/state_dir.h"
-#include "job/job.h"
+#include "job/job_types.h"
 #include "workspace/workspace.h"
 
 #define TREES_NAME 96 /* "cow/0-0" and the like, in the staging */
@@ -24,7 +24,7 @@ struct job_tree {
     bool sockets, plain;        /* see struct plan_tree */
     int source_fd;              /* of cow trees; -1 otherwise */
     int copy_fd;                /* of the current stage's copy; -1: there is none */
-    int part;                   /* of the intake that takes its changes; -1: none */
+    int part;                   /* of collect_reader, for its changes; -1: none */
     char made[STATE_PATH_SIZE]; /* upper or copy of the current stage */
     struct copied copied;       /* of the current stage's copy */
 };
@@ -38,7 +38,7 @@ struct job_trees {
     struct staging staging;
     unsigned int n_made; /* uppers and copies in it */
     struct workspace workspace;
-    bool is_named;          /* `named` is ours */
+    bool is_named;          /* `workspace` is open */
     uint64_t waiting_since; /* for the workspace, microseconds; 0: not waiting */
     uint64_t queue_us;
     struct request_file *manifests;
@@ -50,24 +50,28 @@ struct job_trees {
     int64_t started_ns; /* CLOCK_REALTIME */
 };
 
-/* 1: they are there; 0: another run has the workspace, try again; negative: error. */
-int job_trees_open(sbr_job *job, sbr_error *err) must_check;
-/* The same for a plan alone: nothing is taken or made. */
+enum trees_opened { TREES_OPEN, TREES_BUSY /* another run has the workspace */, TREES_ERROR };
+enum trees_opened job_trees_open(sbr_job *job, sbr_error *err) must_check;
+/* The same for a plan alone: takes and makes nothing. */
 int job_trees_look(sbr_job *job, sbr_error *err) must_check;
-/* What the limits of the run are in a workspace that is partly full. */
+/* Lowers the limits of the run to what a workspace has left. */
 void job_trees_limits(const sbr_job *job, struct limits *limits);
 /* The run's view of them with nothing made for it; for plans. */
 void job_trees_plan(sbr_job *job);
 int job_trees_prepare(sbr_job *job, enum stage stage, sbr_error *err) must_check;
-/* From now on `ro` trees are shown without views; false: they were before. */
-bool job_trees_show_plain(struct job_trees *trees);
-/* One part for each of the plan's collects; NULL and 0 without trees. */
+/* After a refusal: whether another way to bring them in is left, which the next
+ * job_trees_prepare takes.  `trees` may be NULL. */
+bool job_trees_have_another_way(struct job_trees *trees, enum err_retry retry);
+/* One part for each of the plan's collects; nothing without trees. */
 int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_check;
 /* After the run; may change the verdict. */
 int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err) must_check;
 void job_trees_done(sbr_job *job);
 
-/* Whether somebody wants to know what was changed. */
-bool job_trees_want_changes(const sbr_job *job);
+/* Whether the caller wants to know what was changed. */
+static inline bool job_trees_want_changes(const sbr_job *job)
+{
+    return job->req->diff || job->req->keep;
+}
 
 #endif

@@ -1,4 +1,4 @@
-/* After the run: what was taken becomes changes, files and the new state of a workspace. */
+/* After the run: what was collected becomes changes, files and the new state of a workspace. */
 #include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
@@ -16,14 +16,14 @@
 #include "changes/textdiff.h"
 #include "job/job_trees.h"
 
-/* A copy is nobody's any more: what became different is found from outside. */
+/* No process uses the copy any more, so the supervisor scans it for differences. */
 static int scan_copy(struct job_trees *trees, struct job_tree *tree, sbr_error *err)
 {
     trees->parts[tree->part].complete = true;
     return copy_changes(tree->copy_fd, &tree->copied, &trees->collected[tree->part], err);
 }
 
-/* The run went as it went; that its changes are lost has to be said all the same. */
+/* Reports that changes are lost, however the run ended. */
 static void tell_loss(sbr_result *result, const char *what, const sbr_error *why)
 {
     size_t used = strlen(result->explanation);
@@ -40,7 +40,7 @@ struct own_files {
     size_t n;
 };
 
-/* What the request put at /work; borrowed. */
+/* What the request put at /work; borrowed from it. */
 static int list_own(const sbr_job *job, struct own_files *ret, sbr_error *err)
 {
     const sbr_request *req = job->req;
@@ -60,7 +60,7 @@ static int list_own(const sbr_job *job, struct own_files *ret, sbr_error *err)
     return 0;
 }
 
-/* The path without links, by which apply comes back: none that is put there later leads elsewhere. */
+/* The path without links, for apply: a link that is put there later cannot lead it elsewhere. */
 static const char *real_source(const struct job_tree *tree, char path[PATH_MAX])
 {
     struct stat open, there;
@@ -101,7 +101,7 @@ static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *cha
     return r;
 }
 
-/* False: something could not be taken, and the result says so. */
+/* False: some changes are lost, and the result says so. */
 static bool gather_changes(sbr_job *job, struct changes *changes, sbr_result *result)
 {
     struct job_trees *trees = job->trees;
@@ -128,7 +128,7 @@ static bool gather_changes(sbr_job *job, struct changes *changes, sbr_result *re
     return err.code == 0;
 }
 
-/* What the request put there and nobody changed is no output. */
+/* A file that the request put there and the program left unchanged is no output. */
 static bool is_own(const struct own_files *own, const struct collected *collected, size_t index)
 {
     const struct collect_list_entry *entry = &collected->list.items[index];
@@ -206,27 +206,27 @@ static int render(const sbr_job *job, const struct changes *changes, sbr_result 
     return r;
 }
 
-/* One line for `changes list`: what was run. */
-static void describe(const sbr_job *job, char about[KEEP_ABOUT])
+/* One line for `changes list`. */
+static void describe(const sbr_job *job, char about[CHANGESET_ABOUT])
 {
     const sbr_request *req = job->req;
     const char *program = req->program   ? req->program
                           : req->code    ? "code"
                           : req->n_files ? req->files[0].path
                                          : "";
-    size_t used =
-        (size_t)snprintf(about, KEEP_ABOUT, "%.60s%s%.100s", req->language ? req->language : "",
-                         req->language && program[0] ? " " : "", program);
+    size_t used = (size_t)snprintf(about, CHANGESET_ABOUT, "%.60s%s%.100s",
+                                   req->language ? req->language : "",
+                                   req->language && program[0] ? " " : "", program);
 
-    for (size_t i = 0; i < req->args.n && used < KEEP_ABOUT; i++)
-        used += (size_t)snprintf(about + used, KEEP_ABOUT - used, "%s%.60s", used ? " " : "",
+    for (size_t i = 0; i < req->args.n && used < CHANGESET_ABOUT; i++)
+        used += (size_t)snprintf(about + used, CHANGESET_ABOUT - used, "%s%.60s", used ? " " : "",
                                  req->args.items[i]);
 }
 
 static int keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
-    char about[KEEP_ABOUT], id[ENCODING_ID_SIZE];
+    char about[CHANGESET_ABOUT], id[ENCODING_ID_SIZE];
 
     describe(job, about);
     memcpy(id, trees->staging.id, sizeof(id));

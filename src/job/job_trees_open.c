@@ -1,4 +1,4 @@
-/* Sources are looked at before anything is made: what is wrong with them is told in one sentence. */
+/* Checks the sources of trees before anything is made: a wrong one is reported in one sentence. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,7 +45,7 @@ static int refuse_link(const char *option, const char *source, int fd, sbr_error
                    source, target);
 }
 
-/* For the test that shows what the look is good for. */
+/* For the test that shows what the check prevents. */
 static bool leaves_out_look(void)
 {
 #ifdef SBR_TEST_HOOKS
@@ -55,7 +55,7 @@ static bool leaves_out_look(void)
 #endif
 }
 
-/* The sandbox opens it again by its name: this is for the sentence, not for safety. */
+/* For a good message, not for safety, because the sandbox opens the source again by its name. */
 static int check_source(const char *option, const struct job_tree *tree, sbr_error *err)
 {
     scoped_fd int fd = open(tree->source, O_PATH | O_NOFOLLOW | O_CLOEXEC);
@@ -99,7 +99,7 @@ static bool is_within(const char *path, const char *top)
     return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/' || len == 1);
 }
 
-/* By what the paths lead to: links on the way are no way around it. */
+/* Compares what the paths lead to, so that links do not hide an overlap. */
 static bool are_one(const char *a, const char *b)
 {
     scoped_free char *real_a = realpath(a, NULL), *real_b = realpath(b, NULL);
@@ -109,7 +109,7 @@ static bool are_one(const char *a, const char *b)
     return is_within(a, b) || is_within(b, a);
 }
 
-/* What lies under a copy-on-write tree may not change through another name. */
+/* The source of a copy-on-write tree must not change through another volume. */
 static int check_overlaps(const struct job_trees *trees, sbr_error *err)
 {
     for (size_t i = 0; i < trees->n; i++) {
@@ -128,7 +128,7 @@ static int check_overlaps(const struct job_trees *trees, sbr_error *err)
     return 0;
 }
 
-/* Whether a name on the way to `path` is one that whoever writes to `top` can change: anything below it. */
+/* Whether a program that writes to `top` can change a name on the way to `path`. */
 static bool passes_through(const char *path, const char *top)
 {
     struct stat st;
@@ -142,7 +142,8 @@ static bool passes_through(const char *path, const char *top)
     return fd < 0 || way.crosses;
 }
 
-/* The program could put a link where its outputs are to go, and the caller would write wherever that leads. */
+/* The program could put a link in place of an output's directory, and the caller would write to
+ * where it leads. */
 static int check_outputs(const struct job_trees *trees, const struct output_rules *rules,
                          sbr_error *err)
 {
@@ -168,7 +169,7 @@ static struct job_tree *add_tree(struct job_trees *trees, const char *source, co
     return tree;
 }
 
-/* What stands at /work comes first; a workspace is put there once it is ours. */
+/* The tree at /work comes first; a workspace is added once it is open. */
 static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *err)
 {
     const sbr_request *req = job->req;
@@ -185,7 +186,7 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
         if (check_source("--volume", tree, err) < 0 ||
             own_places_check("--volume", volume->source, volume->mode, err) < 0)
             return err->code;
-        /* An overlay would show what lies beneath the other file system. */
+        /* An overlay would show what another mount covers. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
     }
     if (check_overlaps(trees, err) < 0)
@@ -218,8 +219,8 @@ static void put_first(struct job_trees *trees, const char *source)
     trees->at[0] = tree;
 }
 
-/* The limits of the run, when given, become the quota. */
-static int take_workspace(sbr_job *job, sbr_error *err)
+/* Limits that the request gives become the quota. */
+static enum trees_opened take_workspace(sbr_job *job, sbr_error *err)
 {
     const struct limits *limits = &job->req->limits;
     struct job_trees *trees = job->trees;
@@ -233,11 +234,11 @@ static int take_workspace(sbr_job *job, sbr_error *err)
     if (r == 0 && !trees->waiting_since)
         trees->waiting_since = now;
     if (r <= 0)
-        return r;
+        return r < 0 ? TREES_ERROR : TREES_BUSY;
     trees->queue_us = trees->waiting_since ? now - trees->waiting_since : 0;
     trees->is_named = true;
     put_first(trees, trees->workspace.tree);
-    return 1;
+    return TREES_OPEN;
 }
 
 static int open_sources(struct job_trees *trees, sbr_error *err)
@@ -248,7 +249,7 @@ static int open_sources(struct job_trees *trees, sbr_error *err)
     return 0;
 }
 
-/* A workspace is the program's own: what it brings may replace what is there. */
+/* In a workspace, the code may replace a file of the same name. */
 static int look_at_project(sbr_job *job, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
@@ -265,22 +266,21 @@ static int look_at_project(sbr_job *job, sbr_error *err)
     return project_code_name(fd, job->language, trees->code_name, sizeof(trees->code_name), err);
 }
 
-int job_trees_open(sbr_job *job, sbr_error *err)
+enum trees_opened job_trees_open(sbr_job *job, sbr_error *err)
 {
-    struct job_trees *trees;
-    int r = make_trees(job, err);
+    enum trees_opened opened = TREES_OPEN;
 
-    if (r < 0 || !job->trees)
-        return r < 0 ? r : 1;
-    trees = job->trees;
-    if (job->req->workspace && !trees->is_named) {
-        r = take_workspace(job, err);
-        if (r <= 0)
-            return r;
-    }
-    if (open_sources(trees, err) < 0)
-        return err->code;
-    return look_at_project(job, err) < 0 ? err->code : 1;
+    if (make_trees(job, err) < 0)
+        return TREES_ERROR;
+    if (!job->trees)
+        return TREES_OPEN;
+    if (job->req->workspace && !job->trees->is_named)
+        opened = take_workspace(job, err);
+    if (opened != TREES_OPEN)
+        return opened;
+    if (open_sources(job->trees, err) < 0 || look_at_project(job, err) < 0)
+        return TREES_ERROR;
+    return TREES_OPEN;
 }
 
 int job_trees_look(sbr_job *job, sbr_error *err)
@@ -298,9 +298,9 @@ int job_trees_look(sbr_job *job, sbr_error *err)
 }
 
 #define TIDY_BYTES (1u << 20)
-#define TIDY_INODES 4096 /* what is deleted takes one until it is saved */
+#define TIDY_INODES 4096 /* a deleted file takes one until the workspace is saved */
 
-/* Somebody has to be able to tidy a full one up; workspace_save refuses what does not fit all the same. */
+/* A program must be able to tidy up a full workspace; workspace_save refuses what does not fit. */
 static uint64_t what_is_left(uint64_t quota, uint64_t used, enum sbr_limit which)
 {
     uint64_t least = limit_defs[which].min;
@@ -320,4 +320,36 @@ void job_trees_limits(const sbr_job *job, struct limits *limits)
     limits->value[SBR_DISK_BYTES] =
         what_is_left(info->quota_bytes, info->used_bytes, SBR_DISK_BYTES);
     limits->value[SBR_INODES] = what_is_left(info->quota_inodes, info->used_inodes, SBR_INODES);
+}
+
+static void manifests_done(struct job_trees *trees)
+{
+    for (size_t i = 0; i < trees->n_manifests; i++) {
+        free(trees->manifests[i].path);
+        free(trees->manifests[i].data);
+    }
+    free(trees->manifests);
+}
+
+void job_trees_done(sbr_job *job)
+{
+    struct job_trees *trees = job->trees;
+
+    if (!trees)
+        return;
+    for (size_t i = 0; i < trees->n; i++) {
+        scope_close_fd(&trees->at[i].source_fd);
+        scope_close_fd(&trees->at[i].copy_fd);
+        copy_done(&trees->at[i].copied);
+    }
+    for (size_t i = 0; i < trees->n_parts; i++) {
+        scope_close_fd(&trees->collected[i].content_fd);
+        collect_list_done(&trees->collected[i].list);
+    }
+    if (trees->is_named)
+        workspace_close(&trees->workspace);
+    staging_discard(&trees->staging);
+    manifests_done(trees);
+    free(trees);
+    job->trees = NULL;
 }

@@ -1,4 +1,4 @@
-/* Keys of the store.  Everything that can change what a stage leaves is a part of its key. */
+/* Keys of the store. */
 #include <regex.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/encoding.h"
+#include "job/job_layers.h"
 #include "job/job_trees.h"
-#include "job/stages.h"
 
 #define KEY_REVISION "1"
 
@@ -25,8 +25,8 @@ static void add_list(struct sha256 *s, const struct string_list *list)
         sha256_add_text(s, list->items[i]);
 }
 
-/* Headers, libraries and the linker come in packages of their own.  When any of them changed, the record of the package
- * manager did. */
+/* Headers, libraries and the linker come in packages.  When one of them changes, so does the record
+ * of the package manager. */
 static void add_packages(struct sha256 *s)
 {
     static const char *const records[] = { "/var/lib/dpkg/status", "/var/lib/rpm",
@@ -114,7 +114,7 @@ static void add_file(struct sha256 *s, const struct request_file *file)
     sha256_add(s, file->data, file->len);
 }
 
-/* The request's own files, then the project's: NULL past the last.  A file of the request hides one of the project. */
+/* The request's own files, then the project's, which the former hide; NULL past the last. */
 static const struct request_file *file_at(const sbr_job *job, size_t index)
 {
     const sbr_request *req = job->req;
@@ -167,8 +167,8 @@ int layer_key_dependencies(sbr_job *job, sbr_error *err)
     return 1;
 }
 
-/* What a compiler finds in a project is no part of any key: the key is one that nobody else has, and the artifact goes
- * with the job. */
+/* What a compiler finds in a project is no part of any key.  So the key is unique, and the artifact
+ * goes with the job. */
 static void add_own_tree(struct sha256 *s, const sbr_job *job)
 {
     char id[ENCODING_ID_SIZE] = "";

@@ -62,7 +62,7 @@ static bool find_state(char *path, size_t size)
     return state_path(path, size, &ignored) == 0;
 }
 
-/* Of a file, the directory that it is in. */
+/* The directory itself, or the one that a file is in. */
 static int open_directory_of(const char *source, const struct stat *st)
 {
     char part[REQUEST_MAX_PATH];
@@ -82,7 +82,7 @@ struct written {
     int dir_fd; /* the source, or the directory that it is in */
 };
 
-/* Neither in the volume, nor around it, nor to be found by a name that is in the volume. */
+/* Our directory must not be in the volume, hold it, or be found by a name that is in it. */
 static int check_place(const struct written *w, const char *noun, const char *path, sbr_error *err)
 {
     struct way way = way_walk(path, w->st);
@@ -100,7 +100,7 @@ static int check_place(const struct written *w, const char *noun, const char *pa
     return 0;
 }
 
-/* Each may be a link to where somebody keeps all settings. */
+/* Each file may be a link to another directory with settings. */
 static int check_languages(const struct written *w, sbr_error *err)
 {
     char path[PLACE_SIZE], pattern[PLACE_SIZE + 24];

@@ -1,9 +1,8 @@
-/* What the tools of a language say and do on this machine, found out in the sandbox. */
+/* Runs the test that a language brings. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/scope.h"
-#include "job/stages.h"
+#include "job/job.h"
 
 static int run_request(const sbr_runtime *rt, const sbr_request *req, sbr_result **ret,
                        sbr_error *err)
@@ -76,51 +75,5 @@ int selftest_run(const sbr_runtime *rt, const struct language *language, const c
     }
     r = judge(&language->selftest, result, why, size);
     result_free(result);
-    return r;
-}
-
-/* The language's own command for it, as a stage without files. */
-static int version_request(const struct language *language, struct language *ret_asking,
-                           sbr_request **ret, sbr_error *err)
-{
-    static const char *preset[] = { "${binary}", "--version" };
-    *ret_asking = (struct language){ .name = language->name,
-                                     .env = language->env,
-                                     .needs = language->needs,
-                                     .source = language->source,
-                                     .run = language->version };
-    if (!ret_asking->run.n)
-        ret_asking->run = (struct words){ preset, 2 };
-    if (request_new(language->name, NULL, ret, err) < 0)
-        return err->code;
-    request_set_require(*ret, TIER_PROCESS);
-    return request_set_code(*ret, "", 0, err);
-}
-
-int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
-                         struct toolchain *toolchain)
-{
-    struct language asking;
-    sbr_request *req = NULL;
-    sbr_result *result = NULL;
-    sbr_job *job = NULL;
-    sbr_error err;
-    int r = version_request(language, &asking, &req, &err);
-
-    if (r == 0)
-        r = job_new(rt, req, NULL, &job, &err);
-    if (r == 0)
-        job->warm.off = true; /* once for each tool */
-    if (r == 0)
-        r = job_begin_with(job, &asking, toolchain, &err);
-    if (r == 0)
-        r = job_finish(job, &result, &err);
-    if (r == 0 &&
-        !toolchain_read_version(result->out.data, toolchain->version, sizeof(toolchain->version)) &&
-        !toolchain_read_version(result->err.data, toolchain->version, sizeof(toolchain->version)))
-        r = SBR_E_NOT_FOUND;
-    result_free(result);
-    job_free(job);
-    request_free(req);
     return r;
 }

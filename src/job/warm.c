@@ -1,7 +1,6 @@
 #include "job/warm.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -12,20 +11,13 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "job/engine_socket.h"
-#include "job/stages.h"
+#include "job/job_types.h"
 #include "job/warm_blueprint.h"
 
-/* An engine that says nothing at all, not even that there is a queue, is not waited for. */
+/* How long the job waits for an engine that does not even say that there is a queue. */
 #define PATIENCE_US 2000000
-/* Sandbox and connection end at the same time, and may be seen to end in any order. */
-#define FAREWELL_MS 500
 
-static int ask(sbr_job *job);
-
-void warm_init(struct warm *warm, bool off)
-{
-    *warm = (struct warm){ .off = off, .fd = -1 };
-}
+static bool ask(sbr_job *job);
 
 static void close_given(struct warm *warm)
 {
@@ -39,12 +31,12 @@ static void close_files(struct warm *warm)
         close(warm->files[--warm->n_files]);
 }
 
-/* Without a further word: the engine ends what was leased over it. */
+/* The engine ends what it leased over a connection that is closed. */
 static void hang_up(sbr_job *job)
 {
     struct warm *warm = &job->warm;
 
-    loop_remove(&job->loop, warm->fd);
+    loop_remove(&job->loop, &warm->watch);
     scope_close_fd(&warm->fd);
     warm->fd = -1;
     warm->sent_key[0] = '\0';
@@ -63,14 +55,14 @@ static void release_place(sbr_job *job)
     warm->state = WARM_IDLE;
 }
 
-/* The answer is there, or there will be none. */
+/* The answer is there, or the job waits no longer for one. */
 static void go_on(sbr_job *job, enum warm_state state)
 {
     struct warm *warm = &job->warm;
 
     loop_set_timer(&job->loop, TIMER_RETRY, 0, NULL, NULL);
     if (warm->fd >= 0)
-        loop_remove(&job->loop, warm->fd);
+        loop_remove(&job->loop, &warm->watch);
     warm->state = state;
     if (warm->queued)
         warm->queue_us += clock_now_us() - warm->asked_us;
@@ -99,15 +91,15 @@ static void take_place_in_queue(sbr_job *job)
         job->on_queue(job->on_stage_context, warm->reply.position);
 }
 
-/* It has forgotten the template, or never had it.  False: it has just been given it. */
-static bool ask_with_template(sbr_job *job)
+/* The engine does not know the blueprint.  False: the request had it already. */
+static bool ask_with_blueprint(sbr_job *job)
 {
     struct warm *warm = &job->warm;
 
     if (warm->request.has_blueprint || !warm->request.key[0])
         return false;
     warm->sent_key[0] = '\0';
-    loop_remove(&job->loop, warm->fd);
+    loop_remove(&job->loop, &warm->watch);
     warm->state = WARM_HOLDS;
     release_place(job);
     return warm->fd >= 0 && ask(job);
@@ -125,7 +117,7 @@ static void understand(sbr_job *job)
         go_on(job, WARM_GRANTED);
         return;
     case ENGINE_COLD:
-        if (warm->reply.unknown && ask_with_template(job))
+        if (warm->reply.unknown && ask_with_blueprint(job))
             return;
         go_on(job, WARM_HOLDS);
         return;
@@ -158,7 +150,7 @@ static void answer_came(void *context, uint32_t events)
         close(fds[--n_fds]);
     if (n == (ssize_t)sizeof(warm->reply) && warm->reply.version == ENGINE_VERSION) {
         warm->reply.reason[sizeof(warm->reply.reason) - 1] = '\0';
-        warm->used_before = false; /* there it is */
+        warm->used_before = false; /* the engine still runs */
         if (warm->reply.answer != ENGINE_GRANT)
             close_given(warm);
         understand(job);
@@ -166,7 +158,7 @@ static void answer_came(void *context, uint32_t events)
     }
     close_given(warm);
     hang_up(job);
-    if (reconnect && ask(job)) /* the engine was started anew since the last run */
+    if (reconnect && ask(job)) /* another engine was started after the last run */
         return;
     log_info("engine", n > 0 ? "it is of another version" : "it has ended");
     warm->reply = (struct engine_reply){ .answer = ENGINE_COLD };
@@ -175,25 +167,25 @@ static void answer_came(void *context, uint32_t events)
 
 static int send_request(struct warm *warm)
 {
-    scoped_fd int template = -1;
+    scoped_fd int blueprint = -1;
     struct engine_request *request = &warm->request;
 
     request->has_blueprint =
         request->key[0] && memcmp(request->key, warm->sent_key, sizeof(request->key)) != 0;
     if (request->has_blueprint) {
-        template = fd_sealed_memory("template", warm->template.data, warm->template.len, 0);
-        if (template <0)
+        blueprint = fd_sealed_memory("template", warm->blueprint.data, warm->blueprint.len, 0);
+        if (blueprint < 0)
             return -1;
     }
-    if (fd_send(warm->fd, request, sizeof(*request), &template, request->has_blueprint) < 0)
+    if (fd_send(warm->fd, request, sizeof(*request), &blueprint, request->has_blueprint) < 0)
         return -1;
     if (request->has_blueprint)
         memcpy(warm->sent_key, request->key, sizeof(warm->sent_key));
     return 0;
 }
 
-/* 1: an answer will come; 0: nobody is there. */
-static int ask(sbr_job *job)
+/* False: there is no engine. */
+static bool ask(sbr_job *job)
 {
     struct warm *warm = &job->warm;
 
@@ -201,39 +193,28 @@ static int ask(sbr_job *job)
         bool again = warm->used_before;
 
         if (warm->fd < 0 && engine_connect(&warm->fd) < 0)
-            return 0;
-        if (send_request(warm) == 0 &&
-            loop_add(&job->loop, warm->fd, EPOLLIN, answer_came, job) == 0)
+            return false;
+        warm->watch = loop_watch_of(warm->fd, answer_came, job);
+        if (send_request(warm) == 0 && loop_add(&job->loop, &warm->watch, EPOLLIN) == 0)
             break;
         hang_up(job);
         if (!again)
-            return 0;
+            return false;
     }
     warm->state = WARM_ASKED;
     warm->reply = (struct engine_reply){ .answer = ENGINE_COLD };
     loop_set_timer(&job->loop, TIMER_RETRY, clock_now_us() + PATIENCE_US, patience_ended, job);
-    return 1;
+    return true;
 }
 
-void warm_find(sbr_job *job)
-{
-    struct warm *warm = &job->warm;
-
-    if (warm->off || warm->fd >= 0 || engine_connections_take(job->rt->pool, warm) ||
-        engine_connect(&warm->fd) == 0)
-        return;
-    log_info("engine", "cold, since no engine is running");
-    warm->off = true;
-}
-
-int warm_ask(sbr_job *job, const struct plan_input *in)
+bool warm_ask(sbr_job *job, const struct plan_input *in)
 {
     struct warm *warm = &job->warm;
     const char *why;
 
-    warm_find(job);
+    engine_connections_find(job->rt->pool, warm);
     if (warm->off)
-        return 0;
+        return false;
     warm->asked_us = clock_now_us();
     warm->queue_us = 0;
     warm->queued = false;
@@ -246,16 +227,7 @@ int warm_ask(sbr_job *job, const struct plan_input *in)
     return ask(job);
 }
 
-/* The sandbox was given to us and is of no use. */
-static int give_up(struct sandbox *box, const sbr_error *err)
-{
-    log_info("engine", "cold, since %s", err->message);
-    sandbox_end(box);
-    sandbox_done(box);
-    return 0;
-}
-
-static int enter_granted(sbr_job *job)
+static enum warm_entry enter_granted(sbr_job *job)
 {
     struct warm *warm = &job->warm;
     struct stage_run *now = &job->now;
@@ -266,49 +238,36 @@ static int enter_granted(sbr_job *job)
     warm->n_given = 0; /* they are the sandbox's */
     if (sandbox_take(&now->box, &warm->reply.handover, warm->given, n, &err) < 0) {
         log_info("engine", "cold, since %s", err.message);
-        return 0;
+        return WARM_COLD;
     }
-    if (sandbox_go(&now->box, now->plan, warm->files, warm->n_files, &err) < 0)
-        return give_up(&now->box, &err);
-    close_files(warm);
+    if (sandbox_go(&now->box, now->plan, warm->files, warm->n_files, &err) < 0) {
+        log_info("engine", "cold, since %s", err.message);
+        sandbox_end(&now->box);
+        sandbox_done(&now->box);
+        return WARM_COLD;
+    }
+    now->startup = warm->reply.way == ENGINE_READY ? "parked" : "forked";
     log_info("engine", "in a sandbox that was %s",
              warm->reply.way == ENGINE_READY ? "made ahead" : "forked on request");
-    return 1;
+    return WARM_ENTERED;
 }
 
-int warm_enter(sbr_job *job, sbr_error *err)
+enum warm_entry warm_enter(sbr_job *job, sbr_error *err)
 {
     struct warm *warm = &job->warm;
-    int r = 0;
+    enum warm_entry entry = WARM_COLD;
 
-    if (warm->state == WARM_GRANTED)
-        r = enter_granted(job);
-    else if (warm->reply.answer == ENGINE_REFUSED)
-        r = err_set(err, SBR_E_BUSY, "engine", "%.120s; try again later, or with --cold",
-                    warm->reply.reason);
-    else
+    if (warm->state == WARM_GRANTED) {
+        entry = enter_granted(job);
+    } else if (warm->reply.answer == ENGINE_REFUSED) {
+        entry = WARM_REFUSED;
+        err_set(err, SBR_E_BUSY, "engine", "%.120s; try again later, or with --cold",
+                warm->reply.reason);
+    } else {
         log_info("engine", "cold%s%s", warm->reply.reason[0] ? ", since " : "", warm->reply.reason);
+    }
     close_files(warm);
-    return r;
-}
-
-const char *warm_startup(const sbr_job *job)
-{
-    if (!job->now.box.parked)
-        return "cold";
-    return job->warm.reply.way == ENGINE_READY ? "parked" : "forked";
-}
-
-int warm_failure(const sbr_job *job, sbr_error *err)
-{
-    struct pollfd engine = { .fd = job->warm.fd, .events = POLLIN };
-    bool gone = job->warm.fd < 0 || poll(&engine, 1, FAREWELL_MS) == 1;
-
-    return err_set(
-        err, SBR_E_BUSY, "engine",
-        "%s ended while the program ran, so nobody knows how it would have ended; run it "
-        "again, or with --cold",
-        gone ? "the engine" : "a sandbox of the engine's");
+    return entry;
 }
 
 void warm_release(sbr_job *job)
@@ -316,11 +275,4 @@ void warm_release(sbr_job *job)
     close_given(&job->warm);
     close_files(&job->warm);
     release_place(job);
-}
-
-void warm_done(sbr_job *job)
-{
-    warm_release(job);
-    buf_done(&job->warm.template);
-    engine_connections_give(job->rt->pool, &job->warm);
 }

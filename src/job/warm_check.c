@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "job/stages.h"
+#include "job/job_layers.h"
 #include "job/warm_blueprint.h"
 #include "plan/blueprint_check.h"
 
@@ -19,15 +19,10 @@ static const char *left_out(void)
 }
 #endif
 
-/* "STORE/KIND/KEY/tree": names that only the supervisor gives. */
+/* "STORE/KIND/KEY/tree": only the supervisor makes such names. */
 static bool is_layer(void *context, enum layer layer, const char *path)
 {
-    static const enum store_kind pools[N_LAYERS] = {
-        [LAYER_PREPARED] = STORE_PREPARED,
-        [LAYER_DEPS] = STORE_LAYER,
-        [LAYER_BUILD] = STORE_ARTIFACT,
-    };
-    const char *store = context, *kind = store_kind_name(pools[layer]);
+    const char *store = context, *kind = store_kind_name(job_layers_kind(layer));
     size_t len = strlen(store), kind_len = strlen(kind);
     size_t key_len = SHA256_HEX_SIZE - 1;
 
@@ -49,7 +44,7 @@ static int find_policy(const struct engine_request *request, struct blueprint_cl
     return 0;
 }
 
-/* Nothing is started for it: which version a tool has was asked by whoever planned the run, and is noted. */
+/* Starts nothing: the client that planned the run has noted the version of the tool. */
 static int find_tools(const struct engine_request *request, struct toolchain *tools,
                       struct blueprint_claim *claim, sbr_error *err)
 {
@@ -67,7 +62,7 @@ static int find_tools(const struct engine_request *request, struct toolchain *to
     return client_config_expand(&claim->language->needs, &claim->needs, err);
 }
 
-int warm_check(const sbr_runtime *rt, const struct plan *template,
+int warm_check(const sbr_runtime *rt, const struct plan *blueprint,
                const struct engine_request *request, sbr_error *err)
 {
     char store[STORE_PATH_SIZE];
@@ -91,7 +86,7 @@ int warm_check(const sbr_runtime *rt, const struct plan *template,
     if (r == 0)
         r = find_tools(request, &tools, &claim, err);
     if (r == 0)
-        r = blueprint_check(template, &claim, err);
+        r = blueprint_check(blueprint, &claim, err);
     client_config_words_done(&claim.needs);
     return r;
 }

@@ -1,4 +1,4 @@
-/* A compiled program for a sandbox that was made before it: its files go in by descriptor. */
+/* The files of a compiled program, as fds for a sandbox that was made before the program. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@ struct opening {
 
 static int open_tree(struct opening *o, int fd, const char *to);
 
-/* Takes the descriptor over. */
+/* Takes the fd over. */
 static int add_file(struct opening *o, int fd, const struct stat *st, const char *to)
 {
     struct plan_op op = {
@@ -56,7 +56,7 @@ static int add_entry(struct opening *o, int dir_fd, const char *name, const char
     return -1;
 }
 
-/* Takes the descriptor over.  A directory without anything in it would not be made inside, so it does not fit. */
+/* Takes the fd over.  An empty directory fails, because no operation would make it inside. */
 static int open_tree(struct opening *o, int fd, const char *to)
 {
     scoped_dir DIR *dir = fdopendir(fd);

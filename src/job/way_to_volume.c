@@ -9,14 +9,14 @@
 
 #include "base/scope.h"
 
-#define MAX_DEPTH 1000 /* a tree that is moved about meanwhile has no end */
-#define MAX_LINKS 40   /* as the kernel has it */
+#define MAX_DEPTH 1000 /* bounds the walk while a program moves directories */
+#define MAX_LINKS 40   /* as in the kernel */
 
 struct walk {
     const struct stat *top;
     struct way way;
     int n_links;
-    char rest[2 * PATH_MAX]; /* names that are yet to be looked up */
+    char rest[2 * PATH_MAX]; /* names that are left to look up */
 };
 
 bool way_is_same(const struct stat *a, const struct stat *b)
@@ -72,7 +72,7 @@ static bool next_name(struct walk *w, char name[NAME_MAX + 1])
     return true;
 }
 
-/* What the link says comes before the names that are left. */
+/* Puts the target of the link before the names that are left. */
 static bool follow(struct walk *w, int link_fd)
 {
     char target[PATH_MAX], rest[sizeof(w->rest)];

@@ -1,7 +1,7 @@
-/* The way to a path, name by name: who can lead it elsewhere?
+/* The way to a path, name by name: can a program that writes to a volume lead it elsewhere?
  *
- * Where a path leads in the end does not say through which directories it went.  Whoever writes to one of them, also
- * one in which only a link stands, decides where the path leads next time. */
+ * Where a path leads does not say through which directories it goes.  A program that writes to one
+ * of them, even one that holds only a link, decides where the path leads next time. */
 #ifndef JOB_WAY_TO_VOLUME_H
 #define JOB_WAY_TO_VOLUME_H
 
@@ -14,11 +14,11 @@ struct way {
     bool crosses; /* a name on it is looked up in `top` or below, or it ends in `top`, a file */
 };
 
-/* The caller closes the descriptor. */
+/* The caller closes way.fd. */
 struct way way_walk(const char *path, const struct stat *top);
 
-/* Whether `top` is the directory or one of those above it.  By what they are: links and other names of a mount are no
- * way around it.  What cannot be looked at counts as found. */
+/* Whether `top` is the directory or one above it.  Compares inodes, so that links and bind mounts
+ * hide nothing.  A directory that cannot be read counts as found. */
 bool way_is_below(int dir_fd, const struct stat *top);
 
 bool way_is_same(const struct stat *a, const struct stat *b);

@@ -1,4 +1,4 @@
-/* Kept changes, from outside: check arguments, translate, no logic. */
+/* Public functions for changesets: check arguments, translate, no logic. */
 #include "base/jsonw.h"
 #include "changes/apply.h"
 
@@ -25,7 +25,7 @@ static char *report_to_json(const struct apply_report *report)
     return jsonw_take(&j);
 }
 
-/* The report tells of conflicts too, so it is handed out whatever happened. */
+/* Returns the report on failure, too, because it has the conflicts. */
 static int with_kept(const char *id, const struct apply_options *options, work *do_it,
                      char **ret_report, sbr_error *err)
 {

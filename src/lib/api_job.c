@@ -1,4 +1,4 @@
-/* sbr_job: one run in flight. */
+/* sbr_job: one run in progress. */
 #include "base/loop.h"
 #include "job/job.h"
 

@@ -1,4 +1,4 @@
-/* sbr_runtime: what this machine offers. */
+/* sbr_runtime: the features of this machine. */
 #include <stdlib.h>
 
 #include "base/jsonw.h"
@@ -26,7 +26,7 @@ int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
     probe_features(&rt->features);
     (void)cgroup_prepare(&rt->features.cgroup, &unused);
     cgroup_sweep(&rt->features.cgroup);
-    rt->pool = engine_connections_new(); /* without one every job connects anew */
+    rt->pool = engine_connections_new(); /* NULL: every job makes a new connection */
     *ret = rt;
     return 0;
 }

@@ -10,7 +10,7 @@
 
 static const uint8_t mapped[V4_PREFIX / 8] = { [10] = 0xff, [11] = 0xff };
 
-/* Ranges of one family; the first that holds an address says what it is, and the last holds all. */
+/* Ranges of one family.  The first that holds an address gives its class; the last holds all. */
 struct range {
     struct address network;
     uint8_t prefix; /* of 128 bits */
@@ -29,16 +29,16 @@ struct range {
 
 /* clang-format off */
 static const struct range ranges4[] = {
-    V4(  0,   0,   0,   0,  8, ADDRESS_LOOPBACK),   /* connect() takes it for 127.0.0.1 */
+    V4(  0,   0,   0,   0,  8, ADDRESS_LOOPBACK),   /* connect() treats it as 127.0.0.1 */
     V4( 10,   0,   0,   0,  8, ADDRESS_PRIVATE),
-    V4(100,  64,   0,   0, 10, ADDRESS_PRIVATE),    /* providers' NAT; a cloud's metadata */
+    V4(100,  64,   0,   0, 10, ADDRESS_PRIVATE),    /* carrier NAT; metadata service of a cloud */
     V4(127,   0,   0,   0,  8, ADDRESS_LOOPBACK),
-    V4(168,  63, 129,  16, 32, ADDRESS_LINK_LOCAL), /* looks public, is the host below on Azure */
+    V4(168,  63, 129,  16, 32, ADDRESS_LINK_LOCAL), /* looks public; the host itself on Azure */
     V4(169, 254,   0,   0, 16, ADDRESS_LINK_LOCAL),
     V4(172,  16,   0,   0, 12, ADDRESS_PRIVATE),
-    V4(192,   0,   0,   0, 24, ADDRESS_RESERVED),   /* protocols; a cloud's metadata */
+    V4(192,   0,   0,   0, 24, ADDRESS_RESERVED),   /* protocols; metadata service of a cloud */
     V4(192,   0,   2,   0, 24, ADDRESS_RESERVED),   /* documentation */
-    V4(192,  88,  99,   0, 24, ADDRESS_RESERVED),   /* relays of 6to4 */
+    V4(192,  88,  99,   0, 24, ADDRESS_RESERVED),   /* 6to4 relays */
     V4(192, 168,   0,   0, 16, ADDRESS_PRIVATE),
     V4(198,  18,   0,   0, 15, ADDRESS_RESERVED),   /* benchmarks */
     V4(198,  51, 100,   0, 24, ADDRESS_RESERVED),   /* documentation */
@@ -52,20 +52,20 @@ static const struct range ranges4[] = {
 static const struct range ranges6[] = {
     { { { [15] = 1 } }, 128, ADDRESS_LOOPBACK },
     { { { 0 } }, 128, ADDRESS_LOOPBACK },
-    V6(0x0064, 0xff9b, 0x0001, 0, 48, ADDRESS_PRIVATE),  /* NAT64 of one site */
+    V6(0x0064, 0xff9b, 0x0001, 0, 48, ADDRESS_PRIVATE),  /* NAT64 of a site */
     V6(0x0064, 0xff9b, 0,      0, 96, ADDRESS_PUBLIC),   /* NAT64 */
     V6(0x2001, 0x0db8, 0,      0, 32, ADDRESS_RESERVED), /* documentation */
     V6(0x2001, 0,      0,      0, 23, ADDRESS_RESERVED), /* protocols: Teredo, ORCHID, benchmarks */
     V6(0x3fff, 0,      0,      0, 20, ADDRESS_RESERVED), /* documentation */
-    V6(0x2000, 0,      0,      0,  3, ADDRESS_PUBLIC),   /* all that has been handed out */
+    V6(0x2000, 0,      0,      0,  3, ADDRESS_PUBLIC),   /* all that is allocated so far */
     V6(0xfc00, 0,      0,      0,  7, ADDRESS_PRIVATE),
     V6(0xfe80, 0,      0,      0, 10, ADDRESS_LINK_LOCAL),
     V6(0xfec0, 0,      0,      0, 10, ADDRESS_PRIVATE),
     V6(0xff00, 0,      0,      0,  8, ADDRESS_MULTICAST),
-    V6(0,      0,      0,      0,  0, ADDRESS_RESERVED), /* a row for what is handed out later */
+    V6(0,      0,      0,      0,  0, ADDRESS_RESERVED), /* not allocated yet */
 };
 
-/* Where IPv6 addresses carry IPv4 ones. */
+/* IPv6 ranges that carry IPv4 addresses. */
 static const struct {
     struct address network;
     uint8_t prefix;
@@ -193,8 +193,8 @@ enum address_class address_range_class(const struct address *network, unsigned i
 
 enum address_wrap address_inner(const struct address *a, struct address *ret)
 {
-    if (address_outer_class(a) ==
-        ADDRESS_LOOPBACK) /* :: and ::1 have the form of a compatible one */
+    /* :: and ::1 have the form of a compatible address, too. */
+    if (address_outer_class(a) == ADDRESS_LOOPBACK)
         return ADDRESS_PLAIN;
     for (size_t i = 0; i < ARRAY_LEN(wrappers); i++) {
         if (address_in(a, &wrappers[i].network, wrappers[i].prefix)) {
@@ -228,7 +228,7 @@ bool address_from_socket(const struct sockaddr *sa, struct address *ret, uint16_
     struct sockaddr_in v4;
     struct sockaddr_in6 v6;
 
-    /* Copied, since the bytes may come from a message and stand anywhere. */
+    /* Copied because the bytes may come from a message and be unaligned. */
     if (sa->sa_family == AF_INET) {
         memcpy(&v4, sa, sizeof(v4));
         *ret = from_v4(&v4.sin_addr);

@@ -110,7 +110,7 @@ void changes_size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE])
         snprintf(buf, SIZE_TEXT_SIZE, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
         return;
     }
-    /* Until it is less than 1000 when rounded. */
+    /* Ends when the rounded value is below 1000. */
     while (bytes / scale + (bytes % scale >= scale / 2) >= 1000 && unit + 1 < ARRAY_LEN(units)) {
         scale *= 1000;
         unit++;
@@ -125,7 +125,7 @@ void changes_size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE])
                  units[unit]);
 }
 
-/* What is counted of one kind of change. */
+/* Counts of one kind of change. */
 struct tally {
     uint64_t files, dirs, bytes;
 };
@@ -148,7 +148,7 @@ static void count(const struct changes *changes, struct tally tallies[N_CHANGE_O
     }
 }
 
-/* A line that is cut at the end of its buffer. */
+/* A line that is truncated at the end of its buffer. */
 struct line {
     char *buf;
     size_t size, len;
@@ -174,7 +174,7 @@ struct clause {
     bool sized;
 };
 
-/* What cannot be had back comes first. */
+/* Changes that destroy data come first. */
 /* clang-format off */
 static const struct clause clauses[] = {
     { CHANGE_DELETED,  "delete",             "deleted",             true  },
@@ -185,7 +185,7 @@ static const struct clause clauses[] = {
 };
 /* clang-format on */
 
-/* The noun is said once, and again after another one. */
+/* Prints the noun only where it differs from the previous clause's. */
 static void put_clause(struct line *line, const struct clause *clause, const struct tally *tally,
                        const char **noun)
 {

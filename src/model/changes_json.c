@@ -1,10 +1,10 @@
-/* Changes in the result: see docs/result.md. */
+/* Changes in the result; see docs/result.md. */
 #include <stdio.h>
 #include <string.h>
 
 #include "model/changes.h"
 
-/* A name can take six times its length.  Beyond this many bytes the rest is only counted. */
+/* Escapes can make a name six times as long.  Beyond this many bytes, changes are only counted. */
 #define CHANGES_JSON_BYTES ((size_t)16 << 20)
 #define USUAL_TARGET "/work"
 
@@ -30,7 +30,7 @@ static void put_change(struct jsonw *j, const struct changes *changes, const str
         jsonw_number(j, "size", c->now.size);
         put_mode(j, "mode", c->now.mode);
     } else {
-        jsonw_number(j, "size", c->base.size); /* of what is gone */
+        jsonw_number(j, "size", c->base.size); /* of the deleted file */
     }
     if (now && before && c->now.kind != c->base.kind)
         jsonw_text(j, "base_kind", changes_node_kind_name(c->base.kind));

@@ -23,10 +23,10 @@ static uint64_t add_saturating(uint64_t a, uint64_t b)
     return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* People paste options into a shell, and a part of this one may be the program's choice. */
+/* Users paste options into a shell, and the program may have chosen a part of this one. */
 static bool is_pasteable(const char *remedy)
 {
-    return strncmp(remedy, "--", 2) != 0 || !strpbrk(remedy, ";&|$`<>\"'\\!#~");
+    return strncmp(remedy, "--", 2) != 0 || !strpbrk(remedy, ";&|$`<>\"'\\!#~()");
 }
 
 static struct denial *find(struct denials *denials, const struct denial *one)
@@ -41,7 +41,7 @@ static struct denial *find(struct denials *denials, const struct denial *one)
     return NULL;
 }
 
-/* All room at once: it is bounded, and pages that are not used cost nothing. */
+/* Allocates the whole array at once: its size is bounded, and untouched pages cost nothing. */
 static struct denial *make_room(struct denials *denials)
 {
     if (!denials->items)
@@ -51,10 +51,13 @@ static struct denial *make_room(struct denials *denials)
 
 void denials_add(struct denials *denials, const struct denial *one)
 {
-    struct denial clean = { .kind = one->kind, .count = one->count ? one->count : 1 }, *place;
+    struct denial clean = { .kind = one->kind,
+                            .count = one->count ? one->count : 1,
+                            .source = one->source },
+                  *place;
 
     if (one->kind >= N_DENIAL_KINDS)
-        return; /* from memory that another process writes */
+        return; /* another process writes this memory */
     text_copy_visibly(clean.target, sizeof(clean.target), one->target,
                       strnlen(one->target, sizeof(one->target)));
     text_copy_visibly(clean.rule, sizeof(clean.rule), one->rule,
@@ -72,7 +75,7 @@ void denials_add(struct denials *denials, const struct denial *one)
         denials->dropped = add_saturating(denials->dropped, clean.count);
 }
 
-/* Leaves an overlong text without a NUL: that is how denials_add knows to end it in dots. */
+/* Leaves an overlong text without a NUL, by which denials_add knows to end it in dots. */
 static void fill(char *to, size_t size, const char *text)
 {
     size_t len = strlen(text);

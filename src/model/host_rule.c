@@ -1,4 +1,4 @@
-/* Rules as people write them.  What is refused is refused with the way to say it right. */
+/* Parses rules as users write them.  Every refusal says how to write the rule correctly. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static int rule_error(const char *text, const char *what, sbr_error *err)
     return err_set(err, SBR_E_INVALID, "network", "the host '%.80s' %s", text, what);
 }
 
-/* Digits only, without leading zeros; -1 for everything else. */
+/* Accepts only digits without leading zeros; returns -1 for all else. */
 static int parse_number(const char *text, int max)
 {
     int value = 0;
@@ -73,11 +73,11 @@ static int split_brackets(struct parts *ret, sbr_error *err)
     *end = '\0';
     ret->port = end[1] ? end + 2 : NULL;
     ret->bracketed = true;
-    memmove(ret->host, ret->host + 1, (size_t)(end - ret->host)); /* the NUL, too */
+    memmove(ret->host, ret->host + 1, (size_t)(end - ret->host)); /* with the NUL */
     return 0;
 }
 
-/* With two colons and no brackets it can only be an IPv6 address without a port. */
+/* Two colons without brackets can only be an IPv6 address without a port. */
 static int split(const char *text, struct parts *ret, sbr_error *err)
 {
     char *colon;
@@ -181,7 +181,7 @@ static int parse_network(const struct parts *parts, struct host_rule *rule, sbr_
     return 0;
 }
 
-/* What could never be obeyed, or opens more than was thought of. */
+/* Refuses rules that can never apply or open more than the user may expect. */
 static int check_meaning(const char *text, const struct host_rule *rule, sbr_error *err)
 {
     static const char below[] = ".localhost";

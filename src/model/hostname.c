@@ -4,7 +4,7 @@
 
 #define MAX_LABEL 63
 
-/* By hand, not by ctype.h: the locale has no say in what a host name is. */
+/* Not from ctype.h: what a host name is must not depend on the locale. */
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
@@ -25,7 +25,7 @@ static char lower(char c)
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* '_' is not for hosts by the book, but names of services and inside of companies have it. */
+/* '_' is not allowed in host names, but names of services and internal hosts have it. */
 static bool is_label(const char *label, size_t len)
 {
     if (len == 0 || len > MAX_LABEL || label[0] == '-' || label[len - 1] == '-')
@@ -37,8 +37,8 @@ static bool is_label(const char *label, size_t len)
     return true;
 }
 
-/* inet_aton() takes 127.1, 0177.0.0.1, 2130706433 and 0x7f.1 for addresses, and so does
- * getaddrinfo().  No top level domain looks like that. */
+/* inet_aton() and getaddrinfo() read 127.1, 0177.0.0.1, 2130706433 and 0x7f.1 as addresses.  No
+ * top-level domain looks like that. */
 static bool is_number(const char *label, size_t len)
 {
     bool hex = len >= 2 && label[0] == '0' && label[1] == 'x';

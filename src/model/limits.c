@@ -11,32 +11,46 @@
 
 /* clang-format off */
 const struct limit_def limit_defs[N_LIMITS] = {
-    /*                     name            option        metavar  unit            min        max         preset      help */
-    [SBR_WALL_MS]      = { "wall_ms",      "timeout",    "TIME",  LIMIT_DURATION, 1,         24 * HOUR,  30 * SECOND,
+    /*                     name                 option             metavar unit
+                           min       max          preset, then help */
+    [SBR_WALL_MS]      = { "wall_ms",           "timeout",         "TIME", LIMIT_DURATION,
+                           1,        24 * HOUR,   30 * SECOND,
                            "real time; then SIGTERM, a grace period and SIGKILL to everything" },
-    [SBR_CPU_MS]       = { "cpu_ms",       "cpu-time",   "TIME",  LIMIT_DURATION, 1,         240 * HOUR, LIMIT_NONE,
+    [SBR_CPU_MS]       = { "cpu_ms",            "cpu-time",        "TIME", LIMIT_DURATION,
+                           1,        240 * HOUR,  LIMIT_NONE,
                            "processor time of all processes together" },
-    [SBR_MEMORY_BYTES] = { "memory_bytes", "memory",     "SIZE",  LIMIT_SIZE,     4 * MIB,   64 * TIB,   512 * MIB,
+    [SBR_MEMORY_BYTES] = { "memory_bytes",      "memory",          "SIZE", LIMIT_SIZE,
+                           4 * MIB,  64 * TIB,    512 * MIB,
                            "memory of all processes, files in /tmp and /work included; no swap" },
-    [SBR_CPU_MILLIS]   = { "cpus",         "cpus",       "N",     LIMIT_MILLIS,   10,        4096000,    LIMIT_NONE,
+    [SBR_CPU_MILLIS]   = { "cpus",              "cpus",            "N",    LIMIT_MILLIS,
+                           10,       4096000,     LIMIT_NONE,
                            "processors at a time, as in 1.5" },
-    [SBR_PIDS]         = { "pids",         "pids",       "N",     LIMIT_COUNT,    1,         100000,     128,
+    [SBR_PIDS]         = { "pids",              "pids",            "N",    LIMIT_COUNT,
+                           1,        100000,      128,
                            "processes and threads alive at a time" },
-    [SBR_DISK_BYTES]   = { "disk_bytes",   "disk",       "SIZE",  LIMIT_SIZE,     64 * KIB,  64 * TIB,   256 * MIB,
+    [SBR_DISK_BYTES]   = { "disk_bytes",        "disk",            "SIZE", LIMIT_SIZE,
+                           64 * KIB, 64 * TIB,    256 * MIB,
                            "bytes in /work, /tmp and /dev/shm together" },
-    [SBR_INODES]       = { "inodes",       "inodes",     "N",     LIMIT_COUNT,    16,        100000000,  100000,
+    [SBR_INODES]       = { "inodes",            "inodes",          "N",    LIMIT_COUNT,
+                           16,       100000000,   100000,
                            "files and directories in /work, /tmp and /dev/shm together" },
-    [SBR_OPEN_FILES]   = { "open_files",   "open-files", "N",     LIMIT_COUNT,    8,         1048576,    1024,
+    [SBR_OPEN_FILES]   = { "open_files",        "open-files",      "N",    LIMIT_COUNT,
+                           8,        1048576,     1024,
                            "open descriptors of one process" },
-    [SBR_OUTPUT_BYTES] = { "output_bytes", "max-output", "SIZE",  LIMIT_SIZE,     1,         1 * TIB,    10 * MIB,
+    [SBR_OUTPUT_BYTES] = { "output_bytes",      "max-output",      "SIZE", LIMIT_SIZE,
+                           1,        1 * TIB,     10 * MIB,
                            "bytes kept of stdout and of stderr; the rest is counted" },
-    [SBR_GRACE_MS]     = { "grace_ms",     "grace",      "TIME",  LIMIT_DURATION, 0,         60 * SECOND, SECOND / 2,
+    [SBR_GRACE_MS]     = { "grace_ms",          "grace",           "TIME", LIMIT_DURATION,
+                           0,        60 * SECOND, SECOND / 2,
                            "time between SIGTERM and SIGKILL" },
-    [SBR_CONNECTIONS]  = { "connections",  "max-connections", "N", LIMIT_COUNT,   0,         1000000,    10000,
+    [SBR_CONNECTIONS]  = { "connections",       "max-connections", "N",    LIMIT_COUNT,
+                           0,        1000000,     10000,
                            "connections to the outside, in all" },
-    [SBR_NETWORK_IN]   = { "network_in_bytes", "max-network-in", "SIZE", LIMIT_SIZE, 0,      1024 * TIB, 4096 * MIB,
+    [SBR_NETWORK_IN]   = { "network_in_bytes",  "max-network-in",  "SIZE", LIMIT_SIZE,
+                           0,        1024 * TIB,  4096 * MIB,
                            "bytes that come in from the outside" },
-    [SBR_NETWORK_OUT]  = { "network_out_bytes", "max-network-out", "SIZE", LIMIT_SIZE, 0,    1024 * TIB, 4096 * MIB,
+    [SBR_NETWORK_OUT]  = { "network_out_bytes", "max-network-out", "SIZE", LIMIT_SIZE,
+                           0,        1024 * TIB,  4096 * MIB,
                            "bytes that go to the outside" },
 };
 /* clang-format on */
@@ -81,7 +95,7 @@ static int range_error(enum sbr_limit which, const char *text, const char *reaso
                    def->option, text, reason, min, max);
 }
 
-/* `text` is the value as it was given, for the sentence. */
+/* `text` is the value as the user gave it, for the message. */
 static int set_checked(struct limits *limits, enum sbr_limit which, uint64_t value,
                        const char *text, sbr_error *err)
 {
@@ -153,7 +167,7 @@ int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *
         uint64_t most;
     } bounds[] = {
         { SBR_MEMORY_BYTES, machine->memory_bytes },
-        { SBR_DISK_BYTES, machine->memory_bytes }, /* the work directory lives in memory */
+        { SBR_DISK_BYTES, machine->memory_bytes }, /* the work directory is in memory */
         { SBR_CPU_MILLIS, machine->cpus * 1000 },
     };
 

@@ -1,5 +1,4 @@
-/* The limits: one table row each.  Option, JSON name, unit, range, default and help follow from it.
- */
+/* The limits, one table row each: option, JSON name, unit, range, default and help. */
 #ifndef MODEL_LIMITS_H
 #define MODEL_LIMITS_H
 
@@ -9,17 +8,17 @@
 #include "base/err.h"
 
 #define N_LIMITS (SBR_NETWORK_OUT + 1)
-#define LIMIT_NONE UINT64_MAX /* this limit is not set */
+#define LIMIT_NONE UINT64_MAX /* the limit is not set */
 
 enum limit_unit { LIMIT_COUNT, LIMIT_SIZE, LIMIT_DURATION, LIMIT_MILLIS };
 
 struct limit_def {
-    const char *name;   /* in JSON                                         */
-    const char *option; /* on the command line, without the dashes         */
+    const char *name;   /* in JSON */
+    const char *option; /* on the command line, without the dashes */
     const char *metavar;
     enum limit_unit unit;
     uint64_t min, max;
-    uint64_t preset; /* when not given; LIMIT_NONE: unlimited            */
+    uint64_t preset; /* the default; LIMIT_NONE: unlimited */
     const char *help;
 };
 
@@ -28,10 +27,10 @@ extern const struct limit_def limit_defs[N_LIMITS];
 
 struct limits {
     uint64_t value[N_LIMITS];
-    uint32_t given; /* bit per limit that the caller set */
+    uint32_t given; /* one bit for each limit that the caller set */
 };
 
-/* What cannot be given away more of than there is. */
+/* Upper bounds: what the machine has. */
 struct machine {
     uint64_t memory_bytes;
     uint64_t cpus;
@@ -39,15 +38,15 @@ struct machine {
 
 void limits_init(struct limits *limits);
 
-/* Both check the range of the table and say which option, which value and which range. */
+/* Both check the table's range; the error names the option, the value and the range. */
 int limits_set(struct limits *limits, enum sbr_limit which, uint64_t value, sbr_error *err);
 int limits_set_text(struct limits *limits, enum sbr_limit which, const char *text, sbr_error *err);
 /* `pair` is OPTION=VALUE, as in timeout=60s. */
 int limits_set_pair(struct limits *limits, const char *pair, sbr_error *err);
-/* Puts what was given in `over` on top. */
+/* Replaces every limit that is set in `over`. */
 void limits_override(struct limits *limits, const struct limits *over);
 
-/* Refuses what was asked for beyond the machine, and lowers presets to fit. */
+/* Refuses a given limit that exceeds the machine, and lowers defaults to fit. */
 int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *err) must_check;
 
 /* "30s", "512m", "none". */

@@ -87,7 +87,7 @@ void network_encode(const struct network *network, struct buf *out)
     }
 }
 
-/* Numbers are checked while they still have all their bits. */
+/* Checks the number before a cast can drop bits. */
 static uint32_t get_below(struct buf_reader *in, uint32_t end)
 {
     uint32_t value = buf_reader_u32(in);
@@ -126,7 +126,7 @@ static void get_rule(struct buf_reader *in, struct host_rule *ret)
     get_text(in, ret->text, sizeof(ret->text));
 }
 
-/* As host_rule_parse makes them. */
+/* True for rules as host_rule_parse makes them. */
 static bool is_sound(const struct host_rule *rule)
 {
     char name[HOSTNAME_SIZE];

@@ -1,5 +1,5 @@
-/* What a program may reach: a mode and a list of rules.  Text in, checked data out; who decides
- * with them is egress/decide.c and nobody else. */
+/* What a program may reach: a mode and a list of rules.  This module only parses and checks;
+ * egress/decide.c alone decides by the rules. */
 #ifndef MODEL_NETWORK_H
 #define MODEL_NETWORK_H
 
@@ -12,14 +12,14 @@
 #include "model/hostname.h"
 
 enum network_mode {
-    NETWORK_NONE,      /* not even loopback                                             */
-    NETWORK_LOCALHOST, /* loopback inside                                               */
-    NETWORK_ALLOW,     /* and what the rules name                                       */
-    NETWORK_FULL,      /* and every public address; the rules name further ones         */
+    NETWORK_NONE,      /* not even loopback */
+    NETWORK_LOCALHOST, /* loopback inside */
+    NETWORK_ALLOW,     /* and what the rules name */
+    NETWORK_FULL,      /* and every public address; rules add others */
     N_NETWORK_MODES
 };
 
-/* Something beyond the sandbox itself can be reached: there is a way out. */
+/* True when the run has an egress process: the program can reach more than its own sandbox. */
 static inline bool network_goes_outside(enum network_mode mode)
 {
     return mode == NETWORK_ALLOW || mode == NETWORK_FULL;
@@ -29,9 +29,9 @@ const char *network_mode_name(enum network_mode mode);
 int network_mode_from_name(const char *name, enum network_mode *ret, sbr_error *err) must_check;
 
 enum host_rule_kind {
-    HOST_NAME,    /* this name                                       */
+    HOST_NAME,    /* exactly this name */
     HOST_BELOW,   /* *.name: every name below it, not the name itself */
-    HOST_NETWORK, /* an address or a range of them                   */
+    HOST_NETWORK, /* an address or a range */
     N_HOST_RULE_KINDS
 };
 
@@ -41,26 +41,26 @@ struct host_rule {
     enum host_rule_kind kind;
     char name[HOSTNAME_SIZE]; /* canonical, without "*." */
     struct address network;
-    uint8_t prefix;            /* of 128 bits                                                */
-    uint16_t port;             /* 0: every one                                               */
-    bool anywhere;             /* the name, an operator's, may lead to private addresses too */
-    char text[HOST_RULE_TEXT]; /* as it was given, for explanations                          */
+    uint8_t prefix; /* of 128 bits */
+    uint16_t port;  /* 0: every port */
+    bool anywhere;  /* the name, set by an operator, may resolve to private addresses, too */
+    char text[HOST_RULE_TEXT]; /* as the user gave it, for explanations */
 };
 
 #define NETWORK_MAX_RULES 256
 
-/* NAME[:PORT], *.NAME[:PORT], ADDRESS[:PORT], CIDR[:PORT]; IPv6 with a port in brackets: [::1]:80,
- * [fd00::/8]:443.  `localhost` and loopback addresses mean the host's own loopback and need a
- * port. */
+/* NAME[:PORT], *.NAME[:PORT], ADDRESS[:PORT], CIDR[:PORT]; an IPv6 address with a port has
+ * brackets: [::1]:80, [fd00::/8]:443.  `localhost` and loopback addresses mean the host's own
+ * loopback and need a port. */
 int host_rule_parse(const char *text, struct host_rule *ret, sbr_error *err) must_check;
-/* No bits are set behind the prefix, and a range has addresses of one family. */
+/* True when no bits are set after the prefix and the range has one address family. */
 bool network_rule_is_whole(const struct host_rule *rule);
-/* For the host's own loopback: `localhost`, or an address or range of it. */
+/* True for the host's own loopback: `localhost`, or a loopback address or range. */
 bool network_rule_is_loopback(const struct host_rule *rule);
 
 struct network {
     enum network_mode mode;
-    bool allow_dns; /* names that no rule has can be looked up too */
+    bool allow_dns; /* the program may look up names that no rule has */
     struct host_rule *rules;
     size_t n_rules;
 };
@@ -69,11 +69,11 @@ void network_done(struct network *network);
 /* Refuses more than NETWORK_MAX_RULES. */
 int network_add_rule(struct network *network, const struct host_rule *rule, sbr_error *err)
     must_check;
-/* To and from bytes, for sandbox-run-egress.  Decoding checks everything. */
+/* The byte form for sandbox-run-egress.  Decoding checks everything. */
 void network_encode(const struct network *network, struct buf *out);
 int network_decode(struct buf_reader *in, struct network *ret, sbr_error *err) must_check;
 
-/* Ports of the host's own loopback that the rules open, without repetition; at most `max`. */
+/* The ports of the host's own loopback that the rules open, each once; at most `max`. */
 size_t network_loopback_ports(const struct network *network, uint16_t *ports, size_t max);
 
 #endif

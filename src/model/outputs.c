@@ -24,7 +24,7 @@ const char *output_spec_dir(const char *spec)
         if (*p == '\\' && p[1]) {
             p++;
         } else if (*p == '[') {
-            /* A colon in a class is none of ours; a bracket that nothing closes is no class. */
+            /* A colon in a class does not separate; an unclosed bracket is not a class. */
             const char *first = p + 1 + (p[1] == '!' || p[1] == '^');
             const char *close = *first ? strchr(first + 1, ']') : NULL;
 
@@ -36,7 +36,7 @@ const char *output_spec_dir(const char *spec)
     return NULL;
 }
 
-/* The pattern, absolute, without empty and "." parts; an error for "..". */
+/* Appends the pattern as an absolute path without empty and "." parts; refuses "..". */
 static int put_pattern(struct buf *out, const char *spec, const char *pattern, size_t len,
                        sbr_error *err)
 {
@@ -70,7 +70,7 @@ static int put_pattern(struct buf *out, const char *spec, const char *pattern, s
     return out->len ? 0 : spec_error(spec, "means the whole root; name a part of it", err);
 }
 
-/* Absolute, without slashes at its end. */
+/* Copies an absolute path without its trailing slashes. */
 static int copy_dir(const char *spec, const char *dir, char **ret, sbr_error *err)
 {
     size_t len = strlen(dir);
@@ -154,7 +154,7 @@ int output_files_add(struct output_files *files, const struct output_file *file,
         file_done(file);
         return 0;
     }
-    /* Doubles: the room is what the count was rounded up to. */
+    /* The capacity is the count rounded up to a power of two. */
     if ((files->n & (files->n - 1)) == 0)
         grown = realloc(files->items, (files->n ? 2 * files->n : 1) * sizeof(*grown));
     if (!grown) {

@@ -1,17 +1,18 @@
-/* Patterns of output rules.  Alone in its file, as the sandbox's init has it too: no memory is taken, nothing recurses, and
- * the work is at most (parts of the pattern) * (length of the pattern) * (length of the path). */
+/* Matches patterns of output rules.  In a file of its own because init links it, too: it allocates
+ * no memory, does not recurse, and takes at most (parts of the pattern) * (length of the pattern) *
+ * (length of the path) steps. */
 #include <stdint.h>
 #include <string.h>
 
 #include "model/outputs.h"
 
-#define MAX_PARTS (OUTPUTS_MAX_PARTS + 2) /* a bit each, and one more for "all of it" */
+#define MAX_PARTS (OUTPUTS_MAX_PARTS + 2) /* one bit each, and one for "all parts matched" */
 
 struct span {
     const char *at, *end;
 };
 
-/* The next component; false: there is none. */
+/* The next component of a path; false at the end. */
 static bool next_part(const char **cursor, struct span *ret)
 {
     const char *at = *cursor + strspn(*cursor, "/");
@@ -21,14 +22,14 @@ static bool next_part(const char **cursor, struct span *ret)
     return *at != '\0';
 }
 
-/* One past the bracket that closes a class, or NULL: then '[' is a character like any other. */
+/* One past the bracket that closes a class; NULL when '[' is an ordinary character. */
 static const char *class_end(const char *open, const char *end)
 {
     const char *p = open + 1;
 
     if (p < end && (*p == '!' || *p == '^'))
         p++;
-    if (p < end && *p == ']') /* the first one is a member */
+    if (p < end && *p == ']') /* a first ']' is a member */
         p++;
     while (p < end && *p != ']')
         p++;
@@ -56,7 +57,7 @@ static bool class_has(const char *open, const char *close, unsigned char c)
     return found != negated;
 }
 
-/* Whether the pattern's next element takes one character; *ret_next is what follows it. */
+/* True when the next element of the pattern matches `c`; *ret_next is what follows the element. */
 static bool element_takes(const char *p, const char *end, char c, const char **ret_next)
 {
     const char *close = *p == '[' ? class_end(p, end) : NULL;
@@ -73,7 +74,7 @@ static bool element_takes(const char *p, const char *end, char c, const char **r
     return *p == c;
 }
 
-/* Only the last star is ever taken back: an earlier one that took more could not help. */
+/* Backtracks only to the last star: a longer match of an earlier one could not help. */
 static bool part_matches(struct span pattern, struct span name)
 {
     const char *p = pattern.at, *c = name.at, *after_star = NULL, *retry = NULL, *next;
@@ -102,7 +103,7 @@ static bool spans_directories(struct span part)
     return part.end - part.at == 2 && part.at[0] == '*' && part.at[1] == '*';
 }
 
-/* Where the pattern can be after one more component of the path; bit N: N of its parts are used up. */
+/* The states after one more component of the path; bit N: N parts of the pattern are matched. */
 static uint64_t advance(const struct span *parts, size_t n, uint64_t states, struct span name)
 {
     uint64_t after = 0;
@@ -118,7 +119,7 @@ static uint64_t advance(const struct span *parts, size_t n, uint64_t states, str
     return after;
 }
 
-/* `**` may also stand for nothing. */
+/* `**` also matches nothing. */
 static uint64_t close_over(const struct span *parts, size_t n, uint64_t states)
 {
     for (size_t i = 0; i < n; i++)
@@ -155,7 +156,7 @@ size_t output_fixed_len(const char *pattern)
 
     while (next_part(&cursor, &part)) {
         if (!*(part.end + strspn(part.end, "/")))
-            break; /* the last part names what is taken */
+            break; /* the last part names what is collected */
         if (strcspn(part.at, "*?[\\/") < (size_t)(part.end - part.at))
             break;
         fixed = part.end;

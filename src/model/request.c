@@ -99,7 +99,7 @@ int request_set_text(char **field, const char *text, sbr_error *err)
     return 0;
 }
 
-/* A copy with a NUL behind it; never NULL, so that "empty" and "not given" differ. */
+/* A copy with a NUL after it; never NULL, so that "empty" and "not given" differ. */
 static char *copy_bytes(const void *data, size_t len)
 {
     char *copy = malloc(len + 1);
@@ -112,7 +112,7 @@ static char *copy_bytes(const void *data, size_t len)
     return copy;
 }
 
-/* One path may not be given twice, nor once as a file and once as the directory of another. */
+/* True when the paths are equal, or when one is a parent directory of the other. */
 static bool paths_clash(const char *a, const char *b)
 {
     size_t len_a = strlen(a), len_b = strlen(b), shorter = len_a < len_b ? len_a : len_b;
@@ -167,7 +167,7 @@ int request_add_file(sbr_request *req, const char *path, const void *data, size_
     return 0;
 }
 
-/* Replaces a text that a request has once. */
+/* Replaces one text of the request. */
 static int set_bytes(char **field, const void *data, size_t len, const char *what, sbr_error *err)
 {
     char *copy;
@@ -233,7 +233,7 @@ int request_add_arg(sbr_request *req, const char *arg, sbr_error *err)
     return string_list_add(&req->args, arg, err);
 }
 
-/* Installers take these for something else than a name in a registry: an option, a path, an address. */
+/* Installers would read these as an option, a path or an address, not as a name. */
 static bool is_no_dependency(const char *dep)
 {
     size_t len = strlen(dep);
@@ -386,7 +386,7 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
     return 0;
 }
 
-/* What stands at /work is one thing: another one takes its place, with the program that was in it. */
+/* /work holds one tree only: the one of `over` replaces the request's, with the program in it. */
 static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
     req->diff |= over->diff;
@@ -400,7 +400,7 @@ static int override_work(sbr_request *req, const sbr_request *over, sbr_error *e
     return request_set_text(&req->workspace, over->workspace, err);
 }
 
-/* Rules add up, except where the mode that is laid over leaves nothing for them to open. */
+/* Adds the rules of `over`, except when its mode leaves nothing for rules to open. */
 static int override_network(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
     if (over->network_given) {

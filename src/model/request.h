@@ -1,4 +1,4 @@
-/* What to run: pure data, owned by the request, checked when it is set. */
+/* What to run: pure data that the request owns and that is checked when it is set. */
 #ifndef MODEL_REQUEST_H
 #define MODEL_REQUEST_H
 
@@ -10,14 +10,14 @@
 #include "model/network.h"
 #include "model/outputs.h"
 
-/* Isolation that a run reaches, weakest first. */
+/* The isolation that a run gets, weakest first. */
 enum tier { TIER_PROCESS, TIER_REDUCED, TIER_CONTAINER, N_TIERS };
 
 const char *request_tier_name(enum tier tier);
 int request_tier_from_name(const char *name, enum tier *ret, sbr_error *err) must_check;
 
 #define REQUEST_MAX_FILES 10000
-#define REQUEST_MAX_BYTES (1ULL << 30) /* all files together, and stdin */
+#define REQUEST_MAX_BYTES (1ULL << 30) /* all files together; stdin, too */
 #define REQUEST_MAX_PATH 1024
 #define REQUEST_MAX_ARGS 4096
 #define REQUEST_MAX_ENV 1024
@@ -39,65 +39,65 @@ enum volume_mode {
 };
 
 struct request_volume {
-    char *source; /* absolute, on the host                    */
-    char *target; /* absolute, inside; never one of our own  */
+    char *source; /* absolute, on the host */
+    char *target; /* absolute, inside; never one that the sandbox provides */
     enum volume_mode mode;
-    bool sockets; /* programs inside may connect to sockets of the host's that are in it */
+    bool sockets; /* programs inside may connect to the host's sockets in it */
 };
 
 const char *request_volume_mode_name(
     const struct request_volume *volume); /* "ro", "rw+sockets", ... */
 
 struct string_list {
-    char **items; /* NULL-terminated once something was added; NULL when empty */
+    char **items; /* NULL-terminated after the first addition; NULL when empty */
     size_t n;
 };
 
 struct sbr_request {
-    char *language; /* NULL: argv is the command           */
-    char *policy;   /* NULL: "default"                     */
-    char *workdir;  /* inside; NULL: /work                 */
+    char *language; /* NULL: args are the command */
+    char *policy;   /* NULL: "default" */
+    char *workdir;  /* inside; NULL: /work */
     struct request_file *files;
     size_t n_files;
     size_t file_bytes;
-    char *code; /* the program when it has no file of its own */
+    char *code; /* a program without a file of its own */
     size_t code_len;
     struct string_list args;
-    struct string_list deps;         /* NAME or NAME@VERSION                      */
-    struct string_list compile_args; /* further words for the compiler            */
-    struct limits compile_limits;    /* only what was given counts                */
-    bool check;                      /* compile or check, but do not run          */
-    unsigned int code_line,
-        code_lines;         /* where the user's code stands in a harness; 0: it is all */
+    struct string_list deps;         /* NAME or NAME@VERSION */
+    struct string_list compile_args; /* additional arguments of the compiler */
+    struct limits compile_limits;    /* only the given ones apply */
+    bool check;                      /* compile or check, but do not run */
+    /* Where the user's code is in a harness; 0: it is the whole program. */
+    unsigned int code_line, code_lines;
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
-    /* What stands at /work: at most one of the two. */
-    char *project;   /* a directory of the host's, absolute, copy-on-write        */
-    char *workspace; /* the name of a work directory that is kept between runs    */
-    char *program;   /* a file of the project, relative to it; NULL: the request brings it */
-    bool diff;       /* report what was changed in copy-on-write trees            */
-    bool keep;       /* and store it under an id                                  */
+    /* The content of /work: at most one of the two. */
+    char *project;   /* a directory on the host, absolute, copy-on-write */
+    char *workspace; /* the name of a work directory that is kept between runs */
+    char *program;   /* a file of the project, relative to it; NULL: the request has it */
+    bool diff;       /* report the changes in copy-on-write trees */
+    bool keep;       /* and store them under an id */
     struct output_rules outputs;
-    char *stdin_data; /* NULL: none was given, the program reads end-of-file */
+    char *stdin_data; /* NULL: not given, the program reads end-of-file */
     size_t stdin_len;
     struct limits limits;
-    struct network network; /* rules without a mode have made it NETWORK_ALLOW   */
-    bool network_given;     /* a mode was named                                  */
+    struct network network; /* rules without a mode set NETWORK_ALLOW */
+    bool network_given;     /* a mode was named */
     enum tier require;
     bool require_given;
 };
 
-/* The public functions of sandboxrun.h are these with their arguments checked. */
+/* The public functions of sandboxrun.h check their arguments and call these. */
 int request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err);
 void request_free(sbr_request *req);
 
 int request_add_file(sbr_request *req, const char *path, const void *data, size_t len,
                      sbr_error *err);
-/* Other content for a file that is there already. */
+/* Replaces the content of a file of the request. */
 int request_replace_file(sbr_request *req, size_t index, const void *data, size_t len,
                          sbr_error *err);
-/* The program as text; the planner names the file as its language does. */
+/* The program as text; the planner gives the file the name that the language uses. */
 int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err);
 int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err);
 int request_add_arg(sbr_request *req, const char *arg, sbr_error *err);
@@ -105,11 +105,12 @@ int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
 int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
-/* `spec` is SRC:DST[:ro|rw|cow|ro+sockets|rw+sockets]; the first colons separate.  Doubled slashes, "." parts and slashes at the end go. */
+/* `spec` is SRC:DST[:ro|rw|cow|ro+sockets|rw+sockets]; the first colons separate.  Removes doubled
+ * slashes, "." parts and trailing slashes. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
-/* A directory, absolute. */
+/* `dir` is absolute. */
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);
-/* A file of the project's, relative to it: it is run where it stands. */
+/* A file of the project, relative to it, which runs where it is. */
 int request_set_program(sbr_request *req, const char *path, sbr_error *err);
 /* Letters, digits, '.', '_' and '-', not first a '.' or '-', at most WORKSPACE_MAX_NAME. */
 #define WORKSPACE_MAX_NAME 64
@@ -118,22 +119,21 @@ int request_set_workspace(sbr_request *req, const char *name, sbr_error *err);
 int request_add_output(sbr_request *req, const char *spec, sbr_error *err);
 /* A mode by its name; see model/network.h. */
 int request_set_network(sbr_request *req, const char *mode, sbr_error *err);
-/* One rule more; without a mode it means `allow`. */
+/* Adds a rule; without a mode, sets the mode `allow`. */
 int request_allow_host(sbr_request *req, const char *rule, sbr_error *err);
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err);
 void request_set_require(sbr_request *req, enum tier tier);
 int request_set_text(char **field, const char *text, sbr_error *err);
 
-/* Puts what was set in `over` on top of the request: limits, variables, volumes, policy and the
- * like. */
+/* Applies what is set in `over` on top of the request: limits, variables, volumes, policy, ... */
 int request_override(sbr_request *req, const sbr_request *over, sbr_error *err) must_check;
 
-/* False: nothing was said about what can be reached, and the policy may say it. */
+/* False when the request says nothing about the network, so that the policy may. */
 bool request_has_network(const sbr_request *req);
 
-/* What no single setting shows: that they fit together.  Asked before anything is planned. */
+/* Checks that the settings fit together.  Call it before planning. */
 int request_check(const sbr_request *req, sbr_error *err) must_check;
-/* Its part about volumes, /work and what comes out. */
+/* The part about volumes, /work and outputs. */
 int request_check_trees(const sbr_request *req, sbr_error *err) must_check;
 
 /* The JSON form; see docs/request.md. */

@@ -1,5 +1,5 @@
-/* The JSON form of a request.  Strict: an unknown field is an error, so that a misspelt limit
- * cannot be a limit that is silently not there. */
+/* The JSON form of a request.  An unknown field is an error, because a misspelt limit would
+ * otherwise be silently absent. */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static int wrong_type(const char *field, const char *wanted, sbr_error *err)
     return err_set(err, SBR_E_INVALID, "request", "the field '%.60s' must be %s", field, wanted);
 }
 
-/* Text without NUL inside: it will be an argument, a name or a path. */
+/* Text without NUL: it becomes an argument, a name or a path. */
 static const char *plain_text(const json_t *value)
 {
     const char *text = json_string_value(value);
@@ -49,7 +49,7 @@ static int read_workdir(sbr_request *req, const json_t *value, sbr_error *err)
     return request_set_workdir(req, plain_text(value), err);
 }
 
-/* The program under its language's own name for it, which the planner fills in. */
+/* The planner names the program's file as its language does. */
 static int read_code(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!json_is_string(value))
@@ -102,7 +102,7 @@ static int read_env(sbr_request *req, const json_t *value, sbr_error *err)
 
 #define FILES_SHAPE "an array of {path, content, encoding, executable}"
 
-/* Every field of a file is known; content alone may have NUL in it. */
+/* Refuses unknown fields.  Only `content` may contain NUL. */
 static int check_file_fields(const json_t *item, sbr_error *err)
 {
     const char *key;
@@ -168,7 +168,7 @@ static int read_files(sbr_request *req, const json_t *value, sbr_error *err)
 
 typedef int add_text(sbr_request *req, const char *text, sbr_error *err);
 
-/* `field` is its name, then what it should be. */
+/* `field` is the name and the expected type. */
 static int read_texts(sbr_request *req, const json_t *value, const char *const field[2],
                       add_text *add, sbr_error *err)
 {
@@ -228,7 +228,7 @@ static int read_network(sbr_request *req, const json_t *value, sbr_error *err)
     return request_set_network(req, plain_text(value), err);
 }
 
-/* A list can be long: the sentence says which entry it is about. */
+/* A list can be long: the message names the entry. */
 static int read_allow_hosts(sbr_request *req, const json_t *value, sbr_error *err)
 {
     sbr_error reason;
@@ -285,7 +285,7 @@ static int read_compile_args(sbr_request *req, const json_t *value, sbr_error *e
     return read_texts(req, value, field, request_add_compile_arg, err);
 }
 
-/* A limit by its option's name takes what the option takes: "30s", "512m", 1.5. */
+/* A limit under its option's name takes what the option takes: "30s", "512m", 1.5. */
 static int set_option_limit(struct limits *limits, enum sbr_limit which, const json_t *item,
                             sbr_error *err)
 {
@@ -300,7 +300,7 @@ static int set_option_limit(struct limits *limits, enum sbr_limit which, const j
     return limits_set_text(limits, which, text, err);
 }
 
-/* By its exact name it takes a whole number in the unit that the name says. */
+/* A limit under its exact name takes a whole number in the unit of the name. */
 static int set_exact_limit(struct limits *limits, enum sbr_limit which, const json_t *item,
                            sbr_error *err)
 {
@@ -308,7 +308,7 @@ static int set_exact_limit(struct limits *limits, enum sbr_limit which, const js
 
     if (json_is_integer(item) && json_integer_value(item) >= 0)
         return limits_set(limits, which, (uint64_t)json_integer_value(item), err);
-    /* Some serialisers write every number with a point. */
+    /* Some serialisers write every number with a decimal point. */
     if (json_is_real(item) && value >= 0 && value < 0x1p63 && value == (double)(uint64_t)value)
         return limits_set(limits, which, (uint64_t)value, err);
     return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
@@ -360,6 +360,7 @@ static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!plain_text(value))
         return wrong_type("require", "a string", err);
+    req->require_given = true;
     return request_tier_from_name(plain_text(value), &req->require, err);
 }
 

@@ -1,4 +1,4 @@
-/* SRC:DST[:MODE] and what stands at /work, checked as text; whether SRC exists is for the executor to say. */
+/* Volumes (SRC:DST[:MODE]) and /work, checked as text; the job checks that SRC exists. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "base/text.h"
 #include "model/request.h"
 
-/* What the sandbox builds itself: a volume may not hide any of it. */
+/* Directories that the sandbox provides: a volume may not hide any of them. */
 static const char *const own_trees[] = {
     "/.cow", "/.view", "/bin",   "/build",        "/deps",     "/dev",  "/driver",
     "/etc",  "/lib",   "/lib32", "/lib64",        "/libx32",   "/proc", "/sbin",
@@ -34,7 +34,7 @@ const char *request_volume_mode_name(const struct request_volume *volume)
     return modes[i].name;
 }
 
-/* True when one is the other or lies below it. */
+/* True when the paths are equal or one is below the other. */
 static bool trees_overlap(const char *a, const char *b)
 {
     size_t len_a = strlen(a), len_b = strlen(b), shorter = len_a < len_b ? len_a : len_b;
@@ -43,7 +43,7 @@ static bool trees_overlap(const char *a, const char *b)
     return !strncmp(a, b, shorter) && (longer[shorter] == '\0' || longer[shorter] == '/');
 }
 
-/* Drops empty and "." parts and slashes at the end; ".." stays, since what it means is on the disk. */
+/* Removes empty and "." parts and trailing slashes.  Keeps "..": its meaning is on the disk. */
 static void tidy_path(char *path)
 {
     char *to = path;
@@ -130,7 +130,7 @@ static int parse_mode(const char *spec, const char *name, struct request_volume 
                    spec, name);
 }
 
-/* Cuts the copy of a spec into its parts; the mode is optional. */
+/* Splits the copy of a spec into its parts; the mode is optional. */
 static int split_volume(char *copy, const char *spec, struct request_volume *ret, sbr_error *err)
 {
     char *target = strchr(copy, ':'), *mode = NULL;
@@ -180,7 +180,7 @@ int request_add_volume(sbr_request *req, const char *spec, sbr_error *err)
     volume.target = strdup(volume.target);
     if (!volume.target)
         return err_set_oom(err, "request");
-    volume.source = take_ptr(copy); /* ends where the colon was */
+    volume.source = take_ptr(copy); /* ends where the first colon was */
     req->volumes[req->n_volumes++] = volume;
     return 0;
 }
@@ -228,7 +228,6 @@ int request_add_output(sbr_request *req, const char *spec, sbr_error *err)
     return output_rules_add(&req->outputs, spec, err);
 }
 
-/* What copy-on-write trees there are whose changes somebody may want to see. */
 static bool has_cow_volume(const sbr_request *req)
 {
     for (size_t i = 0; i < req->n_volumes; i++)
@@ -237,7 +236,7 @@ static bool has_cow_volume(const sbr_request *req)
     return false;
 }
 
-/* With --check nothing is run, so nothing is changed and nothing comes out. */
+/* With --check nothing runs, so there are no changes and no outputs. */
 static int check_nothing_runs(const sbr_request *req, sbr_error *err)
 {
     const char *option = req->diff ? "--diff" : req->keep ? "--keep" : "--output";
@@ -257,7 +256,7 @@ static bool is_below(const char *path, size_t len, const char *top)
            (len == top_len || path[top_len] == '/');
 }
 
-/* Nothing else can be written to, so there is nothing else to take. */
+/* A program can write only to /work, /tmp and volumes, so only these have outputs. */
 static int check_output(const sbr_request *req, const char *pattern, sbr_error *err)
 {
     size_t fixed = output_fixed_len(pattern), whole = strlen(pattern);

@@ -1,4 +1,4 @@
-/* What happened: the same object for a command, a compile stage, a batch item and an HTTP reply. */
+/* What happened: one type for a command, a compile stage, a batch item and an HTTP reply. */
 #ifndef MODEL_RESULT_H
 #define MODEL_RESULT_H
 
@@ -18,11 +18,11 @@
 
 /* One captured stream. */
 struct output {
-    char *data; /* what was kept; NULL when nothing was */
+    char *data; /* captured bytes; NULL when there are none */
     size_t len;
-    uint64_t total; /* what the program wrote */
-    bool truncated; /* total is more than what was kept or passed on */
-    char *tail;     /* the end of what was only passed on; may be NULL */
+    uint64_t total; /* bytes that the program wrote */
+    bool truncated; /* total exceeds what was captured or forwarded */
+    char *tail;     /* the end of what was only forwarded; may be NULL */
     size_t tail_len;
 };
 
@@ -32,14 +32,14 @@ struct usage {
     uint64_t cpu_system_us;
     uint64_t peak_memory_bytes;
     uint64_t peak_processes;
-    uint64_t io_read_bytes; /* through read(2) and its kin, files and pipes alike */
+    uint64_t io_read_bytes; /* through read(2) and similar calls, from files and pipes */
     uint64_t io_write_bytes;
     uint64_t context_switches;
-    uint64_t startup_us; /* from the request to the program's first instruction */
+    uint64_t startup_us; /* from the request to the first instruction of the program */
     uint64_t queue_us;
     uint64_t connections; /* to the outside */
     uint64_t network_in_bytes, network_out_bytes;
-    uint64_t network_cpu_us; /* of the way out, for the program */
+    uint64_t network_cpu_us; /* of the egress process */
 };
 
 #define ISOLATION_MAX 24
@@ -53,7 +53,7 @@ struct isolation {
     size_t n_missing;
 };
 
-/* Where overlayfs is refused, the program is shown the host's own files (confine/view.h). */
+/* Where overlayfs is refused, the program sees the host's own files (confine/view.h). */
 #define MISSING_INODES "inodes apart from the host's"
 
 void result_add_mechanism(struct isolation *isolation, const char *name);
@@ -65,29 +65,29 @@ struct sbr_result {
     char id[ENCODING_ID_SIZE];
     enum sbr_verdict verdict;
     int exit_code; /* -1 unless the program exited */
-    int signal;    /* 0 unless a signal ended it   */
+    int signal;    /* 0 unless a signal ended it */
     struct output out;
     struct output err;
     struct usage usage;
     struct limits limits;
     struct isolation isolation;
-    const char *startup;   /* "parked", "forked" or "cold"                     */
+    const char *startup;   /* "parked", "forked" or "cold" */
     char explanation[240]; /* one sentence when a limit or a rule ended the run */
-    const char *stage;     /* "run", "compile", ...                            */
-    struct sbr_result *before[RESULT_MAX_STAGES]; /* earlier stages, owned, in order */
+    const char *stage;     /* "run", "compile", ... */
+    struct sbr_result *before[RESULT_MAX_STAGES]; /* earlier stages in order; owned */
     size_t n_before;
     bool ran;               /* false: an earlier stage failed, or there was nothing to run */
-    bool cached;            /* the compiled program was taken from the store             */
+    bool cached;            /* the compiled program came from the store */
     const char *policy;     /* NULL: nothing ran */
-    struct network network; /* what could be reached */
+    struct network network; /* what the program could reach */
     struct denials denials;
-    struct diagnosis *diagnosis;       /* NULL: none */
-    struct changes *changes;           /* NULL: nobody asked */
-    bool lost;                         /* the explanation says what could not be taken or saved */
-    char *diff;                        /* of them, as text for people; NULL: not rendered */
-    char changes_id[ENCODING_ID_SIZE]; /* under which they are kept; empty: they are not */
+    struct diagnosis *diagnosis; /* NULL: none */
+    struct changes *changes;     /* NULL: not requested */
+    bool lost;                   /* the explanation says what could not be collected or saved */
+    char *diff;                  /* of the changes, for people; NULL: not rendered */
+    char changes_id[ENCODING_ID_SIZE]; /* of the changeset; empty: none was stored */
     struct output_files files;
-    struct sbr_report report; /* filled when the result is complete               */
+    struct sbr_report report; /* filled by result_complete */
 };
 
 const char *result_verdict_name(enum sbr_verdict verdict);
@@ -97,18 +97,18 @@ const char *result_verdict_name(enum sbr_verdict verdict);
 const char *result_signal_name(int number, char buf[SIGNAL_NAME_SIZE]);
 bool result_success(const sbr_result *result);
 
-/* Fills the public digest once everything else is final. */
+/* Fills the public report from everything else.  Call it last. */
 void result_complete(sbr_result *result);
 void result_free(sbr_result *result);
 
-/* Parts that a plan shows too. */
+/* Parts that the JSON of a plan has, too. */
 void result_put_limits(struct jsonw *j, const char *key, const struct limits *limits);
 void result_put_isolation(struct jsonw *j, const char *key, const struct isolation *isolation);
 void result_put_network(struct jsonw *j, const char *key, const struct network *network);
 
-/* One JSON object; the caller frees it; NULL without memory. */
+/* One JSON object that the caller frees; NULL without memory. */
 char *result_to_json(const sbr_result *result);
-/* The JSON form of "we could not run it". */
+/* The JSON form of an error: nothing ran. */
 char *result_error_to_json(const sbr_error *err);
 
 #endif

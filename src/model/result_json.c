@@ -1,4 +1,4 @@
-/* The result contract of docs/result.md.  Fields are only ever added. */
+/* The result as docs/result.md describes it.  Fields are only ever added. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +10,8 @@
 
 #define RESULT_SCHEMA 1
 
-/* As text when it is text; as base64 when it is not, or when most of it are control characters,
- * each of which would take six bytes. */
+/* False for bytes that are not UTF-8, and for text that is mostly control characters, each of which
+ * would take six bytes: these become base64. */
 static bool is_best_as_text(const struct output *out)
 {
     return text_is_utf8(out->data, out->len) &&
@@ -104,7 +104,7 @@ static void put_signal(struct jsonw *j, int number)
         jsonw_null(j, "signal");
 }
 
-/* What a stage and the whole result share. */
+/* The fields that a stage and the whole result share. */
 static void put_verdict(struct jsonw *j, const sbr_result *r)
 {
     jsonw_bool(j, "success", result_success(r));
@@ -120,7 +120,7 @@ static void put_verdict(struct jsonw *j, const sbr_result *r)
     put_usage(j, &r->usage);
 }
 
-/* Sentences of ours may quote what a stranger wrote, cut at a fixed length: not always UTF-8. */
+/* Our messages may quote text of an untrusted program, cut at a fixed length: not always UTF-8. */
 static void put_sentence(struct jsonw *j, const char *key, const char *text)
 {
     char copy[sizeof(((sbr_error *)NULL)->message)]; /* the longer of both */
@@ -137,7 +137,7 @@ static void put_sentence(struct jsonw *j, const char *key, const char *text)
     jsonw_text(j, key, copy);
 }
 
-/* The streams and refusals of the last stage are the result's own and are not repeated. */
+/* Omits streams and denials of the last stage, because the result has them. */
 static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
 {
     jsonw_open(j, NULL, '{');

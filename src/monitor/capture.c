@@ -10,10 +10,10 @@
 #include "base/clock.h"
 
 #define CHUNK (256 * 1024)
-/* Chunks in one turn: bounds how long one stream keeps the loop from the deadlines. */
+/* Bounds how long one stream keeps the loop from the deadlines. */
 #define CHUNKS_PER_TURN 8
 
-/* One for all captures of a thread: big enough to be fast, and not on the stack. */
+/* Shared by all captures of a thread: large enough to be fast, and not on the stack. */
 static __thread char *chunk_buffer;
 static pthread_key_t chunk_key; /* frees it with its thread */
 static pthread_once_t chunk_once = PTHREAD_ONCE_INIT;
@@ -36,7 +36,13 @@ static bool have_chunk_buffer(void)
 
 static void capture_ready(void *context, uint32_t events);
 
-/* The reader takes bytes again, or our patience is over: go on reading from the program. */
+static int capture_watch(struct capture *capture)
+{
+    capture->watch = loop_watch_of(capture->fd, capture_ready, capture);
+    return loop_add(capture->loop, &capture->watch, EPOLLIN);
+}
+
+/* The reader takes bytes again, or its time is up: continues to read from the program. */
 static void capture_resume(void *context, uint32_t events)
 {
     struct capture *capture = context;
@@ -46,25 +52,25 @@ static void capture_resume(void *context, uint32_t events)
     if (!capture->paused_us)
         return;
     waited = clock_now_us() - capture->paused_us;
-    /* A reader that sleeps is not waited for again. */
+    /* A reader that used up its time gets no more. */
     capture->waited_us += waited < OUTPUT_WAIT_ONCE_US ? waited : OUTPUT_WAIT_US;
     capture->paused_us = 0;
     loop_set_timer(capture->loop, capture->timer, 0, NULL, NULL);
-    loop_remove(capture->loop, capture->forward->fd);
-    if (capture->fd >= 0 &&
-        loop_add(capture->loop, capture->fd, EPOLLIN, capture_ready, capture) < 0)
+    loop_remove(capture->loop, &capture->reader_watch);
+    if (capture->fd >= 0 && capture_watch(capture) < 0)
         capture->excess(capture->context); /* cannot be watched any more: end it rather than hang */
 }
 
-/* Waits for the reader instead of copying what it does not take yet.  False when it may not wait. */
+/* Waits for the reader instead of copying what it does not take yet.  False: may not wait. */
 static bool capture_pause(struct capture *capture)
 {
     uint64_t now = clock_now_us();
 
+    capture->reader_watch = loop_watch_of(capture->forward->fd, capture_resume, capture);
     if ((capture->waited_us >= OUTPUT_WAIT_US && !capture->forward->patient) ||
-        loop_add(capture->loop, capture->forward->fd, EPOLLOUT, capture_resume, capture) < 0)
+        loop_add(capture->loop, &capture->reader_watch, EPOLLOUT) < 0)
         return false;
-    loop_remove(capture->loop, capture->fd);
+    loop_remove(capture->loop, &capture->watch);
     capture->paused_us = now;
     loop_set_timer(capture->loop, capture->timer, now + OUTPUT_WAIT_ONCE_US, capture_resume,
                    capture);
@@ -74,7 +80,7 @@ static bool capture_pause(struct capture *capture)
 static void capture_close(struct capture *capture)
 {
     if (capture->fd >= 0) {
-        loop_remove(capture->loop, capture->fd);
+        loop_remove(capture->loop, &capture->watch);
         close(capture->fd);
     }
     capture->fd = -1;
@@ -91,7 +97,7 @@ static void capture_take(struct capture *capture, char *data, size_t len)
         buf_add(&capture->kept, data, part);
     if (capture->keep_tail && capture->kept.len > 2 * OUTPUT_TAIL)
         buf_drop(&capture->kept, capture->kept.len - OUTPUT_TAIL);
-    /* A reader that left: closing our end tells the program, as a pipe without us would. */
+    /* The reader left: closing our end informs the program, as a direct pipe would. */
     if (part && capture->forward && forward_write(capture->forward, data, part) < 0 &&
         !capture->keep)
         capture_close(capture);
@@ -99,7 +105,8 @@ static void capture_take(struct capture *capture, char *data, size_t len)
         capture->excess(capture->context);
 }
 
-/* Passes on without copying, while nothing has to be kept or dropped.  What forward_splice returns. */
+/* Passes bytes on without copying, while nothing must be kept or dropped.  Returns what
+ * forward_splice returns. */
 static ssize_t capture_splice(struct capture *capture)
 {
     uint64_t room = capture->total < capture->max ? capture->max - capture->total : 0;
@@ -113,15 +120,15 @@ static ssize_t capture_splice(struct capture *capture)
     return n;
 }
 
-/* One move of bytes; false when there is nothing more for now. */
+/* Moves bytes once; false when there are no more for now. */
 static bool capture_read(struct capture *capture)
 {
     ssize_t n = capture_splice(capture);
 
-    if (n == SINK_FULL && capture_pause(capture))
+    if (n == FORWARD_FULL && capture_pause(capture))
         return false;
     if (n == -1) {
-        capture_close(capture); /* tells the program, as a pipe without us would */
+        capture_close(capture); /* informs the program, as a direct pipe would */
         return false;
     }
     if (n > 0)
@@ -157,19 +164,19 @@ int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
                                                            : SIZE_MAX / 2);
     if (capture->forward)
         forward_attach(capture->forward, loop);
-    if (loop_add(loop, capture->fd, EPOLLIN, capture_ready, capture) < 0)
+    if (capture_watch(capture) < 0)
         return err_set_errno(err, "output", "cannot watch a stream of the program");
     return 0;
 }
 
-/* What is in the pipe now is the program's.  What comes later is not: its other end may be in the hands of somebody who
- * lives on, and writes for ever. */
+/* What is in the pipe now came from the program.  What comes later may not: a process that lives on
+ * may hold the other end and write forever. */
 static void capture_rest(struct capture *capture)
 {
     int left = 0;
 
     if (capture->fd >= 0 && ioctl(capture->fd, FIONREAD, &left) < 0)
-        left = 0; /* no pipe of ours */
+        left = 0; /* not a pipe of ours */
     while (capture->fd >= 0 && left > 0) {
         ssize_t n = read(capture->fd, chunk_buffer, left < CHUNK ? (size_t)left : CHUNK);
 

@@ -25,7 +25,7 @@ void collect_reader_init(struct collect_reader *reader, struct collect_part *par
     reader->dirs[0] = -1;
 }
 
-/* Of the part, and of the whole where it is the first. */
+/* Records the part's failure, and that of the whole if it is the first. */
 static void note(struct collect_reader *reader, const sbr_error *failure)
 {
     if (reader->part) {
@@ -37,7 +37,7 @@ static void note(struct collect_reader *reader, const sbr_error *failure)
         reader->failure = *failure;
 }
 
-/* Who made it, in a sentence: only what a stage makes has no list. */
+/* The maker, for a sentence: only what a stage makes has no list. */
 static const char *maker(const struct collect_part *part)
 {
     return part && part->list ? "program left" : "stage made";
@@ -73,7 +73,7 @@ static int at(const struct collect_reader *reader)
     return reader->dirs[reader->depth];
 }
 
-/* With the name that arrived behind the path of the directory it is in. */
+/* The path is that of the current directory plus the name that arrived. */
 static int list_entry(struct collect_reader *reader)
 {
     const struct collect_entry *entry = &reader->entry;
@@ -116,7 +116,7 @@ static int enter(struct collect_reader *reader)
     return 0;
 }
 
-/* As init saw it; nothing depends on its success. */
+/* As init saw them; nothing depends on success. */
 static void set_times(int fd, const struct collect_entry *entry)
 {
     const struct timespec times[2] = { { entry->mtime_s, (long)entry->mtime_ns },
@@ -134,8 +134,8 @@ static int leave(struct collect_reader *reader)
     return 0;
 }
 
-/* A stage's layer is used by programs that read holes as zeros: there sizes count.  Otherwise it is the bytes that
- * come, and sizes only where they are absurd. */
+/* Programs that use a stage's layer read holes as zeros: there sizes count.  Otherwise the bytes
+ * that arrive count, and sizes only where they are absurd. */
 static int afford(struct collect_reader *reader)
 {
     uint64_t factor = reader->part->list ? COLLECT_SIZE_PER_BYTE : 1;
@@ -180,7 +180,7 @@ static int make_link(struct collect_reader *reader)
     return symlinkat(reader->link, at(reader), reader->name) < 0 ? cannot_write(reader) : 0;
 }
 
-/* Back to the top of the part, wherever it was. */
+/* Returns to the top of the part. */
 static void leave_all(struct collect_reader *reader)
 {
     while (reader->depth > 0)
@@ -214,12 +214,12 @@ static int end_all(struct collect_reader *reader)
     if (end_part(reader) < 0)
         return -1;
     reader->complete = !reader->failure.code;
-    reader->broken = true; /* what follows is nothing of ours */
+    reader->broken = true; /* ignore what follows */
     return 0;
 }
 
-/* The part ends here, the others do not. */
-static int told_failure(struct collect_reader *reader)
+/* Ends this part, but not the others. */
+static int reported_failure(struct collect_reader *reader)
 {
     static const struct {
         int number;
@@ -241,7 +241,7 @@ static int told_failure(struct collect_reader *reader)
         errno = (int)reader->entry.size;
         err_set_errno(&failure, "collect", "cannot collect '%.100s' from the sandbox",
                       reader->name);
-        failure.code = SBR_E_DENIED; /* a stranger made it so */
+        failure.code = SBR_E_DENIED; /* the untrusted program caused it */
     }
     note(reader, &failure);
     leave_all(reader);
@@ -253,12 +253,12 @@ static int only_list(struct collect_reader *reader)
     return list_entry(reader);
 }
 
-/* What each kind asks for, by its number. */
+/* The handler of each entry, by its number. */
 static const struct {
     int (*begin)(struct collect_reader *reader);
     bool named;    /* and counted */
     bool anywhere; /* not only within a part */
-} pools[] = {
+} kinds[] = {
     [COLLECT_END] = { end_all, .anywhere = true },
     [COLLECT_PART] = { begin_part, .anywhere = true },
     [COLLECT_ENTER] = { enter, .named = true },
@@ -268,7 +268,7 @@ static const struct {
     [COLLECT_GONE] = { only_list, .named = true },
     [COLLECT_OTHER] = { only_list, .named = true },
     [COLLECT_SKIPPED] = { only_list, .named = true },
-    [COLLECT_FAILED] = { told_failure, .named = false },
+    [COLLECT_FAILED] = { reported_failure, .named = false },
 };
 
 /* The head of an entry and its name are complete. */
@@ -279,19 +279,19 @@ static void begin(struct collect_reader *reader)
     reader->have = 0;
     memcpy(reader->name, reader->head + sizeof(reader->entry), reader->entry.name_len);
     reader->name[reader->entry.name_len] = '\0';
-    if (kind >= ARRAY_LEN(pools) || !pools[kind].begin ||
-        (!pools[kind].anywhere && (!reader->part || reader->part->failure.code)))
+    if (kind >= ARRAY_LEN(kinds) || !kinds[kind].begin ||
+        (!kinds[kind].anywhere && (!reader->part || reader->part->failure.code)))
         refuse(reader, "arrived garbled");
-    else if (pools[kind].named &&
+    else if (kinds[kind].named &&
              (strlen(reader->name) != reader->entry.name_len || !is_component(reader->name)))
         refuse(reader, "has a name that is none");
-    else if (pools[kind].named && ++reader->entries > reader->max_entries)
+    else if (kinds[kind].named && ++reader->entries > reader->max_entries)
         refuse(reader, "has too many files; raise its limit 'inodes'");
     else
-        pools[kind].begin(reader);
+        kinds[kind].begin(reader);
 }
 
-/* Fills `to` up to `size`; the number of bytes used. */
+/* Fills `to` up to `size`; returns the number of bytes used. */
 static size_t gather(struct collect_reader *reader, void *to, size_t size,
                      const unsigned char *data, size_t len)
 {
@@ -412,7 +412,7 @@ void collect_reader_take(struct collect_reader *reader, const unsigned char *dat
 static void collect_reader_close(struct collect_reader *reader)
 {
     if (reader->fd >= 0) {
-        loop_remove(reader->loop, reader->fd);
+        loop_remove(reader->loop, &reader->watch);
         close(reader->fd);
     }
     reader->fd = -1;
@@ -430,7 +430,7 @@ static bool read_some(struct collect_reader *reader, unsigned char *chunk)
     return n > 0;
 }
 
-/* Whether anything was there. */
+/* True when there was anything to read. */
 static bool read_turn(struct collect_reader *reader)
 {
     unsigned char *chunk = malloc(CHUNK);
@@ -440,7 +440,7 @@ static bool read_turn(struct collect_reader *reader)
         refuse(reader, "does not fit into memory");
     while (chunk && i < CHUNKS_PER_TURN && reader->fd >= 0 && read_some(reader, chunk))
         i++;
-    if (reader->broken) /* init, writing on, learns that nobody reads */
+    if (reader->broken) /* a write error tells init that reading has ended */
         collect_reader_close(reader);
     free(chunk);
     return i > 0;
@@ -462,8 +462,8 @@ int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loo
 {
     reader->fd = fd;
     reader->loop = loop;
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 ||
-        loop_add(loop, fd, EPOLLIN, collect_reader_ready, reader) < 0)
+    reader->watch = loop_watch_of(fd, collect_reader_ready, reader);
+    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || loop_add(loop, &reader->watch, EPOLLIN) < 0)
         return err_set_errno(err, "collect", "cannot watch for what comes out of the sandbox");
     return 0;
 }

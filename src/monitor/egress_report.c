@@ -10,13 +10,13 @@ static const char *const way_names[N_EGRESS_WAYS] = {
     [WAY_PORTS] = "egress-by-ports",
 };
 
-/* What the program cannot reach for want of a better kernel. */
+/* What the program cannot reach because the kernel lacks a module. */
 static const char *const way_missing[N_EGRESS_WAYS] = {
     [WAY_REDIRECT] = "UDP to ports that no rule names (the kernel lacks nft_tproxy)",
     [WAY_PORTS] = "ports that no rule names (the kernel lacks nft_tproxy and nft_redir)",
 };
 
-/* Helpers are ours, but their memory is shared: nothing in it is taken for granted. */
+/* The helper is ours, but its memory is shared: nothing in it is trusted. */
 static void read_denials(const struct egress_page *page, struct denials *denials)
 {
     uint32_t n = page->n_denials;
@@ -66,5 +66,5 @@ int egress_report_failure(const struct egress *egress, sbr_error *err)
         *err = egress->page->error;
         return err->code;
     }
-    return err_set(err, SBR_E_BUG, "egress", "the sandbox's way out ended before the program did");
+    return err_set(err, SBR_E_BUG, "egress", "the egress process ended before the program did");
 }

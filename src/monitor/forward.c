@@ -13,7 +13,7 @@
 
 #include "base/scope.h"
 
-#define FILTERED_MAX (4u << 20) /* far more than is read at once */
+#define FILTERED_MAX (4u << 20) /* far more than one read */
 
 void forward_init(struct forward *forward, int fd, size_t max_queue)
 {
@@ -22,11 +22,11 @@ void forward_init(struct forward *forward, int fd, size_t max_queue)
     buf_init(&forward->filtered, FILTERED_MAX);
 }
 
-/* Done at the first byte: many programs write to one stream only.
+/* Called at the first byte, because many programs write to one stream only.
  *
- * A pipe or terminal is opened again, so that "do not wait" is a flag of our own open file and not
- * of the one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF
- * bytes after poll said "ready" do not wait either. */
+ * Opens a pipe or terminal again, so that O_NONBLOCK is a flag of our own open file and not of the
+ * one that we share with the shell.  Where that is not allowed, writes of at most PIPE_BUF bytes
+ * after a successful poll do not block either. */
 static void forward_open(struct forward *forward)
 {
     int shared = forward->fd;
@@ -51,9 +51,7 @@ static void forward_open(struct forward *forward)
 
 static void forward_unwatch(struct forward *forward)
 {
-    if (forward->watching)
-        loop_remove(forward->loop, forward->fd);
-    forward->watching = false;
+    loop_remove(forward->loop, &forward->watch);
 }
 
 static void forward_close(struct forward *forward)
@@ -84,7 +82,7 @@ static bool is_ready(const struct forward *forward)
     return forward->own_fd || poll(&fd, 1, 0) > 0;
 }
 
-/* Writes what goes without waiting; the number of bytes, or -1 when no more can be written. */
+/* Writes as much as possible without waiting; the number of bytes, or -1 on failure. */
 static ssize_t write_some(struct forward *forward, const char *data, size_t len)
 {
     size_t done = 0;
@@ -155,9 +153,10 @@ int forward_write(struct forward *forward, const char *data, size_t len)
         forward_close(forward);
         return -1;
     }
-    if (!forward->watching)
-        forward->watching =
-            loop_add(forward->loop, forward->fd, EPOLLOUT, forward_flush, forward) == 0;
+    if (forward->watch.on)
+        return 0;
+    forward->watch = loop_watch_of(forward->fd, forward_flush, forward);
+    (void)loop_add(forward->loop, &forward->watch, EPOLLOUT);
     return 0;
 }
 
@@ -175,12 +174,12 @@ ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len)
     if (n >= 0 || errno == EINTR)
         return n > 0 ? n : 0;
     if (errno == EAGAIN)
-        return poll(&room, 1, 0) == 0 ? SINK_FULL : 0;
+        return poll(&room, 1, 0) == 0 ? FORWARD_FULL : 0;
     if (errno == EPIPE) {
         forward_close(forward);
         return -1;
     }
-    forward->can_splice = false; /* for example a file that is only appended to */
+    forward->can_splice = false; /* for example a file in append mode */
     return 0;
 }
 

@@ -1,15 +1,15 @@
-/* RUNNING --deadline, cancel--> STOPPING --grace over, excess--> ENDING --dead--> DONE
- *    |                             |                              ^              ^
- *    |------------ excess ---------+------------------------------'              |
- *    '------------------------- dead (the program ended) -------------------------'
+/* RUNNING --deadline, cancel--> STOPPING --grace, cancel, excess--> ENDING --dead--> DONE
+ *    |                            |                                   ^               ^
+ *    |---------- excess ----------+-----------------------------------'               |
+ *    '--------------------------- dead (the program ended) ---------------------------'
  *
- * STOPPING: everything inside was asked to end.  ENDING: everything was killed; init is not dead
- * yet. Once it is, nobody inside is left to write, so what is in the pipes is all there will ever
- * be, and the report is final.
+ * STOPPING: everything inside was asked to end.  ENDING: everything was killed, but init is not
+ * dead yet.  Once init is dead, no process inside can write: the pipes hold the last output, and
+ * the report is final.
  *
- * COLLECTING: the program is over, however it ended, and init hands out what it left.  Init does not say when that
- * begins; it is looked for whenever something would be done to it.  No limit of the program's counts any more, only
- * that there is progress. */
+ * COLLECTING: the program has ended, for whatever reason, and init sends the collected files.  Init
+ * does not report when that begins; the monitor checks before it acts on any event.  The program's
+ * limits no longer apply; init must only make progress. */
 #include "monitor/monitor.h"
 
 #include <errno.h>
@@ -25,19 +25,19 @@
 #include "monitor/init_outcome.h"
 
 #define KILL_PATIENCE_US 200000
-#define STALL_US 5000000 /* between two looks for progress in handing out */
+#define STALL_US 5000000 /* between two checks of the progress in COLLECTING */
 
-/* Slot 5 is the executor's. */
+/* The job uses slot 5. */
 /* clang-format off */
 enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR, TIMER_NOTIFY = 6 };
 /* clang-format on */
 
 enum monitor_event {
-    EV_DEADLINE, /* wall clock                             */
-    EV_CANCEL,   /* the caller wants it to end             */
-    EV_GRACE,    /* it was asked to end and did not        */
+    EV_DEADLINE, /* wall clock */
+    EV_CANCEL,   /* the caller wants the run to end */
+    EV_GRACE,    /* the program was asked to end and did not */
     EV_EXCESS,   /* a limit that leaves no time for asking */
-    EV_DEAD,     /* init is dead, and with it everything    */
+    EV_DEAD,     /* init is dead, and with it everything inside */
     N_EVENTS
 };
 
@@ -56,8 +56,7 @@ static bool program_runs(const struct monitor *m)
     return m->box->report->state >= REPORT_RUNNING;
 }
 
-/* The clock starts with the program.  Init does not wake us to say when that is: it wrote it down.
- */
+/* The clock starts with the program.  Init does not wake us then; its report has the time. */
 static void deadline_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
@@ -100,7 +99,7 @@ static enum monitor_state kill_all(struct monitor *m, enum monitor_event event)
     log_info("run", "ending everything inside");
     if (!program_runs(m))
         return kill_init(m, event);
-    /* Init counts what it ends; should it be held up itself, it is ended without a count. */
+    /* Init counts what it kills; if init hangs, the grace timer kills it without a count. */
     sandbox_order_kill(m->box);
     loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + KILL_PATIENCE_US, grace_due, m);
     return ENDING;
@@ -111,17 +110,17 @@ static enum monitor_state ask(struct monitor *m, enum monitor_event event)
     uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000;
 
     if (!program_runs(m))
-        return kill_all(m, event); /* there is nobody to ask yet */
+        return kill_all(m, event); /* there is no program to ask yet */
     note_stop(m, event);
     if (event == EV_CANCEL)
-        m->box->report->dropped = true; /* also should it end by itself now */
+        m->box->report->dropped = true; /* drop its files even if it ends by itself now */
     log_info("run", "asking the program to end");
     sandbox_terminate(m->box);
     loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
     return STOPPING;
 }
 
-/* Whoever cancels while files are handed out does not want to wait for them. */
+/* A caller that cancels during collection does not wait for the files. */
 static enum monitor_state drop(struct monitor *m, enum monitor_event event)
 {
     note_stop(m, event);
@@ -143,7 +142,7 @@ static enum monitor_state look_for_progress(struct monitor *m, enum monitor_even
     return COLLECTING;
 }
 
-/* The program is over, and somebody wants what it left. */
+/* The program has ended, and its files are wanted. */
 static bool hands_out(const struct monitor *m)
 {
     const struct init_report *report = m->box->report;
@@ -174,7 +173,7 @@ static void handle(struct monitor *m, enum monitor_event event)
     m->state = transitions[m->state][event](m, event);
 }
 
-/* From now on there has to be progress. */
+/* From now on init must make progress. */
 static void collection_began(void *context)
 {
     struct monitor *m = context;
@@ -190,20 +189,20 @@ static void excess(struct monitor *m, enum stop_reason reason)
     handle(m, EV_EXCESS);
 }
 
-/* Two clocks, of which one may be late. */
+/* Never below 0: one of the two clocks may lag. */
 static uint64_t less(uint64_t all, uint64_t part)
 {
     return all > part ? all - part : 0;
 }
 
-/* A sandbox that was made ahead has used something before there was a program. */
+/* A sandbox made ahead used CPU time before there was a program. */
 static uint64_t cpu_before(const struct sandbox *box)
 {
     return box->before.cpu_user_us + box->before.cpu_system_us;
 }
 
-/* Not a poll: the timer is set to the earliest moment at which the limit could be reached, which is
- * when all processors had been busy with it since the last look. */
+/* Not a poll: the timer fires at the earliest time at which the limit can be reached, with all CPUs
+ * busy from now on. */
 static void cpu_timer_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
@@ -214,7 +213,7 @@ static void cpu_timer_due(void *context, uint32_t events)
 
     (void)events;
     if (hands_out(m))
-        return; /* what is used now is not the program's */
+        return; /* the program does not use this time */
     if (used >= limit || outside >= limit - used) {
         excess(m, STOP_CPU);
         return;
@@ -234,7 +233,7 @@ static void oom_happened(void *context, uint32_t events)
     struct monitor *m = context;
 
     (void)events;
-    loop_remove(m->loop, m->box->cgroup.oom_fd);
+    loop_remove(m->loop, &m->oom_watch);
     excess(m, STOP_MEMORY);
 }
 
@@ -246,11 +245,11 @@ static void init_died(void *context, uint32_t events)
 {
     struct monitor *m = context;
     const struct init_report *report = m->box->report;
-    /* Also should it have died while it handed out what the program left. */
+    /* Init may have died while it sent the collected files. */
     uint32_t state = report->state == REPORT_COLLECTING ? report->end : report->state;
 
     (void)events;
-    loop_remove(m->loop, m->box->init.pidfd);
+    loop_remove(m->loop, &m->init_watch);
     if (state == REPORT_LIMIT && m->seen.stop == STOP_NONE &&
         report->limit < ARRAY_LEN(limit_stops))
         m->seen.stop = limit_stops[report->limit];
@@ -261,32 +260,33 @@ static void init_died(void *context, uint32_t events)
     handle(m, EV_DEAD);
 }
 
-/* Of a sandbox that somebody else reaps: init closes it when all is dead and reported, and takes its time to die. */
+/* For a sandbox that another process reaps: init closes `control` when everything is dead and
+ * reported, and dies later. */
 static void control_closed(void *context, uint32_t events)
 {
     struct monitor *m = context;
 
     (void)events;
-    loop_remove(m->loop, m->box->control);
+    loop_remove(m->loop, &m->control_watch);
     if (REPORT_IS_FINAL(m->box->report->state))
         init_died(m, 0);
 }
 
-/* Nothing can be reached any more, so the program cannot be said to have had what was asked for. */
+/* Nothing outside is reachable any more, so the run no longer has what was requested. */
 static void egress_died(void *context, uint32_t events)
 {
     struct monitor *m = context;
 
     (void)events;
-    loop_remove(m->loop, m->box->egress.process.pidfd);
+    loop_remove(m->loop, &m->egress_watch);
     if (!program_runs(m))
-        return; /* init says why, and in better words */
+        return; /* init reports the reason, with more detail */
     egress_report_failure(&m->box->egress, &m->failure);
     m->box->report->dropped = true;
     handle(m, EV_EXCESS);
 }
 
-/* What the groups of the run counted since the program began. */
+/* What the cgroups counted from the program's start. */
 static void read_groups(const struct sandbox *box, struct cgroup_usage *usage)
 {
     cgroup_read(&box->cgroup, usage);
@@ -306,7 +306,7 @@ static void fill_usage(struct monitor *m, sbr_result *result)
     read_groups(m->box, &group);
     m->seen.oom_kills = group.oom_kills;
     m->seen.refused_forks = group.refused_forks;
-    /* Nobody counts refusals where only a resource limit refuses; that it was reached can be seen. */
+    /* A resource limit does not count what it refuses; we only see whether it was reached. */
     if (!(m->box->cgroup.controllers & 1u << CG_PIDS)) {
         m->seen.refused_forks = report->peak_processes >= m->plan->max_processes;
         m->seen.forks_guessed = true;
@@ -340,7 +340,7 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     capture_finish(&m->err, &result->err);
     if (m->collect_reader)
         collect_reader_finish(m->collect_reader);
-    loop_remove(m->loop, m->box->cgroup.oom_fd); /* closed by the end of the sandbox */
+    loop_remove(m->loop, &m->oom_watch); /* closed by the end of the sandbox */
     result->limits = m->plan->limits;
     result->isolation = m->plan->isolation;
     init_outcome_missing(m->box->report, &result->isolation);
@@ -357,8 +357,8 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     init_outcome_steps(m->box->report);
     log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
              result_verdict_name(result->verdict));
-    loop_remove(m->loop, m->box->egress.process.pidfd);
-    loop_remove(m->loop, m->box->control);
+    loop_remove(m->loop, &m->egress_watch);
+    loop_remove(m->loop, &m->control_watch);
     sandbox_end(m->box);
     egress_report_read(&m->box->egress, result);
     return DONE;
@@ -366,18 +366,14 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
 
 static int watch_all(struct monitor *m, sbr_error *err)
 {
-    const struct {
-        int fd;
-        loop_callback *callback;
-    } watches[] = {
-        { m->box->init.pidfd, init_died },
-        { m->box->cgroup.oom_fd, oom_happened },
-        { m->box->egress.process.pidfd, egress_died },
-    };
+    struct loop_watch *const watches[] = { &m->init_watch, &m->oom_watch, &m->egress_watch };
 
+    m->init_watch = loop_watch_of(m->box->init.pidfd, init_died, m);
+    m->oom_watch = loop_watch_of(m->box->cgroup.oom_fd, oom_happened, m);
+    m->egress_watch = loop_watch_of(m->box->egress.process.pidfd, egress_died, m);
+    m->control_watch = loop_watch_of(m->box->control, control_closed, m);
     for (size_t i = 0; i < ARRAY_LEN(watches); i++)
-        if (watches[i].fd >= 0 &&
-            loop_add(m->loop, watches[i].fd, EPOLLIN, watches[i].callback, m) < 0)
+        if (watches[i]->fd >= 0 && loop_add(m->loop, watches[i], EPOLLIN) < 0)
             return err_set_errno(err, "monitor", "cannot watch the sandbox");
     if (capture_start(&m->out, m->loop, err) < 0 || capture_start(&m->err, m->loop, err) < 0)
         return err->code;
@@ -386,9 +382,9 @@ static int watch_all(struct monitor *m, sbr_error *err)
         return err->code;
     if (seccomp_notify_start(&m->seccomp_notify, m->box, err) < 0)
         return err->code;
-    /* Where refusals are still to come that way, the end is told by init's death alone. */
+    /* While the listener is still to come on `control`, only init's death reports the end. */
     if (m->box->parked && m->seccomp_notify.control < 0 &&
-        loop_add(m->loop, m->box->control, EPOLLIN, control_closed, m) < 0)
+        loop_add(m->loop, &m->control_watch, EPOLLIN) < 0)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
     return stdin_pump_start(&m->stdin_pump, m->loop, err);
 }
@@ -406,14 +402,15 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .plan = plan,
                            .loop = options->loop,
                            .startup = options->startup ? options->startup : "cold",
-                           .started_us = options->started_us };
+                           .started_us = options->started_us,
+                           .seen.setter = options->setter };
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);
-    m->out.forward = options->out_sink;
+    m->out.forward = options->forward_out;
     m->err.fd = take_fd(box->err);
     m->out.timer = TIMER_STDOUT;
     m->err.timer = TIMER_STDERR;
-    m->err.forward = options->err_sink;
+    m->err.forward = options->forward_err;
     m->err.keep_tail = options->keep_tail && !options->keep_output;
     m->out.loop = m->err.loop = options->loop;
     m->collect_reader = options->collect_reader;
@@ -435,7 +432,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                                                  .timer = TIMER_NOTIFY,
                                                  .listener = -1,
                                                  .control = -1 };
-    /* Should set-up hang, it has the program's time to do so. */
+    /* Setup has at most the program's time. */
     loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000,
                    deadline_due, m);
     if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE &&
@@ -474,10 +471,10 @@ void monitor_done(struct monitor *m)
     capture_done(&m->out);
     capture_done(&m->err);
     if (m->loop) {
-        loop_remove(m->loop, m->box->init.pidfd);
-        loop_remove(m->loop, m->box->control);
-        loop_remove(m->loop, m->box->cgroup.oom_fd);
-        loop_remove(m->loop, m->box->egress.process.pidfd);
+        loop_remove(m->loop, &m->init_watch);
+        loop_remove(m->loop, &m->control_watch);
+        loop_remove(m->loop, &m->oom_watch);
+        loop_remove(m->loop, &m->egress_watch);
         for (unsigned int timer = 0; timer <= TIMER_STDERR; timer++)
             loop_set_timer(m->loop, timer, 0, NULL, NULL);
     }

@@ -1,6 +1,6 @@
-/* What no control group is charged for is bounded by its number.
+/* Bounds the number of objects whose memory no cgroup is charged for.
  *
- * The arguments that decide are in registers, so the kernel goes on with what was looked at here. */
+ * The deciding arguments are in registers, so the kernel uses exactly what was checked here. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,26 +12,26 @@
 #include "base/fd.h"
 #include "monitor/seccomp_notify.h"
 
-/* Netlink sockets at a time, each with a queue of answers that nobody reads (net.core.rmem_default).  Programs have one
- * or two.  Those who were let go on and have not got theirs yet when the sockets are counted come on top: as many as
- * there are threads. */
+/* Netlink sockets at a time, each with a queue of unread answers (net.core.rmem_default).  Programs
+ * have one or two.  Calls that were allowed and have not made their socket yet when we count come
+ * on top: at most one per thread. */
 #define NETLINKS_MOST 16
 
-/* Filters in the life of a run, each of 4096 instructions at most, in the memory that all programs of the host compile
- * theirs into.  They are not counted as they go: nobody says when. */
+/* Filters in the life of a run, of at most 4096 instructions each, in the kernel memory into which
+ * all programs of the host compile filters.  Never counted down: nothing reports their end. */
 #define FILTERS_MOST 128
 
-/* The kernel's own name for it: the type without its flags. */
+/* The kernel's own name: the type without its flags. */
 #define SOCK_TYPE_MASK 0xf
 
-/* Sockets of the internet: what a connection keeps at least, and how many may be made between two looks. */
+/* Internet sockets: least memory of a connection, and how many may be made between two counts. */
 #define STREAM_BYTES (64u << 10)
 #define SOCKETS_A_LOOK 32
 #define SOCKETS_LEAST 256
 
 static const struct notify_answer go_on = { .go_on = true }, too_many = { .error = ENOMEM };
 
-/* A file about the network namespace of a process: what follows a word, or NULL. */
+/* Reads a file on the network namespace of a process: what follows `word`, or NULL. */
 static const char *find_in(pid_t pid, const char *file, const char *word, char text[8192])
 {
     char path[48];
@@ -44,7 +44,7 @@ static const char *find_in(pid_t pid, const char *file, const char *word, char t
     return at ? at + strlen(word) : NULL;
 }
 
-/* How many netlink sockets there are; negative when nobody says.  A line is "NAME SIZE SOCKETS ...". */
+/* The number of netlink sockets; negative when unknown.  A line is "NAME SIZE SOCKETS ...". */
 static int netlinks_alive(pid_t pid)
 {
     char text[8192], *end;
@@ -56,7 +56,7 @@ static int netlinks_alive(pid_t pid)
     return (int)strtol(end, NULL, 10);
 }
 
-/* Of all kinds, also those that are not connected yet; negative when nobody says. */
+/* Sockets of all families, connected or not; negative when unknown. */
 static long sockets_alive(pid_t pid)
 {
     char text[8192];
@@ -78,14 +78,14 @@ static struct notify_answer count_netlink(struct seccomp_notify *n)
     return go_on;
 }
 
-/* The group of v2 is charged for what waits, that of v1 for datagrams. */
+/* v2 charges the cgroup for all queued data, v1 for datagrams. */
 static bool is_charged(const struct plan *plan, int type)
 {
     return plan->cgroup_controllers & 1u << CG_MEMORY &&
            (plan->cgroup_kind == CGROUP_V2 || (type & SOCK_TYPE_MASK) == SOCK_DGRAM);
 }
 
-/* As many as would fill the memory limit with what connections keep at least. */
+/* At most as many as fill the memory limit with the least memory of a connection. */
 static struct notify_answer count_internet(struct seccomp_notify *n, int type)
 {
     uint64_t most = n->plan->limits.value[SBR_MEMORY_BYTES] / STREAM_BYTES;

@@ -1,9 +1,9 @@
-/* A program without a network wants to reach somebody: who it was is read from its memory, and the answer is that
- * there is no way.
+/* Answers a program without a network that wants to reach an address: reads the address from its
+ * memory, notes it, and replies that there is no route.
  *
- * Names: the resolver that /etc/resolv.conf names does not exist.  A C library that connects to it is told that it
- * did, because the question comes only then; the question is noted and fails at once.  Whoever else connects to it is
- * told the truth: their message would otherwise be about a socket without a destination. */
+ * Names: the resolver in /etc/resolv.conf does not exist.  A C library's connect to it succeeds,
+ * because the library sends its question only then; the question is noted and fails at once.  Other
+ * callers get an error: otherwise they would report a socket without a destination. */
 #include <ctype.h>
 #include <errno.h>
 #include <linux/sched.h>
@@ -23,13 +23,12 @@
 #define PORT_OF_NAMES 53
 #define DNS_HEAD 12
 #define DNS_PACKET 512
-#define LIBRARY_LOOKS 64 /* reading a process's map is slow, and how often is up to the program */
+#define LIBRARY_LOOKS 64 /* reading a process's map is slow, and the program decides how often */
 #define MAP_LINES 2000
 
 static const struct notify_answer go_on = { .go_on = true }, no_way = { .error = ENETUNREACH },
                                   success = { .error = 0 };
 
-/* The mode is the rule. */
 static const char *rule_of(const struct seccomp_notify *n)
 {
     return n->plan->network == NETWORK_LOCALHOST ? "network: localhost" : "network: none";
@@ -44,20 +43,20 @@ static ssize_t peek(const struct seccomp_notif *notif, uint64_t at, void *to, si
     return process_vm_readv((pid_t)notif->pid, &here, 1, &there, 1, 0);
 }
 
-/* An address as far as it matters; AF_UNSPEC: there is none, or it cannot be read. */
+/* The parts of an address that matter; AF_UNSPEC: there is none, or it cannot be read. */
 struct place_wanted {
     sa_family_t family;
     struct address address;
     uint16_t port;
 };
 
-/* Where memory is closed to us, the length tells the internet's addresses from most others. */
+/* Where memory is unreadable, the length distinguishes internet addresses from most others. */
 static bool looks_like_internet(uint64_t len)
 {
     return len == sizeof(struct sockaddr_in) || len == sizeof(struct sockaddr_in6);
 }
 
-/* False when who asks is gone. */
+/* False when the calling process is gone. */
 static bool read_place(struct seccomp_notify *n, const struct seccomp_notif *notif, uint64_t at,
                        uint64_t len, struct place_wanted *ret)
 {
@@ -87,7 +86,7 @@ static bool is_internet(const struct place_wanted *place)
     return place->family == AF_INET || place->family == AF_INET6;
 }
 
-/* Port 0 is nobody's: C libraries ask the kernel so which of their addresses it would use. */
+/* Ignores port 0: with it, C libraries ask the kernel which of their addresses it would use. */
 static void note_place(struct seccomp_notify *n, const struct place_wanted *place)
 {
     char text[ADDRESS_TEXT_SIZE], target[ADDRESS_TEXT_SIZE + 8], remedy[120] = "";
@@ -105,12 +104,12 @@ static void note_place(struct seccomp_notify *n, const struct place_wanted *plac
     denials_note(n->denials, DENIAL_CONNECT, rule_of(n), remedy, "%s", target);
 }
 
-/* The name of the first question, or false.  A question compresses nothing. */
+/* The name of the first question, or false.  Questions are never compressed. */
 static bool question_name(const uint8_t *packet, size_t len, char *name, size_t size)
 {
     size_t at = DNS_HEAD, used = 0;
 
-    /* A question with one name at least, not an answer. */
+    /* A question with at least one name, not an answer. */
     if (len <= DNS_HEAD || packet[2] & 0x80 || (packet[4] == 0 && packet[5] == 0))
         return false;
     while (at < len && packet[at] != 0) {
@@ -152,7 +151,7 @@ static bool is_resolver(const struct place_wanted *place)
            address_equal(&place->address, &resolver);
 }
 
-/* True for a line of /proc/PID/maps ("FROM-TO rights ... PATH") that holds `at` and is of a C library. */
+/* True for a /proc/PID/maps line ("FROM-TO rights ... PATH") of a C library around `at`. */
 static bool is_library_at(const char *line, uint64_t at)
 {
     const char *base = strrchr(line, '/');
@@ -180,8 +179,8 @@ static bool asks_by_library(const struct seccomp_notif *notif)
     return found;
 }
 
-/* Local addresses go on, as they always did; also where a test build has left the namespace out, but there nothing
- * that could not be read. */
+/* Local addresses always continue.  Where a test build has left the namespace out, what cannot be
+ * read does not. */
 static struct notify_answer on_other(const struct seccomp_notify *n,
                                      const struct place_wanted *place)
 {
@@ -211,7 +210,7 @@ static struct notify_answer on_connect(struct seccomp_notify *n, const struct se
     return success;
 }
 
-/* Forgets it: a lookup asks once. */
+/* Removes the lookup: it asks once. */
 static bool is_lookup(struct seccomp_notify *n, const struct seccomp_notif *notif)
 {
     for (size_t i = 0; i < NOTIFY_LOOKUPS; i++) {
@@ -230,7 +229,7 @@ struct packet_wanted {
     uint64_t data, len;
 };
 
-/* The first message speaks for all: they come in pairs, one for each family. */
+/* Reads the first message only: they come in pairs, one for each family. */
 static bool read_messages(const struct seccomp_notif *notif, struct packet_wanted *ret)
 {
     struct mmsghdr message;
@@ -252,7 +251,7 @@ static struct notify_answer on_packet(struct seccomp_notify *n, const struct sec
 
     if (!packet->name) {
         if (!is_lookup(n, notif))
-            return go_on; /* a pair, or a socket that has nowhere to go */
+            return go_on; /* a socket pair, or a socket without a destination */
         (void)note_question(n, notif, packet->data, packet->len);
         return no_way;
     }
@@ -290,7 +289,7 @@ static struct notify_answer answer_network(struct seccomp_notify *n,
     }
 }
 
-/* What goes on finds a namespace without a way out, whatever the memory says by then. */
+/* What continues runs in a network namespace without a route, even if the memory has changed. */
 struct notify_answer notify_network(struct seccomp_notify *n, const struct seccomp_notif *notif)
 {
     if (network_goes_outside(n->plan->network))

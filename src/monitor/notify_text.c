@@ -1,4 +1,4 @@
-/* Arguments as people write them. */
+/* Formats arguments with their symbolic names. */
 #include <asm/ioctls.h>
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -28,13 +28,15 @@ static const struct word clone_flags[] = {
 };
 
 static const struct word families[] = {
-    ROW(AF_UNIX), ROW(AF_INET), ROW(AF_INET6), ROW(AF_NETLINK), ROW(AF_PACKET), ROW(AF_ALG), ROW(AF_VSOCK),
-    ROW(AF_BLUETOOTH), ROW(AF_CAN), ROW(AF_TIPC), ROW(AF_KEY), ROW(AF_XDP), ROW(AF_RDS), ROW(AF_QIPCRTR),
-    ROW(AF_AX25), ROW(AF_X25), ROW(AF_KCM), ROW(AF_SMC), ROW(AF_NFC), ROW(AF_PPPOX), ROW(AF_LLC), END,
+    ROW(AF_UNIX), ROW(AF_INET), ROW(AF_INET6), ROW(AF_NETLINK), ROW(AF_PACKET), ROW(AF_ALG),
+    ROW(AF_VSOCK), ROW(AF_BLUETOOTH), ROW(AF_CAN), ROW(AF_TIPC), ROW(AF_KEY), ROW(AF_XDP),
+    ROW(AF_RDS), ROW(AF_QIPCRTR), ROW(AF_AX25), ROW(AF_X25), ROW(AF_KCM), ROW(AF_SMC), ROW(AF_NFC),
+    ROW(AF_PPPOX), ROW(AF_LLC), END,
 };
 
 static const struct word types[] = {
-    ROW(SOCK_STREAM), ROW(SOCK_DGRAM), ROW(SOCK_RAW), ROW(SOCK_SEQPACKET), ROW(SOCK_RDM), ROW(SOCK_DCCP), END,
+    ROW(SOCK_STREAM), ROW(SOCK_DGRAM), ROW(SOCK_RAW), ROW(SOCK_SEQPACKET), ROW(SOCK_RDM),
+    ROW(SOCK_DCCP), END,
 };
 
 static const struct word ioctls[] = {
@@ -43,15 +45,16 @@ static const struct word ioctls[] = {
 };
 
 static const struct word prctls[] = {
-    ROW(PR_SET_DUMPABLE), ROW(PR_SET_MM), ROW(PR_SET_PTRACER), ROW(PR_SET_SECUREBITS), ROW(PR_CAP_AMBIENT),
-    ROW(PR_SET_SPECULATION_CTRL), ROW(PR_SET_SECCOMP), END,
+    ROW(PR_SET_DUMPABLE), ROW(PR_SET_MM), ROW(PR_SET_PTRACER), ROW(PR_SET_SECUREBITS),
+    ROW(PR_CAP_AMBIENT), ROW(PR_SET_SPECULATION_CTRL), ROW(PR_SET_SECCOMP), END,
 };
 
 static const struct word seccomp_flags[] = { ROW(SECCOMP_FILTER_FLAG_NEW_LISTENER), END };
 
 static const struct word fcntls[] = {
-    ROW(F_GETLK), ROW(F_SETLK), ROW(F_SETLKW), ROW(F_OFD_GETLK), ROW(F_OFD_SETLK), ROW(F_OFD_SETLKW),
-    ROW(F_SETLEASE), ROW(F_NOTIFY), ROW(F_SETOWN), ROW(F_SETOWN_EX), ROW(F_SETSIG), END,
+    ROW(F_GETLK), ROW(F_SETLK), ROW(F_SETLKW), ROW(F_OFD_GETLK), ROW(F_OFD_SETLK),
+    ROW(F_OFD_SETLKW), ROW(F_SETLEASE), ROW(F_NOTIFY), ROW(F_SETOWN), ROW(F_SETOWN_EX),
+    ROW(F_SETSIG), END,
 };
 
 static const struct word options[] = { ROW(SO_ATTACH_FILTER), ROW(SO_ATTACH_REUSEPORT_CBPF), END };
@@ -60,7 +63,7 @@ static const struct word limits[] = { ROW(RLIMIT_CORE), END };
 
 static const struct word modes[] = { ROW(S_IFCHR), ROW(S_IFBLK), ROW(S_IFDIR), ROW(S_IFLNK), END };
 
-/* One argument that matters.  With `bits` its words are or-ed flags; a value without a word is given as a number. */
+/* One argument to show.  With `bits` the words are flags; a value without a word is a number. */
 static const struct shown {
     const char *call;
     unsigned int arg;
@@ -118,9 +121,9 @@ static void add_value(const struct shown *s, uint32_t value, const char *before,
         add_number(text, size, before, value);
 }
 
-/* The family says it all, unless it is one that some sockets may have: then the type, and the protocol where that is
- * a choice. */
-static bool is_told(const struct shown *s, const struct seccomp_data *data)
+/* The family is enough, except where some sockets of the family are allowed: then also the type,
+ * and the protocol where there is a choice. */
+static bool is_reported(const struct shown *s, const struct seccomp_data *data)
 {
     uint32_t family = (uint32_t)data->args[0];
     bool internet = family == AF_INET || family == AF_INET6;
@@ -141,7 +144,7 @@ void notify_text(const char *call, const struct seccomp_data *data, char *text, 
         const struct shown *s = &shown[i];
         size_t len = strlen(text);
 
-        if (strcmp(s->call, call) != 0 || !is_told(s, data))
+        if (strcmp(s->call, call) != 0 || !is_reported(s, data))
             continue;
         add_value(s, (uint32_t)data->args[s->arg] & s->mask, open ? ", " : "(", text, size);
         open |= strlen(text) > len;

@@ -24,7 +24,7 @@
 /* Then output, deadlines and cancelling have their turn. */
 #define NOTIFY_PER_TURN 32
 
-/* A later kernel may have more to say. */
+/* A later kernel may send a longer notification. */
 union notif_room {
     struct seccomp_notif notif;
     char room[512];
@@ -35,7 +35,7 @@ bool seccomp_notify_is_valid(const struct seccomp_notify *n, const struct seccom
     return ioctl(n->listener, SECCOMP_IOCTL_NOTIF_ID_VALID, &notif->id) == 0;
 }
 
-/* What would have let the call pass: a policy that is less strict, or a word for the volume. */
+/* What would have allowed the call: a policy that is less strict, or a volume's mode. */
 static const char *remedy_for(const struct policy *refuses, const struct seccomp_data *data)
 {
     const struct policy *usual = policy_find(NULL);
@@ -62,7 +62,8 @@ static void note_call(struct seccomp_notify *n, const struct policy *refuses,
     denials_note(n->denials, DENIAL_SYSCALL, where, remedy_for(refuses, data), "%s", text);
 }
 
-/* A C library looks for a daemon of names with a socket of exactly this type, in many a program that never learns of it. */
+/* A C library looks for a name service daemon with a socket of exactly this type, in many programs
+ * that never notice. */
 static bool is_probe(const struct policy *refuses, const struct seccomp_data *data)
 {
     return refuses && !strcmp(refuses->name, "nosockets") && data->nr == SYS_socket &&
@@ -88,7 +89,7 @@ void seccomp_notify_blame(struct seccomp_notify *n)
         note_call(n, n->probe_by, &n->probe);
 }
 
-/* NOTICE of a socket is about the number of them, of everything else about where to. */
+/* NOTICE of socket() is about the number of sockets, of any other call about the destination. */
 static bool is_counted(const struct seccomp_data *data, uint32_t answer)
 {
     return answer == POLICY_COUNT || (answer == SECCOMP_RET_USER_NOTIF && data->nr == SYS_socket);
@@ -123,7 +124,7 @@ static void give_answer(const struct seccomp_notify *n, uint64_t id, struct noti
                                        .flags =
                                            answer.go_on ? SECCOMP_USER_NOTIF_FLAG_CONTINUE : 0 };
 
-    /* Who asked may be dead by now. */
+    /* The caller may be dead by now. */
     if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno != ENOENT)
         log_debug("notices", "an answer was refused: %s", strerror(errno));
 }
@@ -131,13 +132,13 @@ static void give_answer(const struct seccomp_notify *n, uint64_t id, struct noti
 static void stop_listening(struct seccomp_notify *n)
 {
     loop_set_timer(n->loop, n->timer, 0, NULL, NULL);
-    loop_remove(n->loop, n->listener);
+    loop_remove(n->loop, &n->listener_watch);
     scope_close_fd(&n->listener);
     n->listener = -1;
 }
 
-/* Receiving waits when there is nothing, so the descriptor is asked each time.  One who was killed meanwhile does not
- * make it wait: the kernel counts the questions, not those that are left. */
+/* RECV blocks without a question, so poll first.  A caller killed in between does not make it
+ * block: the kernel counts all questions, also those of the dead. */
 static bool is_asked(int listener)
 {
     struct pollfd poll_fd = { .fd = listener, .events = POLLIN };
@@ -147,17 +148,17 @@ static bool is_asked(int listener)
 
 static void rest_over(void *context, uint32_t events)
 {
-    const struct seccomp_notify *n = context;
+    struct seccomp_notify *n = context;
 
     (void)events;
     if (n->listener >= 0)
-        (void)loop_change(n->loop, n->listener, EPOLLIN);
+        (void)loop_change(n->loop, &n->listener_watch, EPOLLIN);
 }
 
-/* That nobody is left to ask is still heard. */
+/* Without EPOLLIN, the loop still reports that no process is left. */
 static void rest(struct seccomp_notify *n, uint64_t us)
 {
-    if (us == 0 || loop_change(n->loop, n->listener, 0) < 0)
+    if (us == 0 || loop_change(n->loop, &n->listener_watch, 0) < 0)
         return;
     loop_set_timer(n->loop, n->timer, clock_now_us() + us, rest_over, n);
 }
@@ -168,12 +169,12 @@ static void questions_came(void *context, uint32_t events)
     uint64_t began_us = n->answered < NOTIFY_FREE ? 0 : clock_read_us(CLOCK_THREAD_CPUTIME_ID);
     union notif_room room;
 
-    if (!(events & EPOLLIN)) { /* nobody is left who could ask */
+    if (!(events & EPOLLIN)) { /* no process is left that could ask */
         stop_listening(n);
         return;
     }
     for (int i = 0; i < NOTIFY_PER_TURN && is_asked(n->listener); i++) {
-        memset(&room, 0, sizeof(room)); /* the kernel insists */
+        memset(&room, 0, sizeof(room)); /* the kernel demands zeros */
         if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
             give_answer(n, room.notif.id, answer_to(n, &room.notif));
         n->answered++;
@@ -186,11 +187,12 @@ static void questions_came(void *context, uint32_t events)
 static void listen_to(struct seccomp_notify *n, int listener)
 {
     n->listener = listener;
-    /* Whoever asks waits: waking us on its own processor saves a trip.  Only faster. */
+    /* The caller waits: waking us on the same CPU is faster.  Optional. */
     (void)ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-    if (loop_add(n->loop, n->listener, EPOLLIN, questions_came, n) < 0) {
+    n->listener_watch = loop_watch_of(n->listener, questions_came, n);
+    if (loop_add(n->loop, &n->listener_watch, EPOLLIN) < 0) {
         log_info("notices", "refusals cannot be listened to: %s", strerror(errno));
-        scope_close_fd(&n->listener); /* refused calls do not exist then */
+        scope_close_fd(&n->listener); /* refused calls then fail with ENOSYS */
         n->listener = -1;
     }
 }
@@ -204,7 +206,7 @@ static void news_came(void *context, uint32_t events)
     ssize_t len = fd_receive(n->control, &news, sizeof(news), fds, &n_fds);
 
     (void)events;
-    loop_remove(n->loop, n->control); /* nothing else comes, but the end of init */
+    loop_remove(n->loop, &n->control_watch); /* nothing else comes, but the end of init */
     if (len == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1)
         listen_to(n, fds[--n_fds]);
     while (n_fds > 0)
@@ -221,7 +223,8 @@ int seccomp_notify_start(struct seccomp_notify *n, struct sandbox *box, sbr_erro
         listen_to(n, take_fd(box->listener));
         return 0;
     }
-    if (loop_add(n->loop, box->control, EPOLLIN, news_came, n) < 0)
+    n->control_watch = loop_watch_of(box->control, news_came, n);
+    if (loop_add(n->loop, &n->control_watch, EPOLLIN) < 0)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
     n->control = box->control;
     return 0;
@@ -234,7 +237,7 @@ void seccomp_notify_finish(struct seccomp_notify *n)
     if (n->lookups_seen && !n->names_seen)
         notify_unnamed(n);
     n->lookups_seen = 0;
-    loop_remove(n->loop, n->control);
+    loop_remove(n->loop, &n->control_watch);
     n->control = -1;
     if (n->listener >= 0)
         stop_listening(n);

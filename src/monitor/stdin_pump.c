@@ -10,8 +10,8 @@
 
 #define STDIN_CHUNK 65536
 
-/* A program that does not read its input must not kill its supervisor by SIGPIPE, whatever the
- * caller of the library does with that signal: it is held back and taken away for this write. */
+/* Blocks and discards SIGPIPE for this write: a program that does not read its input must not kill
+ * its supervisor, whatever the caller of the library does with that signal. */
 static ssize_t write_quietly(int fd, const void *data, size_t len)
 {
     static const struct timespec now = { 0 };
@@ -38,27 +38,25 @@ static ssize_t write_quietly(int fd, const void *data, size_t len)
 static void source_ready(void *context, uint32_t events);
 static void target_ready(void *context, uint32_t events);
 
+static void watch(struct stdin_pump *pump, struct loop_watch *one, uint32_t events, bool wanted)
+{
+    if (!wanted)
+        loop_remove(pump->loop, one);
+    else if (!one->on)
+        (void)loop_add(pump->loop, one, events);
+}
+
 static void watch_source(struct stdin_pump *pump, bool wanted)
 {
-    if (wanted && !pump->watching_from)
-        pump->watching_from = loop_add(pump->loop, pump->from, EPOLLIN, source_ready, pump) == 0;
-    else if (!wanted && pump->watching_from) {
-        loop_remove(pump->loop, pump->from);
-        pump->watching_from = false;
-    }
+    watch(pump, &pump->source, EPOLLIN, wanted);
 }
 
 static void watch_target(struct stdin_pump *pump, bool wanted)
 {
-    if (wanted && !pump->watching_to)
-        pump->watching_to = loop_add(pump->loop, pump->to, EPOLLOUT, target_ready, pump) == 0;
-    else if (!wanted && pump->watching_to) {
-        loop_remove(pump->loop, pump->to);
-        pump->watching_to = false;
-    }
+    watch(pump, &pump->target, EPOLLOUT, wanted);
 }
 
-/* End of input, or nobody reads it: the program sees end-of-file. */
+/* End of input, or the program has closed it: the program sees end-of-file. */
 static void stdin_pump_end(struct stdin_pump *pump)
 {
     watch_source(pump, false);
@@ -68,7 +66,7 @@ static void stdin_pump_end(struct stdin_pump *pump)
     pump->to = -1;
 }
 
-/* One read of the source; false at its end. */
+/* Reads the source once; false at its end. */
 static bool stdin_pump_fill(struct stdin_pump *pump)
 {
     ssize_t n = pump->from >= 0 ? read(pump->from, pump->buffer, STDIN_CHUNK) : 0;
@@ -81,7 +79,8 @@ static bool stdin_pump_fill(struct stdin_pump *pump)
     return n > 0;
 }
 
-/* Writes what there is; false when the program does not take it now, or not any more, or when the turn is over. */
+/* Writes what there is; false when the program does not take it now, or has closed it, or when the
+ * turn is over. */
 static bool stdin_pump_drain(struct stdin_pump *pump, size_t *left)
 {
     while (pump->len) {
@@ -105,15 +104,15 @@ static bool stdin_pump_drain(struct stdin_pump *pump, size_t *left)
     return true;
 }
 
-/* Moves what can be moved in one turn, then waits for the side that holds things up.  A program that reads as fast as
- * we write would otherwise keep us from the clock for as long as its input is. */
+/* Moves what one turn allows, then waits for the slower side.  Otherwise a program that reads as
+ * fast as we write would keep the loop from its timers until the end of the input. */
 static void stdin_pump_pump(struct stdin_pump *pump)
 {
     size_t left = STDIN_PER_TURN;
 
     while (stdin_pump_drain(pump, &left)) {
         if (pump->from_waits)
-            break; /* the next read only when the source says that it is ready */
+            break; /* read again only when the source is ready */
         if (left < STDIN_CHUNK && pump->from >= 0)
             break;
         if (!stdin_pump_fill(pump)) {
@@ -123,7 +122,7 @@ static void stdin_pump_pump(struct stdin_pump *pump)
     }
     if (pump->to < 0)
         return;
-    /* What is always ready cannot be waited for: the program's end says when to go on. */
+    /* A source that is always ready cannot be watched: wait for the program's pipe instead. */
     watch_target(pump, pump->len > 0 || !pump->from_waits);
     watch_source(pump, pump->len == 0 && pump->from_waits);
 }
@@ -152,13 +151,15 @@ static void target_ready(void *context, uint32_t events)
 int stdin_pump_start(struct stdin_pump *pump, struct loop *loop, sbr_error *err)
 {
     pump->loop = loop;
+    pump->source = loop_watch_of(pump->from, source_ready, pump);
+    pump->target = loop_watch_of(pump->to, target_ready, pump);
     if (pump->from >= 0) {
         pump->buffer = malloc(STDIN_CHUNK);
         if (!pump->buffer)
             return err_set_oom(err, "stdin");
         /* Refused for what is always ready, such as a regular file. */
         watch_source(pump, true);
-        pump->from_waits = pump->watching_from;
+        pump->from_waits = pump->source.on;
     }
     stdin_pump_pump(pump);
     return 0;

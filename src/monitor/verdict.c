@@ -11,7 +11,6 @@ static const enum sbr_verdict stop_verdicts[] = {
     [STOP_CANCELLED] = SBR_CANCELLED,
 };
 
-/* The limit behind a verdict and what to say of it. */
 static const struct {
     enum sbr_verdict verdict;
     enum sbr_limit limit;
@@ -24,6 +23,15 @@ static const struct {
     { SBR_DISK_LIMIT, SBR_DISK_BYTES, "the program filled its space for files," },
     { SBR_DISK_LIMIT, SBR_INODES, "the program made more files than" },
     { SBR_PROCESS_LIMIT, SBR_PIDS, "the program was refused a process or thread beyond its" },
+};
+
+/* How a limit is set: `before` NAME `after`, and with its value `before` NAME `is` VALUE `end`. */
+static const struct {
+    const char *before, *after, *is, *end;
+} settings[] = {
+    [LIMITS_BY_OPTION] = { "--", "", " ", "" },
+    [LIMITS_BY_COMPILE_LIMIT] = { "--compile-limit ", "=...", "=", "" },
+    [LIMITS_BY_LANGUAGE] = { "`", "` in the language's file", "=", "` in the language's file" },
 };
 
 /* Signals that the kernel sends for a reason of its own. */
@@ -70,13 +78,15 @@ static void explain(const struct observation *seen, sbr_result *result)
             (which == SBR_INODES && !seen->inodes_full))
             continue;
         limits_format(which, result->limits.value[which], limit, sizeof(limit));
-        snprintf(result->explanation, sizeof(result->explanation), "%s %s; --%s sets this limit",
-                 explanations[i].sentence, limit, limit_defs[which].option);
+        snprintf(result->explanation, sizeof(result->explanation), "%s %s; %s%s%s sets this limit",
+                 explanations[i].sentence, limit, settings[seen->setter].before,
+                 limit_defs[which].option, settings[seen->setter].after);
     }
 }
 
 /* The double of what was not enough, or "" when there is no more to be had. */
-static void format_remedy(enum sbr_limit which, uint64_t value, char *remedy, size_t size)
+static void format_remedy(enum sbr_limit which, uint64_t value, enum limits_setter setter,
+                          char *remedy, size_t size)
 {
     const struct limit_def *def = &limit_defs[which];
     uint64_t more = value > def->max / 2 ? def->max : 2 * value;
@@ -86,10 +96,12 @@ static void format_remedy(enum sbr_limit which, uint64_t value, char *remedy, si
     if (more <= value)
         return;
     limits_format(which, more, text, sizeof(text));
-    snprintf(remedy, size, "--%s %s", def->option, text);
+    snprintf(remedy, size, "%s%s%s%s%s", settings[setter].before, def->option, settings[setter].is,
+             text, settings[setter].end);
 }
 
-static void note_limit(sbr_result *result, enum sbr_limit which, const struct denial *what)
+static void note_limit(sbr_result *result, enum sbr_limit which, enum limits_setter setter,
+                       const struct denial *what)
 {
     uint64_t value = result->limits.value[which];
     struct denial one = *what;
@@ -99,31 +111,33 @@ static void note_limit(sbr_result *result, enum sbr_limit which, const struct de
         return;
     limits_format(which, value, text, sizeof(text));
     snprintf(one.rule, sizeof(one.rule), "limits: %s %s", limit_defs[which].option, text);
-    format_remedy(which, value, one.remedy, sizeof(one.remedy));
+    format_remedy(which, value, setter, one.remedy, sizeof(one.remedy));
+    one.source = DENIAL_BY_LIMIT;
     denials_add(&result->denials, &one);
 }
 
-/* What limits refused, whether the program made something of it or not.  Time and output are no refusals: their
- * limits end the run, and that is the verdict. */
+/* Notes what limits refused, whether the program failed because of it or not.  Time and output are
+ * not refusals: their limits end the run, and that is the verdict. */
 static void note_limits(const struct observation *seen, sbr_result *result)
 {
     bool memory = seen->oom_kills || seen->stop == STOP_MEMORY;
     bool disk = seen->disk_full || seen->stop == STOP_DISK || result->signal == SIGXFSZ;
-    /* A limit that was only reached has perhaps refused nothing: then the failure tells. */
+    /* A limit that was only reached may have refused nothing: then only a failure counts. */
     uint64_t forks = seen->forks_guessed && result_success(result) ? 0 : seen->refused_forks;
     const struct {
         enum sbr_limit limit;
         struct denial what;
     } notes[] = {
-        { SBR_PIDS, { DENIAL_PROCESS, "a new process or thread", "", "", forks } },
+        { SBR_PIDS, { DENIAL_PROCESS, "a new process or thread", "", "", forks, 0 } },
         { SBR_MEMORY_BYTES,
-          { DENIAL_MEMORY, "memory", "", "", memory && !seen->oom_kills ? 1 : seen->oom_kills } },
-        { SBR_DISK_BYTES, { DENIAL_DISK, "disk space", "", "", disk && !seen->inodes_full } },
-        { SBR_INODES, { DENIAL_DISK, "files", "", "", disk && seen->inodes_full } },
+          { DENIAL_MEMORY, "memory", "", "", memory && !seen->oom_kills ? 1 : seen->oom_kills,
+            0 } },
+        { SBR_DISK_BYTES, { DENIAL_DISK, "disk space", "", "", disk && !seen->inodes_full, 0 } },
+        { SBR_INODES, { DENIAL_DISK, "files", "", "", disk && seen->inodes_full, 0 } },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(notes); i++)
-        note_limit(result, notes[i].limit, &notes[i].what);
+        note_limit(result, notes[i].limit, seen->setter, &notes[i].what);
 }
 
 void verdict_decide(const struct observation *seen, sbr_result *result)

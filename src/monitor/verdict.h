@@ -1,4 +1,4 @@
-/* Observations -> verdict.  Pure: what the kernel and our own acts say, never what was printed. */
+/* Observations -> verdict.  Pure: uses the kernel and our own acts, never the output. */
 #ifndef MONITOR_VERDICT_H
 #define MONITOR_VERDICT_H
 
@@ -18,19 +18,23 @@ enum stop_reason {
     STOP_CANCELLED
 };
 
+/* What sets the limits of a stage; sentences name it. */
+enum limits_setter { LIMITS_BY_OPTION, LIMITS_BY_COMPILE_LIMIT, LIMITS_BY_LANGUAGE };
+
 struct observation {
+    enum limits_setter setter;
     enum stop_reason stop;
-    bool reported;   /* init told how the program ended          */
-    int wait_status; /* of the program, when it was reported     */
+    bool reported;   /* init reported how the program ended */
+    int wait_status; /* of the program, when it was reported */
     uint64_t oom_kills;
     uint64_t refused_forks;
-    bool forks_guessed; /* nobody counts: that the limit was reached is all that is known */
+    bool forks_guessed; /* nothing counts them: only known is that the limit was reached */
     bool disk_full;
     bool inodes_full; /* rather than bytes */
 };
 
-/* Fills verdict, exit_code, signal and explanation of the result, and adds the refusals that limits stand for; its
- * limits are set already. */
+/* Fills verdict, exit_code, signal and explanation of the result, and adds the refusals behind
+ * limits; result->limits must be set. */
 void verdict_decide(const struct observation *seen, sbr_result *result);
 
 #endif

@@ -8,7 +8,7 @@
 #define ALL_NAMESPACES                                                                             \
     (CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWNET | CLONE_NEWIPC | CLONE_NEWUTS |     \
      CLONE_NEWCGROUP)
-#define BUILD_TARGET "build" /* where the run stage finds what the compile stage left */
+#define BUILD_TARGET "build" /* what the compile stage left, for the run stage */
 
 static bool is_of_the_host(const struct plan_op *op)
 {
@@ -22,9 +22,9 @@ const char *blueprint_refusal(const struct plan *plan)
     if ((plan->namespaces & ALL_NAMESPACES) != ALL_NAMESPACES)
         return "it lacks a namespace";
     if (plan->supervise || plan->cgroup_kind == CGROUP_NONE)
-        return "its limits are not all held by control groups";
+        return "its limits are not all held by cgroups";
     if (network_goes_outside(plan->network))
-        return "it has a way out of the sandbox";
+        return "it has a network egress";
     if (plan->test_fail)
         return "a test makes it fail";
     for (size_t i = 0; i < plan->n_ops; i++)
@@ -36,8 +36,8 @@ const char *blueprint_refusal(const struct plan *plan)
     return NULL;
 }
 
-/* A zygote never runs what somebody else wrote, and a runtime may find something to run in every tree that it sees: a
- * sitecustomize.py of a package is enough. */
+/* A zygote never runs code of others, and a runtime may run something out of every tree that it
+ * sees: a sitecustomize.py of a package is enough. */
 static bool is_for_zygote(const struct plan_input *in)
 {
     return in->language && in->language->warm.zygote && in->stage == STAGE_RUN;
@@ -48,7 +48,7 @@ static bool sees_foreign_code(const struct plan_input *in)
     return in->layers[LAYER_DEPS] || in->n_trees;
 }
 
-/* The command of what waits for programs of this stage; NULL: a sandbox without any. */
+/* The command of the driver that waits for programs of this stage; NULL: a sandbox without one. */
 static const struct words *driver_of(const struct plan_input *in)
 {
     const struct words *words = NULL;
@@ -62,7 +62,8 @@ static const struct words *driver_of(const struct plan_input *in)
     return words && words->n ? words : NULL;
 }
 
-/* The compiled program differs from run to run: its place is there, and it is put there like other files. */
+/* The compiled program differs between runs: the blueprint has only its directory, and the program
+ * arrives with the other files. */
 static bool is_artifact(const struct plan_op *op, const struct plan_input *in)
 {
     return op->kind == OP_BIND && in->stage == STAGE_RUN && in->layers[LAYER_BUILD] &&
@@ -128,7 +129,7 @@ int blueprint_make(const struct plan *plan, const struct plan_input *in, struct 
     if (!template)
         return err_set_oom(err, "park");
     *template = *plan;
-    template->arena = NULL; /* the plan's own, which outlives the template */
+    template->arena = NULL; /* the arena stays with the plan, which outlives the blueprint */
     template->ops = NULL;
     template->n_ops = 0;
     if (copy_ops(template, plan, in, err) < 0 || set_command(template, plan, in, err) < 0) {

@@ -1,8 +1,8 @@
-/* What can be prepared of a run before it is known.
+/* What a sandbox needs before its run is known.
  *
- * A plan falls into two parts: what many runs have in common, the *template*, which a sandbox can be made of ahead of
- * time, and what is known only when the run is asked for: the program's files, arguments, variables, work directory and
- * limits.  Pure: no system call. */
+ * A plan has two parts: the *blueprint*, which many runs share and from which a sandbox can be made
+ * ahead of time, and what only the request decides: the program's files, arguments, variables, work
+ * directory and limits.  Pure: no system call. */
 #ifndef PLAN_BLUEPRINT_H
 #define PLAN_BLUEPRINT_H
 
@@ -10,18 +10,19 @@
 #include "plan/plan.h"
 #include "plan/planner.h"
 
-/* What a plan without a parked form is lacking, for the log and for --verbose; NULL: it has one. */
+/* Why a plan has no blueprint, for the log and --verbose; NULL when it has one. */
 const char *blueprint_refusal(const struct plan *plan);
 
-/* The template of a plan.  `in` is what the plan was made of: its language may have a driver for the stage
- * (language.h, struct warm_def).  The template borrows from the plan and from `in`; the caller frees it.  It has no
- * OP_PROGRAM, no resource limits, the work directory /work, and as argv the driver's command, or "-" without one. */
+/* The blueprint of a plan.  `in` is the input of the plan; its language may have a driver for the
+ * stage (language.h, struct warm_def).  The blueprint borrows from the plan and from `in`; the
+ * caller frees it.  It has no OP_PROGRAM, no resource limits, the work directory /work, and as argv
+ * the driver's command, or "-" without one. */
 int blueprint_make(const struct plan *plan, const struct plan_input *in, struct plan **ret,
                    sbr_error *err) must_check;
 
-/* Equal for templates that can stand for each other: a digest of the encoded template and its control groups. */
+/* A digest of the encoded blueprint and its cgroups: equal for interchangeable ones. */
 int blueprint_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err) must_check;
-/* The same where the bytes are at hand. */
+/* The same for a blueprint that is already encoded. */
 void blueprint_key_of(const struct plan *template, const struct buf *encoded,
                       char key[SHA256_HEX_SIZE]);
 

@@ -4,9 +4,9 @@
 
 #include "plan/blueprint.h"
 
-#define MAX_BYTES (1u << 20) /* of an encoded template */
+#define MAX_BYTES (1u << 20) /* of an encoded blueprint */
 #define SOME_PROCESSORS                                                                            \
-    1000 /* that there is a quota counts, not how large it is: that comes later */
+    1000 /* only whether there is a quota matters here; the run itself brings its size */
 
 /* clang-format off */
 static const struct {
@@ -31,7 +31,7 @@ void blueprint_mark_sources(struct plan *template, uint64_t (*identity)(const ch
             template->ops[i].device = identity(template->ops[i].from);
 }
 
-/* A compiled program has a place only; where it comes from is said when it is put there. */
+/* A compiled program has only a directory here; its source is known when it is installed there. */
 static bool is_place(const struct plan_op *op)
 {
     return op->kind == OP_SCRATCH && op->flags & OP_APART;
@@ -66,7 +66,7 @@ static int find_layers(const struct plan *given, const struct blueprint_claim *c
     return 0;
 }
 
-/* No limit at all is what a size of 0 would mean. */
+/* A size of 0 would mean no limit. */
 static bool is_in_range(enum sbr_limit which, uint64_t value)
 {
     return value > 0 && value <= limit_defs[which].max;
@@ -88,7 +88,7 @@ static int set_limits(const struct plan *given, const struct blueprint_claim *cl
     return 0;
 }
 
-/* A request that wants nothing in particular. */
+/* A request with default settings. */
 static int make_request(const struct plan *given, const struct blueprint_claim *claim,
                         sbr_request **ret, sbr_error *err)
 {
@@ -102,14 +102,14 @@ static int make_request(const struct plan *given, const struct blueprint_claim *
         request_free(req);
         return r;
     }
-    req->require = TIER_PROCESS; /* blueprint_refusal asks for more */
+    req->require = TIER_PROCESS; /* blueprint_refusal demands more */
     req->network.mode = given->network;
     req->network_given = true;
     *ret = req;
     return 0;
 }
 
-/* Patterns of files that init, confined like the program, looks for in the sandbox. */
+/* Accepts output patterns: init, confined like the program, collects these files in the sandbox. */
 static int take_outputs(struct plan *made, const struct plan *given, sbr_error *err)
 {
     for (size_t i = made->n_collects; i < given->n_collects; i++) {

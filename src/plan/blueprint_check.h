@@ -1,37 +1,37 @@
-/* Whether a template that somebody sent is one that the planner makes.
+/* Checks that the planner would make a blueprint that a client sent.
  *
- * The engine builds what a template says, with its own rights.  So a template is not judged part by part: the planner
- * makes it once more of the few things that a run can choose, and every byte has to be the same.  Taken over from the
- * one that was sent is only what means nothing outside the sandbox: how large its scratch space is, which files are handed out of
- * it, and the variables of a driver whose language cannot change them later.  Layers have to be trees of the store.
- * Pure, but for what `identity` and `is_layer` do. */
+ * The engine builds a blueprint with its own rights.  So it does not judge the parts of one: the
+ * planner makes it again from the few things that a run can choose, and every byte must be equal.
+ * Only what has no effect outside the sandbox is copied from the client's blueprint: size of the
+ * scratch space, output patterns, and the variables of a driver whose language cannot change them
+ * later.  Layers must be trees of the store.  Pure but for `identity` and `is_layer`. */
 #ifndef PLAN_BLUEPRINT_CHECK_H
 #define PLAN_BLUEPRINT_CHECK_H
 
 #include "plan/planner.h"
 
-/* What the template is said to be of. */
+/* What the client says that the blueprint is for. */
 struct blueprint_claim {
-    const struct language *language;   /* NULL: a command              */
-    const struct toolchain *toolchain; /* of the language, found by us */
+    const struct language *language;   /* NULL: a command */
+    const struct toolchain *toolchain; /* of the language, found by the engine */
     struct words needs;
     enum stage stage;
     const struct policy *policy; /* one that a request can name */
-    uint64_t memory_bytes;       /* a limit that some drivers are told */
+    uint64_t memory_bytes;       /* a limit that some drivers get with their command */
     const struct features *features;
-    const char *test_without; /* of ours, see struct plan_input */
-    /* What the source of a mount is, as templates have it. */
+    const char *test_without; /* the engine's own; see struct plan_input */
+    /* The identity of a mount's source, as blueprints store it. */
     uint64_t (*identity)(const char *path);
-    /* Whether the path is that of a layer in the store. */
+    /* True when the path is that of a layer in the store. */
     bool (*is_layer)(void *context, enum layer layer, const char *path);
     void *context;
 };
 
-/* 0, or SBR_E_DENIED: it is another one.  `given` has its control groups. */
+/* 0, or SBR_E_DENIED when the blueprints differ.  `given` includes its cgroups. */
 int blueprint_check(const struct plan *given, const struct blueprint_claim *claim, sbr_error *err)
     must_check;
 
-/* Fills `device` of each mount and copy by the identity of its source. */
+/* Sets `device` of each mount and copy to the identity of its source. */
 void blueprint_mark_sources(struct plan *template, uint64_t (*identity)(const char *path));
 
 #endif

@@ -1,4 +1,4 @@
-/* What this machine offers: plain data, filled by sandbox/probe.c, read by the planner. */
+/* What this machine offers: plain data that sandbox/probe.c fills and the planner reads. */
 #ifndef PLAN_FEATURES_H
 #define PLAN_FEATURES_H
 
@@ -11,17 +11,17 @@ enum cgroup_kind { CGROUP_NONE, CGROUP_V1, CGROUP_V2 };
 
 const char *plan_cgroup_kind_name(enum cgroup_kind kind); /* "none", "v1", "v2" */
 
-/* cpuacct is a part of cpu on v2 and often mounted with it on v1. */
+/* cpuacct is part of cpu on v2 and often mounted with it on v1. */
 enum cgroup_controller { CG_MEMORY, CG_PIDS, CG_CPUACCT, CG_CPU, N_CG };
 
 const char *features_controller_name(enum cgroup_controller controller);
 
 /* What cgroup_prepare must do once before the first run; nothing on v1. */
 enum cgroup_need {
-    CGROUP_READY,  /* nothing: a leaf can be made                                        */
-    CGROUP_ENABLE, /* switch the controllers on in `parent`                              */
-    CGROUP_LEAVE,  /* move this process, alone in `parent`, to a group below it; then so */
-    CGROUP_SCOPE   /* ask systemd for a group of our own, which becomes `parent`; then so */
+    CGROUP_READY,  /* nothing: a leaf can be made */
+    CGROUP_ENABLE, /* enable the controllers in `parent` */
+    CGROUP_LEAVE,  /* move this process, alone in `parent`, to a cgroup below it; then enable */
+    CGROUP_SCOPE   /* ask systemd for a cgroup, which becomes `parent`; then enable */
 };
 
 const char *plan_cgroup_need_name(enum cgroup_need need); /* "nothing", "scope", ... */
@@ -30,9 +30,9 @@ const char *plan_cgroup_need_name(enum cgroup_need need); /* "nothing", "scope",
 
 struct cgroup_features {
     enum cgroup_kind kind;
-    uint32_t usable; /* bit per controller in which we may make groups, once prepared */
+    uint32_t usable; /* one bit for each controller in which we may make cgroups, once prepared */
     enum cgroup_need need;
-    /* The directory that takes our leaf: one per controller on v1, the first alone on v2. */
+    /* The parent of our leaf: one for each controller on v1, only the first on v2. */
     char parent[N_CG][CGROUP_PATH_MAX];
 };
 
@@ -47,26 +47,27 @@ struct root_entry {
     char target[32]; /* of the link, for example "usr/lib64" */
 };
 
-/* Who refuses user namespaces: each has a remedy of its own. */
+/* What refuses user namespaces; each has a remedy of its own. */
 enum userns_barrier {
     BARRIER_NONE,
-    BARRIER_CLONE_SYSCTL, /* kernel.unprivileged_userns_clone (Debian)                */
-    BARRIER_MAX_SYSCTL,   /* user.max_user_namespaces                                 */
-    BARRIER_APPARMOR,     /* kernel.apparmor_restrict_unprivileged_userns (Ubuntu)    */
-    BARRIER_REFUSED,      /* the call itself: by a container's filter or profile      */
-    BARRIER_CHROOT,       /* the call itself, with neither of them                     */
-    BARRIER_COVERED_PROC, /* a container that hides parts of /proc: no new one may be mounted */
+    BARRIER_CLONE_SYSCTL, /* kernel.unprivileged_userns_clone (Debian) */
+    BARRIER_MAX_SYSCTL,   /* user.max_user_namespaces */
+    BARRIER_APPARMOR,     /* kernel.apparmor_restrict_unprivileged_userns (Ubuntu) */
+    BARRIER_REFUSED,      /* the call fails: filter or profile of a container */
+    BARRIER_CHROOT,       /* the call fails without a filter or profile */
+    BARRIER_COVERED_PROC, /* a container hides parts of /proc: no new procfs may be mounted */
     N_BARRIERS
 };
 
 /* "none", "unprivileged_userns_clone", ... */
 const char *plan_barrier_name(enum userns_barrier barrier);
 
-/* How changes are kept apart from the real files, best first. */
+/* Where changes are stored apart from the real files, best first. */
 enum cow_kind {
-    COW_OVERLAY, /* overlayfs over the scratch space                              */
-    COW_DISK, /* overlayfs over a directory of ours: tmpfs without user xattrs (before Linux 6.6) */
-    COW_COPY, /* no overlayfs here: a copy, by reflink where that works        */
+    COW_OVERLAY, /* overlayfs with the scratch space as upper directory */
+    /* overlayfs with a directory of ours: tmpfs lacks user xattrs (before Linux 6.6) */
+    COW_DISK,
+    COW_COPY, /* no overlayfs: a copy, by reflink where possible */
     N_COW_KINDS
 };
 
@@ -74,15 +75,15 @@ const char *plan_cow_kind_name(enum cow_kind kind); /* "overlay", "disk", "copy"
 
 struct features {
     uint32_t uid, gid;
-    bool privileged;   /* root that may take another user's identity      */
-    bool is_host_root; /* root that may not: the program would be root too */
-    bool mounts;       /* may copy trees of the host's mounts            */
+    bool privileged;   /* root that may take another user's identity */
+    bool is_host_root; /* root that may not: the program would be root, too */
+    bool mounts;       /* may clone trees of the host's mounts */
     bool user_namespaces;
-    enum userns_barrier barrier; /* what stands in the way, when there are none */
-    bool proc;                   /* procfs is where it belongs */
+    enum userns_barrier barrier; /* what refuses them, when there are none */
+    bool proc;                   /* procfs is mounted on /proc */
     bool seccomp;
-    enum cow_kind
-        cow; /* the best that has not been refused yet; SANDBOX_RUN_COW=overlay|disk|copy says from which on */
+    /* The best kind not refused so far; SANDBOX_RUN_COW=overlay|disk|copy sets the first. */
+    enum cow_kind cow;
     int landlock_abi; /* 0: none */
     struct cgroup_features cgroup;
     struct root_entry root[N_ROOT_NAMES];

@@ -1,4 +1,4 @@
-/* What a machine offers, as JSON: for `doctor`, and to be kept as a fixture of the planner's tests. */
+/* Features as JSON, for `doctor` and as fixtures of the planner's tests. */
 #include "base/jsonw.h"
 #include "plan/features.h"
 
@@ -27,7 +27,7 @@ static void put_cgroup(struct jsonw *j, const struct cgroup_features *cgroup)
     jsonw_close(j, '}');
 }
 
-/* "usr/bin" is a link, true a directory, and what is not there is not named. */
+/* A link is its target ("usr/bin"), a directory is true, an absent name is omitted. */
 static void put_root(struct jsonw *j, const struct root_entry *root)
 {
     jsonw_open(j, "root", '{');

@@ -6,7 +6,7 @@
 
 #include "base/arch.h"
 
-/* How far a jump goes beyond the next instruction. */
+/* The number of instructions that a jump skips. */
 static size_t jump_len(const struct policy_insn *insn, uint32_t a)
 {
     switch (BPF_OP(insn->code)) {
@@ -63,7 +63,7 @@ uint32_t filter_eval_number(const struct policy_filter *filter, int number)
     return filter_eval(filter, &data);
 }
 
-/* Strictest first, as the kernel orders them: signed, so that ending the process comes before all others. */
+/* The kernel's order, strictest first: signed, so that killing the process precedes the rest. */
 static int32_t action_of(uint32_t answer)
 {
     return (int32_t)(answer & SECCOMP_RET_ACTION_FULL);

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A piece of a line that somebody else owns. */
+/* A borrowed piece of a line. */
 struct word {
     const char *at;
     size_t len;
@@ -12,7 +12,7 @@ struct word {
 
 #define MAX_ADDED 128
 
-/* The user's own, in the order in which they were added. */
+/* Languages of the user, in the order of their addition. */
 static const struct language *added[MAX_ADDED];
 static size_t n_added;
 
@@ -33,7 +33,7 @@ int language_add(const struct language *language)
     return 0;
 }
 
-/* A later file, or any file of the user's over a built-in one. */
+/* True when a later file, or for a built-in language any file of the user, has the same name. */
 static bool is_hidden(const struct language *language, size_t from)
 {
     for (size_t i = from; i < n_added; i++)
@@ -89,8 +89,8 @@ const struct language *language_for_extension(const char *file_name)
     return NULL;
 }
 
-/* ".11", ".4.6": what may follow a name that ends in a digit.  The digit is a part of the name,
- * since python2 is not python3, so languages list the versions whose successors they are. */
+/* ".11", ".4.6": a version that may follow a name that ends in a digit.  The digit is part of the
+ * name because python2 is not python3, so languages list the major versions that they accept. */
 static bool is_minor_version(struct word w)
 {
     bool was_digit = false;
@@ -152,7 +152,7 @@ static bool word_is(struct word w, const char *text)
     return w.len == strlen(text) && memcmp(w.at, text, w.len) == 0;
 }
 
-/* What env would start: the first word that is neither an option nor a setting. */
+/* The command that env would start: the first word that is neither an option nor a setting. */
 static struct word env_command(struct word *line)
 {
     struct word w = word_next(line);

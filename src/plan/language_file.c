@@ -17,7 +17,7 @@
 
 #define DRIVER_MAX 65536
 
-/* A list of words, all of which may be right or wrong. */
+/* A list of words and the check that each must pass. */
 struct list_check {
     const char *field;
     const struct words *words;
@@ -35,7 +35,7 @@ static bool is_name(const char *text)
     return true;
 }
 
-/* The last suffix decides, so a second dot could never match. */
+/* Only the last suffix counts, so a second dot could never match. */
 static bool is_extension(const char *text)
 {
     return text[0] == '.' && text[1] != '\0' && !strpbrk(text + 1, "./");
@@ -53,7 +53,10 @@ static bool is_relative(const char *text)
 
 static bool is_absolute(const char *text)
 {
-    return text[0] == '/' && !strstr(text, "/../");
+    size_t len = strlen(text);
+
+    return text[0] == '/' && !strstr(text, "/../") &&
+           (len < 3 || strcmp(text + len - 3, "/..") != 0);
 }
 
 static bool is_pattern(const char *text)
@@ -61,7 +64,7 @@ static bool is_pattern(const char *text)
     return is_absolute(strncmp(text, "~/", 2) == 0 ? text + 1 : text);
 }
 
-/* There inside: the host's path, or one of the toolchain's. */
+/* A path that is visible inside: the host's, or one of the toolchain's. */
 static bool is_shown(const char *text)
 {
     return is_absolute(strncmp(text, "${home}/", 8) == 0 ? text + 7 : text);
@@ -133,12 +136,13 @@ static int check_stage(const char *path, const char *name, const struct stage_de
 {
     /* clang-format off */
     const struct list_check checks[] = {
-        { name,           &stage->run,          words_are_known, WORDS_KNOWN },
-        { name,           &stage->env,          is_setting,      "NAME=VALUE" },
-        { "limits",       &stage->limits,       is_limit,        "OPTION=VALUE with a limit's option" },
-        { "config_files", &stage->config_files, is_pattern,      "an absolute path or ~/..." },
-        { "config_shown", &stage->config_shown, is_shown,        "an absolute path or ${home}/..." },
-        { "locks",        &stage->locks,        is_relative,     "a path below the program's directory" },
+        { name, &stage->run, words_are_known, WORDS_KNOWN },
+        { name,           &stage->env,          is_setting,  "NAME=VALUE" },
+        { "limits",       &stage->limits,       is_limit,    "OPTION=VALUE with a limit's option" },
+        { "config_files", &stage->config_files, is_pattern,  "an absolute path or ~/..." },
+        { "config_shown", &stage->config_shown, is_shown,    "an absolute path or ${home}/..." },
+        { "locks",        &stage->locks,        is_relative,
+          "a path below the program's directory" },
     };
     /* clang-format on */
 
@@ -205,7 +209,7 @@ static int language_check(const char *path, const struct language *l, sbr_error 
     return check_diagnosis(path, &l->diagnosis, err);
 }
 
-/* The text of drivers/NAME beside the file. */
+/* The content of drivers/NAME in the directory of the file. */
 static char *read_driver(const char *path, const char *name, sbr_error *err)
 {
     const char *slash = strrchr(path, '/');

@@ -1,5 +1,4 @@
-/* languages/NAME.yaml and files of the same form that a user brings; what the fields mean is said in
- * plan/language.h. */
+/* Reads languages/NAME.yaml and users' files of that form; plan/language.h has the fields. */
 #ifndef PLAN_LANGUAGE_FILE_H
 #define PLAN_LANGUAGE_FILE_H
 
@@ -8,10 +7,10 @@
 
 extern const cyaml_schema_value_t language_schema;
 
-/* Reads and checks one file; drivers are read from the folder `drivers` beside it.  The caller frees
- * it. */
+/* Reads and checks one file, and its drivers from the folder `drivers` in the same directory.  The
+ * caller frees the language. */
 int language_file_load(const char *path, struct language **ret, sbr_error *err) must_check;
-/* Reads it and makes it known, for the life of the process. */
+/* Reads a file and adds its language for the life of the process. */
 int language_file_add(const char *path, sbr_error *err) must_check;
 void language_file_free(struct language *language);
 

@@ -1,4 +1,4 @@
-/* A user's file among the built-in languages: not for the compiler of those. */
+/* Adds a user's file to the built-in languages.  Apart: the generator must not link it. */
 #include "plan/language_file.h"
 
 int language_file_add(const char *path, sbr_error *err)

@@ -1,4 +1,4 @@
-/* The one schema of a language: the reader follows it, and so does the writer of built-in tables
+/* The one schema for both the reader of language files and the generator of built-in tables
  * (generate/generate_languages.c).  A field is one row here and one member in plan/language.h. */
 #include "plan/language_file.h"
 

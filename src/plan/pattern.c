@@ -1,4 +1,4 @@
-/* Lines, patterns, and the two together. */
+/* Lines, patterns, and matching. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "base/text.h"
 #include "plan/pattern.h"
 
-/* Where the last PATTERN_MAX_LINES lines start. */
+/* The start of the last PATTERN_MAX_LINES lines. */
 static size_t tail_start(const char *text, size_t len)
 {
     size_t n = 0, start = len;
@@ -20,7 +20,7 @@ static size_t tail_start(const char *text, size_t len)
     return start;
 }
 
-/* A long line is cut, not inside of a character, lest a locale's matcher gives up on it. */
+/* Cuts a long line, but not inside a character, because a locale's matcher may fail on that. */
 static size_t line_copy(char *to, const char *from, size_t len)
 {
     size_t copied = len < PATTERN_MAX_LINE ? len : PATTERN_MAX_LINE;
@@ -73,7 +73,7 @@ void pattern_lines_done(struct lines *lines)
     *lines = (struct lines){ 0 };
 }
 
-/* The end of a bracket expression, which starts at `p`: where its "]" is. */
+/* The "]" of the bracket expression that starts at `p`. */
 static const char *bracket_end(const char *p)
 {
     p += p[1] == '^' ? 2 : 1;
@@ -87,7 +87,7 @@ static const char *bracket_end(const char *p)
     return p;
 }
 
-/* Whether a pattern, or the group that starts at `p`, has alternatives; and where the group's ")" is. */
+/* Whether a pattern, or the group that starts at `p`, has alternatives; returns the group's ")". */
 static const char *alternatives_find(const char *p, bool is_group, bool *ret_found)
 {
     int depth = 0, inside = is_group ? 1 : 0;
@@ -115,8 +115,7 @@ static bool is_quantifier(char c)
     return c == '*' || c == '?' || c == '{';
 }
 
-/* The next character that stands for itself, with *ret_at behind it; 0: something else, which was
- * passed over. */
+/* The next literal character; 0 for everything else.  *ret_at is what follows it. */
 static char literal_next(const char *p, const char **ret_at)
 {
     bool alternatives;
@@ -126,7 +125,7 @@ static char literal_next(const char *p, const char **ret_at)
     if (c == '(') {
         end = alternatives_find(p, true, &alternatives);
         if (*end && !alternatives && !is_quantifier(end[1]))
-            end = p; /* all that is in the group has to be there */
+            end = p; /* everything in the group is mandatory */
         c = '\0';
     } else if (c == '[') {
         end = bracket_end(p);
@@ -143,7 +142,7 @@ static char literal_next(const char *p, const char **ret_at)
     return is_quantifier(**ret_at) ? '\0' : c;
 }
 
-/* The longest text that is a part of everything that the pattern matches; may be empty. */
+/* The longest text that is part of every match of the pattern; may be empty. */
 static char *literal_find(const char *pattern)
 {
     size_t len = 0, best = 0, size = strlen(pattern) + 1;
@@ -172,7 +171,7 @@ static char *literal_find(const char *pattern)
     return longest;
 }
 
-/* POSIX has no escapes for a line end and a tab: \n and \t become them here. */
+/* POSIX has no escapes for a newline and a tab: replaces \n and \t. */
 static char *pattern_text(const char *match)
 {
     char *text = malloc(strlen(match) + 1), *out = text;
@@ -223,7 +222,7 @@ void pattern_done(struct pattern *pattern)
     *pattern = (struct pattern){ 0 };
 }
 
-/* The lines as one text, in the hit. */
+/* Joins the lines into one text in the hit. */
 static void window_join(const struct lines *lines, struct hit *hit)
 {
     char *out = hit->subject;

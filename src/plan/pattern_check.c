@@ -1,4 +1,4 @@
-/* Rules as readers of language files check them, before anything has gone wrong. */
+/* Checks the rules of a language file when it is read. */
 #include "plan/pattern.h"
 
 static int check_pattern(const char *match, const int *groups, size_t n, sbr_error *err)

@@ -117,7 +117,7 @@ void plan_free(struct plan *plan)
     free(plan);
 }
 
-/* Cuts from the newest chunk; what does not fit gets one of its own size. */
+/* Allocates from the newest chunk; what does not fit gets a new chunk. */
 void *plan_alloc(struct plan *plan, size_t size)
 {
     struct plan_chunk *chunk = plan->arena;
@@ -167,7 +167,7 @@ char *plan_printf(struct plan *plan, const char *fmt, ...)
     return text;
 }
 
-/* Grows by doubling: most plans have a few dozen operations, a directory of files has thousands. */
+/* Doubles the array: most plans have a few dozen operations, directories of files thousands. */
 int plan_add_op(struct plan *plan, struct plan_op op, sbr_error *err)
 {
     size_t n = plan->n_ops;

@@ -1,6 +1,6 @@
-/* The inside's half of a plan as bytes.  Both ends are the same build on the same machine; the
- * version word guards against a stale helper.  The decoder trusts nothing: every length is checked
- * against what is left, and the whole input must be used. */
+/* The part of a plan for init, as bytes.  Both sides are the same build on the same machine; the
+ * version word detects a stale helper.  The decoder trusts nothing: it checks every length against
+ * what is left, and the whole input must be used. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -174,7 +174,7 @@ static void get_ops(struct plan *plan, struct buf_reader *in)
     }
 }
 
-/* Instructions are copied: the file does not align them. */
+/* Copies the instructions because the file does not align them. */
 static void get_filter(struct plan *plan, struct buf_reader *in, struct policy_filter *filter)
 {
     size_t bytes;

@@ -1,4 +1,4 @@
-/* A plan as JSON: what `sandbox-run plan --json` prints and what golden tests compare. */
+/* A plan as JSON: `sandbox-run plan --json` prints it and golden tests compare it. */
 #include <linux/sched.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -19,6 +19,7 @@ static const struct { uint32_t resource; const char *name; } rlimit_names[] = {
     { RLIMIT_CORE, "core" }, { RLIMIT_NOFILE, "nofile" }, { RLIMIT_FSIZE, "fsize" },
     { RLIMIT_CPU, "cpu" }, { RLIMIT_NPROC, "nproc" }, { RLIMIT_MEMLOCK, "memlock" },
     { RLIMIT_DATA, "data" }, { RLIMIT_AS, "as" }, { RLIMIT_STACK, "stack" },
+    { RLIMIT_SIGPENDING, "sigpending" },
 };
 /* clang-format on */
 

@@ -1,4 +1,4 @@
-/* Which network a stage has, and what its root needs for it. */
+/* Decides the network of a stage, and what its root needs for it. */
 #include "plan/plan_network.h"
 
 #include <string.h>
@@ -6,7 +6,7 @@
 #include "model/inside_network.h"
 #include "plan/plan_root.h"
 
-/* Where netfilter cannot be had and a rule names no port, these are the ports that lead outside. */
+/* The ports that lead outside when netfilter is unavailable and a rule names no port. */
 static const uint16_t common_ports[] = { 21,   22,   25,   80,   110,  143,  443,  465,  587,
                                          853,  993,  995,  1433, 3306, 5000, 5432, 5672, 6379,
                                          8000, 8080, 8443, 9000, 9092, 9200, 27017 };
@@ -17,7 +17,7 @@ static const struct plan_op switch_op = {
         "passwd: files\ngroup: files\nhosts: files dns\n")
 };
 
-/* There is no other resolver; without a way out its address leads nowhere, and nobody should wait for it. */
+/* The only resolver.  Without egress nothing answers at its address, so programs must not wait. */
 static const struct plan_op resolver_ops[] = {
     [false] = { .kind = OP_FILE, .to = "etc/resolv.conf", .mode = 0444, TEXT_FILE(
         "nameserver " EGRESS_RESOLVER4 "\noptions timeout:0 attempts:1\n") },
@@ -25,16 +25,20 @@ static const struct plan_op resolver_ops[] = {
         "nameserver " EGRESS_RESOLVER4 "\n") },
 };
 
-/* What a client needs to verify whom it talks to. */
+/* What a client needs to verify servers. */
 static const struct plan_op certificate_ops[] = {
-    { .kind = OP_BIND, .from = "/etc/ssl/certs",       .to = "etc/ssl/certs",       .flags = OP_OPTIONAL | OP_VIEW },
-    { .kind = OP_COPY, .from = "/etc/ssl/openssl.cnf", .to = "etc/ssl/openssl.cnf", .mode = 0444, .flags = OP_OPTIONAL },
-    { .kind = OP_BIND, .from = "/etc/pki/tls/certs",   .to = "etc/pki/tls/certs",   .flags = OP_OPTIONAL | OP_VIEW },
-    { .kind = OP_BIND, .from = "/etc/ca-certificates", .to = "etc/ca-certificates", .flags = OP_OPTIONAL | OP_VIEW },
+    { .kind = OP_BIND, .from = "/etc/ssl/certs", .to = "etc/ssl/certs",
+      .flags = OP_OPTIONAL | OP_VIEW },
+    { .kind = OP_COPY, .from = "/etc/ssl/openssl.cnf", .to = "etc/ssl/openssl.cnf", .mode = 0444,
+      .flags = OP_OPTIONAL },
+    { .kind = OP_BIND, .from = "/etc/pki/tls/certs", .to = "etc/pki/tls/certs",
+      .flags = OP_OPTIONAL | OP_VIEW },
+    { .kind = OP_BIND, .from = "/etc/ca-certificates", .to = "etc/ca-certificates",
+      .flags = OP_OPTIONAL | OP_VIEW },
 };
 /* clang-format on */
 
-/* Of the program's own stage: what the request says, or else its policy. */
+/* The network of the program's own stage: the request's, or else its policy's. */
 static int network_of_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const sbr_request *req = in->request;
@@ -93,7 +97,7 @@ static int list_ports(struct plan *plan, sbr_error *err)
     return 0;
 }
 
-/* The policy of ordinary programs has twins that may use the network; one of another name has its own say. */
+/* The default policy has variants with a network; every other policy must allow one itself. */
 static int choose_policy(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     plan->policy = in->policy;

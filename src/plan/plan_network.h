@@ -5,7 +5,7 @@
 
 /* Decides which network the stage has. */
 int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
-/* Files of the private root that go with it. */
+/* Adds the files of the private root for that network. */
 int plan_network_root(struct plan *plan, sbr_error *err) must_check;
 
 #endif

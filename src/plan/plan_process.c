@@ -1,5 +1,5 @@
-/* A run without namespaces: the program sees the host's own tree, of which Landlock leaves it what
- * is below, and a directory made for it in the place of /work and /tmp. */
+/* A run without namespaces: the program sees the host's own tree, of which Landlock allows only the
+ * paths below, and a directory made for it that replaces /work and /tmp. */
 #include <string.h>
 
 #include "plan/plan_root.h"
@@ -10,8 +10,8 @@ static const struct plan_op place_ops[] = {
     { .kind = OP_SCRATCH, .to = "tmp",  .mode = 0755 },
 };
 
-/* The same as the private root holds of the host.  Not /proc: all processes of the machine are in
- * it, and it cannot be had in part. */
+/* What the private root shows of the host.  Not /proc: it shows all processes of the machine and
+ * cannot be restricted. */
 static const struct plan_rule place_rules[] = {
     { "/usr",              ACCESS_READ,    false },
     { "/bin",              ACCESS_READ,    true  },
@@ -30,7 +30,7 @@ static const struct plan_rule place_rules[] = {
 };
 /* clang-format on */
 
-/* Landlock keeps signals inside from this version of its interface on (Linux 6.12). */
+/* From this version on (Linux 6.12), Landlock keeps signals inside. */
 #define ABI_WITH_SCOPES 6
 
 static int add_rule(struct plan *plan, const char *path, enum access_kind access, sbr_error *err)
@@ -43,7 +43,7 @@ static int add_rule(struct plan *plan, const char *path, enum access_kind access
     return 0;
 }
 
-/* Nothing can be mounted, so a tree can only be where it is and as it is. */
+/* Nothing can be mounted, so a tree keeps its path and its mode. */
 static int add_tree(struct plan *plan, const struct plan_tree *tree, sbr_error *err)
 {
     if (tree->mode == VOLUME_COW)
@@ -96,7 +96,7 @@ int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error 
     return plan->landlock_abi ? add_rules(plan, in, err) : 0;
 }
 
-/* Trees outside /usr belong to the user, who may change their times. */
+/* Trees outside /usr belong to the user, so the program could change their times. */
 static bool shows_own_trees(const struct plan_input *in)
 {
     bool shown = in->n_trees > 0 || in->needs.n > 0 || (in->toolchain && in->toolchain->tree[0]);

@@ -1,4 +1,4 @@
-/* The program's files, its command line and its environment. */
+/* The program's files, command line and environment. */
 #include <string.h>
 
 #include "plan/plan_root.h"
@@ -40,7 +40,7 @@ static void *alloc_in_plan(void *context, size_t size)
     return plan_alloc(context, size);
 }
 
-/* The language's variables and its stage's; what they stand for differs from run to run. */
+/* The variables of the language and of its stage; their values differ between runs. */
 static int language_env(struct plan *plan, const struct plan_input *in,
                         const struct word_values *values, struct word_output *ret, sbr_error *err)
 {
@@ -60,12 +60,12 @@ static int language_env(struct plan *plan, const struct plan_input *in,
             ret->at = NULL;
     if (!ret->at)
         return err_set_oom(err, "plan");
-    for (unsigned int i = 0; i < config->n; i++) /* the user's words, not ours */
+    for (unsigned int i = 0; i < config->n; i++) /* of the user: not expanded */
         ret->at[ret->n++] = config->at[i];
     return 0;
 }
 
-/* What tools keep in a home directory is no change of the project's. */
+/* Files that tools store in a home directory must not appear as changes of the project. */
 static const char *plan_home(const struct plan_input *in)
 {
     return in->request->project && stage_sees_work(in) ? "/tmp" : INSIDE_WORK;
@@ -82,7 +82,7 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
         plan_printf(plan, "HOME=%s%s", plan->place ? plan->place : "", plan_home(in)),
         "LANG=C.UTF-8",
         "USER=sandbox",
-        /* Only where it is not the one that everybody expects. */
+        /* Only where it is not /tmp. */
         plan_printf(plan, "TMPDIR=%s/tmp", plan->place ? plan->place : ""),
     };
     size_t n_base = ARRAY_LEN(base_env) - (plan->place ? 0 : 1), n = 0;
@@ -114,13 +114,13 @@ static int add_file(struct plan *plan, const struct request_file *file, const ch
     return op.to ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
-/* The code's own name in the language, unless a project has a file of that name. */
+/* The language's file name for code, unless the project has a file of that name. */
 static const char *code_name(const struct plan_input *in)
 {
     return in->code_name && *in->code_name ? in->code_name : in->language->source;
 }
 
-/* Whether a stage sees this file of the program: an installer has the manifests alone. */
+/* True when the stage sees this file: an installer sees only manifests and lock files. */
 static bool is_for_stage(const struct plan_input *in, const char *path)
 {
     const struct stage_def *def = stage_def(in->language, in->stage);
@@ -141,7 +141,7 @@ static bool has_file(const sbr_request *req, const char *path)
     return false;
 }
 
-/* An installer does not see the project, but is told what it needs. */
+/* An installer does not see the project, but gets its manifests. */
 static int plan_manifests(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     for (size_t i = 0; in->stage == STAGE_INSTALL && i < in->n_manifests; i++) {
@@ -154,7 +154,7 @@ static int plan_manifests(struct plan *plan, const struct plan_input *in, sbr_er
     return 0;
 }
 
-/* Where the program is, inside: its own file's name, or the language's name for one. */
+/* *ret_source is the program below /work: its file's name, or the language's for one. */
 static int plan_files(struct plan *plan, const struct plan_input *in, const char **ret_source,
                       sbr_error *err)
 {
@@ -170,7 +170,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         source = code_name(in);
         if (is_for_stage(in, source) && add_file(plan, &program, source, err) < 0)
             return err->code;
-    } else if (req->program) { /* it is there */
+    } else if (req->program) { /* already in the project */
         source = req->program;
     } else if (req->n_files) {
         source = req->files[0].path;
@@ -189,7 +189,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
     return plan_manifests(plan, in, err);
 }
 
-/* What follows the command of a stage: the program's arguments, or what is to be installed. */
+/* The words after a stage's command: the program's arguments, or the dependencies to install. */
 static const struct string_list *trailing_args(const struct plan_input *in)
 {
     if (in->stage == STAGE_RUN)
@@ -251,7 +251,8 @@ int plan_waiting(struct plan *plan, const struct plan_input *in, const struct wo
     if (plan_stage_values(plan, in, NULL, &values, err) < 0)
         return err->code;
     values.sources.n = values.compile_args.n = 0;
-    /* A variable alone is told when the program is known: runs with other limits can share what waits. */
+    /* A driver gets a limit that is only in a variable with its program, so that runs with
+     * different limits share standby sandboxes. */
     if (!words_use(command, WORD_MEMORY_MB))
         values.text[WORD_MEMORY_MB] = NULL;
     if (plan_argv(plan, command, &values, &no_strings, err) < 0)

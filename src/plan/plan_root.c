@@ -17,20 +17,23 @@ static const struct plan_op etc_ops[] = {
         "root:x:0:\nsandbox:x:1000:\nnogroup:x:65534:\n") },
     { .kind = OP_FILE, .to = "etc/hosts", .mode = 0444, TEXT_FILE(
         "127.0.0.1 localhost sandbox\n::1 localhost\n") },
-    /* Where the loader finds libraries outside its default directories.  A copy: every start of a program opens it,
-     * and whoever watches the host's own file sees them all. */
-    { .kind = OP_COPY, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .mode = 0444, .flags = OP_OPTIONAL },
-    /* Debian's links from /usr/bin to the chosen awk, cc, java and the like lead through here. */
-    { .kind = OP_BIND, .from = "/etc/alternatives", .to = "etc/alternatives", .flags = OP_OPTIONAL },
+    /* The loader finds libraries outside its default directories by this file.  A copy, because
+     * every start of a program opens it, and a watch on the host's own file would see them all. */
+    { .kind = OP_COPY, .from = "/etc/ld.so.cache", .to = "etc/ld.so.cache", .mode = 0444,
+      .flags = OP_OPTIONAL },
+    /* Debian's links from /usr/bin to the selected awk, cc, java etc. lead through here. */
+    { .kind = OP_BIND, .from = "/etc/alternatives", .to = "etc/alternatives",
+      .flags = OP_OPTIONAL },
 };
 
 static const struct plan_op dev_ops[] = {
     { .kind = OP_DIR,     .to = "dev", .mode = 0755 },
-    { .kind = OP_DEVICE,  .from = "/dev/null",    .to = "dev/null",    .device = DEVICE_NUMBER(1, 3) },
-    { .kind = OP_DEVICE,  .from = "/dev/zero",    .to = "dev/zero",    .device = DEVICE_NUMBER(1, 5) },
-    { .kind = OP_DEVICE,  .from = "/dev/full",    .to = "dev/full",    .device = DEVICE_NUMBER(1, 7) },
-    { .kind = OP_DEVICE,  .from = "/dev/random",  .to = "dev/random",  .device = DEVICE_NUMBER(1, 8) },
-    { .kind = OP_DEVICE,  .from = "/dev/urandom", .to = "dev/urandom", .device = DEVICE_NUMBER(1, 9) },
+    { .kind = OP_DEVICE, .from = "/dev/null", .to = "dev/null", .device = DEVICE_NUMBER(1, 3) },
+    { .kind = OP_DEVICE, .from = "/dev/zero", .to = "dev/zero", .device = DEVICE_NUMBER(1, 5) },
+    { .kind = OP_DEVICE, .from = "/dev/full", .to = "dev/full", .device = DEVICE_NUMBER(1, 7) },
+    { .kind = OP_DEVICE, .from = "/dev/random", .to = "dev/random", .device = DEVICE_NUMBER(1, 8) },
+    { .kind = OP_DEVICE, .from = "/dev/urandom", .to = "dev/urandom",
+      .device = DEVICE_NUMBER(1, 9) },
     { .kind = OP_DEVPTS,  .to = "dev/pts" },
     { .kind = OP_SYMLINK, .from = "pts/ptmx",        .to = "dev/ptmx"   },
     { .kind = OP_SYMLINK, .from = "/proc/self/fd",   .to = "dev/fd"     },
@@ -48,20 +51,20 @@ static const struct plan_op scratch_ops[] = {
 #define EMPTY_FILE "dev/.nothing"
 #define EMPTY_DIR "dev/.empty"
 
-/* What tells of the host in procfs and what no language runtime needs.  Writing is impossible
- * everywhere in it: the mount is read-only. */
+/* Files of procfs that reveal the host and that no language runtime needs.  All of procfs is
+ * unwritable: the mount is read-only. */
 static const struct {
     const char *path;
     bool directory;
 } proc_masks[] = {
-    { "proc/cmdline", false }, /* the kernel's own, where people put secrets */
+    { "proc/cmdline", false }, /* the kernel's, which may contain secrets */
     { "proc/acpi", true },         { "proc/asound", true },       { "proc/interrupts", false },
     { "proc/kallsyms", false },    { "proc/kcore", false },       { "proc/key-users", false },
     { "proc/keys", false },        { "proc/kpagecgroup", false }, { "proc/kpagecount", false },
     { "proc/kpageflags", false },  { "proc/latency_stats", false }, { "proc/sched_debug", false },
     { "proc/scsi", true },         { "proc/timer_list", false },  { "proc/timer_stats", false },
     { "proc/config.gz", false },   { "proc/pressure", true },
-    { "proc/sys/kernel/random/boot_id", false }, /* one for all runs, and for the host */
+    { "proc/sys/kernel/random/boot_id", false }, /* the same in all runs and on the host */
 };
 /* clang-format on */
 
@@ -73,7 +76,7 @@ static int add_ops(struct plan *plan, const struct plan_op *ops, size_t n, sbr_e
     return 0;
 }
 
-/* /usr, and the names beside it that are links into it or directories of their own. */
+/* /usr, and the top-level names that are links into it or directories. */
 static int plan_system(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     struct plan_op usr = {
@@ -134,20 +137,21 @@ static int plan_proc(struct plan *plan, const struct plan_input *in, sbr_error *
     return plan_masks(plan, err);
 }
 
-/* A coverage build leaves its counters where the host finds them, under the same name. */
+/* A coverage build writes its counters to the host, under the same path. */
 static int plan_test_tree(struct plan *plan, const char *path, sbr_error *err)
 {
     struct plan_op bind = { .kind = OP_BIND, .flags = OP_WRITABLE, .from = path, .to = path + 1 };
 
     if (plan->n_rules && plan->n_rules < PLAN_MAX_RULES)
-        /* Optional: a project at /work may hide it; never after it, where the program could empty it. */
+        /* Optional: a project at /work may hide it.  Mounting it after the project would let the
+         * program empty it. */
         plan->rules[plan->n_rules++] = (struct plan_rule){ path, ACCESS_WRITE, true };
     return plan_add_op(plan, bind, err);
 }
 
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    size_t has_work = plan_tree_at_work(in) ? 1 : 0; /* it takes the place of the first */
+    size_t has_work = plan_tree_at_work(in) ? 1 : 0; /* replaces the first one */
 
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];

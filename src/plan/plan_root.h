@@ -1,4 +1,4 @@
-/* The private tree and the program in it: the parts of a plan that are lists of operations. */
+/* The parts of a plan that are lists of operations: the private root and the program in it. */
 #ifndef PLAN_PLAN_ROOT_H
 #define PLAN_PLAN_ROOT_H
 
@@ -7,32 +7,32 @@
 
 #define TEXT_FILE(text) .data = (text), .len = sizeof(text) - 1
 
-/* The tree built from nothing: /usr, a minimal /etc, /proc, /dev, scratch space, volumes. */
+/* Builds the root from nothing: /usr, a minimal /etc, /proc, /dev, scratch space, volumes. */
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 
-/* The same where there are no namespaces to build one in: a directory, and what Landlock leaves of
- * the host's tree.  `plan->place` is set. */
+/* The same without namespaces: a directory, and what Landlock allows of the host's tree.
+ * `plan->place` is set. */
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 void plan_process_filters(struct plan *plan, const struct plan_input *in);
 
-/* Volumes, and what stands at /work. */
+/* Volumes, and the tree at /work. */
 int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
-/* What is handed out by pattern, after the run. */
+/* Patterns of files that are collected after the run. */
 int plan_outputs(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
-/* Other stages than the program's own see what stands at /work alone. */
+/* Stages other than the program's own see only the tree at /work. */
 bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree);
 const struct plan_tree *plan_tree_at_work(const struct plan_input *in); /* or NULL */
-/* Whether the program writes to files of the host's. */
+/* True when the program writes to files of the host. */
 bool plan_writes_to_host(const struct plan_input *in);
-/* Whether it is shown inodes of the host's in a volume, and may not use the sockets among them. */
+/* True when a volume shows inodes of the host and the program may not use sockets among them. */
 bool plan_hides_sockets(const struct plan_input *in);
 
-/* How the program names an absolute path of the private root; NULL without memory. */
+/* The program's path for an absolute path of the private root; NULL without memory. */
 const char *plan_inside(struct plan *plan, const char *path);
 
-/* The program's files, its command line and its environment. */
+/* The program's files, command line and environment. */
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
-/* Command line and environment of what waits for a program: nothing of them differs from one to the next. */
+/* Command line and environment of a driver that waits for a program; equal for all programs. */
 int plan_waiting(struct plan *plan, const struct plan_input *in, const struct words *command,
                  sbr_error *err) must_check;
 

@@ -1,4 +1,4 @@
-/* Trees of the user's: volumes, and the project or workspace at /work. */
+/* Trees of the user: volumes, and the project or workspace at /work. */
 #include <string.h>
 
 #include "plan/plan_root.h"
@@ -32,13 +32,13 @@ bool plan_writes_to_host(const struct plan_input *in)
     return false;
 }
 
-/* A `rw` tree is the host's own, and so is a `ro` one without a view. */
+/* A `rw` tree shows the host's inodes, and so does a `ro` tree without a view. */
 static bool shows_host(const struct plan_tree *tree)
 {
     return tree->mode == VOLUME_RW || (tree->mode == VOLUME_RO && tree->plain);
 }
 
-/* A filter does not see which socket a path leads to: what is granted for one tree holds for all of the run. */
+/* A filter cannot see which socket a path leads to: one tree's permission holds for the run. */
 bool plan_hides_sockets(const struct plan_input *in)
 {
     bool shown = false;
@@ -55,7 +55,7 @@ bool plan_hides_sockets(const struct plan_input *in)
 
 static int add_rule(struct plan *plan, const struct plan_tree *tree, sbr_error *err)
 {
-    /* The rules have /work already, and the root can be read. */
+    /* The rules include /work already, and all of the root is readable. */
     if (!plan->landlock_abi || tree->mode == VOLUME_RO || !strcmp(tree->target, INSIDE_WORK))
         return 0;
     if (plan->n_rules == PLAN_MAX_RULES)
@@ -74,7 +74,7 @@ static int add_collect(struct plan *plan, struct plan_collect collect, sbr_error
     return 0;
 }
 
-/* Files of others would stay theirs, and the program is nobody whom the host knows. */
+/* Without a mapping, files keep their owners, and the run's uid owns no file of the host. */
 static int check_owners(const struct plan_input *in, const struct plan_tree *tree, sbr_error *err)
 {
     if (!in->features->privileged || in->features->mounts || tree->mode == VOLUME_RO)
@@ -86,9 +86,10 @@ static int check_owners(const struct plan_input *in, const struct plan_tree *tre
                        tree->source);
     if (tree->cow == COW_COPY)
         return 0;
-    return err_set(err, SBR_E_UNSUPPORTED, "cow",
-                   "root may not mount here, so the owners of files in '%.200s' cannot be mapped",
-                   tree->source);
+    err_set(err, SBR_E_UNSUPPORTED, "cow",
+            "root may not mount here, so the owners of files in '%.200s' cannot be mapped",
+            tree->source);
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static uint32_t count_cow(const struct plan *plan)
@@ -127,7 +128,7 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
     return add_rule(plan, tree, err);
 }
 
-/* What bounds a work directory that is kept: the scratch space, or a look now and then. */
+/* Reports the copy-on-write kinds and what bounds a workspace: scratch space or periodic checks. */
 static void tell_mechanisms(struct plan *plan, const struct plan_input *in)
 {
     bool used[N_COW_KINDS] = { false }, plain = false;

@@ -48,7 +48,7 @@ static void plan_namespaces(struct plan *plan, const struct plan_input *in)
     }
 }
 
-/* The quota controller is only touched when a quota was asked for: it costs a group per run. */
+/* Uses the quota controller only for a quota, because it costs a cgroup for each run. */
 static void plan_cgroup(struct plan *plan, const struct plan_input *in)
 {
     const struct cgroup_features *cgroup = &in->features->cgroup;
@@ -86,9 +86,9 @@ static void plan_tier(struct plan *plan, const struct plan_input *in)
         result_add_missing(&plan->isolation, "a user other than root");
 }
 
-#define MISSING_NAMED 3 /* each is shorter than a third of the room for them */
+#define MISSING_NAMED 3 /* each is shorter than a third of the buffer */
 
-/* A refusal names what is missing and the two ways on. */
+/* A refusal names what is missing and the two ways to proceed. */
 static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const struct isolation *isolation = &plan->isolation;
@@ -126,7 +126,7 @@ static int check_tier(const struct plan *plan, const struct plan_input *in, sbr_
         request_tier_name(plan->isolation.tier), request_tier_name(in->request->require), missing);
 }
 
-/* Resource limits of each process, below the limits of the whole tree. */
+/* Limits of each process, under the limits of the whole tree. */
 static void plan_rlimits(struct plan *plan)
 {
     const uint64_t *limit = plan->limits.value;
@@ -140,18 +140,17 @@ static void plan_rlimits(struct plan *plan)
         { RLIMIT_NOFILE, limit[SBR_OPEN_FILES], limit[SBR_OPEN_FILES] },
         { RLIMIT_FSIZE, limit[SBR_DISK_BYTES], limit[SBR_DISK_BYTES] },
         { RLIMIT_CPU, cpu_s, cpu_s },
-        /* Counted for each user namespace on its own since Linux 5.14; one more for init.  Above
-         * the cgroup's limit where there is one: only the cgroup counts what it refused. */
+        /* Linux counts this for each user namespace since 5.14; one more for init.  Above the
+         * cgroup's limit where there is one, because only the cgroup counts refusals. */
         { RLIMIT_NPROC, limit[SBR_PIDS] + nproc_slack, limit[SBR_PIDS] + nproc_slack },
         { RLIMIT_MEMLOCK, 8 << 20, 8 << 20 },
-        /* Signals that wait and timers: the count is the user's, with all runs and the host's own. */
+        /* Pending signals and timers, which the kernel counts per user: all runs and the host. */
         { RLIMIT_SIGPENDING, 4096, 4096 },
-        /* Without a cgroup init looks every few milliseconds; this bounds what can happen in
-         * between, far enough above the limit that it is init who ends the run and names the cause.
-         * Not RLIMIT_AS, which counts address space that Go, Node and the JVM reserve and never
-         * use. */
+        /* Without a cgroup, init checks memory every few milliseconds.  This bounds what happens in
+         * between, far enough above the limit that init ends the run and names the cause.  Not
+         * RLIMIT_AS, which counts address space that Go, Node and the JVM reserve and never use. */
         { RLIMIT_DATA, data, data },
-        /* What the calling shell was given is no matter of the program's, as far as that goes. */
+        /* The calling shell's limits should not matter here, as far as they can be raised. */
         { RLIMIT_AS, RLIM_INFINITY, RLIM_INFINITY },
         { RLIMIT_STACK, 8 << 20, RLIM_INFINITY },
     };
@@ -193,7 +192,7 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
         plan_process_filters(plan, in);
     if (plan_writes_to_host(in) && !plan_list_has(in->test_without, "nosetid"))
         plan->filters[plan->n_filters++] = policy_find("nosetid")->filter;
-    /* Without namespaces no socket can be made at all. */
+    /* Without namespaces the program can make no socket at all. */
     if (!plan->place && plan_hides_sockets(in) && !plan_list_has(in->test_without, "nosockets"))
         plan->filters[plan->n_filters++] = policy_find("nosockets")->filter;
     result_add_mechanism(&plan->isolation, "seccomp");

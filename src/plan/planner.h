@@ -14,16 +14,16 @@
 #define INSIDE_GID 1000
 #define INSIDE_WORK "/work"
 
-/* A tree that is brought in, as the executor resolved it. */
+/* A tree that the program sees, as the job resolved it. */
 struct plan_tree {
     const char *source; /* on the host; COW_COPY: the copy */
     const char *target; /* inside, absolute */
     enum volume_mode mode;
-    bool sockets;      /* the host's, in this tree, may be connected to                     */
-    bool plain;        /* VOLUME_RO: no view of it can be had, so the host's own inodes show */
+    bool sockets;      /* the program may connect to the host's sockets in it */
+    bool plain;        /* VOLUME_RO without a view: it shows the host's own inodes */
     enum cow_kind cow; /* of VOLUME_COW */
     const char *upper; /* COW_DISK: see struct plan_op */
-    bool collect;      /* its changes are handed out */
+    bool collect;      /* its changes are collected */
 };
 
 #define PLAN_MAX_TREES 17
@@ -31,26 +31,26 @@ struct plan_tree {
 struct plan_input {
     const sbr_request *request;
     const struct language *language;   /* NULL: the request's arguments are the command */
-    const struct toolchain *toolchain; /* of the language                               */
+    const struct toolchain *toolchain; /* of the language */
     enum stage stage;
-    const struct limits *limits;       /* of the stage; NULL: the request's            */
-    const char *layers[N_LAYERS];      /* trees on the host; NULL: there is none       */
-    struct words needs;                /* further paths of the host's                  */
-    const struct stage_config *config; /* of an installer; may be NULL                 */
+    const struct limits *limits;       /* of the stage; NULL: the request's */
+    const char *layers[N_LAYERS];      /* trees on the host; NULL: none */
+    struct words needs;                /* other paths of the host */
+    const struct stage_config *config; /* of an installer; may be NULL */
     const struct policy *policy;
     const struct features *features;
-    const struct plan_tree *trees; /* volumes and what stands at /work */
+    const struct plan_tree *trees; /* volumes and the tree at /work */
     size_t n_trees;
-    const char
-        *code_name; /* the code's file, where the language's own name is taken; NULL: that one */
+    /* The code's file name when the language's is taken; NULL: the language's. */
+    const char *code_name;
     const struct request_file *manifests; /* of the project, for the installer */
     size_t n_manifests;
-    bool collect_work;        /* all of /work is handed out after the program */
-    const char *place;        /* a directory that can be made, for a run without a private root */
+    bool collect_work;        /* all of /work is collected after the program */
+    const char *place;        /* a directory to make for a run without a private root */
     const char *test_without; /* see struct plan */
     const char *test_fail;
-    const char
-        *test_writable; /* a host directory that the inside may write to: coverage counters */
+    /* A host directory that the inside may write to, for coverage counters. */
+    const char *test_writable;
 };
 
 /* Everything in the input must outlive the plan. */

@@ -1,4 +1,4 @@
-/* A policy is data: policies/NAME.yaml.  System call rules become BPF when the project is built. */
+/* A policy is data: policies/NAME.yaml.  The build turns its system call rules into BPF. */
 #ifndef PLAN_POLICY_H
 #define PLAN_POLICY_H
 
@@ -10,8 +10,8 @@
 #include "model/network.h"
 
 enum policy_proc {
-    POLICY_PROC_MASKED, /* whole procfs, read-only, with the telling files masked */
-    POLICY_PROC_PID     /* only the processes of the sandbox                      */
+    POLICY_PROC_MASKED, /* all of procfs, read-only, with revealing files masked */
+    POLICY_PROC_PID     /* only the processes of the sandbox */
 };
 
 /* Same layout as the kernel's struct sock_filter. */
@@ -21,8 +21,8 @@ struct policy_insn {
     uint32_t k;
 };
 
-/* A question to the supervisor, which counts (SECCOMP_RET_USER_NOTIF).  The lower half is the error where it counts too
- * many, or where nobody counts; the kernel does not look at it. */
+/* Asks the supervisor to count the call (SECCOMP_RET_USER_NOTIF).  The lower half, which the kernel
+ * ignores, is the error when the count is too high or no supervisor counts. */
 #define POLICY_COUNT (0x7fc00000u | ENOMEM)
 
 struct policy_filter {
@@ -30,23 +30,23 @@ struct policy_filter {
     size_t len;
 };
 
-/* Where it is written that a call is refused, or asked of the supervisor, for some of its arguments at least. */
+/* The origin of a rule that refuses a call, or asks the supervisor, at least for some arguments. */
 struct policy_rule {
     uint16_t number;
     const char *call;
-    const char *about; /* the group, as its file has it                     */
-    const char *file;  /* of policies/: the policy's own or the one it extends */
+    const char *about; /* the name of the group in its file */
+    const char *file;  /* of policies/: the policy's own or the one that it extends */
 };
 
 struct policy {
     const char *name;
     const char *about;
     enum policy_proc proc;
-    bool internal;                   /* ours alone: no request can name it */
-    struct policy_filter filter;     /* for the architecture that this build is for */
-    const struct policy_rule *rules; /* by number */
+    bool internal;                   /* no request can name it */
+    struct policy_filter filter;     /* for the architecture of this build */
+    const struct policy_rule *rules; /* sorted by number */
     size_t n_rules;
-    /* What can be reached when a request says nothing of it.  Each text is one that host_rule_parse() takes. */
+    /* The network when the request does not set one.  host_rule_parse() accepts each text. */
     enum network_mode network;
     const char *const *allow_hosts;
     size_t n_allow_hosts;
@@ -57,9 +57,9 @@ struct policy {
 extern const struct policy *const policy_table[];
 
 const struct policy *policy_find(const char *name); /* NULL: "default" */
-/* Those that a request can name, in the order of the table; NULL past the last. */
+/* The policies that a request can name, in the order of the table; NULL at the end. */
 const struct policy *policy_at(size_t index);
-/* Whose filter it is; NULL: of none in the table. */
+/* The policy with this filter; NULL when the table has none. */
 const struct policy *policy_of(const struct policy_filter *filter);
 const struct policy_rule *policy_rule_find(const struct policy *policy, int number); /* or NULL */
 

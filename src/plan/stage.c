@@ -62,13 +62,13 @@ static int add_rule(struct plan *plan, const char *path, enum access_kind access
     return 0;
 }
 
-/* A tree of the host's.  Where nothing can be mounted it stays where it is. */
+/* Shows a tree of the host.  Where nothing can be mounted, it keeps its path. */
 static int bring(struct plan *plan, const struct plan_input *in, const char *from, const char *to,
                  sbr_error *err)
 {
     struct plan_op op = { .kind = OP_BIND, .flags = OP_VIEW, .from = from, .to = to + 1 };
 
-    /* The program is another user then, and what root keeps is closed to others. */
+    /* The program runs as another user then and cannot read root's private files. */
     if (plan->place && in->features->uid == 0)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "without namespaces root cannot give the program '%s'; call as an ordinary "
@@ -81,7 +81,7 @@ static int bring(struct plan *plan, const struct plan_input *in, const char *fro
     return plan_add_op(plan, op, err);
 }
 
-/* The toolchain as one tree under a neutral name, or its binary alone. */
+/* The toolchain's tree under a neutral name, or its binary alone. */
 static const char *toolchain_target(struct plan *plan, const struct plan_input *in)
 {
     const struct toolchain *tools = in->toolchain;
@@ -109,7 +109,7 @@ static int bring_tools(struct plan *plan, const struct plan_input *in, sbr_error
     return 0;
 }
 
-/* True when the stage writes there: what it leaves becomes the layer. */
+/* True when the stage writes this layer. */
 static bool makes(const struct plan_input *in, enum layer layer)
 {
     return in->stage == layer_defs[layer].maker ||
@@ -145,7 +145,7 @@ static int bring_layers(struct plan *plan, const struct plan_input *in, sbr_erro
     return 0;
 }
 
-/* A name in the root that leads into the dependencies, for tools that look in parent directories. */
+/* A link in the root to the dependencies, for tools that search parent directories. */
 static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const char *name = in->language ? in->language->deps_link : NULL;
@@ -186,8 +186,8 @@ int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
     return 0;
 }
 
-/* Small files of ours, outside the program's own directory.  Without a private root nothing keeps the
- * program from changing its copy, which is its own. */
+/* Our small files, outside the program's own directory.  Without a private root the program can
+ * change them, but the copy is its own. */
 static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     struct plan_op dir = { .kind = plan->place ? OP_SCRATCH : OP_DIR,
@@ -231,7 +231,7 @@ int plan_stage(struct plan *plan, const struct plan_input *in, sbr_error *err)
     return bring_config(plan, in, err);
 }
 
-/* A path of the toolchain as it is named inside. */
+/* The path inside of a toolchain's path. */
 static const char *tool_inside(struct plan *plan, const struct plan_input *in, const char *path)
 {
     const struct toolchain *tools = in->toolchain;
@@ -255,7 +255,7 @@ static bool has_extension(const struct language *language, const char *path)
     return false;
 }
 
-/* Every file of the program that is in its language, the main one first. */
+/* All files of the program in its language, the main one first. */
 static int list_sources(struct plan *plan, const struct plan_input *in, const char *source,
                         struct words *ret, sbr_error *err)
 {
@@ -301,7 +301,7 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
         text[WORD_TOOLCHAIN] = text[WORD_HOME];
     text[WORD_SOURCE] = source;
     text[WORD_WORK] = plan_inside(plan, INSIDE_WORK);
-    /* Where modules may be that the request did not bring. */
+    /* A directory that may have modules which are not in the request. */
     text[WORD_PROJECT] = stage_sees_work(in) ? text[WORD_WORK] : NULL;
     text[WORD_DRIVER] = plan_inside(plan, INSIDE_DRIVER);
     text[WORD_MEMORY_MB] =

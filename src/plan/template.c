@@ -8,22 +8,22 @@
 #define NAME_MAX_LEN 64
 #define CODE "code"
 
-/* One expansion under way. */
+/* State of one expansion. */
 struct expansion {
     const struct template_input *in;
     struct buf *out;
-    size_t start; /* of the program in `out` */
+    size_t start; /* start of the program in `out` */
     const struct literal_style *style;
-    struct template_place place; /* code_line is 0 until the code was put in */
+    struct template_place place; /* code_line is 0 until the code is inserted */
     unsigned int code_seen;      /* line of the template; 0: not yet */
     bool used[TEMPLATE_MAX_VALUES];
 };
 
-/* What stands between two pairs of braces. */
+/* The content of one pair of double braces. */
 struct marker {
     char name[NAME_MAX_LEN + 1];
     bool raw;
-    size_t len;        /* with its braces */
+    size_t len;        /* with the braces */
     unsigned int line; /* of the template */
 };
 
@@ -70,7 +70,7 @@ static int refuse_braces(const struct expansion *e, unsigned int line, const cha
                    line, why);
 }
 
-/* `at` is behind the opening braces, `left` what the template has from there. */
+/* `at` follows the opening braces; `left` is the length of the template from there. */
 static int marker_parse(const struct expansion *e, const char *at, size_t left, struct marker *ret,
                         sbr_error *err)
 {
@@ -101,7 +101,7 @@ static int marker_parse(const struct expansion *e, const char *at, size_t left, 
     return 0;
 }
 
-/* Blanks before the end of the program so far, when its last line has nothing else. */
+/* The length of the last line of the program so far if it is only blanks; 0 otherwise. */
 static size_t indent_length(const struct expansion *e)
 {
     size_t n = 0, len = e->out->len - e->start;

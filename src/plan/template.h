@@ -1,14 +1,14 @@
-/* A template is a program with places in it:
+/* A template is a program with markers in it:
  *
- *   {{code}}       the user's code, once, as it is
+ *   {{code}}       the user's code, once, unchanged
  *   {{NAME}}       the value of NAME as a string literal of the language (plan/template_literal.h)
- *   {{NAME:raw}}   the value of NAME as it is
+ *   {{NAME:raw}}   the value of NAME, unchanged
  *   {{{{           two braces
  *
- * Nothing else: no conditions, no loops, and what was put in is not looked at again.  When only blanks
- * stand before {{code}} in its line, the further lines of the code get the same blanks, so that it can
- * stand in a block of Python; empty lines get none.  A code with texts over several lines wants its
- * place at the start of a line, where nothing is added. */
+ * There are no conditions and no loops, and inserted text is not expanded again.  When only blanks
+ * precede {{code}} in its line, the other lines of the code get the same blanks, so that it fits a
+ * block of Python; empty lines get none.  For code with multi-line strings, {{code}} should start
+ * its line, so that nothing is added. */
 #ifndef PLAN_TEMPLATE_H
 #define PLAN_TEMPLATE_H
 
@@ -33,24 +33,24 @@ struct template_input {
     size_t code_len;
     const struct template_value *values;
     size_t n_values;
-    const char *literal; /* style of the language's literals; NULL: it has none */
+    const char *literal; /* style of the language's literals; NULL: none */
 };
 
-/* Where the code stands in the program. */
+/* The position of the code in the program. */
 struct template_place {
     unsigned int code_line; /* from 1 */
     unsigned int code_lines;
-    unsigned int code_indent; /* blanks before every line of it */
+    unsigned int code_indent; /* blanks before each line of it */
 };
 
-/* A name is a letter or _, then letters, digits, _ or -; "code" is taken. */
+/* A name is a letter or _, then letters, digits, _ or -; "code" is reserved. */
 bool template_name_is_valid(const char *name);
 
-/* Adds the program to `out`; a message has the line of the template.  On failure `out` is as before. */
+/* Adds the program to `out`; messages name the template's line.  `out` is unchanged on failure. */
 int template_expand(const struct template_input *in, struct buf *out, struct template_place *ret,
                     sbr_error *err) must_check;
 
-/* The templates that come with the programs: templates/LANGUAGE/NAME.EXTENSION.in. */
+/* The built-in templates: templates/LANGUAGE/NAME.EXTENSION.in. */
 struct template
 {
     const char *language;
@@ -58,7 +58,7 @@ struct template
     const char *text;
 };
 
-/* Ends with a language of NULL; generated from templates/. */
+/* Ends with a NULL language; generated from templates/. */
 extern const struct template template_table[];
 
 /* NULL when there is none. */

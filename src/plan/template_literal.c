@@ -6,62 +6,61 @@
 #include "base/err.h"
 #include "base/text.h"
 
-/* How a character is written that cannot stand for itself. */
+/* How a character is written that cannot be written as itself. */
 enum form {
     RAW,
     REFUSED,
-    BLOB,       /* the whole value as SQL's CAST(X'0a' AS TEXT) */
-    DECIMAL,    /* \010, each byte                              */
-    HEX,        /* \x0a, each byte                              */
-    OCTAL,      /* \012, each byte                              */
-    U_BRACES,   /* \u{1f600}                                    */
-    U_LONG,     /* \u00e9 or \U0001f600                         */
-    U_SURROGATE /* \u00e9 or \ud83d\ude00                      */
+    BLOB,       /* the whole value, as SQL's CAST(X'0a' AS TEXT) */
+    DECIMAL,    /* \010 for each byte */
+    HEX,        /* \x0a for each byte */
+    OCTAL,      /* \012 for each byte */
+    U_BRACES,   /* \u{1f600} */
+    U_LONG,     /* \u00e9 or \U0001f600 */
+    U_SURROGATE /* \u00e9 or \ud83d\ude00 */
 };
 
 /* A long value is written in pieces. */
 struct join {
     const char *open, *between, *close;
-    size_t piece; /* at most so many bytes of the value */
+    size_t piece; /* maximum number of bytes of the value */
 };
 
 struct literal_style {
     const char *name;
     const char *open, *close;
-    const char *quote;   /* stands for the last character of `open` */
-    const char *escaped; /* written with a backslash                */
+    const char *quote;   /* written for the quote character */
+    const char *escaped; /* characters that get a backslash */
     enum form nul, control, high, invalid;
     const struct join *join; /* NULL: a literal may have any length */
 };
 
-/* A class file holds no text above 64 KiB, in an encoding at most twice as long as UTF-8. */
+/* A class file has no text above 64 KiB, in an encoding at most twice as long as UTF-8. */
 static const struct join join_java = { "String.join(\"\", ", ", ", ")", 16000 };
-/* Rscript loses track of escapes in lines of more than 4096 bytes (seen with 4.2). */
+/* Rscript misreads escapes in lines of more than 4096 bytes (observed with 4.2). */
 static const struct join join_r = { "paste0(\n", ",\n", ")", 500 };
 
 /* clang-format off */
 /* json: U+2028 ends a line in old JavaScript, but every high character is escaped anyway.
- * c: "\?", since "??=" is a trigraph.  java: \u000a would be a line end before strings are looked at.
- * perl: high characters as they are, since "use utf8" decides what they are.
- * shell: the only quotes that POSIX has; no shell holds a NUL in a variable.
- * sql: SQLite.  Its shell drops a return before a line end, and no escape is known to it.
- * postgres: no text holds a NUL there. */
+ * c: "\?" because "??=" is a trigraph.  java: the compiler turns \u000a into a newline before it
+ * reads strings.  perl: high characters stay because "use utf8" decides their meaning.
+ * shell: the only quotes of POSIX; a variable cannot contain NUL.  sql: SQLite, whose shell
+ * drops a return before a newline and has no escapes.  postgres: a text cannot contain NUL. */
 static const struct literal_style styles[] = {
-    /* name       open   close  quote      escaped     nul      control  high         invalid  join */
-    { "c",        "\"",  "\"",  "\\\"",    "\\?",      OCTAL,   OCTAL,   OCTAL,       OCTAL,   NULL },
-    { "go",       "\"",  "\"",  "\\\"",    "\\",       HEX,     HEX,     HEX,         HEX,     NULL },
-    { "java",     "\"",  "\"",  "\\\"",    "\\",       OCTAL,   OCTAL,   U_SURROGATE, REFUSED, &join_java },
-    { "json",     "\"",  "\"",  "\\\"",    "\\",       U_LONG,  U_LONG,  U_SURROGATE, REFUSED, NULL },
-    { "lua",      "\"",  "\"",  "\\\"",    "\\",       DECIMAL, DECIMAL, DECIMAL,     DECIMAL, NULL },
-    { "perl",     "\"",  "\"",  "\\\"",    "\\$@",     HEX,     HEX,     RAW,         HEX,     NULL },
-    { "php",      "\"",  "\"",  "\\\"",    "\\$",      HEX,     HEX,     HEX,         HEX,     NULL },
-    { "postgres", "E'",  "'",   "''",      "\\",       REFUSED, HEX,     U_LONG,      REFUSED, NULL },
-    { "python",   "\"",  "\"",  "\\\"",    "\\",       HEX,     HEX,     U_LONG,      REFUSED, NULL },
-    { "r",        "\"",  "\"",  "\\\"",    "\\",       REFUSED, OCTAL,   OCTAL,       OCTAL,   &join_r },
-    { "ruby",     "\"",  "\"",  "\\\"",    "\\#",      HEX,     HEX,     HEX,         HEX,     NULL },
-    { "rust",     "\"",  "\"",  "\\\"",    "\\",       HEX,     HEX,     U_BRACES,    REFUSED, NULL },
-    { "shell",    "'",   "'",   "'\\''",   "",         REFUSED, RAW,     RAW,         RAW,     NULL },
-    { "sql",      "'",   "'",   "''",      "",         BLOB,    BLOB,    RAW,         BLOB,    NULL },
+    /* name       open  close quote    escaped nul      control  high         invalid  join */
+    { "c",        "\"", "\"", "\\\"",  "\\?",  OCTAL,   OCTAL,   OCTAL,       OCTAL,   NULL },
+    { "go",       "\"", "\"", "\\\"",  "\\",   HEX,     HEX,     HEX,         HEX,     NULL },
+    { "java",     "\"", "\"", "\\\"",  "\\",   OCTAL,   OCTAL,   U_SURROGATE, REFUSED, &join_java },
+    { "json",     "\"", "\"", "\\\"",  "\\",   U_LONG,  U_LONG,  U_SURROGATE, REFUSED, NULL },
+    { "lua",      "\"", "\"", "\\\"",  "\\",   DECIMAL, DECIMAL, DECIMAL,     DECIMAL, NULL },
+    { "perl",     "\"", "\"", "\\\"",  "\\$@", HEX,     HEX,     RAW,         HEX,     NULL },
+    { "php",      "\"", "\"", "\\\"",  "\\$",  HEX,     HEX,     HEX,         HEX,     NULL },
+    { "postgres", "E'", "'",  "''",    "\\",   REFUSED, HEX,     U_LONG,      REFUSED, NULL },
+    { "python",   "\"", "\"", "\\\"",  "\\",   HEX,     HEX,     U_LONG,      REFUSED, NULL },
+    { "r",        "\"", "\"", "\\\"",  "\\",   REFUSED, OCTAL,   OCTAL,       OCTAL,   &join_r },
+    { "ruby",     "\"", "\"", "\\\"",  "\\#",  HEX,     HEX,     HEX,         HEX,     NULL },
+    { "rust",     "\"", "\"", "\\\"",  "\\",   HEX,     HEX,     U_BRACES,    REFUSED, NULL },
+    { "shell",    "'",  "'",  "'\\''", "",     REFUSED, RAW,     RAW,         RAW,     NULL },
+    { "sql",      "'",  "'",  "''",    "",     BLOB,    BLOB,    RAW,         BLOB,    NULL },
 };
 /* clang-format on */
 
@@ -199,7 +198,7 @@ static void put_piece(struct buf *out, const struct literal_style *style, const 
     buf_add_text(out, style->close);
 }
 
-/* Where the piece that starts at `at` ends: never inside a character. */
+/* The end of the piece that starts at `at`; never inside a character. */
 static const unsigned char *piece_end(const unsigned char *at, const unsigned char *end, size_t max)
 {
     const unsigned char *stop = at;

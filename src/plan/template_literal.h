@@ -1,9 +1,9 @@
-/* A text as a string literal of a language, by the style that its file names in `literal`: c, go, java,
- * json, lua, perl, php, postgres, python, r, ruby, rust, shell, sql.
+/* Writes a text as a string literal of a language, in the style that its file names in `literal`:
+ * c, go, java, json, lua, perl, php, postgres, python, r, ruby, rust, shell, sql.
  *
- * Invariants: (1) The language reads the literal back as the same bytes, or the value is refused.
- * (2) Nothing in a value can end the literal or be taken for an expression inside it.  (3) Where the
- * language has escapes for it, the literal is ASCII, so that the encoding of the file does not matter. */
+ * Invariants: (1) The language reads the literal as the same bytes, or the value is refused.  (2)
+ * Nothing in a value can end the literal or act as an expression inside it.  (3) Where the language
+ * has escapes, the literal is ASCII, so that the encoding of the file does not matter. */
 #ifndef PLAN_TEMPLATE_LITERAL_H
 #define PLAN_TEMPLATE_LITERAL_H
 
@@ -13,15 +13,15 @@
 
 struct literal_style;
 
-/* NULL when there is no such style. */
+/* NULL for an unknown style. */
 const struct literal_style *template_literal_style_find(const char *name);
 
-/* What no literal of this style can hold. */
+/* What no literal of the style can contain. */
 enum literal_fault { LITERAL_OK = 0, LITERAL_NUL, LITERAL_NOT_UTF8 };
 
 enum literal_fault template_literal_check(const struct literal_style *style, const void *data,
                                           size_t len);
-/* Of a value that was checked. */
+/* The value must have passed template_literal_check. */
 void template_literal_put(struct buf *out, const struct literal_style *style, const void *data,
                           size_t len);
 

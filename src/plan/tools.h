@@ -1,4 +1,4 @@
-/* Where the tools of a language are, outside and inside. */
+/* Paths of a language's tools on the host. */
 #ifndef PLAN_TOOLS_H
 #define PLAN_TOOLS_H
 
@@ -6,14 +6,14 @@
 #define TOOLCHAIN_VERSION 32
 
 struct toolchain {
-    char binary[TOOLCHAIN_PATH]; /* on the host, links resolved unless it is below /usr */
-    char tree
-        [TOOLCHAIN_PATH]; /* what has to be mounted: a directory or the binary alone; empty below /usr */
-    char home
-        [TOOLCHAIN_PATH]; /* the directory above the binary's "bin", on the host; empty when there is none */
-    char version[TOOLCHAIN_VERSION]; /* what the tool says; empty: not asked yet */
-    char hint
-        [TOOLCHAIN_VERSION]; /* what its path says, maybe less: "3" of python3; empty: nothing */
+    char binary[TOOLCHAIN_PATH]; /* on the host; links are resolved unless it is below /usr */
+    /* What must be mounted: a directory or only the binary; empty below /usr. */
+    char tree[TOOLCHAIN_PATH];
+    /* The parent of the binary's "bin" directory, on the host; empty when there is none. */
+    char home[TOOLCHAIN_PATH];
+    char version[TOOLCHAIN_VERSION]; /* as the tool reports it; empty: not asked yet */
+    /* The version in its path, which may be less: "3" of python3; empty: none. */
+    char hint[TOOLCHAIN_VERSION];
 };
 
 #endif

@@ -14,7 +14,7 @@ static const char *const word_names[N_WORD_NAMES] = {
 };
 /* clang-format on */
 
-/* The name that stands at `at`, which begins with "${"; its length with the braces. */
+/* The name at `at`, which begins with "${"; *ret_len includes the braces. */
 static enum word_name name_at(const char *at, size_t *ret_len)
 {
     const char *end = strchr(at, '}');
@@ -85,7 +85,7 @@ size_t words_room(const struct words *words, const struct word_values *values)
     return room;
 }
 
-/* The length of the word once expanded, or -1 when it is to be left out. */
+/* The length of the expanded word; -1 when it must be omitted. */
 static long expanded_len(const char *word, const struct word_values *values)
 {
     size_t len = strlen(word);

@@ -1,5 +1,5 @@
-/* Command lines and variables of a language's file, with ${NAME} in the place of what is only known for
- * one run.  A word that uses a name without a value is left out, so that `-I${deps}` needs no condition. */
+/* Command lines and variables of a language's file, with ${NAME} for values that are only known for
+ * one run.  A word with a name that has no value is omitted, so `-I${deps}` needs no condition. */
 #ifndef PLAN_WORDS_H
 #define PLAN_WORDS_H
 
@@ -10,16 +10,16 @@
 
 /* clang-format off */
 enum word_name {
-    WORD_BINARY, WORD_HOME, WORD_SOURCE, WORD_WORK, WORD_BUILD, WORD_DEPS, WORD_PREPARED, WORD_DRIVER,
-    WORD_MEMORY_MB, WORD_TOOLCHAIN, WORD_PROJECT,
-    WORD_SOURCES, WORD_COMPILE_ARGS, /* lists, and whole words only */
+    WORD_BINARY, WORD_HOME, WORD_SOURCE, WORD_WORK, WORD_BUILD, WORD_DEPS, WORD_PREPARED,
+    WORD_DRIVER, WORD_MEMORY_MB, WORD_TOOLCHAIN, WORD_PROJECT,
+    WORD_SOURCES, WORD_COMPILE_ARGS, /* lists: only as whole words */
     N_WORD_NAMES
 };
 /* clang-format on */
 
 #define WORDS_KNOWN "free of ${...} other than the names in docs/languages.md"
 
-/* True when every ${...} in the text is one of the names above, and lists stand alone. */
+/* True when every ${...} in the text is one of the names above and lists are whole words. */
 bool words_are_known(const char *text);
 
 struct word_values {
@@ -27,7 +27,7 @@ struct word_values {
     struct words sources, compile_args;
 };
 
-/* Where the words come to stand. */
+/* Where the expanded words go. */
 struct word_output {
     const char **at; /* has room for words_room() entries */
     size_t n;
@@ -35,9 +35,9 @@ struct word_output {
     void *context;
 };
 
-/* An upper bound for what expanding gives. */
+/* An upper bound of the number of expanded words. */
 size_t words_room(const struct words *words, const struct word_values *values);
-/* True when some word uses the name. */
+/* True when a word uses the name. */
 bool words_use(const struct words *words, enum word_name name);
 /* 0, or -1 without memory. */
 int words_expand(const struct words *words, const struct word_values *values,

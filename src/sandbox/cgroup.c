@@ -24,7 +24,7 @@ static const struct cgroup_driver *driver_of(const struct cgroup *cg)
     return cg->kind == CGROUP_V2 ? &cgroup_v2_driver : &cgroup_v1_driver;
 }
 
-/* These files are given out whole by the first read; asking once more for their end would be as dear again. */
+/* The first read returns these files whole; a second read would cost as much. */
 static bool read_once(int dir_fd, const char *file, char *text, size_t size)
 {
     scoped_fd int fd = openat(dir_fd, file, O_RDONLY | O_CLOEXEC);
@@ -41,7 +41,7 @@ uint64_t cgroup_read_number(int dir_fd, const char *file)
     return read_once(dir_fd, file, text, sizeof(text)) ? strtoull(text, NULL, 10) : 0;
 }
 
-/* A line "field number" of a file such as cpu.stat; 0 when it is not there. */
+/* The number of the line "field number" in a file such as cpu.stat; 0 without such a line. */
 uint64_t cgroup_read_field(int dir_fd, const char *file, const char *field)
 {
     char text[4096];
@@ -70,7 +70,7 @@ static void cgroup_init(struct cgroup *cg)
         cg->parent_fd[i] = cg->leaf_fd[i] = -1;
 }
 
-/* On v2 all controllers share one directory, which stands in the first slot. */
+/* On v2 all controllers share one directory, which uses the first slot. */
 static unsigned int slots_of(const struct cgroup *cg)
 {
     return cg->kind == CGROUP_V2 ? 1 : N_CG;
@@ -87,7 +87,7 @@ void cgroup_take_plan(struct cgroup *cg, const struct plan *plan)
     cg->has_network = plan->network != NETWORK_NONE && !plan_leaves_out(plan, "socket-memory");
 }
 
-/* In which processes have the numbers that we know; 0 where there is no /proc. */
+/* The namespace in which our pids are valid; 0 without /proc. */
 static uint64_t pid_namespace(void)
 {
     struct stat st;
@@ -102,12 +102,12 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
     if (!plan->cgroup_controllers)
         return 0;
     if (features->need != CGROUP_READY)
-        return err_set(err, SBR_E_BUG, "cgroup", "the control groups were not prepared");
+        return err_set(err, SBR_E_BUG, "cgroup", "the cgroups were not prepared");
     cg->kind = plan->cgroup_kind;
     cgroup_take_plan(cg, plan);
     cg->controllers = plan->cgroup_controllers;
-    /* The pid and its namespace tell a sweep whose leaf it is; the time makes the name new after a
-     * pid was reused. */
+    /* The pid and its namespace identify the owner for cgroup_sweep; the time makes the name unique
+     * after pid reuse. */
     snprintf(cg->name, sizeof(cg->name), CGROUP_PREFIX "%d.%" PRIu64 ".%" PRIx64, (int)getpid(),
              pid_namespace(), clock_now_us() ^ (uint64_t)(uintptr_t)cg << 20);
     for (unsigned int i = 0; i < slots_of(cg); i++) {
@@ -126,11 +126,11 @@ int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_
 static int make_leaf(struct cgroup *cg, unsigned int slot, sbr_error *err)
 {
     if (mkdirat(cg->parent_fd[slot], cg->name, 0755) < 0 && errno != EEXIST)
-        return err_set_errno(err, "cgroup", "cannot make a control group");
+        return err_set_errno(err, "cgroup", "cannot make a cgroup");
     cg->leaf_fd[slot] =
         openat(cg->parent_fd[slot], cg->name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW);
     if (cg->leaf_fd[slot] < 0)
-        return err_set_errno(err, "cgroup", "cannot open the control group");
+        return err_set_errno(err, "cgroup", "cannot open the cgroup");
     return 0;
 }
 
@@ -167,8 +167,7 @@ int cgroup_renew(struct cgroup *cg, sbr_error *err)
         if (cg->parent_fd[i] < 0 || driver_of(cg)->is_reusable(i))
             continue;
         if (unlinkat(cg->parent_fd[i], cg->name, AT_REMOVEDIR) < 0 && errno != ENOENT)
-            return errno == EBUSY ? 1
-                                  : err_set_errno(err, "cgroup", "cannot remove a control group");
+            return errno == EBUSY ? 1 : err_set_errno(err, "cgroup", "cannot remove a cgroup");
         scope_close_fd(&cg->leaf_fd[i]);
         if (make_leaf(cg, i, err) < 0)
             return err->code;
@@ -200,7 +199,7 @@ int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err)
             continue;
         fds[n] = openat(cg->leaf_fd[i], "tasks", O_WRONLY | O_CLOEXEC);
         if (fds[n] < 0) {
-            err_set_errno(err, "cgroup", "cannot open the control group's tasks");
+            err_set_errno(err, "cgroup", "cannot open the cgroup's tasks");
             while (n > 0)
                 close(fds[--n]);
             return err->code;
@@ -229,8 +228,8 @@ uint64_t cgroup_cpu_us(const struct cgroup *cg)
     return cg->controllers ? driver_of(cg)->cpu_us(cg) : 0;
 }
 
-/* The last task may still be on its way out when its parent is told; a moment later it is gone.  Where
- * there is no pid namespace, init's end waits for nobody, and it may take a slow machine longer. */
+/* The kernel may report the last task's exit before the task leaves the cgroup.  Without a pid
+ * namespace init's exit does not wait for other processes, which takes longer on a slow machine. */
 static void remove_leaf(const struct cgroup *cg, unsigned int slot)
 {
     for (int attempt = 0; attempt < 5000; attempt++) {
@@ -239,7 +238,7 @@ static void remove_leaf(const struct cgroup *cg, unsigned int slot)
         if (unlinkat(cg->parent_fd[slot], cg->name, AT_REMOVEDIR) == 0 || errno != EBUSY)
             return;
         if (attempt == 0)
-            (void)cgroup_kill(cg); /* should anybody have got away, he ends here */
+            (void)cgroup_kill(cg); /* ends any process that escaped */
         nanosleep(&moment, NULL);
     }
 }
@@ -266,8 +265,8 @@ void cgroup_leave(struct cgroup *cg)
     cgroup_init(cg);
 }
 
-/* By its name.  A leaf of another pid namespace is left alone: its owner may live, and cannot be
- * seen from here. */
+/* Judges by the name.  Leaves of another pid namespace stay: their owner may be alive, and we
+ * cannot see it. */
 static bool is_of_the_dead(const char *leaf, uint64_t namespace)
 {
     char *rest;
@@ -281,7 +280,7 @@ static bool is_of_the_dead(const char *leaf, uint64_t namespace)
     return kill((pid_t)pid, 0) < 0 && errno == ESRCH;
 }
 
-/* Only an empty one can be removed at all. */
+/* The kernel removes only empty leaves. */
 static void sweep_parent(const char *path)
 {
     scoped_dir DIR *dir = opendir(path);
@@ -300,7 +299,7 @@ void cgroup_sweep(const struct cgroup_features *features)
             sweep_parent(features->parent[i]);
 }
 
-/* v2 alone, or v1 with or without a v2 mount beside it that has no controller of interest. */
+/* Either v2 alone, or v1; a v2 mount beside v1 has no controller that we use. */
 void cgroup_probe(struct cgroup_features *features)
 {
     struct statfs fs;

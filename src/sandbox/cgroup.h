@@ -1,8 +1,8 @@
-/* Control groups: limits and measures of the whole tree of processes.
+/* Cgroups: limits and usage of the whole process tree.
  *
- * One leaf per run, made and removed by the supervisor.  On v2 init is born in it; on v1 init moves
- * itself by writing "0" to `tasks`, the one move that does not wait for a grace period of the whole
- * kernel (7-15 ms after a pause).  Nothing is ever moved by its pid. */
+ * The supervisor makes and removes one leaf per run.  On v2 clone3 puts init into it.  On v1 init
+ * moves itself by writing "0" to `tasks`, the only move that does not wait for a kernel-wide grace
+ * period (7-15 ms after a pause).  Nothing is ever moved by its pid. */
 #ifndef SANDBOX_CGROUP_H
 #define SANDBOX_CGROUP_H
 
@@ -14,78 +14,76 @@
 #define CGROUP_PREFIX "sandbox-run."
 
 struct cgroup {
-    bool
-        spares_init; /* v2: a run out of memory does not end init, which has something to hand out */
-    bool has_network; /* v1: what waits in sockets of the internet has a limit of its own */
+    bool spares_init; /* v2: out of memory does not kill init, which must still collect files */
+    bool has_network; /* v1: internet sockets get a memory limit of their own */
     enum cgroup_kind kind;
     uint32_t controllers;
     char name[CGROUP_NAME_MAX];
-    int parent_fd[N_CG]; /* -1: not used; v2 uses the first alone */
+    int parent_fd[N_CG]; /* -1: unused; v2 uses only the first */
     int leaf_fd[N_CG];
-    int oom_fd; /* v1: readable when the memory limit killed; -1: the kernel kills all by itself */
+    /* v1: readable after an out-of-memory kill; -1: the kernel kills the whole cgroup itself */
+    int oom_fd;
 };
 
-/* v1 and v2 behind the same five calls. */
+/* The same interface for v1 and v2. */
 struct cgroup_driver {
     void (*probe)(struct cgroup_features *features);
     int (*limit)(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err);
     void (*read)(const struct cgroup *cg, struct cgroup_usage *usage);
     uint64_t (*cpu_us)(const struct cgroup *cg);
     void (*forget_peaks)(const struct cgroup *cg);
-    /* Whether what a slot counts can be brought back to a beginning; else the leaf is made anew. */
+    /* True when the slot's counters can be reset; otherwise the leaf is made anew. */
     bool (*is_reusable)(unsigned int slot);
-    /* False: something of the dead is still counted. */
+    /* False when memory of dead processes is still charged. */
     bool (*unlimit)(const struct cgroup *cg);
 };
 
 extern const struct cgroup_driver cgroup_v1_driver;
 extern const struct cgroup_driver cgroup_v2_driver;
 
-/* What this machine offers; changes nothing. */
+/* Finds out what this machine offers; changes nothing. */
 void cgroup_probe(struct cgroup_features *features);
-/* What the features say must be done before the first run: once for each process, not on the way of
- * a run, never for a plan.  May ask systemd for a scope and moves this process into it.  On failure
- * the features say what there is without. */
+/* Prepares what `features->need` names: once per process before its first run, not during a run,
+ * never to print a plan.  May ask systemd for a scope and move this process into it.  On failure
+ * `features` describes what works without preparation. */
 int cgroup_prepare(struct cgroup_features *features, sbr_error *err);
 
-/* Opens the parents and chooses a name; makes nothing yet, so that the janitor can be told first.
- */
+/* Opens the parents and chooses a name.  Makes nothing yet, so that the janitor can start first. */
 int cgroup_open(struct cgroup *cg, const struct plan *plan, const struct cgroup_features *features,
                 sbr_error *err) must_check;
 /* Makes the leaves and sets the limits. */
 int cgroup_create(struct cgroup *cg, const struct limits *limits, sbr_error *err) must_check;
-/* The two halves of it: leaves can be made before the limits of a run are known. */
+/* The first half of cgroup_create: leaves can be made before the limits of a run are known. */
 int cgroup_make(struct cgroup *cg, sbr_error *err) must_check;
-/* What the plan says of them beside its limits. */
+/* Copies the plan's settings other than limits. */
 void cgroup_take_plan(struct cgroup *cg, const struct plan *plan);
-/* `which` has a bit for each controller whose limit is set; those that the group is without do not matter. */
+/* `which`: bits of the controllers to limit; those that `cg` does not have are ignored. */
 int cgroup_limit(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err)
     must_check;
-/* False when one of its leaves is gone: while nobody is in it, whoever may can remove it. */
+/* False when a leaf is gone: another process may remove a leaf while it is empty. */
 bool cgroup_is_whole(const struct cgroup *cg);
-/* Leaves whose processes are dead become as good as new, for another run.  0; 1: not all are dead yet; negative: they are
- * of no use any more. */
+/* Resets leaves whose processes are dead for the next run.  0; 1: a process has not left yet;
+ * negative: the leaves are unusable. */
 int cgroup_renew(struct cgroup *cg, sbr_error *err) must_check;
-/* The peaks start from what is there now, where the kernel can do that. */
+/* Restarts the peaks from the current usage, where the kernel supports that. */
 void cgroup_forget_peaks(const struct cgroup *cg);
-/* v2: where clone3 puts init; -1 otherwise. */
+/* v2: the cgroup for clone3; otherwise -1. */
 int cgroup_clone_fd(const struct cgroup *cg);
-/* v1: descriptors of `tasks` for init to write to; opened here, closed by the caller.  Number, or
+/* v1: opens the `tasks` files that init writes to; the caller closes them.  Their number, or
  * negative on failure. */
 int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err);
-/* Ends everything in the leaf at once, also what is about to be born; 0, or -1 when the kernel (v1,
- * or before 5.14) cannot. */
+/* Kills everything in the leaf at once, including processes that are being forked.  0, or -1 where
+ * the kernel cannot (v1, or before 5.14). */
 int cgroup_kill(const struct cgroup *cg);
 void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage);
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
-/* Removes the leaves; everything in them is dead.  Closes all descriptors. */
+/* Removes the leaves, in which everything must be dead, and closes all fds. */
 void cgroup_destroy(struct cgroup *cg);
 
-/* Closes all descriptors; the leaves are somebody else's. */
+/* Closes all fds and leaves the directories to their owner. */
 void cgroup_leave(struct cgroup *cg);
 
-/* Removes leaves whose supervisor was killed together with its janitor.  Not on the way of a run.
- */
+/* Removes leaves whose supervisor was killed together with its janitor.  Not during a run. */
 void cgroup_sweep(const struct cgroup_features *features);
 
 /* Helpers of the drivers. */

@@ -1,19 +1,19 @@
-/* cgroup v2: where our leaves may be, and what must be done once before they can be there.
+/* cgroup v2: finds the parent for our leaves and prepares it once.
  *
- * A group with processes in it cannot hand controllers to its children, so a leaf cannot be made
- * below the group that we are in, unless that is the root: it is made beside it, in the nearest
- * group above that we may write to and that hands the controllers down.
+ * A cgroup that holds processes cannot enable controllers for its children, unless it is the root.
+ * So a leaf is not made below our own cgroup but beside it: in the nearest ancestor that we may
+ * write to and that enables the controllers.
  *
- * Where systemd runs, groups are its own, and it may switch controllers off again at any time; only
- * below a unit with Delegate= it leaves them alone.  So a group is ours when systemd does not run,
- * or when it is the delegated unit that we are in, or below that.  In order of preference:
+ * Under systemd all cgroups are systemd's, and it may disable controllers at any time, except below
+ * a unit with Delegate=.  So a cgroup is ours when systemd does not run, or when it is our
+ * delegated unit or below that unit.  In order of preference:
  *
- *   (1) ours, and ready, or needs no more than controllers switched on
- *   (2) ours, when nobody but us is in it and we go into a group below
+ *   (1) ours, and ready, or only needs its controllers enabled
+ *   (2) ours, when this process is alone in it and moves into a child
  *   (3) a new scope from systemd
- *   (4) not ours, but ready all the same
+ *   (4) not ours, but ready
  *
- * More controllers count more than this order. */
+ * The number of controllers outweighs this order. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@
 #include "sandbox/systemd.h"
 
 #define V2_MOUNT "/sys/fs/cgroup"
-#define SUPERVISOR "supervisor" /* the group below a delegated one that we go into */
+#define SUPERVISOR "supervisor" /* the child of a delegated cgroup that this process moves to */
 #define SCOPE_TIMEOUT_US 5000000
 
 static const struct {
@@ -44,15 +44,14 @@ static const struct {
 
 enum { WANTED = 1u << CG_MEMORY | 1u << CG_PIDS };
 
-/* A place for leaves. */
+/* A candidate for the parent of our leaves. */
 struct place {
     enum cgroup_need need;
     uint32_t usable;
-    unsigned int score; /* 0: no place */
+    unsigned int score; /* 0: no candidate */
     char path[CGROUP_PATH_MAX];
 };
 
-/* A file of a group as text; empty when there is none. */
 static void read_file(const char *dir, const char *file, char *text, size_t size)
 {
     char path[CGROUP_PATH_MAX + 32];
@@ -62,7 +61,6 @@ static void read_file(const char *dir, const char *file, char *text, size_t size
         text[0] = '\0';
 }
 
-/* Controllers named in a file of blank-separated names. */
 static uint32_t listed_controllers(const char *dir, const char *file)
 {
     char text[512], *rest = text;
@@ -92,7 +90,8 @@ static bool has_file(const char *dir, const char *file)
     return access(path, F_OK) == 0;
 }
 
-/* The root of the hierarchy, not of a namespace: it alone may have processes and hand down. */
+/* The root of the hierarchy, not of a cgroup namespace: only this one may both hold processes and
+ * enable controllers for its children. */
 static bool is_real_root(const struct cgroup_view *view, const char *dir)
 {
     return !strcmp(dir, view->mount) && !has_file(dir, "cgroup.events");
@@ -106,7 +105,7 @@ static enum occupants occupants_of(const char *dir)
 
     snprintf(path, sizeof(path), "%s/cgroup.procs", dir);
     if (fd_read_small(AT_FDCWD, path, text, sizeof(text)) < 0)
-        return OTHERS; /* too many to read, or a group of threads */
+        return OTHERS; /* too many to read, or a threaded cgroup */
     snprintf(us, sizeof(us), "%d\n", (int)getpid());
     if (!text[0])
         return NOBODY;
@@ -122,7 +121,7 @@ static bool is_delegated(const char *dir)
                : getxattr(dir, "trusted.delegate", mark, sizeof(mark)) == 1 && mark[0] == '1';
 }
 
-/* Length of `dir` up to the innermost name of a unit; 0 when there is none. */
+/* Length of `dir` up to the innermost unit name; 0 when it contains none. */
 static size_t unit_length(const char *dir, size_t mount_len)
 {
     static const char *const suffixes[] = { ".scope",  ".service", ".slice",
@@ -141,7 +140,7 @@ static size_t unit_length(const char *dir, size_t mount_len)
     return 0;
 }
 
-/* Directories at least this long are ours; the walk goes from the longest to the shortest. */
+/* Directories of at least this length are ours; the walk goes from the longest to the shortest. */
 static size_t length_of_ours(const struct cgroup_view *view, const char *own)
 {
     char unit[CGROUP_PATH_MAX];
@@ -156,7 +155,7 @@ static size_t length_of_ours(const struct cgroup_view *view, const char *own)
 
 enum { FOREIGN = 1, BY_SCOPE, OURS_BUT_CROWDED, OURS };
 
-/* Considered from near to far: of equals the nearest stays. */
+/* The walk goes upwards: of equal candidates the nearest wins. */
 static void offer(struct place *best, const struct place *other, unsigned int rank)
 {
     unsigned int score = (unsigned int)__builtin_popcount(other->usable & WANTED) * 8 + rank;
@@ -167,8 +166,8 @@ static void offer(struct place *best, const struct place *other, unsigned int ra
     best->score = score;
 }
 
-/* Only a service that is ours, or a container whose first process we are, is ours for good: another
- * group could not be entered by anybody afterwards. */
+/* True only for our own service, or for a container whose first process we are: afterwards no
+ * process could enter `dir`. */
 static bool may_leave(const struct cgroup_view *view, const char *dir)
 {
     return view->managed || (!strcmp(dir, view->mount) && getpid() == 1);
@@ -182,7 +181,7 @@ static void consider_group(const struct cgroup_view *view, const char *dir, bool
     enum occupants occupants = OTHERS;
     uint32_t all;
 
-    /* Init is born across this group: the kernel wants the right to move processes here. */
+    /* The common ancestor of our cgroup and the leaf: clone3 into the leaf needs this right. */
     if (access(dir, W_OK | X_OK) < 0 || !may_write(dir, "cgroup.procs") ||
         strlen(dir) >= sizeof(place.path))
         return;
@@ -204,7 +203,7 @@ static void consider_group(const struct cgroup_view *view, const char *dir, bool
     }
 }
 
-/* What systemd can hand down is what its own group has: the root's, or the user manager's. */
+/* systemd can enable what its own cgroup has: the root's, or that of the user manager. */
 static void consider_scope(const struct cgroup_view *view, struct place *best)
 {
     struct systemd_socket sockets[SYSTEMD_MAX_SOCKETS];
@@ -234,7 +233,7 @@ void cgroup_v2_find(const struct cgroup_view *view, struct cgroup_features *feat
     *features = (struct cgroup_features){ .kind = CGROUP_NONE };
     if (len < 0 || (size_t)len >= sizeof(dir))
         return;
-    /* In a container the path may be the host's while only the group itself is mounted. */
+    /* In a container the path may be the host's, while only our own cgroup is mounted. */
     if (strstr(view->own, "/..") || access(dir, F_OK) < 0)
         snprintf(dir, sizeof(dir), "%s", view->mount);
     ours = length_of_ours(view, dir);
@@ -249,11 +248,10 @@ void cgroup_v2_find(const struct cgroup_view *view, struct cgroup_features *feat
         return;
     features->kind = CGROUP_V2;
     features->need = best.need;
-    features->usable = best.usable | 1u << CG_CPUACCT; /* cpu.stat is in every group */
+    features->usable = best.usable | 1u << CG_CPUACCT; /* every cgroup has cpu.stat */
     memcpy(features->parent[0], best.path, sizeof(best.path));
 }
 
-/* The line "0::/path" of /proc/self/cgroup. */
 static bool own_group(char own[CGROUP_PATH_MAX])
 {
     char text[8192];
@@ -284,7 +282,7 @@ void cgroup_v2_probe(struct cgroup_features *features)
     find_here(true, features);
 }
 
-/* All at once, since each write costs; one by one when one of them is refused. */
+/* One write for all controllers, because each write is slow; one by one when that is refused. */
 static int enable_controllers(const char *dir, sbr_error *err)
 {
     char path[CGROUP_PATH_MAX + 32], text[16];
@@ -333,7 +331,7 @@ static int ask_systemd(sbr_error *err)
     int r = err_set(err, SBR_E_UNSUPPORTED, "systemd", "systemd cannot be reached");
 
     snprintf(unit, sizeof(unit), "sandbox-run-%d.scope", (int)getpid());
-    /* A refusal is final; only a socket at which nobody listens leads to the next one. */
+    /* A refusal is final; only a socket without a listener leads to the next one. */
     for (unsigned int i = 0; i < n && r < 0; i++) {
         r = systemd_start_scope(&sockets[i], &scope, err);
         if (r < 0 && r != SBR_E_SYSTEM)
@@ -342,8 +340,8 @@ static int ask_systemd(sbr_error *err)
     return r;
 }
 
-/* A user's manager marks nothing on its groups: whether the unit that we are in is ours, only the
- * manager itself can tell.  It is asked when that would help. */
+/* A user manager does not mark delegated cgroups: only the manager itself knows whether our unit is
+ * delegated.  We ask it only when that would help. */
 static bool find_delegated(struct cgroup_features *features)
 {
     struct cgroup_view view = {
@@ -374,7 +372,7 @@ static int enter_scope(struct cgroup_features *features, sbr_error *err)
     if (ask_systemd(err) < 0)
         return err->code;
     if (!own_group(own) || strlen(own) + sizeof(V2_MOUNT) > sizeof(features->parent[0]))
-        return err_set(err, SBR_E_SYSTEM, "cgroup", "our control group cannot be told");
+        return err_set(err, SBR_E_SYSTEM, "cgroup", "our cgroup is not known");
     snprintf(features->parent[0], sizeof(features->parent[0]), V2_MOUNT "%.490s", own);
     features->need = CGROUP_LEAVE;
     return 0;

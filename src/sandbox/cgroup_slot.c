@@ -24,7 +24,7 @@ int cgroup_slot_reset(struct slot *slot, sbr_error *err)
     scope_close_fd(&slot->cgroup.oom_fd);
     slot->cgroup.oom_fd = -1;
     if (!cgroup_is_whole(&slot->cgroup))
-        return err_set(err, SBR_E_SYSTEM, "cgroup", "somebody else removed it");
+        return err_set(err, SBR_E_SYSTEM, "cgroup", "another process removed it");
     return slot->cgroup.controllers ? cgroup_renew(&slot->cgroup, err) : 0;
 }
 

@@ -1,5 +1,5 @@
-/* What a sandbox that is made ahead needs and what outlives it: the control groups of its run, reused one run after
- * another and brought back to a clean state in between. */
+/* The cgroups of a sandbox that is made ahead.  They outlive the sandbox and serve one run after
+ * another; a reset between runs cleans them. */
 #ifndef SANDBOX_CGROUP_SLOT_H
 #define SANDBOX_CGROUP_SLOT_H
 
@@ -9,13 +9,13 @@ struct slot {
     struct cgroup cgroup;
 };
 
-/* Makes the groups, without limits. */
+/* Makes the cgroups, without limits. */
 int cgroup_slot_open(struct slot *slot, const struct plan *plan,
                      const struct cgroup_features *features, sbr_error *err) must_check;
-/* Everything in it is dead: makes it as good as new.  0; negative: it is no longer of use, close it.  1: somebody is
- * still on his way out, try again in a moment. */
+/* Resets a slot in which everything is dead.  0; negative: the slot is unusable, close it; 1: a
+ * process has not left the cgroup yet, try again later. */
 int cgroup_slot_reset(struct slot *slot, sbr_error *err) must_check;
-/* Ends what is left in it and removes the groups. */
+/* Kills what is left and removes the cgroups. */
 void cgroup_slot_close(struct slot *slot);
 
 #endif

@@ -1,4 +1,4 @@
-/* cgroup v1: a hierarchy for each controller (or pair), `tasks`, no group kill. */
+/* cgroup v1: one hierarchy per controller (or pair), `tasks` files, no kill of a whole cgroup. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,7 +13,7 @@
 #include "sandbox/cgroup.h"
 
 #define CGROUP1_MAGIC 0x27e0eb
-#define CACHE_LEFT (1u << 20) /* that the next run in the same group does not notice */
+#define CACHE_LEFT (1u << 20) /* too little to matter to the next run */
 
 static const char *const v1_names[N_CG] = {
     [CG_MEMORY] = "memory",
@@ -38,7 +38,7 @@ static bool line_has(const char *controllers, const char *end, const char *name)
     return false;
 }
 
-/* The caller's own group of a controller: "4:memory:/path" of /proc/self/cgroup. */
+/* Our own cgroup of a controller, from "4:memory:/path" in /proc/self/cgroup. */
 static bool own_path(const char *text, const char *name, char *path, size_t size)
 {
     for (const char *line = text; line && *line;) {
@@ -76,7 +76,7 @@ static void v1_probe(struct cgroup_features *features)
 
         if (!own_path(text, v1_names[i], parent, sizeof(features->parent[i])))
             continue;
-        /* In a container the path may be the host's while only the group itself is mounted. */
+        /* In a container the path may be the host's, while only our own cgroup is mounted. */
         if (access(parent, F_OK) < 0)
             snprintf(parent, sizeof(features->parent[i]), "/sys/fs/cgroup/%s", v1_names[i]);
         if (is_writable_group(parent))
@@ -91,7 +91,7 @@ static int limit_error(const char *what, sbr_error *err)
     return err_set_errno(err, "cgroup", "cannot limit %s", what);
 }
 
-/* Asks to be told of an out-of-memory kill: v1 kills one process, we then kill the rest. */
+/* Requests notice of out-of-memory kills: v1 kills one process, the supervisor the rest. */
 static int watch_oom(struct cgroup *cg, sbr_error *err)
 {
     scoped_fd int control =
@@ -107,8 +107,8 @@ static int watch_oom(struct cgroup *cg, sbr_error *err)
     return 0;
 }
 
-/* What waits in sockets of the internet is in no other count of v1, and in none at all unless it has a limit: a part of
- * the memory limit, on top of it.  UDP's is in it as well, whatever the name.  A kernel may have been built without. */
+/* v1 counts data queued in internet sockets only here, and only where this limit is set, on top of
+ * the memory limit.  It covers UDP as well, despite the name.  Some kernels lack it. */
 static int limit_sockets(const struct cgroup *cg, uint64_t bytes)
 {
     int r = cgroup_write(cg->leaf_fd[CG_MEMORY], "memory.kmem.tcp.limit_in_bytes", bytes / 4);
@@ -120,7 +120,7 @@ static int limit_memory(struct cgroup *cg, uint64_t bytes, sbr_error *err)
 {
     int fd = cg->leaf_fd[CG_MEMORY];
 
-    /* With swap it may never be less than without: a limit that is raised has to be raised there first. */
+    /* The limit with swap may never be below the other: to raise both, raise that one first. */
     if (cgroup_write(fd, "memory.limit_in_bytes", bytes) < 0 &&
         (errno != EINVAL || cgroup_write(fd, "memory.memsw.limit_in_bytes", bytes) < 0 ||
          cgroup_write(fd, "memory.limit_in_bytes", bytes) < 0))
@@ -160,7 +160,7 @@ static uint64_t v1_cpu_us(const struct cgroup *cg)
     return cgroup_read_number(cg->leaf_fd[CG_CPUACCT], "cpuacct.usage") / 1000;
 }
 
-/* The sum is exact; how much of it was user time is only sampled at ticks, so it is a share. */
+/* The total is exact; user and system time are sampled at ticks, so they only give a ratio. */
 static void read_cpu(const struct cgroup *cg, struct cgroup_usage *usage)
 {
     int fd = cg->leaf_fd[CG_CPUACCT];
@@ -196,7 +196,8 @@ static void v1_forget_peaks(const struct cgroup *cg)
         (void)cgroup_write(cg->leaf_fd[CG_MEMORY], "memory.max_usage_in_bytes", 0);
 }
 
-/* A memory group is dear to make, and what it holds can be started again.  The highest number of processes cannot. */
+/* Memory cgroups are expensive to make, and their counters can be reset.  The peak number of
+ * processes cannot. */
 static bool v1_is_reusable(unsigned int slot)
 {
     return slot != CG_PIDS;
@@ -207,8 +208,9 @@ static bool holds_much(int memory)
     return cgroup_read_number(memory, "memory.usage_in_bytes") > CACHE_LEFT;
 }
 
-/* In the order in which the kernel lets them be raised.  What the dead left in the cache is let go; where the kernel
- * cannot do that, the group is not used again, since the next run would have less memory than it was promised. */
+/* Raises the limits in the order that the kernel demands and frees page cache of dead processes.
+ * Where the kernel cannot free it, the cgroup is not reused, because the next run would get less
+ * memory than its limit. */
 static bool v1_unlimit(const struct cgroup *cg)
 {
     int memory = cg->leaf_fd[CG_MEMORY];

@@ -1,4 +1,4 @@
-/* cgroup v2: one directory for all controllers, birth by CLONE_INTO_CGROUP, group kill. */
+/* cgroup v2: one directory for all controllers, CLONE_INTO_CGROUP, kill of a whole cgroup. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -54,14 +54,14 @@ static uint64_t v2_cpu_us(const struct cgroup *cg)
     return cgroup_read_field(cg->leaf_fd[0], "cpu.stat", "usage_usec");
 }
 
-/* Its peaks belong to the descriptor that resets them, and we read by name: what a driver used before its program came
- * counts, unless that is more than the program ever used. */
+/* A reset of peaks is valid only for the fd that made it, and we read by name.  So what a driver
+ * used before its program started counts, if it is more than the program ever used. */
 static void v2_forget_peaks(const struct cgroup *cg)
 {
     (void)cg;
 }
 
-/* One directory, cheap to make. */
+/* A single directory, which is cheap to make. */
 static bool v2_is_reusable(unsigned int slot)
 {
     (void)slot;
@@ -70,7 +70,7 @@ static bool v2_is_reusable(unsigned int slot)
 
 static bool v2_unlimit(const struct cgroup *cg)
 {
-    (void)cg; /* it is new */
+    (void)cg; /* the leaf is new */
     return true;
 }
 

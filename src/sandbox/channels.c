@@ -28,7 +28,7 @@ void sandbox_reset(struct sandbox *box)
     egress_reset(&box->egress);
 }
 
-/* A pipe whose near end does not block; the far end is the program's and must. */
+/* The near end must not block; the far end is the program's and must block. */
 static int make_stream(int *near, int *far, bool program_reads)
 {
     int ends[2];
@@ -38,12 +38,12 @@ static int make_stream(int *near, int *far, bool program_reads)
     *near = ends[program_reads ? 1 : 0];
     *far = ends[program_reads ? 0 : 1];
     if (!program_reads)
-        (void)fcntl(*near, F_SETPIPE_SZ, PIPE_SIZE); /* fewer wake-ups; refused past a quota */
+        (void)fcntl(*near, F_SETPIPE_SZ, PIPE_SIZE); /* fewer wake-ups; refused above a quota */
     return fcntl(*near, F_SETFL, O_NONBLOCK);
 }
 
-/* /dev/stdout and its kin are opened anew by name: that takes an owner's right.  Where it is refused the streams work
- * all the same. */
+/* Opening /dev/stdout and similar by name takes the owner's rights.  Where chown is refused, the
+ * streams themselves still work. */
 static void own_streams(const struct sandbox *box, const struct far_channels *far)
 {
     if (geteuid() != 0)

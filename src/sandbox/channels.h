@@ -1,11 +1,11 @@
-/* The two ends of what connects a sandbox with its supervisor: streams, orders, plan and report. */
+/* Both ends of what connects sandbox and supervisor: streams, orders, plan and report. */
 #ifndef SANDBOX_CHANNELS_H
 #define SANDBOX_CHANNELS_H
 
 #include "plan/plan.h"
 #include "sandbox/sandbox.h"
 
-/* The inside's ends, by the number that they shall have there. */
+/* The ends for the inside, indexed by their fd number there. */
 struct far_channels {
     int fds[N_INIT_FDS];
 };
@@ -13,13 +13,14 @@ struct far_channels {
 /* clang-format off */
 #define FAR_CHANNELS_NONE { { -1, -1, -1, -1, -1, -1, -1, -1 } }
 /* clang-format on */
-_Static_assert(N_INIT_FDS == 8, "FAR_ENDS_NONE has a place for each");
+_Static_assert(N_INIT_FDS == 8, "FAR_CHANNELS_NONE has a place for each");
 
 void channels_close_far(struct far_channels *far);
-/* A sandbox that holds nothing. */
+/* Makes a sandbox that holds nothing. */
 void sandbox_reset(struct sandbox *box);
 
-/* Pipes for the program, one for what is collected if anything is, and the pair for orders.  The ids must be known. */
+/* Makes pipes for the program, one for collected files if there are any, and the socket pair for
+ * orders.  The ids must be known. */
 int channels_make_streams(struct sandbox *box, bool collects, struct far_channels *far,
                           sbr_error *err) must_check;
 int channels_make_control(int *near, struct far_channels *far, sbr_error *err) must_check;

@@ -85,7 +85,7 @@ static void put_field(struct buf *b, uint8_t code, const char *type)
 void dbus_encode(struct buf *out, const struct dbus_message *message)
 {
     const uint8_t head[] = { 'l', (uint8_t)message->type, message->no_reply ? NO_REPLY_EXPECTED : 0,
-                             1 /* version of the protocol */ };
+                             1 /* protocol version */ };
     struct dbus_array fields;
 
     (void)buf_add(out, head, sizeof(head));
@@ -114,7 +114,7 @@ void dbus_encode(struct buf *out, const struct dbus_message *message)
     (void)buf_add(out, message->body, message->body_len);
 }
 
-/* `len` bytes, or NULL when fewer are left. */
+/* The next `len` bytes, or NULL when fewer are left. */
 static const char *get(struct buf_reader *r, size_t len)
 {
     const char *at = r->data + r->pos;
@@ -127,7 +127,7 @@ static const char *get(struct buf_reader *r, size_t len)
     return at;
 }
 
-/* Padding is zero, or somebody hides something. */
+/* Refuses padding that is not zero, as the specification demands. */
 static void get_padding(struct buf_reader *r, size_t to)
 {
     size_t n = aligned(r->pos, to) - r->pos;
@@ -176,7 +176,7 @@ const char *dbus_get_string(struct buf_reader *r)
     return r->failed ? NULL : get_text(r, len);
 }
 
-/* A field that we know has the type that it must have; others are skipped if they are simple. */
+/* Known fields must have their specified type; unknown ones are skipped if they are simple. */
 static void get_field(struct buf_reader *r, struct dbus_message *message)
 {
     uint8_t code = get_u8(r);
@@ -224,7 +224,7 @@ size_t dbus_length(const void *head)
     return length_of_head(fields) + body;
 }
 
-/* What a type of message cannot be without. */
+/* The fields that the specification requires per message type. */
 static bool is_complete(const struct dbus_message *m)
 {
     switch (m->type) {

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 
-#define DRAIN_MS 500 /* it gives itself less */
+#define DRAIN_MS 500 /* egress gives itself less */
 #define CONFIG_MAX (1 << 20)
 
 void egress_reset(struct egress *egress)
@@ -24,7 +24,8 @@ void egress_reset(struct egress *egress)
     };
 }
 
-/* As root it would be more than it needs to be.  Root of a user namespace without other users is the user who made it. */
+/* Egress does not need root's rights.  Root of a user namespace that maps no other user is the user
+ * that made it. */
 int egress_take_id(struct egress *egress, const struct plan *plan, const struct features *features,
                    sbr_error *err)
 {
@@ -42,7 +43,7 @@ int egress_take_id(struct egress *egress, const struct plan *plan, const struct 
     return r;
 }
 
-/* What it must know, in the order in which it reads it. */
+/* Writes the configuration in the order in which egress reads it. */
 static int store_config(const struct plan *plan, const struct ids *ids, int *ret, sbr_error *err)
 {
     const struct policy_filter *filter = &policy_find("egress")->filter;
@@ -55,7 +56,7 @@ static int store_config(const struct plan *plan, const struct ids *ids, int *ret
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_IN]);
     buf_put_u64(&out, plan->limits.value[SBR_NETWORK_OUT]);
     buf_put_u64(&out, plan->limits.value[SBR_CPU_MILLIS]);
-    buf_put_u32(&out, ids->host_uid); /* 0: who it is */
+    buf_put_u32(&out, ids->host_uid); /* 0: egress keeps its user */
     buf_put_u32(&out, ids->host_gid);
     buf_put_bytes(&out, filter->insns, filter->len * sizeof(*filter->insns));
     buf_put_string(&out, plan->test_without);
@@ -94,7 +95,7 @@ static int spawn_egress(struct egress *egress, const int fds[N_EGRESS_FDS], sbr_
     memcpy(egress->spawn->fds, fds, N_EGRESS_FDS * sizeof(*fds));
     if (spawn_start(egress->spawn, &egress->process, err) < 0)
         return err->code;
-    log_debug("egress", "the way out is process %d", (int)egress->process.pid);
+    log_debug("egress", "egress is process %d", (int)egress->process.pid);
     return 0;
 }
 
@@ -134,7 +135,7 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
         return err->code;
     r = spawn_egress(egress,
                      (int[N_EGRESS_FDS]){ egress->far_link, egress->far_alive, config, page }, err);
-    close_far_channels(egress); /* ours would keep it from seeing the other's end */
+    close_far_channels(egress); /* our copies would hide the end of the peer from egress */
     return r;
 }
 

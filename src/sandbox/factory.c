@@ -26,14 +26,14 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-/* The library of the zygote, put here by the build; see src/worker. */
+/* The library of the zygote, embedded by the build; see src/worker. */
 extern const unsigned char worker_image_start[], worker_image_end[];
 static const struct {
     const unsigned char *start, *end;
 } worker_image = { worker_image_start, worker_image_end };
 
-/* All factories of a process are one user: on cgroup v2 that user owns the right to be born in a group, and the group above
- * all leaves has room for one owner.  Held as long as the process lives. */
+/* All factories of a process share one user: on cgroup v2 that user owns the right to fork into a
+ * cgroup, and the parent of all leaves has a single owner.  Held as long as the process lives. */
 static int take_user(struct ids *ret, const struct features *features, sbr_error *err)
 {
     static struct ids user;
@@ -46,13 +46,13 @@ static int take_user(struct ids *ret, const struct features *features, sbr_error
     return 0;
 }
 
-/* What a nursery has at the numbers of a run's streams. */
+/* A factory has /dev/null at the numbers of a run's streams. */
 static int open_nothing(struct far_channels *far, sbr_error *err)
 {
     for (int i = INIT_STDIN; i <= INIT_STDERR; i++) {
         far->fds[i] = open("/dev/null", O_RDWR | O_CLOEXEC);
         if (far->fds[i] < 0)
-            return err_set_errno(err, "nursery", "cannot open /dev/null");
+            return err_set_errno(err, "factory", "cannot open /dev/null");
     }
     return 0;
 }
@@ -79,13 +79,13 @@ static int spawn_factory(struct factory *factory, const struct far_channels *far
     struct spawn *spawn = factory->spawn = calloc(1, sizeof(*factory->spawn));
 
     if (!spawn)
-        return err_set_oom(err, "nursery");
+        return err_set_oom(err, "factory");
     spawn->namespaces = factory->plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
     spawn->helper = HELPER_INIT;
     spawn->cgroup_fd = -1;
     spawn->keep_capabilities = spawn->factory = true;
     spawn->n_fds = N_INIT_FDS;
-    for (int i = 0; i < N_INIT_FDS; i++) /* every number has to be taken */
+    for (int i = 0; i < N_INIT_FDS; i++) /* every number must be an open fd */
         spawn->fds[i] = far->fds[i] >= 0 ? far->fds[i] : far->fds[INIT_REPORT];
     if (spawn_start(spawn, &factory->process, err) < 0)
         return err->code;
@@ -100,7 +100,7 @@ static int order_mapped(struct factory *factory, sbr_error *err)
 
     r = mount_pass(factory->plan, &factory->ids, trees, &n, err);
     if (r == 0 && fd_send(factory->control, &message, sizeof(message), trees, n) < 0)
-        r = err_set_errno(err, "nursery", "the nursery ended at once");
+        r = err_set_errno(err, "factory", "the factory ended at once");
     while (n > 0)
         close(trees[--n]);
     return r;
@@ -129,7 +129,7 @@ int factory_start(struct factory *factory, const struct plan *plan, const struct
         .control = -1, .zygote = -1, .plan = plan, .features = *features, .process.pidfd = -1
     };
     if (!plan->park || !(plan->namespaces & CLONE_NEWUSER) || plan->place)
-        return err_set(err, SBR_E_BUG, "nursery", "the plan is not a template");
+        return err_set(err, SBR_E_BUG, "factory", "the plan is not a blueprint");
     r = take_user(&factory->ids, features, err);
     if (r == 0)
         r = bring_up(factory, &far, err);
@@ -139,7 +139,7 @@ int factory_start(struct factory *factory, const struct plan *plan, const struct
     return r;
 }
 
-/* v2: the nursery makes its children in groups that are not its own to write to, unless they are given to it. */
+/* v2: the factory forks into cgroups that it may not write to, unless it owns them. */
 static void let_fork(const struct factory *factory, const struct cgroup *cg)
 {
     const int dirs[] = { cg->leaf_fd[0], cg->parent_fd[0] };
@@ -148,10 +148,10 @@ static void let_fork(const struct factory *factory, const struct cgroup *cg)
         return;
     for (size_t i = 0; i < ARRAY_LEN(dirs); i++)
         if (fchownat(dirs[i], "cgroup.procs", factory->ids.host_uid, (gid_t)-1, 0) < 0)
-            log_debug("nursery", "a group cannot be given to it: %s", strerror(errno));
+            log_debug("factory", "a group cannot be given to it: %s", strerror(errno));
 }
 
-/* The groups stay the nest's: a sandbox made ahead has copies of its descriptors, to read and to set limits. */
+/* The slot keeps its cgroups: a sandbox made ahead gets copies of their fds, to read and limit. */
 static int lend_groups(struct cgroup *to, const struct cgroup *from, sbr_error *err)
 {
     *to = *from;
@@ -191,13 +191,13 @@ static int send_make(struct factory *factory, const struct slot *slot, const str
         fds[n++] = slot->cgroup.leaf_fd[0];
     r = fd_send(factory->control, &order, sizeof(order), fds, n);
     if (r < 0)
-        r = err_set_errno(err, "nursery", "cannot order a sandbox");
+        r = err_set_errno(err, "factory", "cannot order a sandbox");
     for (uint32_t i = 0; i < order.n_tasks; i++)
         close(tasks[i]);
     return r;
 }
 
-/* A worker of the zygote's gets the same ends as its init. */
+/* A worker of the zygote gets the same ends as its init. */
 static void keep_far_channels(struct sandbox *box, struct far_channels *far)
 {
     for (int i = 0; i <= INIT_CONTROL; i++)
@@ -217,7 +217,7 @@ static int order_sandbox(struct factory *factory, struct slot *slot, struct sand
         return err->code;
     box->report_fd = fcntl(far->fds[INIT_REPORT], F_DUPFD_CLOEXEC, 3);
     if (box->report_fd < 0)
-        return err_set_errno(err, "nursery", "cannot copy a descriptor");
+        return err_set_errno(err, "factory", "cannot copy a descriptor");
     let_fork(factory, &slot->cgroup);
     if (send_make(factory, slot, box, far, err) < 0)
         return err->code;
@@ -234,7 +234,7 @@ int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box
 
     sandbox_reset(box);
     if (!factory->ready || factory->n_making == FACTORY_MAX_MAKING)
-        return err_set(err, SBR_E_BUSY, "nursery", "the nursery cannot make another one now");
+        return err_set(err, SBR_E_BUSY, "factory", "the factory cannot make another one now");
     box->parked = true;
     r = ids_take(&box->ids, &factory->features, err);
     if (r == 0)
@@ -253,10 +253,10 @@ static int factory_failure(const struct factory *factory, sbr_error *err)
         *err = factory->report->error;
         return err->code;
     }
-    return err_set(err, SBR_E_SYSTEM, "nursery", "the nursery ended");
+    return err_set(err, SBR_E_SYSTEM, "factory", "the factory ended");
 }
 
-/* As we count processes: the nursery has a namespace of its own for them. */
+/* The pid in our pid namespace; the factory has another one. */
 static pid_t pid_of(int pidfd)
 {
     char path[64], text[512];
@@ -303,7 +303,7 @@ int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err)
     return 1;
 }
 
-/* The shell stands: a worker of the zygote's enters it, and init learns where to hear from it. */
+/* The shell is ready: sends a zygote worker into it, and gives init the socket of that worker. */
 static int join_worker(const struct factory *factory, struct sandbox *box, sbr_error *err)
 {
     struct zygote_order order = { 0 };
@@ -358,7 +358,7 @@ int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *er
     if (news.kind != NEWS_STANDBY)
         return 0;
     if (box->far[INIT_CONTROL] < 0) {
-        /* What was used until now was for making it ready. */
+        /* What was used until now was preparation, not the program. */
         cgroup_forget_peaks(&box->cgroup);
         cgroup_read(&box->cgroup, &box->before);
         return 1;

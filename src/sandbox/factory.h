@@ -1,12 +1,12 @@
 /* Sandboxes made ahead of time.
  *
- * A nursery is a sandbox-run-init that has built the root of one kind of run (a *template*: a plan without the parts that
- * differ from run to run, plan/blueprint.h) in a user namespace of its own, and then makes sandboxes on request: each is a
- * process of its own in fresh user, mount, pid, ipc, uts, cgroup and network namespaces, confined, and parked until it is told
- * what to run (ORDER_GO).  It never runs anything of a user's.  When its control socket closes it ends, and the kernel
- * ends everything that it made.
+ * A factory is a sandbox-run-init that has built the root of one *blueprint* (a plan without the
+ * parts that differ from run to run, plan/blueprint.h) in a user namespace of its own.  It makes
+ * sandboxes on request: each is a process in fresh user, mount, pid, ipc, uts, cgroup and network
+ * namespaces, confined, on standby until ORDER_GO says what to run.  A factory never runs user
+ * code.  It ends when its control socket closes, and the kernel then ends everything that it made.
  *
- * Nothing here waits: orders are sent, and news are heard when their descriptor is readable. */
+ * Nothing here waits: the caller sends orders, and reads news when the fd is readable. */
 #ifndef SANDBOX_FACTORY_H
 #define SANDBOX_FACTORY_H
 
@@ -20,33 +20,35 @@
 
 struct factory {
     struct process process;
-    int control;                /* SEQPACKET; readable: call factory_hear            */
-    int zygote;                 /* to the zygote of a STANDBY_ZYGOTE template; -1: none */
-    struct init_report *report; /* says why it could not start                       */
+    int control;                /* SEQPACKET; readable: call factory_hear */
+    int zygote;                 /* to the zygote of a STANDBY_ZYGOTE blueprint; -1: none */
+    struct init_report *report; /* holds the reason when the factory could not start */
     struct spawn *spawn;
-    struct ids ids; /* of all factories of this process */
+    struct ids ids; /* shared by all factories of this process */
     struct features features;
-    const struct plan *plan;                    /* the template; borrowed */
-    bool ready;                                 /* its root stands, its zygote is warm */
-    struct sandbox *making[FACTORY_MAX_MAKING]; /* ordered, not born yet; oldest first */
+    const struct plan *plan;                    /* the blueprint; borrowed */
+    bool ready;                                 /* its root is built, its zygote is warm */
+    struct sandbox *making[FACTORY_MAX_MAKING]; /* ordered, not forked yet; oldest first */
     size_t n_making;
 };
 
-/* Returns at once; `ready` becomes true in factory_hear.  The template must outlive it.  On failure nothing is left. */
+/* Returns at once; factory_hear sets `ready`.  The blueprint must outlive the factory.  A failure
+ * leaves nothing behind. */
 int factory_start(struct factory *factory, const struct plan *plan, const struct features *features,
                   sbr_error *err) must_check;
-/* One sandbox more, in `nest`, which must be reset and stay untouched until the sandbox has ended.  Only when ready, and
- * at most FACTORY_MAX_MAKING at once.  `box` must stay where it is until factory_hear names it. */
+/* Orders one more sandbox in `slot`, which must be reset and stay untouched until the sandbox has
+ * ended.  Only when ready, and at most FACTORY_MAX_MAKING at once.  `box` must not move until
+ * factory_hear returns it. */
 int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box, sbr_error *err)
     must_check;
-/* `control` is readable.  1: *ret was born: watch its `control` and its `init.pidfd` from now on (without a pidfd it could
- * not be born: sandbox_end, sandbox_done); 0: nothing of
- * interest (or `ready` has become true); negative: the nursery is dead, and so is all that it made. */
+/* Call when `control` is readable.  1: *ret is forked: from now on watch its `control` and its
+ * `init.pidfd` (no pidfd: the fork failed, call sandbox_end and sandbox_done); 0: nothing of
+ * interest, or `ready` became true; negative: the factory and all that it made are dead. */
 int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err) must_check;
-/* The `control` of a sandbox that was born is readable.  1: it is parked and can be given away; 0: not yet; negative: it
- * failed or died, call sandbox_end and sandbox_done. */
+/* Call when the `control` of a forked sandbox is readable.  1: it is ready and can be handed over;
+ * 0: not yet; negative: it failed or died, call sandbox_end and sandbox_done. */
 int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *err) must_check;
-/* Ends it and everything that it made; also after a failure. */
+/* Ends the factory and everything that it made; also after a failure. */
 void factory_end(struct factory *factory);
 
 #endif

@@ -1,4 +1,4 @@
-/* A parked sandbox goes from the engine that made it to the process that runs something in it. */
+/* Hands a standby sandbox from the engine that made it to the process that runs a program in it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -30,7 +30,7 @@ _Static_assert((int)N_GIVEN == SANDBOX_MAX_GIVEN, "as the header says");
     (1u << GIVEN_CONTROL | 1u << GIVEN_IN | 1u << GIVEN_OUT | 1u << GIVEN_ERR |                    \
      1u << GIVEN_REPORT | 1u << GIVEN_INIT)
 
-/* Where a descriptor stands. */
+/* The field that holds the fd. */
 static int *slot(struct sandbox *box, unsigned int which)
 {
     int *const slots[GIVEN_GROUPS] = { &box->control,    &box->in,        &box->out,
@@ -102,7 +102,7 @@ int sandbox_take(struct sandbox *box, const struct handover_msg *msg, const int 
     return err->code;
 }
 
-/* Only what is not in the template: init has the rest. */
+/* Stores only what is not in the blueprint: init has the rest. */
 static int store_late_parts(const struct plan *plan, struct far_channels *far, sbr_error *err)
 {
     struct plan late = *plan;
@@ -133,13 +133,13 @@ static int send_program(const struct sandbox *box, const struct plan *plan, cons
         memcpy(fds + 1, files, n_files * sizeof(files[0]));
         r = fd_send(box->control, &message, sizeof(message), fds, n_files + 1);
         if (r < 0)
-            err_set_errno(err, "engine", "the parked sandbox is gone");
+            err_set_errno(err, "engine", "the prepared sandbox is gone");
     }
     channels_close_far(&far);
     return r < 0 ? err->code : 0;
 }
 
-/* The controllers whose limit is another than the usual one. */
+/* The controllers whose limit differs from the default. */
 static uint32_t unusual(const struct sandbox *box, const struct limits *limits)
 {
     uint32_t which = ~SANDBOX_USUAL_LIMITS;

@@ -15,7 +15,7 @@
 /* Not in /run/sandbox-run, which systemd removes with the engine's service. */
 #define USUAL_FILE "/run/sandbox-run.ids"
 
-/* Ours, and open to nobody else as far as `forbidden` says. */
+/* True when we own the file and it has none of the `forbidden` permissions. */
 static bool is_ours(int fd, mode_t kind, mode_t forbidden)
 {
     struct stat st;
@@ -24,7 +24,7 @@ static bool is_ours(int fd, mode_t kind, mode_t forbidden)
            !(st.st_mode & forbidden);
 }
 
-/* Who can open it can take every lock in it. */
+/* A process that can open the file can take every lock in it. */
 static int open_file(int dir_fd, const char *path)
 {
     scoped_fd int fd =
@@ -37,7 +37,7 @@ static int open_file(int dir_fd, const char *path)
     return -1;
 }
 
-/* Where everybody may make names, the directory may be somebody else's. */
+/* Where every user may make names, the directory may be another user's. */
 static int open_in(const char *dir)
 {
     scoped_fd int fd = open(dir, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -51,7 +51,7 @@ static int open_in(const char *dir)
     return open_file(fd, "ids");
 }
 
-/* In a container of which the rest may be read-only. */
+/* For a container whose other file systems may be read-only. */
 static int open_shared_memory(void)
 {
     char dir[40];
@@ -60,8 +60,8 @@ static int open_shared_memory(void)
     return mkdir(dir, 0700) == 0 || errno == EEXIST ? open_in(dir) : -1;
 }
 
-/* Nothing can be written to: a name that needs no file.  Other users of the network namespace could take it first, which
- * stops runs and opens nothing. */
+/* Where nothing is writable: a name that needs no file.  Other users of the network namespace could
+ * take it first, which prevents runs but grants no access. */
 static int open_name(void)
 {
     return socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,8 +1,8 @@
 #include "sandbox/idmap.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/sched.h>
 #include <pthread.h>
 #include <signal.h>
@@ -14,9 +14,10 @@
 #include <unistd.h>
 
 #include "base/scope.h"
+#include "base/walk.h"
 #include "confine/mounts.h"
 
-#define MAX_DEPTH 256 /* a directory is open for each */
+#define MAX_DEPTH 256 /* one open directory per level */
 
 void idmap_init(struct idmap *map, const struct ids *ids)
 {
@@ -29,7 +30,7 @@ void idmap_done(struct idmap *map)
     map->namespace_fd = -1;
 }
 
-/* A user namespace is there as long as somebody is in it or has it open. */
+/* A user namespace exists as long as a process is in it or has it open. */
 static int start_holder(struct process *holder)
 {
     struct clone_args args = { .flags = CLONE_NEWUSER | CLONE_PIDFD,
@@ -39,7 +40,7 @@ static int start_holder(struct process *holder)
 
     holder->pidfd = -1;
     sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before); /* the caller's handlers are not the holder's */
+    pthread_sigmask(SIG_SETMASK, &all, &before); /* the holder must not run the caller's handlers */
     pid = syscall(SYS_clone3, &args, sizeof(args));
     if (pid == 0) {
         syscall(SYS_prctl, PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -94,47 +95,28 @@ struct giving {
 };
 
 /* Files of others stay theirs, and are not touched: even a change of nothing changes the inode's time. */
-static int give_entry(int at, const char *name, const struct stat *st, const struct giving *giving)
+static int give_entry(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    uid_t uid = st->st_uid == giving->from.uid ? giving->to.uid : (uid_t)-1;
-    gid_t gid = st->st_gid == giving->from.gid ? giving->to.gid : (gid_t)-1;
+    const struct giving *giving = context;
+    uid_t uid = entry->st.st_uid == giving->from.uid ? giving->to.uid : (uid_t)-1;
+    gid_t gid = entry->st.st_gid == giving->from.gid ? giving->to.gid : (gid_t)-1;
 
     if (uid == (uid_t)-1 && gid == (gid_t)-1)
         return 0;
-    return fchownat(at, name, uid, gid, AT_SYMLINK_NOFOLLOW);
-}
-
-/* Takes the descriptor over.  Nobody else knows the tree yet. */
-static int give_level(int fd, const struct giving *giving, int depth)
-{
-    scoped_dir DIR *dir = fd >= 0 && depth > 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
-
-    if (!dir) {
-        scope_close_fd(&fd);
-        errno = depth > 0 ? errno : ENAMETOOLONG;
-        return -1;
-    }
-    while ((entry = readdir(dir))) {
-        const char *name = entry->d_name;
-        struct stat st;
-
-        if (!strcmp(name, ".") || !strcmp(name, ".."))
-            continue;
-        if (fstatat(dirfd(dir), name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
-            give_entry(dirfd(dir), name, &st, giving) < 0)
-            return -1;
-        if (S_ISDIR(st.st_mode) &&
-            give_level(openat(dirfd(dir), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC),
-                       giving, depth - 1) < 0)
-            return -1;
-    }
-    return 0;
+    return fchownat(entry->dir_fd, entry->name, uid, gid, AT_SYMLINK_NOFOLLOW) < 0
+               ? err_set_errno(err, "idmap", "cannot give '%.200s' away", entry->path)
+               : 0;
 }
 
 int idmap_chown(const struct ids *ids, int tree_fd)
 {
     struct giving giving = { .to = { ids->host_uid, ids->host_gid } };
+    const struct walk walk = { .visit = give_entry,
+                               .context = &giving,
+                               .stage = "idmap",
+                               .max_depth = MAX_DEPTH - 1,
+                               .max_path = MAX_DEPTH * (NAME_MAX + 1) };
+    sbr_error err;
     scoped_fd int top = openat(tree_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct stat st;
 
@@ -143,5 +125,8 @@ int idmap_chown(const struct ids *ids, int tree_fd)
     giving.from = (struct id_pair){ st.st_uid, st.st_gid };
     if (fchown(top, giving.to.uid, giving.to.gid) < 0)
         return -1;
-    return give_level(take_fd(top), &giving, MAX_DEPTH);
+    if (walk_tree(top, &walk, &err) == 0)
+        return 0;
+    errno = err.sys_errno == EMLINK ? ENAMETOOLONG : err.sys_errno ? err.sys_errno : ENOMEM;
+    return -1;
 }

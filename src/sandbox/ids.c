@@ -21,14 +21,14 @@ struct id_range {
     uint32_t first, count;
 };
 
-/* True when the user namespace that we are in has a meaning for all of the range. */
+/* True when our own user namespace maps the whole range. */
 static bool is_mapped(const char *map, const struct id_range *range)
 {
     for (const char *line = map; line && *line;) {
         char *end;
         unsigned long first = strtoul(line, &end, 10), count;
 
-        (void)strtoul(end, &end, 10); /* what it is outside */
+        (void)strtoul(end, &end, 10); /* the id outside */
         count = strtoul(end, &end, 10);
         if (range->first >= first && range->first - first + range->count <= count)
             return true;
@@ -38,8 +38,8 @@ static bool is_mapped(const char *map, const struct id_range *range)
     return false;
 }
 
-/* What an id is one user namespace further out.  An ordinary user may call itself root in one of its
- * own, and root may call itself anything. */
+/* The id in the next outer user namespace.  An ordinary user may be root in a namespace of its own,
+ * and root may have any id. */
 static unsigned long outside_of(const char *map, uint32_t id)
 {
     for (const char *line = map; line && *line;) {
@@ -54,7 +54,7 @@ static unsigned long outside_of(const char *map, uint32_t id)
     return id;
 }
 
-/* Ours, or, in a container that maps few ids, those that systemd keeps for dynamic users. */
+/* Our own range or, in a container that maps few ids, systemd's range for dynamic users. */
 static bool choose_range(const char *map, struct id_range *range)
 {
     static const struct id_range ranges[] = { { IDS_FIRST, IDS_COUNT },
@@ -73,7 +73,7 @@ static int read_own_map(char *map, size_t size)
     return fd_read_small(AT_FDCWD, "/proc/self/uid_map", map, size) < 0 ? -1 : 0;
 }
 
-/* Root in a container may have been left without the rights that make it root. */
+/* Root in a container may lack capabilities. */
 static bool has_rights(uint32_t needed)
 {
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -95,7 +95,7 @@ void ids_probe(struct features *features)
     features->is_host_root = !features->privileged && outside_of(map, features->uid) == 0;
 }
 
-/* FIRST:COUNT, all of it above the system's and people's ids, none of it the overflow id. */
+/* FIRST:COUNT, entirely above the ids of the system and of people, without the overflow id. */
 static int read_range(struct id_range *range, sbr_error *err)
 {
     const char *text = getenv(IDS_VARIABLE);
@@ -159,7 +159,7 @@ void ids_release(struct ids *ids)
     ids->lock_fd = -1;
 }
 
-/* Our number for init, or, where /proc is that of an outer pid namespace, its number there. */
+/* Our pid of init or, where /proc belongs to an outer pid namespace, the pid there. */
 static pid_t pid_in_proc(const struct process *init)
 {
     char path[64], text[512];
@@ -193,7 +193,7 @@ static int map_error(const char *what, sbr_error *err)
                        "/proc is read-only here; `mount -o remount,rw /proc` mends it");
     err_set_errno(err, "namespaces", "cannot %s through /proc", what);
     if (sys_errno == EPERM) /* root without its rights may not map itself */
-        err->code = SBR_E_UNSUPPORTED;
+        err_set_retry(err, ERR_WITHOUT_USER_NAMESPACES);
     return err->code;
 }
 
@@ -239,7 +239,7 @@ int ids_map_factory(const struct ids *ids, const struct process *init, sbr_error
     return write_map(pid, "gid_map", text) < 0 ? map_error("map its groups", err) : 0;
 }
 
-/* One id is another's, and all others are what they are: 4294967295 is none. */
+/* Maps one id to another, and all others to themselves; 4294967295 is not an id. */
 static void map_the_rest(unsigned int inside, unsigned int host, char text[MAP_SIZE])
 {
     unsigned int low = inside < host ? inside : host, high = inside < host ? host : inside;
@@ -255,7 +255,7 @@ static void map_the_rest(unsigned int inside, unsigned int host, char text[MAP_S
                  UINT32_MAX - 1 - high);
 }
 
-/* In a container not all ids can be had; files of others can only be read there. */
+/* In a container not all ids are mapped; there, files of other owners can only be read. */
 static int write_wide_map(pid_t pid, const char *file, unsigned int inside, unsigned int host)
 {
     char text[MAP_SIZE];

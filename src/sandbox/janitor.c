@@ -1,14 +1,13 @@
-/* Theory.  The janitor is a process of its own that shares memory and descriptors with the
- * supervisor, as a thread does, but is not ended with it: a SIGKILL goes to one thread group.  It
- * waits for the supervisor's death; then it ends init, which the kernel turns into the end of
- * everything inside, waits until that is done, and removes the leaves.
+/* Theory.  The janitor is a process that shares memory and fds with the supervisor, like a thread,
+ * but does not end with it: SIGKILL goes to one thread group.  It waits for the supervisor's death,
+ * then kills init, upon which the kernel kills everything inside, waits for that, and removes the
+ * leaves.
  *
- * A process with memory of its own would cost five times as much to start, on every run.
+ * A process with memory of its own would take five times as long to start, on every run.
  *
  *   (1) It uses direct system calls only: errno and every lock belong to the supervisor's threads.
- *   (2) It runs with all signals blocked, in a session of its own: Ctrl-C is not for it.
- *   (3) While it waits, the kernel itself tells it of init: clone3 stores the pidfd where it looks.
- */
+ *   (2) It runs with all signals blocked, in a session of its own: Ctrl-C does not reach it.
+ *   (3) It learns of init from the kernel: clone3 stores the pidfd where the janitor looks. */
 #include "sandbox/janitor.h"
 
 #include <errno.h>
@@ -31,9 +30,10 @@
 struct janitor {
     int supervisor_pidfd;
     int pidfd;                      /* its own */
-    const volatile int *init_pidfd; /* in the sandbox; the kernel fills it when it makes init */
+    const volatile int *init_pidfd; /* in the sandbox; clone3 fills it when it makes init */
     const volatile int *control;    /* see struct janitor_reach */
-    int parent_fd[N_CG];            /* copies: the supervisor may be anywhere when it is killed */
+    /* copies, because SIGKILL may hit the supervisor at any point */
+    int parent_fd[N_CG];
     char leaf[CGROUP_NAME_MAX];
     char stack[STACK_SIZE] __attribute__((aligned(16)));
 };
@@ -46,7 +46,7 @@ static void await(int pidfd)
         continue;
 }
 
-/* EBUSY while the last processes are on their way out; ten seconds are far more than that takes. */
+/* EBUSY while the last processes exit; ten seconds are far more than that takes. */
 static void remove_leaf(int parent_fd, const char *leaf)
 {
     for (int attempt = 0; attempt < 10000; attempt++) {
@@ -67,7 +67,7 @@ static void janitor_main(void *context)
     await(janitor->supervisor_pidfd);
     init = *janitor->init_pidfd;
     if (init >= 0) {
-        if (janitor->control) /* it is open as long as we are: descriptors are shared */
+        if (janitor->control) /* fds are shared, so it stays open as long as we live */
             arch_syscall(SYS_close, *janitor->control, 0, 0);
         else
             arch_syscall5(SYS_pidfd_send_signal, init, SIGKILL, 0, 0, 0);

@@ -1,5 +1,4 @@
-/* The janitor outlives a supervisor that was killed, and removes what the kernel does not remove by
- * itself: control groups. */
+/* The janitor outlives a killed supervisor and removes what the kernel does not: cgroups. */
 #ifndef SANDBOX_JANITOR_H
 #define SANDBOX_JANITOR_H
 
@@ -10,20 +9,18 @@
 
 struct janitor;
 
-/* How it ends the run.  Both are places where a descriptor stands or will stand, -1 until then, and
- * outlive the janitor. */
+/* How the janitor ends the run.  Both point to an fd (-1 until it exists) and outlive it. */
 struct janitor_reach {
     const int *init_pidfd;
-    const int
-        *control; /* NULL: init is killed; otherwise it is closed, which tells init to end all */
+    const int *control; /* NULL: kill init; otherwise close it, upon which init ends everything */
 };
 
-/* Starts it before the leaves are made; *ret is NULL when there is nothing to guard. */
+/* Starts the janitor, before the leaves are made; *ret is NULL when there are none. */
 int janitor_start(struct janitor **ret, const struct cgroup *cg, struct janitor_reach reach,
                   sbr_error *err) must_check;
-/* After the leaves are gone: ends it, without waiting for its end.  Takes NULL. */
+/* Kills the janitor after the leaves are gone, without waiting for its end.  Takes NULL. */
 void janitor_dismiss(struct janitor *janitor);
-/* Reaps it; only after it was dismissed.  Takes NULL. */
+/* Reaps the janitor; only after janitor_dismiss.  Takes NULL. */
 void janitor_free(struct janitor *janitor);
 
 #endif

@@ -1,10 +1,10 @@
-/* Whether something is mounted inside a directory. */
+/* Whether a file system is mounted below a directory. */
 #ifndef SANDBOX_MOUNT_BELOW_H
 #define SANDBOX_MOUNT_BELOW_H
 
 #include <stdbool.h>
 
-/* `path` may have links on the way to it.  Also true where the kernel does not say. */
+/* `path` may contain links.  Also true where the kernel does not say. */
 bool mount_is_below(const char *path);
 
 /* The same for a resolved path and one line of /proc/PID/mountinfo, which is changed. */

@@ -21,12 +21,11 @@ static int bring_error(const struct plan_op *op, sbr_error *err)
     return err_set_errno(err, "mounts", "cannot bring in '%.200s' as '/%s'", op->from, op->to);
 }
 
-/* Another way of copy-on-write needs no owners to be mapped. */
+/* SBR_E_UNSUPPORTED, because another kind of copy-on-write needs no mapped owners. */
 static int owners_error(const struct plan_op *op, sbr_error *err)
 {
     err_set_errno(err, "cow", "the owners of files in '%.200s' cannot be mapped", op->from);
-    err->code = SBR_E_UNSUPPORTED;
-    return err->code;
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static int add(struct passing *passing, int fd, sbr_error *err)
@@ -40,7 +39,7 @@ static int add(struct passing *passing, int fd, sbr_error *err)
     return 0;
 }
 
-/* What is written reaches the host, so it has to be written as somebody whom the host knows. */
+/* Writes reach the host, so they must have an owner that the host knows. */
 static int map_writable(struct passing *passing, const struct plan_op *op, int tree, sbr_error *err)
 {
     if (!(op->flags & OP_WRITABLE) || idmap_tree(&passing->map, tree, true) == 0)
@@ -68,7 +67,7 @@ static int pass_bind(struct passing *passing, const struct plan_op *op, sbr_erro
     return add(passing, take_fd(tree), err);
 }
 
-/* What overlayfs writes to is the run's own. */
+/* The run's user owns what overlayfs writes to. */
 static int pass_upper(struct passing *passing, const struct plan_op *op, sbr_error *err)
 {
     static const char *const names[] = { ".", "upper", "work" };
@@ -84,13 +83,13 @@ static int pass_upper(struct passing *passing, const struct plan_op *op, sbr_err
     return add(passing, take_fd(tree), err);
 }
 
-/* The kernel refuses an ordinary user the same: what lies beneath a mount is none of a guest's business. */
+/* The kernel refuses an ordinary user the same: the program must not see what a mount covers. */
 static int mounted_error(const struct plan_op *op, sbr_error *err)
 {
-    return err_set(err, SBR_E_UNSUPPORTED, "cow",
-                   "'%.200s' cannot be brought in copy-on-write: another file system is mounted in "
-                   "it",
-                   op->from);
+    err_set(err, SBR_E_UNSUPPORTED, "cow",
+            "'%.200s' cannot be brought in copy-on-write: another file system is mounted in it",
+            op->from);
+    return err_set_retry(err, ERR_WITH_OTHER_COW);
 }
 
 static int pass_cow(struct passing *passing, const struct plan_op *op, sbr_error *err)
@@ -108,7 +107,7 @@ static int pass_cow(struct passing *passing, const struct plan_op *op, sbr_error
     return op->upper ? pass_upper(passing, op, err) : 0;
 }
 
-/* Root that may not mount: the inside opens the copy itself. */
+/* For root that may not mount: init opens the copy itself. */
 static int give_copy(const struct plan_op *op, const struct ids *ids, sbr_error *err)
 {
     scoped_fd int tree = open(op->from, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);

@@ -1,4 +1,4 @@
-/* Outside: what root opens for the inside, which could not walk there as the user of the run. */
+/* Outside: trees that root opens for init, which as the run's user could not reach them. */
 #ifndef SANDBOX_MOUNT_PASS_H
 #define SANDBOX_MOUNT_PASS_H
 
@@ -6,8 +6,8 @@
 #include "plan/plan.h"
 #include "sandbox/ids.h"
 
-/* Clones the trees of operations that are marked OP_PASSED, and gives those that the program may write to to
- * the user of the run.  The caller closes what is in `fds`, also after a failure. */
+/* Clones the trees of operations marked OP_PASSED, and gives the writable ones to the run's user.
+ * The caller closes `fds`, also after a failure. */
 int mount_pass(const struct plan *plan, const struct ids *ids, int fds[FD_MAX_PASSED],
                size_t *ret_n, sbr_error *err) must_check;
 

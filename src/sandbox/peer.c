@@ -16,10 +16,11 @@
 
 #define PID_TEXT 24
 
-/* The two that no program in a sandbox shares with whoever started it. */
-static const char *const pools[] = { "user", "pid" };
+/* The two namespaces that a program in a sandbox never shares with its caller. */
+static const char *const compared[] = { "user", "pid" };
 
-_Static_assert(ARRAY_LEN(pools) == ARRAY_LEN(((struct peer_home *)0)->namespaces), "room for each");
+_Static_assert(ARRAY_LEN(compared) == ARRAY_LEN(((struct peer_home *)0)->namespaces),
+               "room for each");
 
 #ifdef SBR_TEST_HOOKS
 static bool is_left_out(void)
@@ -33,14 +34,14 @@ static bool is_left_out(void)
 }
 #endif
 
-/* `who` is a name in /proc.  What the links say is enough: to follow them would make the kernel open the namespaces. */
+/* `who` is a name in /proc.  Reads the links only: following them would open the namespaces. */
 static bool look(const char *who, struct peer_home *ret)
 {
-    for (size_t i = 0; i < ARRAY_LEN(pools); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(compared); i++) {
         char path[64], *text = ret->namespaces[i];
         ssize_t n;
 
-        snprintf(path, sizeof(path), "/proc/%s/ns/%s", who, pools[i]);
+        snprintf(path, sizeof(path), "/proc/%s/ns/%s", who, compared[i]);
         n = readlink(path, text, PEER_NAMESPACE_SIZE - 1);
         if (n <= 0 || n == PEER_NAMESPACE_SIZE - 1)
             return false;
@@ -49,7 +50,7 @@ static bool look(const char *who, struct peer_home *ret)
     return true;
 }
 
-/* Below the numbers that a /proc of another pid namespace has, somebody else would be found. */
+/* In the /proc of another pid namespace our pids would name other processes. */
 void peer_look_home(struct peer_home *ret)
 {
     char own[PID_TEXT], *end;
@@ -64,15 +65,15 @@ void peer_look_home(struct peer_home *ret)
 
 static bool is_same(const struct peer_home *a, const struct peer_home *b)
 {
-    for (size_t i = 0; i < ARRAY_LEN(pools); i++)
+    for (size_t i = 0; i < ARRAY_LEN(compared); i++)
         if (strcmp(a->namespaces[i], b->namespaces[i]) != 0)
             return false;
     return true;
 }
 
-/* The process itself, which no later one of the same number is.  Before Linux 6.5 it is found by its number: whoever has
- * it now.  A peer that ended since, and whose number was given to a process of ours, is not told from that one there;
- * what the engine builds for it is what it builds for everybody (job/warm_check.h). */
+/* A pidfd of the peer itself, safe against pid reuse.  Before Linux 6.5 the pid finds its current
+ * owner: if the peer has ended and a process of ours has its pid, we cannot distinguish them.  That
+ * is harmless, because the engine builds the same for every client (job/warm_check.h). */
 static int open_peer(int fd, pid_t pid)
 {
     int pidfd = -1;
@@ -85,7 +86,7 @@ static int open_peer(int fd, pid_t pid)
     return (int)syscall(SYS_pidfd_open, pid, 0);
 }
 
-/* What was found under the number was found of this process as long as the process still has the number. */
+/* The pidfd proves that the pid still belonged to the peer when `look` read it. */
 static bool lives_at(int fd, pid_t pid, const struct peer_home *home)
 {
     scoped_fd int pidfd = open_peer(fd, pid);
@@ -97,7 +98,7 @@ static bool lives_at(int fd, pid_t pid, const struct peer_home *home)
            syscall(SYS_pidfd_send_signal, pidfd, 0, NULL, 0) == 0;
 }
 
-/* A process of a pid namespace that is not below ours has the number 0 here. */
+/* A process of a pid namespace that is not below ours has pid 0 here. */
 bool peer_is_neighbour(int fd, const struct peer_home *home, struct ucred *ret)
 {
     struct ucred peer;

@@ -34,8 +34,8 @@ static void probe_machine(struct machine *machine)
     machine->cpus = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 ? (uint64_t)CPU_COUNT(&cpus) : 1;
 }
 
-/* Before Linux 6.6 a tmpfs has no xattrs for users, which overlayfs needs in what it writes to.  Whether the
- * first kind can be had shows when it is tried; the executor goes on to the next. */
+/* Before Linux 6.6 a tmpfs has no user xattrs, which overlayfs needs in its upper directory.  Only
+ * a try shows whether the first kind works; on failure the job takes the next. */
 static enum cow_kind probe_cow(void)
 {
     const char *wanted = getenv(COW_VARIABLE);
@@ -71,5 +71,6 @@ void probe_by_trial(struct features *features)
     if (!features->user_namespaces || namespaces_work())
         return;
     features->user_namespaces = false;
-    features->barrier = BARRIER_CHROOT; /* filters and profiles were suspected, and tried, before */
+    /* the probe of namespaces has ruled out filters and profiles */
+    features->barrier = BARRIER_CHROOT;
 }

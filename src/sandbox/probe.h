@@ -6,8 +6,7 @@
 
 void probe_features(struct features *features);
 
-/* What no file tells, found out by trying, at the cost of a process: not for the path of a run, which
- * finds out by itself. */
+/* Starts a process to find out what no file says.  Not for a run, which finds out by itself. */
 void probe_by_trial(struct features *features);
 
 #endif

@@ -1,4 +1,4 @@
-/* Order of things, with who does them:
+/* The order of a start:
  *
  *   supervisor                         init                        janitor
  *   v2: janitor, leaf with limits
@@ -10,7 +10,7 @@
  *                                      confines itself
  *                                      the program runs
  *
- * On v1 the leaves are made while init builds its root on another processor. */
+ * On v1 the supervisor makes the leaves while init builds its root on another CPU. */
 #include "sandbox/sandbox.h"
 
 #include <errno.h>
@@ -49,21 +49,21 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
     box->spawn = calloc(1, sizeof(*box->spawn));
     if (!box->spawn)
         return err_set_oom(err, "spawn");
-    /* Init makes these two itself, see network.c and cgroup.c. */
+    /* Init makes these two itself: confine/network_namespace.c and confine/cgroup_enter.c. */
     box->spawn->namespaces = plan->namespaces & ~(uint64_t)(CLONE_NEWCGROUP | CLONE_NEWNET);
     box->spawn->helper = HELPER_INIT;
     box->spawn->cgroup_fd = cgroup_clone_fd(&box->cgroup);
     box->spawn->keep_capabilities = plan->namespaces & CLONE_NEWUSER;
     box->spawn->override_modes = has_cow(plan);
     box->spawn->n_fds = N_INIT_FDS;
-    for (int i = 0; i < N_INIT_FDS; i++) /* every number has to be taken */
+    for (int i = 0; i < N_INIT_FDS; i++) /* every number must be an open fd */
         box->spawn->fds[i] = far->fds[i] >= 0 ? far->fds[i] : far->fds[INIT_REPORT];
     if (spawn_start(box->spawn, &box->init, err) < 0)
         return err->code;
     log_debug("spawn", "init is process %d", (int)box->init.pid);
     if (!(plan->namespaces & CLONE_NEWUSER) || ids_map(&box->ids, plan, &box->init, err) == 0)
         return 0;
-    /* The dead have no ids to map. */
+    /* A dead init has no ids to map. */
     return box->report->state == REPORT_FAILED ? sandbox_failure(box, err) : err->code;
 }
 
@@ -87,8 +87,8 @@ static int order_mapped(struct sandbox *box, const struct plan *plan, sbr_error 
     return r;
 }
 
-/* Whether this kernel mounts an overlay over these file systems shows only inside.  The caller may try
- * another way as long as nothing has been read for the program. */
+/* Only the inside can find out whether this kernel mounts an overlay over these file systems.  The
+ * caller may try another kind as long as nothing was read for the program. */
 static int await_mounts(const struct sandbox *box, sbr_error *err)
 {
     struct pollfd fds[] = { { .fd = box->control, .events = POLLIN },
@@ -106,7 +106,7 @@ static int await_mounts(const struct sandbox *box, sbr_error *err)
     return 0;
 }
 
-/* Init may be gone already: then its own report says why, not our failed write. */
+/* Init may be dead already: then its own report has the reason, not our failed write. */
 static int order_enter(struct sandbox *box, sbr_error *err)
 {
     int tasks[N_CG], n = cgroup_open_tasks(&box->cgroup, tasks, err);
@@ -167,7 +167,7 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
         r = cgroup_open(&box->cgroup, plan, &features->cgroup, err);
     if (r == 0)
         r = sandbox_bring_up(box, plan, &far, err);
-    channels_close_far(&far); /* ours would keep the streams open after the program's end */
+    channels_close_far(&far); /* our copies would keep the streams open after the program's end */
     if (r < 0) {
         sandbox_end(box);
         sandbox_done(box);
@@ -175,8 +175,8 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
     return r;
 }
 
-/* By the whole group where that is possible (cgroup v2).  Otherwise init's death ends everything in
- * its pid namespace; where it has none, it has to live a little longer and do that itself. */
+/* Kills the whole cgroup where that is possible (v2).  Otherwise init's death ends everything in
+ * its pid namespace; without a pid namespace, init must live on and do that itself. */
 void sandbox_kill(const struct sandbox *box)
 {
     if (cgroup_kill(&box->cgroup) == 0)
@@ -213,10 +213,10 @@ int sandbox_failure(const struct sandbox *box, sbr_error *err)
 static void close_control(struct sandbox *box)
 {
     scope_close_fd(&box->control);
-    box->control = -1; /* it is closed again with the rest */
+    box->control = -1; /* sandbox_done closes it again */
 }
 
-/* Somebody else's child, in groups that somebody else keeps. */
+/* Another process reaps init and removes the cgroups. */
 static void end_ready(struct sandbox *box)
 {
     struct pollfd init = { .fd = box->init.pidfd, .events = POLLIN };
@@ -241,10 +241,10 @@ void sandbox_end(struct sandbox *box)
         siginfo_t info;
 
         if (box->place)
-            close_control(box); /* heard also where no order is awaited */
+            close_control(box); /* reaches init also where it awaits no order */
         else
             sandbox_kill(box);
-        /* Somebody else's wait for any child may have taken the status; we do not need it. */
+        /* A wait of the caller for any child may have taken the status; we do not need it. */
         waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }
     egress_stop(&box->egress);

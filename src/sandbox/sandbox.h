@@ -14,58 +14,60 @@
 
 struct sandbox {
     struct process init;
-    int control; /* orders to init                       */
-    int in;      /* the program's stdin, to write to      */
-    int out;     /* its stdout and stderr, to read from   */
+    int control; /* orders to init */
+    int in;      /* the program's stdin, to write to */
+    int out;     /* its stdout and stderr, to read from */
     int err;
-    int collected;              /* what the plan collects, to read from; -1: nothing */
-    struct init_report *report; /* a page shared with init        */
+    int collected;              /* collected files, to read from; -1: none */
+    struct init_report *report; /* a page shared with init */
     struct spawn *spawn;
     struct egress egress;
     struct cgroup cgroup;
     struct janitor *janitor;
     struct ids ids;
-    const char *place; /* of the plan: init ends the run and cleans up, not the kernel */
-    bool parked;       /* made ahead: neither init nor the groups are ours to reap and remove */
-    int listener; /* of the filter, when it came before anybody watched; -1: it comes over `control` */
-    int report_fd; /* of a parked one, to be given away; -1 otherwise */
-    int far[INIT_CONTROL +
-            1]; /* the inside's ends, until a worker of a zygote has them; -1 otherwise */
-    struct cgroup_usage before; /* of a parked one: what was used before the program began */
+    const char *place; /* of the plan: init, not the kernel, ends the run and cleans up */
+    bool parked;       /* made ahead: another process reaps init and removes the cgroups */
+    /* of the seccomp filter, when it came before the hand-over; -1: it comes over `control` */
+    int listener;
+    int report_fd;              /* of a standby sandbox, to hand over; otherwise -1 */
+    int far[INIT_CONTROL + 1];  /* the inside's ends until a zygote worker has them; otherwise -1 */
+    struct cgroup_usage before; /* of a standby sandbox: usage before the program began */
 };
 
 #define SANDBOX_MAX_GIVEN (9 + N_CG)
 
-/* What is limited in a parked one as if nothing had been asked for (limits_init): most runs then change nothing. */
+/* Limits that a standby sandbox has in advance, at their defaults: most runs change none. */
 #define SANDBOX_USUAL_LIMITS (1u << CG_MEMORY | 1u << CG_PIDS)
 
-/* Starts init with its plan.  On failure nothing is left.  The program runs once init is through
- * its steps; it says so on `control`. */
+/* Starts init with its plan.  A failure leaves nothing behind.  The program runs once init has
+ * finished its steps, which it reports on `control`. */
 int sandbox_start(struct sandbox *box, const struct plan *plan, const struct features *features,
                   sbr_error *err) must_check;
 
-/* A parked one, for another process.  The descriptors are borrowed: after they were sent, sandbox_done(). */
+/* Describes a standby sandbox for another process.  `fds` are borrowed: call sandbox_done() after
+ * they were sent. */
 void sandbox_give(const struct sandbox *box, struct handover_msg *msg, int fds[SANDBOX_MAX_GIVEN],
                   size_t *ret_n);
-/* The other side.  The descriptors are the sandbox's afterwards, also on failure. */
+/* Receives it there.  The sandbox owns `fds` afterwards, also on failure. */
 int sandbox_take(struct sandbox *box, const struct handover_msg *msg, const int *fds, size_t n,
                  sbr_error *err) must_check;
-/* Gives a parked one its limits and its program: `plan` is of the template that it was made of.  `files` are descriptors
- * of the OP_PROGRAM operations that are OP_PASSED, in their order; they stay the caller's.  On failure nothing was run. */
+/* Gives a standby sandbox its limits and its program; `plan` must match the sandbox's blueprint.
+ * `files` are fds of the OP_PROGRAM operations that are OP_PASSED, in their order; the caller keeps
+ * them.  After a failure nothing was run. */
 int sandbox_go(struct sandbox *box, const struct plan *plan, const int *files, size_t n_files,
                sbr_error *err) must_check;
 
-/* Ends everything inside at once. */
+/* Kills everything inside at once. */
 void sandbox_kill(const struct sandbox *box);
-/* Init ends everything inside, reports what was used, and exits. */
+/* Orders init to kill everything inside, to report the usage, and to exit. */
 void sandbox_order_kill(const struct sandbox *box);
 /* Asks everything inside to end. */
 void sandbox_terminate(const struct sandbox *box);
 
-/* Why init could not do its work, once it is dead without a report. */
+/* The reason why init failed, once it is dead. */
 int sandbox_failure(const struct sandbox *box, sbr_error *err);
 
-/* Kills, reaps and removes what the host would notice; the report stays readable. */
+/* Kills, reaps and removes what affects the host; the report stays readable. */
 void sandbox_end(struct sandbox *box);
 /* Frees the rest. */
 void sandbox_done(struct sandbox *box);

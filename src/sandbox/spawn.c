@@ -1,14 +1,14 @@
 /* clone3 and exec.
  *
  * The child shares the parent's memory until it executes the image (CLONE_VM): copying even a small
- * address space would cost more than all namespaces but the network's together.  Unlike vfork the
- * parent goes on at once, so that mapping ids and making groups overlap with the exec.  Hence the
- * child (1) runs on a stack of its own, (2) uses direct system calls only, since errno and every
- * lock belong to the parent's threads, (3) writes to no other memory but `sys_errno`, and (4) has
- * all signals blocked, so that no handler of the caller can run in it.
+ * address space would cost more than all namespaces together, except the network's.  Unlike after
+ * vfork, the parent continues at once, so that it maps ids and makes cgroups during the exec.
+ * Hence the child (1) has a stack of its own, (2) uses direct system calls only, because errno and
+ * every lock belong to the parent's threads, (3) writes to no other memory than `sys_errno`, and
+ * (4) blocks all signals, so that no handler of the caller runs in it.
  *
- * What is executed is a sealed memory file: the program can neither find it on a path nor overwrite
- * it through /proc/PID/exe (runc's CVE-2019-5736). */
+ * The image is a sealed memory file: the program can neither find it on a path nor overwrite it
+ * through /proc/PID/exe (runc's CVE-2019-5736). */
 #include "sandbox/spawn.h"
 
 #include <errno.h>
@@ -29,7 +29,7 @@
 #define MFD_EXEC 0x0010U
 #endif
 
-/* The bytes of the helpers, put here by the build. */
+/* The images of the helpers, embedded by the build. */
 extern const unsigned char init_image_start[], init_image_end[];
 extern const unsigned char egress_image_start[], egress_image_end[];
 
@@ -69,8 +69,8 @@ static void open_egress(void)
     open_image(HELPER_EGRESS);
 }
 
-/* Capabilities of the new user namespace survive the exec only if they are ambient.  The last two only
- * where they are asked for. */
+/* Capabilities of the new user namespace survive the exec only if they are ambient.  The last two
+ * are kept only on request. */
 static const int setup_capabilities[] = {
     CAP_SYS_ADMIN, CAP_SETUID,           CAP_SETGID,       CAP_SETPCAP,      CAP_NET_ADMIN,
     CAP_NET_RAW,   CAP_NET_BIND_SERVICE, CAP_SYS_RESOURCE, CAP_DAC_OVERRIDE, CAP_SYS_PTRACE,
@@ -101,9 +101,8 @@ static long keep_setup_capabilities(const struct spawn *spawn)
     return r;
 }
 
-/* Puts the descriptors at 0, 1, 2, ..., the image behind them, and closes the rest.  Sources are
- * first copied above the targets, so that no order of numbers can overwrite one that is still
- * needed. */
+/* Puts the fds at 0, 1, 2, ..., the image after them, and closes the rest.  First copies the
+ * sources above the targets, so that no dup3 overwrites one that is still needed. */
 static long arrange_descriptors(const struct spawn *spawn)
 {
     long copies[SPAWN_MAX_FDS + 1], r;
@@ -145,7 +144,7 @@ static void child_main(void *context)
         arch_syscall(SYS_exit_group, 127, 0, 0);
 }
 
-/* A refused clone names the kernel's rule, since "Operation not permitted" helps nobody. */
+/* Names the kernel's rule behind a refused clone, because EPERM alone does not help. */
 static int clone_error(const struct spawn *spawn, int sys_errno, sbr_error *err)
 {
     errno = sys_errno;
@@ -159,7 +158,7 @@ static int clone_error(const struct spawn *spawn, int sys_errno, sbr_error *err)
         err, "namespaces",
         "this machine refuses new namespaces; `sandbox-run doctor` says why and what helps");
     if (sys_errno == EPERM || sys_errno == ENOSPC || sys_errno == EINVAL || sys_errno == ENOSYS)
-        err->code = SBR_E_UNSUPPORTED;
+        err_set_retry(err, ERR_WITHOUT_USER_NAMESPACES);
     return err->code;
 }
 

@@ -19,28 +19,27 @@ struct process {
     int pidfd;
 };
 
-/* One start.  The child reads it, so it must live until the helper is executing or dead. */
+/* One start.  The child reads it, so it must live until the helper executes or is dead. */
 struct spawn {
     enum helper helper;
-    uint64_t namespaces;    /* CLONE_NEW*                                            */
-    int cgroup_fd;          /* v2: be born in this group; -1: in the caller's         */
-    int fds[SPAWN_MAX_FDS]; /* become 0, 1, 2, ...; every other descriptor is closed  */
+    uint64_t namespaces;    /* CLONE_NEW* */
+    int cgroup_fd;          /* v2: the cgroup of the child; -1: the caller's */
+    int fds[SPAWN_MAX_FDS]; /* become 0, 1, 2, ...; every other fd is closed */
     int n_fds;
-    bool keep_capabilities; /* in the new user namespace, across exec, to set up with */
-    /* One more of them: overlayfs makes a directory without any right, and works in it with the rights that
-     * its mounter had.  Over files of the run's own user alone, as all of them. */
+    bool keep_capabilities; /* of the new user namespace, across exec, for the setup */
+    /* Keeps CAP_DAC_OVERRIDE too: overlayfs makes a directory without any permission bit, and works
+     * in it with its mounter's capabilities.  As all of them, only over files of the run's user. */
     bool override_modes;
-    /* Another one: a nursery's zygote enters the namespaces of sandboxes, which takes the right to look at them. */
+    /* Keeps CAP_SYS_PTRACE too: a factory's zygote enters the namespaces of sandboxes, which takes
+     * the right to trace them. */
     bool factory;
     int image_fd;
-    volatile int
-        sys_errno; /* why the image could not be executed; 0: it could, or it is too early */
+    volatile int sys_errno; /* why the exec failed; 0: it did not, or not yet */
     char stack[SPAWN_STACK] __attribute__((aligned(16)));
 };
 
-/* Returns while the child is still on its way to the image.  The caller owns the pidfd and reaps
- * the process.  The kernel fills ret->pidfd before the process exists for anybody, so that another
- * task can watch for it. */
+/* Returns before the child has executed the image.  The caller owns the pidfd and reaps the
+ * process.  The kernel fills ret->pidfd before the process becomes visible, for the janitor. */
 int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err) must_check;
 
 #endif

@@ -8,8 +8,8 @@
  *                          <-----------------------  reply with the job, or error
  *                          <-----------------------  signal JobRemoved with its result
  *
- * Whether we are in the scope is what /proc says, not what the peer says.  Messages only wake us
- * and tell of failures.  Everything has one deadline. */
+ * /proc decides whether we are in the scope, not the peer.  Messages only wake us and report
+ * failures.  One deadline covers everything. */
 #include "sandbox/systemd.h"
 
 #include <errno.h>
@@ -33,13 +33,13 @@
 #define MANAGER_PATH "/org/freedesktop/systemd1"
 #define MANAGER_INTERFACE "org.freedesktop.systemd1.Manager"
 #define BUS "org.freedesktop.DBus"
-#define LOOK_US 1000 /* between two looks at /proc while no message comes */
+#define LOOK_US 1000 /* between two looks at /proc without a message */
 
 struct link {
     int fd;
     uint64_t deadline_us;
     uint32_t serial; /* of the last call */
-    struct buf in;   /* the message that was read last */
+    struct buf in;   /* the last message read */
 };
 
 bool systemd_manages(void)
@@ -54,7 +54,7 @@ static bool is_socket_of(const char *path, uid_t uid)
     return lstat(path, &st) == 0 && S_ISSOCK(st.st_mode) && st.st_uid == uid;
 }
 
-/* Adds dir/name when it is there. */
+/* Adds dir/name if it exists and belongs to us. */
 static unsigned int add_socket(struct systemd_socket *sockets, unsigned int n, const char *dir,
                                const char *name)
 {
@@ -96,7 +96,7 @@ static int not_understood(sbr_error *err)
     return err_set(err, SBR_E_SYSTEM, "systemd", "systemd's answer is not understood");
 }
 
-/* 1: something can be read; 0: not within the time, which may be before the deadline. */
+/* 1: there is something to read; 0: not within the time, which may end before the deadline. */
 static int await_bytes(const struct link *link, uint64_t at_most_us)
 {
     struct pollfd fd = { .fd = link->fd, .events = POLLIN };
@@ -147,8 +147,8 @@ static int receive_all(const struct link *link, char *data, size_t len, sbr_erro
     return 0;
 }
 
-/* The peer runs as the user that we are, and its processes have the numbers that ours have: from a
- * container it would move somebody else's process. */
+/* The peer must run as our user, and in a pid namespace where our pids are valid: from inside a
+ * container it would move a process of another owner. */
 static int check_peer(const struct link *link, sbr_error *err)
 {
     struct ucred peer = { 0 };
@@ -179,7 +179,7 @@ static int connect_to(struct link *link, const char *path, sbr_error *err)
     return check_peer(link, err);
 }
 
-/* The user as decimal digits, each of them as two hexadecimal ones.  The kernel vouches for it. */
+/* Sends the uid as decimal digits in hexadecimal.  The kernel vouches for it. */
 static int authenticate(const struct link *link, sbr_error *err)
 {
     char uid[16], hex[2 * sizeof(uid) + 1], line[256];
@@ -187,7 +187,7 @@ static int authenticate(const struct link *link, sbr_error *err)
 
     for (size_t i = 0; i < len; i++)
         snprintf(hex + 2 * i, 3, "%02x", (unsigned int)uid[i]);
-    line[0] = '\0'; /* the protocol begins with it */
+    line[0] = '\0'; /* the protocol begins with a NUL */
     len = 1 + (size_t)snprintf(line + 1, sizeof(line) - 1, "AUTH EXTERNAL %s\r\n", hex);
     if (send_all(link, line, len, err) < 0)
         return err->code;
@@ -217,7 +217,7 @@ static int send_call(struct link *link, struct dbus_message *call, sbr_error *er
     return r;
 }
 
-/* Behind a bus we need a name, and signals come only to who asks for them. */
+/* On a bus we need a name, and signals come only on request. */
 static int enter_bus(struct link *link, sbr_error *err)
 {
     static const char rule[] = "type='signal',interface='" MANAGER_INTERFACE "',"
@@ -257,8 +257,8 @@ static void put_property(struct buf *b, const char *name, const char *type)
     dbus_put_signature(b, type);
 }
 
-/* The signature is "ssa(sv)a(sa(sv))": name, what to do with a job in the way, properties, further
- * units.  A user's scope stands among his applications; the system's stand in system.slice. */
+/* The signature is "ssa(sv)a(sa(sv))": name, what to do with a conflicting job, properties, further
+ * units.  A user's scope goes to app.slice; the system's scopes are in system.slice. */
 static void put_scope(struct buf *b, const char *unit)
 {
     struct dbus_array properties, pids, units;
@@ -274,7 +274,7 @@ static void put_scope(struct buf *b, const char *unit)
     dbus_close_array(b, pids);
     put_property(b, "Delegate", "b");
     dbus_put_u32(b, 1);
-    put_property(b, "CollectMode", "s"); /* a failed one must not stay in the list of units */
+    put_property(b, "CollectMode", "s"); /* a failed scope must not stay in the list of units */
     dbus_put_string(b, "inactive-or-failed");
     if (geteuid() != 0) {
         put_property(b, "Slice", "s");
@@ -325,7 +325,7 @@ static int read_message(struct link *link, struct dbus_message *ret, sbr_error *
     return dbus_decode(link->in.data, len, ret) < 0 ? not_understood(err) : 0;
 }
 
-/* An error's own sentence, without what a terminal would obey. */
+/* Reports the error's own text, without control characters for a terminal. */
 static int refused(const struct dbus_message *m, sbr_error *err)
 {
     struct buf_reader body = { .data = m->body, .len = m->body_len };
@@ -417,7 +417,7 @@ int systemd_start_scope(const struct systemd_socket *to, const struct systemd_sc
     return r;
 }
 
-/* The object of a unit: in its name all but letters and digits is written as hexadecimal digits. */
+/* The object path of a unit: every byte but letters and digits becomes hexadecimal. */
 static void put_unit_path(struct buf *path, const char *unit)
 {
     (void)buf_add_text(path, MANAGER_PATH "/unit/");
@@ -453,7 +453,7 @@ static int ask_for_delegate(struct link *link, const char *unit, sbr_error *err)
     return r;
 }
 
-/* The reply to the last call: a variant that holds a boolean. */
+/* Reads the reply to the last call: a variant that holds a boolean. */
 static int read_delegate(struct link *link, sbr_error *err)
 {
     static const char boolean[] = { 1, 'b', '\0', '\0' };

@@ -1,8 +1,7 @@
-/* A group of our own from systemd, where it manages the groups.
+/* A cgroup of our own from systemd, where it manages the cgroups.
  *
- * A scope is a group that systemd makes for processes that run already; with Delegate it promises
- * to leave everything below alone.  It ends, with all that is below it, when its last process does.
- */
+ * A scope is a cgroup that systemd makes for running processes; with Delegate it leaves everything
+ * below it alone.  It ends, with everything below it, when its last process ends. */
 #ifndef SANDBOX_SYSTEMD_H
 #define SANDBOX_SYSTEMD_H
 
@@ -13,7 +12,7 @@
 
 #define SYSTEMD_SOCKET_MAX 108
 
-/* Where a manager listens: itself, or behind the message bus. */
+/* A socket of a manager: its own, or that of the message bus. */
 struct systemd_socket {
     char path[SYSTEMD_SOCKET_MAX];
     bool is_bus;
@@ -23,8 +22,8 @@ struct systemd_socket {
 /* True when systemd runs this machine (or this container). */
 bool systemd_manages(void);
 
-/* The manager of the calling user: root's is the system's.  Sockets that are there and belong to
- * the user, best first; asks nobody.  Returns their number. */
+/* Finds sockets of the calling user's manager (for root: the system's).  They exist and belong to
+ * the user, best first.  Contacts no process.  Returns their number. */
 unsigned int systemd_sockets(struct systemd_socket sockets[SYSTEMD_MAX_SOCKETS]);
 
 struct systemd_scope {
@@ -34,12 +33,11 @@ struct systemd_scope {
     bool (*arrived)(const char *unit);
 };
 
-/* Asks the manager behind the socket for a delegated scope with this process in it, and waits until
- * it is there. */
+/* Asks the manager for a delegated scope with this process in it, and waits for it. */
 int systemd_start_scope(const struct systemd_socket *to, const struct systemd_scope *scope,
                         sbr_error *err) must_check;
 
-/* True when the manager says that it leaves what is below this service or scope to us. */
+/* True when the manager reports this service or scope as delegated. */
 bool systemd_is_delegated(const struct systemd_socket *to, const char *unit, uint64_t timeout_us);
 
 #endif

@@ -1,21 +1,22 @@
 /* Theory.  Everything in the store can be made again, so nothing is ever flushed to the disk and no
- * caller waits for it: an entry that a crash, a full disk or somebody's editor damaged is recognised
- * when it is used, removed, and made again.
+ * caller waits for it: an entry that a crash, a full disk or an editor damaged is recognised when
+ * it is used, removed, and made again.
  *
  *   (1) An entry is made in staging/ID and renamed: other processes see it whole or not at all.
  *       The first rename wins; directories cannot be renamed over one another.
- *   (2) `meta` has a digest of itself and one of the tree.  A crash can leave it empty or cut off,
- *       or the tree without contents, but not with contents of the right digest.
- *   (3) Reading everything before each run would cost more than compiling.  So the meta also has the
+ *   (2) `meta` and `list` are records (base/record.h), and `meta` has a digest of the tree.  A
+ *       crash can leave them cut off, or the tree without contents, but not with the right digest.
+ *   (3) Reading everything before each run would cost more than compiling.  So `list` has the
  *       identity of all that is in the tree (mode, size, times, inode).  Where that is unchanged,
  *       and the last look was in this boot of the machine, so are the contents: within a boot the
  *       page cache has what was written.  Otherwise an artifact is read.  If its digest is right,
- *       the meta is written anew, for example after the cache was copied; if not, the entry goes.
- *       Layers and prepared toolchains, which can be very large, are not read for that unless the
+ *       the records are written anew, for example after the cache was copied; if not, the entry
+ *       goes.  Layers and prepared toolchains, which can be very large, are read only if the
  *       identity changed; sizes and times show what a crash lost.
- *   (4) Whoever makes something holds a flock on the directory he makes it in.  The kernel drops it
- *       with the process, so what can be locked is nobody's and is removed by whoever comes next.
- *   (5) Use is noted in the modification time of meta; the bound on artifacts goes by it. */
+ *   (4) The maker of an entry holds a lock on the directory in which it is made.  The kernel drops
+ *       it with the process, so a directory that can be locked is removed by the next process.
+ *   (5) The modification time of `meta` is that of the last use; the bound on artifacts goes by
+ *       it. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -99,7 +100,7 @@ int store_stage(enum store_kind kind, struct store_staging *ret, sbr_error *err)
     if (staging.lock_fd < 0)
         return store_fail("write to the cache", root.path, err);
     snprintf(staging.path, sizeof(staging.path), "%s/" STORE_STAGING "/%s", root.path, id);
-    /* The mode is meant as it is written, whatever the umask. */
+    /* The mode is exact, whatever the umask. */
     if (mkdirat(staging.lock_fd, TREE_NAME, 0700) == 0)
         staging.tree_fd =
             openat(staging.lock_fd, TREE_NAME, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -121,13 +122,13 @@ static void close_staging(struct store_staging *staging)
 
 void store_discard(struct store_staging *staging)
 {
-    if (staging->lock_fd < 0 || !staging->path[0]) /* used up, or never more than zeros */
+    if (staging->lock_fd < 0 || !staging->path[0]) /* used up, or all zero */
         return;
-    (void)tree_remove(AT_FDCWD, staging->path); /* if not now, then by the next sweep */
+    (void)tree_remove(AT_FDCWD, staging->path); /* or the next sweep does */
     close_staging(staging);
 }
 
-/* 0: it is in place, ours or another's. */
+/* 0: an entry is in place, ours or another process's. */
 static int put_in_place(const struct user_dir *root, struct store_staging *staging,
                         const struct store_meta *meta, sbr_error *err)
 {

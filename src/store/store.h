@@ -1,10 +1,11 @@
 /* What is kept between runs: compiled programs, dependency layers, prepared toolchains.
  *
  * One directory of the user's own (mode 0700): $SANDBOX_RUN_CACHE if set; otherwise the first of
- * $XDG_CACHE_HOME/sandbox-run, ~/.cache/sandbox-run and /var/tmp/sandbox-run-UID that is ours or can
- * be made.  Only the supervisor writes there.  An entry is KIND/KEY/: `tree` (the files) and `meta`
- * (what it is, digest, identity of the files).  It is made aside and renamed into place, so it is
- * there whole or not at all, and it is verified when it is used: see the theory in store.c. */
+ * $XDG_CACHE_HOME/sandbox-run, ~/.cache/sandbox-run and /var/tmp/sandbox-run-UID that is ours or
+ * can be made.  Only the supervisor writes there.  An entry is KIND/KEY/: `tree` (the files),
+ * `meta` (what it is, digest) and `list` (identity of the files).  It is made aside and renamed
+ * into place, so it is there whole or not at all, and it is verified when it is used: see the
+ * theory in store.c. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -34,8 +35,8 @@ struct store_entry {
 int store_find(enum store_kind kind, const char *key, struct store_entry *ret, sbr_error *err)
     must_check;
 
-/* A new directory to write a tree into, in the same file system as its final place.  Nobody else
- * can enter it.  As long as this process lives it is safe from those who clean up. */
+/* A new directory to write a tree into, in the same file system as its final place.  No other user
+ * can enter it; no process sweeps it as long as this one lives. */
 struct store_staging {
     enum store_kind kind;
     char path[STORE_PATH_SIZE]; /* absolute; its `tree` is where files go */
@@ -43,31 +44,31 @@ struct store_staging {
     int lock_fd;                /* of `path`, locked; -1 when there is nothing to discard */
 };
 int store_stage(enum store_kind kind, struct store_staging *ret, sbr_error *err) must_check;
-/* Digest, meta, rename.  An entry that somebody else made meanwhile wins; ours is thrown away.
+/* Digest, records, rename.  An entry that another process made meanwhile wins; ours is dropped.
  * `about` is one line for people: "python: requests, numpy@1.26".  Prunes artifacts to their bound.
- * Modes become those that every user inside can read: a+rX, writable by us alone, no set-id bits.
- * The staging is used up, also when it fails. */
+ * Every user inside can read the files (a+rX); only we can write; no set-id bits.  The staging is
+ * used up, also when it fails. */
 int store_commit(struct store_staging *staging, const char *key, const char *about,
                  struct store_entry *ret, sbr_error *err) must_check;
-/* Once more, or after a commit: does nothing. */
+/* Does nothing after a commit, or a second time. */
 void store_discard(struct store_staging *staging);
 
-/* One maker at a time: 1 and a descriptor to close when done (the death of the process does it too);
- * 0: somebody else is at it; negative: error. */
+/* One maker at a time: 1 and a file descriptor to close when done (the death of the process does it
+ * too); 0: another process makes it; negative: error. */
 int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err) must_check;
 
-/* Small texts that can be made again (versions of toolchains, results of selftests): whole or not at
- * all.  Any text is a name.  Length of the text, which ends in NUL; -1 when there is none or it is
- * longer than `size` - 1. */
+/* Small texts that can be made again (versions of toolchains, results of selftests): whole or not
+ * at all.  Any text is a name.  Length of the text, which ends in NUL; -1 when there is none or it
+ * is longer than `size` - 1. */
 #define STORE_NOTE_MAX 65536
 int store_note_read(const char *name, char *buf, size_t size);
-/* A store that cannot be written keeps no notes, and nobody has to know. */
+/* A store that cannot be written keeps no notes, and reports nothing. */
 void store_note_write(const char *name, const char *text);
 
 /* For `sandbox-run cache`. */
 struct store_item {
     enum store_kind kind;
-    bool damaged; /* its meta is not whole: nothing but kind, key and used is known */
+    bool damaged; /* its `meta` is not whole: only kind, key and used are known */
     char key[SHA256_HEX_SIZE];
     char about[STORE_ABOUT_SIZE]; /* UTF-8 without control characters */
     uint64_t bytes, files;
@@ -77,11 +78,11 @@ struct store_item {
 typedef int store_visit(void *context, const struct store_item *item);
 /* The visitor may remove what it is shown. */
 int store_list(store_visit *visit, void *context, sbr_error *err) must_check;
-/* Without complaint when there is no such entry. */
+/* No error when there is no such entry. */
 int store_remove(enum store_kind kind, const char *key, sbr_error *err) must_check;
-/* By content.  1: it is sound; 0: it was not, and is gone; negative: error. */
+/* Compares the content. 1: it is sound; 0: it was not, and is gone; negative: error. */
 int store_verify(enum store_kind kind, const char *key, sbr_error *err) must_check;
-/* Notes, and what makers that died left behind. */
+/* Removes notes, and what makers that died left behind. */
 int store_sweep(sbr_error *err) must_check;
 /* Where it is, or would be made. */
 int store_path(char *buf, size_t size, sbr_error *err) must_check;

@@ -13,8 +13,8 @@
 
 #define TOUCH_AFTER 60 /* seconds: often enough for the order of use, rare enough to cost nothing */
 
-/* When the machine was started, as file times are told.  It is off by as much as the clock was set
- * since; then an entry is read once more than needed. */
+/* When the machine started, as file times count.  A clock that was set since shifts it; then an
+ * entry is read once more than needed. */
 static int64_t boot_time(struct timespec now)
 {
     struct timespec up;
@@ -28,17 +28,18 @@ static void mark_used(int entry_fd, const struct store_meta *meta, struct timesp
     int64_t age = now.tv_sec - meta->used.tv_sec;
 
     if (age < -TOUCH_AFTER || age > TOUCH_AFTER || meta->used.tv_sec < boot_time(now))
-        (void)utimensat(entry_fd, META_NAME, NULL, AT_SYMLINK_NOFOLLOW); /* or it looks unused */
+        (void)utimensat(entry_fd, META_NAME, NULL,
+                        AT_SYMLINK_NOFOLLOW); /* a failure makes it look unused */
 }
 
-/* What says nothing about the entry, only about us. */
+/* The fault is a lack of ours and says nothing about the entry. */
 static bool is_our_trouble(const sbr_error *err)
 {
     return err->code == SBR_E_NO_MEMORY || err->sys_errno == EMFILE || err->sys_errno == ENFILE ||
            err->sys_errno == ENOMEM;
 }
 
-/* Reads all of it.  As store_entry_check. */
+/* Reads all of it.  Returns as store_entry_check. */
 static int check_content(int entry_fd, const struct store_meta *meta, sbr_error *err)
 {
     struct store_meta fresh = *meta;
@@ -50,8 +51,7 @@ static int check_content(int entry_fd, const struct store_meta *meta, sbr_error 
         *err = why;
     } else {
         r = r == 0 && !strcmp(scan.digest, meta->digest);
-        fresh.list = NULL;
-        /* On a full disk or a read-only one it is read again next time. */
+        /* On a full or read-only disk it is read again next time. */
         if (r == 1 && store_meta_write(entry_fd, &fresh, &scan.list) < 0)
             log_debug("cache", "%s: the new identity cannot be kept", meta->key);
     }
@@ -59,8 +59,8 @@ static int check_content(int entry_fd, const struct store_meta *meta, sbr_error 
     return r;
 }
 
-/* Layers are large and made of many files; what is in them is looked at once after each start of the
- * machine, which is when what was not written yet is lost. */
+/* Layers are large and made of many files.  They are looked at once per boot, because a crash of
+ * the machine loses what was not written yet. */
 static int check_identity(int entry_fd, const struct store_meta *meta, struct timespec now)
 {
     bool this_boot = meta->used.tv_sec >= boot_time(now);
@@ -113,7 +113,7 @@ int store_entry_check(const struct user_dir *root, enum store_kind kind, const c
     r = fd < 0 ? 0 : check_open(fd, &expected, trust, err);
     if (r != 0)
         return r;
-    /* Not what somebody has put there meanwhile, which is sound. */
+    /* Another process may have put a sound entry there meanwhile. */
     if (fd >= 0 &&
         (fstat(fd, &before) < 0 || fstatat(root->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0 ||
          before.st_ino != st.st_ino))
@@ -135,7 +135,7 @@ int store_entry_remove(const struct user_dir *root, enum store_kind kind, const 
         return tree_remove(root->fd, aside);
     if (errno == ENOENT && fstatat(root->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return 0;
-    /* No room for a name: without its meta it is none. */
+    /* No space for a name: without `meta` it is no entry. */
     snprintf(meta, sizeof(meta), "%s/" META_NAME, name);
     if (unlinkat(root->fd, meta, 0) < 0 && errno != ENOENT && errno != ENOTDIR)
         return -1;

@@ -5,10 +5,10 @@
 #include "store/store_meta.h"
 #include "store/store_root.h"
 
-/* How much is believed. */
+/* How much is trusted. */
 enum store_trust {
-    TRUST_IDENTITY, /* what has the times and inodes that we left it with, in this boot, is ours */
-    TRUST_NOTHING,  /* everything is read */
+    TRUST_IDENTITY, /* unchanged times and inodes in this boot prove the content */
+    TRUST_NOTHING,  /* the content is read */
 };
 
 /* 1: sound, and marked as used; 0: there is none, or it was damaged and is removed; negative. */
@@ -18,13 +18,13 @@ int store_entry_check(const struct user_dir *root, enum store_kind kind, const c
 /* 0, also when there is none, or -1 with errno. */
 int store_entry_remove(const struct user_dir *root, enum store_kind kind, const char *key);
 
-/* SANDBOX_RUN_CACHE_MAX, or its preset. */
+/* SANDBOX_RUN_CACHE_MAX, or its default. */
 int store_bound(uint64_t *ret_bytes, sbr_error *err) must_check;
 /* Counts an artifact that was added and removes the least recently used ones above the bound, but
  * not `added` itself. */
 void store_bound_keep(const struct user_dir *root, const struct store_meta *added);
 
-/* What makers that died left behind.  Notes older than this many seconds too. */
+/* Removes what makers that died left behind, and notes older than this many seconds. */
 void store_sweep_root(const struct user_dir *root, int64_t notes_older);
 
 #endif

@@ -1,42 +1,28 @@
-/* What there is, and how much of it stays. */
+/* Lists the entries, and bounds the size of all artifacts. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "store/store_entry.h"
 
 #define BOUND_PRESET GIB
-#define ENTRY_COST (16 * KIB) /* directories and meta, so that empty artifacts are not free */
+#define ENTRY_COST (16 * KIB) /* directories and records, so that empty artifacts are not free */
 #define IN_USE_SECONDS 600    /* a program may still be running from it */
 
 struct items {
     struct store_item *v;
-    size_t n, room;
+    size_t n;
 };
-
-static struct store_item *items_add(struct items *items)
-{
-    if (items->n == items->room) {
-        size_t room = items->room ? 2 * items->room : 64;
-        struct store_item *grown = realloc(items->v, room * sizeof(*grown));
-
-        if (!grown)
-            return NULL;
-        items->v = grown;
-        items->room = room;
-    }
-    items->v[items->n] = (struct store_item){ 0 };
-    return &items->v[items->n++];
-}
 
 /* 1, 0 when it vanished meanwhile, or negative. */
 static int read_item(int kind_fd, struct store_item *item, sbr_error *err)
@@ -67,32 +53,30 @@ static int read_item(int kind_fd, struct store_item *item, sbr_error *err)
 static int collect(const struct user_dir *root, enum store_kind kind, struct items *items,
                    sbr_error *err)
 {
-    int fd = openat(root->fd, store_kind_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-    const struct dirent *entry;
+    scoped_fd int fd = openat(root->fd, store_kind_name(kind), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_listing struct listing names = { 0 };
+    struct store_item *grown;
 
-    if (!dir) {
-        if (errno == ENOENT && fd < 0)
-            return 0;
-        store_fail("list the cache", root->path, err);
-        scope_close_fd(&fd);
-        return err->code;
-    }
-    while ((entry = readdir(dir))) {
-        struct store_item *item;
+    if (fd < 0 && errno == ENOENT)
+        return 0;
+    if (fd < 0 || listing_read(fd, &names) < 0)
+        return store_fail("list the cache", root->path, err);
+    grown = realloc(items->v, (items->n + names.n + 1) * sizeof(*grown));
+    if (!grown)
+        return err_set_oom(err, "cache");
+    items->v = grown;
+    for (size_t i = 0; i < names.n; i++) {
+        struct store_item *item = &grown[items->n];
         int r;
 
-        if (!store_is_hex(entry->d_name, SHA256_HEX_SIZE - 1))
+        if (!encoding_is_hex(names.names[i], SHA256_HEX_SIZE - 1))
             continue;
-        item = items_add(items);
-        if (!item)
-            return err_set_oom(err, "cache");
-        item->kind = kind;
-        memcpy(item->key, entry->d_name, SHA256_HEX_SIZE);
+        *item = (struct store_item){ .kind = kind };
+        memcpy(item->key, names.names[i], SHA256_HEX_SIZE);
         r = read_item(fd, item, err);
         if (r < 0)
             return r;
-        items->n -= r == 0;
+        items->n += r == 1;
     }
     return 0;
 }
@@ -147,9 +131,9 @@ int store_bound(uint64_t *ret_bytes, sbr_error *err)
     return 0;
 }
 
-/* Removes least recently used artifacts until a tenth of the bound is free, so that not every commit
- * has to look again.  What was used just now may be running: it stays unless that would be twice the
- * bound.  Returns how much is left. */
+/* Removes least recently used artifacts until a tenth of the bound is free, so that not every
+ * commit has to look again.  What was used just now may be running: it stays unless that would be
+ * twice the bound.  Returns the size of what is left. */
 static uint64_t prune_items(const struct user_dir *root, const struct items *items, uint64_t bound,
                             const char *keep)
 {
@@ -173,7 +157,7 @@ static uint64_t prune_items(const struct user_dir *root, const struct items *ite
 static uint64_t prune(const struct user_dir *root, uint64_t bound, const char *keep)
 {
     struct items items = { 0 };
-    uint64_t total = bound; /* when it cannot be counted: then the next one tries again */
+    uint64_t total = bound; /* if it cannot be counted, the next commit tries again */
     sbr_error err;
 
     if (collect(root, STORE_ARTIFACT, &items, &err) < 0) {
@@ -186,20 +170,19 @@ static uint64_t prune(const struct user_dir *root, uint64_t bound, const char *k
     return total;
 }
 
-/* A running total beside the artifacts spares each commit a look at all of them.  It only ever errs
- * upwards, since removals are not subtracted; then somebody looks, and it is right again. */
+/* A running total beside the artifacts spares each commit a look at all of them.  It only errs
+ * upwards, because removals are not subtracted; then a commit looks, and it is right again. */
 void store_bound_keep(const struct user_dir *root, const struct store_meta *added)
 {
     scoped_fd int fd =
         openat(root->fd, STORE_TOTAL, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     uint64_t bound, total = 0;
-    sbr_error ignored; /* store_stage said it */
+    sbr_error ignored; /* store_stage reported it */
 
     if (fd < 0 || store_bound(&bound, &ignored) < 0)
         return;
-    while (flock(fd, LOCK_EX) < 0)
-        if (errno != EINTR)
-            return;
+    if (lock_file_wait(fd) < 0)
+        return;
     if (pread(fd, &total, sizeof(total), 0) != (ssize_t)sizeof(total))
         total = bound; /* never counted, or lost in a crash */
     if (__builtin_add_overflow(total, added->bytes + ENTRY_COST, &total) || total > bound)

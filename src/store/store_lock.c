@@ -1,41 +1,18 @@
-/* One maker at a time, and what dead ones left behind. */
-#include <errno.h>
+/* One maker at a time, and the removal of what dead ones left behind. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
 #include "base/staging_dir.h"
 #include "store/store_entry.h"
 
 #define ATTEMPTS 8
-
-/* 1: locked, and still the file of that name; 0: somebody has it; -1: errno; 2: swept meanwhile. */
-static int try_lock(int root_fd, const char *name, int *ret_fd)
-{
-    scoped_fd int fd =
-        openat(root_fd, name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    struct stat ours, there;
-    int r;
-
-    if (fd < 0)
-        return -1;
-    do
-        r = flock(fd, LOCK_EX | LOCK_NB);
-    while (r < 0 && errno == EINTR);
-    if (r < 0)
-        return errno == EWOULDBLOCK ? 0 : -1;
-    if (fstat(fd, &ours) < 0)
-        return -1;
-    if (fstatat(root_fd, name, &there, AT_SYMLINK_NOFOLLOW) < 0 || ours.st_ino != there.st_ino)
-        return 2;
-    *ret_fd = take_fd(fd);
-    return 1;
-}
 
 int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err)
 {
@@ -47,60 +24,58 @@ int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *er
         return err->code;
     snprintf(name, sizeof(name), STORE_LOCKS "/%s-%.64s", store_kind_name(kind), key);
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        /* Who sweeps holds it for an instant. */
+        /* A process that sweeps holds it for an instant. */
         const struct timespec instant = { .tv_nsec = 200000 };
 
-        r = try_lock(root.fd, name, ret_fd);
-        if (r == 1 || r < 0)
+        r = lock_file_open(root.fd, name, ret_fd);
+        if (r != 0)
             break;
-        if (r == 0)
-            nanosleep(&instant, NULL);
+        nanosleep(&instant, NULL);
     }
     if (r < 0)
         return store_fail("lock an entry of", root.path, err);
     return r == 1;
 }
 
-static DIR *open_dir(int dir_fd, const char *name)
-{
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-    if (dir)
-        (void)take_fd(fd);
-    return dir;
-}
-
-static bool is_lock_name(const char *name)
+static void sweep_lock(int dir_fd, const char *name, int64_t older)
 {
     const char *dash = strchr(name, '-');
 
-    return dash && store_is_hex(dash + 1, SHA256_HEX_SIZE - 1);
+    (void)older;
+    if (dash && encoding_is_hex(dash + 1, SHA256_HEX_SIZE - 1))
+        staging_dir_sweep_one(dir_fd, name);
 }
 
 static void sweep_note(int dir_fd, const char *name, int64_t older)
 {
     struct stat st;
 
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime >= older)
+    if ((encoding_is_hex(name, SHA256_HEX_SIZE - 1) || /* or the rest of a crash */
+         encoding_is_hex(name, ENCODING_ID_SIZE - 1)) &&
+        fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && time(NULL) - st.st_mtime >= older)
         (void)unlinkat(dir_fd, name, 0);
 }
 
 void store_sweep_root(const struct user_dir *root, int64_t notes_older)
 {
-    scoped_dir DIR *staging = open_dir(root->fd, STORE_STAGING);
-    scoped_dir DIR *locks = open_dir(root->fd, STORE_LOCKS);
-    scoped_dir DIR *notes = open_dir(root->fd, STORE_NOTES);
-    const struct dirent *entry;
+    static const struct {
+        const char *dir;
+        void (*sweep)(int dir_fd, const char *name, int64_t older);
+    } rows[] = { { STORE_LOCKS, sweep_lock }, { STORE_NOTES, sweep_note } };
+    scoped_fd int staging =
+        openat(root->fd, STORE_STAGING, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 
-    if (staging)
-        staging_dir_sweep(dirfd(staging));
-    while (locks && (entry = readdir(locks)))
-        if (is_lock_name(entry->d_name))
-            staging_dir_sweep_one(dirfd(locks), entry->d_name);
-    while (notes && (entry = readdir(notes)))
-        if (store_is_hex(entry->d_name, SHA256_HEX_SIZE - 1))
-            sweep_note(dirfd(notes), entry->d_name, notes_older);
+    if (staging >= 0)
+        staging_dir_sweep(staging);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        scoped_fd int fd =
+            openat(root->fd, rows[i].dir, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+        scoped_listing struct listing names = { 0 };
+
+        if (fd >= 0 && listing_read(fd, &names) == 0)
+            for (size_t k = 0; k < names.n; k++)
+                rows[i].sweep(fd, names.names[k], notes_older);
+    }
 }
 
 int store_sweep(sbr_error *err)

@@ -21,14 +21,9 @@ const char *store_kind_name(enum store_kind kind)
     return names[kind];
 }
 
-bool store_is_hex(const char *name, size_t len)
-{
-    return strlen(name) == len && strspn(name, "0123456789abcdef") == len;
-}
-
 int store_check_key(const char *key, sbr_error *err)
 {
-    if (!store_is_hex(key, SHA256_HEX_SIZE - 1))
+    if (!encoding_is_hex(key, SHA256_HEX_SIZE - 1))
         return err_set(err, SBR_E_INVALID, "cache", "'%.80s' is not the key of an entry", key);
     return 0;
 }
@@ -65,7 +60,7 @@ int store_fail(const char *what, const char *path, sbr_error *err)
     return user_dir_fail(&cache, what, path, err);
 }
 
-/* So that programs that make backups leave it out: https://bford.info/cachedir/ */
+/* Programs that make backups leave it out: https://bford.info/cachedir/ */
 static int tag_root(int fd)
 {
     static const char tag[] = "Signature: 8a477f597d28d172789f06886806bc55\n"
@@ -78,7 +73,7 @@ static int tag_root(int fd)
     return fd_write_all(file, tag, sizeof(tag) - 1);
 }
 
-/* The last is made last: where it is, all are. */
+/* STORE_STAGING is made last: where it is, all are. */
 static int furnish(int fd)
 {
     const char *const names[] = { store_kind_name(STORE_ARTIFACT),
@@ -105,10 +100,5 @@ int store_root_open(bool make, struct user_dir *ret, sbr_error *err)
 
 int store_path(char *buf, size_t size, sbr_error *err)
 {
-    scoped_user_dir struct user_dir root = { .fd = -1 };
-
-    if (store_root_open(false, &root, err) < 0)
-        return err->code;
-    snprintf(buf, size, "%s", root.path);
-    return 0;
+    return user_dir_path(&cache, buf, size, err);
 }

@@ -10,7 +10,7 @@
 
 _Static_assert(USER_DIR_SIZE + 160 <= STORE_PATH_SIZE, "room for \"/KIND/KEY/tree\"");
 
-/* Beside the kinds, which are called as store_kind_name says. */
+/* Beside the kinds, which have the names of store_kind_name. */
 #define STORE_STAGING "staging" /* what is being made or removed; names of ENCODING_ID_SIZE */
 #define STORE_LOCKS "lock"      /* KIND-KEY */
 #define STORE_NOTES "note"      /* digest of the name */
@@ -19,14 +19,12 @@ _Static_assert(USER_DIR_SIZE + 160 <= STORE_PATH_SIZE, "room for \"/KIND/KEY/tre
 /* 1: open; 0: there is none at `path`, and it was not to be made; negative: it cannot be used. */
 int store_root_open(bool make, struct user_dir *ret, sbr_error *err) must_check;
 
-/* Names that only we give: nothing else is ever removed, wherever the store was put. */
-bool store_is_hex(const char *name, size_t len);
 void store_entry_name(enum store_kind kind, const char *key, char name[STORE_NAME_SIZE]);
 int store_check_key(const char *key, sbr_error *err) must_check;
 /* A new name in STORE_STAGING; 0, or -1 with errno. */
 int store_staging_name(char name[STORE_NAME_SIZE]);
 
-/* The current errno, with what a user can do about it. */
+/* The current errno, with advice for the user. */
 int store_fail(const char *what, const char *path, sbr_error *err);
 
 #endif

@@ -3,93 +3,43 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
+#include "base/inode.h"
 #include "base/scope.h"
-#include "base/tree_remove.h"
+#include "base/walk.h"
 
-#define MAX_DEPTH 100 /* a descriptor each */
+#define MAX_DEPTH 99 /* below the tree itself; a file descriptor each */
 #define CHUNK_SIZE (128u << 10)
 
-struct walk {
+struct scan {
     struct store_tree_scan *out;
     struct sha256 sum;
     bool tidy;
-    unsigned int depth;
-    char path[PATH_MAX];
-    char *chunk; /* CHUNK_SIZE */
+    const char *path; /* of what is looked at */
+    char *chunk;      /* CHUNK_SIZE */
     sbr_error *err;
 };
 
-struct names {
-    char **v;
-    size_t n;
-};
-
-static void names_done(struct names *names)
-{
-    for (size_t i = 0; i < names->n; i++)
-        free(names->v[i]);
-    free(names->v);
-}
-
-static int compare_names(const void *a, const void *b)
-{
-    return strcmp(*(char *const *)a, *(char *const *)b);
-}
-
-/* Sorted, so that a digest does not depend on the file system.  0, or -1 with errno. */
-static int names_read(struct names *names, DIR *dir)
-{
-    const struct dirent *entry;
-    size_t room = 0;
-
-    while (errno = 0, (entry = readdir(dir))) {
-        if (tree_is_dots(entry->d_name))
-            continue;
-        if (names->n == room) {
-            char **grown = realloc(names->v, (room = room ? 2 * room : 16) * sizeof(*grown));
-
-            if (!grown)
-                return -1;
-            names->v = grown;
-        }
-        names->v[names->n] = strdup(entry->d_name);
-        if (!names->v[names->n])
-            return -1;
-        names->n++;
-    }
-    if (errno)
-        return -1;
-    if (names->n)
-        qsort(names->v, names->n, sizeof(*names->v), compare_names);
-    return 0;
-}
-
-static int walk_fail(struct walk *w)
+static int scan_fail(struct scan *w)
 {
     return err_set_errno(w->err, "cache", "cannot read '%.250s'", w->path);
 }
 
-static uint64_t nanoseconds(struct timespec t)
-{
-    return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
-/* The cheap identity, and what goes into the digest before the content. */
-static int put_node(struct walk *w, const struct stat *st)
+/* Adds the identity to the list, and to the digest what comes before the content. */
+static int put_node(struct scan *w, const struct stat *st)
 {
     struct buf *list = &w->out->list;
 
     buf_put_u32(list, st->st_mode);
     buf_put_u64(list, S_ISDIR(st->st_mode) ? 0 : (uint64_t)st->st_size);
-    buf_put_u64(list, nanoseconds(st->st_mtim));
-    buf_put_u64(list, nanoseconds(st->st_ctim));
+    buf_put_u64(list, (uint64_t)clock_ns(st->st_mtim));
+    buf_put_u64(list, (uint64_t)clock_ns(st->st_ctim));
     buf_put_u64(list, st->st_ino);
     buf_put_string(list, w->path);
     if (list->failed)
@@ -99,17 +49,17 @@ static int put_node(struct walk *w, const struct stat *st)
     return 0;
 }
 
-/* Whoever runs inside can read it, and nobody but us can change it. */
-static int tidy_node(struct walk *w, int dir_fd, const char *name, mode_t mode)
+/* Every user inside can read it, and only we can change it. */
+static int tidy_node(struct scan *w, int dir_fd, const char *name, mode_t mode)
 {
     mode_t wanted = S_ISDIR(mode) || mode & S_IXUSR ? 0755 : 0644;
 
     if (!w->tidy || S_ISLNK(mode) || (mode & 07777) == wanted)
         return 0;
-    return fchmodat(dir_fd, name, wanted, AT_SYMLINK_NOFOLLOW) < 0 ? walk_fail(w) : 0;
+    return fchmodat(dir_fd, name, wanted, AT_SYMLINK_NOFOLLOW);
 }
 
-static int scan_file(struct walk *w, int dir_fd, const char *name)
+static int scan_file(struct scan *w, int dir_fd, const char *name)
 {
     scoped_fd int fd =
         openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -118,7 +68,7 @@ static int scan_file(struct walk *w, int dir_fd, const char *name)
     ssize_t n;
 
     if (fd < 0 || fstat(fd, &st) < 0)
-        return walk_fail(w);
+        return scan_fail(w);
     if (put_node(w, &st) < 0)
         return w->err->code;
     left = (uint64_t)st.st_size;
@@ -128,7 +78,7 @@ static int scan_file(struct walk *w, int dir_fd, const char *name)
         left -= (uint64_t)n;
     }
     if (n < 0)
-        return walk_fail(w);
+        return scan_fail(w);
     if (n > 0 || left > 0)
         return err_set(w->err, SBR_E_SYSTEM, "cache", "'%.250s' changes while it is read", w->path);
     w->out->bytes += (uint64_t)st.st_size;
@@ -136,13 +86,13 @@ static int scan_file(struct walk *w, int dir_fd, const char *name)
     return 0;
 }
 
-static int scan_link(struct walk *w, int dir_fd, const char *name, const struct stat *st)
+static int scan_link(struct scan *w, int dir_fd, const char *name, const struct stat *st)
 {
     char target[PATH_MAX];
     ssize_t n = readlinkat(dir_fd, name, target, sizeof(target) - 1);
 
     if (n < 0)
-        return walk_fail(w);
+        return scan_fail(w);
     target[n] = '\0';
     if (put_node(w, st) < 0)
         return w->err->code;
@@ -151,101 +101,93 @@ static int scan_link(struct walk *w, int dir_fd, const char *name, const struct 
     return 0;
 }
 
-static int scan_node(struct walk *w, int dir_fd, const char *name);
-
-static int scan_names(struct walk *w, int dir_fd, const struct names *names)
+static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    size_t len = strlen(w->path);
+    struct scan *w = context;
+    struct stat st;
 
-    for (size_t i = 0; i < names->n; i++) {
-        size_t added = strlen(names->v[i]) + 1;
-
-        if (len + added >= sizeof(w->path))
-            return err_set(w->err, SBR_E_INVALID, "cache", "a path to keep is too long: '%.250s'",
-                           w->path);
-        snprintf(w->path + len, sizeof(w->path) - len, "/%s", names->v[i]);
-        if (scan_node(w, dir_fd, names->v[i]) < 0)
-            return w->err->code;
-        w->path[len] = '\0';
+    w->path = entry->path;
+    if (tidy_node(w, entry->dir_fd, entry->name, entry->st.st_mode) < 0 ||
+        fstatat(entry->dir_fd, entry->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return scan_fail(w);
+    switch (st.st_mode & S_IFMT) {
+    case S_IFREG:
+        return scan_file(w, entry->dir_fd, entry->name);
+    case S_IFDIR:
+        return put_node(w, &st);
+    case S_IFLNK:
+        return scan_link(w, entry->dir_fd, entry->name, &st);
+    default:
+        return err_set(err, SBR_E_INVALID, "cache", "'%.250s' is neither file, directory nor link",
+                       w->path);
     }
+}
+
+static int leave(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct scan *w = context;
+
+    (void)entry;
+    (void)err;
     sha256_add_text(&w->sum, NULL); /* the directory ends */
     return 0;
 }
 
-static int scan_children(struct walk *w, DIR *dir)
+static int fail(void *context, const struct walk_entry *entry, sbr_error *err)
 {
-    struct names names = { 0 };
-    int r = names_read(&names, dir) < 0 ? walk_fail(w) : scan_names(w, dirfd(dir), &names);
+    struct scan *w = context;
 
-    names_done(&names);
-    return r;
+    w->path = entry->path;
+    if (errno == EMLINK)
+        return err_set(err, SBR_E_INVALID, "cache", "directories to keep are nested deeper than %d",
+                       MAX_DEPTH);
+    if (errno == ENAMETOOLONG)
+        return err_set(err, SBR_E_INVALID, "cache", "a path to keep is too long: '%.250s'",
+                       w->path);
+    return scan_fail(w);
 }
 
-static int scan_dir(struct walk *w, int dir_fd, const char *name)
+/* `name` itself and, when it is a directory, all that is in it. */
+static int scan_all(struct scan *w, int dir_fd, const char *name)
 {
-    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    scoped_dir DIR *dir = NULL;
-    struct stat st;
+    const struct walk walk = { .visit = visit,
+                               .leave = leave,
+                               .fail = fail,
+                               .context = w,
+                               .stage = "cache",
+                               .top = name,
+                               .max_depth = MAX_DEPTH,
+                               .max_path = PATH_MAX };
+    struct walk_entry top = { .path = name, .name = name, .dir_fd = dir_fd, .fd = -1 };
+    scoped_fd int fd = -1;
     int r;
 
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return walk_fail(w);
-    if (put_node(w, &st) < 0)
-        return w->err->code;
-    if (w->depth == MAX_DEPTH)
-        return err_set(w->err, SBR_E_INVALID, "cache",
-                       "directories to keep are nested deeper than %d", MAX_DEPTH);
-    dir = fdopendir(fd);
-    if (!dir)
-        return walk_fail(w);
-    (void)take_fd(fd);
-    w->depth++;
-    r = scan_children(w, dir);
-    w->depth--;
-    return r;
-}
-
-static int scan_node(struct walk *w, int dir_fd, const char *name)
-{
-    struct stat st;
-
-    if (fstatat(dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
-        return walk_fail(w);
-    if (tidy_node(w, dir_fd, name, st.st_mode) < 0)
-        return w->err->code;
-    switch (st.st_mode & S_IFMT) {
-    case S_IFREG:
-        return scan_file(w, dir_fd, name);
-    case S_IFDIR:
-        return scan_dir(w, dir_fd, name);
-    case S_IFLNK:
-        return scan_link(w, dir_fd, name, &st);
-    default:
-        return err_set(w->err, SBR_E_INVALID, "cache",
-                       "'%.250s' is neither file, directory nor link", w->path);
-    }
+    if (fstatat(dir_fd, name, &top.st, AT_SYMLINK_NOFOLLOW) < 0)
+        return fail(w, &top, w->err);
+    r = visit(w, &top, w->err);
+    if (r < 0 || !S_ISDIR(top.st.st_mode))
+        return r;
+    fd = inode_open(dir_fd, name, O_RDONLY | O_DIRECTORY, &top.st);
+    if (fd < 0)
+        return fail(w, &top, w->err);
+    r = walk_tree(fd, &walk, w->err);
+    return r == 0 ? leave(w, &top, w->err) : r;
 }
 
 int store_tree_scan(int dir_fd, const char *name, bool tidy, struct store_tree_scan *ret,
                     sbr_error *err)
 {
-    struct walk *w = calloc(1, sizeof(*w));
-    char *chunk = malloc(CHUNK_SIZE);
-    int r = SBR_E_NO_MEMORY;
+    scoped_free char *chunk = malloc(CHUNK_SIZE);
+    struct scan w = { .out = ret, .tidy = tidy, .path = name, .chunk = chunk, .err = err };
+    int r;
 
     *ret = (struct store_tree_scan){ 0 };
     buf_init(&ret->list, TREE_LIST_MAX);
-    if (!w || !chunk) {
-        err_set_oom(err, "cache");
-    } else {
-        *w = (struct walk){ .out = ret, .tidy = tidy, .chunk = chunk, .err = err };
-        snprintf(w->path, sizeof(w->path), "%s", name);
-        sha256_init(&w->sum);
-        r = scan_node(w, dir_fd, name);
-        sha256_finish_hex(&w->sum, ret->digest);
-    }
-    free(chunk);
-    free(w);
+    if (!chunk)
+        return err_set_oom(err, "cache");
+    sha256_init(&w.sum);
+    r = scan_all(&w, dir_fd, name);
+    sha256_finish_hex(&w.sum, ret->digest);
     return r;
 }
 
@@ -258,7 +200,7 @@ bool store_tree_unchanged(int dir_fd, const char *list, size_t len)
 {
     struct buf_reader r = { .data = list, .len = len };
 
-    /* Parents come first: a directory that became a link is noticed before it is passed. */
+    /* Parents come first: a directory that became a link is noticed before its path is used. */
     while (r.pos < r.len && !r.failed) {
         uint32_t mode = buf_reader_u32(&r);
         uint64_t size = buf_reader_u64(&r), modified = buf_reader_u64(&r),
@@ -269,8 +211,10 @@ bool store_tree_unchanged(int dir_fd, const char *list, size_t len)
 
         if (!path || fstatat(dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
             return false;
-        if (st.st_mode != mode || st.st_ino != inode || nanoseconds(st.st_mtim) != modified ||
-            nanoseconds(st.st_ctim) != changed || (!S_ISDIR(mode) && (uint64_t)st.st_size != size))
+        if (st.st_mode != mode || st.st_ino != inode ||
+            (uint64_t)clock_ns(st.st_mtim) != modified ||
+            (uint64_t)clock_ns(st.st_ctim) != changed ||
+            (!S_ISDIR(mode) && (uint64_t)st.st_size != size))
             return false;
     }
     return len > 0 && !r.failed;

@@ -1,4 +1,5 @@
-/* Trees of files that strangers made: read and compared without following a link.  Private to the store. */
+/* Reads and compares trees of files that untrusted programs made, without following a link.
+ * Private to the store. */
 #ifndef STORE_STORE_TREE_H
 #define STORE_STORE_TREE_H
 
@@ -22,8 +23,8 @@ int store_tree_scan(int dir_fd, const char *name, bool tidy, struct store_tree_s
                     sbr_error *err) must_check;
 void store_tree_scan_done(struct store_tree_scan *scan);
 
-/* Whether everything has the size, times and inode that the list says.  Whatever is added, removed
- * or renamed changes the times of its directory, which is in the list. */
+/* Whether everything has the size, times and inode of the list.  An addition, removal or rename
+ * changes the times of a directory, which is in the list. */
 bool store_tree_unchanged(int dir_fd, const char *list, size_t len);
 
 #endif

@@ -1,5 +1,5 @@
-/* The configuration of package managers: registries, proxies and certificates are the user's own affair,
- * so what the clients read outside is what they read inside.  Read here, with the caller's rights. */
+/* The configuration of package managers.  Registries, proxies and certificates are the user's
+ * choice, so the clients read inside what they read outside.  Read with the caller's rights. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@
 #include "toolchain/toolchain_paths.h"
 
 #define CONFIG_MAX (1 << 20)
-#define CONFIG_TEXT_MAX (16 << 20) /* all of it together */
+#define CONFIG_TEXT_MAX (16 << 20) /* all files and variables together */
 #define HOME_WORD "${home}/"
 
-/* What every client may need. */
+/* Variables that every client may need. */
 static const char *const common_env[] = {
     "http_proxy",  "https_proxy", "no_proxy",  "all_proxy",     "HTTP_PROXY",
     "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
@@ -46,7 +46,7 @@ void client_config_words_done(struct words *words)
     *words = (struct words){ 0 };
 }
 
-/* There inside without our doing. */
+/* True for paths that every sandbox with a network shows. */
 static bool is_visible(const char *path)
 {
     static const char *const visible[] = { "/usr/", "/etc/ssl/", "/etc/ca-certificates/" };
@@ -66,7 +66,7 @@ static int add_file(struct stage_config *config, const char *from, const char *i
 
     for (size_t i = 0; i < config->n_files; i++)
         if (!strcmp(config->files[i].path, inside))
-            return 0; /* two variables may name the same one */
+            return 0; /* two variables may name the same file */
     if (fd < 0 || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
         return 0; /* not configured */
     if (fd_read_text(fd, CONFIG_MAX, &file.data, &file.len, err) < 0)
@@ -85,7 +85,7 @@ static int add_file(struct stage_config *config, const char *from, const char *i
     return 0;
 }
 
-/* ~/x is in the home directory inside, too. */
+/* A file ~/x of the host is ~/x inside. */
 static int add_pattern(struct stage_config *config, const char *path, sbr_error *err)
 {
     const char *home = getenv("HOME");
@@ -95,12 +95,14 @@ static int add_pattern(struct stage_config *config, const char *path, sbr_error 
         return is_visible(path) ? 0 : add_file(config, path, path, err);
     if (!home)
         return 0;
-    snprintf(from, sizeof(from), "%s/%s", home, path + 2);
-    snprintf(inside, sizeof(inside), INSIDE_WORK "/%s", path + 2);
+    if ((size_t)snprintf(from, sizeof(from), "%s/%s", home, path + 2) >= sizeof(from) ||
+        (size_t)snprintf(inside, sizeof(inside), INSIDE_WORK "/%s", path + 2) >= sizeof(inside))
+        return err_set(err, SBR_E_INVALID, "config", "the path of '%.100s' is too long", path);
     return add_file(config, from, inside, err);
 }
 
-/* Holds more than a client's certificates or packages: the root, a home, what is above a home. */
+/* True when the directory holds more than a client's certificates or packages: the root, a home, a
+ * parent of a home. */
 static bool is_too_much(const char *dir)
 {
     const char *home = getenv("HOME");
@@ -111,7 +113,7 @@ static bool is_too_much(const char *dir)
            (home && !strncmp(home, dir, len) && (home[len] == '\0' || home[len] == '/'));
 }
 
-/* A value that names a file or a directory is worth nothing without it. */
+/* A value that is a path needs its file or directory inside, too. */
 static int add_env(struct stage_config *config, const char *name, struct words *needs,
                    sbr_error *err)
 {
@@ -148,8 +150,8 @@ static int gather(const struct stage_def *def, struct stage_config *ret, struct 
     return 0;
 }
 
-/* A file that is there inside without our doing, as one of the toolchain's is.  *ret is NULL when it is not there; the
- * caller frees it. */
+/* Reads a file that is visible inside anyway, such as one of the toolchain.  *ret is NULL when it
+ * does not exist; the caller frees it. */
 static int read_shown(const char *path, const char *home, char **ret, size_t *ret_len,
                       sbr_error *err)
 {
@@ -170,7 +172,7 @@ static int read_shown(const char *path, const char *home, char **ret, size_t *re
     return fd_read_text(fd, CONFIG_MAX, ret, ret_len, err);
 }
 
-/* Everything that may name a registry. */
+/* Collects all text that may name a registry. */
 static int read_config(const struct stage_def *def, const char *home,
                        const struct stage_config *config, struct buf *text, sbr_error *err)
 {
@@ -198,7 +200,7 @@ static int read_config(const struct stage_def *def, const char *home,
     return 0;
 }
 
-/* Everything that reaches the clients, and what opens hosts to them. */
+/* The key covers everything that reaches the clients or opens hosts to them. */
 static int make_key(const struct stage_def *def, const char *home, struct installer *installer,
                     sbr_error *err)
 {

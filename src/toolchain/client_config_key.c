@@ -1,6 +1,7 @@
-/* What the configuration of an installer adds to the key of its layer: everything that decides where packages come from,
- * and no credential.  Salted with a secret of the store, so that nobody who sees the key (a program inside sees it in its
- * list of mounts) can try out what a credential that was not recognised may have been. */
+/* What the configuration of an installer adds to the key of its layer: everything that decides
+ * where packages come from, and no credential.  Salted with a secret of the store, because a
+ * program inside sees the key in its list of mounts and could otherwise test guesses of a
+ * credential that was not recognised. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -35,7 +36,7 @@ void client_config_key_begin(struct config_key *key)
             snprintf(salt, sizeof(salt), "%s%s", half[0], half[1]);
         store_note_write(SALT_NOTE, salt);
         if (store_note_read(SALT_NOTE, again, sizeof(again)) > 0)
-            memcpy(salt, again, sizeof(salt)); /* somebody else may have been last */
+            memcpy(salt, again, sizeof(salt)); /* another process may have written last */
     }
     sha256_add_text(&key->sum, salt);
 }
@@ -55,7 +56,7 @@ void client_config_key_text(struct config_key *key, const char *name, const char
     buf_done(&plain);
 }
 
-/* Entries come in any order: their digests are combined by one that does not matter to. */
+/* The order of entries is not defined, so their digests are combined by XOR. */
 struct place {
     struct config_key *key;
     unsigned int left, depth;
@@ -64,7 +65,7 @@ struct place {
 
 static void add_directory(struct place *place, int fd, const struct sha256 *above);
 
-/* What was changed has another time of change, whatever its other times are set to. */
+/* Every change updates ctime, even when other times are set back. */
 static void add_entry(struct place *place, int fd, const char *name, const struct sha256 *above)
 {
     unsigned char digest[SHA256_SIZE];
@@ -126,6 +127,6 @@ void client_config_key_finish(struct config_key *key, char hex[SHA256_HEX_SIZE])
     char id[ENCODING_ID_SIZE] = "";
 
     if (key->failed && encoding_random_id(id) == 0)
-        sha256_add_text(&key->sum, id); /* not all of it could be seen: nobody has the same */
+        sha256_add_text(&key->sum, id); /* something was not read: the key must be unique */
     sha256_finish_hex(&key->sum, hex);
 }

@@ -1,4 +1,4 @@
-/* A digest of the configuration of an installer, for the key of its layer.  Private to config.c. */
+/* A digest of an installer's configuration, for the key of its layer; for client_config.c only. */
 #ifndef TOOLCHAIN_CLIENT_CONFIG_KEY_H
 #define TOOLCHAIN_CLIENT_CONFIG_KEY_H
 
@@ -8,13 +8,13 @@
 
 struct config_key {
     struct sha256 sum;
-    bool failed; /* the key will be one that nobody else has */
+    bool failed; /* the key becomes unique */
 };
 
 void client_config_key_begin(struct config_key *key);
-/* A file or a variable; credentials in it do not count, and files that hold nothing else only by their names. */
+/* Adds a file or a variable without credentials; only the name of a file of credentials. */
 void client_config_key_text(struct config_key *key, const char *name, const char *data, size_t len);
-/* A directory that a variable names, perhaps one of packages: names, sizes and times of what is in it. */
+/* Adds a directory that a variable names: names, sizes and times of the files in it. */
 void client_config_key_directory(struct config_key *key, const char *path);
 void client_config_key_finish(struct config_key *key, char hex[SHA256_HEX_SIZE]);
 

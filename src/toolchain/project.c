@@ -23,7 +23,7 @@ static void files_done(struct request_file *files, size_t n)
     free(files);
 }
 
-/* 1: read; 0: there is no such file.  A manifest that is a link is the project's own affair, and not followed. */
+/* 1: read; 0: there is no such file, or it is a link or special file, which is not read. */
 static int read_manifest(int project_fd, const char *name, struct request_file *ret, sbr_error *err)
 {
     scoped_fd int fd = openat(project_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -47,7 +47,7 @@ static int read_manifest(int project_fd, const char *name, struct request_file *
     return 1;
 }
 
-/* What the project has installed itself is found where it is: nothing is installed beside it. */
+/* Dependencies that the project has installed itself are used, and no others are installed. */
 static bool has_its_own(int project_fd, const struct language *language)
 {
     struct stat st;

@@ -13,7 +13,7 @@
 #define PORT_HTTPS 443
 #define PORT_SOCKS 1080
 #define PORT_MAVEN_PROXY 8080
-#define AUTHORITY_MAX 1024 /* with a user and a token */
+#define AUTHORITY_MAX 1024 /* with user and token */
 #define PAIR_LENGTH 512
 #define ENDS_AUTHORITY "/?#\\ \t\r\n\v\f\"'`<>,|"
 #define ENDS_WORD " \t\r\n\v\f\"'`<>,|"
@@ -24,7 +24,8 @@ static const struct {
     uint16_t port;
 } schemes[] = {
     { "http",   PORT_HTTP  }, { "https",   PORT_HTTPS }, { "socks",   PORT_SOCKS },
-    { "socks4", PORT_SOCKS }, { "socks4a", PORT_SOCKS }, { "socks5",  PORT_SOCKS }, { "socks5h", PORT_SOCKS },
+    { "socks4", PORT_SOCKS }, { "socks4a", PORT_SOCKS }, { "socks5",  PORT_SOCKS },
+    { "socks5h", PORT_SOCKS },
 };
 
 /* Keys whose values may be hosts without a scheme. */
@@ -32,12 +33,15 @@ static const struct {
     const char *key;
     uint16_t port;
 } bare_keys[] = {
-    { "http_proxy",       PORT_HTTP }, { "https_proxy",            PORT_HTTP }, { "all_proxy",  PORT_HTTP },
-    { "proxy",            PORT_HTTP }, { "https-proxy",            PORT_HTTP }, { "http-proxy", PORT_HTTP },
-    { "pip_proxy",        PORT_HTTP }, { "npm_config_https_proxy", PORT_HTTP }, { "http.proxy", PORT_HTTP },
-    { "npm_config_proxy", PORT_HTTP }, { "cargo_http_proxy",       PORT_HTTP },
-    { "goproxy",   PORT_HTTPS }, { "gosumdb",  PORT_HTTPS },
-    { "goprivate", PORT_HTTPS }, { "gonoproxy", PORT_HTTPS }, /* their modules come straight from these hosts */
+    { "http_proxy",             PORT_HTTP }, { "https_proxy",            PORT_HTTP },
+    { "all_proxy",              PORT_HTTP }, { "proxy",                  PORT_HTTP },
+    { "https-proxy",            PORT_HTTP }, { "http-proxy",             PORT_HTTP },
+    { "pip_proxy",              PORT_HTTP }, { "npm_config_https_proxy", PORT_HTTP },
+    { "http.proxy",             PORT_HTTP }, { "npm_config_proxy",       PORT_HTTP },
+    { "cargo_http_proxy",       PORT_HTTP },
+    { "goproxy",                PORT_HTTPS }, { "gosumdb",                PORT_HTTPS },
+    /* Go fetches these modules directly from their hosts. */
+    { "goprivate",              PORT_HTTPS }, { "gonoproxy",              PORT_HTTPS },
     { "sandbox_run_registries", PORT_HTTPS },
 };
 
@@ -52,7 +56,7 @@ static const struct {
 };
 /* clang-format on */
 
-/* Values of those keys that are no host. */
+/* Values of those keys that are not hosts. */
 static const char *const no_hosts[] = { "off", "direct", "none", "null", "true", "false" };
 
 static bool same_rule(const struct host_rule *a, const struct host_rule *b)
@@ -61,7 +65,7 @@ static bool same_rule(const struct host_rule *a, const struct host_rule *b)
            !strcmp(a->name, b->name) && address_equal(&a->network, &b->network);
 }
 
-/* 0.0.0.0 stands for "blocked" in the settings that Maven comes with, and to dial it would reach our own loopback. */
+/* In Maven's default settings 0.0.0.0 means "blocked"; dialling it would reach our own loopback. */
 static bool is_nowhere(const struct address *a)
 {
     static const uint8_t zero[4];
@@ -71,7 +75,7 @@ static bool is_nowhere(const struct address *a)
            (address_equal(a, &none) || (address_is_v4(a) && !memcmp(a->bytes + 12, zero, 4)));
 }
 
-/* What is no host is passed over: a client could not ask it either. */
+/* Skips a text that is not a host: a client could not ask it either. */
 static int add_rule(struct network *network, const char *text, sbr_error *err)
 {
     struct host_rule rule;
@@ -83,7 +87,7 @@ static int add_rule(struct network *network, const char *text, sbr_error *err)
     }
     if (rule.kind == HOST_NETWORK && is_nowhere(&rule.network))
         return 0;
-    rule.anywhere = true; /* the operator chose the name, and so where it leads */
+    rule.anywhere = true; /* the operator chose the name, so it may lead anywhere */
     for (size_t i = 0; i < network->n_rules; i++)
         if (same_rule(&network->rules[i], &rule))
             return 0;
@@ -134,7 +138,7 @@ static int add_authority(struct network *network, const char *at, size_t len, ui
     return add_rule(network, text, err);
 }
 
-/* The port of the scheme that ends before `colon`; 0: none of ours.  sparse+https is https. */
+/* The port of the scheme that ends before `colon`; 0: unknown.  sparse+https is https. */
 static uint16_t scheme_port(const char *text, const char *colon)
 {
     const char *start = colon;
@@ -159,7 +163,8 @@ static int find_addresses(const char *text, struct network *ret, sbr_error *err)
     return 0;
 }
 
-/* One word of such a value.  What has a scheme was found already; a sum database may have its key behind a +. */
+/* One word of such a value.  find_addresses() handles those with a scheme; the name of a sum
+ * database may end in + and its key. */
 static int add_bare(struct network *network, const char *word, size_t len, uint16_t port,
                     sbr_error *err)
 {
@@ -177,7 +182,7 @@ static int add_bare(struct network *network, const char *word, size_t len, uint1
     return add_authority(network, word, len, port, err);
 }
 
-/* The port that goes with such a key; 0: not one of ours. */
+/* The port for such a key; 0: unknown key. */
 static uint16_t key_port(const char *key, size_t len)
 {
     for (size_t i = 0; i < ARRAY_LEN(bare_keys); i++)
@@ -217,8 +222,8 @@ static const char *find_last(const char *at, const char *end, const char *word)
     return last;
 }
 
-/* The number behind the other key of the same group: the first after the host and before another host, else the last
- * before it.  Not farther than such settings are long. */
+/* The number after the other key of the same group: the first after the host and before another
+ * host, else the last before the host.  Searches only PAIR_LENGTH bytes each way. */
 static unsigned long pair_port(const char *text, const char *host, size_t i)
 {
     const char *start = host - text < PAIR_LENGTH ? text : host - PAIR_LENGTH;
@@ -265,7 +270,7 @@ static bool has_line(const char *text, const char *pattern)
     return found;
 }
 
-/* The client asks it, as far as this configuration tells. */
+/* True when, by this configuration, the client asks the registry. */
 static bool is_asked(const struct registry *registry, const char *text)
 {
     if (registry->when && has_line(text, registry->when))

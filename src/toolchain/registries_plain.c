@@ -1,7 +1,9 @@
-/* A configuration without its credentials: what is left may stand in a key, and a changed password changes nothing.
+/* A configuration without its credentials: the rest may be part of a key, and a new password does
+ * not change the key.
  *
- * No parser for each client: a credential is known by the key that it stands behind, by its place in an address, or by its
- * armour.  One that is known by none of these (a token within a path) stays in the text; hence the key is salted. */
+ * There is no parser for each client: a credential is recognised by its key, by its position in an
+ * address, or as a PEM block.  Any other one (a token within a path) stays in the text; hence the
+ * key is salted. */
 #include <ctype.h>
 #include <string.h>
 #include <strings.h>
@@ -21,7 +23,7 @@ static const char *const secret_names[] = {
     "private-key", "private_key", "authorization", "bearer",  "privatekey",
 };
 
-/* Files that hold nothing else. */
+/* Files that contain only credentials. */
 static const char *const secret_files[] = { "/.netrc", "/_netrc", "/credentials",
                                             "/credentials.toml", "/settings-security.xml" };
 
@@ -60,7 +62,7 @@ static bool begins(const struct scan *s, const char *text)
     return (size_t)(s->end - s->at) >= len && !memcmp(s->at, text, len);
 }
 
-/* Behind the next occurrence of `text`, or the end. */
+/* What follows the next occurrence of `text`, or the end. */
 static const char *behind(const struct scan *s, const char *from, const char *text)
 {
     const char *found = memmem(from, (size_t)(s->end - from), text, strlen(text));
@@ -101,7 +103,7 @@ static bool is_secret_name(const char *word, size_t len)
     return false;
 }
 
-/* `at` is where the value begins. */
+/* `at` is the start of the value. */
 static const char *value_end(const struct scan *s, const char *at, bool whole_line)
 {
     const char *end = line_end(s, at);
@@ -119,11 +121,11 @@ static const char *value_end(const struct scan *s, const char *at, bool whole_li
     return whole_line ? end : span_not(at, end, " \t\r");
 }
 
-/* What follows the value of the setting whose name ends at `at`; `at` itself when no value follows. */
+/* The end of the value of the setting whose name ends at `at`; `at` if there is no value. */
 static const char *setting_end(const struct scan *s, const char *name, const char *at)
 {
     const char *sign = at;
-    bool first = *name != '-'; /* an option: others follow */
+    bool first = *name != '-'; /* options share their line with others */
 
     if (sign < s->end && is_in(*sign, QUOTES))
         sign++;
@@ -131,7 +133,7 @@ static const char *setting_end(const struct scan *s, const char *name, const cha
     if (sign == s->end || !is_in(*sign, "=:>"))
         return at;
     if (*sign == '>' && name > s->start && name[-1] == '/')
-        return at; /* the value was before it */
+        return at; /* a closing tag: the value precedes it */
     if (*sign == '>') {
         const char *next = memchr(sign, '<', (size_t)(s->end - sign));
 
@@ -148,7 +150,7 @@ static void pass(struct scan *s, const char *until)
     s->at = until;
 }
 
-/* user:password@host without a scheme, where a value may begin. */
+/* Skips user:password@ before a host without a scheme, where a value may begin. */
 static bool skip_bare_user(struct scan *s)
 {
     const char *end, *user, *colon;
@@ -159,7 +161,7 @@ static bool skip_bare_user(struct scan *s)
     user = memrchr(s->at, '@', (size_t)(end - s->at));
     colon = user ? memchr(s->at, ':', (size_t)(user - s->at)) : NULL;
     if (!colon || memmem(s->at, (size_t)(end - s->at), "://", 3) ||
-        memchr(s->at, '=', (size_t)(colon - s->at))) /* a key: the value comes later */
+        memchr(s->at, '=', (size_t)(colon - s->at))) /* a key: the value follows */
         return false;
     s->at = user + 1;
     return true;

@@ -1,4 +1,4 @@
-/* What counts in a configuration: comments and schemas name hosts that no client ever asks. */
+/* Keeps what clients read of a configuration: comments and schemas name hosts that none asks. */
 #include <ctype.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Where a comment of this line begins, or its end.  A # within a word belongs to an address. */
+/* The length of the line up to its comment.  A # within a word belongs to an address. */
 static size_t meaningful_length(const char *line, size_t len)
 {
     size_t start = 0;
@@ -32,7 +32,7 @@ static void add_line(struct buf *text, const char *line, size_t len)
     char *room = len ? buf_extend(text, len) : NULL;
 
     for (size_t i = 0; room && i < len; i++)
-        room[i] = line[i] ? line[i] : ' '; /* the text ends at its NUL */
+        room[i] = line[i] ? line[i] : ' '; /* a NUL would end the text */
     buf_add(text, "\n", 1);
 }
 
@@ -49,7 +49,7 @@ static void add_lines(struct buf *text, const char *data, size_t len)
     }
 }
 
-/* `at` is behind a <; returns what follows the >.  Values of attributes may hold one. */
+/* `at` follows a <; returns what follows the >.  Values of attributes may contain a >. */
 static const char *skip_tag(const char *at, const char *end)
 {
     char quote = '\0';
@@ -70,7 +70,7 @@ static const char *skip_comment(const char *at, const char *end)
     return close ? close + 3 : end;
 }
 
-/* Elements without their attributes, all in one line. */
+/* Elements without attributes, all in one line. */
 static void add_elements(struct buf *text, const char *data, size_t len)
 {
     const char *end = data + len;

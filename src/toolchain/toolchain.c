@@ -22,7 +22,7 @@ static const char *base_of(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* Below /usr, or what older systems have beside it: visible inside at the same place. */
+/* True below /usr, and /bin, /lib etc. of older systems: visible inside under the same path. */
 static bool is_system(const char *path)
 {
     if (strncmp(path, "/usr/", 5) == 0)
@@ -43,8 +43,8 @@ static bool is_executable_file(const char *path, struct stat *st)
     return (st->st_mode & S_IXOTH) != 0 || access(path, X_OK) == 0;
 }
 
-/* Links within /usr/bin, such as python3 -> python3.11, cost one call each; realpath would look at every
- * directory.  1: done; 0: it leads elsewhere. */
+/* Follows links within /usr/bin, such as python3 -> python3.11, at one call each; realpath would
+ * check every directory.  1: done; 0: the link leads elsewhere. */
 static int follow_beside(const char *path, char real[PATH_MAX])
 {
     static const char dir[] = "/usr/bin/";
@@ -58,7 +58,7 @@ static int follow_beside(const char *path, char real[PATH_MAX])
         ssize_t len = readlink(real, target, sizeof(target));
 
         if (len < 0)
-            return errno == EINVAL; /* no link: it is here */
+            return errno == EINVAL; /* not a link */
         if ((size_t)len == sizeof(target) || memchr(target, '/', (size_t)len))
             return 0;
         snprintf(real + dir_len, PATH_MAX - dir_len, "%.*s", (int)len, target);
@@ -80,7 +80,7 @@ static bool is_script(const char *path)
            memcmp(start, "#!", sizeof(start)) == 0;
 }
 
-/* rustup is all of its tools, by hard links where it does not use symbolic ones. */
+/* rustup provides all its tools itself, by hard links where not by symbolic ones. */
 static bool is_rustup(const char *real, const struct stat *st)
 {
     char sibling[PATH_MAX + 16];
@@ -92,7 +92,7 @@ static bool is_rustup(const char *real, const struct stat *st)
     return stat(sibling, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
 }
 
-/* gcc-* is meant to be gcc-12 and not gcc-ar. */
+/* gcc-* means gcc-12, not gcc-ar. */
 static bool fits_as_version(const char *pattern, const char *name)
 {
     size_t before = strcspn(pattern, PATTERN_SIGNS), len = strlen(name);
@@ -105,11 +105,11 @@ static bool fits_as_version(const char *pattern, const char *name)
     return strspn(name + before, "0123456789.") + before + strlen(behind) >= len;
 }
 
-/* Programs that are many by the names of their links, none of which is a shim. */
+/* Multi-call programs: the name of the link selects the tool, and no link is a shim. */
 static const char *const many[] = { "busybox", "toybox" };
 
-/* Whether a program of this name may be the one that the pattern means: python3.11 for python3, but not
- * volta-shim for node.  Where a path stays as it is found, clang may be the clang++ that it was called. */
+/* True when a program of this name may be the tool of the pattern: python3.11 for python3, but not
+ * volta-shim for node.  Where the path is kept (`stays`), clang may be clang++ by its link. */
 static bool is_namesake(const char *name, const char *stem, bool stays)
 {
     char own[NAME_MAX + 1];
@@ -123,7 +123,7 @@ static bool is_namesake(const char *name, const char *stem, bool stays)
     return stays && strlen(own) > 1 && strncmp(stem, own, strlen(own)) == 0;
 }
 
-/* The tool itself, and not something that starts it. */
+/* True for the tool itself, not for a program that starts it. */
 static bool is_tool(const char *pattern, const char *path, const char *real, const struct stat *st)
 {
     char stem[NAME_MAX + 1];
@@ -137,7 +137,7 @@ static bool is_tool(const char *pattern, const char *path, const char *real, con
     return !is_script(real) && !is_rustup(real, st);
 }
 
-/* The directory above "bin", or nothing. */
+/* The parent directory of "bin", or "". */
 static void find_home(const char *real, char *buf, size_t size)
 {
     const char *end = base_of(real) - 1; /* the slash before the name */
@@ -149,7 +149,7 @@ static void find_home(const char *real, char *buf, size_t size)
         snprintf(buf, size, "%.*s", len > 0 ? len : 1, real);
 }
 
-/* Whether `path` is `dir`, or above it. */
+/* True when `path` is `dir` or above it. */
 static bool contains(const char *path, const char *dir)
 {
     size_t len = strlen(path);
@@ -158,11 +158,11 @@ static bool contains(const char *path, const char *dir)
            (dir[len] == '\0' || dir[len] == '/' || path[len - 1] == '/');
 }
 
-/* Directories of a home that many programs share, some with secrets of theirs. */
+/* Directories in a home that many programs share, some with secrets. */
 static const char *const shared_below_home[] = { ".local", ".cargo",      ".config",
                                                  ".cache", ".npm-global", "go" };
 
-/* ~/go is where Go keeps what others wrote, unless Go itself is in it. */
+/* ~/go holds modules of others, unless Go itself is in it. */
 static bool is_shared_in_home(const char *path, const char *home, const char *tool)
 {
     size_t len = strlen(home);
@@ -179,7 +179,7 @@ static bool is_shared_in_home(const char *path, const char *home, const char *to
     return false;
 }
 
-/* Holds more than a toolchain: the whole machine's, or a person's. */
+/* True when the directory holds more than a toolchain: parts of the system or of a user's home. */
 static bool is_shared(const char *path, const char *tool)
 {
     const char *home = getenv("HOME"), *second = strchr(path + 1, '/');
@@ -213,7 +213,7 @@ static bool settle(const char *path, const char *real, struct toolchain *ret)
     return true;
 }
 
-/* What a name says counts as long as the others do not contradict. */
+/* Uses the version in a name unless it contradicts the others. */
 static bool add_hint(struct toolchain *t, const char *name, const char *stem)
 {
     char version[TOOLCHAIN_VERSION];
@@ -227,7 +227,8 @@ static bool add_hint(struct toolchain *t, const char *name, const char *stem)
     return true;
 }
 
-/* Names of the binary, of the directory that bears its name, and of those that a `*` stood for. */
+/* Hints from the binary's name, from its directory if that has the tool's name, and from the parts
+ * that match a `*`. */
 static void find_hint(const char *pattern, const char *path, const char *real, struct toolchain *t)
 {
     char stem[NAME_MAX + 1], name[NAME_MAX + 1];
@@ -237,7 +238,7 @@ static void find_hint(const char *pattern, const char *path, const char *real, s
     toolchain_version_stem(base_of(pattern), stem, sizeof(stem));
     good = add_hint(t, base_of(real), stem) &&
            (!*stem || !strstr(home, stem) || add_hint(t, home, stem));
-    while (good && *pattern && *path) { /* component by component: there are equally many */
+    while (good && *pattern && *path) { /* component by component: both have the same number */
         size_t part = strcspn(pattern, "/"), len = strcspn(path, "/");
 
         if (strcspn(pattern, PATTERN_SIGNS) < part) {
@@ -251,7 +252,7 @@ static void find_hint(const char *pattern, const char *path, const char *real, s
         t->hint[0] = '\0';
 }
 
-/* What was found so far, and which files those are: one with two names is listed once. */
+/* The tools found so far, with their inodes: a file with two names is listed once. */
 struct finds {
     struct toolchain *at;
     size_t n, max;
@@ -267,7 +268,7 @@ static bool is_known(const struct finds *finds, const struct stat *st)
     return false;
 }
 
-/* `pattern` has no ~ any more. */
+/* `pattern` has no ~. */
 static void examine(struct finds *finds, const char *pattern, const char *path)
 {
     struct toolchain *t = &finds->at[finds->n];
@@ -347,7 +348,7 @@ static int not_this_version(const struct language *language, const char *wanted,
                    language->name, wanted, list, more);
 }
 
-/* 1, 0, or -1 when nobody knows. */
+/* 1: yes; 0: no; -1: unknown. */
 static int has_version(const struct language *language, const struct toolchain_query *query,
                        struct toolchain *t)
 {

@@ -1,4 +1,4 @@
-/* What toolchains said of themselves, kept from one run to the next. */
+/* Versions that toolchains reported, stored between runs. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,7 +32,7 @@ void toolchain_note_name(const char *kind, const char *language, const char *key
             *p = '_';
 }
 
-#define SAYS_NOTHING "-" /* a note: there is no use in asking again */
+#define SAYS_NOTHING "-" /* a note: asking again is useless */
 
 int toolchain_version(const struct language *language, const struct toolchain_query *query,
                       struct toolchain *toolchain)

@@ -59,7 +59,7 @@ static void add_path(struct toolchain_paths *paths, const char *path)
     paths->n += grown[paths->n] != NULL;
 }
 
-/* Everything before `from` is a path of this machine; behind it there may be signs. */
+/* Everything before `from` is an existing path; the rest may have signs. */
 static void expand_from(const char *pattern, size_t from, struct toolchain_paths *ret)
 {
     const char *part = strpbrk(pattern + from, PATTERN_SIGNS), *rest;
@@ -98,12 +98,12 @@ static int compare_names(const char *a, const char *b)
     if (has_left != has_right)
         return has_left ? -1 : 1;
     if (!has_left)
-        return strverscmp(b, a); /* stable before nightly before beta, as luck has it */
+        return strverscmp(b, a); /* happens to put stable before nightly before beta */
     r = toolchain_version_compare(right, left);
     return r != 0 ? r : strcmp(a, b); /* 1.26 before 1.26rc1 */
 }
 
-/* Of the names in which two paths of one pattern differ, the first decides. */
+/* The first names in which two paths of one pattern differ decide. */
 static int compare_paths(const void *a, const void *b)
 {
     const char *left = *(char *const *)a, *right = *(char *const *)b;
@@ -131,7 +131,7 @@ void toolchain_paths_expand(const char *pattern, struct toolchain_paths *ret)
     *ret = (struct toolchain_paths){ 0 };
     if (!toolchain_path_absolute(pattern, path, sizeof(path)))
         return;
-    home_len = strlen(path) - strlen(pattern) + 1; /* a `*` in the name of a home is none */
+    home_len = strlen(path) - strlen(pattern) + 1; /* a `*` in the home's own path is no sign */
     expand_from(path, pattern[0] == '~' ? home_len : 0, ret);
     if (ret->n > 1)
         qsort(ret->at, ret->n, sizeof(*ret->at), compare_paths);

@@ -1,5 +1,5 @@
-/* Patterns of paths in a language's file: absolute, or ~/ for $HOME.  A `*` stands for any text within one
- * component but not for a name that starts with a dot, [0-9] for one digit.  There are no other signs. */
+/* Patterns of paths in a language's file: absolute, or ~/ for $HOME.  The only signs are `*`, for
+ * any text within one component but not for a leading dot, and [0-9], for one digit. */
 #ifndef TOOLCHAIN_TOOLCHAIN_PATHS_H
 #define TOOLCHAIN_TOOLCHAIN_PATHS_H
 
@@ -8,7 +8,7 @@
 
 #include "plan/tools.h"
 
-#define TOOLCHAIN_MATCHES 256 /* of one pattern */
+#define TOOLCHAIN_MATCHES 256 /* for one pattern */
 #define PATTERN_SIGNS "*["
 
 struct toolchain_paths {
@@ -16,12 +16,12 @@ struct toolchain_paths {
     size_t n;
 };
 
-/* What exists of a pattern, newest version first: 1.26 before 1.9 before names without numbers.  Nothing
- * when there is no memory. */
+/* The existing paths of a pattern, newest version first: 1.26 before 1.9 before names without
+ * numbers.  None without memory. */
 void toolchain_paths_expand(const char *pattern, struct toolchain_paths *ret);
 void toolchain_paths_done(struct toolchain_paths *paths);
 
-/* ~/ written out.  False: neither absolute nor below a known home, or too long. */
+/* Expands ~/.  False: neither absolute nor below a known home, or too long. */
 bool toolchain_path_absolute(const char *pattern, char *buf, size_t size);
 
 #endif

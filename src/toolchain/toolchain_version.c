@@ -25,7 +25,7 @@ bool toolchain_version_is_valid(const char *text)
     return len > 0 && len < TOOLCHAIN_VERSION && text[len] == '\0';
 }
 
-/* The next number, and past the point behind it.  What no machine counts to is all the same. */
+/* Reads the next number and skips the point after it; ignores further digits of a huge one. */
 static uint64_t take_part(const char **text)
 {
     uint64_t value = 0;
@@ -56,8 +56,8 @@ int toolchain_version_matches(const char *version, const char *wanted)
     return *wanted ? -1 : 1;
 }
 
-/* Whether the number from `start` to `end` is a word of the name, and not the 86 of x86_64, the 64 of amd64 or
- * a part of a date. */
+/* True when the number from `start` to `end` is a word of the name, not the 86 of x86_64, the 64 of
+ * amd64 or part of a date. */
 static bool stands_alone(const char *name, const char *start, const char *end, const char *stem)
 {
     size_t before = (size_t)(start - name), stem_len = stem ? strlen(stem) : 0;
@@ -74,7 +74,8 @@ static bool stands_alone(const char *name, const char *start, const char *end, c
            memcmp(name + before - stem_len, stem, stem_len) == 0;
 }
 
-/* The longer of two that agree as far as the shorter one goes.  False: they do not, or there is no room. */
+/* Keeps the longer of two versions that agree as far as the shorter one goes.  False when they do
+ * not agree, or when the text is too long. */
 static bool merge(char best[TOOLCHAIN_VERSION], const char *text, size_t len)
 {
     char other[TOOLCHAIN_VERSION];

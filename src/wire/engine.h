@@ -1,19 +1,21 @@
-/* What the engine (`sandbox-run serve`) and its clients say to each other, over a SEQPACKET socket that only its owner
- * can reach.  Both are of one build; the version word guards against a stale one.
+/* What the engine (`sandbox-run serve`) and its clients send to each other, over a SEQPACKET socket
+ * that only its owner can reach.  Both are of one build; the version word detects a stale one.
  *
- * The client plans the run, asks for a parked sandbox of its plan's template (a lease), gets the sandbox itself by its
- * descriptors, and runs and watches it as if it had made it.  Nothing is copied through the engine.  When the connection
- * ends, the engine ends what was leased over it.
+ * The client plans the run, asks for a standby of its plan's blueprint (a lease), gets the sandbox
+ * itself as file descriptors, and runs and supervises it as if it had made it.  Nothing is copied
+ * through the engine.  When the connection ends, the engine ends what was leased over it.
  *
  *   client                           engine
- *   LEASE key [template] ----------> a parked one, or one is made, or it is queued
+ *   LEASE key [blueprint] ---------> takes a standby, makes one, or queues the client
  *                   <--------------- QUEUED position (again when it changes)
- *                   <--------------- GRANT handover, descriptors  | COLD reason | REFUSED reason
- *   DONE ---------------------------> the nest is reset; the next LEASE may follow
- *   STATUS -------------------------> 
- *                   <--------------- STATUS, with a memory file of JSON
+ *                   <--------------- GRANT handover, fds | COLD reason | REFUSED reason
+ *   DONE --------------------------> resets the cgroup slot; the next LEASE may follow
+ *   STATUS ------------------------>
+ *                   <--------------- STATE, with a memory file of JSON
  *
- * After COLD the client makes its sandbox itself, and still holds its place among those that run until it says DONE. */
+ * A LEASE carries its blueprint unless the previous LEASE of the connection sent the same one;
+ * after COLD with `unknown` it is sent again.  After COLD the client makes its sandbox itself, and
+ * counts as running until it sends DONE. */
 #ifndef WIRE_ENGINE_H
 #define WIRE_ENGINE_H
 
@@ -36,36 +38,29 @@ enum engine_ask { ENGINE_LEASE = 1, ENGINE_DONE, ENGINE_STATUS };
 struct engine_request {
     uint32_t version;
     uint32_t ask;
-    char key
-        [SHA256_HEX_SIZE]; /* of the template; empty: the run has none, and wants a place only        */
-    char caller
-        [ENGINE_CALLER_SIZE]; /* whom the queue is fair to; empty: the process at the other end          */
-    char label
-        [ENGINE_LABEL_SIZE]; /* of the template, for people: "python run"                               */
-    uint32_t cgroup_kind,
-        cgroup_controllers; /* of the template, whose bytes do not hold them                  */
-    /* What the template was made of; the engine makes it once more and compares (job/warm_check.h). */
-    char language
-        [ENGINE_LANGUAGE_SIZE]; /* as it was asked for, maybe with @VERSION; empty: a command */
+    char key[SHA256_HEX_SIZE];                /* of the blueprint; empty: only a right to run */
+    char caller[ENGINE_CALLER_SIZE];          /* for fair queueing; empty: the peer process   */
+    char label[ENGINE_LABEL_SIZE];            /* of the blueprint, for people: "python run"   */
+    uint32_t cgroup_kind, cgroup_controllers; /* of the blueprint, whose bytes lack them      */
+    /* What the blueprint was made of; the engine makes it again and compares (job/warm_check.h). */
+    char language[ENGINE_LANGUAGE_SIZE]; /* as requested, maybe with @VERSION; empty: a command */
     char policy[ENGINE_POLICY_SIZE];
     uint32_t stage;
     uint64_t memory_bytes;
-    uint32_t
-        has_blueprint; /* a sealed memory file with the encoded template comes along: sent when the last answer
-                            * was COLD with ENGINE_UNKNOWN, and with the first request of a connection             */
+    uint32_t has_blueprint; /* a sealed memory file with the encoded blueprint is attached */
 };
 
 enum engine_answer { ENGINE_QUEUED = 1, ENGINE_GRANT, ENGINE_COLD, ENGINE_REFUSED, ENGINE_STATE };
 
-/* How the sandbox came about. */
-enum apply_plan_way { ENGINE_READY = 1, ENGINE_FORKED };
+/* How the sandbox was made. */
+enum engine_grant { ENGINE_READY = 1, ENGINE_FORKED };
 
 struct engine_reply {
     uint32_t version;
     uint32_t answer;
-    uint32_t way;      /* GRANT */
-    uint32_t position; /* QUEUED: how many are before it */
-    uint32_t unknown;  /* COLD: the template is not known here; send it next time */
+    uint32_t way;      /* GRANT                                                   */
+    uint32_t position; /* QUEUED: how many clients are before it                  */
+    uint32_t unknown;  /* COLD: the engine lacks the blueprint; send it next time */
     struct handover_msg handover;
     char reason[ENGINE_REASON_SIZE]; /* COLD, REFUSED: one sentence */
 };

@@ -13,10 +13,10 @@
 #include "confine/confiner.h"
 #include "wire/zygote.h"
 
-/* Where the control socket is until the listener of the filter has been sent. */
+/* The control socket is here until the listener of the filter has been sent. */
 #define CONTROL (DRIVER_GO + 1)
 
-/* Above the targets first, so that none is overwritten that is still needed. */
+/* Copies go above the targets first, so that no fd is overwritten that is still needed. */
 static int arrange_descriptors(const int *from)
 {
     static const int sources[] = { ZYGOTE_ORDER_STDIN, ZYGOTE_ORDER_STDOUT, ZYGOTE_ORDER_STDERR,
@@ -32,7 +32,7 @@ static int arrange_descriptors(const int *from)
     return (int)syscall(SYS_close_range, CONTROL + 1, ~0U, 0);
 }
 
-/* Supplementary groups cannot be dropped where init could not either; the nursery has none. */
+/* Cannot drop supplementary groups where init could not either; the factory has none. */
 static int become_user(const struct plan *plan)
 {
     if (setresgid(plan->inside_gid, plan->inside_gid, plan->inside_gid) < 0)
@@ -40,7 +40,7 @@ static int become_user(const struct plan *plan)
     return setresuid(plan->inside_uid, plan->inside_uid, plan->inside_uid);
 }
 
-/* The last steps of init's own table, in its order.  Limits of resources come with the program, from init. */
+/* The last steps of init's own table, in its order.  Init sets resource limits with the program. */
 static int confine(const struct plan *plan)
 {
     static const struct confiner *const steps[] = { &identity_confiner, &no_new_privs_confiner,
@@ -62,7 +62,8 @@ int confine_worker(const struct worker_confinement *worker_confinement)
     sigset_t none;
     uint32_t pid = (uint32_t)getpid();
 
-    /* Born in its group: one of its own has the same root as init's, which only those may enter who may look at it. */
+    /* Forked into its cgroup, so a new cgroup namespace has the same root as init's, which only a
+     * process that may inspect init can enter. */
     if (worker_confinement->group && plan->namespaces & CLONE_NEWCGROUP &&
         unshare(CLONE_NEWCGROUP) < 0)
         return -1;
@@ -77,7 +78,7 @@ int confine_worker(const struct worker_confinement *worker_confinement)
     if (confine(plan) < 0)
         return -1;
     close(CONTROL);
-    /* As after an exec: what it has in /proc is its own. */
+    /* As after an exec: the process owns its files in /proc. */
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0);
     return fd_write_all(DRIVER_GO, &pid, sizeof(pid));
 }

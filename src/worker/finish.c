@@ -1,12 +1,13 @@
 /* The end of a worker.
  *
- * When a program has ended, the interpreter takes itself apart: it flushes the streams and destroys the program's modules,
- * which may run code of the program's, and then frees all else, object by object.  The last part is long, changes nothing
- * that anybody could see, and would copy most of the pages that a worker shares with its zygote.  So it is left out: an
- * object of ours is destroyed when it begins, and from there the finalisation returns to its caller at once, as it would
- * have in the end.  Exit codes and signals are the caller's business, as ever.
+ * When a program has ended, the interpreter finalises itself: it flushes the streams and destroys
+ * the program's modules, which may run code of the program, and then frees all else, object by
+ * object.  The last part is long, has no visible effect, and would copy most of the pages that a
+ * worker shares with its zygote.  So it is left out: an object of ours is destroyed when that part
+ * begins, and its destructor returns at once to the caller of the finalisation, as the finalisation
+ * would have in the end.  Exit codes and signals stay with that caller.
  *
- * Where the way to that caller cannot be found, everything is done the long way. */
+ * Where that caller cannot be found, the whole finalisation runs. */
 #include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
@@ -22,7 +23,7 @@
 #include "worker/worker.h"
 
 struct search {
-    uintptr_t function; /* to return from */
+    uintptr_t function; /* whose caller to return to */
     bool passed;
     bool found;
     struct resume_point caller;
@@ -57,7 +58,7 @@ void sbr_worker_finish(void *object)
     _Unwind_Backtrace(look_at_frame, &search);
     if (!search.found)
         return;
-    /* The one thing in what is left out then that could still run code of the program's. */
+    /* Of what is left out, only the garbage collection could still run code of the program. */
     if (object) {
         enable_collector();
         collect_garbage();
@@ -77,7 +78,8 @@ static int count_libraries(struct dl_phdr_info *info, size_t size, void *ret)
     return 1;
 }
 
-/* Before the handlers of all libraries that were there in the zygote.  Those have nothing to say to anybody. */
+/* Runs before the exit handlers of all libraries that the zygote had, and skips them, because they
+ * have no visible effect.  If the program loaded more libraries, all handlers run. */
 static void leave(int status, void *nothing)
 {
     unsigned long long n = 0;
@@ -101,7 +103,7 @@ int sbr_worker_prepare_finish(void)
     return on_exit(leave, NULL);
 }
 
-/* Sizes of dictionaries, which stand behind the two words that every object begins with. */
+/* Sizes of dictionaries, which stand after the two words that every object begins with. */
 static const ssize_t *const *watched;
 static ssize_t *sizes;
 static int n_watched;

@@ -1,7 +1,7 @@
-/* A copy of a process has its memory page by page, as it touches it; each time costs more than the instruction that did.
- * The pages that a small program touches, from the first word of it to the end of the interpreter, are nearly the same for
- * all programs.  So the zygote lets a copy of itself run one, once, and every worker takes those pages while it still has
- * time. */
+/* A forked process gets its memory page by page as it touches it, and each page fault costs more
+ * than the instruction that caused it.  Small programs touch nearly the same pages, from their
+ * first word to the end of the interpreter.  So the zygote lets a copy of itself run one program
+ * once, and every worker touches those pages before its program comes. */
 #include "worker/prefault.h"
 
 #include <errno.h>
@@ -17,20 +17,21 @@
 #include "base/scope.h"
 #include "worker/worker.h"
 
-/* Of an entry of /proc/PID/pagemap. */
+/* Bits of an entry in /proc/PID/pagemap. */
 #define PAGE_PRESENT (1ull << 63)
 #define PAGE_OF_FILE (1ull << 61)
 #define PAGE_EXCLUSIVE (1ull << 56)
 
 #define MAX_PAGES 4000
-#define AT_ONCE (64u << 10) /* what the kernel maps of a file when one page of it is asked for */
+#define AT_ONCE (64u << 10) /* mapped by the kernel when one page of a file is touched */
 
 struct page {
     uintptr_t address;
     bool is_written;
 };
 
-/* Shared by the zygote and the copy; workers follow it before they are confined, so none of them may share it (apart.c). */
+/* Shared by the zygote and the copy.  Workers follow it before they are confined, so none of them
+ * may share it (private_memory.c). */
 struct notes {
     size_t n;
     struct page pages[MAX_PAGES];
@@ -49,7 +50,7 @@ static void note_page(uintptr_t address, bool is_written)
         notes->pages[notes->n++] = (struct page){ address, is_written };
 }
 
-/* Written to: no longer shared with the zygote.  Else it is enough to have it at hand. */
+/* A written page is no longer shared with the zygote; any other page only has to be mapped. */
 static void note_mapping(int pagemap, uintptr_t start, uintptr_t end, bool writable)
 {
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -103,7 +104,7 @@ void prefault_repeat(void)
     }
 }
 
-/* What only the copy had mapped is of no use to others. */
+/* Drops pages that only the copy had mapped. */
 static void forget_unmapped(void)
 {
     const size_t size = (size_t)sysconf(_SC_PAGESIZE);

@@ -1,11 +1,11 @@
-/* Which pages of memory a program needs, and having them at hand. */
+/* Faults in the pages of memory that a program will need. */
 #ifndef WORKER_PREFAULT_H
 #define WORKER_PREFAULT_H
 
-/* In a copy of the zygote that has run a program to its end: notes the pages that it took. */
+/* In a copy of the zygote that has run a program to its end: notes the pages that it touched. */
 void prefault_note(void);
 
-/* In a new worker: takes the same pages, before anybody waits for it. */
+/* In a new worker: touches the same pages, before a client waits for it. */
 void prefault_repeat(void);
 
 #endif

@@ -1,7 +1,7 @@
-/* A fork shares more than the pages that the kernel copies when somebody writes to them: a mapping that was made shared
- * stays shared, and a program can write to every one that its worker inherits.  The next worker, which follows pointers
- * before it is confined, would read what that program wrote.  So the zygote has no such mapping when it makes its first
- * worker, whoever made it: the rehearsal, the interpreter, or a module that was loaded ahead. */
+/* A fork shares more than copy-on-write pages: a shared mapping stays shared, and a program can
+ * write to each one that its worker inherits.  The next worker, which follows pointers before it is
+ * confined, would read what that program wrote.  So the zygote has no such mapping when it makes
+ * its first worker, whether the rehearsal, the interpreter or a preloaded module made it. */
 #include "worker/private_memory.h"
 
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct mapping {
     char access[8];
 };
 
-/* Puts a private copy at the same address. */
+/* Replaces the mapping by a private copy at the same address. */
 static int copy_in_place(const struct mapping *mapping)
 {
     const size_t size = mapping->end - mapping->start;
@@ -27,7 +27,7 @@ static int copy_in_place(const struct mapping *mapping)
     const int access = PROT_READ | (mapping->access[1] == 'w' ? PROT_WRITE : 0);
     void *copy = MAP_FAILED;
 
-    /* What cannot be read cannot be copied, and nobody executes memory that is shared. */
+    /* Unreadable memory cannot be copied, and no code executes from shared memory. */
     if (mapping->access[0] == 'r' && mapping->access[2] == '-')
         copy = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (copy == MAP_FAILED)
@@ -40,8 +40,8 @@ static int copy_in_place(const struct mapping *mapping)
     return -1;
 }
 
-/* The kernel says "sh" of a shared mapping that may be written to, or may be made so: not of one of a file that was
- * opened to be read only. */
+/* The kernel reports "sh" for a shared mapping that is writable or can be made so, but not for a
+ * file that was opened only for reading. */
 static bool is_shared(const char *flags)
 {
     return strstr(flags, " sh ") != NULL;

@@ -1,11 +1,11 @@
-/* Going on in a function further down the stack, as if what it called had returned 0. */
+/* Continues in a function further down the stack, as if its callee had returned 0. */
 #ifndef WORKER_RESUME_H
 #define WORKER_RESUME_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Registers that a function finds unchanged when a call returns, by their DWARF numbers. */
+/* Registers that a call leaves unchanged, by their DWARF numbers. */
 #if defined(__x86_64__)
 #define N_KEPT 6
 static const int kept_registers[N_KEPT] = { 3, 6, 12, 13, 14, 15 }; /* rbx, rbp, r12 to r15 */
@@ -22,13 +22,13 @@ struct resume_point {
     uintptr_t kept[N_KEPT];
 };
 
-/* Not where the processor keeps a second stack of return addresses. */
+/* False where the CPU keeps a second stack of return addresses. */
 static inline bool resume_works(void)
 {
 #if defined(__x86_64__)
     uint64_t shadow = 0;
 
-    __asm__ volatile("rdsspq %0" : "+r"(shadow)); /* does nothing where there is none */
+    __asm__ volatile("rdsspq %0" : "+r"(shadow)); /* does nothing without one */
     return shadow == 0;
 #else
     return true;

@@ -1,6 +1,6 @@
-/* What the interpreter would have learned of its program from the command line, brought into a worker that has started
- * without it.  In C because a worker does this while somebody waits for it: a few lines of Python touch more memory, which
- * has to be copied then, than the whole rest of a small program. */
+/* Gives a worker what the interpreter would have learned about its program from the command line.
+ * It is in C because a client waits meanwhile: a few lines of Python touch more memory, which then
+ * has to be copied, than the whole rest of a small program. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,7 +13,7 @@
 #include "base/scope.h"
 #include "worker/worker.h"
 
-#define ARCHIVE_MARK "PK\5\6" /* before the end of an archive, and of the comment after it */
+#define ARCHIVE_MARK "PK\5\6" /* starts the end record of an archive, which a comment may follow */
 #define MARK_SIZE (sizeof(ARCHIVE_MARK) - 1)
 #define ARCHIVE_TAIL ((64l << 10) + 22)
 
@@ -26,12 +26,12 @@ static bool has_archive_mark(int file, off_t size)
     while ((n = pread(file, part, sizeof(part), at)) >= (ssize_t)MARK_SIZE) {
         if (memmem(part, (size_t)n, ARCHIVE_MARK, MARK_SIZE))
             return true;
-        at += n - (ssize_t)(MARK_SIZE - 1); /* it may lie across */
+        at += n - (ssize_t)(MARK_SIZE - 1); /* the mark may lie across two parts */
     }
     return n < 0;
 }
 
-/* A program in a directory or in an archive is found in other ways. */
+/* A program in a directory or in an archive is loaded in other ways. */
 static bool is_plain_file(const char *path)
 {
     scoped_fd int file = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
@@ -49,7 +49,7 @@ static bool is_among(const char *modules, const char *name, size_t len)
     return false;
 }
 
-/* Whether a file there would be found instead of a module that is loaded already. */
+/* True when a file there would be found instead of a module that is loaded already. */
 static bool hides_module(const char *directory, const char *modules)
 {
     scoped_dir DIR *entries = opendir(directory);

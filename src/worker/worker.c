@@ -1,16 +1,17 @@
 /* The library in a zygote: it makes workers.
  *
- * A zygote is a language's own runtime that was warmed up by our driver and waits in worker_next().  For each order it
- * makes one process more of itself that lives in a sandbox which stands ready, confined like the program that it will
- * become.  It never runs anything of a user's.
+ * A zygote is a language's own runtime that our driver warmed up and that waits in
+ * sbr_worker_next().  For each order it forks itself into a standby, confined like the program that
+ * the worker will become.  It never runs a user's program.
  *
- *   zygote ── guide (enters the sandbox's namespaces) ── midwife (in its pid namespace, in its group) ── worker
+ *   zygote ── guide (enters the sandbox's namespaces) ── forker (in its pid namespace) ── worker
  *
- * Whoever is orphaned goes to the first process of its parent's pid namespace.  That is why there are two between: the
- * midwife's is the sandbox's, so the worker is left to the sandbox's init.  Both share the zygote's memory, and the zygote
- * stands still until they have ended (CLONE_VFORK).  Only the worker is a copy, made by the C library's own fork(), so
- * that libraries which want to know of a fork hear of it.  What the language's own modules want to know is the driver's
- * business: a zygote has one thread, so that most of it has nothing to mend. */
+ * The kernel gives an orphan to the first process of its parent's pid namespace.  Hence the two
+ * processes between: the forker is in the sandbox's pid namespace, so its orphan, the worker, goes
+ * to the sandbox's init.  Both share the zygote's memory, and the zygote is suspended until they
+ * have ended (CLONE_VFORK).  Only the worker is a copy, made by the C library's own fork(), so that
+ * the fork handlers of libraries run.  The driver repairs what the language's own modules need
+ * after a fork, which is little because a zygote has one thread. */
 #include "worker/worker.h"
 
 #include <errno.h>
@@ -33,16 +34,16 @@
 #include "worker/prefault.h"
 #include "worker/private_memory.h"
 
-#define STACK_SIZE (64u << 10) /* fork() calls handlers of libraries that we do not know */
+#define STACK_SIZE (64u << 10) /* fork() runs unknown handlers of libraries */
 
-/* One order, and all that those who carry it out share. */
+/* One order, and the state that guide, forker and zygote share while they carry it out. */
 struct birth {
     struct zygote_order order;
     int fds[FD_MAX_PASSED];
     size_t n_fds;
     const struct plan *plan;
     volatile bool failed;
-    volatile int is_worker; /* 1 in the worker's copy, nowhere else */
+    volatile int is_worker; /* 1 only in the worker's copy */
     jmp_buf home;
 };
 
@@ -57,7 +58,7 @@ static void __attribute__((noreturn)) leave(bool failed)
         arch_syscall(SYS_exit_group, failed, 0, 0);
 }
 
-/* With `group` the child is born in it. */
+/* With `group` the child starts in that cgroup. */
 static long clone_and_wait(char *stack, void (*main)(void *), int group)
 {
     struct clone_args args = { .flags = CLONE_VM | CLONE_VFORK,
@@ -85,7 +86,7 @@ static bool enter_groups(void)
     return true;
 }
 
-/* In the sandbox's pid namespace, for as long as a fork takes. */
+/* In the sandbox's pid namespace, until the fork is done. */
 static void forker_main(void *context)
 {
     pid_t pid;
@@ -94,13 +95,13 @@ static void forker_main(void *context)
     pid = fork();
     if (pid == 0) {
         birth.is_worker = 1;
-        longjmp(birth.home, 1); /* to the stack of the zygote, which in this copy is the worker's */
+        longjmp(birth.home, 1); /* to the zygote's stack, which in this copy is the worker's */
     }
     leave(pid < 0);
 }
 
-/* The namespace of control groups has to wait where birth in one is still to come: it would look upwards from the
- * group to be born in. */
+/* A worker that is forked into a cgroup gets its cgroup namespace later: the guide's own cgroup is
+ * above the root of that namespace, so the kernel would refuse the fork. */
 static int namespaces_to_enter(void)
 {
     int wanted = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
@@ -120,7 +121,7 @@ static void guide_main(void *context)
     leave(false);
 }
 
-/* What does not look like an order ends the zygote: whoever sends such a thing is not ours. */
+/* A message that is no valid order ends the zygote: its sender is not our engine. */
 static bool receive_order(void)
 {
     struct zygote_order *order = &birth.order;
@@ -146,7 +147,7 @@ static const struct plan *read_plan(void)
     return plan;
 }
 
-/* Before the first worker. */
+/* Runs once, before the first worker. */
 static bool prepare(void)
 {
     birth.plan = read_plan();
@@ -161,7 +162,7 @@ static int worker_begin(void)
                                                            .order_fds = birth.fds,
                                                            .group = birth.order.group != 0 };
 
-    /* By itself: nobody else is to be counted with the program. */
+    /* Only the worker enters the cgroups, so that only it is counted with the program. */
     bool settled = enter_groups();
 
     if (settled) {

@@ -1,4 +1,5 @@
-/* What the driver of a zygote calls (languages/drivers); the zygote has the descriptors of wire/zygote.h. */
+/* Functions for the driver of a zygote (languages/drivers); the zygote has the file
+ * descriptors of wire/zygote.h. */
 #ifndef WORKER_WORKER_H
 #define WORKER_WORKER_H
 
@@ -8,40 +9,42 @@
 
 #define worker_api __attribute__((visibility("default")))
 
-/* Makes workers for as long as there are orders.  Returns DRIVER_GO in each worker, which is confined by then and has said
- * its pid, and -1 in the zygote once there is nothing left to do: it shall end then. */
+/* Makes workers as long as orders come.  Returns DRIVER_GO in each worker, which is confined and
+ * has sent its pid by then, and -1 in the zygote when no order will come: it shall exit then. */
 worker_api int sbr_worker_next(void);
 
-/* Makes a copy of the zygote, which shall run some program to its end: 0 in the copy, 1 in the zygote when it has ended,
- * or -1.  Workers then have at hand what that program needed. */
+/* Makes a copy of the zygote, which shall run some program to its end: 0 in the copy, 1
+ * in the zygote when the copy has ended, or -1.  Workers then fault in the pages that
+ * this program needed. */
 worker_api int sbr_worker_rehearse(void);
 
-/* Python: whether that file is a program of the usual kind, and nothing beside it would be found instead of one of
- * `modules`: names, each with its NUL, and an empty one. */
+/* Python: true when that file is a plain program and no file beside it would be found instead of
+ * one of `modules`: names, each with its NUL, and an empty one. */
 worker_api int sbr_worker_can_run(const char *script, const char *modules);
 
-/* Where the interpreter keeps the path of its program.  With `lead` it was made absolute, by so many characters before. */
+/* Where the interpreter keeps the path of its program.  `lead`: characters before `at` that make
+ * the path absolute; 0: it is not. */
 struct script_place {
     wchar_t *at;
     size_t lead;
 };
 
-/* Puts a path where the placeholder still stands. */
+/* Writes a path wherever the placeholder still is. */
 worker_api void sbr_worker_put_script(const struct script_place *places, int n,
                                       const wchar_t *placeholder, const wchar_t *script,
                                       const wchar_t *absolute);
 
-/* Python: in the zygote, when all is loaded; 0 or -1. */
+/* Python: to be called in the zygote when all modules are loaded; 0 or -1. */
 worker_api int sbr_worker_prepare_finish(void);
-/* Ends the finalisation.  As the destructor of an object that is destroyed when all of the program's are; with NULL where
- * none of them has anything to say at its end. */
+/* Ends the finalisation early.  Serves as the destructor of an object that is destroyed after all
+ * of the program's objects; is called with NULL where none of those has a destructor to run. */
 worker_api void sbr_worker_finish(void *object);
-/* Something is out of the ordinary: everything shall be done the long way. */
+/* Makes the whole finalisation run, because the state is unusual. */
 worker_api void sbr_worker_finish_all(void);
 
-/* Remembers how large these dictionaries are; `dictionaries` must stay where it is.  0 or -1. */
+/* Remembers the sizes of these dictionaries; `dictionaries` must stay where it is.  0 or -1. */
 worker_api int sbr_worker_watch(const ssize_t *const *dictionaries, int n);
-/* The first of them from number `from` on that has another size now, or -1.  Looks without touching. */
+/* The first dictionary from number `from` on whose size has changed, or -1.  Only reads memory. */
 worker_api int sbr_worker_changed(int from);
 
 #endif

@@ -5,13 +5,13 @@
 #include <linux/fs.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
 #include "model/limits.h"
 #include "workspace/workspace_internal.h"
@@ -23,24 +23,6 @@ static int damaged(const char *name, const char *what, sbr_error *err)
     return err_set(err, SBR_E_INVALID, "workspace",
                    "the workspace '%s' is damaged: %s; `sandbox-run workspace rm %s` removes it",
                    name, what, name);
-}
-
-/* 1: locked; 0: another process has it; -1: errno. */
-static int lock_file(int dir_fd, int *ret_fd)
-{
-    scoped_fd int fd = openat(dir_fd, WORKSPACE_LOCK,
-                              O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
-    int r;
-
-    if (fd < 0)
-        return -1;
-    do
-        r = flock(fd, LOCK_EX | LOCK_NB);
-    while (r < 0 && errno == EINTR);
-    if (r < 0)
-        return errno == EWOULDBLOCK ? 0 : -1;
-    *ret_fd = take_fd(fd);
-    return 1;
 }
 
 /* False when another process removed the directory after we opened it and before we locked it. */
@@ -76,7 +58,7 @@ int workspace_lock(const struct state_dir *workspaces, const char *name, int *re
 
         if (dir_fd < 0)
             return lock_error(name, err);
-        r = lock_file(dir_fd, &lock_fd);
+        r = lock_file_open(dir_fd, WORKSPACE_LOCK, &lock_fd);
         if (r < 0 && errno != ENOENT)
             return lock_error(name, err);
         if (r == 0)

@@ -2,6 +2,8 @@
 #ifndef WORKSPACE_WORKSPACE_INTERNAL_H
 #define WORKSPACE_WORKSPACE_INTERNAL_H
 
+#include "base/walk.h"
+#include "wire/collect.h"
 #include "workspace/workspace.h"
 
 #define WORKSPACE_META "meta"
@@ -20,6 +22,11 @@ int workspace_check_name(const char *name, sbr_error *err) must_check;
 int workspace_meta_read(int dir_fd, struct workspace_info *ret, sbr_error *err) must_check;
 /* Replaces the description atomically; the caller holds the lock. */
 int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_error *err) must_check;
+/* Visits everything in a tree that only we write to now, also what its mode locks its owner out
+ * of. */
+int workspace_walk(int tree_fd, walk_visit *visit, void *context, sbr_error *err) must_check;
+/* The bytes of a file in blocks of 4 KiB without its holes; other kinds take nothing. */
+uint64_t workspace_blocks(const struct walk_entry *entry);
 /* Measures the use of the tree. */
 int workspace_measure(int tree_fd, struct workspace_info *info, sbr_error *err) must_check;
 /* Refuses when the use is more than the quota. */

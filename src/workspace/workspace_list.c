@@ -2,12 +2,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/listing.h"
+#include "base/lock_file.h"
 #include "base/scope.h"
-#include "changes/listing.h"
 #include "workspace/workspace_internal.h"
 
 static bool is_busy(int dir_fd)
@@ -15,7 +15,7 @@ static bool is_busy(int dir_fd)
     scoped_fd int fd =
         openat(dir_fd, WORKSPACE_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
-    return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
+    return fd >= 0 && lock_file_is_held(fd);
 }
 
 static int inspect(const struct state_dir *workspaces, const char *name, struct workspace_info *ret,

@@ -11,7 +11,6 @@
 #include "base/inode.h"
 #include "base/scope.h"
 #include "changes/node.h"
-#include "changes/walk.h"
 #include "workspace/workspace_internal.h"
 
 #define MARK S_ISVTX
@@ -60,7 +59,7 @@ int workspace_unlock(int tree_fd, bool files, struct workspace_locked *ret, sbr_
     int r;
 
     ret->files = files;
-    r = walk_tree(tree_fd, add_locked, ret, err);
+    r = workspace_walk(tree_fd, add_locked, ret, err);
 
     for (size_t i = 0; i < ret->n && r == 0; i++) /* those above before those below */
         if (open_one(tree_fd, &ret->items[i]) < 0)

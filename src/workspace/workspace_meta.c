@@ -1,5 +1,4 @@
-/* The description of a workspace: a few numbers with a digest, which shows a damaged or
- * incomplete one. */
+/* The description of a workspace, what it holds, and what it may hold. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -7,17 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
-#include "base/fd.h"
+#include "base/record.h"
 #include "base/scope.h"
-#include "base/sha256.h"
 #include "base/text.h"
-#include "changes/walk.h"
 #include "workspace/workspace_internal.h"
 
 #define META_MAGIC 0x31575253 /* "SRW1": the number changes with the format */
 #define META_MAX 512
-#define META_NEW "meta.new"
+#define BLOCK 4096ULL
 
 int workspace_open_dir(int dir_fd, const char *name)
 {
@@ -42,78 +38,87 @@ int workspace_check_name(const char *name, sbr_error *err)
                    name, WORKSPACE_MAX_NAME);
 }
 
-/* False when the description is incomplete or damaged. */
-static bool decode(const char *data, size_t len, struct workspace_info *ret)
-{
-    struct buf_reader r = { .data = data, .len = len };
-    char expected[SHA256_HEX_SIZE];
-    const char *sum;
-    bool magic = buf_reader_u32(&r) == META_MAGIC;
-
-    ret->owner = buf_reader_u32(&r);
-    ret->quota_bytes = buf_reader_u64(&r);
-    ret->quota_inodes = buf_reader_u64(&r);
-    ret->used_bytes = buf_reader_u64(&r);
-    ret->used_inodes = buf_reader_u64(&r);
-    ret->created = (int64_t)buf_reader_u64(&r);
-    sha256_hex(data, r.pos, expected);
-    sum = buf_reader_string(&r);
-    return magic && !r.failed && sum && r.pos == len && !strcmp(sum, expected);
-}
-
 int workspace_meta_read(int dir_fd, struct workspace_info *ret, sbr_error *err)
 {
-    scoped_fd int fd =
-        openat(dir_fd, WORKSPACE_META, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    char data[META_MAX];
-    struct stat st;
-    ssize_t len;
+    scoped_record struct record record;
+    struct buf_reader *r = &record.fields;
+    int ok = record_read(dir_fd, WORKSPACE_META, META_MAGIC, META_MAX, &record);
 
-    if (fd < 0)
-        return errno == ENOENT || errno == ELOOP || errno == EACCES
-                   ? 0
-                   : err_set_errno(err, "workspace", "cannot read a workspace's description");
-    if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return 0;
-    len = fd_read_full(fd, data, sizeof(data));
-    if (len < 0)
+    if (ok < 0 && errno != EACCES)
         return err_set_errno(err, "workspace", "cannot read a workspace's description");
-    ret->used = st.st_mtim.tv_sec;
-    return decode(data, (size_t)len, ret);
-}
-
-static void encode(const struct workspace_info *info, struct buf *out)
-{
-    char sum[SHA256_HEX_SIZE];
-
-    buf_put_u32(out, META_MAGIC);
-    buf_put_u32(out, info->owner);
-    buf_put_u64(out, info->quota_bytes);
-    buf_put_u64(out, info->quota_inodes);
-    buf_put_u64(out, info->used_bytes);
-    buf_put_u64(out, info->used_inodes);
-    buf_put_u64(out, (uint64_t)info->created);
-    if (out->failed)
-        return;
-    sha256_hex(out->data, out->len, sum);
-    buf_put_string(out, sum);
+    if (ok <= 0)
+        return 0;
+    ret->used = record.written.tv_sec;
+    ret->owner = buf_reader_u32(r);
+    ret->quota_bytes = buf_reader_u64(r);
+    ret->quota_inodes = buf_reader_u64(r);
+    ret->used_bytes = buf_reader_u64(r);
+    ret->used_inodes = buf_reader_u64(r);
+    ret->created = (int64_t)buf_reader_u64(r);
+    return !r->failed && r->pos == r->len;
 }
 
 int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_error *err)
 {
-    scoped_fd int fd =
-        openat(dir_fd, META_NEW, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     struct buf data;
-    int r = -1;
 
-    buf_init(&data, META_MAX);
-    encode(info, &data);
-    if (data.failed)
-        errno = ENOMEM;
-    else if (fd >= 0 && fd_write_all(fd, data.data, data.len) == 0 && fsync(fd) == 0)
-        r = renameat(dir_fd, META_NEW, dir_fd, WORKSPACE_META);
-    buf_done(&data);
-    return r < 0 ? err_set_errno(err, "workspace", "cannot write a workspace's description") : 0;
+    record_begin(&data, META_MAGIC, META_MAX);
+    buf_put_u32(&data, info->owner);
+    buf_put_u64(&data, info->quota_bytes);
+    buf_put_u64(&data, info->quota_inodes);
+    buf_put_u64(&data, info->used_bytes);
+    buf_put_u64(&data, info->used_inodes);
+    buf_put_u64(&data, (uint64_t)info->created);
+    return record_write(dir_fd, WORKSPACE_META, &data, RECORD_FLUSH) < 0
+               ? err_set_errno(err, "workspace", "cannot write a workspace's description")
+               : 0;
+}
+
+int workspace_walk(int tree_fd, walk_visit *visit, void *context, sbr_error *err)
+{
+    const struct walk walk = { .visit = visit,
+                               .context = context,
+                               .stage = "workspace",
+                               .flags = WALK_UNLOCK,
+                               .max_depth = COLLECT_MAX_DEPTH + 1,
+                               .max_path = (COLLECT_MAX_DEPTH + 2) * (COLLECT_MAX_NAME + 1) };
+
+    return walk_tree(tree_fd, &walk, err);
+}
+
+static uint64_t whole_blocks(uint64_t bytes)
+{
+    return (bytes + BLOCK - 1) / BLOCK * BLOCK;
+}
+
+/* Of a file with holes, the parts that are none. */
+static uint64_t data_blocks(int fd, off_t size)
+{
+    uint64_t bytes = 0;
+    off_t end = 0, data;
+
+    while (end < size && (data = lseek(fd, end, SEEK_DATA)) >= 0) {
+        end = lseek(fd, data, SEEK_HOLE);
+        if (end < 0)
+            return whole_blocks((uint64_t)size);
+        if (end > size)
+            end = size;
+        bytes += whole_blocks((uint64_t)(end - data));
+    }
+    return bytes;
+}
+
+uint64_t workspace_blocks(const struct walk_entry *entry)
+{
+    const struct stat *st = &entry->st;
+    scoped_fd int fd = -1;
+
+    if (!S_ISREG(st->st_mode))
+        return 0;
+    /* st_blocks differs between file systems; it only shows where holes may be. */
+    if ((uint64_t)st->st_size > BLOCK && (uint64_t)st->st_blocks * 512 < (uint64_t)st->st_size)
+        fd = walk_open_file(entry);
+    return fd < 0 ? whole_blocks((uint64_t)st->st_size) : data_blocks(fd, st->st_size);
 }
 
 static int add_entry(void *context, const struct walk_entry *entry, sbr_error *err)
@@ -122,14 +127,14 @@ static int add_entry(void *context, const struct walk_entry *entry, sbr_error *e
 
     (void)err;
     info->used_inodes++;
-    info->used_bytes += walk_blocks(entry);
+    info->used_bytes += workspace_blocks(entry);
     return 0;
 }
 
 int workspace_measure(int tree_fd, struct workspace_info *info, sbr_error *err)
 {
     info->used_bytes = info->used_inodes = 0;
-    return walk_tree(tree_fd, add_entry, info, err);
+    return workspace_walk(tree_fd, add_entry, info, err);
 }
 
 int workspace_check_fits(const struct workspace_info *info, sbr_error *err)

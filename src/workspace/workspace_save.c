@@ -16,12 +16,11 @@
 #include "changes/apply.h"
 #include "changes/changeset_meta.h"
 #include "changes/node.h"
-#include "changes/walk.h"
 #include "workspace/workspace_internal.h"
 
 #define WORK "/work"
 #define LIST_NAME "list"
-#define LIST_MAX (1ULL << 30)
+#define LIST_MAGIC 0x31505253  /* "SRP1": the number changes with the format */
 #define CONTENT_NAME "content" /* next to the list */
 /* A run may exceed its limits by inodes of parent directories, and by what it writes between two
  * measurements. */
@@ -31,30 +30,21 @@
 static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
 {
     struct buf data;
-    int r = -1;
 
-    buf_init(&data, LIST_MAX);
+    record_begin(&data, LIST_MAGIC, CHANGESET_RECORD_MAX);
     changes_encode(changes, &data);
-    changeset_put_sum(&data);
-    if (data.failed)
-        errno = ENOMEM;
-    else
-        r = changeset_write_file(dir_fd, LIST_NAME, &data);
-    buf_done(&data);
-    return r < 0 ? err_set_errno(err, "workspace", "cannot write the list of a run's changes") : 0;
+    return record_write(dir_fd, LIST_NAME, &data, RECORD_FLUSH) < 0
+               ? err_set_errno(err, "workspace", "cannot write the list of a run's changes")
+               : 0;
 }
 
 /* 1: read; 0: the list is incomplete. */
 static int read_list(int dir_fd, struct changes *ret, sbr_error *err)
 {
-    scoped_free char *data = NULL;
-    struct buf_reader reader = { 0 };
-    int r = changeset_read_file(dir_fd, LIST_NAME, &data, &reader.len, err);
+    scoped_record struct record record;
+    int r = changeset_read_record(dir_fd, LIST_NAME, LIST_MAGIC, &record, err);
 
-    if (r <= 0)
-        return r;
-    reader.data = data;
-    return changes_decode(&reader, ret, err);
+    return r == 1 ? changes_decode(&record.fields, ret, err) : r;
 }
 
 /* What the file at a path takes; 0 when there is none. */
@@ -70,7 +60,7 @@ static uint64_t blocks_at(int dir_fd, const char *path)
     if (slash)
         entry.dir_fd = parent;
     return fstatat(entry.dir_fd, entry.name, &entry.st, AT_SYMLINK_NOFOLLOW) == 0
-               ? walk_blocks(&entry)
+               ? workspace_blocks(&entry)
                : 0;
 }
 
@@ -144,11 +134,11 @@ static int finish(struct workspace *workspace, int pending_fd, const struct chan
     if (put_in(workspace, content_fd, changes, err) < 0 ||
         workspace_measure(workspace->tree_fd, &after, err) < 0)
         return err->code;
-    apply_step();
+    record_crash_point();
     if (workspace_meta_write(workspace->dir_fd, &after, err) < 0)
         return err->code;
     workspace->info = after;
-    apply_step();
+    record_crash_point();
     if (tree_remove(workspace->dir_fd, WORKSPACE_PENDING) < 0)
         return err_set_errno(err, "workspace", "cannot tidy the workspace '%s'",
                              workspace->info.name);
@@ -218,7 +208,7 @@ static int commit(struct workspace *workspace, struct staging *staging,
     if (check_quota(workspace, content_fd, changes, err) < 0 ||
         write_list(pending_fd, changes, err) < 0)
         return err->code;
-    apply_step();
+    record_crash_point();
     if (renameat(staging->fd, WORKSPACE_PENDING, workspace->dir_fd, WORKSPACE_PENDING) < 0)
         return err_set_errno(err, "workspace", "cannot save the workspace '%s'",
                              workspace->info.name);

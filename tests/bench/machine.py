@@ -49,14 +49,14 @@ class QuietCheck:
         busy_after, _, all_after = processor_ticks()
         share = (busy_after - busy_before) / max(all_after - all_before, 1)
         if share > MAX_FOREIGN_SHARE:
-            self.reasons.append(f"others used {share:.0%} of the processors before: {moment}")
+            self.reasons.append(f"others used {share:.0%} of the CPUs before: {moment}")
 
     def finish(self):
         _, steal_before, all_before = self.at_start
         _, steal_after, all_after = processor_ticks()
         share = (steal_after - steal_before) / max(all_after - all_before, 1)
         if share > MAX_STEAL_SHARE:
-            self.reasons.append(f"the hypervisor took {share:.1%} of the processor time")
+            self.reasons.append(f"the hypervisor took {share:.1%} of the CPU time")
         return self.reasons
 
 
@@ -70,7 +70,7 @@ def first_line_of(*words):
 
 def processor():
     found = re.search(r"^model name\s*: (.*)", read_text("/proc/cpuinfo"), re.MULTILINE)
-    return f"{found[1] if found else platform.machine()}, {os.cpu_count()} processors"
+    return f"{found[1] if found else platform.machine()}, {os.cpu_count()} CPUs"
 
 
 def kernel_config(name):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import math
+import textwrap
 
 BEGIN = "<!-- bench: begin (written by `make bench`; text between the markers is replaced) -->"
 END = "<!-- bench: end -->"
@@ -120,11 +121,16 @@ def tool_lines(peers):
     return ["### Tools", "", *markdown_table(["tool", "how it ran"], rows, "---"), ""]
 
 
+def wrapped(note):
+    """Lines of documents are short: tests/lint/documents.py."""
+    return textwrap.wrap(note, 100, break_long_words=False, break_on_hyphens=False)
+
+
 def section(tables, facts, peers, busy):
     """The part of docs/performance.md between the markers."""
     lines = ["## Results", "", *busy_lines(busy), *goal_lines(tables, busy)]
     for table in tables:
-        lines += [f"### {table.title}", "", table.note, ""]
+        lines += [f"### {table.title}", "", *wrapped(table.note), ""]
         lines += [*markdown_table(table.header, table.rows), ""]
     lines += tool_lines(peers)
     lines += ["### Conditions", "", *markdown_table(["what", "value"], facts, "---")]

@@ -445,7 +445,7 @@ def throughput(bench):
     note = (
         f"Runs per second of the static program, {' / '.join(map(str, CALLERS))} callers at once;"
         f" median of {bench.effort.rate_slices} slices of {bench.effort.rate_slice_ms} ms, the tools taking"
-        f" turns. {os.cpu_count()} processors."
+        f" turns. {os.cpu_count()} CPUs."
     )
     header = ["tool", *(f"callers: {n}" for n in CALLERS), *(f"% of bare, {n}" for n in CALLERS)]
     return report.Table("Runs per second", note, header, rows)

@@ -11,7 +11,7 @@ import pytest
 import support
 from harness import callers, json_error
 
-SOURCES = support.REPO / "src/sandbox"
+SOURCES = support.REPO / "src/confine"
 STEP_NAMES = {symbol: name for path in SOURCES.glob("*.c") for symbol, name in re.findall(
     r'struct confiner (\w+) = \{\s*"([\w-]+)"', path.read_text(encoding="utf-8"))}
 # As the table of confine.c has them for a run: a step that is added there is tried here.

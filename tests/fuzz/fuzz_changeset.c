@@ -26,7 +26,7 @@ static void make_room(void)
     FUZZ_ASSERT(disk_usage_fd >= 0 && mkdirat(disk_usage_fd, "undo", 0700) == 0);
 }
 
-/* Not with changeset_write_file, which waits for the disk. */
+/* Not with record_write, which waits for the disk. */
 static void store(const char *name, const uint8_t *data, size_t size)
 {
     int fd = openat(disk_usage_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
@@ -35,7 +35,7 @@ static void store(const char *name, const uint8_t *data, size_t size)
     FUZZ_ASSERT(fd >= 0);
     buf_init(&all, size + 4096);
     buf_add(&all, data, size);
-    changeset_put_sum(&all);
+    record_finish(&all);
     FUZZ_ASSERT(!all.failed && write(fd, all.data, all.len) == (ssize_t)all.len);
     buf_done(&all);
     close(fd);
@@ -47,7 +47,7 @@ static void check_meta(const uint8_t *data, size_t size)
     sbr_error err;
     int r;
 
-    store(KEEP_META, data, size);
+    store(CHANGESET_META, data, size);
     r = changeset_meta_read(disk_usage_fd, &changeset, &err);
     FUZZ_ASSERT(r == 1 || r == 0 || (r == err.code && err.message[0]));
     for (size_t i = 0; r == 1 && i < changeset.changes.n; i++) {

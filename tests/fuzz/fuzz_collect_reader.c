@@ -38,7 +38,7 @@ static int make_tree(void)
 }
 
 /* The first byte says how large the pieces are. */
-static void stdin_pump(struct collect_reader *collect_reader, const uint8_t *data, size_t size)
+static void feed(struct collect_reader *collect_reader, const uint8_t *data, size_t size)
 {
     size_t piece = size && data[0] ? data[0] : size;
 
@@ -105,7 +105,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     open_parts(fd, parts, lists);
     collect_reader_init(&collect_reader, parts, N_PARTS, MAX_BYTES, MAX_ENTRIES);
-    stdin_pump(&collect_reader, data, size);
+    feed(&collect_reader, data, size);
     collect_reader_finish(&collect_reader);
     FUZZ_ASSERT(collect_reader.complete || collect_reader.failure.code);
     check_tree(&collect_reader);

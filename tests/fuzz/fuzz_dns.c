@@ -60,10 +60,10 @@ static void on_answer(void *context, const struct dns_asker *asker, const uint8_
     }
 }
 
-static void on_refused(void *context, const char *name, const char *rule, const char *remedy)
+static void on_refused(void *context, const char *name, const struct decision *why)
 {
     FUZZ_ASSERT(++now.n_refused == 1 && now.n_answers == 1);
-    FUZZ_ASSERT(strlen(name) < DNS_SHOWN_SIZE && *name && *rule);
+    FUZZ_ASSERT(strlen(name) < DNS_SHOWN_SIZE && *name && why->rule[0]);
     for (; *name; name++)
         FUZZ_ASSERT(*name > ' ' && *name < 0x7f);
 }

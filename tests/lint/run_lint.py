@@ -13,6 +13,8 @@ import warnings
 from pathlib import Path
 
 import budgets
+import calls
+import documents
 import layers
 import names
 import selftest
@@ -141,7 +143,9 @@ QUICK = {
     "selftest": lambda _build: selftest.check(),
     "layers": lambda _build: layers.check(tree.ROOT),
     "budgets": lambda _build: budgets.check(tree.ROOT),
+    "calls": lambda _build: calls.check(tree.ROOT),
     "names": lambda _build: names.check(tree.ROOT),
+    "documents": lambda _build: documents.check(tree.ROOT),
     "python": check_python,
     "shell": check_shell,
     "format": check_format,

@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 
 import budgets
+import calls
+import documents
 import layers
 import names
 
@@ -63,18 +65,229 @@ CASES = (
     (budgets, "src/confine/mounts.c", "_exit(1);\n", "end the process"),
 )
 
+# What the documents are compared with, in small.
+CONFINE = """#define RUN (1u << ROLE_RUN)
+#define SHELL (1u << ROLE_SHELL)
+static const struct step steps[] = {
+    { &network_confiner, RUN | SHELL }, /* a comment */
+    { &seccomp_confiner, RUN },
+};
+"""
+CONFINERS = {
+    "network.c": 'const struct confiner network_confiner = { "network", NULL, f };\n',
+    "seccomp.c": 'const struct confiner seccomp_confiner = { "seccomp", f, g };\n',
+}
+STEPS = """| step | role | file | does |
+|---|---|---|---|
+| `network` | run, shell | `network.c` | x |
+| `seccomp` | run | `seccomp.c` | y |
+"""
+MONITOR = """enum monitor_event { EV_CANCEL, /* EV_NOT */ EV_DEAD, N_EVENTS };
+static transition *const transitions[N_STATES][N_EVENTS] = {
+    [RUNNING] = { ask,  finish },
+    [DONE]    = { stay, stay   },
+};
+"""
+STATES = "| state | CANCEL | DEAD |\n|---|---|---|\n| RUNNING | ask | finish |\n| DONE | – | – |\n"
+ORDERS = "| order, to init | means |\n|---|---|\n| `ORDER_GO` | x |\n| `ORDER_KILL` | y |\n"
+CONTROL = "enum init_order { ORDER_GO = 1, /* ORDER_NOT */ ORDER_KILL };\n"
+RUNNER = 'CHECK = ("lint", "unit")  # what\nSUITES = (*CHECK, "hosts")\n'
+SUITES = "| suite | what |\n|---|---|\n| `lint` | a |\n| `unit` | b |\n| `hosts` | c |\n"
+FOLDERS = """| folder | holds |
+|---|---|
+| `src/base/` | x |
+| `src/plan/` | y |
+
+| folder | may include |
+|---|---|
+| `src/init/` | base, `plan/a.h` |
+"""
+MAY_INCLUDE = {"base": set(), "plan": {"base"}, "init": {"base"}}
+MAY_INCLUDE_ONLY = {"init": {"plan/a.h"}}
+READS = """#define PLACE_ENV "A_PLACE"
+f(getenv("A_NAME")); f(getenv(PLACE_ENV)); x = { .variable = "A_ROW", .xdg = "A_XDG" };
+common_env[] = { "a_proxy" };
+"""
+READS_TOO = 'os.environ.get("A_PYTHON"), os.environ["A_KEY"], "A_SIGN" in os.environ; process.env.A_NODE\nconfig_env: [A_LIST]\n'
+VARIABLES = """| variable | means |
+|---|---|
+| `A_NAME`, `A_PLACE`, `A_ROW`, `A_XDG`, `a_proxy` | x |
+
+| variable | means |
+|---|---|
+| `A_PYTHON`, `A_KEY`, `A_SIGN`, `A_NODE`, `A_LIST` | x |
+"""
+READERS = "| variable | means | read by |\n|---|---|---|\n| `A_NAME` | x | `src/job/` |\n"
+HOOKS = 'plan_leaves_out(plan, "views") plan_list_has(in->test_without, "masks") plan_leaves_out(plan, "seccomp")'
+HOOK_WORDS = "| word | leaves out |\n|---|---|\n| `views` | x |\n| `masks` | y |\n"
+DIGEST = "4355a46b19d348dc2f57c046f8ef63d4538ebb936000f3c9ee954a27460dd865"  # of "1\n"
+
+POLICY = """syscalls:
+  allow:
+    - group: a   # calls: [no]
+      calls: [read,
+              write]
+  refuse:
+    - group: b
+      errno: EPERM
+      calls: [bpf]
+  arguments:
+    - call: socket
+"""
+STRICT = "syscalls:\n  refuse:\n    - group: c\n      calls: [flock, socket]\n"
+POLICIES = """| | `default` | `strict` |
+|---|---|---|
+| calls allowed whatever their arguments | 2 names | x |
+| refused by name | 1 names | 2 more: y |
+| decided by arguments | 1 names, below | z |
+
+Decided by arguments: `socket`.
+
+"""
+
+LIMITS = 'x[N] = {\n    [SBR_WALL_MS] = { "wall_ms", "timeout", "TIME", 1 },\n    [SBR_PIDS]    = { "pids",    "pids",    "N", 2 },\n};\n'
+OPTIONS = "| option | bounds |\n|---|---|\n| `--timeout TIME` | x |\n| `--pids N` | y |\n"
+EXACT = "| exact | option |\n|---|---|\n| `wall_ms` | `timeout` |\n| `pids` | `pids` |\n"
+VERDICTS = '[SBR_EXITED] = "exited", [SBR_TIMEOUT] = "timeout"'
+OUTCOMES = "| outcome | when |\n|---|---|\n| `exited` | x |\n| `timeout` | y |\n"
+
+# function, arguments, a part of the one expected report (None: accepted)
+DOCUMENT_CASES = (
+    (documents.line_problems, ("a.md", "x" * 100 + "\n"), None),
+    (documents.line_problems, ("a.md", "x" * 101 + "\n"), "a.md:1: 101 columns"),
+    (documents.line_problems, ("a.md", "\n```\n" + "x" * 101 + "\n```\n"), "a.md:3: 101 columns"),
+    (documents.line_problems, ("a.md", "\n```\nsandbox-run: " + "x" * 101 + "\n```\n"), None),
+    (documents.line_problems, ("a.md", "| " + "x " * 80 + " | " + "y " * 80 + " |\n"), None),
+    (documents.line_problems, ("a.md", "| " + "x" * 201 + " |\n"), "a cell of 201 columns"),
+    (documents.target_problems, ("a.md", "`make lint`\n", "lint: all\n"), None),
+    (documents.target_problems, ("a.md", "`make paint X=`\n", "lint: all\n"), "no target 'paint'"),
+    (documents.compare_folders, (FOLDERS, ("base", "plan"), MAY_INCLUDE, MAY_INCLUDE_ONLY), None),
+    (documents.compare_folders, (FOLDERS, ("plan", "base"), MAY_INCLUDE, MAY_INCLUDE_ONLY), "out of order"),
+    (documents.compare_folders, (FOLDERS, ("base", "plan", "job"), MAY_INCLUDE, MAY_INCLUDE_ONLY), "job is missing"),
+    (documents.compare_folders, (FOLDERS.replace("| `src/plan/` | y |\n", ""), ("base", "plan"), MAY_INCLUDE,
+                                 MAY_INCLUDE_ONLY), "plan is missing"),
+    (documents.compare_steps, (STEPS, CONFINE, CONFINERS), None),
+    (documents.compare_steps, (STEPS, CONFINE.replace("    { &seccomp_confiner, RUN },\n", ""), CONFINERS), "not in the code"),
+    (documents.compare_steps, (STEPS.replace("| `seccomp` | run | `seccomp.c` | y |\n", ""), CONFINE, CONFINERS), "is missing"),
+    (documents.compare_states, (STATES, MONITOR), None),
+    (documents.compare_states, (STATES.replace("| DONE | – | – |\n", ""), MONITOR), "'DONE', 'stay', 'stay') is missing"),
+    (documents.compare_states, (STATES, MONITOR.replace("    [DONE]    = { stay, stay   },\n", "")), "not in the code"),
+    (documents.compare_messages, (ORDERS, "order", 0, CONTROL, ("init_order",)), None),
+    (documents.compare_messages, (ORDERS, "order", 0, CONTROL.replace(", /*", ", ORDER_MAKE, /*"), ("init_order",)),
+     "ORDER_MAKE is missing"),
+    (documents.compare_messages, (ORDERS + "| `ORDER_OLD` | z |\n", "order", 0, CONTROL, ("init_order",)),
+     "ORDER_OLD is not in the code"),
+    (documents.compare_suites, (SUITES, RUNNER), None),
+    (documents.compare_suites, (SUITES, RUNNER.replace('"unit")', '"unit", "warm")')), "warm is missing"),
+    (documents.compare_suites, (SUITES + "| `old` | d |\n", RUNNER), "old is not in the code"),
+    (documents.word_problems, ("a.md", "the user `nobody`, the program\n```\nnobody\n```\n"), None),
+    (documents.word_problems, ("a.md", "x\nNobody waits\n"), "a.md:2: 'Nobody'"),
+    (documents.word_problems, ("docs/hosts.md", "| nobody |\n"), None),
+    (documents.compare_limits, (OPTIONS, EXACT, LIMITS), None),
+    (documents.compare_limits, (OPTIONS.replace("| `--pids N` | y |\n", ""), EXACT, LIMITS), "--pids N is missing"),
+    (documents.compare_limits, (OPTIONS, EXACT + "| `old` | `old` |\n", LIMITS), "('old', 'old') is not in the code"),
+    (documents.compare_outcomes, (OUTCOMES, VERDICTS), None),
+    (documents.compare_outcomes, (OUTCOMES, VERDICTS + '[SBR_NEW] = "new"'), "new is missing"),
+    (documents.compare_keys, ("a.md", "`wall_ms`\n", 'put("wall_ms"); put("id")', True), None),
+    (documents.compare_keys, ("a.md", "`wall_ms`\n", 'put("wall_ms"); put("cpu_ms")', True), "'cpu_ms' is not explained"),
+    (documents.compare_keys, ("a.md", "`wall_ms`, `old_ms`\n", 'put("wall_ms")', True), "no key 'old_ms'"),
+    (documents.compare_keys, ("a.md", "`wall_ms`, `old_ms`\n", 'put("wall_ms")', False), None),
+    (documents.compare_policies, (POLICIES, POLICY, STRICT), None),
+    (documents.compare_policies, (POLICIES.replace("`socket`", "`bind`"), POLICY.replace("call: socket", "call: bind"),
+                                  STRICT), None),
+    (documents.compare_policies, (POLICIES.replace("| refused by name | 1 names | 2 more: y |\n", ""), POLICY, STRICT),
+     "('refused by name', 1, 2) is missing"),
+    (documents.compare_policies, (POLICIES.replace("`socket`.", "`socket`, `bind`."), POLICY, STRICT),
+     "bind is not in the code"),
+    (documents.compare_environment, (VARIABLES, [READS, READS_TOO]), None),
+    (documents.compare_environment, (VARIABLES, [READS, READS_TOO, 'getenv("A_NEW")']), "A_NEW is missing"),
+    (documents.compare_environment, (VARIABLES.replace("`A_KEY`, ", ""), [READS, READS_TOO]), "A_KEY is missing"),
+    (documents.compare_environment, (VARIABLES + "| `A_OLD` | x |\n", [READS, READS_TOO]), "A_OLD is not in the code"),
+    (documents.reader_problems, (READERS, {"src/job/a.c": 'getenv("A_NAME")'}), None),
+    (documents.reader_problems, (READERS, {"src/cli/a.c": 'getenv("A_NAME")', "src/job/a.c": ""}), "src/job/ does not read A_NAME"),
+    (documents.compare_test_words, (HOOK_WORDS, CONFINE, CONFINERS, [HOOKS]), None),
+    (documents.compare_test_words, (HOOK_WORDS, CONFINE, CONFINERS, [HOOKS + 'plan_leaves_out(plan, "new")']),
+     "new is missing"),
+    (documents.compare_pages, ({"base", "plan"}, ["base"]), None),
+    (documents.compare_pages, ({"base"}, ["base", "plan"]), "src/plan/ has no page"),
+    (documents.function_problems, ("a.md", "| function | does |\n|---|---|\n| `buf_add` | x |\n", "int buf_add(void);"), None),
+    (documents.function_problems, ("a.md", "| function | does |\n|---|---|\n| `buf_add` | x |\n", "int buf_put(void);"),
+     "there is no buf_add()"),
+    (documents.picture_problems, ("a.dot", "1\n", f"<svg/> {DIGEST}"), None),
+    (documents.picture_problems, ("a.dot", "2\n", f"<svg/> {DIGEST}"), "make diagrams"),
+)
+
+# The document, its text, a part of the one expected report; src/base/err.c and tests/unit/test_err.c are there.
+PATH_CASES = (
+    ("SECURITY.md", "`src/base/err.c`, `base/err.c`, `err.c`, `base/e*.c`, `src/base/`, `unit/test_err.c`\n", None),
+    ("SECURITY.md", "`base/old.c`\n", "there is no 'base/old.c'"),
+    ("SECURITY.md", "`old.c`\n", "there is no 'old.c'"),
+    ("SECURITY.md", "`executor/err.c`\n", "there is no 'executor/err.c'"),
+    ("SECURITY.md", "`src/old/`\n", "there is no 'src/old/'"),
+    ("SECURITY.md", "`src/base/NAME.c`, `<stdio.h>`\n", None),
+    ("README.md", "`hello.c`, `project/`\n", None),
+    ("README.md", "`src/base/old.c`\n", "there is no 'src/base/old.c'"),
+    ("docs/a.md", "[x](../README.md), [y](https://example.org/), [z](#here)\n", None),
+    ("docs/a.md", "[x](README.md)\n", "leads nowhere"),
+)
+
+
+def judged(found, expected):
+    return not found if expected is None else len(found) == 1 and expected in found[0]
+
+
+def check_documents():
+    for function, arguments, expected in DOCUMENT_CASES:
+        found = list(function(*arguments))
+        if not judged(found, expected):
+            yield f"documents.{function.__name__}: expected {expected!r}, got {found}"
+    for name, text, expected in PATH_CASES:
+        with tempfile.TemporaryDirectory(prefix="sbr-lint-") as root:
+            for file in ("src/base/err.c", "tests/unit/test_err.c", "README.md", "docs/a.md"):
+                Path(root, file).parent.mkdir(parents=True, exist_ok=True)
+                Path(root, file).touch()
+            found = list(documents.path_problems(root, name, text))
+        if not judged(found, expected):
+            yield f"documents.path_problems: {name} {text!r}: expected {expected!r}, got {found}"
+_ROOT = "int start_request(void)\n{\n    job_a();\n}\n"
+_WAYS = "".join(f"int job_b{i}(void)\n{{\n}}\n" for i in range(4))
+
+# check, {file: text}, a part of the expected report
+TREES = (
+    (calls, {"src/cli/s.c": _ROOT, "src/job/a.c": "int job_a(void)\n{\n    job_b0();\n}\n", "src/job/b.c": _WAYS}, None),
+    (calls, {"src/cli/s.c": _ROOT, "src/job/a.c": "int job_a(void)\n{\n    job_b();\n}\n",
+             "src/job/b.c": "int job_b(void)\n{\n    job_a();\n}\n"}, "a circle of calls: a.c, b.c"),
+    (calls, {"src/cli/s.c": _ROOT, "src/job/b.c": _WAYS,
+             "src/job/a.c": "static job_step *const t[] = {\n    job_b0, job_b1, job_b2, job_b3,\n};\n"
+                            "int job_a(void)\n{\n    t[0]();\n}\n"}, "src/job/b.c:1: a walk from start_request()"),
+    (calls, {"src/cli/s.c": _ROOT, "src/job/a.h": '#include "job/b.h"\n', "src/job/b.h": '#include "job/a.h"\n'},
+     "a circle of includes: a.h, b.h"),
+)
+
+
+def check_trees():
+    for lint, texts, expected in TREES:
+        with tempfile.TemporaryDirectory(prefix="sbr-lint-") as root:
+            for name, text in texts.items():
+                path = Path(root, name)
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(text, encoding="utf-8")
+            found = lint.check(root)
+        right = not found if expected is None else len(found) == 1 and expected in found[0]
+        if not right:
+            yield f"{lint.__name__}: {list(texts)}: expected {expected!r}, got {found}"
+
 
 def check():
     """Returns one sentence per case that a lint judges wrongly."""
-    problems = []
+    problems = [*check_documents(), *check_trees()]
     for lint, name, text, expected in CASES:
         with tempfile.TemporaryDirectory(prefix="sbr-lint-") as root:
             path = Path(root, name)
             path.parent.mkdir(parents=True)
             path.write_text(text, encoding="utf-8")
             found = lint.check(root)
-        right = not found if expected is None else len(found) == 1 and expected in found[0]
-        if not right:
+        if not judged(found, expected):
             problems.append(
                 f"{lint.__name__}: {name} {text[:60]!r}: expected {expected!r}, got {found}"
             )

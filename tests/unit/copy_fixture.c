@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/listing.h"
 #include "base/scope.h"
 #include "base/tree_remove.h"
-#include "changes/listing.h"
 #include "unit.h"
 
 #define ORDINARY 65534

@@ -14,7 +14,7 @@ void pipe_fixture_init(struct pipe_fixture *f)
     sbr_error err;
 
     sigaction(SIGPIPE, &ignore, NULL);
-    assert_int_equal(loop_init(&f->loop, &err), 0);
+    assert_int_equal(loop_init_timers(&f->loop, "test", &err), 0);
     assert_int_equal(pipe2(ends, O_CLOEXEC | O_NONBLOCK), 0);
     f->read_end = ends[0];
     f->write_end = ends[1];
@@ -56,5 +56,5 @@ void pipe_fixture_turn(struct pipe_fixture *f)
     struct pollfd fd = { .fd = loop_fd(&f->loop), .events = POLLIN };
 
     assert_int_equal(poll(&fd, 1, 10000), 1); /* a deadline, not a pause */
-    assert_int_equal(loop_turn(&f->loop, 0), 0);
+    assert_true(loop_turn(&f->loop, 0) >= 0);
 }

@@ -369,9 +369,9 @@ static void ways_out_are_not_parked(void **state)
 
     (void)state;
     assert_int_equal(request_set_network(c.request, "full", &err), 0);
-    assert_not_parked("way out");
+    assert_not_parked("egress");
     stage_case_enter(STAGE_INSTALL);
-    assert_not_parked("way out");
+    assert_not_parked("egress");
 }
 
 static void machines_that_lack_something_park_nothing(void **state)
@@ -379,7 +379,7 @@ static void machines_that_lack_something_park_nothing(void **state)
     (void)state;
     request_set_require(c.request, TIER_PROCESS);
     c.features.cgroup = (struct cgroup_features){ .kind = CGROUP_NONE };
-    assert_not_parked("control groups");
+    assert_not_parked("cgroups");
     c.features = complete_machine;
     c.features.user_namespaces = false;
     c.features.uid = 1000;

@@ -47,7 +47,7 @@ static void put(const char *text)
     assert_int_equal(write(f.write_end, text, strlen(text)), strlen(text));
 }
 
-static void assert_finished(const char *changeset, uint64_t total, bool truncated)
+static void assert_finished(const char *kept, uint64_t total, bool truncated)
 {
     struct output out;
 
@@ -55,9 +55,9 @@ static void assert_finished(const char *changeset, uint64_t total, bool truncate
     assert_int_equal(capture.fd, -1);
     assert_int_equal(out.total, total);
     assert_int_equal(out.truncated, truncated);
-    assert_int_equal(out.len, changeset ? strlen(changeset) : 0);
-    if (changeset)
-        assert_string_equal(out.data, changeset);
+    assert_int_equal(out.len, kept ? strlen(kept) : 0);
+    if (kept)
+        assert_string_equal(out.data, kept);
     else
         assert_null(out.data);
     free(out.data);

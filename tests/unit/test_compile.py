@@ -300,6 +300,8 @@ def test_languages_are_sorted_and_their_texts_survive(tmp_path):
     ("extensions: [.py]", "extensions: [.tar.py]", ":4:", "a dot and one suffix"),
     ("shebangs: [python3]", "shebangs: [/usr/bin/python3]", ":5:", "without a path"),
     ("binaries: [/usr/bin/python3]", "binaries: [python3]", ":7:", "an absolute path"),
+    ("binaries: [/usr/bin/python3]", "binaries: [/usr/bin/..]", ":7:", "an absolute path"),
+    ("binaries: [/usr/bin/python3]", "binaries: [/usr/../bin/python3]", ":7:", "an absolute path"),
     ("source: main.py", "source: a/main.py", ":9:", "without a path"),
     ('run: ["${binary}", "${source}"]', 'run: ["${binary}", "${src}", "${source}"]', ":10:",
      "free of ${...}"),

@@ -14,9 +14,9 @@
 
 #define MAX_HELD 8
 
-static struct events events;
+static struct loop events;
 static uint64_t due_us;
-static struct watch winner;
+static struct loop_watch winner;
 static unsigned int n_done;
 static struct dial dial;
 static struct address addresses[DIAL_AT_ONCE + 2];
@@ -31,15 +31,15 @@ static int set_up(void **state)
     n_done = 0;
     n_held = n_listeners = 0;
     due_us = UINT64_MAX;
-    winner = (struct watch){ .fd = -1 };
-    return egress_events_init(&events, &err);
+    winner = (struct loop_watch){ .fd = -1 };
+    return loop_init(&events, "egress", &err);
 }
 
 static int tear_down(void **state)
 {
     (void)state;
     dial_stop(&dial);
-    egress_events_close(&events, &winner);
+    loop_close(&events, &winner);
     while (n_held)
         close(held[--n_held]);
     while (n_listeners)
@@ -48,12 +48,12 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void done(void *context, struct watch *won)
+static void done(void *context, struct loop_watch *won)
 {
     assert_ptr_equal(context, &events);
     n_done++;
     if (won)
-        egress_events_move(&events, won, &winner);
+        loop_move(&events, won, &winner);
 }
 
 static struct address address_of(const char *text)
@@ -116,7 +116,7 @@ static void start(unsigned int n, uint16_t port, uint64_t now_us)
 static void turn_until_done(uint64_t now_us, unsigned int most)
 {
     for (unsigned int i = 0; !n_done && i < most; i++) {
-        egress_events_turn(&events, 100);
+        loop_turn(&events, 100000);
         if (!n_done && now_us >= due_us) {
             due_us = UINT64_MAX;
             dial_tick(&dial, now_us);
@@ -282,7 +282,7 @@ static void a_dial_that_is_stopped_says_nothing(void **state)
     start(1, port, 1000);
     if (!n_done) {
         dial_stop(&dial);
-        assert_int_equal(egress_events_turn(&events, 0), 0);
+        assert_int_equal(loop_turn(&events, 0), 0);
         assert_int_equal(n_done, 0);
     }
 }

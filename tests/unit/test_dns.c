@@ -59,11 +59,11 @@ static void on_answer(void *context, const struct dns_asker *asker, const uint8_
     seen.n_answers++;
 }
 
-static void on_refused(void *context, const char *name, const char *rule, const char *remedy)
+static void on_refused(void *context, const char *name, const struct decision *why)
 {
     strncpy(seen.name, name, sizeof(seen.name) - 1);
-    strncpy(seen.rule, rule, sizeof(seen.rule) - 1);
-    strncpy(seen.remedy, remedy, sizeof(seen.remedy) - 1);
+    strncpy(seen.rule, why->rule, sizeof(seen.rule) - 1);
+    strncpy(seen.remedy, why->remedy, sizeof(seen.remedy) - 1);
     seen.n_refused++;
 }
 

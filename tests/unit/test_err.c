@@ -108,6 +108,24 @@ static void every_code_has_a_word(void **state)
     assert_string_equal(err_code_name(INT32_MAX), "unknown");
 }
 
+static void an_error_knows_what_to_try_without(void **state)
+{
+    sbr_error err, copy;
+
+    (void)state;
+    err_set(&err, SBR_E_SYSTEM, "cow", "refused");
+    assert_int_equal(err_retry(&err), ERR_FINAL);
+    assert_int_equal(err_set_retry(&err, ERR_WITH_OTHER_COW), SBR_E_UNSUPPORTED);
+    copy = err;
+    assert_int_equal(err_retry(&copy), ERR_WITH_OTHER_COW);
+    assert_string_equal(copy.stage, "cow");
+    err_set(&err, SBR_E_SYSTEM, "a-stage-of-exactly-23-bytes", "refused");
+    assert_int_equal(err_retry(&err), ERR_FINAL);
+    err_set_retry(&err, ERR_WITHOUT_VIEW);
+    assert_int_equal(strlen(err.stage), sizeof(err.stage) - 2);
+    assert_int_equal(err_retry(&err), ERR_WITHOUT_VIEW);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -118,6 +136,7 @@ int main(void)
         cmocka_unit_test(lack_of_memory_has_its_own_code),
         cmocka_unit_test(a_sentence_has_nothing_that_a_terminal_obeys),
         cmocka_unit_test(every_code_has_a_word),
+        cmocka_unit_test(an_error_knows_what_to_try_without),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -185,7 +185,7 @@ static void descriptors_travel_with_a_message_and_close_on_exec(void **state)
 
 static void a_scope_closes_what_was_not_taken(void **state)
 {
-    int changeset, closed;
+    int kept, closed;
 
     (void)state;
     {
@@ -193,12 +193,12 @@ static void a_scope_closes_what_was_not_taken(void **state)
         scoped_fd int other = dup(dir_fd);
 
         closed = other;
-        changeset = take_fd(fd);
+        kept = take_fd(fd);
         assert_int_equal(fd, -1);
     }
-    assert_int_equal(fcntl(changeset, F_GETFD), 0);
+    assert_int_equal(fcntl(kept, F_GETFD), 0);
     assert_int_equal(fcntl(closed, F_GETFD), -1);
-    close(changeset);
+    close(kept);
 }
 
 int main(void)

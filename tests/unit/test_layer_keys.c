@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "base/tree_remove.h"
+#include "job/job_layers.h"
 #include "job/job_trees.h"
-#include "job/stages.h"
 #include "unit.h"
 
 #define WORDS(...)                                                                                 \

@@ -121,18 +121,18 @@ static void who_was_forgotten_is_not_called(void **state)
 static void too_many_questions_are_turned_down_and_none_is_lost(void **state)
 {
     struct asker asker = { 0 };
-    unsigned int collected = 0;
+    unsigned int taken = 0;
     char name[32];
 
     for (unsigned int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "127.0.0.%u", i);
-        collected += resolver_ask(resolver, name, on_done, &asker);
+        taken += resolver_ask(resolver, name, on_done, &asker);
     }
-    assert_int_equal(collected, 64);
-    wait_for_calls(collected);
-    assert_int_equal(asker.n, collected);
+    assert_int_equal(taken, 64);
+    wait_for_calls(taken);
+    assert_int_equal(asker.n, taken);
     assert_true(resolver_ask(resolver, "localhost", on_done, &asker));
-    wait_for_calls(collected + 1);
+    wait_for_calls(taken + 1);
 }
 
 static void a_name_longer_than_any_is_turned_down(void **state)

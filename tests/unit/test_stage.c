@@ -63,7 +63,7 @@ static void each_layer_is_written_by_its_maker_alone(void **state)
 
 static void only_what_becomes_a_layer_is_collected(void **state)
 {
-    static const char *const collected[N_STAGES] = {
+    static const char *const taken[N_STAGES] = {
         [STAGE_PREPARE] = "prepared", [STAGE_INSTALL] = "deps", [STAGE_COMPILE] = "build"
     };
 
@@ -73,8 +73,8 @@ static void only_what_becomes_a_layer_is_collected(void **state)
 
         stage_case_enter(stage);
         plan = plan_case_make(&c);
-        if (collected[stage])
-            assert_string_equal(plan->collects[0].path, collected[stage]);
+        if (taken[stage])
+            assert_string_equal(plan->collects[0].path, taken[stage]);
         else
             assert_int_equal(plan->n_collects, 0);
         plan_free(plan);

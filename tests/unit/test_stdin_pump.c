@@ -127,7 +127,7 @@ static void a_pipe_is_passed_on_as_it_comes(void **state)
     stdin_pump.len = 6;
     start();
     assert_string_equal(pipe_fixture_read(&f), "first ");
-    assert_int_equal(loop_turn(&f.loop, 0), 0);
+    assert_true(loop_turn(&f.loop, 0) >= 0);
     assert_string_equal(pipe_fixture_read(&f), "");
     assert_int_equal(write(source.write_end, "then", 4), 4);
     pipe_fixture_turn(&f);
@@ -152,8 +152,8 @@ static void a_source_waits_until_the_program_has_read(void **state)
     stdin_pump.from = source.read_end;
     start();
     pipe_fixture_turn(&f);
-    assert_true(stdin_pump.watching_to);
-    assert_false(stdin_pump.watching_from);
+    assert_true(stdin_pump.target.on);
+    assert_false(stdin_pump.source.on);
     pipe_fixture_close(&source.write_end);
     while (stdin_pump.to >= 0) {
         got += strlen(pipe_fixture_read(&f));

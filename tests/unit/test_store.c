@@ -201,7 +201,7 @@ static void modes_are_readable_for_all_and_writable_for_us(void **state)
 {
     static const struct {
         const char *name;
-        mode_t given, changeset;
+        mode_t given, kept;
     } rows[] = {
         { "plain", 0600, 0644 },  { "locked", 0000, 0644 }, { "program", 0100, 0755 },
         { "setid", 06777, 0755 }, { "open", 0666, 0644 },
@@ -219,7 +219,7 @@ static void modes_are_readable_for_all_and_writable_for_us(void **state)
     assert_int_equal(store_commit(&staging, key_of("m"), "", &entry, &err), 0);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_int_equal(stat(below(entry.path, rows[i].name), &st), 0);
-        assert_int_equal(st.st_mode & 07777, rows[i].changeset);
+        assert_int_equal(st.st_mode & 07777, rows[i].kept);
     }
     assert_int_equal(stat(below(entry.path, "dir"), &st), 0);
     assert_int_equal(st.st_mode & 07777, 0755);

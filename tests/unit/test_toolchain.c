@@ -368,18 +368,18 @@ static void a_language_that_is_not_there_names_its_package(void **state)
 {
     struct language unpackaged = *with(at("none/*/tool"), NULL, NULL);
     struct toolchain_query query = { .wanted = "3" };
-    struct toolchain changeset = { .binary = "kept" };
+    struct toolchain kept = { .binary = "kept" };
     sbr_error err;
 
     (void)state;
-    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), NULL, &changeset, &err), &err,
+    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), NULL, &kept, &err), &err,
                    SBR_E_NOT_FOUND, "tongue is not installed; `apt-get install tongue-dev` brings");
-    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), &query, &changeset, &err), &err,
+    assert_refused(toolchain_find(with("/none/tool", NULL, NULL), &query, &kept, &err), &err,
                    SBR_E_NOT_FOUND, "apt-get install tongue-dev");
     unpackaged.package = NULL;
-    assert_refused(toolchain_find(&unpackaged, NULL, &changeset, &err), &err, SBR_E_NOT_FOUND,
+    assert_refused(toolchain_find(&unpackaged, NULL, &kept, &err), &err, SBR_E_NOT_FOUND,
                    "tongue is not installed");
-    assert_string_equal(changeset.binary, "kept");
+    assert_string_equal(kept.binary, "kept");
 }
 
 /* Says a version by the directory that a tool is in, and counts. */

@@ -165,19 +165,24 @@ static void what_a_limit_refused_is_told_with_what_would_allow_it(void **state)
         struct denial denial; /* count 0: none */
     } rows[] = {
         { { .reported = true, .refused_forks = 7 },
-          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128", "--pids 256", 7 } },
+          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128", "--pids 256", 7, 0 } },
         { { .reported = true, .refused_forks = 1, .forks_guessed = true }, { 0 } },
         { { .reported = true, .refused_forks = 1, .forks_guessed = true, .wait_status = EXITED(1) },
-          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128", "--pids 256", 1 } },
+          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128", "--pids 256", 1, 0 } },
         { { .reported = true, .oom_kills = 2, .wait_status = KILLED(SIGKILL) },
-          { DENIAL_MEMORY, "memory", "limits: memory 512m", "--memory 1g", 2 } },
-        { { .stop = STOP_MEMORY }, { DENIAL_MEMORY, "memory", "limits: memory 512m", "--memory 1g", 1 } },
+          { DENIAL_MEMORY, "memory", "limits: memory 512m", "--memory 1g", 2, 0 } },
+        { { .stop = STOP_MEMORY }, { DENIAL_MEMORY, "memory", "limits: memory 512m", "--memory 1g", 1, 0 } },
         { { .reported = true, .disk_full = true },
-          { DENIAL_DISK, "disk space", "limits: disk 256m", "--disk 512m", 1 } },
+          { DENIAL_DISK, "disk space", "limits: disk 256m", "--disk 512m", 1, 0 } },
         { { .reported = true, .disk_full = true, .inodes_full = true, .wait_status = EXITED(1) },
-          { DENIAL_DISK, "files", "limits: inodes 100000", "--inodes 200000", 1 } },
+          { DENIAL_DISK, "files", "limits: inodes 100000", "--inodes 200000", 1, 0 } },
         { { .reported = true, .wait_status = KILLED(SIGXFSZ) },
-          { DENIAL_DISK, "disk space", "limits: disk 256m", "--disk 512m", 1 } },
+          { DENIAL_DISK, "disk space", "limits: disk 256m", "--disk 512m", 1, 0 } },
+        { { .reported = true, .refused_forks = 1, .setter = LIMITS_BY_COMPILE_LIMIT },
+          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128", "--compile-limit pids=256", 1, 0 } },
+        { { .reported = true, .refused_forks = 1, .setter = LIMITS_BY_LANGUAGE },
+          { DENIAL_PROCESS, "a new process or thread", "limits: pids 128",
+            "`pids=256` in the language's file", 1, 0 } },
         { { .stop = STOP_TIMEOUT }, { 0 } },
         { { .stop = STOP_CPU }, { 0 } },
         { { .stop = STOP_OUTPUT }, { 0 } },
@@ -198,6 +203,7 @@ static void what_a_limit_refused_is_told_with_what_would_allow_it(void **state)
             assert_string_equal(got->rule, want->rule);
             assert_string_equal(got->remedy, want->remedy);
             assert_int_equal(got->count, want->count);
+            assert_int_equal(got->source, DENIAL_BY_LIMIT);
         }
         denials_done(&result.denials);
     }

@@ -137,8 +137,8 @@ static void a_connection_is_used_again(void **state)
 
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), 0);
-    warm_init(&one, false);
-    warm_init(&two, false);
+    one = (struct warm){ .fd = -1 };
+    two = (struct warm){ .fd = -1 };
     assert_false(engine_connections_take(pool, &two));
     one.fd = pair[0];
     strcpy(one.sent_key, "key");

@@ -47,7 +47,7 @@ def test_a_worker_shares_no_memory_with_the_next(engine):
     for _ in range(RUNS):
         assert program(engine, "scribble.py", "mark", "m")["outcome"] == "exited"
     after = engine.status()
-    makers = [{pool["key"]: pool["nursery_pid"] for pool in status["pools"]} for status in (before, after)]
+    makers = [{pool["key"]: pool["factory_pid"] for pool in status["pools"]} for status in (before, after)]
     assert makers[0] == makers[1] and before["died_total"] == after["died_total"], (before, after)
 
 
@@ -150,7 +150,7 @@ def written_mounts(pid):
 def sandboxes(engine):
     """Processes of each sandbox, by their pid namespace.  Those of the engine and of the nurseries are left out."""
     status = engine.status()
-    makers = {link(pid, "ns/pid") for pid in [engine.process.pid, *(pool["nursery_pid"] for pool in status["pools"])]}
+    makers = {link(pid, "ns/pid") for pid in [engine.process.pid, *(pool["factory_pid"] for pool in status["pools"])]}
     found = collections.defaultdict(list)
     for pid in engines.descendants(engine.process.pid):
         place = link(pid, "ns/pid")

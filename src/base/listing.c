@@ -1,4 +1,4 @@
-#include "changes/listing.h"
+#include "base/listing.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -9,54 +9,41 @@
 
 #include "base/buf.h"
 #include "base/scope.h"
-
-static bool is_dots(const char *name)
-{
-    return name[0] == '.' && (!name[1] || (name[1] == '.' && !name[2]));
-}
+#include "base/tree_remove.h"
 
 static int compare_names(const void *a, const void *b)
 {
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* All names behind one another, each with its NUL. */
+/* Appends all names, each with its NUL. */
 static int read_text(DIR *dir, struct buf *text, size_t *ret_n)
 {
     const struct dirent *entry;
 
     while (errno = 0, (entry = readdir(dir))) {
-        if (is_dots(entry->d_name))
+        if (tree_is_dots(entry->d_name))
             continue;
-        if (buf_add(text, entry->d_name, strlen(entry->d_name) + 1) < 0) {
-            errno = ENOMEM;
+        if (++*ret_n > LISTING_MAX || buf_add(text, entry->d_name, strlen(entry->d_name) + 1) < 0) {
+            errno = *ret_n > LISTING_MAX ? E2BIG : ENOMEM;
             return -1;
         }
-        ++*ret_n;
     }
     return errno ? -1 : 0;
 }
 
-static DIR *open_again(int dir_fd)
-{
-    scoped_fd int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
-    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
-
-    if (dir)
-        (void)take_fd(fd);
-    return dir;
-}
-
 int listing_read(int dir_fd, struct listing *ret)
 {
-    scoped_dir DIR *dir = open_again(dir_fd);
+    scoped_fd int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+    scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
     struct buf text;
     size_t n = 0;
 
     *ret = (struct listing){ 0 };
     if (!dir)
         return -1;
-    rewinddir(dir); /* the place is shared with `dir_fd` */
+    (void)take_fd(fd);
+    rewinddir(dir); /* the position is shared with `dir_fd` */
     buf_init(&text, SIZE_MAX / 2);
     if (read_text(dir, &text, &n) < 0) {
         buf_done(&text);
@@ -68,10 +55,18 @@ int listing_read(int dir_fd, struct listing *ret)
     ret->names = malloc(n * sizeof(*ret->names));
     if (!ret->names)
         return -1;
-    for (char *name = ret->text; ret->n < n; name += strlen(name) + 1)
-        ret->names[ret->n++] = name;
+    for (char *at = ret->text; ret->n < n; at += strlen(at) + 1)
+        ret->names[ret->n++] = at;
     qsort(ret->names, n, sizeof(*ret->names), compare_names);
     return 0;
+}
+
+int listing_read_at(int dir_fd, const char *name, struct listing *ret)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+
+    *ret = (struct listing){ 0 };
+    return fd < 0 ? -1 : listing_read(fd, ret);
 }
 
 void listing_done(struct listing *listing)

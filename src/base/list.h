@@ -1,6 +1,6 @@
-/* A ring of links that stand in the things they join: nothing is allocated, and nothing can fail. */
-#ifndef ENGINE_LIST_H
-#define ENGINE_LIST_H
+/* A list: a ring of links that stand in what they join.  Nothing is allocated, nothing can fail. */
+#ifndef BASE_LIST_H
+#define BASE_LIST_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,7 +21,7 @@ static inline bool link_is_alone(const struct link *link)
     return link->next == link;
 }
 
-/* May be called for one that is alone. */
+/* Also for a link that is alone. */
 static inline void link_remove(struct link *link)
 {
     link->prev->next = link->next;
@@ -29,7 +29,7 @@ static inline void link_remove(struct link *link)
     link_init(link);
 }
 
-/* `link` is in no list. */
+/* `link` must be in no list. */
 static inline void list_append(struct link *list, struct link *link)
 {
     link->prev = list->prev;
@@ -43,7 +43,8 @@ static inline void list_prepend(struct link *list, struct link *link)
     list_append(list->next, link);
 }
 
-/* The loop's body may remove the one that it is given.  NOLINTBEGIN(bugprone-macro-parentheses): `at` is declared here */
+/* The body may remove the link that it is given.
+ * NOLINTBEGIN(bugprone-macro-parentheses): `at` is declared here */
 #define list_each(at, list)                                                                        \
     for (struct link *at = (list)->next, *at##_next = at->next; at != (list);                      \
          at = at##_next, at##_next = at->next)

@@ -1,0 +1,62 @@
+/* A job from its first event to its last. */
+#include <unistd.h>
+
+#include "job/job.h"
+#include "job/job_steps.h"
+
+static void wake(void *context, uint32_t events)
+{
+    (void)context;
+    (void)events;
+}
+
+int job_run_begin(sbr_job *job, enum job_event event, sbr_error *err)
+{
+    job_table_handle(job, event);
+    if (job->state == JOB_DONE && !job->result) {
+        *err = job->failure;
+        return err->code;
+    }
+    if (job->state == JOB_DONE) /* nothing had to be done: a caller that polls the loop wakes up */
+        loop_set_timer(&job->loop, TIMER_RETRY, 1, wake, job);
+    return 0;
+}
+
+int job_begin_with(sbr_job *job, const struct language *language, const struct toolchain *toolchain,
+                   sbr_error *err)
+{
+    job->language = language;
+    job->toolchain = *toolchain;
+    job->todo[job->n_todo++] = STAGE_RUN;
+    return job_run_begin(job, EV_NEXT, err);
+}
+
+/* At most one wait for each call, so that the caller can act when a stage is over. */
+int job_turn(sbr_job *job, bool wait, sbr_error *err)
+{
+    if (job->state == JOB_DONE)
+        return 1;
+    if (loop_turn(&job->loop, wait ? LOOP_FOREVER : 0) < 0)
+        return err_set_errno(err, "monitor", "cannot wait for events");
+    if (job->state == JOB_RUNNING && monitor_is_over(&job->now.monitor))
+        job_table_handle(job, EV_OVER);
+    return job->state == JOB_DONE;
+}
+
+void job_cancel(sbr_job *job)
+{
+    uint64_t one = 1;
+    ssize_t ignored = write(job->cancel_fd, &one, sizeof(one));
+
+    (void)ignored;
+}
+
+int job_finish(sbr_job *job, sbr_result **ret, sbr_error *err)
+{
+    int r;
+
+    do
+        r = job_turn(job, true, err);
+    while (r == 0);
+    return r < 0 ? r : job_take_result(job, ret, err);
+}

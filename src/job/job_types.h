@@ -1,0 +1,103 @@
+/* One job and the stage that it is in: what the files of this folder share. */
+#ifndef JOB_JOB_TYPES_H
+#define JOB_JOB_TYPES_H
+
+#include "job/warm.h"
+#include "model/request.h"
+#include "monitor/monitor.h"
+#include "plan/features.h"
+#include "plan/planner.h"
+#include "store/store.h"
+#include "toolchain/client_config.h"
+#include "toolchain/toolchain.h"
+
+/* The slot of the loop that the monitor leaves free, for waiting before a stage runs. */
+#define TIMER_RETRY 5
+
+struct job_trees;
+struct diff_options;
+
+struct sbr_runtime {
+    struct features features;
+    bool cold;                       /* no job asks an engine, as in the engine itself */
+    struct engine_connections *pool; /* NULL: connections to an engine are not kept    */
+};
+
+/* See the table in job_table.c. */
+enum job_state {
+    JOB_RESOLVING,      /* the workspace is not ours yet, or the stages are not known */
+    JOB_WAITING_LAYER,  /* another process makes the layer of the next stage         */
+    JOB_WAITING_ENGINE, /* the engine was asked for a sandbox                        */
+    JOB_STARTING,
+    JOB_RUNNING,
+    JOB_COLLECTING, /* the monitor is done: results and trees of the stage are kept */
+    JOB_DONE,       /* there is a result, or a failure */
+    N_JOB_STATES
+};
+
+/* What one stage holds while it runs. */
+struct stage_run {
+    enum stage stage;
+    enum layer layer; /* that the stage makes; N_LAYERS: none */
+    struct limits limits;
+    struct plan *plan;
+    struct sandbox box;
+    struct monitor monitor;
+    bool watching;       /* monitor_start was called */
+    bool asked;          /* an engine has answered for this stage, or there is none */
+    bool has_trees;      /* job_trees_prepare was called, and what it made is still good */
+    uint64_t started_us; /* when the stage began */
+    const char *startup; /* of an engine's sandbox, as the result says it; NULL: cold */
+    struct stage_config config;
+    struct words needs;
+    struct collect_reader collect_reader;
+    struct collect_part part; /* of a stage that makes a layer */
+    bool collecting;          /* collect_reader is to be freed */
+    struct store_staging staging;
+    bool staged;
+    int lock_fd; /* held while the layer is made; -1: not held */
+};
+
+/* The request must outlive the job; so must the runtime. */
+struct sbr_job {
+    enum job_state state;
+    const sbr_runtime *rt;
+    const sbr_request *req;
+    struct monitor_options options; /* of the program's own stage */
+    struct loop loop;
+    struct loop_watch cancel_watch;
+    int cancel_fd; /* eventfd: cancelled from another thread */
+    bool cancelled;
+
+    const struct language *language; /* NULL: a command */
+    struct toolchain toolchain;
+    char keys[N_LAYERS][SHA256_HEX_SIZE]; /* empty: the job does not use that layer */
+    struct store_entry layers[N_LAYERS];  /* path empty: not made yet */
+    enum stage todo[N_STAGES];
+    size_t n_todo, at;
+    bool cached;
+    struct job_trees *trees;      /* NULL: none; see job/job_trees.h */
+    char place[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
+
+    struct warm warm;           /* the engine, if there is one */
+    struct installer installer; /* until the stage has it */
+    struct stage_run now;
+    sbr_result *done[RESULT_MAX_STAGES];
+    size_t n_done;
+    sbr_result *result; /* JOB_DONE: NULL when the job failed */
+    sbr_error failure;  /* JOB_DONE without a result: why     */
+    /* Called when a stage begins; for progress.  May be NULL. */
+    void (*on_stage)(void *context, enum stage stage);
+    void *on_stage_context;
+    /* Called now and then while a tree is copied, with the same context; may cancel the job.  May
+     * be NULL. */
+    void (*on_copy)(void *context, uint64_t files, uint64_t bytes);
+    /* Called with the number of jobs before this one while it waits for the engine, with the same
+     * context.  May be NULL. */
+    void (*on_queue)(void *context, unsigned int position);
+    /* Gets all that the program leaves at /work, in place of changes and outputs.  May be NULL. */
+    struct collect_part *work_part;
+    const struct diff_options *render; /* how the changes become text; NULL: they do not */
+};
+
+#endif

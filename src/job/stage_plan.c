@@ -1,0 +1,132 @@
+#include "job/stage_plan.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "job/job_trees.h"
+
+#define PLACE_PREFIX "sandbox-run-"
+
+static int resolve_policy(const sbr_job *job, struct plan_input *in, sbr_error *err)
+{
+    const char *name = job->req->policy;
+    char names[200] = "";
+    size_t used = 0;
+
+    if (in->stage != STAGE_RUN)
+        name = NULL;
+    in->policy = policy_find(name);
+    if (in->policy && !in->policy->internal)
+        return 0;
+    for (size_t i = 0; policy_at(i) && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 policy_at(i)->name);
+    return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no policy '%.60s'; choose one of: %s",
+                   name, names);
+}
+
+/* In a build with test hooks a test can leave a mechanism out or let a step fail. */
+static void read_test_hooks(struct plan_input *in)
+{
+#ifdef SBR_TEST_HOOKS
+    in->test_without = getenv("SANDBOX_RUN_TEST_WITHOUT");
+    in->test_fail = getenv("SANDBOX_RUN_TEST_FAIL");
+    in->test_writable = getenv("SANDBOX_RUN_TEST_WRITABLE");
+#else
+    (void)in;
+#endif
+}
+
+/* A name that no file has: only a run without a private root makes the directory. */
+static int name_place(char *place, size_t size, sbr_error *err)
+{
+    const char *dir = getenv("TMPDIR");
+    char id[ENCODING_ID_SIZE];
+    int n;
+
+    if (encoding_random_id(id) < 0)
+        return err_set_errno(err, "plan", "cannot choose a name");
+    n = snprintf(place, size, "%s/" PLACE_PREFIX "%s", dir && dir[0] == '/' ? dir : "/tmp", id);
+    if (n < 0 || (size_t)n >= size)
+        return err_set(err, SBR_E_INVALID, "plan", "the path in TMPDIR is too long; shorten it");
+    return 0;
+}
+
+int stage_plan_input(sbr_job *job, enum stage stage, const struct features *features,
+                     struct stage_input *ret, sbr_error *err)
+{
+    struct plan_input *in = &ret->in;
+
+    *in = (struct plan_input){ .request = job->req,
+                               .language = job->language,
+                               .toolchain = job->language ? &job->toolchain : NULL,
+                               .stage = stage,
+                               .limits = &job->now.limits,
+                               .needs = job->now.needs,
+                               .config = &job->now.config,
+                               .features = features,
+                               .collect_work = job->work_part != NULL,
+                               .place = ret->place };
+    if (job->trees) {
+        in->trees = job->trees->planned;
+        in->n_trees = job->trees->n_planned;
+        in->code_name = job->trees->code_name[0] ? job->trees->code_name : NULL;
+        in->manifests = job->trees->manifests;
+        in->n_manifests = job->trees->n_manifests;
+    }
+    for (unsigned int i = 0; i < N_LAYERS; i++)
+        in->layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;
+    read_test_hooks(in);
+    if (resolve_policy(job, in, err) < 0)
+        return err->code;
+    if (!features->user_namespaces && name_place(ret->place, sizeof(ret->place), err) < 0)
+        return err->code;
+    return 0;
+}
+
+/* The program has the request's limits.  Those of other stages come from the language's file and
+ * count as presets: they are lowered to what the machine has. */
+static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
+{
+    enum stage stage = job->now.stage;
+    struct limits *ret = &job->now.limits;
+
+    *ret = job->req->limits;
+    if (!def) {
+        job_trees_limits(job, ret);
+        return 0;
+    }
+    limits_init(ret);
+    for (unsigned int i = 0; i < def->limits.n; i++)
+        if (limits_set_pair(ret, def->limits.at[i], err) < 0)
+            return err->code;
+    ret->given = 0;
+    if (stage == STAGE_COMPILE || stage == STAGE_CHECK)
+        limits_override(ret, &job->req->compile_limits);
+    return 0;
+}
+
+/* The installer gets the configuration that the key of its layer was made of. */
+static int take_config(sbr_job *job, const struct stage_def *def, sbr_error *err)
+{
+    struct installer *installer = &job->installer;
+    struct stage_run *now = &job->now;
+
+    if (!def || !def->network)
+        return 0;
+    if (client_config_read(def, job->toolchain.home, installer, err) < 0)
+        return err->code;
+    now->config = installer->config;
+    now->needs = installer->needs;
+    *installer = (struct installer){ 0 };
+    return client_config_find_registries(def, job->toolchain.home, &now->config, err);
+}
+
+int stage_plan_set_up(sbr_job *job, sbr_error *err)
+{
+    const struct stage_def *def = stage_def(job->language, job->now.stage);
+
+    if (set_limits(job, def, err) < 0 || take_config(job, def, err) < 0)
+        return err->code;
+    return job->language ? client_config_expand(&job->language->needs, &job->now.needs, err) : 0;
+}
