@@ -24,15 +24,16 @@ int err_set_oom(sbr_error *err, const char *stage);
 /* Messages quote names and values of untrusted programs, cut at a fixed length.  What a terminal
  * would obey, and what is no UTF-8, becomes '?'. */
 void err_clean(char *text);
-/* What the caller can do without and try again. */
+
+/* How another attempt may succeed. */
 enum err_retry {
     ERR_FINAL,
-    ERR_WITHOUT_VIEW,           /* show trees as they are    */
-    ERR_WITH_OTHER_COW,         /* another kind of copy-on-write */
-    ERR_WITHOUT_USER_NAMESPACES /* plan for a machine without */
+    ERR_WITHOUT_VIEW,           /* show trees without an overlay   */
+    ERR_WITH_OTHER_COW,         /* the next kind of copy-on-write  */
+    ERR_WITHOUT_USER_NAMESPACES /* plan for a machine without them */
 };
-/* Marks *err, which is set, and makes it SBR_E_UNSUPPORTED.  The mark stands behind the name of the
- * stage, so it goes wherever the error goes, also out of init, and the public struct stays. */
+/* Marks *err, which is set, and makes it SBR_E_UNSUPPORTED.  The mark is the last byte of `stage`,
+ * so it crosses from init to the supervisor, and the public struct stays as it is. */
 int err_set_retry(sbr_error *err, enum err_retry retry);
 enum err_retry err_retry(const sbr_error *err);
 

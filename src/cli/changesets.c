@@ -6,20 +6,18 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
-#include "changes/textdiff.h"
 #include "cli/present.h"
 
-void changesets_print_name(FILE *out, const char *name)
-{
-    struct buf text;
+/* clang-format off */
+const struct option options_changeset[] = {
+    { 'y', "yes",   NULL,   "do it without asking", OPTION_OWN(struct changeset_options, yes) },
+    { 0,   "force", "PATH", "this path, though it conflicts; repeatable",
+      OPTION_OWN(struct changeset_options, force) },
+    { 0 },
+};
+/* clang-format on */
 
-    buf_init(&text, SIZE_MAX / 2);
-    visible_put_name(&text, name);
-    fputs(text.failed || !text.data ? "?" : text.data, out);
-    buf_done(&text);
-}
-
-/* Of a tree elsewhere than at the place of the project, where it was inside. */
+/* In /work relative to it; in another tree the whole path inside. */
 static void print_path(FILE *out, const struct changes *changes, const struct change *c,
                        const char *path)
 {
@@ -27,12 +25,12 @@ static void print_path(FILE *out, const struct changes *changes, const struct ch
     scoped_free char *whole = NULL;
 
     if (strcmp(target, "/work") == 0) {
-        changesets_print_name(out, path);
+        present_name(out, path);
         return;
     }
     if (asprintf(&whole, "%s/%s", target, path) < 0)
         whole = NULL;
-    changesets_print_name(out, whole ? whole : path);
+    present_name(out, whole ? whole : path);
 }
 
 static void print_change(FILE *out, const struct changes *changes, const struct change *c)
@@ -68,7 +66,7 @@ void changesets_print_changes(FILE *out, const struct changes *changes, size_t m
         fprintf(out, "... and %zu more\n", changes->n - most);
 }
 
-/* What is left of `word` below `top`; NULL when it is elsewhere. */
+/* The rest of `word` below `top`; NULL: it is not below it. */
 static const char *below(const char *word, const char *top)
 {
     size_t len = strlen(top);
@@ -78,7 +76,7 @@ static const char *below(const char *word, const char *top)
     return word + len + strspn(word + len, "/");
 }
 
-/* Without "./" in front; `word` is changed where slashes stand at its end. */
+/* Relative to the tree, without "./"; removes slashes at the end of `word` itself. */
 static const char *normalize(char *word, const struct changeset *changeset)
 {
     const char *path = word;
@@ -101,8 +99,9 @@ static const char *normalize(char *word, const struct changeset *changeset)
 int changesets_words(const struct options *o, const struct changeset *changeset,
                      struct apply_options *ret, sbr_error *err)
 {
+    const struct changeset_options none = { 0 }, *own = o->own ? o->own : &none;
     const char **paths = calloc(o->n_positional + 1, sizeof(*paths));
-    const char **force = calloc(o->n_force + 1, sizeof(*force));
+    const char **force = calloc(own->force.n + 1, sizeof(*force));
     bool all = false;
 
     *ret = (struct apply_options){ .paths = paths, .force = force };
@@ -111,7 +110,7 @@ int changesets_words(const struct options *o, const struct changeset *changeset,
         return err_set_oom(err, "options");
     }
     for (size_t i = 1; i < o->n_positional; i++) {
-        if (!o->positional[i][0]) { /* as from a variable of a script that is not set: not all */
+        if (!o->positional[i][0]) { /* a variable that is not set in a script must not mean all */
             changesets_words_done(ret);
             return err_set(err, SBR_E_INVALID, "options",
                            "an empty path is none; leave it out, or say . for all");
@@ -120,8 +119,8 @@ int changesets_words(const struct options *o, const struct changeset *changeset,
         all = all || !*paths[ret->n_paths];
         ret->n_paths++;
     }
-    for (size_t i = 0; i < o->n_force; i++)
-        force[ret->n_force++] = normalize((char *)o->force[i], changeset);
+    for (size_t i = 0; i < own->force.n; i++)
+        force[ret->n_force++] = normalize((char *)own->force.items[i], changeset);
     if (all)
         ret->n_paths = 0;
     return 0;
@@ -137,9 +136,10 @@ void changesets_words_done(struct apply_options *options)
 int changesets_ask(const struct options *o, const char *question, const char *command,
                    sbr_error *err)
 {
+    const struct changeset_options *own = o->own;
     char line[16] = "";
 
-    if (o->yes)
+    if (own->yes)
         return 1;
     if (!isatty(STDIN_FILENO) || !isatty(STDERR_FILENO))
         return err_set(
@@ -157,7 +157,6 @@ int changesets_ask(const struct options *o, const char *question, const char *co
 static void report_json(const struct changeset *changeset, const struct apply_report *report,
                         const char *done)
 {
-    scoped_free char *text = NULL;
     struct jsonw j;
 
     jsonw_init(&j, true);
@@ -165,15 +164,14 @@ static void report_json(const struct changeset *changeset, const struct apply_re
     jsonw_text(&j, "id", changeset->id);
     apply_report_put_json(&j, report, done);
     jsonw_close(&j, '}');
-    text = jsonw_take(&j);
-    printf("%s\n", text ? text : "{}");
+    present_json(&j);
 }
 
 static void report_conflicts(const struct apply_report *report, const char *done)
 {
     for (size_t i = 0; i < report->conflicts.n; i++) {
         fputs("conflict: ", stderr);
-        changesets_print_name(stderr, report->conflicts.items[i].path);
+        present_name(stderr, report->conflicts.items[i].path);
         fprintf(stderr, " %s\n", report->conflicts.items[i].why);
     }
     fprintf(stderr,
@@ -206,12 +204,12 @@ int changesets_report(const struct options *o, const struct changeset *changeset
         fprintf(stderr, "; %zu left out, as pipes, sockets and devices are not made",
                 report->skipped);
     if (!undo && changeset->applied)
-        fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", KEPT_ID_SHOWN, changeset->id);
+        fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", PRESENT_ID, changeset->id);
     fputc('\n', stderr);
     return 0;
 }
 
-int changesets_command(struct options *o, const char *command, kept_work *work)
+int changesets_command(struct options *o, const char *command, changeset_work *work)
 {
     struct apply_options options = { 0 };
     struct changeset changeset;

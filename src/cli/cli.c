@@ -11,30 +11,25 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/arch.h"
 #include "base/log.h"
 #include "base/text.h"
-#include "cli/help.h"
+#include "cli/documents.h"
 #include "cli/present.h"
-#include "cli/user_languages.h"
+#include "lib/runner.h"
 
-#define DESCRIPTORS_WANTED 256
+#define FDS_WANTED 256
+#define MOST_COMMANDS 64
 
-/* clang-format off */
-const struct command *const commands[] = {
-    &cmd_run, &cmd_exec, &cmd_plan, &cmd_explain, &cmd_changes, &cmd_apply, &cmd_undo, &cmd_workspace,
-    &cmd_serve, &cmd_languages, &cmd_cache, &cmd_doctor, &cmd_completion, &cmd_help, NULL
-};
-/* clang-format on */
-
-const struct command *cli_find_command(const char *name)
+const struct command *cli_find_command(const struct command *const *list, const char *name)
 {
-    for (size_t i = 0; commands[i]; i++)
-        if (!strcmp(commands[i]->name, name))
-            return commands[i];
+    for (; *list; list++)
+        if (!strcmp((*list)->name, name))
+            return *list;
     return NULL;
 }
 
-/* False when it could not be written, or when what was to be written before could not. */
+/* False when this or an earlier write to stdout failed. */
 static bool print_error_json(const sbr_error *err)
 {
     char *json = ferror(stdout) ? NULL : result_error_to_json(err);
@@ -50,7 +45,7 @@ int cli_fail(const struct options *o, const sbr_error *err)
 {
     if (!o->json || (!print_error_json(err) && err->sys_errno != EPIPE))
         present_error(err, o);
-    if (ferror(stdout)) { /* said, or nobody is there to be told */
+    if (ferror(stdout)) { /* reported, or its reader has left */
         __fpurge(stdout);
         clearerr(stdout);
     }
@@ -60,13 +55,13 @@ int cli_fail(const struct options *o, const sbr_error *err)
 }
 
 /* A first word that is neither command, option nor file is most likely a misspelt command. */
-static int unknown_command(const char *word, sbr_error *err)
+static int unknown_command(const struct program *program, const char *word, sbr_error *err)
 {
-    const char *names[ARRAY_LEN(commands)], *near;
+    const char *names[MOST_COMMANDS], *near;
     size_t n = 0;
 
-    for (; commands[n]; n++)
-        names[n] = commands[n]->name;
+    for (; program->commands[n] && n < MOST_COMMANDS; n++)
+        names[n] = program->commands[n]->name;
     near = text_nearest(word, names, n);
     return err_set(err, SBR_E_NOT_FOUND, "command", "there is no command or file '%.100s'%s%s%s",
                    word, near ? "; did you mean `sandbox-run " : "; see `sandbox-run --help`",
@@ -83,8 +78,7 @@ static void open_log(const struct options *o)
         log_open(log_level_from_name(level), STDERR_FILENO);
 }
 
-/* Help, a plan or a diagnosis of which a part is missing is a failure.  A reader that left wants no
- * more. */
+/* Output that is not complete is a failure, unless its reader has left. */
 static int check_stdout(const struct options *o, int status)
 {
     sbr_error err;
@@ -99,36 +93,61 @@ static int check_stdout(const struct options *o, int status)
     return EXIT_OURS;
 }
 
-static int run_command(const struct command *command, char **whole, char **argv)
+/* Whether JSON or YAML has to be read. */
+static bool needs_documents(const struct options *o)
 {
-    struct options o = { .argv = whole, .want_rest = command->command_line };
+    char config[2048], dir[2100];
+
+    if (o->request_path || o->language_files.n)
+        return true;
+    if (!runner_config_dir(config, sizeof(config)))
+        return false;
+    snprintf(dir, sizeof(dir), "%s/languages", config);
+    return access(dir, F_OK) == 0;
+}
+
+static int start_command(const struct program *program, struct options *o, sbr_error *err)
+{
+    open_log(o);
+    if (program->documents && program->documents->add_languages(o, err) < 0)
+        return cli_fail(o, err);
+    return o->command->run(o);
+}
+
+static int run_command(const struct program *program, const struct command *command, char **whole,
+                       char **argv)
+{
+    struct options o = { .command = command, .documents = program->documents };
     sbr_error err;
     int status;
 
-    if (options_parse(&o, argv, command->bit, &err) < 0) {
+    if (options_parse(&o, argv, &err) < 0) {
+        status = cli_fail(&o, &err);
+    } else if (o.version && !o.help) {
+        printf("sandbox-run %d.%d.%d (%s)\n", SBR_VERSION_MAJOR, SBR_VERSION_MINOR,
+               SBR_VERSION_PATCH, ARCH_NAME);
+        status = 0;
+    } else if (program->hand_over && (o.help || needs_documents(&o))) {
+        (void)program->hand_over(whole, &err);
         status = cli_fail(&o, &err);
     } else if (o.help) {
-        help_command(command);
-        status = 0;
-    } else if (o.version) {
-        help_version();
+        program->help(command);
         status = 0;
     } else {
-        open_log(&o);
-        status = user_languages(&o, &err) < 0 ? cli_fail(&o, &err) : command->run(&o);
+        status = start_command(program, &o, &err);
     }
     status = check_stdout(&o, status);
     options_done(&o);
     return status;
 }
 
-/* A descriptor 0, 1 or 2 that is closed would be given to the next file that is opened. */
-static int claim_standard_descriptors(void)
+/* The next file that is opened would get the fd 0, 1 or 2 if that one is closed. */
+static int claim_standard_fds(void)
 {
     for (int fd = 0; fd <= STDERR_FILENO; fd++) {
         int opened = fcntl(fd, F_GETFD) < 0 ? open("/dev/null", O_RDWR | O_CLOEXEC) : fd;
 
-        if (opened < 0) /* no /dev/null: then the run is going to say so, but not into a file */
+        if (opened < 0) /* no /dev/null: the run will report it, but not into a file */
             opened = open("/", O_PATH | O_CLOEXEC);
         if (opened != fd)
             return -1;
@@ -136,41 +155,63 @@ static int claim_standard_descriptors(void)
     return 0;
 }
 
-/* Of descriptors we need a few dozen; a program's own limit is set inside. */
-static void raise_descriptor_limit(void)
+/* This process needs a few dozen fds; init sets the program's own limit. */
+static void raise_fd_limit(void)
 {
     struct rlimit limit;
 
-    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= DESCRIPTORS_WANTED)
+    if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= FDS_WANTED)
         return;
-    limit.rlim_cur = limit.rlim_max < DESCRIPTORS_WANTED ? limit.rlim_max : DESCRIPTORS_WANTED;
+    limit.rlim_cur = limit.rlim_max < FDS_WANTED ? limit.rlim_max : FDS_WANTED;
     (void)setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-int main(int argc, char **argv)
+/* Names of commands are lower-case letters.  A file with such a name may be meant as well: the full
+ * program, which has all commands, decides. */
+static bool may_be_command(const char *word)
 {
-    const struct command *command = argc > 1 ? cli_find_command(argv[1]) : NULL;
+    return !word[strspn(word, "abcdefghijklmnopqrstuvwxyz-")];
+}
+
+static bool wants_overview(int argc, char **argv)
+{
+    if (argc == 1)
+        return isatty(STDIN_FILENO);
+    return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
+}
+
+/* No command was named: help, a command that only the full program has, or a program to run. */
+static int run_without_name(const struct program *program, int argc, char **argv)
+{
+    const char *word = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
+    bool is_missing = word && access(word, F_OK) < 0, overview = wants_overview(argc, argv);
     struct options none = { 0 };
     sbr_error err;
 
-    if (claim_standard_descriptors() < 0)
-        return EXIT_OURS;
-    raise_descriptor_limit();
-    signal(SIGPIPE, SIG_IGN); /* lint-ok: signal: a reader that left is seen as EPIPE */
-    signal(SIGXFSZ, SIG_IGN); /* lint-ok: signal: a file that may not grow is seen as EFBIG */
-    if (command)
-        return run_command(command, argv, argv + 2);
-    if (argc == 1 && isatty(STDIN_FILENO)) {
-        help_overview();
-        return check_stdout(&none, 0);
-    }
-    if (argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))) {
-        help_overview();
-        return check_stdout(&none, 0);
-    }
-    if (argc > 1 && argv[1][0] != '-' && access(argv[1], F_OK) < 0) {
-        unknown_command(argv[1], &err);
+    if (program->hand_over && (overview || (word && (is_missing || may_be_command(word))))) {
+        (void)program->hand_over(argv, &err);
         return cli_fail(&none, &err);
     }
-    return run_command(&cmd_run, argv, argv + 1);
+    if (overview) {
+        program->help(NULL);
+        return check_stdout(&none, 0);
+    }
+    if (is_missing) {
+        unknown_command(program, word, &err);
+        return cli_fail(&none, &err);
+    }
+    return run_command(program, program->commands[0], argv, argv + 1);
+}
+
+int cli_main(const struct program *program, int argc, char **argv)
+{
+    const struct command *command = argc > 1 ? cli_find_command(program->commands, argv[1]) : NULL;
+
+    if (claim_standard_fds() < 0)
+        return EXIT_OURS;
+    raise_fd_limit();
+    signal(SIGPIPE, SIG_IGN); /* lint-ok: signal: a reader that left is seen as EPIPE */
+    signal(SIGXFSZ, SIG_IGN); /* lint-ok: signal: a file that may not grow is seen as EFBIG */
+    return command ? run_command(program, command, argv, argv + 2)
+                   : run_without_name(program, argc, argv);
 }

@@ -1,4 +1,5 @@
-/* Commands: one const struct in one file each. */
+/* Commands: one const struct in one file each.  Two programs have them: `sandbox-run`, linked with
+ * little, has those that start a run; the full one has them all. */
 #ifndef CLI_CLI_H
 #define CLI_CLI_H
 
@@ -17,31 +18,37 @@ struct command {
     const char *name;
     const char *usage;
     const char *help;
-    const char *examples; /* NULL or lines for --help */
-    unsigned int bit;
+    const char *examples;                /* NULL or lines for --help */
+    const struct option *const *options; /* groups, each ended by an empty row; NULL ends them */
+    unsigned int limits;                 /* bit per enum sbr_limit that is an option too */
+    size_t own_size;                     /* of the values of its own options: o->own */
     bool command_line; /* everything from the first word on is the command to run */
     int (*run)(struct options *o);
 };
 
-extern const struct command cmd_run;
-extern const struct command cmd_exec;
-extern const struct command cmd_plan;
-extern const struct command cmd_explain;
-extern const struct command cmd_doctor;
-extern const struct command cmd_languages;
-extern const struct command cmd_cache;
-extern const struct command cmd_changes;
-extern const struct command cmd_apply;
-extern const struct command cmd_undo;
-extern const struct command cmd_workspace;
-extern const struct command cmd_serve;
-extern const struct command cmd_completion;
-extern const struct command cmd_help;
+extern const struct command cmd_run, cmd_exec;
 
+/* Only the full program has these. */
+extern const struct command cmd_plan, cmd_explain, cmd_doctor, cmd_languages, cmd_cache;
+extern const struct command cmd_changes, cmd_apply, cmd_undo, cmd_workspace, cmd_serve;
+extern const struct command cmd_completion, cmd_help;
 /* NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];
 
-const struct command *cli_find_command(const char *name);
+struct program {
+    const struct command *const *commands; /* NULL-terminated; the first may be left out */
+    /* What the full program has; NULL: `hand_over` executes that one instead. */
+    const struct documents *documents;
+    void (*help)(const struct command *command);   /* NULL: of all */
+    int (*hand_over)(char **argv, sbr_error *err); /* returns only when it fails */
+};
+
+int cli_main(const struct program *program, int argc, char **argv);
+
+const struct command *cli_find_command(const struct command *const *list, const char *name);
+
+/* Prints help for a command, or for the whole program when it is NULL. */
+void cli_help(const struct command *command);
 
 /* Prints the error as text or JSON and returns the exit status that belongs to it. */
 int cli_fail(const struct options *o, const sbr_error *err);

@@ -1,8 +1,7 @@
-/* apply: kept changes become real. */
+/* apply: makes kept changes real. */
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/scope.h"
 #include "cli/changesets.h"
 
 #define LINES_SHOWN 40
@@ -10,7 +9,7 @@
 
 #define SUMMARY_SIZE 240
 
-/* What would be done, to the terminal; what was, into `done`. */
+/* Shows what would be applied; `done` becomes the summary for afterwards. */
 static int show(const struct options *o, const struct changeset *changeset,
                 const struct apply_options *options, char done[SUMMARY_SIZE], sbr_error *err)
 {
@@ -44,9 +43,9 @@ static int ask(const struct options *o, const struct changeset *changeset, sbr_e
     return r;
 }
 
-/* Conflicts are told before anybody is asked. */
-static int apply_kept(const struct options *o, struct changeset *changeset,
-                      const struct apply_options *options, sbr_error *err)
+/* Conflicts are reported before the question. */
+static int apply_changeset(const struct options *o, struct changeset *changeset,
+                           const struct apply_options *options, sbr_error *err)
 {
     struct apply_report report = { 0 };
     char done[SUMMARY_SIZE];
@@ -73,7 +72,7 @@ static int apply_kept(const struct options *o, struct changeset *changeset,
 
 static int apply_run(struct options *o)
 {
-    return changesets_command(o, "apply", apply_kept);
+    return changesets_command(o, "apply", apply_changeset);
 }
 
 const struct command cmd_apply = {
@@ -86,8 +85,10 @@ const struct command cmd_apply = {
         "  sandbox-run apply 3f9ac0 src --yes        those in src only, without asking\n"
         "  sandbox-run apply 3f9ac0 --force a.txt    a.txt too, though it was changed since\n\n"
         "A file that was changed since the run is a conflict: then nothing is applied, and the\n"
-        "status is 126.  Each file is replaced in one step, so whoever is interrupted repeats\n"
-        "the command.  `sandbox-run undo ID` takes everything back.\n",
-    .bit = FOR_APPLY,
+        "status is 126.  Each file is replaced in one step: after an interruption, repeat the\n"
+        "command.  `sandbox-run undo ID` takes everything back.\n",
+    .options = (const struct option *const[]){ options_json, options_changeset, options_look,
+                                               options_general, NULL },
+    .own_size = sizeof(struct changeset_options),
     .run = apply_run,
 };

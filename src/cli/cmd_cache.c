@@ -1,4 +1,4 @@
-/* cache: what is kept between runs, and how to be rid of it. */
+/* cache: lists and removes what the store keeps between runs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,34 +8,36 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "cli/action.h"
 #include "cli/amounts.h"
-#include "cli/cli.h"
 #include "cli/present.h"
 #include "store/store.h"
 
 #define SHOWN_KEY 12
-#define LEAST_KEY 4 /* digits that `rm` wants, so that a slip removes nothing */
+#define LEAST_KEY 4 /* digits that `rm` needs, so that a typing error removes nothing */
 #define PRUNE_PRESET "30d"
 #define DAY_MS (24 * 3600 * 1000ULL)
-#define STATUS_DAMAGED 1 /* of `verify`: something was, and is gone */
+#define STATUS_DAMAGED 1 /* of `verify`: an entry was damaged, and is removed */
 
 struct items {
     struct store_item *v;
     size_t n;
 };
 
-struct action {
-    const char *name;
-    int (*run)(const struct options *o, struct items *items, sbr_error *err);
-    bool takes_keys;
+struct cache_options {
+    const char *older, *max_size;
+    struct items items; /* all of the store, when an action begins */
 };
 
-static void items_done(struct items *items)
-{
-    free(items->v);
-}
-
-#define scoped_items __attribute__((cleanup(items_done)))
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "older",    "TIME", "prune: what was not used for so long, as in 30d",
+      OPTION_OWN(struct cache_options, older) },
+    { 0, "max-size", "SIZE", "prune: least recently used, until the rest is no more",
+      OPTION_OWN(struct cache_options, max_size) },
+    { 0 },
+};
+/* clang-format on */
 
 static int add_item(void *context, const struct store_item *item)
 {
@@ -47,6 +49,11 @@ static int add_item(void *context, const struct store_item *item)
     items->v = grown;
     grown[items->n++] = *item;
     return 0;
+}
+
+static struct items *items_of(const struct options *o)
+{
+    return &((struct cache_options *)o->own)->items;
 }
 
 static uint64_t sum_bytes(const struct items *items)
@@ -85,24 +92,14 @@ static void put_item(struct jsonw *j, const struct store_item *item)
     jsonw_close(j, '}');
 }
 
-/* A path need not be text; JSON has to be. */
-static void put_path(struct jsonw *j, char *path)
-{
-    if (!text_is_utf8(path, strlen(path)))
-        for (char *p = path; *p; p++)
-            *p = (unsigned char)*p >= 0x80 ? '?' : *p;
-    jsonw_text(j, "path", path);
-}
-
 /* {"path": ..., NAME: [items], "count": ..., "bytes": ...} */
-static void print_json(const char *name, const struct items *items, char *path)
+static void print_json(const char *name, const struct items *items, const char *path)
 {
-    scoped_free char *text = NULL;
     struct jsonw j;
 
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
-    put_path(&j, path);
+    jsonw_path(&j, "path", path);
     jsonw_open(&j, name, '[');
     for (size_t i = 0; i < items->n; i++)
         put_item(&j, &items->v[i]);
@@ -110,11 +107,10 @@ static void print_json(const char *name, const struct items *items, char *path)
     jsonw_number(&j, "count", items->n);
     jsonw_number(&j, "bytes", sum_bytes(items));
     jsonw_close(&j, '}');
-    text = jsonw_take(&j);
-    printf("%s\n", text ? text : "{}");
+    present_json(&j);
 }
 
-/* What an action did, in one line: to stderr, as stdout is for what can be piped on. */
+/* What an action did, in one line: to stderr, because stdout is for other programs. */
 static int report(const struct options *o, const char *name, const struct items *items,
                   sbr_error *err)
 {
@@ -138,8 +134,9 @@ static int report(const struct options *o, const char *name, const struct items 
     return 0;
 }
 
-static int list_run(const struct options *o, struct items *items, sbr_error *err)
+static int list_run(const struct options *o, sbr_error *err)
 {
+    struct items *items = items_of(o);
     bool color = present_uses_color(STDOUT_FILENO, o);
 
     if (!o->json && items->n)
@@ -151,8 +148,9 @@ static int list_run(const struct options *o, struct items *items, sbr_error *err
     return report(o, "entries", items, err);
 }
 
-static int path_run(const struct options *o, struct items *items, sbr_error *err)
+static int path_run(const struct options *o, sbr_error *err)
 {
+    struct items *items = items_of(o);
     char path[STORE_PATH_SIZE];
 
     if (o->json)
@@ -163,7 +161,7 @@ static int path_run(const struct options *o, struct items *items, sbr_error *err
     return 0;
 }
 
-/* Removes what `chosen` says of each; the rest is taken out of the list, which is then reported. */
+/* Removes the chosen items, and reports them. */
 static int remove_chosen(const struct options *o, struct items *items, const bool *chosen,
                          sbr_error *err)
 {
@@ -180,8 +178,9 @@ static int remove_chosen(const struct options *o, struct items *items, const boo
     return report(o, "removed", items, err);
 }
 
-static int clear_run(const struct options *o, struct items *items, sbr_error *err)
+static int clear_run(const struct options *o, sbr_error *err)
 {
+    struct items *items = items_of(o);
     scoped_free bool *chosen = malloc(items->n + 1);
 
     if (!chosen)
@@ -192,7 +191,7 @@ static int clear_run(const struct options *o, struct items *items, sbr_error *er
     return remove_chosen(o, items, chosen, err);
 }
 
-/* "30d", or as other durations are written. */
+/* "30d", or another duration. */
 static int parse_age(const char *text, uint64_t *ret_ms, sbr_error *err)
 {
     size_t len = strlen(text);
@@ -220,19 +219,21 @@ static int least_used_first(const void *a, const void *b)
     return x->used < y->used ? -1 : x->used > y->used;
 }
 
-static int prune_run(const struct options *o, struct items *items, sbr_error *err)
+static int prune_run(const struct options *o, sbr_error *err)
 {
+    struct items *items = items_of(o);
+    const struct cache_options *own = o->own;
     scoped_free bool *chosen = calloc(items->n + 1, sizeof(*chosen));
     uint64_t older = UINT64_MAX, most = UINT64_MAX, left = sum_bytes(items);
-    const char *age = o->older || o->max_size ? o->older : PRUNE_PRESET;
-    enum text_fault fault = o->max_size ? text_parse_size(o->max_size, &most) : TEXT_OK;
+    const char *age = own->older || own->max_size ? own->older : PRUNE_PRESET;
+    enum text_fault fault = own->max_size ? text_parse_size(own->max_size, &most) : TEXT_OK;
     int64_t now = time(NULL);
 
     if (!chosen)
         return err_set_oom(err, "cache");
     if (fault != TEXT_OK)
         return err_set(err, SBR_E_INVALID, "options", "--max-size '%.60s' %s; write it as 2g",
-                       o->max_size, text_fault_reason(fault));
+                       own->max_size, text_fault_reason(fault));
     if (age && parse_age(age, &older, err) < 0)
         return err->code;
     if (items->n)
@@ -248,7 +249,7 @@ static int prune_run(const struct options *o, struct items *items, sbr_error *er
     return remove_chosen(o, items, chosen, err);
 }
 
-/* The one entry whose key starts so. */
+/* The one entry whose key begins with the prefix. */
 static int choose_key(const char *prefix, const struct items *items, bool *chosen, sbr_error *err)
 {
     size_t len = strlen(prefix), found = 0;
@@ -273,24 +274,22 @@ static int choose_key(const char *prefix, const struct items *items, bool *chose
     return 0;
 }
 
-static int rm_run(const struct options *o, struct items *items, sbr_error *err)
+static int rm_run(const struct options *o, sbr_error *err)
 {
+    struct items *items = items_of(o);
     scoped_free bool *chosen = calloc(items->n + 1, sizeof(*chosen));
 
     if (!chosen)
         return err_set_oom(err, "cache");
-    if (o->n_positional < 2)
-        return err_set(
-            err, SBR_E_INVALID, "cache",
-            "say which: `sandbox-run cache rm KEY`; `sandbox-run cache list` shows them");
     for (size_t i = 1; i < o->n_positional; i++)
         if (choose_key(o->positional[i], items, chosen, err) < 0)
             return err->code;
     return remove_chosen(o, items, chosen, err);
 }
 
-static int verify_run(const struct options *o, struct items *items, sbr_error *err)
+static int verify_run(const struct options *o, sbr_error *err)
 {
+    struct items *items = items_of(o);
     size_t sound = 0, damaged = 0;
 
     for (size_t i = 0; i < items->n; i++) {
@@ -319,50 +318,34 @@ static int verify_run(const struct options *o, struct items *items, sbr_error *e
 }
 
 static const struct action actions[] = {
-    { "list", list_run, false },     { "prune", prune_run, false }, { "clear", clear_run, false },
-    { "verify", verify_run, false }, { "rm", rm_run, true },        { "path", path_run, false },
+    { "list", list_run, 0, 0, "" },
+    { "prune", prune_run, 0, 0, "" },
+    { "clear", clear_run, 0, 0, "" },
+    { "verify", verify_run, 0, 0, "" },
+    { "rm", rm_run, 1, SIZE_MAX, " KEY..." },
+    { "path", path_run, 0, 0, "" },
+    { 0 },
 };
-
-static const struct action *find_action(const struct options *o, sbr_error *err)
-{
-    const char *names[ARRAY_LEN(actions)], *near;
-    const char *word = o->n_positional ? o->positional[0] : "list";
-
-    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
-        names[i] = actions[i].name;
-        if (strcmp(word, actions[i].name) != 0)
-            continue;
-        if (o->n_positional > 1 && !actions[i].takes_keys) {
-            err_set(err, SBR_E_INVALID, "cache", "`sandbox-run cache %s` takes no '%.60s'", word,
-                    o->positional[1]);
-            return NULL;
-        }
-        return &actions[i];
-    }
-    near = text_nearest(word, names, ARRAY_LEN(names));
-    err_set(err, SBR_E_INVALID, "cache", "there is no `sandbox-run cache %.60s`%s%s%s", word,
-            near ? "; did you mean `" : "; see --help", near ? near : "", near ? "`?" : "");
-    return NULL;
-}
 
 static int cache_run(struct options *o)
 {
-    scoped_items struct items items = { 0 };
+    struct cache_options *own = o->own;
     sbr_error err;
-    const struct action *action = find_action(o, &err);
+    const struct action *action = action_find(o, actions, &err);
     int r;
 
     if (!action)
         return cli_fail(o, &err);
-    if ((o->older || o->max_size) && action->run != prune_run) {
+    if ((own->older || own->max_size) && action->run != prune_run) {
         err_set(&err, SBR_E_INVALID, "options", "--older and --max-size are for `cache prune`");
         return cli_fail(o, &err);
     }
-    r = store_list(add_item, &items, &err);
+    r = store_list(add_item, &own->items, &err);
     if (r == SBR_E_NO_MEMORY)
         err_set_oom(&err, "cache");
     if (r == 0)
-        r = action->run(o, &items, &err);
+        r = action->run(o, &err);
+    free(own->items.v);
     return r < 0 ? cli_fail(o, &err) : r;
 }
 
@@ -380,6 +363,8 @@ const struct command cmd_cache = {
         "  sandbox-run cache clear                 everything goes\n\n"
         "Everything here is made again when it is needed.  Compiled programs are kept up\n"
         "to 1g, or what SANDBOX_RUN_CACHE_MAX says; SANDBOX_RUN_CACHE names another place.\n",
-    .bit = FOR_CACHE,
+    .options = (const struct option *const[]){ options_json, own_options, options_look,
+                                               options_general, NULL },
+    .own_size = sizeof(struct cache_options),
     .run = cache_run,
 };

@@ -1,5 +1,4 @@
 /* changes: what runs with --keep would have done to the real trees. */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,16 +6,11 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
-#include "base/text.h"
 #include "changes/textdiff.h"
+#include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/changesets.h"
 #include "cli/present.h"
-
-struct action {
-    const char *name;
-    int (*run)(const struct options *o, sbr_error *err);
-};
 
 struct listing {
     const struct options *o;
@@ -25,7 +19,7 @@ struct listing {
     bool color;
 };
 
-static void put_kept(struct jsonw *j, const struct changeset *changeset)
+static void put_changeset(struct jsonw *j, const struct changeset *changeset)
 {
     char summary[240];
 
@@ -57,11 +51,11 @@ static int list_one(void *context, const struct changeset *changeset)
     listing->n++;
     if (listing->json) {
         jsonw_open(listing->json, NULL, '{');
-        put_kept(listing->json, changeset);
+        put_changeset(listing->json, changeset);
         jsonw_close(listing->json, '}');
         return 0;
     }
-    printf("%.*s  ", KEPT_ID_SHOWN, changeset->id);
+    printf("%.*s  ", PRESENT_ID, changeset->id);
     if (changeset->damaged) {
         printf("%sdamaged%s\n", listing->color ? "\x1b[31m" : "", listing->color ? "\x1b[0m" : "");
         return 0;
@@ -72,15 +66,6 @@ static int list_one(void *context, const struct changeset *changeset)
     printf("%s%s%s\n", changeset->about[0] ? "  (" : "", changeset->about,
            changeset->about[0] ? ")" : "");
     return 0;
-}
-
-static void end_json(struct jsonw *j)
-{
-    scoped_free char *text = NULL;
-
-    jsonw_close(j, '}');
-    text = jsonw_take(j);
-    printf("%s\n", text ? text : "{}");
 }
 
 static int list_run(const struct options *o, sbr_error *err)
@@ -98,7 +83,8 @@ static int list_run(const struct options *o, sbr_error *err)
     jsonw_close(&j, ']');
     jsonw_number(&j, "count", listing.n);
     if (r == 0 && o->json) {
-        end_json(&j);
+        jsonw_close(&j, '}');
+        present_json(&j);
         return 0;
     }
     free(jsonw_take(&j));
@@ -135,10 +121,11 @@ static void show_json(const struct changeset *changeset)
 
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
-    put_kept(&j, changeset);
+    put_changeset(&j, changeset);
     changes_put_json(&j, &changeset->changes);
     output_files_put_json(&j, &changeset->files);
-    end_json(&j);
+    jsonw_close(&j, '}');
+    present_json(&j);
 }
 
 static void show_files(const struct output_files *files)
@@ -147,10 +134,10 @@ static void show_files(const struct output_files *files)
         const struct output_file *file = &files->items[i];
 
         fputs("file      ", stdout);
-        changesets_print_name(stdout, file->path);
+        present_name(stdout, file->path);
         if (file->saved) {
             fputs(" -> ", stdout);
-            changesets_print_name(stdout, file->saved);
+            present_name(stdout, file->saved);
         }
         printf("%s%s\n", file->skipped ? " was not taken: " : "",
                file->skipped ? file->skipped : "");
@@ -166,7 +153,7 @@ static void show_text(const struct changeset *changeset)
     printf("%s  %s%s\n", changeset->id, changeset->about, changeset->applied ? "  (applied)" : "");
     for (size_t i = 0; i < changeset->changes.n_roots; i++) {
         printf("%s is ", changeset->changes.roots[i].target);
-        changesets_print_name(stdout, changeset->changes.roots[i].source);
+        present_name(stdout, changeset->changes.roots[i].source);
         fputc('\n', stdout);
     }
     changesets_print_changes(stdout, &changeset->changes, SIZE_MAX);
@@ -199,7 +186,7 @@ static int print_diff(const struct options *o, const struct changeset *changeset
     buf_init(&text, SIZE_MAX / 2);
     r = changes_diff(changes, changeset->tree_fd, &how, &text, err);
     if (r == 0 && text.len)
-        (void)fwrite(text.data, 1, text.len, stdout); /* main looks at the stream's errors */
+        (void)fwrite(text.data, 1, text.len, stdout); /* cli_main checks the stream */
     buf_done(&text);
     return r;
 }
@@ -236,10 +223,6 @@ static int drop_run(const struct options *o, sbr_error *err)
 {
     struct jsonw j;
 
-    if (o->n_positional < 2)
-        return err_set(err, SBR_E_INVALID, "changes",
-                       "say which: `sandbox-run changes drop ID...`; `sandbox-run changes list` "
-                       "shows them");
     for (size_t i = 1; i < o->n_positional; i++) {
         if (changeset_drop(o->positional[i], err) < 0)
             return err->code;
@@ -250,45 +233,24 @@ static int drop_run(const struct options *o, sbr_error *err)
         jsonw_init(&j, true);
         jsonw_open(&j, NULL, '{');
         jsonw_number(&j, "dropped", o->n_positional - 1);
-        end_json(&j);
+        jsonw_close(&j, '}');
+        present_json(&j);
     }
     return 0;
 }
 
 static const struct action actions[] = {
-    { "list", list_run },
-    { "show", show_run },
-    { "diff", diff_run },
-    { "drop", drop_run },
+    { "list", list_run, 0, 0, "" },
+    { "show", show_run, 0, 1, " [ID]" },
+    { "diff", diff_run, 0, SIZE_MAX, " [ID [PATH...]]" },
+    { "drop", drop_run, 1, SIZE_MAX, " ID..." },
+    { 0 },
 };
-
-static const struct action *find_action(const struct options *o, sbr_error *err)
-{
-    const char *names[ARRAY_LEN(actions)], *near;
-    const char *word = o->n_positional ? o->positional[0] : "list";
-
-    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
-        names[i] = actions[i].name;
-        if (strcmp(word, actions[i].name) != 0)
-            continue;
-        if (actions[i].run == list_run && o->n_positional > 1) {
-            err_set(err, SBR_E_INVALID, "changes",
-                    "`sandbox-run changes list` takes no '%.60s'; did you mean `show`?",
-                    o->positional[1]);
-            return NULL;
-        }
-        return &actions[i];
-    }
-    near = text_nearest(word, names, ARRAY_LEN(names));
-    err_set(err, SBR_E_INVALID, "changes", "there is no `sandbox-run changes %.60s`%s%s%s", word,
-            near ? "; did you mean `" : "; see --help", near ? near : "", near ? "`?" : "");
-    return NULL;
-}
 
 static int changes_run(struct options *o)
 {
     sbr_error err;
-    const struct action *action = find_action(o, &err);
+    const struct action *action = action_find(o, actions, &err);
     int r = action ? action->run(o, &err) : err.code;
 
     return r < 0 ? cli_fail(o, &err) : r;
@@ -306,6 +268,6 @@ const struct command cmd_changes = {
         "  sandbox-run changes drop 3f9ac0        forgets them, and their undo\n\n"
         "`sandbox-run apply ID` makes them real.  SANDBOX_RUN_STATE names another place to keep\n"
         "them than ~/.local/state/sandbox-run.\n",
-    .bit = FOR_CHANGES,
+    .options = (const struct option *const[]){ options_json, options_look, options_general, NULL },
     .run = changes_run,
 };

@@ -4,72 +4,30 @@
 #include <string.h>
 
 #include "cli/cli.h"
-#include "plan/language.h"
-#include "plan/policy.h"
 
-static const char *language_word(size_t i)
+static void print_values(const struct option *option)
 {
-    return language_at(i) ? language_at(i)->name : NULL;
-}
-
-static const char *network_word(size_t i)
-{
-    return i < N_NETWORK_MODES ? network_mode_name((enum network_mode)i) : NULL;
-}
-
-static const char *policy_word(size_t i)
-{
-    return policy_at(i) ? policy_at(i)->name : NULL;
-}
-
-static const char *tier_word(size_t i)
-{
-    return i < N_TIERS ? request_tier_name((enum tier)i) : NULL;
-}
-
-/* Options whose values are words that we know; NULL past the last one. */
-static const struct values {
-    int id;
-    const char *(*at)(size_t i);
-} known_values[] = {
-    { OPT_LANG, language_word },
-    { OPT_NETWORK, network_word },
-    { OPT_POLICY, policy_word },
-    { OPT_REQUIRE, tier_word },
-};
-
-static const struct values *values_of(int id)
-{
-    for (size_t i = 0; i < ARRAY_LEN(known_values); i++)
-        if (known_values[i].id == id)
-            return &known_values[i];
-    return NULL;
-}
-
-static void print_values(const struct values *values)
-{
-    for (size_t i = 0; values->at(i); i++)
-        printf("%s%s", i ? " " : "", values->at(i));
+    for (size_t i = 0; option->word(i); i++)
+        printf("%s%s", i ? " " : "", option->word(i));
 }
 
 /* Calls `print` for each option of a command. */
 static void each_option(const struct command *command,
-                        void (*print)(const struct command *, const struct option_def *))
+                        void (*print)(const struct command *, const struct option *))
 {
-    struct option_def def;
+    struct option option;
 
-    for (size_t i = 0; option_at(i, &def); i++)
-        if (def.commands & command->bit)
-            print(command, &def);
+    for (struct option_walk walk = { .command = command }; option_next(&walk, &option);)
+        print(command, &option);
 }
 
-static void print_word(const struct command *command, const struct option_def *def)
+static void print_word(const struct command *command, const struct option *option)
 {
     (void)command;
-    printf(" --%s", def->name);
+    printf(" --%s", option->name);
 }
 
-/* The words that a command begins with, as its usage has them: "[list | rm NAME]".  False when there are none. */
+/* The actions of a command, from its usage: "[list | rm NAME]".  False: it has none. */
 static bool print_first_words(const struct command *command, const char *before)
 {
     const char *at = command->usage;
@@ -90,26 +48,39 @@ static bool print_first_words(const struct command *command, const char *before)
     return any;
 }
 
-static void print_bash_values(const struct option_def *def)
+static bool takes_option(const struct command *command, const char *name)
 {
-    printf("    --%s", def->name);
-    if (def->letter)
-        printf("|-%c", def->letter);
+    struct option option;
+
+    for (struct option_walk walk = { .command = command }; option_next(&walk, &option);)
+        if (!strcmp(option.name, name))
+            return true;
+    return false;
+}
+
+/* One line for an option of several commands: the first prints it. */
+static void print_bash_values(const struct command *command, const struct option *option)
+{
+    if (!option->word)
+        return;
+    for (size_t i = 0; commands[i] != command; i++)
+        if (takes_option(commands[i], option->name))
+            return;
+    printf("    --%s", option->name);
+    if (option->letter)
+        printf("|-%c", option->letter);
     printf(") COMPREPLY=($(compgen -W \"");
-    print_values(values_of(def->id));
+    print_values(option);
     printf("\" -- \"$word\")); return ;;\n");
 }
 
 static void print_bash(void)
 {
-    struct option_def def;
-
     printf("_sandbox_run() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options\n"
            "    case $before in\n");
-    for (size_t i = 0; option_at(i, &def); i++)
-        if (values_of(def.id))
-            print_bash_values(&def);
+    for (size_t i = 0; commands[i]; i++)
+        each_option(commands[i], print_bash_values);
     printf("    esac\n    case ${COMP_WORDS[1]} in\n");
     for (size_t i = 0; commands[i]; i++) {
         printf("    %s) options=\"", commands[i]->name);
@@ -126,28 +97,26 @@ static void print_bash(void)
            "}\ncomplete -o filenames -F _sandbox_run sandbox-run\n");
 }
 
-/* Colons and brackets would end a description of zsh's. */
+/* Colons and brackets would end a description in zsh. */
 static void print_plain(const char *text, const char *without)
 {
     for (; *text; text++)
         putchar(strchr(without, *text) ? ' ' : *text);
 }
 
-static void print_zsh_option(const struct command *command, const struct option_def *def)
+static void print_zsh_option(const struct command *command, const struct option *option)
 {
-    const struct values *values = values_of(def->id);
-
     (void)command;
-    printf(" \\\n            '--%s[", def->name);
-    print_plain(def->help, "[]:'");
+    printf(" \\\n            '--%s[", option->name);
+    print_plain(option->help, "[]:'");
     printf("]");
-    if (def->metavar) {
+    if (option->metavar) {
         printf(":");
-        print_plain(def->metavar, "[]:'");
+        print_plain(option->metavar, "[]:'");
     }
-    if (values) {
+    if (option->word) {
         printf(":(");
-        print_values(values);
+        print_values(option);
         printf(")");
     }
     printf("'");
@@ -169,17 +138,15 @@ static void print_zsh(void)
     printf("; _files ;;\n    esac\n}\n_sandbox_run \"$@\"\n");
 }
 
-static void print_fish_option(const struct command *command, const struct option_def *def)
+static void print_fish_option(const struct command *command, const struct option *option)
 {
-    const struct values *values = values_of(def->id);
-
     printf("complete -c sandbox-run -n '__fish_seen_subcommand_from %s' -l %s%s -d '",
-           command->name, def->name, def->metavar ? " -r" : "");
-    print_plain(def->help, "'");
+           command->name, option->name, option->metavar ? " -r" : "");
+    print_plain(option->help, "'");
     printf("'");
-    if (values) {
+    if (option->word) {
         printf(" -f -a '");
-        print_values(values);
+        print_values(option);
         printf("'");
     }
     printf("\n");
@@ -212,23 +179,23 @@ static void print_roff(const char *text)
     }
 }
 
-static void print_man_option(const struct command *command, const struct option_def *def)
+static void print_man_option(const struct command *command, const struct option *option)
 {
     (void)command;
     printf(".TP\n.B ");
-    if (def->letter)
-        printf("\\-%c, ", def->letter);
+    if (option->letter)
+        printf("\\-%c, ", option->letter);
     printf("\\-\\-");
-    print_roff(def->name);
-    if (def->metavar)
-        printf(" %s", def->metavar);
+    print_roff(option->name);
+    if (option->metavar)
+        printf(" %s", option->metavar);
     printf("\n");
-    print_roff(def->help);
-    if (def->id >= OPT_LIMIT) {
-        enum sbr_limit which = (enum sbr_limit)(def->id - OPT_LIMIT);
+    print_roff(option->help);
+    if (option->limit) {
         char preset[32];
 
-        limits_format(which, limit_defs[which].preset, preset, sizeof(preset));
+        limits_format((enum sbr_limit)(option->limit - limit_defs), option->limit->preset, preset,
+                      sizeof(preset));
         printf(" (default %s)", preset);
     }
     printf("\n");
@@ -293,6 +260,6 @@ const struct command cmd_completion = {
     .usage = "bash | zsh | fish | man",
     .help = "print a completion script, or the manual page",
     .examples = "Example:\n  source <(sandbox-run completion bash)\n",
-    .bit = FOR_OTHERS,
+    .options = (const struct option *const[]){ options_general, NULL },
     .run = completion_run,
 };

@@ -1,60 +1,65 @@
-/* doctor: each mechanism, what was found, what is missing, the lines that mend it; then a trial. */
-#include <fcntl.h>
+/* doctor: what this machine offers and lacks, with the lines that repair it, and a trial run. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/fd.h"
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "cli/cli.h"
-#include "cli/doctor.h"
 #include "cli/present.h"
-#include "job/job.h"
-#include "sandbox/probe.h"
+#include "lib/doctor.h"
+#include "lib/runner.h"
+#include "plan/language.h"
 
 struct report {
-    struct features features;
+    const struct features *features;
     struct finding findings[DOCTOR_MAX + 1]; /* the last is the trial */
     size_t n_findings;
     bool works;
 };
 
-/* The proof: a real run at the tier that is the default. */
-static void try_run(sbr_runtime *runtime, struct finding *finding)
+static int run_true(sbr_result **ret, sbr_error *err)
 {
+    static const char *const argv[] = { "true", NULL };
+    sbr_runtime *runtime = NULL;
     sbr_request *req = NULL;
-    sbr_job *job = NULL;
+    /* Cold: the trial is of this machine, not of an engine. */
+    int r = runner_open(RUNNER_LONG, true, &runtime, err);
+
+    if (r == 0)
+        r = sbr_request_new(NULL, NULL, &req, err);
+    if (r == 0)
+        r = sbr_request_set_argv(req, argv);
+    if (r == 0)
+        r = sbr_run(runtime, req, ret, err);
+    sbr_request_free(req);
+    sbr_runtime_close(runtime);
+    return r;
+}
+
+/* The proof: a real run at the default tier. */
+static bool try_run(struct finding *finding)
+{
     sbr_result *result = NULL;
-    sbr_error err;
-    int r;
+    sbr_error err = { 0 };
 
     finding->name = "trial run";
-    r = request_new(NULL, NULL, &req, &err);
-    if (r == 0)
-        r = request_add_arg(req, "true", &err);
-    if (r == 0)
-        r = job_start(runtime, req, NULL, &job, &err);
-    if (r == 0)
-        r = job_finish(job, &result, &err);
-    if (r < 0 || !result) {
-        finding->state = MISSING;
+    finding->state = MISSING;
+    if (run_true(&result, &err) < 0 || !result) {
         snprintf(finding->found, sizeof(finding->found), "%s", err.message);
-    } else {
-        finding->state = result_success(result) ? FOUND : MISSING;
-        snprintf(finding->found, sizeof(finding->found), "isolation %s, %s, started in %.1f ms",
-                 request_tier_name(result->isolation.tier), result_verdict_name(result->verdict),
-                 (double)result->usage.startup_us / 1000);
+        return false;
     }
-    result_free(result);
-    job_free(job);
-    request_free(req);
+    if (result_success(result))
+        finding->state = FOUND;
+    snprintf(finding->found, sizeof(finding->found), "isolation %s, %s, started in %.1f ms",
+             request_tier_name(result->isolation.tier), result_verdict_name(result->verdict),
+             (double)result->usage.startup_us / 1000);
+    sbr_result_free(result);
+    return finding->state == FOUND;
 }
 
 static const char *const state_names[] = { "ok", "weaker", "missing" };
 
-/* What one line mends need not be said twice. */
+/* Without the lines that the finding before has too. */
 static void print_finding(const struct finding *finding, const struct finding *before,
                           const struct options *o)
 {
@@ -76,7 +81,7 @@ static void print_languages(void)
     const struct language *language;
 
     for (size_t i = 0; (language = language_at(i)); i++) {
-        const char *binary = job_locate(language);
+        const char *binary = runner_locate(language);
 
         printf("%-8s %-16s %s%s\n", binary ? "ok" : "missing", language->name,
                binary ? binary : "apt-get install ", binary ? "" : language->package);
@@ -109,7 +114,7 @@ static void put_languages(struct jsonw *j)
     for (size_t i = 0; (language = language_at(i)); i++) {
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "name", language->name);
-        jsonw_text(j, "binary", job_locate(language));
+        jsonw_text(j, "binary", runner_locate(language));
         jsonw_text(j, "package", language->package);
         jsonw_close(j, '}');
     }
@@ -118,41 +123,37 @@ static void put_languages(struct jsonw *j)
 
 static void print_json(const struct report *report)
 {
-    scoped_free char *text = NULL;
     struct jsonw j;
 
     jsonw_init(&j, true);
     jsonw_open(&j, NULL, '{');
     jsonw_bool(&j, "works", report->works);
     put_findings(&j, report->findings, report->n_findings);
-    features_put_json(&j, "features", &report->features);
+    features_put_json(&j, "features", report->features);
     put_languages(&j);
     jsonw_close(&j, '}');
-    text = jsonw_take(&j);
-    printf("%s\n", text ? text : "{}");
+    present_json(&j);
 }
 
 static int doctor_run(struct options *o)
 {
     struct report report = { 0 };
-    sbr_runtime runtime = { .cold = true }; /* the trial is of this machine, not of an engine */
-    sbr_error ignored;                      /* the trial then says what is missing */
+    sbr_runtime *runtime;
+    sbr_error err;
 
-    probe_features(&runtime.features);
-    cgroup_sweep(&runtime.features.cgroup);
-    report.features = runtime.features;
-    probe_by_trial(&report.features);
-    report.n_findings = doctor_examine(&report.features, report.findings);
-    (void)cgroup_prepare(&runtime.features.cgroup, &ignored); /* as a run does */
-    try_run(&runtime, &report.findings[report.n_findings]);
-    report.works = report.findings[report.n_findings++].state == FOUND;
+    if (runner_open(RUNNER_PLAN, true, &runtime, &err) < 0)
+        return cli_fail(o, &err);
+    report.features = runner_features(runtime);
+    report.n_findings = doctor_examine(report.features, report.findings);
+    report.works = try_run(&report.findings[report.n_findings++]);
     if (o->json) {
         print_json(&report);
-        return report.works ? 0 : EXIT_OURS;
+    } else {
+        for (size_t i = 0; i < report.n_findings; i++)
+            print_finding(&report.findings[i], i > 0 ? &report.findings[i - 1] : NULL, o);
+        print_languages();
     }
-    for (size_t i = 0; i < report.n_findings; i++)
-        print_finding(&report.findings[i], i > 0 ? &report.findings[i - 1] : NULL, o);
-    print_languages();
+    sbr_runtime_close(runtime);
     return report.works ? 0 : EXIT_OURS;
 }
 
@@ -160,6 +161,6 @@ const struct command cmd_doctor = {
     .name = "doctor",
     .usage = "[--json]",
     .help = "say what this machine offers, what is missing and how to mend it",
-    .bit = FOR_DOCTOR,
+    .options = (const struct option *const[]){ options_json, options_look, options_general, NULL },
     .run = doctor_run,
 };

@@ -1,22 +1,97 @@
+/* help, and the table of all commands that it lists. */
 #include <stdio.h>
 
 #include "cli/cli.h"
-#include "cli/help.h"
+#include "plan/language.h"
+
+/* clang-format off */
+const struct command *const commands[] = {
+    &cmd_run, &cmd_exec, &cmd_plan, &cmd_explain, &cmd_changes, &cmd_apply, &cmd_undo,
+    &cmd_workspace, &cmd_serve, &cmd_languages, &cmd_cache, &cmd_doctor, &cmd_completion, &cmd_help,
+    NULL
+};
+/* clang-format on */
+
+static void print_languages(void)
+{
+    printf("\nLanguages:");
+    for (size_t i = 0; language_at(i); i++)
+        printf(" %s", language_at(i)->name);
+    printf("\n");
+}
+
+static void print_overview(void)
+{
+    printf(
+        "sandbox-run runs code that nobody vouches for, and says exactly what happened.\n\n"
+        "  sandbox-run hello.py                       a program, by its file\n"
+        "  sandbox-run --lang python --code 'print(6 * 7)'\n"
+        "  generate | sandbox-run --lang bash --json  from stdin, result as JSON\n"
+        "  sandbox-run --timeout 5s --memory 256m job.py -- --fast input.txt\n"
+        "  sandbox-run exec -- ls -la /               any command\n"
+        "  sandbox-run --allow-host example.org:443 fetch.py\n"
+        "  sandbox-run --project . --diff clean.sh    what it would change, without changing it\n"
+        "  sandbox-run doctor                         what this machine offers\n\n"
+        "The program sees a read-only /usr, an empty /work and /tmp, no network but the\n"
+        "hosts that you list, no other process, and none of your files but those you name.\n\n"
+        "Commands:\n");
+    for (size_t i = 0; commands[i]; i++)
+        printf("  %-10s %s\n", commands[i]->name, commands[i]->help);
+    print_languages();
+    printf(
+        "\nExit status: the program's own; 124 time limit; 125 we could not run it; 126 denied or\n"
+        "not executable; 127 no such language, file or command; 128+n signal n.\n"
+        "\n`sandbox-run COMMAND --help` has the options of a command.\n");
+}
+
+/* "-l, --lang NAME" in a column, the help beside it, a preset behind it. */
+static void print_option(const struct option *option)
+{
+    char left[64], preset[32] = "";
+    int n = option->letter ? snprintf(left, sizeof(left), "-%c, ", option->letter)
+                           : snprintf(left, sizeof(left), "    ");
+
+    snprintf(left + n, sizeof(left) - (size_t)n, "--%s%s%s", option->name,
+             option->metavar ? " " : "", option->metavar ? option->metavar : "");
+    if (option->limit)
+        limits_format((enum sbr_limit)(option->limit - limit_defs), option->limit->preset, preset,
+                      sizeof(preset));
+    printf("  %-26s %s%s%s%s\n", left, option->help, *preset ? " (" : "", preset,
+           *preset ? ")" : "");
+}
+
+void cli_help(const struct command *command)
+{
+    struct option option;
+    bool limits = false;
+
+    if (!command) {
+        print_overview();
+        return;
+    }
+    printf("sandbox-run %s %s\n\n%s.\n", command->name, command->usage, command->help);
+    if (command->examples)
+        printf("\n%s", command->examples);
+    printf("\nOptions:\n");
+    for (struct option_walk walk = { .command = command }; option_next(&walk, &option);) {
+        if (option.limit && !limits)
+            printf("\nLimits (TIME: ms s m h; SIZE: b k m g t):\n");
+        limits = option.limit != NULL;
+        print_option(&option);
+    }
+}
 
 static int help_run(struct options *o)
 {
-    const struct command *command = o->n_positional ? cli_find_command(o->positional[0]) : NULL;
+    const char *name = o->n_positional ? o->positional[0] : NULL;
+    const struct command *command = name ? cli_find_command(commands, name) : NULL;
     sbr_error err;
 
-    if (command) {
-        help_command(command);
-        return 0;
-    }
-    if (o->n_positional) {
-        err_set(&err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'", o->positional[0]);
+    if (name && !command) {
+        err_set(&err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'", name);
         return cli_fail(o, &err);
     }
-    help_overview();
+    cli_help(command);
     return 0;
 }
 
@@ -24,6 +99,6 @@ const struct command cmd_help = {
     .name = "help",
     .usage = "[COMMAND]",
     .help = "explain a command",
-    .bit = FOR_OTHERS,
+    .options = (const struct option *const[]){ options_general, NULL },
     .run = help_run,
 };

@@ -1,15 +1,28 @@
-/* languages: which there are, where their tools are and of which version, and whether they work. */
+/* languages: their names, tools and versions on this machine, and whether they work. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/jsonw.h"
-#include "base/scope.h"
 #include "base/text.h"
 #include "cli/cli.h"
-#include "cli/language_status.h"
 #include "cli/present.h"
+#include "lib/language_status.h"
+
+struct languages_options {
+    bool no_selftest, fresh;
+};
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "no-selftest", NULL, "run no selftests; show what earlier ones said",
+      OPTION_OWN(struct languages_options, no_selftest) },
+    { 0, "fresh",       NULL, "run the selftests again, whatever earlier ones said",
+      OPTION_OWN(struct languages_options, fresh) },
+    { 0 },
+};
+/* clang-format on */
 
 enum { NAME, ALIASES, VERSION, WHERE, SELFTEST, N_COLUMNS };
 
@@ -127,18 +140,6 @@ static void print_table(const struct reports *reports, const struct options *o)
     }
 }
 
-/* A path need not be text; JSON has to be. */
-static void put_path(struct jsonw *j, const char *key, const char *path)
-{
-    char clean[TOOLCHAIN_PATH];
-
-    snprintf(clean, sizeof(clean), "%s", path);
-    if (!text_is_utf8(clean, strlen(clean)))
-        for (char *p = clean; *p; p++)
-            *p = (unsigned char)*p >= 0x80 ? '?' : *p;
-    jsonw_text(j, key, clean);
-}
-
 static bool is_builtin(const struct language *language)
 {
     for (size_t i = 0; language_table[i]; i++)
@@ -155,7 +156,7 @@ static void put_versions(struct jsonw *j, const struct language_report *report)
 
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "version", version[0] ? version : NULL);
-        put_path(j, "path", report->toolchains[i].binary);
+        jsonw_path(j, "path", report->toolchains[i].binary);
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');
@@ -183,7 +184,6 @@ static void put_report(struct jsonw *j, const struct language_report *report)
 
 static void print_json(const struct reports *reports)
 {
-    scoped_free char *text = NULL;
     struct jsonw j;
 
     jsonw_init(&j, true);
@@ -193,8 +193,7 @@ static void print_json(const struct reports *reports)
         put_report(&j, &reports->at[i]);
     jsonw_close(&j, ']');
     jsonw_close(&j, '}');
-    text = jsonw_take(&j);
-    printf("%s\n", text ? text : "{}");
+    present_json(&j);
 }
 
 static int unknown_language(const char *name, sbr_error *err)
@@ -224,35 +223,41 @@ static int add_report(struct reports *reports, struct language_inspector *inspec
     return 0;
 }
 
-static int gather(struct reports *reports, const struct options *o, sbr_error *err)
+static int gather(struct reports *reports, struct language_inspector *inspector,
+                  const struct options *o, sbr_error *err)
 {
-    struct language_inspector inspector = { .selftest = !o->no_selftest,
-                                            .fresh = o->fresh,
-                                            .progress = isatty(STDERR_FILENO) };
-    const struct language *language;
+    const char *word = o->n_positional ? o->positional[0] : NULL;
+    const struct language *language = word ? language_find(word) : NULL;
 
     if (o->n_positional > 1)
         return err_set(err, SBR_E_INVALID, "languages", "name one language, or none for all");
-    if (o->n_positional == 1) {
-        language = language_find(o->positional[0]);
-        if (!language)
-            return unknown_language(o->positional[0], err);
-        return add_report(reports, &inspector, language, language_version_of(o->positional[0]),
-                          err);
-    }
+    if (word && !language)
+        return unknown_language(word, err);
+    if (word)
+        return add_report(reports, inspector, language, language_version_of(word), err);
     for (size_t i = 0; (language = language_at(i)); i++)
-        if (add_report(reports, &inspector, language, NULL, err) < 0)
+        if (add_report(reports, inspector, language, NULL, err) < 0)
             return err->code;
     return 0;
 }
 
+static void show_progress(const char *name, const char *what)
+{
+    fprintf(stderr, "\r\x1b[K%s%s%s", name, *name ? ": " : "", what);
+}
+
 static int languages_run(struct options *o)
 {
+    const struct languages_options *own = o->own;
+    struct language_inspector inspector = { .selftest = !own->no_selftest,
+                                            .fresh = own->fresh,
+                                            .on_progress =
+                                                isatty(STDERR_FILENO) ? show_progress : NULL };
     struct reports reports = { 0 };
     int status = 0;
     sbr_error err;
 
-    if (gather(&reports, o, &err) < 0)
+    if (gather(&reports, &inspector, o, &err) < 0)
         status = cli_fail(o, &err);
     else if (o->json)
         print_json(&reports);
@@ -263,6 +268,7 @@ static int languages_run(struct options *o)
             status = EXIT_OURS;
         language_report_done(&reports.at[i]);
     }
+    language_inspector_done(&inspector);
     free(reports.at);
     return status;
 }
@@ -273,6 +279,8 @@ const struct command cmd_languages = {
     .help = "list the languages, their versions here, and whether they pass their selftests",
     .examples = "Examples:\n  sandbox-run languages\n  sandbox-run languages python --json\n"
                 "\nResults of selftests are remembered until the tools change.\n",
-    .bit = FOR_LANGUAGES,
+    .options = (const struct option *const[]){ options_language_file, options_json, own_options,
+                                               options_look, options_general, NULL },
+    .own_size = sizeof(struct languages_options),
     .run = languages_run,
 };

@@ -1,11 +1,9 @@
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/source.h"
-#include "job/job.h"
-#include "sandbox/probe.h"
+#include "lib/runner.h"
 
 static void print_network(const struct plan *plan)
 {
@@ -48,24 +46,25 @@ static void print_text(const struct plan *plan)
 
 static int plan_run(struct options *o)
 {
+    sbr_runtime *runtime = NULL;
     scoped_free char *json = NULL;
-    sbr_runtime runtime = { 0 };
     struct source source;
-    struct plan *plan;
+    struct plan *plan = NULL;
     sbr_error err;
+    int status = 0;
 
-    probe_features(&runtime.features);
-    probe_by_trial(&runtime.features);
-    if (source_load(o, &source, &err) < 0 || job_plan(&runtime, o->request, &plan, &err) < 0)
-        return cli_fail(o, &err);
-    if (o->json) {
+    if (source_load(o, &source, &err) < 0 || runner_open(RUNNER_PLAN, false, &runtime, &err) < 0 ||
+        runner_plan(runtime, o->request, &plan, &err) < 0) {
+        status = cli_fail(o, &err);
+    } else if (o->json) {
         json = plan_to_json(plan);
         printf("%s\n", json ? json : "{}");
     } else {
         print_text(plan);
     }
     plan_free(plan);
-    return 0;
+    sbr_runtime_close(runtime);
+    return status;
 }
 
 const struct command cmd_plan = {
@@ -73,6 +72,9 @@ const struct command cmd_plan = {
     .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
     .help = "print the steps that a run would take, without taking them",
     .examples = "Example:\n  sandbox-run plan --lang bash --code 'ls' --json\n",
-    .bit = FOR_PLAN,
+    .options = (const struct option *const[]){ options_program, options_language_file,
+                                               options_trees, options_network, options_isolation,
+                                               options_json, options_look, options_general, NULL },
+    .limits = LIMITS_ALL,
     .run = plan_run,
 };

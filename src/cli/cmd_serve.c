@@ -1,6 +1,271 @@
-/* serve: the engine, which only the whole program has; see cli/serve.h. */
+/* serve: options to numbers, and the engine's state as a table. */
+#include <ctype.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/amounts.h"
 #include "cli/cli.h"
-#include "cli/serve.h"
+#include "cli/present.h"
+#include "engine/engine_main.h"
+
+#define MOST_SLOTS 4096
+#define MOST_QUEUED 65536
+#define MOST_READY 512
+#define STATUS_NONE 1 /* exit status: no engine runs */
+
+/* As they were written; NULL: not given. */
+struct serve_options {
+    const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm, *preload;
+    bool status;
+};
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "status",      NULL,   "say what the engine that runs is doing",
+      OPTION_OWN(struct serve_options, status) },
+    { 0, "slots",       "N",    "runs at once (default: 4 for each CPU)",
+      OPTION_OWN(struct serve_options, slots) },
+    { 0, "queue",       "N",    "further runs that wait; more are refused (default: 1024)",
+      OPTION_OWN(struct serve_options, queue) },
+    { 0, "per-caller",  "N",    "runs at once of one caller (default: all)",
+      OPTION_OWN(struct serve_options, per_caller) },
+    { 0, "park-min",    "N",    "sandboxes kept ready of each kind of run in use (default: 8)",
+      OPTION_OWN(struct serve_options, park_min) },
+    { 0, "park-max",    "N",    "the most that are kept ready of one kind (default: 128)",
+      OPTION_OWN(struct serve_options, park_max) },
+    { 0, "pool-memory", "SIZE", "memory that all of them may take (default: a quarter)",
+      OPTION_OWN(struct serve_options, pool_memory) },
+    { 0, "warm",        "LIST", "languages to make ready at once, with commas; command is `exec`",
+      OPTION_OWN(struct serve_options, warm) },
+    { 0, "preload",     "LIST",
+      "modules that Python's workers have loaded besides the usual ones: numpy,pandas",
+      OPTION_OWN(struct serve_options, preload) },
+    { 0 },
+};
+/* clang-format on */
+
+struct number_option {
+    const char *name, *text;
+    uint64_t least, most;
+    uint32_t *into;
+};
+
+static int parse_number(const struct number_option *option, sbr_error *err)
+{
+    enum text_fault fault;
+    uint64_t value;
+
+    if (!option->text)
+        return 0;
+    fault = text_parse_count(option->text, &value);
+    if (fault != TEXT_OK)
+        return err_set(err, SBR_E_INVALID, "options", "--%s '%.60s' %s", option->name, option->text,
+                       text_fault_reason(fault));
+    if (value < option->least || value > option->most)
+        return err_set(err, SBR_E_INVALID, "options", "--%s is between %llu and %llu", option->name,
+                       (unsigned long long)option->least, (unsigned long long)option->most);
+    *option->into = (uint32_t)value;
+    return 0;
+}
+
+/* Only modules, with dots and commas: other text could be an option or a path. */
+static int check_modules(const char *list, sbr_error *err)
+{
+    static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.,";
+
+    if (!list || list[strspn(list, plain)] == '\0')
+        return 0;
+    return err_set(err, SBR_E_INVALID, "options",
+                   "--preload '%.60s' is not a list of modules with commas, as in numpy,pandas",
+                   list);
+}
+
+/* The engine would only be slow for a misspelt name. */
+static int check_languages(const char *list, sbr_error *err)
+{
+    char name[40];
+
+    for (; list && *list; list += strcspn(list, ","), list += *list == ',') {
+        snprintf(name, sizeof(name), "%.*s", (int)strcspn(list, ","), list);
+        if (name[0] && strcmp(name, ENGINE_COMMAND) != 0 && !language_find(name))
+            return err_set(err, SBR_E_NOT_FOUND, "options",
+                           "--warm: there is no language '%.40s'; see `sandbox-run languages`",
+                           name);
+    }
+    return 0;
+}
+
+static int parse_config(const struct serve_options *given, struct engine_config *config,
+                        sbr_error *err)
+{
+    const struct number_option numbers[] = {
+        { "slots", given->slots, 1, MOST_SLOTS, &config->slots },
+        { "queue", given->queue, 0, MOST_QUEUED, &config->queue },
+        { "per-caller", given->per_caller, 1, MOST_SLOTS, &config->per_caller },
+        { "park-min", given->park_min, 0, MOST_READY, &config->park_min },
+        { "park-max", given->park_max, 0, MOST_READY, &config->park_max },
+    };
+    enum text_fault fault = TEXT_OK;
+
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        if (parse_number(&numbers[i], err) < 0)
+            return err->code;
+    if (config->park_max < config->park_min) {
+        if (given->park_max && given->park_min)
+            return err_set(err, SBR_E_INVALID, "options", "--park-max is less than --park-min");
+        *(given->park_max ? &config->park_min : &config->park_max) =
+            given->park_max ? config->park_max : config->park_min;
+    }
+    if (given->pool_memory)
+        fault = text_parse_size(given->pool_memory, &config->pool_bytes);
+    if (fault != TEXT_OK)
+        return err_set(err, SBR_E_INVALID, "options", "--pool-memory '%.60s' %s; write it as 2g",
+                       given->pool_memory, text_fault_reason(fault));
+    config->warm = given->warm;
+    config->preload = given->preload;
+    if (check_modules(given->preload, err) < 0)
+        return err->code;
+    return check_languages(given->warm, err);
+}
+
+static unsigned long long number_of(const json_t *object, const char *key)
+{
+    json_int_t value = json_integer_value(json_object_get(object, key));
+
+    return value > 0 ? (unsigned long long)value : 0;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* Callers choose the names: no control character may reach the terminal. */
+static void print_name(const char *name, int width)
+{
+    int n = 0;
+
+    for (; *name; name++, n++)
+        putchar(iscntrl((unsigned char)*name) ? '?' : *name);
+    for (; n < width; n++)
+        putchar(' ');
+}
+
+static void print_head(const json_t *status)
+{
+    const json_t *memory = json_object_get(status, "memory");
+    char uptime[32], used[16], limit[16];
+
+    text_format_duration(number_of(status, "uptime_ms") / 1000 * 1000, uptime, sizeof(uptime));
+    amount_of_bytes(number_of(memory, "parked_bytes"), used, sizeof(used));
+    amount_of_bytes(number_of(memory, "limit_bytes"), limit, sizeof(limit));
+    printf("engine   %s, process %llu, up %s%s\n", text_of(status, "version"),
+           number_of(status, "pid"), uptime,
+           json_is_true(json_object_get(status, "draining")) ? ", about to end" : "");
+    printf("running  %llu of %llu, %llu queued of at most %llu\n", number_of(status, "running"),
+           number_of(status, "slots"), number_of(status, "queued"),
+           number_of(status, "queue_limit"));
+    printf("so far   %llu parked, %llu forked, %llu cold, %llu refused\n",
+           number_of(status, "parked_total"), number_of(status, "forked_total"),
+           number_of(status, "cold_total"), number_of(status, "refused_total"));
+    printf("memory   %s of %s in parked sandboxes\n", used, limit);
+}
+
+static void print_pools(const json_t *pools, bool color)
+{
+    const json_t *pool;
+    size_t i;
+
+    if (json_array_size(pools))
+        printf("\n%s%-20s  %-8s  %6s  %6s  %6s  %6s  %8s  %4s%s\n", color ? "\x1b[2m" : "", "KIND",
+               "STATE", "PARKED", "WANTED", "MAKING", "LEASED", "MADE", "DIED",
+               color ? "\x1b[0m" : "");
+    json_array_foreach(pools, i, pool) {
+        print_name(text_of(pool, "name"), 20);
+        printf("  %-8s  %6llu  %6llu  %6llu  %6llu  %8llu  %4llu\n", text_of(pool, "state"),
+               number_of(pool, "parked"), number_of(pool, "wanted"), number_of(pool, "making"),
+               number_of(pool, "leased"), number_of(pool, "made"), number_of(pool, "died"));
+        if (*text_of(pool, "reason")) {
+            printf("    ");
+            print_name(text_of(pool, "reason"), 0);
+            putchar('\n');
+        }
+    }
+}
+
+static void print_callers(const json_t *callers, bool color)
+{
+    const json_t *caller;
+    size_t i;
+
+    if (json_array_size(callers))
+        printf("\n%s%-32s  %7s  %7s%s\n", color ? "\x1b[2m" : "", "CALLER", "RUNNING", "QUEUED",
+               color ? "\x1b[0m" : "");
+    json_array_foreach(callers, i, caller) {
+        print_name(text_of(caller, "name"), 32);
+        printf("  %7llu  %7llu\n", number_of(caller, "running"), number_of(caller, "queued"));
+    }
+}
+
+static int print_status(const struct options *o)
+{
+    scoped_free char *text = NULL;
+    bool color = present_uses_color(STDOUT_FILENO, o);
+    json_t *status;
+    sbr_error err;
+
+    if (engine_status(&text, &err) < 0) {
+        int exit_status = cli_fail(o, &err);
+
+        return err.code == SBR_E_NOT_FOUND ? STATUS_NONE : exit_status;
+    }
+    if (o->json) {
+        printf("%s\n", text);
+        return 0;
+    }
+    status = json_loads(text, 0, NULL);
+    if (!status) {
+        err_set(&err, SBR_E_BUG, "engine", "the engine's answer cannot be read");
+        return cli_fail(o, &err);
+    }
+    print_head(status);
+    print_pools(json_object_get(status, "pools"), color);
+    print_callers(json_object_get(status, "callers"), color);
+    json_decref(status);
+    return 0;
+}
+
+static void report_ready(void *context, const char *socket)
+{
+    (void)context;
+    fprintf(stderr, "ready, socket %s\n", socket);
+}
+
+static int serve_run(struct options *o)
+{
+    const struct serve_options *given = o->own;
+    struct engine_config config = { .queue = ENGINE_QUEUE,
+                                    .park_min = ENGINE_PARK_MIN,
+                                    .park_max = ENGINE_PARK_MAX,
+                                    .on_ready = report_ready };
+    sbr_error err;
+
+    if (o->n_positional || o->rest) {
+        err_set(&err, SBR_E_INVALID, "options", "`sandbox-run serve` takes options only");
+        return cli_fail(o, &err);
+    }
+    if (given->status)
+        return print_status(o);
+    if (parse_config(given, &config, &err) < 0 || engine_serve(&config, &err) < 0)
+        return cli_fail(o, &err);
+    return 0;
+}
 
 const struct command cmd_serve = {
     .name = "serve",
@@ -10,11 +275,13 @@ const struct command cmd_serve = {
     .examples =
         "Examples:\n"
         "  sandbox-run serve &                      then run as ever, only faster\n"
-        "  sandbox-run serve --status               what is ready, who runs, who waits\n"
+        "  sandbox-run serve --status               what is ready, what runs and waits\n"
         "  sandbox-run serve --warm python,java     make these ready at the start\n"
         "  systemctl --user start sandbox-run       as a service\n\n"
         "SANDBOX_RUN_SOCKET names another socket, for both sides; `--cold` and\n"
         "SANDBOX_RUN_COLD=1 do without the engine.  SIGTERM lets runs finish, then ends it.\n",
-    .bit = FOR_SERVE,
+    .options = (const struct option *const[]){ options_json, own_options, options_look,
+                                               options_general, NULL },
+    .own_size = sizeof(struct serve_options),
     .run = serve_run,
 };

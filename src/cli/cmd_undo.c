@@ -1,12 +1,12 @@
-/* undo: what apply did is taken back. */
+/* undo: takes back what apply did. */
 #include <stdio.h>
 
 #include "cli/changesets.h"
 
 #define STATUS_NO 1 /* to the question */
 
-static int undo_kept(const struct options *o, struct changeset *changeset,
-                     const struct apply_options *options, sbr_error *err)
+static int undo_changeset(const struct options *o, struct changeset *changeset,
+                          const struct apply_options *options, sbr_error *err)
 {
     struct apply_report report = { 0 };
     char question[STATE_PATH_SIZE + 60];
@@ -28,7 +28,7 @@ static int undo_kept(const struct options *o, struct changeset *changeset,
 
 static int undo_run(struct options *o)
 {
-    return changesets_command(o, "undo", undo_kept);
+    return changesets_command(o, "undo", undo_changeset);
 }
 
 const struct command cmd_undo = {
@@ -41,6 +41,8 @@ const struct command cmd_undo = {
         "A file that was changed after it was applied is a conflict: then nothing is undone, and\n"
         "the status is 126; --force PATH takes it back all the same.  The changes stay kept, and\n"
         "can be applied again.\n",
-    .bit = FOR_UNDO,
+    .options = (const struct option *const[]){ options_json, options_changeset, options_look,
+                                               options_general, NULL },
+    .own_size = sizeof(struct changeset_options),
     .run = undo_run,
 };

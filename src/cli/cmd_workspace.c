@@ -8,32 +8,22 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
-#include "base/text.h"
+#include "cli/action.h"
 #include "cli/amounts.h"
-#include "cli/cli.h"
 #include "cli/present.h"
-#include "job/archive.h"
-#include "sandbox/probe.h"
+#include "lib/archive.h"
+#include "lib/runner.h"
 #include "workspace/workspace.h"
 
-struct action {
-    const char *name;
-    int (*run)(const struct options *o, sbr_error *err);
-    size_t min_words, max_words; /* behind its own name */
-    const char *words;
+static const struct option own_options[] = {
+    { 'q', "quiet", NULL, "do not say what was done", OPTION_FIELD(quiet) },
+    { 0 },
 };
 
 struct infos {
     struct workspace_info *v;
     size_t n;
 };
-
-static void infos_done(struct infos *infos)
-{
-    free(infos->v);
-}
-
-#define scoped_infos __attribute__((cleanup(infos_done)))
 
 static int add_info(void *context, const struct workspace_info *info)
 {
@@ -89,15 +79,6 @@ static uint64_t sum_bytes(const struct infos *infos)
     return bytes;
 }
 
-static void end_json(struct jsonw *j)
-{
-    scoped_free char *text = NULL;
-
-    jsonw_close(j, '}');
-    text = jsonw_take(j);
-    printf("%s\n", text ? text : "{}");
-}
-
 static void list_json(const struct infos *infos)
 {
     struct jsonw j;
@@ -110,7 +91,8 @@ static void list_json(const struct infos *infos)
     jsonw_close(&j, ']');
     jsonw_number(&j, "count", infos->n);
     jsonw_number(&j, "bytes", sum_bytes(infos));
-    end_json(&j);
+    jsonw_close(&j, '}');
+    present_json(&j);
 }
 
 static void list_text(const struct infos *infos, const struct options *o)
@@ -135,23 +117,22 @@ static void list_text(const struct infos *infos, const struct options *o)
 
 static int list_run(const struct options *o, sbr_error *err)
 {
-    scoped_infos struct infos infos = { 0 };
+    struct infos infos = { 0 };
     int r = workspace_list(add_info, &infos, err);
 
     if (r == SBR_E_NO_MEMORY)
-        return err_set_oom(err, "workspace");
-    if (r < 0)
-        return r;
-    if (o->json)
+        err_set_oom(err, "workspace");
+    else if (r == 0 && o->json)
         list_json(&infos);
-    else
+    else if (r == 0)
         list_text(&infos, o);
-    return 0;
+    free(infos.v);
+    return r;
 }
 
-/* Says what was done; to stderr, as stdout is for what can be piped on. */
-static void tell(const struct options *o, const char *what, const char *name,
-                 const struct archive_left_out *left)
+/* Reports what was done: to stderr, because stdout may hold an archive. */
+static void report(const struct options *o, const char *what, const char *name,
+                   const struct archive_left_out *left)
 {
     struct jsonw j;
 
@@ -170,28 +151,19 @@ static void tell(const struct options *o, const char *what, const char *name,
     jsonw_text(&j, what, name);
     if (left)
         jsonw_number(&j, "left_out", left->n);
-    end_json(&j);
+    jsonw_close(&j, '}');
+    present_json(&j);
 }
 
 static int rm_run(const struct options *o, sbr_error *err)
 {
     if (workspace_remove(o->positional[1], err) < 0)
         return err->code;
-    tell(o, "removed", o->positional[1], NULL);
+    report(o, "removed", o->positional[1], NULL);
     return 0;
 }
 
-/* What archives are made and read with. */
-static void open_runtime(sbr_runtime *rt)
-{
-    sbr_error ignored; /* the run then has fewer limits */
-
-    *rt = (sbr_runtime){ .cold = true };
-    probe_features(&rt->features);
-    (void)cgroup_prepare(&rt->features.cgroup, &ignored);
-}
-
-/* NULL when the standard stream is meant. */
+/* NULL: stdin or stdout. */
 static const char *file_word(const struct options *o)
 {
     const char *word = o->n_positional > 2 ? o->positional[2] : "-";
@@ -210,7 +182,7 @@ static int export_to_stdout(const sbr_runtime *rt, const char *name, sbr_error *
     return archive_export(rt, name, &(struct archive_target){ .fd = STDOUT_FILENO }, err);
 }
 
-/* Aside and renamed, so that an archive that could not be made replaces none that could. */
+/* Writes to another name first, so that a failed export replaces no earlier archive. */
 static int export_aside(const sbr_runtime *rt, const char *name, const char *path, sbr_error *err)
 {
     size_t size = strlen(path) + sizeof(".XXXXXX");
@@ -250,15 +222,17 @@ static int export_to_file(const sbr_runtime *rt, const char *name, const char *p
 static int export_run(const struct options *o, sbr_error *err)
 {
     const char *name = o->positional[1], *path = file_word(o);
-    sbr_runtime rt;
+    sbr_runtime *rt;
+    int r;
 
-    open_runtime(&rt);
-    err->code = 0;
-    if ((path ? export_to_file(&rt, name, path, err) : export_to_stdout(&rt, name, err)) < 0)
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
-    if (path)
-        tell(o, "exported", name, NULL);
-    return 0;
+    err->code = 0;
+    r = path ? export_to_file(rt, name, path, err) : export_to_stdout(rt, name, err);
+    sbr_runtime_close(rt);
+    if (r == 0 && path)
+        report(o, "exported", name, NULL);
+    return r;
 }
 
 static uint64_t given_limit(const struct options *o, enum sbr_limit which)
@@ -274,7 +248,8 @@ static int import_run(const struct options *o, sbr_error *err)
                                                 .inodes = given_limit(o, SBR_INODES) } };
     const char *name = o->positional[1], *path = file_word(o);
     scoped_fd int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-    sbr_runtime rt;
+    sbr_runtime *rt;
+    int r;
 
     if (path && fd < 0)
         return err_set_errno(err, "import", "cannot read '%.200s'", path);
@@ -282,12 +257,15 @@ static int import_run(const struct options *o, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "import",
                        "say where the archive is: `sandbox-run workspace import %.70s FILE`", name);
     source.fd = path ? fd : STDIN_FILENO;
-    open_runtime(&rt);
-    if (archive_import(&rt, name, &source, err) < 0)
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
+    r = archive_import(rt, name, &source, err);
+    sbr_runtime_close(rt);
+    if (r < 0)
+        return r;
     if (source.note[0] && !o->json && !o->quiet)
         fprintf(stderr, "tar: %s\n", source.note);
-    tell(o, "imported", name, &source.left_out);
+    report(o, "imported", name, &source.left_out);
     return 0;
 }
 
@@ -296,34 +274,13 @@ static const struct action actions[] = {
     { "rm", rm_run, 1, 1, " NAME" },
     { "export", export_run, 1, 2, " NAME [FILE]" },
     { "import", import_run, 1, 2, " NAME [FILE]" },
+    { 0 },
 };
-
-static const struct action *find_action(const struct options *o, sbr_error *err)
-{
-    const char *names[ARRAY_LEN(actions)], *near;
-    const char *word = o->n_positional ? o->positional[0] : "list";
-    size_t given = o->n_positional ? o->n_positional - 1 : 0;
-
-    for (size_t i = 0; i < ARRAY_LEN(actions); i++) {
-        names[i] = actions[i].name;
-        if (strcmp(word, actions[i].name) != 0)
-            continue;
-        if (given >= actions[i].min_words && given <= actions[i].max_words)
-            return &actions[i];
-        err_set(err, SBR_E_INVALID, "workspace", "too %s words; say `sandbox-run workspace %s%s`",
-                given < actions[i].min_words ? "few" : "many", word, actions[i].words);
-        return NULL;
-    }
-    near = text_nearest(word, names, ARRAY_LEN(names));
-    err_set(err, SBR_E_INVALID, "workspace", "there is no `sandbox-run workspace %.60s`%s%s%s",
-            word, near ? "; did you mean `" : "; see --help", near ? near : "", near ? "`?" : "");
-    return NULL;
-}
 
 static int workspace_run(struct options *o)
 {
     sbr_error err;
-    const struct action *action = find_action(o, &err);
+    const struct action *action = action_find(o, actions, &err);
     int r;
 
     if (!action)
@@ -350,6 +307,8 @@ const struct command cmd_workspace = {
         "  sandbox-run workspace rm demo                 it goes, with all that is in it\n\n"
         "A run makes, uses and saves one with `--workspace NAME`; --disk and --inodes are\n"
         "then what it may take altogether.\n",
-    .bit = FOR_WORKSPACE,
+    .options = (const struct option *const[]){ options_json, own_options, options_look,
+                                               options_general, NULL },
+    .limits = 1u << SBR_DISK_BYTES | 1u << SBR_INODES,
     .run = workspace_run,
 };

@@ -1,12 +1,11 @@
-/* An explanation for people.  Its texts come from a file that anybody may have written: none reaches the terminal as
- * it is. */
+#include "cli/explain_text.h"
+
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/text.h"
-#include "cli/explain.h"
 #include "cli/present.h"
 
 #define TEXT_SHOWN 400
@@ -21,6 +20,7 @@ static const char *paint(const struct page *page, const char *code)
     return page->color ? code : "";
 }
 
+/* An untrusted program may have written the file: no text reaches the terminal as it is. */
 static const char *shown(const json_t *value, char buf[TEXT_SHOWN])
 {
     const char *text = json_string_value(value);
@@ -39,7 +39,7 @@ static void print_title(const struct page *page, const char *title)
     printf("%s%s%s\n", paint(page, "\x1b[1m"), title, paint(page, "\x1b[0m"));
 }
 
-/* `name` is printed once for a block of lines. */
+/* Prints `name` only in the first line of a block. */
 static void print_line(const struct page *page, const char **name, const char *text)
 {
     printf("  %s%-13s%s %s\n", paint(page, "\x1b[36m"), *name, paint(page, "\x1b[0m"), text);
@@ -207,7 +207,7 @@ void explain_print(const json_t *explanation, const struct options *o)
     json_array_foreach(refused, i, refusal)
         print_refusal(&page, refusal);
     if (json_array_size(refused) == 0)
-        printf("  nothing that we know of; docs/result.md lists what nobody can see\n");
+        printf("  nothing that we know of; docs/result.md lists what cannot be seen\n");
     printf("\n");
     print_title(&page, "How it ended");
     printf("  %s", shown_key(explanation, "outcome", a));

@@ -39,7 +39,7 @@ static int make_absolute(const char *path, char **ret, sbr_error *err)
     return join(here, path, ret, err);
 }
 
-/* "." and ".." are no names: with them nothing is left that should not be followed. */
+/* "." and ".." are never links: the whole path can be resolved. */
 static bool is_no_name(const char *last)
 {
     return !*last || !strcmp(last, ".") || !strcmp(last, "..");

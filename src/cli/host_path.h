@@ -1,11 +1,12 @@
-/* Paths of the host's as people give them: relative to where they are, or to their home. */
+/* Paths on the host as users give them: relative to the current directory, or below ~. */
 #ifndef CLI_HOST_PATH_H
 #define CLI_HOST_PATH_H
 
 #include "base/err.h"
 
-/* Absolute, with the way to its last part resolved; the last part itself is not followed.  What is absolute already stays
- * as it is, and so does the last part of what is not there.  The caller frees *ret. */
+/* Makes the path absolute and resolves all of it but the last part, which may be a link.  An
+ * absolute path stays as it is, and so does the last part when it does not exist.  The caller
+ * frees *ret. */
 int host_path(const char *path, char **ret, sbr_error *err) must_check;
 
 /* The same for the SRC of SRC:DST, and for the DIR of PATTERN:DIR. */

@@ -1,16 +1,21 @@
 #include "cli/present.h"
 
-#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/jsonw.h"
+#include "base/scope.h"
 #include "cli/terminal.h"
 
 #define RULE "\xe2\x94\x80\xe2\x94\x80" /* two box-drawing dashes */
 #define DOT " \xc2\xb7 "                /* a middle dot */
 #define TIMES " \xc3\x97"               /* the multiplication sign */
+#define RED "\x1b[31m"
+#define YELLOW "\x1b[33m"
+#define PLAIN "\x1b[0m"
 #define DENIALS_SHOWN 10
 
 bool present_uses_color(int fd, const struct options *o)
@@ -25,15 +30,35 @@ bool present_uses_color(int fd, const struct options *o)
     return isatty(fd) && !(term && !strcmp(term, "dumb"));
 }
 
-/* Everything of ours goes to stderr: stdout is the program's. */
+/* For stderr: stdout belongs to the program. */
 static const char *paint(const struct options *o, const char *code)
 {
     return present_uses_color(STDERR_FILENO, o) ? code : "";
 }
 
+void present_json(struct jsonw *j)
+{
+    scoped_free char *text = jsonw_take(j);
+
+    printf("%s\n", text ? text : "{}");
+}
+
+/* A line of ours: "sandbox-run:" in colour, then the text. */
+static void __attribute__((format(printf, 3, 4)))
+say(const struct options *o, const char *color, const char *fmt, ...)
+{
+    va_list args;
+
+    fprintf(stderr, "%ssandbox-run:%s ", paint(o, color), paint(o, PLAIN));
+    va_start(args, fmt);
+    vfprintf(stderr, fmt, args);
+    va_end(args);
+    fputc('\n', stderr);
+}
+
 void present_header(const char *title, const struct options *o)
 {
-    fprintf(stderr, "%s" RULE " %s " RULE "%s\n", paint(o, "\x1b[2m"), title, paint(o, "\x1b[0m"));
+    fprintf(stderr, "%s" RULE " %s " RULE "%s\n", paint(o, "\x1b[2m"), title, paint(o, PLAIN));
 }
 
 static void format_bytes(uint64_t bytes, char *buf, size_t size)
@@ -74,26 +99,24 @@ static void print_metrics(const sbr_result *r, const struct options *o)
             paint(o, result_success(r) ? "\x1b[32m" : "\x1b[31m"), end, paint(o, "\x1b[0;2m"),
             (double)u->wall_us / 1e6, (double)(u->cpu_user_us + u->cpu_system_us) / 1e6, memory,
             (unsigned long long)u->peak_processes, u->peak_processes == 1 ? "" : "es",
-            (double)u->startup_us / 1e3, request_tier_name(r->isolation.tier), paint(o, "\x1b[0m"));
+            (double)u->startup_us / 1e3, request_tier_name(r->isolation.tier), paint(o, PLAIN));
 }
 
 static void print_dropped(const char *name, const struct output *out, const sbr_result *r,
                           const struct options *o)
 {
     if (out->truncated)
-        fprintf(stderr, "%ssandbox-run:%s %s had %llu bytes, %llu of them were kept\n",
-                paint(o, "\x1b[33m"), paint(o, "\x1b[0m"), name, (unsigned long long)out->total,
-                (unsigned long long)r->limits.value[SBR_OUTPUT_BYTES]);
+        say(o, YELLOW, "%s had %llu bytes, %llu of them were kept", name,
+            (unsigned long long)out->total, (unsigned long long)r->limits.value[SBR_OUTPUT_BYTES]);
 }
 
 void present_error(const sbr_error *err, const struct options *o)
 {
-    fprintf(stderr, "%ssandbox-run:%s %s: %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
-            err->stage, err->message);
+    say(o, RED, "%s: %s", err->stage, err->message);
 }
 
-/* What a stranger wrote, to stderr: without control sequences when that is a terminal. */
-static void write_foreign(const char *data, size_t len, const struct options *o)
+/* Text of an untrusted program, to stderr: without control sequences if that is a terminal. */
+static void write_untrusted(const char *data, size_t len, const struct options *o)
 {
     struct terminal_filter filter = { 0 };
     struct buf clean;
@@ -116,44 +139,44 @@ static void write_line(const char *title, const char *text, const struct options
 {
     if (!text)
         return;
-    fprintf(stderr, "%s%s%s", paint(o, "\x1b[36m"), title, paint(o, "\x1b[0m"));
-    write_foreign(text, strlen(text), o);
+    fprintf(stderr, "%s%s%s", paint(o, "\x1b[36m"), title, paint(o, PLAIN));
+    write_untrusted(text, strlen(text), o);
 }
 
-/* The message itself was printed by whoever had it to say. */
+/* Without the message, which the program or compiler has printed itself. */
 static void print_diagnosis(const struct diagnosis *d, const struct options *o)
 {
     if (!d || (!d->context && !d->suggestion))
         return;
     if (d->file && d->line)
-        fprintf(stderr, "%sat%s %.200s:%u\n", paint(o, "\x1b[36m"), paint(o, "\x1b[0m"), d->file,
+        fprintf(stderr, "%sat%s %.200s:%u\n", paint(o, "\x1b[36m"), paint(o, PLAIN), d->file,
                 d->line);
     if (d->context)
-        write_foreign(d->context, strlen(d->context), o);
+        write_untrusted(d->context, strlen(d->context), o);
     write_line("hint ", d->suggestion, o);
     write_line("see  ", d->suggestion ? d->link : NULL, o);
 }
 
-/* What stands before a target. */
+/* The words before the target of a denial. */
 static const char *const refused_words[N_DENIAL_KINDS] = {
     [DENIAL_CONNECT] = "connect to ",  [DENIAL_NAME] = "look up ", [DENIAL_FILE] = "",
     [DENIAL_SYSCALL] = "system call ", [DENIAL_PROCESS] = "",      [DENIAL_MEMORY] = "more ",
     [DENIAL_DISK] = "more ",
 };
 
-/* Its texts are harmless: denials_add made them so. */
+/* denials_add has removed control characters from the texts. */
 static void print_denial(const struct denial *d, const struct options *o)
 {
-    fprintf(stderr, "%ssandbox-run: refused:%s %s%s", paint(o, "\x1b[33m"), paint(o, "\x1b[0m"),
+    fprintf(stderr, "%ssandbox-run: refused:%s %s%s", paint(o, YELLOW), paint(o, PLAIN),
             refused_words[d->kind], d->target);
     if (d->count > 1)
         fprintf(stderr, TIMES "%llu", (unsigned long long)d->count);
     fprintf(stderr, " (%s)", d->rule);
     if (d->remedy[0])
-        fprintf(stderr, "; %s%s%s%s", paint(o, "\x1b[36m"), d->remedy, paint(o, "\x1b[0m"),
-                d->remedy[0] != '-'                ? ""
-                : !strncmp(d->rule, "limits: ", 8) ? " would allow more"
-                                                   : " would allow it");
+        fprintf(stderr, "; %s%s%s%s", paint(o, "\x1b[36m"), d->remedy, paint(o, PLAIN),
+                d->remedy[0] != '-'            ? ""
+                : d->source == DENIAL_BY_LIMIT ? " would allow more"
+                                               : " would allow it");
     fputc('\n', stderr);
 }
 
@@ -166,7 +189,7 @@ void present_denials(const struct denials *denials, const struct options *o)
         print_denial(&denials->items[i], o);
     if (more)
         fprintf(stderr, "%ssandbox-run: refused:%s and %llu more; --json has %s\n",
-                paint(o, "\x1b[33m"), paint(o, "\x1b[0m"), (unsigned long long)more,
+                paint(o, YELLOW), paint(o, PLAIN), (unsigned long long)more,
                 denials->dropped ? "most of them" : "them all");
 }
 
@@ -177,8 +200,8 @@ void present_stages(const sbr_result *result, const struct options *o)
 
         if (result_success(stage) && !o->verbose)
             continue;
-        write_foreign(stage->out.data, stage->out.len, o);
-        write_foreign(stage->err.data, stage->err.len, o);
+        write_untrusted(stage->out.data, stage->out.len, o);
+        write_untrusted(stage->err.data, stage->err.len, o);
     }
 }
 
@@ -196,8 +219,7 @@ void present_stage(const char *name)
 void present_explanation(const sbr_result *result, const struct options *o)
 {
     if (result->explanation[0])
-        fprintf(stderr, "%ssandbox-run:%s %s\n", paint(o, "\x1b[31m"), paint(o, "\x1b[0m"),
-                result->explanation);
+        say(o, RED, "%s", result->explanation);
 }
 
 void present_result(const sbr_result *result, const struct options *o, bool full)
@@ -208,8 +230,7 @@ void present_result(const sbr_result *result, const struct options *o, bool full
     print_dropped("stdout", &result->out, result, o);
     print_dropped("stderr", &result->err, result, o);
     for (size_t i = 0; full && i < result->isolation.n_missing; i++)
-        fprintf(stderr, "%ssandbox-run:%s without %s\n", paint(o, "\x1b[33m"), paint(o, "\x1b[0m"),
-                result->isolation.missing[i]);
+        say(o, YELLOW, "without %s", result->isolation.missing[i]);
     if (full)
         print_metrics(result, o);
 }

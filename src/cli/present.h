@@ -2,8 +2,14 @@
 #ifndef CLI_PRESENT_H
 #define CLI_PRESENT_H
 
+#include <stdio.h>
+
 #include "cli/cli.h"
 #include "model/result.h"
+
+struct jsonw;
+
+#define PRESENT_ID 12 /* characters of the id of changes: enough to be unique */
 
 /* True when the stream is a terminal that wants colours. */
 bool present_uses_color(int fd, const struct options *o);
@@ -11,18 +17,23 @@ bool present_uses_color(int fd, const struct options *o);
 void present_header(const char *title, const struct options *o);
 /* `full`: the line of metrics too; otherwise only what went wrong. */
 void present_result(const sbr_result *result, const struct options *o, bool full);
-/* Why it ended as it did; part of present_result. */
+/* The sentence that says why the run ended; part of present_result. */
 void present_explanation(const sbr_result *result, const struct options *o);
-/* What was refused, one line each; part of present_result. */
+/* Refusals, one line each; part of present_result. */
 void present_denials(const struct denials *denials, const struct options *o);
 void present_error(const sbr_error *err, const struct options *o);
 
-/* What was changed in copy-on-write trees and what was put out; nothing when nobody asked. */
+/* Prints a name of a file: control characters are made visible. */
+void present_name(FILE *out, const char *name);
+/* Prints what was written, in one line on stdout, and frees it. */
+void present_json(struct jsonw *j);
+
+/* Changes in copy-on-write trees and files that were copied out, where the request wants them. */
 void present_changes(const sbr_result *result, const struct options *o);
 
-/* What the stages before the program's own said: of the one that failed, or of all when asked for. */
+/* Output of the stages before the program: of a failed one; with --verbose of all. */
 void present_stages(const sbr_result *result, const struct options *o);
-/* A line on the terminal that is wiped again; NULL wipes it. */
+/* A line of progress on the terminal; NULL removes it. */
 void present_stage(const char *name);
 
 #endif

@@ -1,24 +1,21 @@
 /* Changes and outputs, for people, on stderr. */
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "base/buf.h"
 #include "changes/textdiff.h"
 #include "cli/present.h"
 
-#define ID_SHOWN 12 /* characters: unique for all that people keep */
-
-static void print_name(const char *name)
+void present_name(FILE *out, const char *name)
 {
     struct buf text;
 
     buf_init(&text, SIZE_MAX / 2);
     visible_put_name(&text, name);
-    fputs(text.failed || !text.data ? "?" : text.data, stderr);
+    fputs(text.failed || !text.data ? "?" : text.data, out);
     buf_done(&text);
 }
 
-/* What was left out is a loss that has to be seen; what was saved is news on a terminal only. */
+/* Files that were left out are always listed, because they are a loss; others only with `all`. */
 static void print_files(const struct output_files *files, bool all)
 {
     for (size_t i = 0; i < files->n; i++) {
@@ -27,15 +24,16 @@ static void print_files(const struct output_files *files, bool all)
         if (!file->skipped && !all)
             continue;
         fputs("sandbox-run: ", stderr);
-        print_name(file->path);
+        present_name(stderr, file->path);
         if (file->saved) {
             fputs(" -> ", stderr);
-            print_name(file->saved);
+            present_name(stderr, file->saved);
             fputc('\n', stderr);
-        } else if (file->skipped)
+        } else if (file->skipped) {
             fprintf(stderr, " was not taken: it %s\n", file->skipped);
-        else
+        } else {
             fprintf(stderr, " (%llu bytes)\n", (unsigned long long)file->size);
+        }
     }
     if (files->dropped)
         fprintf(stderr, "sandbox-run: and %llu more files\n", (unsigned long long)files->dropped);
@@ -58,8 +56,8 @@ void present_changes(const sbr_result *result, const struct options *o)
         fprintf(stderr,
                 "sandbox-run: kept as %.*s: `sandbox-run apply %.*s` makes it real, "
                 "`sandbox-run changes drop %.*s` forgets it\n",
-                ID_SHOWN, result->changes_id, ID_SHOWN, result->changes_id, ID_SHOWN,
+                PRESENT_ID, result->changes_id, PRESENT_ID, result->changes_id, PRESENT_ID,
                 result->changes_id);
     else if (result->changes_id[0])
-        fprintf(stderr, "sandbox-run: kept as %.*s\n", ID_SHOWN, result->changes_id);
+        fprintf(stderr, "sandbox-run: kept as %.*s\n", PRESENT_ID, result->changes_id);
 }

@@ -4,13 +4,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "cli/documents.h"
 #include "plan/language.h"
 
 static const char *base_name(const char *path)
@@ -62,13 +62,13 @@ static int choose_language(struct options *o, const char *path, const char *text
 }
 
 struct program {
-    const char *inside; /* its path in the project; NULL: it is brought along */
+    const char *inside; /* its path in the project; NULL: the request brings it */
     const char *name;
     const char *data;
     size_t len;
 };
 
-/* A harness is put around the text, which then stands beside the project's file. */
+/* A harness around a file of the project makes a new program beside that file. */
 static int add_program(struct options *o, const struct program *program, sbr_error *err)
 {
     if (program->inside && o->template)
@@ -148,7 +148,7 @@ static const char *program_word(struct options *o)
 {
     if (o->n_positional)
         return o->positional[0];
-    if (!o->code && !o->n_files && !o->request_path && o->rest && *o->rest)
+    if (!o->code && !o->files.n && !o->request_path && o->rest && *o->rest)
         return *o->rest++;
     return NULL;
 }
@@ -158,7 +158,7 @@ static int load_program(struct options *o, struct source *source, const char *wo
     struct stat st;
 
     if (o->request_path)
-        return source_load_request(o, source, err);
+        return o->documents->load_request(o, source, err);
     if (o->code) {
         if (!o->lang)
             return err_set(err, SBR_E_INVALID, "language", "--code needs --lang NAME");
@@ -171,7 +171,7 @@ static int load_program(struct options *o, struct source *source, const char *wo
             return load_directory(o, word, err);
         return load_file(o, word, err);
     }
-    if (!word && o->n_files)
+    if (!word && o->files.n)
         return 0;
     if (!word && o->request->project)
         return source_find_main(o, "", err);
@@ -184,21 +184,21 @@ static int load_program(struct options *o, struct source *source, const char *wo
 /* --file: the first is the program unless something else is. */
 static int load_extra_files(struct options *o, bool first_is_program, sbr_error *err)
 {
-    for (size_t i = 0; i < o->n_files; i++) {
+    for (size_t i = 0; i < o->files.n; i++) {
         scoped_free char *data = NULL, *inside = NULL;
         size_t len = 0;
 
         if (i == 0 && first_is_program) {
-            if (load_file(o, o->files[i], err) < 0)
+            if (load_file(o, o->files.items[i], err) < 0)
                 return err->code;
             continue;
         }
-        if (source_in_project(o, o->files[i], &inside, err) < 0)
+        if (source_in_project(o, o->files.items[i], &inside, err) < 0)
             return err->code;
-        if (inside) /* it is there already */
+        if (inside) /* the project has it */
             continue;
-        if (source_read_path(o->files[i], &data, &len, err) < 0 ||
-            request_add_file(o->request, base_name(o->files[i]), data, len, err) < 0)
+        if (source_read_path(o->files.items[i], &data, &len, err) < 0 ||
+            request_add_file(o->request, base_name(o->files.items[i]), data, len, err) < 0)
             return err->code;
     }
     return 0;

@@ -12,22 +12,24 @@ struct source {
 /* Completes o->request: language, files or code, arguments. */
 int source_load(struct options *o, struct source *source, sbr_error *err) must_check;
 
-/* --request: a JSON request.  Two files define it: one reads it, the other, for the lean program,
- * executes the whole program instead. */
-int source_load_request(struct options *o, struct source *source, sbr_error *err) must_check;
-
 /* The bytes of a regular file; the caller frees them. */
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
 
 /* A directory with a main file; used by source_load. */
 int source_load_directory(struct options *o, const char *path, sbr_error *err) must_check;
 
-/* With --project: 1 when the file lies in the project, and *ret is where, relative to it; 0 when it does not.  A name in
- * the project that leads out of it is an error.  The caller frees *ret. */
+/* With --project: 1 when the file lies in the project, and *ret is its path there; 0 when it
+ * does not. A name in the project that leads out of it is an error.  The caller frees *ret. */
 int source_in_project(const struct options *o, const char *path, char **ret, sbr_error *err)
     must_check;
-/* The main file of a directory of the project's, which is given relative to it. */
+/* Finds the program in a directory of the project, which is relative to it. */
 int source_find_main(struct options *o, const char *dir, sbr_error *err) must_check;
+
+struct language;
+/* Which of the files is the program: by a usual name of a main file, else the only one in a
+ * language. `wanted` NULL: in any language; *ret is it.  `n`: none is. */
+size_t source_choose_main(const char *const *names, size_t n, const struct language *wanted,
+                          const struct language **ret);
 
 /* Puts the program into the harness that was asked for, if any. */
 int source_put_in_template(struct options *o, sbr_error *err) must_check;

@@ -1,13 +1,10 @@
 /* A program that is a directory: every regular file below it, and the main file by its name. */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
@@ -16,7 +13,6 @@
 
 #define MAX_DEPTH 32
 
-/* A directory that is being walked. */
 struct place {
     int fd;
     const char *path; /* below the top; empty at the top */
@@ -55,7 +51,7 @@ static int add_directory(sbr_request *req, const struct place *above, const char
     return add_tree(req, &place, err);
 }
 
-/* Links and special files are named, not skipped: a program without them would fail strangely. */
+/* A link or special file is an error: a program without it would fail for no visible reason. */
 static int add_any(sbr_request *req, const struct place *place, const char *name, sbr_error *err)
 {
     char path[REQUEST_MAX_PATH + 1];
@@ -92,68 +88,24 @@ static int add_tree(sbr_request *req, const struct place *place, sbr_error *err)
     return 0;
 }
 
-/* The first in the order of names, whatever order the directory has. */
-static size_t find_file(const sbr_request *req, const char *pattern)
-{
-    size_t best = req->n_files;
-
-    for (size_t i = 0; i < req->n_files; i++)
-        if (fnmatch(pattern, req->files[i].path, FNM_PATHNAME) == 0 &&
-            (best == req->n_files || strcmp(req->files[i].path, req->files[best].path) < 0))
-            best = i;
-    return best;
-}
-
-/* The only file in the language, when none has a name that says more.  A compiler finds the place to start by
- * itself: for it the first in the order of names will do. */
-static size_t find_only(const sbr_request *req, const struct language *language)
-{
-    size_t found = req->n_files;
-
-    for (size_t i = 0; i < req->n_files; i++) {
-        if (language_for_extension(req->files[i].path) != language)
-            continue;
-        if (found < req->n_files && !language->compile.run.n)
-            return req->n_files;
-        if (found == req->n_files || strcmp(req->files[i].path, req->files[found].path) < 0)
-            found = i;
-    }
-    return found;
-}
-
 /* The main file comes first: that is what makes it the program. */
-static bool put_first(sbr_request *req, size_t at)
+static int put_main_first(sbr_request *req, const struct language **language, sbr_error *err)
 {
-    struct request_file main_file;
+    scoped_free const char **names = calloc(req->n_files + 1, sizeof(*names));
+    struct request_file first;
+    size_t at;
 
-    if (at >= req->n_files)
-        return false;
-    main_file = req->files[at];
+    if (!names)
+        return err_set_oom(err, "program");
+    for (size_t i = 0; i < req->n_files; i++)
+        names[i] = req->files[i].path;
+    at = source_choose_main(names, req->n_files, *language, language);
+    if (at == req->n_files)
+        return 0;
+    first = req->files[at];
     req->files[at] = req->files[0];
-    req->files[0] = main_file;
-    return true;
-}
-
-static bool put_main_first(sbr_request *req, const struct language *language)
-{
-    for (unsigned int i = 0; i < language->mains.n; i++)
-        if (put_first(req, find_file(req, language->mains.at[i])))
-            return true;
-    return false;
-}
-
-/* By a telling name in any language, else the only program that is there. */
-static const struct language *detect(sbr_request *req)
-{
-    const struct language *language;
-
-    for (size_t i = 0; (language = language_at(i)); i++)
-        if (put_main_first(req, language) && language_for_extension(req->files[0].path) == language)
-            return language;
-    for (size_t i = 0; (language = language_at(i)); i++)
-        if (put_first(req, find_only(req, language)))
-            return language;
-    return NULL;
+    req->files[0] = first;
+    return 1;
 }
 
 int source_load_directory(struct options *o, const char *path, sbr_error *err)
@@ -161,18 +113,19 @@ int source_load_directory(struct options *o, const char *path, sbr_error *err)
     const struct language *language = o->lang ? language_find(o->lang) : NULL;
     scoped_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     struct place top = { .fd = fd, .path = "" };
+    int r;
 
     if (fd < 0)
         return err_set_errno(err, "program", "cannot read the directory '%.200s'", path);
     if (add_tree(o->request, &top, err) < 0)
         return err->code;
-    if (language && (put_main_first(o->request, language) ||
-                     put_first(o->request, find_only(o->request, language))))
+    if (o->lang && !language) /* the planner reports what is wrong with the name */
         return request_set_text(&o->request->language, o->lang, err);
-    if (!o->lang && (language = detect(o->request)))
-        return request_set_text(&o->request->language, language->name, err);
-    if (o->lang && !language) /* the planner says what is wrong with the name */
-        return request_set_text(&o->request->language, o->lang, err);
+    r = put_main_first(o->request, &language, err);
+    if (r < 0)
+        return r;
+    if (r > 0 && language)
+        return request_set_text(&o->request->language, o->lang ? o->lang : language->name, err);
     return err_set(err, SBR_E_INVALID, "program",
                    "'%.200s' has no main file such as %s; name it with --file", path,
                    language && language->mains.n ? language->mains.at[0] : "main.py");

@@ -11,16 +11,16 @@
 static int read_values(const struct options *o, struct template_value *values, char **names,
                        sbr_error *err)
 {
-    if (o->n_sets > TEMPLATE_MAX_VALUES)
+    if (o->sets.n > TEMPLATE_MAX_VALUES)
         return err_set(err, SBR_E_INVALID, "template", "a template takes at most %d values",
                        TEMPLATE_MAX_VALUES);
-    for (size_t i = 0; i < o->n_sets; i++) {
-        const char *equals = strchr(o->sets[i], '=');
+    for (size_t i = 0; i < o->sets.n; i++) {
+        const char *equals = strchr(o->sets.items[i], '=');
 
-        if (!equals || equals == o->sets[i])
+        if (!equals || equals == o->sets.items[i])
             return err_set(err, SBR_E_INVALID, "template", "--set '%.60s' is not NAME=VALUE",
-                           o->sets[i]);
-        names[i] = strndup(o->sets[i], (size_t)(equals - o->sets[i]));
+                           o->sets.items[i]);
+        names[i] = strndup(o->sets.items[i], (size_t)(equals - o->sets.items[i]));
         if (!names[i])
             return err_set_oom(err, "template");
         values[i] = (struct template_value){ names[i], equals + 1, strlen(equals + 1) };
@@ -28,7 +28,7 @@ static int read_values(const struct options *o, struct template_value *values, c
     return 0;
 }
 
-/* A shipped one of the language when it has that name, else a file. */
+/* One that ships with the language, else a file. */
 static int find_template(const struct options *o, const struct language *language,
                          struct template_input *in, char **ret_owned, sbr_error *err)
 {
@@ -81,11 +81,11 @@ int source_put_in_template(struct options *o, sbr_error *err)
         o->request->language ? language_find(o->request->language) : NULL;
     struct template_value values[TEMPLATE_MAX_VALUES];
     char *names[TEMPLATE_MAX_VALUES] = { NULL };
-    struct template_input in = { .values = values, .n_values = o->n_sets };
+    struct template_input in = { .values = values, .n_values = o->sets.n };
     scoped_free char *text = NULL;
     int r;
 
-    if (!o->template && o->n_sets)
+    if (!o->template && o->sets.n)
         return err_set(err, SBR_E_INVALID, "template", "--set needs a --template to set it in");
     if (!o->template)
         return 0;
@@ -97,7 +97,7 @@ int source_put_in_template(struct options *o, sbr_error *err)
         r = find_template(o, language, &in, &text, err);
     if (r == 0)
         r = expand(o, language, &in, err);
-    for (size_t i = 0; i < o->n_sets && i < TEMPLATE_MAX_VALUES; i++)
+    for (size_t i = 0; i < o->sets.n && i < TEMPLATE_MAX_VALUES; i++)
         free(names[i]);
     return r;
 }

@@ -1,12 +1,9 @@
 #include "cli/start.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
@@ -15,8 +12,7 @@
 #include "changes/textdiff.h"
 #include "cli/present.h"
 #include "cli/terminal.h"
-#include "job/job.h"
-#include "sandbox/probe.h"
+#include "lib/runner.h"
 
 #define DIFF_MAX_FILE (1u << 20)
 #define DIFF_MAX_BYTES (4u << 20)
@@ -25,14 +21,12 @@
 /* One run as the command line sees it. */
 struct front {
     struct options *o;
-    sbr_runtime runtime;
-    sbr_job *job;
-    struct forward out, err;
+    sbr_runtime *runtime;
+    struct runner *runner;
+    struct runner_options options;
     struct terminal_filter out_filter, err_filter;
-    int signal_fd;
-    struct loop_watch signal_watch;
     int signal; /* the first that asked us to end; 0: none */
-    bool decorated;
+    bool decorated, progress;
     struct diff_options diff;
 };
 
@@ -43,17 +37,16 @@ static int next_signal(int signal_fd)
     return read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
-static void signal_came(void *context, uint32_t events)
+static void signal_came(void *context)
 {
     struct front *front = context;
-    int number = next_signal(front->signal_fd);
+    int number = next_signal(front->options.events.fd);
 
-    (void)events;
     if (!number)
         return;
     if (!front->signal)
         front->signal = number;
-    job_cancel(front->job);
+    runner_cancel(front->runner);
 }
 
 /* Signals become events: no handler ever runs. */
@@ -67,22 +60,23 @@ static int watch_signals(struct front *front, sbr_error *err)
     sigaddset(&wanted, SIGHUP);
     sigaddset(&wanted, SIGQUIT);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
-    front->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (front->signal_fd < 0)
+    front->options.events.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    if (front->options.events.fd < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
     return 0;
 }
 
-static void open_sink(struct forward *forward, int fd, struct terminal_filter *filter,
-                      const struct front *front)
+/* A terminal gets no control sequences that do more than colour and move. */
+static struct runner_stream open_stream(const struct options *o, int fd,
+                                        struct terminal_filter *filter)
 {
-    const struct options *o = front->o;
+    struct runner_stream stream = { .fd = o->json ? -1 : fd };
 
-    forward_init(forward, fd, o->request->limits.value[SBR_OUTPUT_BYTES]);
-    if (!o->raw && isatty(fd)) {
-        forward->filter = terminal_clean;
-        forward->filter_state = filter;
+    if (!o->json && !o->raw && isatty(fd)) {
+        stream.filter = terminal_clean;
+        stream.filter_state = filter;
     }
+    return stream;
 }
 
 /* The program's stdin: a named file, ours, or nothing. */
@@ -106,7 +100,7 @@ static int open_stdin(const struct options *o, bool stdin_is_program, int *ret, 
 
 static int exit_status(const struct front *front, const sbr_result *r)
 {
-    /* A stage that failed speaks for the program that did not run. */
+    /* The status of a failed stage stands for the program, which did not run. */
     if (r->verdict == SBR_COMPILE_FAILED && r->n_before &&
         r->before[r->n_before - 1]->verdict != SBR_COMPILE_FAILED)
         return exit_status(front, r->before[r->n_before - 1]);
@@ -133,13 +127,6 @@ static int exit_status(const struct front *front, const sbr_result *r)
     return r->signal ? EXIT_SIGNAL + r->signal : r->exit_code;
 }
 
-/* Part of the output that is missing must not look like all of it. */
-static int check_sink(const struct forward *forward, const char *name, sbr_error *err)
-{
-    errno = forward->sys_errno;
-    return errno ? err_set_errno(err, "output", "cannot write the program's %s", name) : 0;
-}
-
 static int print_json(const sbr_result *result, sbr_error *err)
 {
     scoped_free char *json = result_to_json(result);
@@ -162,7 +149,7 @@ static int present(const struct front *front, const sbr_result *result, sbr_erro
     if (whole)
         present_result(result, o, front->decorated);
     else if (!o->quiet && !result_success(result))
-        present_denials(&result->denials, o); /* whoever reads a log of it wants to know too */
+        present_denials(&result->denials, o); /* a log of the run needs them too */
     if (!whole && result->lost)
         present_explanation(result, o);
     if (!o->quiet)
@@ -170,38 +157,7 @@ static int present(const struct front *front, const sbr_result *result, sbr_erro
     return 0;
 }
 
-static void forget_readers(void *context, uint32_t events)
-{
-    struct front *front = context;
-
-    (void)events;
-    forward_done(&front->out);
-    forward_done(&front->err);
-}
-
-static int run_to_end(struct front *front, sbr_result **ret, sbr_error *err)
-{
-    sbr_job *const job = front->job;
-    uint64_t grace_us = front->o->request->limits.value[SBR_GRACE_MS] * 1000 + 1;
-    bool waiting = false;
-    int r;
-
-    if (!job)
-        return err_set(err, SBR_E_BUG, "run", "there is no job to wait for");
-    do {
-        r = job_turn(job, true, err);
-        /* Told to end, only readers are waited for: as long as the program would have had. */
-        if (r == 0 && job->now.watching && job->now.monitor.state == DONE && front->signal &&
-            !waiting) {
-            waiting = true;
-            loop_set_timer(&job->loop, 0, clock_now_us() + grace_us, forget_readers, front);
-        }
-    } while (r == 0);
-    present_stage(NULL);
-    return r < 0 ? r : job_take_result(job, ret, err);
-}
-
-/* Stages before the program's own may take long: a line on a terminal says which. */
+/* Stages before the program's own may take long: a line on a terminal names the stage. */
 static void stage_begins(void *context, enum stage stage)
 {
     static const char *const doings[N_STAGES] = {
@@ -212,95 +168,81 @@ static void stage_begins(void *context, enum stage stage)
     };
     const struct front *front = context;
 
-    if (!front->o->quiet && !front->o->json && isatty(STDERR_FILENO))
+    if (front->progress)
         present_stage(doings[stage]);
 }
 
-/* Where there is no overlayfs a project is copied, which may take a while. */
-static void copy_goes_on(void *context, uint64_t files, uint64_t bytes)
+/* Without overlayfs a project is copied, which may take a while: a signal must end it. */
+static void tree_copied(void *context, uint64_t files, uint64_t bytes)
 {
     struct front *front = context;
     char text[80];
 
-    signal_came(front, 0);
-    if (front->o->quiet || front->o->json || !isatty(STDERR_FILENO))
-        return;
+    signal_came(front);
     snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
              (unsigned long long)files, (unsigned long long)(bytes >> 20));
-    present_stage(text);
+    if (front->progress)
+        present_stage(text);
 }
 
-/* The engine has as much to do as it takes at once. */
-static void engine_queues(void *context, unsigned int position)
+static void engine_queues(void *context, unsigned int before)
 {
     const struct front *front = context;
     char text[80];
 
-    if (front->o->quiet || front->o->json || !isatty(STDERR_FILENO))
-        return;
-    snprintf(text, sizeof(text), "waiting for the engine, %u before this one", position);
-    present_stage(position ? text : "waiting for the engine");
+    snprintf(text, sizeof(text), "waiting for the engine, %u before this one", before);
+    if (front->progress)
+        present_stage(before ? text : "waiting for the engine");
 }
 
-static int start_front(struct front *front, struct monitor_options *options, sbr_error *err)
+static int run(struct front *front, sbr_result **ret, sbr_error *err)
 {
     const struct options *o = front->o;
+    struct runner_options *options = &front->options;
+    int r;
 
-    if (watch_signals(front, err) < 0)
+    if (watch_signals(front, err) < 0 ||
+        runner_open(RUNNER_ONCE, o->cold, &front->runtime, err) < 0)
         return err->code;
-    front->runtime.cold = o->cold;
-    probe_features(&front->runtime.features);
-    /* A failure is logged; the plan then says what is missing. */
-    (void)cgroup_prepare(&front->runtime.features.cgroup, err);
     options->keep_output = o->json;
-    if (!o->json) {
-        open_sink(&front->out, STDOUT_FILENO, &front->out_filter, front);
-        open_sink(&front->err, STDERR_FILENO, &front->err_filter, front);
-        options->forward_out = &front->out;
-        options->forward_err = &front->err;
-    }
-    if (o->request->stdin_data && options->stdin_fd < 0) {
-        options->stdin_data = o->request->stdin_data;
-        options->stdin_len = o->request->stdin_len;
-    }
-    if (job_new(&front->runtime, o->request, options, &front->job, err) < 0)
-        return err->code;
-    front->signal_watch = loop_watch_of(front->signal_fd, signal_came, front);
-    if (loop_add(&front->job->loop, &front->signal_watch, EPOLLIN) < 0)
-        return err_set_errno(err, "signals", "cannot watch for signals");
-    front->job->on_stage = stage_begins;
-    front->job->on_stage_context = front;
-    front->job->on_copy = copy_goes_on;
-    front->job->on_queue = engine_queues;
+    options->out = open_stream(o, STDOUT_FILENO, &front->out_filter);
+    options->err = open_stream(o, STDERR_FILENO, &front->err_filter);
+    options->events.context = front;
+    options->events.stage = stage_begins;
+    options->events.copied = tree_copied;
+    options->events.queued = engine_queues;
+    options->events.readable = signal_came;
     front->diff = (struct diff_options){ .color = present_uses_color(STDERR_FILENO, o),
                                          .max_file = DIFF_MAX_FILE,
                                          .max_bytes = DIFF_MAX_BYTES,
                                          .max_lines = DIFF_MAX_LINES };
-    front->job->render = o->json || o->quiet ? NULL : &front->diff;
-    return job_begin(front->job, err);
+    options->diff = o->json || o->quiet ? NULL : &front->diff;
+    if (runner_start(front->runtime, o->request, options, &front->runner, err) < 0)
+        return err->code;
+    r = runner_finish(front->runner, ret, err);
+    present_stage(NULL);
+    return r < 0 || *ret ? r : err_set(err, SBR_E_BUG, "run", "there is no result");
 }
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
-    struct front front = { .o = o, .signal_fd = -1, .out = { .fd = -1 }, .err = { .fd = -1 } };
-    struct monitor_options options = { .started_us = clock_now_us() };
+    struct front front = { .o = o, .options = { .started_us = clock_now_us() } };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;
     int status;
 
     front.decorated = !o->json && !o->quiet && (o->text || isatty(STDOUT_FILENO));
+    front.progress = !o->json && !o->quiet && isatty(STDERR_FILENO);
     if (open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
         return cli_fail(o, &err);
-    options.stdin_fd = stdin_fd;
+    front.options.stdin_fd = stdin_fd;
     if (front.decorated)
         present_header(title, o);
-    if (start_front(&front, &options, &err) < 0 || run_to_end(&front, &result, &err) < 0 ||
-        check_sink(&front.out, "stdout", &err) < 0 || check_sink(&front.err, "stderr", &err) < 0 ||
-        present(&front, result, &err) < 0)
+    if (run(&front, &result, &err) < 0 || !result || present(&front, result, &err) < 0)
         status = cli_fail(o, &err);
     else
         status = exit_status(&front, result);
-    job_leave(front.job);
+    runner_leave(front.runner);
     return status;
 }

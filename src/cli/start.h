@@ -4,7 +4,7 @@
 
 #include "cli/cli.h"
 
-/* `title` is for the header.  `stdin_is_program`: stdin was read as code, the program gets none. */
+/* `title` is for the header.  `stdin_is_program`: stdin was the code, so the program gets none. */
 int start_request(struct options *o, const char *title, bool stdin_is_program);
 
 #endif

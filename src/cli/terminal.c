@@ -22,7 +22,7 @@ struct cleaner {
 
 static void emit(struct cleaner *c, const char *bytes, size_t n)
 {
-    (void)buf_add(c->out, bytes, n); /* what there is no memory for is not shown */
+    (void)buf_add(c->out, bytes, n); /* without memory the rest is not shown */
 }
 
 /* Length of what follows a UTF-8 lead byte. */
@@ -39,7 +39,7 @@ static void clean_text(struct cleaner *c, char byte)
     struct terminal_filter *f = c->f;
 
     if (f->utf8_left && (u & 0xc0) == 0x80) {
-        /* U+0080 to U+009F are C1 once more, in two bytes: shown as an inverted question mark. */
+        /* U+0080 to U+009F are C1 in two bytes: they become an inverted question mark. */
         if (f->lead == 0xc2 && u < 0xa0)
             byte = (char)0xbf;
         f->utf8_left--;
@@ -77,7 +77,7 @@ static void clean_csi(struct cleaner *c, char byte)
         if (f->n_held < sizeof(f->held))
             f->held[f->n_held++] = byte;
         else
-            f->state = TERMINAL_TEXT; /* longer than any honest one */
+            f->state = TERMINAL_TEXT; /* longer than any useful one */
         return;
     }
     f->state = TERMINAL_TEXT;
@@ -96,27 +96,22 @@ static void clean_string(struct cleaner *c, char byte)
         c->f->state = TERMINAL_STRING_ESCAPE;
 }
 
+static void clean_string_escape(struct cleaner *c, char byte)
+{
+    c->f->state = byte == '\\' ? TERMINAL_TEXT : TERMINAL_STRING;
+}
+
 void terminal_clean(void *state, const char *data, size_t len, struct buf *out)
 {
+    static void (*const clean[])(struct cleaner * c, char byte) = {
+        [TERMINAL_TEXT] = clean_text,
+        [TERMINAL_ESCAPE] = clean_escape,
+        [TERMINAL_CSI] = clean_csi,
+        [TERMINAL_STRING] = clean_string,
+        [TERMINAL_STRING_ESCAPE] = clean_string_escape,
+    };
     struct cleaner c = { .f = state, .out = out };
 
-    for (size_t i = 0; i < len; i++) {
-        switch (c.f->state) {
-        case TERMINAL_TEXT:
-            clean_text(&c, data[i]);
-            break;
-        case TERMINAL_ESCAPE:
-            clean_escape(&c, data[i]);
-            break;
-        case TERMINAL_CSI:
-            clean_csi(&c, data[i]);
-            break;
-        case TERMINAL_STRING:
-            clean_string(&c, data[i]);
-            break;
-        case TERMINAL_STRING_ESCAPE:
-            c.f->state = data[i] == '\\' ? TERMINAL_TEXT : TERMINAL_STRING;
-            break;
-        }
-    }
+    for (size_t i = 0; i < len; i++)
+        clean[c.f->state](&c, data[i]);
 }

@@ -1,5 +1,5 @@
-/* What a stranger's program may do to the user's terminal: print, colour, move the cursor.  Titles,
- * clipboards, device queries and other strings of control are taken out. */
+/* An untrusted program may print, colour and move the cursor on the user's terminal.  Titles,
+ * clipboards, device queries and other control strings are removed. */
 #ifndef CLI_TERMINAL_H
 #define CLI_TERMINAL_H
 
@@ -24,7 +24,7 @@ struct terminal_filter {
     unsigned char lead; /* of the character that they belong to */
 };
 
-/* A forward_filter: cleans across calls. */
+/* A filter of struct runner_stream; `state` is a struct terminal_filter. */
 void terminal_clean(void *state, const char *data, size_t len, struct buf *out);
 
 #endif

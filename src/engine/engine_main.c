@@ -15,7 +15,7 @@
 #include "engine/engine_internal.h"
 #include "engine/notify_manager.h"
 #include "job/engine_socket.h"
-#include "sandbox/probe.h"
+#include "lib/runner.h"
 
 #define SLOTS_PER_PROCESSOR 4
 #define LEAST_SLOTS 4
@@ -146,8 +146,6 @@ static int start_listening(struct engine *engine, char *path, sbr_error *err)
 
 static int start(struct engine *engine, char *path, sbr_error *err)
 {
-    sbr_error ignored; /* `features` describes what works without preparation */
-
     link_init(&engine->clients);
     link_init(&engine->pools);
     link_init(&engine->factories);
@@ -163,9 +161,7 @@ static int start(struct engine *engine, char *path, sbr_error *err)
     if (loop_init(&engine->events, "engine", err) < 0 || watch_signals(engine, err) < 0 ||
         find_home(engine, err) < 0)
         return err->code;
-    probe_features(&engine->runtime.features);
-    cgroup_sweep(&engine->runtime.features.cgroup);
-    (void)cgroup_prepare(&engine->runtime.features.cgroup, &ignored);
+    runner_probe(&engine->runtime, RUNNER_LONG);
     return start_listening(engine, path, err);
 }
 

@@ -1,10 +1,10 @@
-/* sbr_request: check arguments, translate, no logic. */
+/* sbr_request, and languages from files: checks arguments, translates. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/scope.h"
 #include "model/request.h"
+#include "plan/language_file.h"
 
 int sbr_request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err)
 {
@@ -18,6 +18,13 @@ int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_e
     sbr_error unused;
 
     return json && ret ? request_from_json(json, len, ret, err ? err : &unused) : SBR_E_INVALID;
+}
+
+int sbr_language_add_file(const char *path, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+
+    return path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
 }
 
 int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len)

@@ -3,8 +3,7 @@
 
 #include "base/jsonw.h"
 #include "job/job.h"
-#include "plan/language_file.h"
-#include "sandbox/probe.h"
+#include "lib/runner.h"
 
 uint32_t sbr_version(void)
 {
@@ -14,28 +13,12 @@ uint32_t sbr_version(void)
 int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
-    sbr_runtime *rt;
 
     if (!ret)
         return err_set(e, SBR_E_INVALID, "runtime", "there is no place for the runtime");
     if (data_dir)
         return err_set(e, SBR_E_INVALID, "runtime", "data_dir is reserved and must be NULL");
-    rt = calloc(1, sizeof(*rt));
-    if (!rt)
-        return err_set_oom(e, "runtime");
-    probe_features(&rt->features);
-    (void)cgroup_prepare(&rt->features.cgroup, &unused);
-    cgroup_sweep(&rt->features.cgroup);
-    rt->pool = engine_connections_new(); /* NULL: every job makes a new connection */
-    *ret = rt;
-    return 0;
-}
-
-int sbr_language_add_file(const char *path, sbr_error *err)
-{
-    sbr_error unused = { 0 }, *e = err ? err : &unused;
-
-    return path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
+    return runner_open(RUNNER_LONG, false, ret, e);
 }
 
 static void put_languages(struct jsonw *j)
@@ -45,7 +28,7 @@ static void put_languages(struct jsonw *j)
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "name", language_at(i)->name);
         jsonw_text(j, "about", language_at(i)->about);
-        jsonw_text(j, "binary", job_locate(language_at(i)));
+        jsonw_text(j, "binary", runner_locate(language_at(i)));
         jsonw_close(j, '}');
     }
     jsonw_close(j, ']');

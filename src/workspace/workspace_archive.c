@@ -1,4 +1,4 @@
-/* A workspace's content comes in or goes out as a whole: what archives (job/archive.c) need of a
+/* A workspace's content comes in or goes out as a whole: what archives (lib/archive.c) need of a
  * workspace. */
 #include <errno.h>
 #include <fcntl.h>

@@ -3,6 +3,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -51,6 +52,28 @@ def test_the_examples_of_the_help_work(folder):
 def test_help_for_no_such_command_is_an_error():
     done = sandbox_run("help", "nonsense")
     assert done.returncode == 127 and b"nonsense" in done.stderr
+
+
+def test_a_command_counts_before_a_file_of_its_name(folder):
+    (folder / "plan").write_text("#!/bin/sh\necho the file\n")
+    done = sandbox_run("plan", "--lang", "bash", "--code", "ls", cwd=folder)
+    assert done.returncode == 0 and done.stdout.startswith(b"isolation ")
+
+
+def test_a_program_may_have_a_name_that_looks_like_a_command(folder):
+    (folder / "greet").write_text("#!/bin/sh\necho hello\n")
+    assert sandbox_run("greet", cwd=folder).stdout == b"hello\n"
+
+
+@pytest.mark.skipif(not (support.BUILD / "sandbox-run-full").is_file(), reason="there is one program")
+def test_the_lean_program_runs_alone_and_names_the_one_that_it_misses(folder):
+    lean = shutil.copy(support.SANDBOX_RUN, folder)
+    for words in (["doctor"], ["--help"], ["run", "--request", "x"], ["nonsense"]):
+        done = subprocess.run([lean, *words], capture_output=True, env=support.environment(), check=False)
+        assert done.returncode in (125, 127) and b"/sandbox-run-full'" in done.stderr, words
+    done = subprocess.run([lean, "exec", "-q", "--", "echo", "hi"], stdin=subprocess.DEVNULL,
+                          capture_output=True, env=support.environment(), check=False)
+    assert (done.returncode, done.stdout) == (0, b"hi\n")
 
 
 @pytest.mark.parametrize("words", [["--version"], ["-V"], ["run", "--version"]])

@@ -2,8 +2,9 @@
 #include <jansson.h>
 #include <stdio.h>
 
-#include "cli/explain.h"
+#include "cli/explain_text.h"
 #include "cli/present.h"
+#include "explain/explain_record.h"
 #include "fuzz.h"
 
 /* Of the command line, which is not here. */
@@ -19,7 +20,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static FILE *nowhere;
     char *text = fuzz_text(data, size);
     json_t *record = json_loadb(text, size, JSON_ALLOW_NUL, NULL);
-    json_t *explanation = record ? explain(record) : NULL;
+    json_t *explanation = record ? explain_record(record) : NULL;
 
     if (!nowhere) {
         nowhere = freopen("/dev/null", "w", stdout);

@@ -14,7 +14,8 @@ from pathlib import Path
 import tree
 
 ACYCLIC = ("src/job",)  # folders whose files form no circle of calls or includes
-WALKS = (("start_request", "src/job", 2),)  # from a function: how often each file of the folder may be re-entered
+# From a function: how often each file of the folder may be re-entered.  start_request() opens the runtime, then calls it.
+WALKS = (("runner_start", "src/job", 2), ("runner_finish", "src/job", 2))
 
 _DEFINITION = re.compile(r"^(?!typedef|#)(?P<head>[A-Za-z_][\w \t*]*?)(?P<name>\w+)\([^;{}]*\)\s*\n\{", re.MULTILINE)
 _TABLE = re.compile(r"^(?:static [^;(){}=]*?|\} )(\w+)(?:\[\w*\])*\s*=\s*\{(.*?)^\};", re.MULTILINE | re.DOTALL)

@@ -38,8 +38,22 @@ MAY_INCLUDE["egress"] = {"base", "model", "wire"}
 MAY_INCLUDE["init"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["worker"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["generate"] = {"base", "model", "plan"}
-# The numbers of its scripts, which are written while the project is built.
-MAY_INCLUDE_ONLY = {"generate": {"confine/netlink.h"}}
+# The command line is a client like every other: it runs, plans and probes through lib/ and never looks into a job.
+MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
+MAY_INCLUDE_ONLY = {
+    # The numbers of its scripts, which are written while the project is built.
+    "generate": {"confine/netlink.h"},
+    "cli": {
+        # Commands about one noun list and change it; none of these headers starts a sandbox.
+        "changes/apply.h",  # changes, apply, undo
+        "changes/textdiff.h",  # how diffs and names are shown
+        "store/store.h",  # cache
+        "toolchain/toolchain_paths.h",  # where languages of the user's own are
+        "workspace/workspace.h",  # workspace
+        # serve: the command is the engine.
+        "engine/engine_main.h",
+    },
+}
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(?P<open>[<"])(?P<name>[^>"\n]+)', re.MULTILINE)
 
@@ -65,6 +79,8 @@ def fault(layer, quoted, name):
         return f'"{name}" is a source, not a header'
     if name in MAY_INCLUDE_ONLY.get(layer, ()):
         return None
+    if layer == "cli" and target in ORDER and target not in MAY_INCLUDE[layer] | {layer}:
+        return f'"{name}" is no business of cli/: lib/runner.h is the way in'
     if target != layer and target not in MAY_INCLUDE[layer]:
         return f'"{name}" is not below {layer}/'
     return None

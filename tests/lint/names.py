@@ -16,9 +16,6 @@ import tree
 # Functions of the public header, and of the library that a language's own runtime loads.
 PUBLIC_PREFIX = "sbr"
 
-# The lean program has its own definitions of what only the whole one can do.
-STANDS_FOR_OTHERS = {"src/cli/source_lean.c"}
-
 _DEFINITION = re.compile(r"^(?!static\b|typedef\b|#|\s)[A-Za-z_][\w \*]*?[ \*](?P<name>\w+)\(", re.MULTILINE)
 
 
@@ -54,7 +51,7 @@ def check(root):
         folders.setdefault(path.stem, set()).add(path.parent.name)
         if len(folders[path.stem]) > 1:
             problems.append(f"{shown}:1: {' and '.join(sorted(folders[path.stem]))} both have '{path.stem}'")
-        if path.suffix == ".c" and shown not in STANDS_FOR_OTHERS:
+        if path.suffix == ".c":
             problems += function_problems(shown, tree.read(path))
     return problems
 

@@ -32,7 +32,10 @@ CASES = (
     (layers, "src/generate/generate_main.c", '#include "plan/policy.h"\n', None),
     (layers, "src/generate/generate_main.c", '#include "confine/confine.h"\n', "not below generate/"),
     (layers, "src/cli/cli.c", '#include "init/init.h"\n', "not below cli/"),
-    (layers, "src/cli/cli.c", '#include "service/service.h"\n', None),
+    (layers, "src/cli/cli.c", '#include "lib/runner.h"\n', None),
+    (layers, "src/cli/cli.c", '#include "store/store.h"\n', None),
+    (layers, "src/cli/cli.c", '#include "job/job.h"\n', "lib/runner.h is the way in"),
+    (layers, "src/cli/cli.c", '#include "sandbox/probe.h"\n', "lib/runner.h is the way in"),
     (layers, "src/misc/a.c", "\n", "not in the folder of a layer"),
     (layers, "src/a.c", "\n", "not in the folder of a layer"),
     (layers, "include/other.h", "\n", "only include/sandboxrun.h is public"),
@@ -249,7 +252,7 @@ def check_documents():
             found = list(documents.path_problems(root, name, text))
         if not judged(found, expected):
             yield f"documents.path_problems: {name} {text!r}: expected {expected!r}, got {found}"
-_ROOT = "int start_request(void)\n{\n    job_a();\n}\n"
+_ROOT = "int runner_start(void)\n{\n    job_a();\n}\nint runner_finish(void)\n{\n}\n"
 _WAYS = "".join(f"int job_b{i}(void)\n{{\n}}\n" for i in range(4))
 
 # check, {file: text}, a part of the expected report
@@ -259,7 +262,7 @@ TREES = (
              "src/job/b.c": "int job_b(void)\n{\n    job_a();\n}\n"}, "a circle of calls: a.c, b.c"),
     (calls, {"src/cli/s.c": _ROOT, "src/job/b.c": _WAYS,
              "src/job/a.c": "static job_step *const t[] = {\n    job_b0, job_b1, job_b2, job_b3,\n};\n"
-                            "int job_a(void)\n{\n    t[0]();\n}\n"}, "src/job/b.c:1: a walk from start_request()"),
+                            "int job_a(void)\n{\n    t[0]();\n}\n"}, "src/job/b.c:1: a walk from runner_start()"),
     (calls, {"src/cli/s.c": _ROOT, "src/job/a.h": '#include "job/b.h"\n', "src/job/b.h": '#include "job/a.h"\n'},
      "a circle of includes: a.h, b.h"),
 )

@@ -1,11 +1,12 @@
 /* Selftests that are made up: which run, what is said of them, what is remembered. */
-#include "cli/language_status.h"
+#include "lib/language_status.h"
 
 #include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "job/job.h"
 #include "unit.h"
 
 static struct {
@@ -72,6 +73,7 @@ static void look(const struct language *language, bool selftest, bool fresh,
 
     if (language_inspect(&inspector, language, NULL, ret, &err) < 0)
         fail_msg("%s", err.message);
+    language_inspector_done(&inspector);
 }
 
 static void expect(const struct language *language, bool fresh, enum selftest_status status,

@@ -1,4 +1,4 @@
-#include "cli/explain.h"
+#include "explain/explain_record.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -25,16 +25,19 @@ static const struct {
     { "none",      "nothing, not even loopback" },
     { "localhost", "loopback inside the sandbox; neither the host's nor anything outside" },
     { "allow",     "loopback inside, and what the list names" },
-    { "full",      "every public address; the host's loopback, private, link-local and metadata addresses only when listed" },
+    { "full",      "every public address; the host's loopback, private, link-local and metadata "
+                   "addresses only when listed" },
 };
 
-/* How a rule begins, and where it is written. */
+/* The beginning of a rule, and where the rule is written. */
 static const struct {
     const char *prefix, *source;
 } rule_sources[] = {
-    { "network:", "--network and --allow-host, or the block `network` of the policy; `none` unless given" },
+    { "network:", "--network and --allow-host, or the block `network` of the policy; `none` unless "
+                  "given" },
     { "limits:",  "the limits of this run" },
-    { "stderr:",  "what the program itself said on stderr, held against its tree; a program can print anything" },
+    { "stderr:",  "what the program itself said on stderr, held against its tree; a program can "
+                  "print anything" },
 };
 /* clang-format on */
 
@@ -65,7 +68,7 @@ static void add_file(json_t *files, const char *path, const char *access, const 
     json_array_append_new(files, file);
 }
 
-/* Trees, without the single files and links that belong to every root. */
+/* Trees only: single files and links are the same in every root. */
 static void add_mounts(json_t *files, const json_t *mounts)
 {
     size_t i;
@@ -85,7 +88,7 @@ static void add_mounts(json_t *files, const json_t *mounts)
     }
 }
 
-/* Without a root of its own, Landlock's list is what there is. */
+/* A run without a root of its own has only the list of Landlock. */
 static void add_landlock_rules(json_t *files, const json_t *rules)
 {
     size_t i;
@@ -139,7 +142,7 @@ static json_t *explain_limits(const json_t *record)
     return ret;
 }
 
-/* The group of a file that the rule stands in, made when it is not there yet. */
+/* The group that the rule belongs to; adds it when it is new. */
 static json_t *group_of(json_t *groups, const struct policy_rule *rule)
 {
     size_t i;
@@ -219,7 +222,7 @@ static void add_refusals(json_t *refused, const json_t *denials, const char *sta
     }
 }
 
-/* Of the result itself and of the stages before it. */
+/* Of the stages before the program, then of the program. */
 static json_t *explain_refusals(const json_t *record)
 {
     json_t *refused = json_array();
@@ -242,7 +245,7 @@ static void put_outcome(json_t *ret, const json_t *record)
     put_text(ret, "explanation", sentence);
 }
 
-json_t *explain(const json_t *record)
+json_t *explain_record(const json_t *record)
 {
     bool result = text_of(record, "outcome") != NULL;
     json_t *ret, *allowed;

@@ -1,9 +1,9 @@
 /* Archives of workspaces, read and written by the host's `tar` in a sandbox of ours: the
  * supervisor parses none. */
-#ifndef JOB_ARCHIVE_H
-#define JOB_ARCHIVE_H
+#ifndef LIB_ARCHIVE_H
+#define LIB_ARCHIVE_H
 
-#include "job/job.h"
+#include "sandboxrun.h"
 #include "workspace/workspace.h"
 
 struct archive_target {

@@ -1,4 +1,4 @@
-#include "job/archive.h"
+#include "lib/archive.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "job/job.h"
 
 #define INSIDE_TREE "/workspace" /* where tar sees the tree that it packs */
 #define HEAD 512                 /* bytes of an archive that show what it is */

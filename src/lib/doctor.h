@@ -1,6 +1,6 @@
-/* What `doctor` finds: each mechanism, its state, and the lines that mend it. */
-#ifndef CLI_DOCTOR_H
-#define CLI_DOCTOR_H
+/* What `doctor` finds: each mechanism, its state, and the lines that repair it. */
+#ifndef LIB_DOCTOR_H
+#define LIB_DOCTOR_H
 
 #include <stddef.h>
 

@@ -1,11 +1,10 @@
-/* What can be said of a language on this machine: its toolchains, their versions, its selftest. */
-#ifndef CLI_LANGUAGE_STATUS_H
-#define CLI_LANGUAGE_STATUS_H
+/* A language on this machine: its toolchains, their versions, its selftest. */
+#ifndef LIB_LANGUAGE_STATUS_H
+#define LIB_LANGUAGE_STATUS_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "job/job.h"
 #include "plan/language.h"
 #include "toolchain/toolchain.h"
 
@@ -19,18 +18,18 @@ struct language_report {
     char why[240]; /* of a selftest that does not pass; clean UTF-8 */
 };
 
-/* How to look; the machine itself is looked at when something has to run. */
+/* How to look; language_inspector_done closes the runtime. */
 struct language_inspector {
-    bool selftest; /* run it unless its result is known */
-    bool fresh;    /* ... and even then                 */
-    bool progress; /* say on stderr what runs           */
-    sbr_runtime runtime;
-    bool runtime_ready;
+    bool selftest;                                           /* run it unless its result is known */
+    bool fresh;                                              /* run it in any case                */
+    void (*on_progress)(const char *name, const char *what); /* may be NULL; "" and "": the end */
+    sbr_runtime *runtime;                                    /* NULL: not opened yet */
 };
 
 /* `version` may be NULL: all of them.  The caller frees it with language_report_done. */
 int language_inspect(struct language_inspector *inspector, const struct language *language,
                      const char *version, struct language_report *ret, sbr_error *err) must_check;
 void language_report_done(struct language_report *report);
+void language_inspector_done(struct language_inspector *inspector);
 
 #endif

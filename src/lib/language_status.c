@@ -1,4 +1,4 @@
-#include "cli/language_status.h"
+#include "lib/language_status.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,34 +7,35 @@
 #include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
-#include "sandbox/probe.h"
+#include "job/job.h"
+#include "lib/runner.h"
 #include "store/store.h"
 
-static void show_progress(const struct language_inspector *inspector, const char *name,
-                          const char *what)
+static void report_progress(const struct language_inspector *inspector, const char *name,
+                            const char *what)
 {
-    if (inspector->progress)
-        fprintf(stderr, "\r\x1b[K%s%s%s", name, *name ? ": " : "", what);
+    if (inspector->on_progress)
+        inspector->on_progress(name, what);
 }
 
+/* Opened when the first selftest or version is wanted; NULL without memory. */
 static const sbr_runtime *runtime_of(struct language_inspector *inspector)
 {
-    sbr_error ignored; /* the runs then say what is missing */
+    sbr_error ignored;
 
-    if (!inspector->runtime_ready) {
-        probe_features(&inspector->runtime.features);
-        (void)cgroup_prepare(&inspector->runtime.features.cgroup, &ignored);
-        inspector->runtime_ready = true;
-    }
-    return &inspector->runtime;
+    if (!inspector->runtime && runner_open(RUNNER_ONCE, false, &inspector->runtime, &ignored) < 0)
+        return NULL;
+    return inspector->runtime;
 }
 
 static int ask_version(void *context, const struct language *language, struct toolchain *toolchain)
 {
     struct language_inspector *inspector = context;
 
-    show_progress(inspector, language->name, "version");
-    return selftest_ask_version(runtime_of(inspector), language, toolchain);
+    report_progress(inspector, language->name, "version");
+    if (!runtime_of(inspector))
+        return SBR_E_NO_MEMORY;
+    return selftest_ask_version(inspector->runtime, language, toolchain);
 }
 
 static void add_words(struct sha256 *hash, const struct words *words)
@@ -52,7 +53,8 @@ static void add_stage(struct sha256 *hash, const struct stage_def *stage)
     sha256_add_u64(hash, stage->network);
 }
 
-/* A result counts for this program, this toolchain, and the language as its file describes it today. */
+/* A result is good for this version of ours, this toolchain and this text of the language's
+ * file. */
 static void name_note(const struct language_report *report, char *note, size_t size)
 {
     const struct language *l = report->language;
@@ -78,7 +80,7 @@ static void name_note(const struct language_report *report, char *note, size_t s
     toolchain_note_name("selftest", l->name, key, note, size);
 }
 
-/* One line, and nothing for a terminal to obey: it may quote what a program printed. */
+/* One line without control characters: it may quote output of the program. */
 static void clean(char *text)
 {
     bool utf8 = text_is_utf8(text, strlen(text));
@@ -119,14 +121,15 @@ static void run_selftest(struct language_inspector *inspector, const char *versi
     char text[sizeof(report->why) + sizeof(NOTE_FAILS)];
     int r;
 
-    show_progress(inspector, report->language->name, "selftest");
-    r = selftest_run(runtime_of(inspector), report->language, version, report->why,
-                     sizeof(report->why));
+    report_progress(inspector, report->language->name, "selftest");
+    r = !runtime_of(inspector) ? SBR_E_NO_MEMORY
+                               : selftest_run(inspector->runtime, report->language, version,
+                                              report->why, sizeof(report->why));
     if (r > 0)
         report->why[0] = '\0';
     clean(report->why);
     report->selftest = r > 0 ? SELFTEST_PASSES : r == 0 ? SELFTEST_FAILS : SELFTEST_CANNOT_RUN;
-    if (r < 0) /* says something of the machine at this moment, and nothing of the language */
+    if (r < 0) /* because of the machine at this moment: not worth remembering */
         return;
     snprintf(text, sizeof(text), "%s%s", r > 0 ? NOTE_PASSES : NOTE_FAILS, report->why);
     store_note_write(note, text);
@@ -166,7 +169,7 @@ int language_inspect(struct language_inspector *inspector, const struct language
         if ((inspector->fresh || !recall(note, &report)) && inspector->selftest)
             run_selftest(inspector, version, note, &report);
     }
-    show_progress(inspector, "", "");
+    report_progress(inspector, "", "");
     if (r < 0)
         return r;
     *ret = report;
@@ -178,4 +181,9 @@ void language_report_done(struct language_report *report)
 {
     free(report->toolchains);
     *report = (struct language_report){ 0 };
+}
+
+void language_inspector_done(struct language_inspector *inspector)
+{
+    sbr_runtime_close(inspector->runtime);
 }

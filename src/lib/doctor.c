@@ -1,10 +1,9 @@
-/* Every line under `fix` is meant to be executed as it is, and the tests on the hosts do so. */
-#include "cli/doctor.h"
+/* The tests on the hosts execute every line of `fix` as it is. */
+#include "lib/doctor.h"
 
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -22,7 +21,7 @@ static void __attribute__((format(printf, 2, 3))) say(struct finding *finding, c
     va_end(args);
 }
 
-/* One more line; there is room for as many as any check has. */
+/* Adds a line. */
 static void __attribute__((format(printf, 2, 3))) fix(struct finding *finding, const char *fmt, ...)
 {
     va_list args;
@@ -37,7 +36,7 @@ static void __attribute__((format(printf, 2, 3))) fix(struct finding *finding, c
     }
 }
 
-/* How a container has to be started; seen with podman 4.3 and docker 20.10. */
+/* Options that a container needs; tried with podman 4.3 and docker 20.10. */
 #define PODMAN_OPTIONS "podman run --security-opt unmask=ALL --security-opt apparmor=unconfined ..."
 #define DOCKER_OPTIONS                                                                             \
     "docker run --security-opt seccomp=unconfined --security-opt systempaths=unconfined "          \
@@ -58,12 +57,14 @@ static const struct {
         { "sudo sysctl -w user.max_user_namespaces=15000" } },
     [BARRIER_APPARMOR] = {
         "of no use to ordinary users because of kernel.apparmor_restrict_unprivileged_userns",
-        { "printf 'abi <abi/4.0>,\\nprofile sandbox-run %s flags=(unconfined) {\\n  userns,\\n}\\n' "
+        { "printf 'abi <abi/4.0>,\\nprofile sandbox-run %s flags=(unconfined) {\\n  userns,\\n}"
+          "\\n' "
           "\"$(command -v sandbox-run)\" | sudo tee /etc/apparmor.d/sandbox-run",
           "sudo apparmor_parser -r /etc/apparmor.d/sandbox-run" } },
     [BARRIER_REFUSED] = { "refused by a container's filter or profile",
         { PODMAN_OPTIONS, DOCKER_OPTIONS } },
-    [BARRIER_CHROOT] = { "refused, as they are in a chroot; bubblewrap enters a directory without one",
+    [BARRIER_CHROOT] = {
+        "refused, as they are in a chroot; bubblewrap enters a directory without one",
         { BWRAP_OPTIONS } },
     [BARRIER_COVERED_PROC] = {
         "of no use here: a container covers parts of /proc, so that no new one may be mounted",
@@ -81,7 +82,7 @@ static void check_user_namespaces(const struct features *f, struct finding *find
 
 #define V2_ROOT "/sys/fs/cgroup"
 
-/* True when a line of blank-separated words in the file has the word. */
+/* True when the file has the word, between blanks or commas. */
 static bool file_names(const char *path, const char *word)
 {
     char text[2048];
@@ -95,7 +96,7 @@ static bool file_names(const char *path, const char *word)
     return false;
 }
 
-/* An ordinary user needs a group of its own, with its shell in a group below that. */
+/* An ordinary user needs a cgroup of its own, and its shell in a cgroup below that. */
 static void fix_v2_user(const struct features *f, struct finding *finding)
 {
     if (access("/run/systemd/system", F_OK) == 0) {
@@ -112,7 +113,7 @@ static void fix_v2_user(const struct features *f, struct finding *finding)
     fix(finding, "echo $$ | sudo tee " V2_ROOT "/sandbox-run-%u/shell/cgroup.procs", f->uid);
 }
 
-/* Root of a container: its group holds its processes, so that it cannot hand controllers down. */
+/* Root of a container: its cgroup holds processes, so that it cannot pass controllers on. */
 static void fix_v2_root(struct finding *finding)
 {
     if (access(V2_ROOT, W_OK) < 0) {
@@ -153,7 +154,7 @@ static void fix_controller(const struct features *f, enum cgroup_controller whic
             fix_v2_root(finding);
     } else if (f->uid == 0) {
         fix_v2_root(finding);
-    } else if (access(V2_ROOT "/cgroup.type", F_OK) == 0) { /* not the root: a container's */
+    } else if (access(V2_ROOT "/cgroup.type", F_OK) == 0) { /* not the root: in a container */
         say(finding, "the groups of this container are for its root alone");
     } else {
         fix_v2_user(f, finding);
@@ -173,31 +174,9 @@ static void check_controller(const struct features *f, enum cgroup_controller wh
                 cg->parent[cg->kind == CGROUP_V2 ? 0 : which]);
         return;
     }
-    finding->state = MISSING;
+    finding->state = which == CG_CPU ? WEAKER : MISSING; /* only --cpus needs it */
     say(finding, "no cgroup that uid %u may use", f->uid);
     fix_controller(f, which, finding);
-}
-
-static void check_memory(const struct features *f, struct finding *finding)
-{
-    check_controller(f, CG_MEMORY, finding);
-}
-
-static void check_pids(const struct features *f, struct finding *finding)
-{
-    check_controller(f, CG_PIDS, finding);
-}
-
-static void check_cpuacct(const struct features *f, struct finding *finding)
-{
-    check_controller(f, CG_CPUACCT, finding);
-}
-
-static void check_cpu(const struct features *f, struct finding *finding)
-{
-    check_controller(f, CG_CPU, finding);
-    if (finding->state == MISSING)
-        finding->state = WEAKER; /* only --cpus needs it */
 }
 
 static void check_seccomp(const struct features *f, struct finding *finding)
@@ -239,16 +218,17 @@ static void check_core_pattern(const struct features *f, struct finding *finding
 /* clang-format off */
 static const struct {
     const char *name;
-    check_fn *check;
+    check_fn *check; /* NULL: of the cgroup controller */
+    enum cgroup_controller controller;
 } checks[] = {
-    { "user namespaces",   check_user_namespaces },
-    { "memory limit",      check_memory          },
-    { "process limit",     check_pids            },
-    { "processor time",    check_cpuacct         },
-    { "processor quota",   check_cpu             },
-    { "seccomp",           check_seccomp         },
-    { "landlock",          check_landlock        },
-    { "core dumps",        check_core_pattern    },
+    { "user namespaces", check_user_namespaces, 0 },
+    { "memory limit",    NULL, CG_MEMORY  },
+    { "process limit",   NULL, CG_PIDS    },
+    { "processor time",  NULL, CG_CPUACCT },
+    { "processor quota", NULL, CG_CPU     },
+    { "seccomp",         check_seccomp,      0 },
+    { "landlock",        check_landlock,     0 },
+    { "core dumps",      check_core_pattern, 0 },
 };
 /* clang-format on */
 
@@ -258,7 +238,10 @@ size_t doctor_examine(const struct features *features, struct finding *findings)
 {
     for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
         findings[i] = (struct finding){ .name = checks[i].name };
-        checks[i].check(features, &findings[i]);
+        if (checks[i].check)
+            checks[i].check(features, &findings[i]);
+        else
+            check_controller(features, checks[i].controller, &findings[i]);
     }
     return ARRAY_LEN(checks);
 }

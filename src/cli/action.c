@@ -1,0 +1,41 @@
+#include "cli/action.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+#define MOST_ACTIONS 16
+
+static int check_words(const struct options *o, const struct action *action, sbr_error *err)
+{
+    size_t given = o->n_positional ? o->n_positional - 1 : 0;
+    const char *command = o->command->name;
+
+    if (given >= action->min_words && given <= action->max_words)
+        return 0;
+    if (action->max_words == 0)
+        return err_set(err, SBR_E_INVALID, command, "`sandbox-run %s %s` takes no '%.60s'", command,
+                       action->name, o->positional[1]);
+    return err_set(err, SBR_E_INVALID, command, "%s `sandbox-run %s %s%s`",
+                   given < action->min_words ? "say which:" : "too many words; say", command,
+                   action->name, action->words);
+}
+
+const struct action *action_find(const struct options *o, const struct action *actions,
+                                 sbr_error *err)
+{
+    const char *word = o->n_positional ? o->positional[0] : actions[0].name;
+    const char *names[MOST_ACTIONS], *near;
+    size_t n = 0;
+
+    for (; actions[n].name && n < MOST_ACTIONS; n++) {
+        if (!strcmp(word, actions[n].name))
+            return check_words(o, &actions[n], err) < 0 ? NULL : &actions[n];
+        names[n] = actions[n].name;
+    }
+    near = text_nearest(word, names, n);
+    err_set(err, SBR_E_INVALID, o->command->name, "there is no `sandbox-run %s %.60s`%s%s%s",
+            o->command->name, word, near ? "; did you mean `" : "; see --help", near ? near : "",
+            near ? "`?" : "");
+    return NULL;
+}

@@ -1,0 +1,62 @@
+#include "cli/documents.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "lib/runner.h"
+#include "toolchain/toolchain_paths.h"
+
+static int load_request(struct options *o, struct source *source, sbr_error *err)
+{
+    scoped_free char *data = NULL;
+    sbr_request *req = NULL;
+    size_t len = 0;
+
+    source->from_stdin = !strcmp(o->request_path, "-");
+    if (source->from_stdin) {
+        if (fd_read_text(STDIN_FILENO, 2 * REQUEST_MAX_BYTES, &data, &len, err) < 0)
+            return err->code;
+    } else if (source_read_path(o->request_path, &data, &len, err) < 0) {
+        return err->code;
+    }
+    if (sbr_request_from_json(data, len, &req, err) < 0)
+        return err->code;
+    if ((o->lang && request_set_text(&req->language, o->lang, err) < 0) ||
+        request_override(req, o->request, err) < 0) {
+        request_free(req);
+        return err->code;
+    }
+    request_free(o->request);
+    o->request = req;
+    return 0;
+}
+
+static int add_directory(sbr_error *err)
+{
+    struct toolchain_paths found;
+    char config[2048], pattern[2100];
+    int r = 0;
+
+    if (!runner_config_dir(config, sizeof(config)))
+        return 0;
+    snprintf(pattern, sizeof(pattern), "%s/languages/*.yaml", config);
+    toolchain_paths_expand(pattern, &found);
+    for (size_t i = 0; r == 0 && i < found.n; i++)
+        r = sbr_language_add_file(found.at[i], err);
+    toolchain_paths_done(&found);
+    return r;
+}
+
+static int add_languages(const struct options *o, sbr_error *err)
+{
+    int r = add_directory(err);
+
+    for (size_t i = 0; r == 0 && i < o->language_files.n; i++)
+        r = sbr_language_add_file(o->language_files.items[i], err);
+    return r;
+}
+
+const struct documents documents = { .load_request = load_request, .add_languages = add_languages };

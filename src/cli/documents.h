@@ -1,0 +1,16 @@
+/* What is read with a JSON or YAML library, which the lean program does not have. */
+#ifndef CLI_DOCUMENTS_H
+#define CLI_DOCUMENTS_H
+
+#include "cli/source.h"
+
+struct documents {
+    /* --request: replaces o->request by the JSON request, with the options on top. */
+    int (*load_request)(struct options *o, struct source *source, sbr_error *err);
+    /* The user's languages and --language-file; later ones count before earlier ones. */
+    int (*add_languages)(const struct options *o, sbr_error *err);
+};
+
+extern const struct documents documents;
+
+#endif
