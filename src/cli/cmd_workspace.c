@@ -11,6 +11,8 @@
 #include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/present.h"
+#include "lib/archive.h"
+#include "lib/runner.h"
 #include "workspace/workspace.h"
 
 static const struct option own_options[] = {
@@ -130,7 +132,7 @@ static int list_run(const struct options *o, sbr_error *err)
 
 /* Reports what was done: to stderr, because stdout may hold an archive. */
 static void report(const struct options *o, const char *what, const char *name,
-                   const struct tar_left_out *left)
+                   const struct archive_left_out *left)
 {
     struct jsonw j;
 
@@ -169,7 +171,7 @@ static const char *file_word(const struct options *o)
     return strcmp(word, "-") != 0 ? word : NULL;
 }
 
-static int export_to_stdout(const char *name, sbr_error *err)
+static int export_to_stdout(const sbr_runtime *rt, const char *name, sbr_error *err)
 {
     if (isatty(STDOUT_FILENO))
         return err_set(
@@ -177,11 +179,11 @@ static int export_to_stdout(const char *name, sbr_error *err)
             "an archive is nothing for a terminal; say where it goes: `sandbox-run workspace "
             "export %s FILE`",
             name);
-    return workspace_export(name, STDOUT_FILENO, err);
+    return archive_export(rt, name, &(struct archive_target){ .fd = STDOUT_FILENO }, err);
 }
 
 /* Writes to another name first, so that a failed export replaces no earlier archive. */
-static int export_aside(const char *name, const char *path, sbr_error *err)
+static int export_aside(const sbr_runtime *rt, const char *name, const char *path, sbr_error *err)
 {
     size_t size = strlen(path) + sizeof(".XXXXXX");
     scoped_free char *aside = malloc(size);
@@ -195,7 +197,7 @@ static int export_aside(const char *name, const char *path, sbr_error *err)
     fd = mkostemp(aside, O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    if (workspace_export(name, fd, err) == 0 &&
+    if (archive_export(rt, name, &(struct archive_target){ fd, path }, err) == 0 &&
         (fchmod(fd, 0666 & ~mask) == 0 && rename(aside, path) == 0))
         return 0;
     if (!err->code)
@@ -204,30 +206,33 @@ static int export_aside(const char *name, const char *path, sbr_error *err)
     return err->code;
 }
 
-static int export_to_file(const char *name, const char *path, sbr_error *err)
+static int export_to_file(const sbr_runtime *rt, const char *name, const char *path, sbr_error *err)
 {
     scoped_fd int fd = -1;
     struct stat st;
 
     if (stat(path, &st) < 0 || S_ISREG(st.st_mode))
-        return export_aside(name, path, err);
+        return export_aside(rt, name, path, err);
     fd = open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY); /* a pipe or a device */
     if (fd < 0)
         return err_set_errno(err, "export", "cannot write to '%.200s'", path);
-    return workspace_export(name, fd, err);
+    return archive_export(rt, name, &(struct archive_target){ fd, path }, err);
 }
 
 static int export_run(const struct options *o, sbr_error *err)
 {
     const char *name = o->positional[1], *path = file_word(o);
+    sbr_runtime *rt;
+    int r;
 
-    err->code = 0;
-    if (!path)
-        return export_to_stdout(name, err);
-    if (export_to_file(name, path, err) < 0)
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
-    report(o, "exported", name, NULL);
-    return 0;
+    err->code = 0;
+    r = path ? export_to_file(rt, name, path, err) : export_to_stdout(rt, name, err);
+    sbr_runtime_close(rt);
+    if (r == 0 && path)
+        report(o, "exported", name, NULL);
+    return r;
 }
 
 static uint64_t given_limit(const struct options *o, enum sbr_limit which)
@@ -239,20 +244,28 @@ static uint64_t given_limit(const struct options *o, enum sbr_limit which)
 
 static int import_run(const struct options *o, sbr_error *err)
 {
-    const struct workspace_quota quota = { .bytes = given_limit(o, SBR_DISK_BYTES),
-                                           .inodes = given_limit(o, SBR_INODES) };
+    struct archive_source source = { .quota = { .bytes = given_limit(o, SBR_DISK_BYTES),
+                                                .inodes = given_limit(o, SBR_INODES) } };
     const char *name = o->positional[1], *path = file_word(o);
     scoped_fd int fd = path ? open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY) : -1;
-    struct tar_left_out left = { 0 };
+    sbr_runtime *rt;
+    int r;
 
     if (path && fd < 0)
         return err_set_errno(err, "import", "cannot read '%.200s'", path);
     if (!path && isatty(STDIN_FILENO))
         return err_set(err, SBR_E_INVALID, "import",
                        "say where the archive is: `sandbox-run workspace import %.70s FILE`", name);
-    if (workspace_import(name, quota, path ? fd : STDIN_FILENO, &left, err) < 0)
+    source.fd = path ? fd : STDIN_FILENO;
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
-    report(o, "imported", name, &left);
+    r = archive_import(rt, name, &source, err);
+    sbr_runtime_close(rt);
+    if (r < 0)
+        return r;
+    if (source.note[0] && !o->json && !o->quiet)
+        fprintf(stderr, "tar: %s\n", source.note);
+    report(o, "imported", name, &source.left_out);
     return 0;
 }
 
@@ -287,8 +300,10 @@ const struct command cmd_workspace = {
     .examples =
         "  sandbox-run workspace                         what there is, and what it takes\n"
         "  sandbox-run workspace export demo demo.tar    all of it, as a tar archive\n"
-        "  sandbox-run workspace import demo2 demo.tar   a workspace from one\n"
-        "  gzip -dc x.tar.gz | sandbox-run workspace import x --disk 2g --inodes 200000\n"
+        "  sandbox-run workspace export demo demo.tgz    the same, compressed; also .zst, .xz, "
+        ".bz2\n"
+        "  sandbox-run workspace import demo2 demo.tar   a workspace from one, compressed or not\n"
+        "  ssh host cat x.tar.zst | sandbox-run workspace import x --disk 2g --inodes 200000\n"
         "  sandbox-run workspace rm demo                 it goes, with all that is in it\n\n"
         "A run makes, uses and saves one with `--workspace NAME`; --disk and --inodes are\n"
         "then what it may take altogether.\n",

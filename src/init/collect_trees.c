@@ -14,10 +14,11 @@
 #include "init/collect_files.h"
 #include "init/collect_outputs.h"
 
-/* The tree of a stage, or the upper directory of a copy-on-write tree. */
+/* The tree of a stage, all of /work, or the upper directory of a copy-on-write tree. */
 struct walk {
     struct stream *stream;
     bool changes;
+    bool names_special;
     int depth;
     size_t path_len;
     char failed[COLLECT_MAX_NAME + 1]; /* the entry that failed; empty: the top */
@@ -27,10 +28,10 @@ struct walk {
  * means nothing outside. */
 static int put_special(const struct walk *w, const char *name, const struct stat *st)
 {
-    bool gone = S_ISCHR(st->st_mode) && st->st_rdev == 0;
+    bool gone = w->changes && S_ISCHR(st->st_mode) && st->st_rdev == 0;
     struct collect_entry entry = { .kind = gone ? COLLECT_GONE : COLLECT_OTHER };
 
-    return w->changes ? collect_stream_entry(w->stream, entry, name, st) : 0;
+    return w->names_special ? collect_stream_entry(w->stream, entry, name, st) : 0;
 }
 
 static bool is_opaque(int fd)
@@ -129,7 +130,9 @@ static DIR *open_upper(const struct inside *in, const struct plan_collect *what)
 
 static int put_tree(struct stream *s, const struct inside *in, const struct plan_collect *what)
 {
-    struct walk walk = { .stream = s, .changes = what->what == COLLECTS_CHANGES };
+    struct walk walk = { .stream = s,
+                         .changes = what->what == COLLECTS_CHANGES,
+                         .names_special = what->what != COLLECTS_TREE };
     scoped_dir DIR *top = walk.changes ? open_upper(in, what) : open_tree(in, what);
     int r = top ? put_entries(&walk, top) : errno;
     struct collect_entry failed = { .kind = COLLECT_FAILED, .size = (uint64_t)r };

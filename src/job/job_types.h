@@ -95,6 +95,8 @@ struct sbr_job {
     /* Called with the number of jobs before this one while it waits for the engine, with the same
      * context.  May be NULL. */
     void (*on_queue)(void *context, unsigned int position);
+    /* Gets all that the program leaves at /work, in place of changes and outputs.  May be NULL. */
+    struct collect_part *work_part;
     const struct diff_options *render; /* how the changes become text; NULL: they do not */
 };
 

@@ -65,6 +65,7 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
                                .needs = job->now.needs,
                                .config = &job->now.config,
                                .features = features,
+                               .collect_work = job->work_part != NULL,
                                .place = ret->place };
     if (job->trees) {
         in->trees = job->trees->planned;

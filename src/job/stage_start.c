@@ -116,13 +116,14 @@ static int open_parts(sbr_job *job, sbr_error *err)
 {
     struct stage_run *now = &job->now;
 
-    if (now->stage != STAGE_RUN || !job->trees)
+    if (now->stage != STAGE_RUN || (!job->trees && !job->work_part))
         return 0;
     if (job_trees_parts(job, now->plan, err) < 0)
         return err->code;
     if (!now->plan->n_collects)
         return 0;
-    collect_reader_init(&now->collect_reader, job->trees->parts, now->plan->n_collects,
+    collect_reader_init(&now->collect_reader, job->work_part ? job->work_part : job->trees->parts,
+                        now->plan->n_collects,
                         now->limits.value[SBR_DISK_BYTES] * COLLECT_BYTES_PER_BYTE,
                         now->limits.value[SBR_INODES] * COLLECT_ENTRIES_PER_INODE);
     now->collecting = true;

@@ -67,7 +67,7 @@ static bool capture_pause(struct capture *capture)
     uint64_t now = clock_now_us();
 
     capture->reader_watch = loop_watch_of(capture->forward->fd, capture_resume, capture);
-    if (capture->waited_us >= OUTPUT_WAIT_US ||
+    if ((capture->waited_us >= OUTPUT_WAIT_US && !capture->forward->patient) ||
         loop_add(capture->loop, &capture->reader_watch, EPOLLOUT) < 0)
         return false;
     loop_remove(capture->loop, &capture->watch);

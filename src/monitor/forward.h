@@ -28,6 +28,7 @@ struct forward {
     struct loop *loop;
     struct loop_watch watch;
     bool can_splice;
+    bool patient; /* a slow reader holds the program up, however long */
 };
 
 /* `fd` is borrowed.  Its flags stay unchanged, because other processes write to the same file. */

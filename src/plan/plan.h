@@ -78,7 +78,9 @@ struct plan_rule {
 enum collect_what {
     COLLECTS_TREE,    /* `path` (relative to the root), if the program succeeded */
     COLLECTS_CHANGES, /* the changes of the `cow`-th OP_COW, always */
-    COLLECTS_OUTPUT   /* files that match the pattern `path` (absolute), always */
+    COLLECTS_OUTPUT,  /* files that match the pattern `path` (absolute), always */
+    COLLECTS_WORK,    /* `path` (relative to the root), always, pipes by name */
+    N_COLLECTS
 };
 
 struct plan_collect {

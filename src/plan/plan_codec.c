@@ -244,7 +244,7 @@ static void get_collects(struct plan *plan, struct buf_reader *in)
         collect->what = (enum collect_what)what;
         collect->path = buf_reader_string(in);
         collect->cow = buf_reader_u32(in);
-        if (what > COLLECTS_OUTPUT || collect->cow >= PLAN_MAX_COW ||
+        if (what >= N_COLLECTS || collect->cow >= PLAN_MAX_COW ||
             (what != COLLECTS_CHANGES && !collect->path))
             in->failed = true;
     }

@@ -132,7 +132,7 @@ static void put_namespaces(struct jsonw *j, const struct plan *plan)
 
 static void put_collects(struct jsonw *j, const struct plan *plan)
 {
-    static const char *const names[] = { "tree", "changes", "output" };
+    static const char *const names[N_COLLECTS] = { "tree", "changes", "output", "work" };
 
     if (!plan->n_collects)
         return;

@@ -167,7 +167,10 @@ int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err)
 int plan_outputs(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const struct output_rules *rules = &in->request->outputs;
+    const struct plan_collect work = { .what = COLLECTS_WORK, .path = INSIDE_WORK + 1 };
 
+    if (in->collect_work && add_collect(plan, work, err) < 0)
+        return err->code;
     for (size_t i = 0; in->stage == STAGE_RUN && i < rules->n; i++) {
         struct plan_collect output = { .what = COLLECTS_OUTPUT,
                                        .path = plan_inside(plan, rules->items[i].pattern) };

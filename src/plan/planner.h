@@ -45,6 +45,7 @@ struct plan_input {
     const char *code_name;
     const struct request_file *manifests; /* of the project, for the installer */
     size_t n_manifests;
+    bool collect_work;        /* all of /work is collected after the program */
     const char *place;        /* a directory to make for a run without a private root */
     const char *test_without; /* see struct plan */
     const char *test_fail;

@@ -25,7 +25,7 @@ static int damaged(const char *name, const char *what, sbr_error *err)
                    name, what, name);
 }
 
-/* Somebody may have removed the directory between its opening and its locking. */
+/* False when another process removed the directory after we opened it and before we locked it. */
 static bool is_still(int parent_fd, const char *name, int dir_fd)
 {
     struct stat ours, there;
@@ -50,7 +50,7 @@ int workspace_lock(const struct state_dir *workspaces, const char *name, int *re
                    int *ret_lock_fd, sbr_error *err)
 {
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
-        /* Who only looks holds it for an instant. */
+        /* `workspace list` holds the lock for an instant. */
         const struct timespec instant = { .tv_nsec = 200000 };
         scoped_fd int dir_fd = workspace_open_dir(workspaces->fd, name);
         scoped_fd int lock_fd = -1;
@@ -58,7 +58,7 @@ int workspace_lock(const struct state_dir *workspaces, const char *name, int *re
 
         if (dir_fd < 0)
             return lock_error(name, err);
-        r = lock_file_open(dir_fd, NAMED_LOCK, &lock_fd);
+        r = lock_file_open(dir_fd, WORKSPACE_LOCK, &lock_fd);
         if (r < 0 && errno != ENOENT)
             return lock_error(name, err);
         if (r == 0)
@@ -76,10 +76,10 @@ int workspace_prepare(struct staging *staging, struct workspace_new *ret, sbr_er
 {
     scoped_fd int dir_fd = -1, tree_fd = -1;
 
-    if (mkdirat(staging->fd, NAMED_NEW, 0700) == 0)
-        dir_fd = workspace_open_dir(staging->fd, NAMED_NEW);
-    if (dir_fd >= 0 && mkdirat(dir_fd, NAMED_TREE, 0700) == 0)
-        tree_fd = workspace_open_dir(dir_fd, NAMED_TREE);
+    if (mkdirat(staging->fd, WORKSPACE_NEW, 0700) == 0)
+        dir_fd = workspace_open_dir(staging->fd, WORKSPACE_NEW);
+    if (dir_fd >= 0 && mkdirat(dir_fd, WORKSPACE_TREE, 0700) == 0)
+        tree_fd = workspace_open_dir(dir_fd, WORKSPACE_TREE);
     if (tree_fd < 0 || fchmod(tree_fd, 0755) < 0)
         return err_set_errno(err, "workspace", "cannot make a workspace in '%s'", staging->path);
     *ret = (struct workspace_new){ take_fd(dir_fd), take_fd(tree_fd) };
@@ -89,11 +89,13 @@ int workspace_prepare(struct staging *staging, struct workspace_new *ret, sbr_er
 int workspace_place(struct staging *staging, const struct state_dir *workspaces, const char *name,
                     sbr_error *err)
 {
-    long r = syscall(SYS_renameat2, staging->fd, NAMED_NEW, workspaces->fd, name, RENAME_NOREPLACE);
+    long r =
+        syscall(SYS_renameat2, staging->fd, WORKSPACE_NEW, workspaces->fd, name, RENAME_NOREPLACE);
 
-    /* A file system that knows no flags: what is there has a `tree` in it, so it is not replaced either. */
+    /* Some file systems know no flags.  A workspace of that name has a `tree`, so renameat does not
+     * replace it either. */
     if (r < 0 && (errno == EINVAL || errno == ENOSYS))
-        r = renameat(staging->fd, NAMED_NEW, workspaces->fd, name);
+        r = renameat(staging->fd, WORKSPACE_NEW, workspaces->fd, name);
     if (r == 0)
         return 1;
     if (errno == EEXIST || errno == ENOTEMPTY || errno == ENOTDIR)
@@ -101,12 +103,12 @@ int workspace_place(struct staging *staging, const struct state_dir *workspaces,
     return err_set_errno(err, "workspace", "cannot make the workspace '%s'", name);
 }
 
-/* 0 also when another run made it meanwhile. */
+/* Returns 0 also when another run has made the workspace meanwhile. */
 static int make(const struct state_dir *workspaces, const char *name, struct workspace_quota quota,
                 sbr_error *err)
 {
     struct workspace_info info = { .owner = geteuid(), .created = time(NULL) };
-    struct workspace_new new = { -1, -1 };
+    struct workspace_new made = { -1, -1 };
     struct staging staging;
     int r;
 
@@ -114,18 +116,18 @@ static int make(const struct state_dir *workspaces, const char *name, struct wor
     info.quota_inodes = quota.inodes ? quota.inodes : limit_defs[SBR_INODES].preset;
     if (staging_open(&staging, err) < 0)
         return err->code;
-    r = workspace_prepare(&staging, &new, err);
+    r = workspace_prepare(&staging, &made, err);
     if (r == 0)
-        r = workspace_meta_write(new.dir_fd, &info, err);
+        r = workspace_meta_write(made.dir_fd, &info, err);
     if (r == 0)
         r = workspace_place(&staging, workspaces, name, err);
-    scope_close_fd(&new.dir_fd);
-    scope_close_fd(&new.tree_fd);
+    scope_close_fd(&made.dir_fd);
+    scope_close_fd(&made.tree_fd);
     staging_discard(&staging);
     return r < 0 ? r : 0;
 }
 
-/* 1 or 0 as workspace_lock.  Without `quota` none is made. */
+/* Returns what workspace_lock does.  Without `quota` no workspace is made. */
 static int lock_or_make(const struct state_dir *workspaces, const struct workspace_quota *quota,
                         struct workspace *workspace, sbr_error *err)
 {
@@ -161,28 +163,28 @@ static int read_parts(struct workspace *workspace, sbr_error *err)
         return damaged(workspace->info.name, "its description is not whole", err);
     if (r < 0 || check_owner(workspace, err) < 0)
         return err->code;
-    workspace->tree_fd = workspace_open_dir(workspace->dir_fd, NAMED_TREE);
+    workspace->tree_fd = workspace_open_dir(workspace->dir_fd, WORKSPACE_TREE);
     if (workspace->tree_fd < 0)
         return damaged(workspace->info.name, "its tree cannot be opened", err);
     return workspace_finish_pending(workspace, err);
 }
 
-/* The time of the description is when it was last used. */
+/* The modification time of the description is the time of the last use. */
 static int set_quota(struct workspace *workspace, struct workspace_quota quota, sbr_error *err)
 {
-    struct workspace_info new = workspace->info;
+    struct workspace_info wanted = workspace->info;
 
-    new.quota_bytes = quota.bytes ? quota.bytes : new.quota_bytes;
-    new.quota_inodes = quota.inodes ? quota.inodes : new.quota_inodes;
-    if (new.quota_bytes == workspace->info.quota_bytes &&new.quota_inodes ==
-        workspace->info.quota_inodes) {
-        (void)utimensat(workspace->dir_fd, NAMED_META, NULL, AT_SYMLINK_NOFOLLOW);
+    wanted.quota_bytes = quota.bytes ? quota.bytes : wanted.quota_bytes;
+    wanted.quota_inodes = quota.inodes ? quota.inodes : wanted.quota_inodes;
+    if (wanted.quota_bytes == workspace->info.quota_bytes &&
+        wanted.quota_inodes == workspace->info.quota_inodes) {
+        (void)utimensat(workspace->dir_fd, WORKSPACE_META, NULL, AT_SYMLINK_NOFOLLOW);
         return 0;
     }
-    if (workspace_check_fits(&new, err) < 0)
+    if (workspace_check_fits(&wanted, err) < 0)
         return err->code;
-    workspace->info = new;
-    return workspace_meta_write(workspace->dir_fd, &new, err);
+    workspace->info = wanted;
+    return workspace_meta_write(workspace->dir_fd, &wanted, err);
 }
 
 int workspace_open(const char *name, bool may_make, struct workspace_quota quota,
@@ -202,7 +204,7 @@ int workspace_open(const char *name, bool may_make, struct workspace_quota quota
         return lock_error(name, err);
     }
     snprintf(workspace.info.name, sizeof(workspace.info.name), "%s", name);
-    if (snprintf(workspace.tree, sizeof(workspace.tree), "%s/%s/" NAMED_TREE, workspaces.path,
+    if (snprintf(workspace.tree, sizeof(workspace.tree), "%s/%s/" WORKSPACE_TREE, workspaces.path,
                  name) >= (int)sizeof(workspace.tree))
         r = err_set(err, SBR_E_INVALID, "workspace", "the path of the state directory is too long");
     else
@@ -221,6 +223,6 @@ void workspace_close(struct workspace *workspace)
 {
     scope_close_fd(&workspace->tree_fd);
     scope_close_fd(&workspace->dir_fd);
-    scope_close_fd(&workspace->lock_fd); /* last: it is ours until now */
+    scope_close_fd(&workspace->lock_fd); /* last: the workspace is ours until now */
     workspace->tree_fd = workspace->dir_fd = workspace->lock_fd = -1;
 }

@@ -1,8 +1,9 @@
-/* Work directories with a name, kept between runs: $STATE/workspaces/NAME/ with `meta`, `tree`, `lock`, and `pending`
- * while a run's changes are being put into the tree.
+/* Work directories with a name, kept between runs: $STATE/workspaces/NAME/ with `meta`, `tree`,
+ * `lock`, and `pending` while a run's changes are being put into the tree.
  *
- * A run sees the tree copy-on-write, its changes bounded by what the quota leaves, and they are put into the tree when it
- * is over.  First they are whole in `pending`: who is killed in between finds them there next time and goes on. */
+ * A run sees the tree copy-on-write; what the quota leaves bounds its changes.  When the run is
+ * over, the supervisor puts the changes into the tree, by way of `pending`: an interrupted save
+ * is completed the next time the workspace is opened. */
 #ifndef WORKSPACE_WORKSPACE_H
 #define WORKSPACE_WORKSPACE_H
 
@@ -13,7 +14,6 @@
 #include "changes/state_dir.h"
 #include "model/changes.h"
 #include "model/request.h"
-#include "workspace/tar.h"
 
 struct workspace_info {
     char name[WORKSPACE_MAX_NAME + 1];
@@ -30,27 +30,50 @@ struct workspace {
     int dir_fd, tree_fd, lock_fd;
 };
 
-/* Makes it when it is not there (with `make`).  Quotas: 0 keeps what it has (new: the limits' defaults); otherwise they
- * are set, and must hold what is there.  1: it is ours until workspace_close; 0: another run has it; negative: error. */
+/* With `make`, makes the workspace when there is none.  A quota of 0 keeps the present one (new:
+ * the limit's default); any other is set, and must hold the present content.  1: the workspace
+ * is ours until workspace_close; 0: another run has it; negative: error. */
 struct workspace_quota {
     uint64_t bytes, inodes;
 };
 int workspace_open(const char *name, bool make, struct workspace_quota quota, struct workspace *ret,
                    sbr_error *err) must_check;
-/* `staging` has the contents in its `tree`/0; it is used up. */
+/* `staging` has the contents in its `tree`/0, and is used up. */
 int workspace_save(struct workspace *workspace, struct staging *staging,
                    const struct changes *changes, sbr_error *err) must_check;
 void workspace_close(struct workspace *workspace);
 
 typedef int workspace_visit(void *context, const struct workspace_info *info);
 int workspace_list(workspace_visit *visit, void *context, sbr_error *err) must_check;
-/* Refuses (SBR_E_BUSY) while a run has it. */
+/* Refuses (SBR_E_BUSY) while a run has the workspace. */
 int workspace_remove(const char *name, sbr_error *err) must_check;
 
-/* A tar archive (pax) of the tree, to `fd`. */
-int workspace_export(const char *name, int fd, sbr_error *err) must_check;
-/* Makes a workspace from one, which may be hostile: whole or not at all, but for devices and pipes. */
-int workspace_import(const char *name, struct workspace_quota quota, int fd,
-                     struct tar_left_out *ret_left_out, sbr_error *err) must_check;
+/* A new workspace whose content comes from outside (job/archive.h): whole or not at all. */
+struct workspace_import {
+    struct workspace_info info;
+    struct state_dir workspaces;
+    struct staging staging;
+    int dir_fd;
+    int tree_fd; /* the empty tree: contents go here as struct collected says */
+};
+/* Refuses a name that is taken.  Quotas of 0 are the limits' defaults. */
+int workspace_import_begin(const char *name, struct workspace_quota quota,
+                           struct workspace_import *ret, sbr_error *err) must_check;
+/* Gives the contents the modes and times of the list, and puts the workspace in its place. */
+int workspace_import_end(struct workspace_import *import, const struct collect_list *list,
+                         sbr_error *err) must_check;
+/* Removes what workspace_import_end did not put in its place. */
+void workspace_import_done(struct workspace_import *import);
+
+/* A workspace that is read with its owner's rights alone.  Directories and files whose modes
+ * lock the owner out are opened until workspace_export_done.  Refuses (SBR_E_BUSY) while a run
+ * has the workspace. */
+struct workspace_export {
+    struct workspace workspace;
+    struct workspace_locked *locked;
+};
+int workspace_export_begin(const char *name, struct workspace_export *ret, sbr_error *err)
+    must_check;
+void workspace_export_done(struct workspace_export *opened);
 
 #endif

@@ -1,22 +1,19 @@
-/* Named workspaces seen from outside a run: the list of them, their removal, and archives of them. */
+/* Named workspaces seen from outside a run: their list and their removal. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/listing.h"
 #include "base/lock_file.h"
 #include "base/scope.h"
-#include "model/limits.h"
-#include "workspace/tar.h"
 #include "workspace/workspace_internal.h"
 
 static bool is_busy(int dir_fd)
 {
     scoped_fd int fd =
-        openat(dir_fd, NAMED_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+        openat(dir_fd, WORKSPACE_LOCK, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 
     return fd >= 0 && lock_file_is_held(fd);
 }
@@ -35,7 +32,7 @@ static int inspect(const struct state_dir *workspaces, const char *name, struct 
         ret->busy = is_busy(dir_fd);
     }
     if (r == 1 &&
-        (fstatat(dir_fd, NAMED_TREE, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
+        (fstatat(dir_fd, WORKSPACE_TREE, &st, AT_SYMLINK_NOFOLLOW) < 0 || !S_ISDIR(st.st_mode)))
         r = 0;
     ret->damaged = r == 0;
     return r < 0 ? r : 0;
@@ -64,7 +61,7 @@ int workspace_list(workspace_visit *visit, void *context, sbr_error *err)
     return r;
 }
 
-static int busy_error(const char *name, sbr_error *err)
+int workspace_busy(const char *name, sbr_error *err)
 {
     return err_set(err, SBR_E_BUSY, "workspace",
                    "the workspace '%s' is in use by a run; try again when that is over", name);
@@ -89,12 +86,12 @@ static int remove_locked(const struct state_dir *workspaces, const char *name, s
     struct stat st;
     int r;
 
-    /* What is no directory cannot be in use. */
+    /* Only a directory can be in use. */
     if (fstatat(workspaces->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
         return move_away(workspaces, name, err);
     r = workspace_lock(workspaces, name, &dir_fd, &lock_fd, err);
     if (r == 0)
-        return busy_error(name, err);
+        return workspace_busy(name, err);
     return r < 0 ? r : move_away(workspaces, name, err);
 }
 
@@ -114,80 +111,4 @@ int workspace_remove(const char *name, sbr_error *err)
     r = remove_locked(&workspaces, name, err);
     state_close(&workspaces);
     return r;
-}
-
-int workspace_export(const char *name, int fd, sbr_error *err)
-{
-    struct workspace workspace;
-    int r = workspace_open(name, false, (struct workspace_quota){ 0 }, &workspace, err);
-
-    if (r == 0)
-        return busy_error(name, err);
-    if (r < 0)
-        return r;
-    r = tar_write(workspace.tree_fd, fd, err);
-    workspace_close(&workspace);
-    return r;
-}
-
-static int collected_error(const char *name, sbr_error *err)
-{
-    return err_set(err, SBR_E_INVALID, "workspace",
-                   "there is a workspace '%s' already; choose another name, or remove it with "
-                   "`sandbox-run workspace rm %s`",
-                   name, name);
-}
-
-/* In `staging`, from the archive; then to its place. */
-static int import_into(struct staging *staging, const struct state_dir *workspaces,
-                       struct workspace_info *info, struct tar_source *source, sbr_error *err)
-{
-    struct workspace_new new;
-    int r;
-
-    if (workspace_prepare(staging, &new, err) < 0)
-        return err->code;
-    r = tar_read(new.tree_fd, source, err);
-    if (r == 0)
-        r = workspace_measure(new.tree_fd, info, err);
-    if (r == 0)
-        r = workspace_check_fits(info, err);
-    if (r == 0)
-        r = workspace_meta_write(new.dir_fd, info, err);
-    if (r == 0)
-        r = workspace_place(staging, workspaces, info->name, err);
-    close(new.dir_fd);
-    close(new.tree_fd);
-    return r == 0 ? collected_error(info->name, err) : r;
-}
-
-int workspace_import(const char *name, struct workspace_quota quota, int fd,
-                     struct tar_left_out *ret_left_out, sbr_error *err)
-{
-    struct workspace_info info = { .owner = geteuid(), .created = time(NULL) };
-    struct tar_source source = { .fd = fd };
-    struct state_dir workspaces;
-    struct staging staging;
-    struct stat st;
-    int r;
-
-    if (workspace_check_name(name, err) < 0 ||
-        state_open(STATE_WORKSPACES, true, &workspaces, err) < 0)
-        return err->code;
-    snprintf(info.name, sizeof(info.name), "%s", name);
-    info.quota_bytes = quota.bytes ? quota.bytes : limit_defs[SBR_DISK_BYTES].preset;
-    info.quota_inodes = quota.inodes ? quota.inodes : limit_defs[SBR_INODES].preset;
-    source.max_bytes = info.quota_bytes;
-    source.max_entries = info.quota_inodes;
-    if (fstatat(workspaces.fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0)
-        r = collected_error(name, err); /* before the archive is read for nothing */
-    else
-        r = staging_open(&staging, err);
-    if (r == 0) {
-        r = import_into(&staging, &workspaces, &info, &source, err);
-        staging_discard(&staging);
-    }
-    state_close(&workspaces);
-    *ret_left_out = source.left_out;
-    return r < 0 ? r : 0;
 }

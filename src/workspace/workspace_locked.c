@@ -1,6 +1,6 @@
-/* Directories of a workspace whose modes keep their owner out: programs make such ones, and what is in them is saved all
- * the same.  They are opened with a bit that no tree of ours has otherwise, so that afterwards those are known that
- * nobody gave another mode. */
+/* Directories and files of a workspace whose modes lock their owner out: programs make them, and
+ * what is in them is saved and exported all the same.  They are opened with a bit that no tree
+ * of ours has otherwise, which marks those that got no other mode meanwhile. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -15,46 +15,51 @@
 
 #define MARK S_ISVTX
 
+static bool locks_out(mode_t mode, bool files)
+{
+    if (S_ISDIR(mode))
+        return (mode & 0700) != 0700;
+    return files && S_ISREG(mode) && !(mode & 0400);
+}
+
 static int add_locked(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     struct workspace_locked *locked = context;
-    struct workspace_locked_dir dir = { .mode = entry->st.st_mode & 0777 };
+    struct workspace_locked_node node = { .mode = entry->st.st_mode & 0777 };
 
-    if (!S_ISDIR(entry->st.st_mode) || (dir.mode & 0700) == 0700)
+    if (!locks_out(entry->st.st_mode, locked->files))
         return 0;
     if (locked->n == locked->room) {
         size_t room = locked->room ? 2 * locked->room : 16;
-        struct workspace_locked_dir *grown = realloc(locked->items, room * sizeof(*grown));
+        struct workspace_locked_node *grown = realloc(locked->items, room * sizeof(*grown));
 
         if (!grown)
             return err_set_oom(err, "workspace");
         locked->items = grown;
         locked->room = room;
     }
-    dir.path = strdup(entry->path);
-    if (!dir.path)
+    node.opened = node.mode | (S_ISDIR(entry->st.st_mode) ? 0700 : 0400) | MARK;
+    node.path = strdup(entry->path);
+    if (!node.path)
         return err_set_oom(err, "workspace");
-    locked->items[locked->n++] = dir;
+    locked->items[locked->n++] = node;
     return 0;
 }
 
 /* -1 with errno.  The parents are open already. */
-static int open_one(int tree_fd, const struct workspace_locked_dir *dir)
+static int open_one(int tree_fd, const struct workspace_locked_node *node)
 {
-    const char *slash = strrchr(dir->path, '/');
-    scoped_free char *above = slash ? strndup(dir->path, (size_t)(slash - dir->path)) : NULL;
-    scoped_fd int parent = above ? node_open(tree_fd, above, O_PATH | O_DIRECTORY) : -1, fd = -1;
+    scoped_fd int fd = node_open(tree_fd, node->path, O_PATH | O_NOFOLLOW);
 
-    if (slash && parent < 0)
-        return -1;
-    fd = openat(slash ? parent : tree_fd, slash ? slash + 1 : dir->path,
-                O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    return fd < 0 ? -1 : inode_chmod(fd, dir->mode | 0700 | MARK);
+    return fd < 0 ? -1 : inode_chmod(fd, node->opened);
 }
 
-int workspace_unlock(int tree_fd, struct workspace_locked *ret, sbr_error *err)
+int workspace_unlock(int tree_fd, bool files, struct workspace_locked *ret, sbr_error *err)
 {
-    int r = workspace_walk(tree_fd, add_locked, ret, err);
+    int r;
+
+    ret->files = files;
+    r = workspace_walk(tree_fd, add_locked, ret, err);
 
     for (size_t i = 0; i < ret->n && r == 0; i++) /* those above before those below */
         if (open_one(tree_fd, &ret->items[i]) < 0)
@@ -65,13 +70,13 @@ int workspace_unlock(int tree_fd, struct workspace_locked *ret, sbr_error *err)
 void workspace_relock(int tree_fd, struct workspace_locked *locked)
 {
     while (locked->n > 0) {
-        struct workspace_locked_dir *dir = &locked->items[--locked->n];
-        scoped_fd int fd = node_open(tree_fd, dir->path, O_RDONLY | O_DIRECTORY);
+        struct workspace_locked_node *node = &locked->items[--locked->n];
+        scoped_fd int fd = node_open(tree_fd, node->path, O_PATH | O_NOFOLLOW);
         struct stat st;
 
         if (fd >= 0 && fstat(fd, &st) == 0 && st.st_mode & MARK)
-            (void)fchmod(fd, dir->mode);
-        free(dir->path);
+            (void)inode_chmod(fd, node->mode);
+        free(node->path);
     }
     free(locked->items);
     *locked = (struct workspace_locked){ 0 };

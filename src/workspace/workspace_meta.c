@@ -42,7 +42,7 @@ int workspace_meta_read(int dir_fd, struct workspace_info *ret, sbr_error *err)
 {
     scoped_record struct record record;
     struct buf_reader *r = &record.fields;
-    int ok = record_read(dir_fd, NAMED_META, META_MAGIC, META_MAX, &record);
+    int ok = record_read(dir_fd, WORKSPACE_META, META_MAGIC, META_MAX, &record);
 
     if (ok < 0 && errno != EACCES)
         return err_set_errno(err, "workspace", "cannot read a workspace's description");
@@ -69,7 +69,7 @@ int workspace_meta_write(int dir_fd, const struct workspace_info *info, sbr_erro
     buf_put_u64(&data, info->used_bytes);
     buf_put_u64(&data, info->used_inodes);
     buf_put_u64(&data, (uint64_t)info->created);
-    return record_write(dir_fd, NAMED_META, &data, RECORD_FLUSH) < 0
+    return record_write(dir_fd, WORKSPACE_META, &data, RECORD_FLUSH) < 0
                ? err_set_errno(err, "workspace", "cannot write a workspace's description")
                : 0;
 }

@@ -1,6 +1,7 @@
-/* A run's changes go into the tree: first they lie whole in `pending`, with a list; then one after the other is moved to
- * its place; then the use is measured and `pending` goes away.  Killed before `pending` stands there, the tree is the old
- * one; killed later, the next to open the workspace goes on where this one stopped. */
+/* Puts a run's changes into the tree.  First `pending` gets all of them, with a list; then each
+ * change is moved to its place; then the use is measured and `pending` is removed.  A supervisor
+ * that is killed before `pending` exists leaves the old tree.  After one that is killed later,
+ * workspace_open completes the save. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +22,8 @@
 #define LIST_NAME "list"
 #define LIST_MAGIC 0x31505253  /* "SRP1": the number changes with the format */
 #define CONTENT_NAME "content" /* next to the list */
-/* What a run's bounds let through: inodes for directories on the way, and what is written between two looks. */
+/* A run may exceed its limits by inodes of parent directories, and by what it writes between two
+ * measurements. */
 #define SLACK_INODES 256
 #define SLACK_BYTES (1 << 20)
 
@@ -36,7 +38,7 @@ static int write_list(int dir_fd, const struct changes *changes, sbr_error *err)
                : 0;
 }
 
-/* 1: read; 0: it is not whole. */
+/* 1: read; 0: the list is incomplete. */
 static int read_list(int dir_fd, struct changes *ret, sbr_error *err)
 {
     scoped_record struct record record;
@@ -45,7 +47,7 @@ static int read_list(int dir_fd, struct changes *ret, sbr_error *err)
     return r == 1 ? changes_decode(&record.fields, ret, err) : r;
 }
 
-/* What stands at a path, measured; nothing when it is not there. */
+/* What the file at a path takes; 0 when there is none. */
 static uint64_t blocks_at(int dir_fd, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -62,7 +64,7 @@ static uint64_t blocks_at(int dir_fd, const char *path)
                : 0;
 }
 
-/* What the use will be.  What cannot be measured counts as if it stayed. */
+/* The use after the save.  What cannot be measured counts as if it stayed. */
 static struct workspace_info foresee(const struct workspace *workspace, int content_fd,
                                      const struct changes *changes)
 {
@@ -86,7 +88,8 @@ static struct workspace_info foresee(const struct workspace *workspace, int cont
     return after;
 }
 
-/* A run is bounded while it runs; this is for machines where the bounds let much through. */
+/* The limits of the run hold while it runs.  This check is for hosts where those limits let much
+ * through. */
 static int check_quota(const struct workspace *workspace, int content_fd,
                        const struct changes *changes, sbr_error *err)
 {
@@ -94,14 +97,15 @@ static int check_quota(const struct workspace *workspace, int content_fd,
 
     if (after.used_bytes <= workspace->info.used_bytes &&
         after.used_inodes <= workspace->info.used_inodes)
-        return 0; /* it shrinks: always welcome */
+        return 0; /* a smaller workspace is always saved */
     if (after.used_bytes <= after.quota_bytes + SLACK_BYTES &&
         after.used_inodes <= after.quota_inodes + SLACK_INODES)
         return 0;
     return workspace_check_fits(&after, err);
 }
 
-/* Once more with directories opened, when one of them kept us out: what was done is found done. */
+/* When a directory locks us out, opens all such directories and applies again: apply passes over
+ * what is done. */
 static int put_in(struct workspace *workspace, int content_fd, const struct changes *changes,
                   sbr_error *err)
 {
@@ -111,14 +115,14 @@ static int put_in(struct workspace *workspace, int content_fd, const struct chan
 
     if (r == 0 || err->sys_errno != EACCES)
         return r;
-    r = workspace_unlock(workspace->tree_fd, &locked, err);
+    r = workspace_unlock(workspace->tree_fd, false, &locked, err);
     if (r == 0)
         r = apply_to(workspace->tree_fd, content_fd, changes, flags, err);
     workspace_relock(workspace->tree_fd, &locked);
     return r;
 }
 
-/* From `pending` into the tree, measured, and `pending` away. */
+/* Moves the changes from `pending` into the tree, measures the tree and removes `pending`. */
 static int finish(struct workspace *workspace, int pending_fd, const struct changes *changes,
                   sbr_error *err)
 {
@@ -135,7 +139,7 @@ static int finish(struct workspace *workspace, int pending_fd, const struct chan
         return err->code;
     workspace->info = after;
     record_crash_point();
-    if (tree_remove(workspace->dir_fd, NAMED_PENDING) < 0)
+    if (tree_remove(workspace->dir_fd, WORKSPACE_PENDING) < 0)
         return err_set_errno(err, "workspace", "cannot tidy the workspace '%s'",
                              workspace->info.name);
     return 0;
@@ -143,7 +147,7 @@ static int finish(struct workspace *workspace, int pending_fd, const struct chan
 
 int workspace_finish_pending(struct workspace *workspace, sbr_error *err)
 {
-    scoped_fd int pending_fd = workspace_open_dir(workspace->dir_fd, NAMED_PENDING);
+    scoped_fd int pending_fd = workspace_open_dir(workspace->dir_fd, WORKSPACE_PENDING);
     struct changes changes = { 0 };
     int r;
 
@@ -155,14 +159,15 @@ int workspace_finish_pending(struct workspace *workspace, sbr_error *err)
     r = read_list(pending_fd, &changes, err);
     if (r == 1)
         r = finish(workspace, pending_fd, &changes, err);
-    else if (r == 0 && tree_remove(workspace->dir_fd, NAMED_PENDING) < 0)
-        /* The list is whole before `pending` is there: this was the work of others. */
+    else if (r == 0 && tree_remove(workspace->dir_fd, WORKSPACE_PENDING) < 0)
+        /* The list is complete before `pending` exists: something else damaged it. */
         r = err_set_errno(err, "workspace", "cannot tidy the workspace '%s'", workspace->info.name);
     changes_done(&changes);
     return r;
 }
 
-/* The changes of the tree at /work, which borrow; its index, which is also the name of its contents. */
+/* Selects the changes of the tree at /work; they borrow.  Its index is also the name of its
+ * contents. */
 static int select_work(const struct changes *all, struct changes *ret, char index[16],
                        sbr_error *err)
 {
@@ -183,7 +188,8 @@ static int select_work(const struct changes *all, struct changes *ret, char inde
     return 0;
 }
 
-/* The list and the contents, next to each other in the staging's `pending`; then to the workspace. */
+/* Puts the list and the contents into `pending` in the staging directory, and moves that into
+ * the workspace. */
 static int commit(struct workspace *workspace, struct staging *staging,
                   const struct changes *changes, const char *content, sbr_error *err)
 {
@@ -191,8 +197,8 @@ static int commit(struct workspace *workspace, struct staging *staging,
     char from[32];
 
     snprintf(from, sizeof(from), "tree/%s", content);
-    if (mkdirat(staging->fd, NAMED_PENDING, 0700) == 0)
-        pending_fd = workspace_open_dir(staging->fd, NAMED_PENDING);
+    if (mkdirat(staging->fd, WORKSPACE_PENDING, 0700) == 0)
+        pending_fd = workspace_open_dir(staging->fd, WORKSPACE_PENDING);
     if (pending_fd < 0 || (renameat(staging->fd, from, pending_fd, CONTENT_NAME) < 0 &&
                            (errno != ENOENT || mkdirat(pending_fd, CONTENT_NAME, 0700) < 0)))
         return err_set_errno(err, "workspace", "cannot gather the changes of a run");
@@ -203,7 +209,7 @@ static int commit(struct workspace *workspace, struct staging *staging,
         write_list(pending_fd, changes, err) < 0)
         return err->code;
     record_crash_point();
-    if (renameat(staging->fd, NAMED_PENDING, workspace->dir_fd, NAMED_PENDING) < 0)
+    if (renameat(staging->fd, WORKSPACE_PENDING, workspace->dir_fd, WORKSPACE_PENDING) < 0)
         return err_set_errno(err, "workspace", "cannot save the workspace '%s'",
                              workspace->info.name);
     (void)fsync(workspace->dir_fd);

@@ -1,87 +1,23 @@
-"""Work directories with a name, kept between runs: phases, quotas, the lock, saving, archives."""
-import io
+"""Work directories with a name, kept between runs: phases, quotas, the lock, saving."""
 import json
 import os
 import shutil
 import signal
 import subprocess
-import tarfile
 
 import pytest
 
 import support
-from support import sandbox_run
 from waiting import read_line, started, wait_until
+from workspaces import Workspaces, error_of
 
 MIB = 1 << 20
 SLACK = 256  # inodes that the bounds of a run let through, mostly a handful
 
 
-class Workspaces:
-    """The state directory of one caller."""
-
-    def __init__(self, folder, caller):
-        self.path, self.caller, self.folder = folder / "state", caller, folder
-        self.path.mkdir(mode=0o700)
-        self.owner = os.geteuid()
-        if caller == support.Callers.USER and os.geteuid() == 0:
-            self.owner = support.ORDINARY_UID
-            os.chown(self.path, self.owner, self.owner)
-        self.env = {"SANDBOX_RUN_STATE": str(self.path)}
-
-    def run(self, *words, env=None, **kwargs):
-        return sandbox_run(*words, caller=self.caller, env={**self.env, **(env or {})}, **kwargs)
-
-    def result(self, name, code, *options, language="bash", **kwargs):
-        """The result of a program in a workspace."""
-        return support.result_of("run", "--workspace", name, *options, "--lang", language, "--code",
-                                 code, caller=self.caller, env=self.env, **kwargs)
-
-    def shell(self, name, code, *options):
-        """What a program that succeeds in a workspace says."""
-        result = self.result(name, code, *options)
-        assert result["success"], result
-        return result["stdout"]
-
-    def command(self, *words, **kwargs):
-        return self.run("workspace", *words, **kwargs)
-
-    def list(self):
-        done = self.command("list", "--json")
-        assert (done.returncode, done.stderr) == (0, b""), done
-        return {item["name"]: item for item in json.loads(done.stdout)["workspaces"]}
-
-    def tree(self, name):
-        return self.path / "workspaces" / name / "tree"
-
-    def entries(self, name):
-        """{path: (kind, mode, content)} of all but the programs that the tool put there."""
-        found = {}
-        top = os.fsencode(self.tree(name))
-        for where, dirs, files in os.walk(top):
-            for entry in dirs + files:
-                path = os.path.join(where, entry)
-                status = os.lstat(path)
-                if os.path.islink(path):
-                    content = os.readlink(path)
-                elif os.path.isfile(path):
-                    with open(path, "rb") as file:
-                        content = file.read()
-                else:
-                    content = None
-                assert status.st_uid == self.owner
-                found[os.path.relpath(path, top)] = (oct(status.st_mode), content)
-        return {path: what for path, what in found.items() if not path.startswith(b"main.")}
-
-
 @pytest.fixture
 def spaces(folder, caller):
     return Workspaces(folder, caller)
-
-
-def error_of(done):
-    assert done.returncode in (125, 126, 127), done
-    return done.stderr.decode()
 
 
 # ---- Phases
@@ -135,10 +71,6 @@ def test_what_locks_its_owner_out_is_no_trouble(spaces):
     spaces.shell("w", "mkdir d; echo 1 > d/f; chmod 0 d/f d; echo 2 > g; chmod 0 g")
     assert spaces.list()["w"]["used_inodes"] == 4  # and the program
     spaces.shell("w", "chmod 700 d; chmod 600 d/f; cat d/f; rm -rf g; chmod 0 d")
-    exported = spaces.command("export", "w")
-    assert exported.returncode == 0, exported.stderr
-    with tarfile.open(fileobj=io.BytesIO(exported.stdout)) as archive:
-        assert archive.getmember("d").mode == 0 and archive.extractfile("d/f").read() == b"1\n"
     assert spaces.command("rm", "w").returncode == 0
     assert list((spaces.path / "workspaces").iterdir()) == []
     assert list((spaces.path / "staging").iterdir()) == []
@@ -289,123 +221,3 @@ def test_the_list_shows_use_and_quota(spaces):
     assert line.split()[:7] == ["demo", "16K", "of", "8.0M", "2", "of", "77"]
     info = spaces.list()["demo"]
     assert (info["owner"], info["used_bytes"], info["used_inodes"]) == (spaces.owner, 4 * 4096, 2)
-
-
-ODD = """
-import os
-os.mkdir("d"); os.chmod("d", 0o750)
-for name in [b"new\\nline", b"esc\\x1b[31m", b"\\xff\\xfe", b"-rf", b" ", b"'\\"", "\\u202etxt".encode(), b"n" * 255]:
-    with open(b"d/" + name, "wb") as file:
-        file.write(name)
-os.symlink("/etc/passwd", "d/link"); os.symlink("x" * 300, "long")
-os.makedirs("/".join(["deep" * 10] * 8))
-with open("sparse", "wb") as file:
-    file.truncate(5 << 20); file.seek(3 << 20); file.write(b"x")
-os.chmod("sparse", 0o755)
-"""
-
-
-def test_there_and_back_with_odd_names(spaces):
-    result = spaces.result("one", ODD, language="python")
-    assert result["success"], result
-    archive = spaces.folder / "archive.tar"
-    exported = spaces.command("export", "one")
-    assert exported.returncode == 0, exported.stderr
-    archive.write_bytes(exported.stdout)
-    assert spaces.command("import", "two", archive).returncode == 0
-    assert spaces.entries("two") == spaces.entries("one") and len(spaces.entries("one")) == 20
-    again = spaces.command("export", "two")
-    assert again.stdout == exported.stdout
-    piped = spaces.command("import", "three", stdin=exported.stdout)
-    assert piped.returncode == 0 and b"imported three" in piped.stderr
-    assert spaces.shell("three", "stat -c %s sparse; du -k sparse | cut -f 1") == "5242880\n4\n"
-
-
-def test_an_archive_goes_to_a_file_and_replaces_none_in_vain(spaces):
-    target = spaces.folder / "out"
-    target.mkdir()
-    os.chown(target, spaces.owner, -1)
-    file = target / "w.tar"
-    spaces.shell("w", "echo 1 > f")
-    assert spaces.command("export", "w", file).returncode == 0
-    before = file.read_bytes()
-    assert spaces.command("export", "missing", file).returncode == 127
-    assert file.read_bytes() == before and [path.name for path in target.iterdir()] == ["w.tar"]
-    with tarfile.open(file) as archive:
-        assert archive.extractfile("f").read() == b"1\n"
-        assert {(member.uid, member.gid) for member in archive} == {(0, 0)}
-    assert spaces.command("export", "w", "/dev/null").returncode == 0
-
-
-def test_what_other_programs_pack_is_read(spaces):
-    source = spaces.folder / "source"
-    source.mkdir()
-    (source / "f").write_text("text")
-    (source / ("n" * 150)).write_text("long")
-    os.link(source / "f", source / "same")
-    (source / "l").symlink_to("f")
-    for number, form in enumerate(("ustar", "gnu", "pax", "posix")):
-        without = ["--exclude=nnn*"] if form == "ustar" else []  # which cannot have such a name
-        packed = subprocess.run(["tar", "-C", source, f"--format={form}", *without, "-cf", "-", "."],
-                                check=True, stdout=subprocess.PIPE).stdout
-        done = spaces.command("import", f"w{number}", stdin=packed)
-        assert done.returncode == 0, done.stderr
-        entries = spaces.entries(f"w{number}")
-        assert entries[b"f"][1] == entries[b"same"][1] == b"text" and entries[b"l"][1] == b"f"
-
-
-def hostile(*members):
-    """An archive of (name, type, link, content)."""
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as archive:
-        for name, kind, link, content in members:
-            member = tarfile.TarInfo(name)
-            member.type, member.linkname, member.size, member.mode = kind, link, len(content), 0o6777
-            archive.addfile(member, io.BytesIO(content))
-    return data.getvalue()
-
-
-FILE, LINK, HARD, DIR, DEVICE = b"0", b"2", b"1", b"5", b"3"
-HOSTILE = {
-    "absolute": ([("/tmp/sbr-out", FILE, "", b"x")], "absolute"),
-    "dots": ([("a/../../../sbr-out", FILE, "", b"x")], "'..'"),
-    "through-a-link": ([("l", LINK, "/tmp", b""), ("l/sbr-out", FILE, "", b"x")], "through a link"),
-    "over-a-link": ([("l", LINK, "/tmp/sbr-out", b""), ("l", FILE, "", b"x")], "two entries"),
-    "hard-link-out": ([("h", HARD, "/etc/passwd", b"")], "leads out"),
-    "hard-link-through": ([("l", LINK, "/etc", b""), ("h", HARD, "l/passwd", b"")], "no file in it"),
-    "too-many": ([(f"f{i}", FILE, "", b"") for i in range(100)], "--inodes"),
-    "too-large": ([("f", FILE, "", b"x" * MIB)], "--disk"),
-    "hard-links-count": ([("f", FILE, "", b"x" * 200000), ("g", HARD, "f", b"")], "--disk"),
-}
-
-
-@pytest.mark.parametrize("case", HOSTILE)
-def test_a_hostile_archive_makes_nothing(spaces, case):
-    members, says = HOSTILE[case]
-    done = spaces.command("import", "w", "--disk", "300k", "--inodes", "50", stdin=hostile(*members))
-    assert done.returncode == 125 and says in done.stderr.decode(), done
-    assert spaces.list() == {} and not os.path.lexists("/tmp/sbr-out")
-    assert list((spaces.path / "staging").iterdir()) == []
-
-
-def test_archives_that_are_cut_or_packed_are_told(spaces):
-    whole = hostile(("f", FILE, "", b"x" * 2000))
-    for data, says in ((b"", "empty"), (whole[:1000], "ends in the middle"), (b"\x1f\x8b\x08" + bytes(600), "gzip -dc"),
-                       (b"\x28\xb5\x2f\xfd" + bytes(600), "zstd -dc"), (b"x" * 600, "no tar archive")):
-        done = spaces.command("import", "w", stdin=data)
-        assert done.returncode == 125 and says in done.stderr.decode(), done
-    assert spaces.list() == {}
-
-
-def test_devices_are_left_out_and_told(spaces):
-    done = spaces.command("import", "w", stdin=hostile(("dev/x", DEVICE, "", b""), ("f", FILE, "", b"1")))
-    assert done.returncode == 0 and b"left out 1 device" in done.stderr and b"dev/x" in done.stderr
-    assert spaces.entries("w") == {b"f": ("0o100777", b"1")}
-    done = spaces.command("import", "v", "--json", stdin=hostile(("dev/x", DEVICE, "", b"")))
-    assert json.loads(done.stdout) == {"imported": "v", "left_out": 1}
-
-
-def test_a_name_that_is_taken_is_refused(spaces):
-    spaces.shell("w", "echo 1 > f")
-    assert "already" in error_of(spaces.command("import", "w", stdin=hostile(("f", FILE, "", b"2"))))
-    assert spaces.shell("w", "cat f") == "1\n"

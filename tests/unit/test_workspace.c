@@ -2,7 +2,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -153,13 +152,14 @@ static void locked_directories_are_opened_meanwhile(void **state)
 static void one_at_a_time(void **state)
 {
     struct workspace workspace, other;
+    struct workspace_export opened;
     sbr_error err = { 0 };
 
     (void)state;
     open_it("demo", no_quota, &workspace);
     assert_int_equal(workspace_open("demo", true, no_quota, &other, &err), 0);
     assert_refused(workspace_remove("demo", &err), &err, SBR_E_BUSY, "in use");
-    assert_refused(workspace_export("demo", -1, &err), &err, SBR_E_BUSY, "in use");
+    assert_refused(workspace_export_begin("demo", &opened, &err), &err, SBR_E_BUSY, "in use");
     open_it("demo2", no_quota, &other);
     workspace_close(&other);
     workspace_close(&workspace);
@@ -364,42 +364,106 @@ static void damaged_ones_are_listed_and_can_go(void **state)
     workspace_close(&workspace);
 }
 
-static void an_archive_makes_the_same_again(void **state)
+static void list_add(struct collect_list *list, enum collect_kind kind, mode_t mode,
+                     const char *path)
 {
-    int fd = memfd_create("x", MFD_CLOEXEC);
-    struct tar_left_out left;
+    struct collect_list_entry entry = { .kind = kind, .mode = mode, .mtime_ns = 1500000000 };
+
+    assert_int_equal(collect_list_add(list, entry, path), 0);
+}
+
+/* What a sandbox handed out, as collect_reader leaves it: files with 0600, directories with 0700. */
+static void content_make(const struct workspace_import *import, struct collect_list *list)
+{
+    assert_int_equal(mkdirat(import->tree_fd, "d", 0700), 0);
+    close(openat(import->tree_fd, "d/x", O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+    assert_int_equal(symlinkat("/etc", import->tree_fd, "l"), 0);
+    list_add(list, COLLECT_ENTER, S_IFDIR | 02500, "d");
+    list_add(list, COLLECT_FILE, S_IFREG | 06641, "d/x");
+    list_add(list, COLLECT_LINK, S_IFLNK | 0777, "l");
+    list_add(list, COLLECT_OTHER, S_IFIFO | 0644, "pipe");
+}
+
+static void content_becomes_a_workspace(void **state)
+{
+    struct workspace_import import, second;
+    struct collect_list list = { 0 };
     struct workspace workspace;
-    char *before, *after;
+    sbr_error err = { 0 };
+    struct stat st;
+
+    (void)state;
+    assert_int_equal(workspace_import_begin("one", no_quota, &import, &err), 0);
+    assert_int_equal(workspace_import_begin("one", no_quota, &second, &err), 0);
+    content_make(&import, &list);
+    assert_int_equal(workspace_import_end(&import, &list, &err), 0);
+    workspace_import_done(&import);
+    assert_refused(workspace_import_end(&second, &(struct collect_list){ 0 }, &err), &err,
+                   SBR_E_INVALID, "already");
+    workspace_import_done(&second);
+    assert_refused(workspace_import_begin("one", no_quota, &import, &err), &err, SBR_E_INVALID,
+                   "already");
+    open_it("one", no_quota, &workspace);
+    assert_int_equal(workspace.info.used_inodes, 3);
+    assert_int_equal(fstatat(workspace.tree_fd, "d", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0500);
+    assert_int_equal(st.st_mtim.tv_sec, 1);
+    assert_int_equal(st.st_mtim.tv_nsec, 500000000);
+    assert_int_equal(fstatat(workspace.tree_fd, "d/x", &st, 0), 0);
+    assert_int_equal(st.st_mode & 07777, 0641);
+    workspace_close(&workspace);
+    collect_list_done(&list);
+}
+
+static void content_beyond_the_quota_becomes_none(void **state)
+{
+    struct workspace_import import;
+    struct collect_list list = { 0 };
+    struct workspace workspace;
+    sbr_error err = { 0 };
+
+    (void)state;
+    assert_int_equal(workspace_import_begin("two", (struct workspace_quota){ .inodes = 2 }, &import,
+                                            &err),
+                     0);
+    content_make(&import, &list);
+    assert_refused(workspace_import_end(&import, &list, &err), &err, SBR_E_INVALID, "--inodes");
+    workspace_import_done(&import);
+    assert_refused(workspace_open("two", false, no_quota, &workspace, &err), &err, SBR_E_NOT_FOUND,
+                   "two");
+    collect_list_done(&list);
+}
+
+static mode_t mode_at(const struct workspace *workspace, const char *path)
+{
+    struct stat st;
+
+    assert_int_equal(fstatat(workspace->tree_fd, path, &st, AT_SYMLINK_NOFOLLOW), 0);
+    return st.st_mode & 07777;
+}
+
+/* Also for root: inside, tar has the rights of the owner and no more. */
+static void an_export_can_read_everything(void **state)
+{
+    struct workspace workspace;
+    struct workspace_export opened;
     sbr_error err = { 0 };
 
     (void)state;
     open_it("one", no_quota, &workspace);
-    tree_make(tree_at(&place, "a"), "d d 755\nf d/x 640 one\nl l /etc\nf run 755 x\n");
-    assert_save(&workspace, "a");
-    before = tree_tell(workspace.tree, true);
+    tree_make(workspace.tree, "d d 755\nf d/x 200 one\nf run 755 x\n");
+    assert_int_equal(fchmodat(workspace.tree_fd, "d", 0, 0), 0);
     workspace_close(&workspace);
-    assert_int_equal(workspace_export("one", fd, &err), 0);
-    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    assert_refused(workspace_import("one", no_quota, fd, &left, &err), &err, SBR_E_INVALID,
-                   "already");
-    assert_refused(workspace_import("two", (struct workspace_quota){ .inodes = 3 }, fd, &left,
-                                    &err),
-                   &err, SBR_E_INVALID, "--inodes");
-    assert_refused(workspace_open("two", false, no_quota, &workspace, &err), &err, SBR_E_NOT_FOUND,
-                   "two");
-    assert_int_equal(lseek(fd, 0, SEEK_SET), 0);
-    if (workspace_import("two", (struct workspace_quota){ .inodes = 4 }, fd, &left, &err) < 0)
-        fail_msg("%s", err.message);
-    assert_int_equal(left.n, 0);
-    open_it("two", no_quota, &workspace);
-    after = tree_tell(workspace.tree, true);
-    assert_string_equal(after, before);
-    assert_int_equal(workspace.info.used_inodes, 4);
-    assert_int_equal(workspace.info.quota_inodes, 4);
+    assert_int_equal(workspace_export_begin("one", &opened, &err), 0);
+    assert_int_equal(mode_at(&opened.workspace, "d") & 0777, 0700);
+    assert_int_equal(mode_at(&opened.workspace, "d/x") & 0777, 0600);
+    assert_int_equal(mode_at(&opened.workspace, "run"), 0755);
+    workspace_export_done(&opened);
+    open_it("one", no_quota, &workspace);
+    assert_int_equal(mode_at(&workspace, "d"), 0);
+    assert_int_equal(fchmodat(workspace.tree_fd, "d", 0700, 0), 0);
+    assert_int_equal(mode_at(&workspace, "d/x"), 0200);
     workspace_close(&workspace);
-    free(before);
-    free(after);
-    close(fd);
 }
 
 /* Many at once make it: each gets it, one after the other. */
@@ -440,7 +504,9 @@ int main(void)
         NAMED_TEST(names_are_checked),
         NAMED_TEST(quotas_are_set_and_hold),
         NAMED_TEST(damaged_ones_are_listed_and_can_go),
-        NAMED_TEST(an_archive_makes_the_same_again),
+        NAMED_TEST(content_becomes_a_workspace),
+        NAMED_TEST(content_beyond_the_quota_becomes_none),
+        NAMED_TEST(an_export_can_read_everything),
         NAMED_TEST(many_can_make_one),
     };
 

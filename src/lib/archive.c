@@ -1,0 +1,492 @@
+#include "lib/archive.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/listing.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "job/job.h"
+
+#define INSIDE_TREE "/workspace" /* where tar sees the tree that it packs */
+#define HEAD 512                 /* bytes of an archive that show what it is */
+#define MAX_QUEUE ((size_t)64 << 20)
+#define MAX_SAID ((uint64_t)1 << 20) /* bytes of tar's messages */
+#define SAID_SIZE sizeof(((struct archive_source *)0)->note)
+#define TAR_MEMORY ((uint64_t)256 << 20)
+
+/* Where a text ends with `with`; NULL: it does not. */
+static const char *ends(const char *text, size_t len, const char *with)
+{
+    size_t with_len = strlen(with);
+
+    return len >= with_len && !memcmp(text + len - with_len, with, with_len) ? text + len - with_len
+                                                                             : NULL;
+}
+
+/* How compressed archives begin, and what their names end with.  zip is no tar archive at all. */
+static const struct packer {
+    const char *magic;
+    size_t len;
+    const char *name; /* also of the program that packs and unpacks it */
+    const char *option;
+    const char *suffix, *short_suffix;
+} packers[] = {
+    { "\x1f\x8b", 2, "gzip", "--gzip", ".gz", ".tgz" },
+    { "\x28\xb5\x2f\xfd", 4, "zstd", "--zstd", ".zst", ".tzst" },
+    { "\xfd\x37zXZ", 5, "xz", "--xz", ".xz", ".txz" },
+    { "BZh", 3, "bzip2", "--bzip2", ".bz2", ".tbz2" },
+    { "PK\x03\x04", 4, "zip", NULL, ".zip", ".zip" },
+};
+
+/* NULL: not compressed. */
+static const struct packer *packer_of_head(const char *head, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(packers); i++)
+        if (len >= packers[i].len && !memcmp(head, packers[i].magic, packers[i].len))
+            return &packers[i];
+    return NULL;
+}
+
+static const struct packer *packer_of_name(const char *name)
+{
+    size_t len = name ? strlen(name) : 0;
+
+    for (size_t i = 0; name && i < ARRAY_LEN(packers); i++)
+        if (ends(name, len, packers[i].suffix) || ends(name, len, packers[i].short_suffix))
+            return &packers[i];
+    return NULL;
+}
+
+/* Every sandbox has /usr of the host, and finds programs there. */
+static int check_program(const char *name, const char *stage, sbr_error *err)
+{
+    static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+    char path[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+        snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
+        if (access(path, X_OK) == 0)
+            return 0;
+    }
+    return err_set(err, SBR_E_UNSUPPORTED, stage,
+                   "archives need the program '%s', which is not in /usr/bin; install it", name);
+}
+
+/* A command without a language, in whatever isolation the machine has. */
+static int tar_request(const char *const *words, sbr_request **ret, sbr_error *err)
+{
+    struct limits *limits;
+
+    if (request_new(NULL, NULL, ret, err) < 0)
+        return err->code;
+    request_set_require(*ret, TIER_PROCESS);
+    limits = &(*ret)->limits;
+    limits->value[SBR_WALL_MS] = limit_defs[SBR_WALL_MS].max; /* the other end may be slow */
+    limits->value[SBR_OUTPUT_BYTES] = MAX_SAID;
+    for (size_t i = 0; words[i]; i++)
+        if (request_add_arg(*ret, words[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+struct tar_run {
+    const sbr_runtime *rt;
+    struct monitor_options options;
+    struct collect_part *work_part; /* NULL: nothing is handed out */
+};
+
+static int run_tar(const struct tar_run *run, const sbr_request *req, sbr_result **ret,
+                   sbr_error *err)
+{
+    sbr_job *job;
+    int r;
+
+    if (job_new(run->rt, req, &run->options, &job, err) < 0)
+        return err->code;
+    job->warm.off = true; /* what an engine has ready hands out no /work */
+    job->work_part = run->work_part;
+    r = job_begin(job, err);
+    if (r == 0)
+        r = job_finish(job, ret, err);
+    job_free(job);
+    return r;
+}
+
+/* The next line of tar's messages without "tar: ", or false. */
+static bool next_line(const char **at, const char *end, const char **ret, size_t *ret_len)
+{
+    static const char prefix[] = "tar: ";
+    const char *line = *at, *newline;
+
+    if (line >= end)
+        return false;
+    newline = memchr(line, '\n', (size_t)(end - line));
+    *at = newline ? newline + 1 : end;
+    *ret_len = (size_t)((newline ? newline : end) - line);
+    if (*ret_len >= sizeof(prefix) - 1 && !memcmp(line, prefix, sizeof(prefix) - 1)) {
+        line += sizeof(prefix) - 1;
+        *ret_len -= sizeof(prefix) - 1;
+    }
+    *ret = line;
+    return true;
+}
+
+static bool begins(const char *line, size_t len, const char *with)
+{
+    return len >= strlen(with) && !memcmp(line, with, strlen(with));
+}
+
+/* What tar said, by what it means here. */
+struct said {
+    char fault[SAID_SIZE]; /* the first line that is an error; empty: none             */
+    char note[SAID_SIZE];  /* the first of those that are none                          */
+    uint64_t failed;       /* lines about what tar failed to do and can be done without */
+    uint64_t devices;      /* that tar could not make: no sandbox can                   */
+    char device[120];      /* the first of them */
+};
+
+/* Without namespaces tar can change no mode, and no time but that of an open file.  The import drops
+ * set-id bits anyway; directories and links get the time of the import. */
+static bool is_small_loss(const char *line, size_t len)
+{
+    return ends(line, len, ": Operation not permitted") &&
+           (memmem(line, len, ": Cannot utime: ", 16) ||
+            memmem(line, len, ": Cannot change mode to ", 24));
+}
+
+/* A line may hold a name of any length; what tar says of it stands at the end. */
+static void copy_line(char to[SAID_SIZE], const char *line, size_t len)
+{
+    const size_t head = SAID_SIZE / 4, tail = SAID_SIZE / 2;
+
+    if (len < SAID_SIZE) {
+        text_copy_visibly(to, SAID_SIZE, line, len);
+        return;
+    }
+    text_copy_visibly(to, head, line, len);
+    text_copy_visibly(to + strlen(to), tail, line + len - tail / 2, tail / 2);
+}
+
+static void read_line(struct said *said, const char *line, size_t len)
+{
+    const char *device = ends(line, len, ": Cannot mknod: Operation not permitted");
+    bool small = is_small_loss(line, len);
+    char *to = said->fault;
+
+    said->failed += device || small;
+    if (device) {
+        if (said->devices++ == 0)
+            text_copy_visibly(said->device, sizeof(said->device), line, (size_t)(device - line));
+        return;
+    }
+    if (begins(line, len, "Exiting with failure status"))
+        return;
+    if (small || begins(line, len, "Removing leading") ||
+        begins(line, len, "Ignoring unknown extended header"))
+        to = said->note;
+    if (!to[0])
+        copy_line(to, line, len);
+}
+
+static struct said said_of(const char *text, size_t text_len)
+{
+    const char *at = text, *line;
+    struct said said = { 0 };
+    size_t len;
+
+    while (next_line(&at, text + text_len, &line, &len))
+        read_line(&said, line, len);
+    return said;
+}
+
+/* Negative unless tar did its work, small losses apart. */
+static int judge(const sbr_result *result, const struct said *said, sbr_error *err)
+{
+    if (result->verdict == SBR_EXITED && result->exit_code == 0)
+        return 0;
+    if (result->verdict == SBR_EXITED && said->failed && !said->fault[0] && !result->err.truncated)
+        return 0;
+    if (result->verdict != SBR_EXITED && result->explanation[0])
+        return err_set(err, SBR_E_INVALID, "tar", "%.200s", result->explanation);
+    return err_set(err, SBR_E_INVALID, "tar", "%s",
+                   said->fault[0] ? said->fault : result_verdict_name(result->verdict));
+}
+
+/* Adds the consequence. */
+static int refuse(sbr_error *err)
+{
+    sbr_error why = *err;
+
+    return err_set(err, why.code, "import",
+                   "the archive is refused: %.300s; nothing of it was taken", why.message);
+}
+
+/* tar reads on when the disk is full, so this bounds what a bomb takes.  Honest archives need far
+ * less. */
+static uint64_t import_cpu_ms(const struct workspace_info *info)
+{
+    return 20000 + (info->quota_bytes >> 24) * 1000 + info->quota_inodes / 10;
+}
+
+static void import_limits(const struct workspace_info *info, struct limits *limits)
+{
+    uint64_t memory = info->quota_bytes + TAR_MEMORY; /* files inside are memory */
+
+    limits->value[SBR_DISK_BYTES] = info->quota_bytes;
+    limits->value[SBR_INODES] = info->quota_inodes;
+    limits->value[SBR_CPU_MS] = import_cpu_ms(info);
+    if (memory > limits->value[SBR_MEMORY_BYTES])
+        limits->value[SBR_MEMORY_BYTES] = memory;
+}
+
+/* What the programs inside need. */
+static int check_packer(const struct packer *packer, const char *stage, sbr_error *err)
+{
+    if (packer && !packer->option)
+        return err_set(err, SBR_E_INVALID, stage,
+                       "a %s file is no tar archive; .tar, .tar.gz and .tar.zst are known here",
+                       packer->name);
+    if (packer && check_program(packer->name, stage, err) < 0)
+        return err->code;
+    return check_program("tar", stage, err);
+}
+
+/* The first bytes show empty and compressed archives.  The supervisor looks at nothing else of an
+ * archive. */
+static int read_head(struct archive_source *source, char head[HEAD], size_t *ret_len,
+                     const struct packer **ret_packer, sbr_error *err)
+{
+    ssize_t n = fd_read_full(source->fd, head, HEAD);
+
+    if (n < 0)
+        return err_set_errno(err, "import", "cannot read the archive");
+    if (n == 0)
+        return err_set(err, SBR_E_INVALID, "import", "the archive is empty");
+    *ret_len = (size_t)n;
+    *ret_packer = packer_of_head(head, (size_t)n);
+    return check_packer(*ret_packer, "import", err);
+}
+
+static void note_left_out(const struct said *said, const struct collect_list *list,
+                          struct archive_left_out *ret)
+{
+    *ret = (struct archive_left_out){ .n = said->devices };
+    snprintf(ret->first, sizeof(ret->first), "%s", said->device);
+    for (size_t i = 0; i < list->n; i++) {
+        const char *path = collect_list_path(list, i);
+
+        if (list->items[i].kind == COLLECT_OTHER && ret->n++ == 0)
+            text_copy_visibly(ret->first, sizeof(ret->first), path, strlen(path));
+    }
+}
+
+/* 0: the sandbox handed everything out. */
+static int check_part(const struct collect_part *part, sbr_error *err)
+{
+    if (part->complete)
+        return 0;
+    if (part->failure.code)
+        return err_set(err, part->failure.code == SBR_E_DENIED ? SBR_E_INVALID : part->failure.code,
+                       "import", "%.300s", part->failure.message);
+    return err_set(err, SBR_E_SYSTEM, "import", "the sandbox ended before all files were taken");
+}
+
+/* Unpacks into the import's tree; `list` gets what it is to look like. */
+static int unpack(const sbr_runtime *rt, struct workspace_import *import,
+                  struct archive_source *source, struct collect_list *list, sbr_error *err)
+{
+    const char *words[] = {
+        "tar", "--extract", "--file=-", "--same-permissions", "--delay-directory-restore",
+        NULL,  NULL
+    };
+    struct collect_part part = { .dir_fd = import->tree_fd, .list = list };
+    const struct packer *packer = NULL;
+    struct tar_run run = { .rt = rt,
+                           .options = { .keep_output = true, .stdin_fd = source->fd },
+                           .work_part = &part };
+    sbr_request *req = NULL;
+    sbr_result *result = NULL;
+    struct said said;
+    char head[HEAD];
+    int r = read_head(source, head, &run.options.stdin_len, &packer, err);
+
+    run.options.stdin_data = head;
+    words[ARRAY_LEN(words) - 2] = packer ? packer->option : NULL;
+    if (r == 0)
+        r = tar_request(words, &req, err);
+    if (r == 0 && req) {
+        import_limits(&import->info, &req->limits);
+        r = run_tar(&run, req, &result, err);
+    }
+    if (r == 0 && result) {
+        said = said_of(result->err.data, result->err.len);
+        memcpy(source->note, said.note[0] ? said.note : said.fault, sizeof(said.note));
+        note_left_out(&said, list, &source->left_out);
+        r = judge(result, &said, err) < 0 ? refuse(err) : 0;
+    }
+    if (r == 0)
+        r = check_part(&part, err) < 0 ? refuse(err) : 0;
+    result_free(result);
+    request_free(req);
+    return r;
+}
+
+int archive_import(const sbr_runtime *rt, const char *workspace, struct archive_source *source,
+                   sbr_error *err)
+{
+    struct workspace_import import;
+    struct collect_list list = { 0 };
+    int r;
+
+    if (workspace_import_begin(workspace, source->quota, &import, err) < 0)
+        return err->code;
+    r = unpack(rt, &import, source, &list, err);
+    if (r == 0)
+        r = workspace_import_end(&import, &list, err);
+    collect_list_done(&list);
+    workspace_import_done(&import);
+    return r;
+}
+
+/* The names in the top directory, each with a NUL, for tar: names then do not begin with "./". */
+static int list_top(int tree_fd, struct buf *ret, sbr_error *err)
+{
+    struct listing listing;
+    int r = listing_read(tree_fd, &listing);
+
+    if (r < 0)
+        err_set_errno(err, "export", "cannot read the workspace");
+    for (size_t i = 0; r == 0 && i < listing.n; i++)
+        if (buf_add(ret, listing.names[i], strlen(listing.names[i]) + 1) < 0)
+            r = err_set_oom(err, "export");
+    listing_done(&listing);
+    return r < 0 ? err->code : 0;
+}
+
+/* The tree; whatever is written to it is dropped.  Copy-on-write is also what shows root's trees
+ * as the run's own.  Without namespaces the tree can only stand under its own name, read-only. */
+static int show_tree(sbr_request *req, const char *tree, const char *target, sbr_error *err)
+{
+    struct request_volume *volume;
+    bool own_name = !strcmp(tree, target);
+
+    if (own_name && geteuid() == 0) /* tar is another user then */
+        return err_set(err, SBR_E_UNSUPPORTED, "export",
+                       "without namespaces root cannot give tar the workspace; call as an ordinary "
+                       "user, or see `sandbox-run doctor`");
+    volume = calloc(1, sizeof(*volume));
+    if (!volume)
+        return err_set_oom(err, "export");
+    req->volumes = volume;
+    req->n_volumes = 1;
+    volume->mode = own_name ? VOLUME_RO : VOLUME_COW;
+    volume->source = strdup(tree);
+    volume->target = strdup(target);
+    return volume->source && volume->target ? 0 : err_set_oom(err, "export");
+}
+
+static int pack_request(const struct archive_target *to, const char *tree, const char *target,
+                        sbr_request **ret, sbr_error *err)
+{
+    /* By default extension headers have a process id in their names, and times of access. */
+    static const char *const words[] = {
+        "tar",
+        "--create",
+        "--file=-",
+        "--format=pax",
+        "--sparse",
+        "--sparse-version=0.0",
+        "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime",
+        "--sort=name",
+        "--owner=0",
+        "--group=0",
+        "--numeric-owner",
+        "--mode=ug-s,o-t",
+        "--hard-dereference",
+        "--null",
+        "--verbatim-files-from",
+        NULL
+    };
+    const struct packer *packer = packer_of_name(to->name);
+    char directory[STATE_PATH_SIZE + 16];
+
+    snprintf(directory, sizeof(directory), "--directory=%s", target);
+    if (tar_request(words, ret, err) < 0 || request_add_arg(*ret, directory, err) < 0 ||
+        request_add_arg(*ret, "--files-from=-", err) < 0 ||
+        (packer && request_add_arg(*ret, packer->option, err) < 0) || !*ret)
+        return err->code;
+    (*ret)->limits.value[SBR_OUTPUT_BYTES] = limit_defs[SBR_OUTPUT_BYTES].max;
+    return show_tree(*ret, tree, target, err);
+}
+
+static int judge_export(const sbr_result *result, const struct forward *out, sbr_error *err)
+{
+    struct said said = said_of(result->err.tail, result->err.tail_len);
+
+    errno = out->sys_errno;
+    if (errno)
+        return err_set_errno(err, "export", "cannot write the archive");
+    if (out->fd < 0 && !result_success(result))
+        return err_set(err, SBR_E_INVALID, "export",
+                       "the archive is not whole: its reader went away");
+    return judge(result, &said, err);
+}
+
+/* What is packed: the tree, and the names in its top directory. */
+struct content {
+    const char *tree;
+    struct buf names;
+};
+
+static int pack(const sbr_runtime *rt, const struct content *content, const char *target,
+                const struct archive_target *to, sbr_error *err)
+{
+    struct forward out;
+    struct tar_run run = { .rt = rt,
+                           .options = { .forward_out = &out,
+                                        .stdin_data = content->names.data,
+                                        .stdin_len = content->names.len,
+                                        .stdin_fd = -1 } };
+    sbr_request *req = NULL;
+    sbr_result *result = NULL;
+    int r = pack_request(to, content->tree, target, &req, err);
+
+    forward_init(&out, to->fd, MAX_QUEUE);
+    out.patient = true;
+    if (r == 0)
+        r = run_tar(&run, req, &result, err);
+    if (r == 0 && result)
+        r = judge_export(result, &out, err);
+    forward_done(&out);
+    result_free(result);
+    request_free(req);
+    return r;
+}
+
+int archive_export(const sbr_runtime *rt, const char *workspace, const struct archive_target *to,
+                   sbr_error *err)
+{
+    struct workspace_export opened;
+    struct content content = { .tree = opened.workspace.tree };
+    bool tries = rt->features.user_namespaces;
+    int r;
+
+    if (check_packer(packer_of_name(to->name), "export", err) < 0 ||
+        workspace_export_begin(workspace, &opened, err) < 0)
+        return err->code;
+    buf_init(&content.names, SIZE_MAX / 2);
+    r = list_top(opened.workspace.tree_fd, &content.names, err);
+    if (r == 0)
+        r = pack(rt, &content, tries ? INSIDE_TREE : content.tree, to, err);
+    /* Some hosts refuse namespaces only when they are tried.  Nothing was written then. */
+    if (r == SBR_E_UNSUPPORTED && tries && !strcmp(err->stage, "plan"))
+        r = pack(rt, &content, content.tree, to, err);
+    buf_done(&content.names);
+    workspace_export_done(&opened);
+    return r;
+}

@@ -1,0 +1,37 @@
+/* Archives of workspaces, read and written by the host's `tar` in a sandbox of ours: the
+ * supervisor parses none. */
+#ifndef LIB_ARCHIVE_H
+#define LIB_ARCHIVE_H
+
+#include "sandboxrun.h"
+#include "workspace/workspace.h"
+
+struct archive_target {
+    int fd;           /* may be a pipe */
+    const char *name; /* its end says how to compress, as in "x.tar.gz"; NULL: not at all */
+};
+
+/* Writes a tar archive (pax) of the workspace: names in the order of their bytes, no owners, and
+ * nothing else that differs between two exports of the same content. */
+int archive_export(const sbr_runtime *rt, const char *workspace, const struct archive_target *to,
+                   sbr_error *err) must_check;
+
+/* Entries that a workspace does not hold: devices, pipes. */
+struct archive_left_out {
+    uint64_t n;
+    char first[120]; /* the name of the first, made visible */
+};
+
+struct archive_source {
+    int fd;
+    struct workspace_quota quota;
+    struct archive_left_out left_out; /* filled */
+    char note[160];                   /* filled: what tar remarked; empty: nothing */
+};
+
+/* Makes a workspace from an archive, which may be hostile and compressed: whole or not at all,
+ * but for devices and pipes. */
+int archive_import(const sbr_runtime *rt, const char *workspace, struct archive_source *source,
+                   sbr_error *err) must_check;
+
+#endif
