@@ -13,7 +13,7 @@ LANGUAGES = {path.stem: yaml.safe_load(path.read_text())
 VARY = {"id", "execution_time", "cpu_time", "memory_used", "startup", "_stderr"}
 MEASURED = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "cpu_percent", "peak_memory_bytes", "io_read_bytes", "io_write_bytes",
             "context_switches", "startup_ms", "queue_ms"}
-SMALL = ("--timeout", "4s", "--grace", "0ms", "--memory", "64m", "--pids", "20", "--disk", "8m")
+SMALL = ("--timeout", "1500ms", "--grace", "0ms", "--memory", "64m", "--pids", "20", "--disk", "8m")
 
 # Language, name, code, options.  Files and stdin are the same for all.
 PYTHON = {
