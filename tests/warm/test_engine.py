@@ -108,7 +108,7 @@ def test_a_crash_ends_its_sandboxes_and_leaves_nothing(own_engine):
 
 
 def test_one_that_dies_while_it_is_parked_is_replaced(own_engine):
-    """Whoever it is: a worker, its zygote, its nursery."""
+    """Whatever it is: a worker, its zygote, its factory.  One that dies in the moment of its lease takes the run along."""
     own_engine.wait_parked("python")
     chance = random.Random(8)
     for _ in range(12):
@@ -118,6 +118,7 @@ def test_one_that_dies_while_it_is_parked_is_replaced(own_engine):
             os.kill(victim, signal.SIGKILL)
         except ProcessLookupError:
             continue
+        assert engines.within(SOON, lambda: victim not in engines.descendants(own_engine.process.pid))
         result = own_engine.python("print(1)")
         assert result["stdout"] == "1\n", result
     own_engine.wait_parked("python")
