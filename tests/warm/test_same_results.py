@@ -157,7 +157,7 @@ def compared(engine, language, *words, code, **kwargs):
     return differences(*same), warm
 
 
-COMMENTS = {"java": "//", "c": "//", "c++": "//", "go": "//", "rust": "//", "typescript": "//"}
+COMMENTS = {"java": "//", "c": "//", "cpp": "//", "go": "//", "rust": "//", "typescript": "//"}
 FAR = 10  # lines behind what a diagnosis shows
 COUNTED = ("python", "bash", "sh", "c")
 
