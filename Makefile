@@ -136,7 +136,7 @@ coverage: ## how much of src/ the unit, golden, blackbox, escape and warm tests 
 	@rm -rf build-coverage
 	$(call configure,build-coverage,--buildtype=debug -Db_coverage=true -Dtest_hooks=true)
 	$(call compile,build-coverage)
-	@tests/coverage.sh build-coverage $(CHECK_ARGS)
+	@tests/coverage/run.sh build-coverage $(CHECK_ARGS)
 	@$(PYTHON) /usr/bin/gcovr --root . --filter src/ --object-directory build-coverage \
 		--txt build-coverage/coverage.txt --print-summary --fail-under-line 80 build-coverage
 	@echo 'per file: build-coverage/coverage.txt'

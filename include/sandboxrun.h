@@ -4,8 +4,9 @@
  *   cc example.c $(pkg-config --cflags --libs sandboxrun)
  *
  * Conventions.  A function that can fail returns 0 or a negative enum sbr_code and fills *err when
- * err is not NULL; it writes outputs (`ret`) on success only.  An error means that the program did
- * not run.  A result means that it did, even when it was killed: its report has the verdict.
+ * err is not NULL; it writes outputs (`ret`) on success only.  A setter without `err` leaves the
+ * reason in the request (sbr_request_error).  An error means that the program did not run.  A
+ * result means that it did, even when it was killed: its report has the verdict.
  *
  * Threads.  Any number of threads may share a runtime.  A request, job or result belongs to one
  * thread at a time.  The library installs no signal handler, never waits for children that it did
@@ -66,7 +67,8 @@ enum sbr_verdict {
     SBR_DENIED,
     SBR_COMPILE_FAILED,
     SBR_CANCELLED,
-    SBR_INTERNAL_ERROR
+    SBR_INTERNAL_ERROR,
+    SBR_INSTALL_FAILED /* packages could not be installed, so the program did not run */
 };
 
 enum sbr_limit {
@@ -104,7 +106,78 @@ typedef struct sbr_report {
     size_t out_len;
     const char *errout;
     size_t errout_len;
+    /* Of a long stream `out` is the beginning and `out_tail` the end; NULL when nothing is missing
+     * between them.  The program wrote out_bytes in all. */
+    const char *out_tail;
+    size_t out_tail_len;
+    uint64_t out_bytes;
+    const char *errout_tail;
+    size_t errout_tail_len;
+    uint64_t errout_bytes;
 } sbr_report;
+
+/* What everything inside uses while it runs.  The caller sets struct_size to its size. */
+enum sbr_metric {
+    SBR_METRIC_CPU = 1,
+    SBR_METRIC_MEMORY = 2,
+    SBR_METRIC_PROCESSES = 4,
+    SBR_METRIC_IO = 8
+};
+
+typedef struct sbr_metrics {
+    size_t struct_size;
+    uint32_t known;    /* enum sbr_metric: the fields of the others are 0, because this machine does
+                        * not count them, or because nothing runs now */
+    const char *stage; /* what the figures are of: "compile", "run", ...; NULL: nothing runs now */
+    uint64_t wall_us;  /* since the stage's program began */
+    uint64_t cpu_user_us;
+    uint64_t cpu_system_us;
+    uint64_t memory_bytes;      /* now, cached file pages of the run included */
+    uint64_t peak_memory_bytes; /* so far; 0 without a cgroup */
+    uint64_t processes;         /* alive now, threads included */
+    uint64_t io_read_bytes;     /* by system calls, from files, pipes and sockets */
+    uint64_t io_write_bytes;
+    uint64_t out_bytes; /* that the program has written to stdout so far */
+    uint64_t errout_bytes;
+} sbr_metrics;
+
+enum sbr_stream { SBR_STDIN = 0, SBR_STDOUT = 1, SBR_STDERR = 2 };
+
+/* What happened in a job.  Values are stable; new ones are only added. */
+enum sbr_event_type {
+    SBR_EVENT_STAGE = 1, /* `stage` begins; again when it goes on after waiting for the engine */
+    SBR_EVENT_QUEUE,     /* the job waits for the engine: `queue_before` jobs are before it */
+    SBR_EVENT_PROGRESS,  /* a tree is being copied: `files` and `bytes` so far */
+    SBR_EVENT_DENIAL,    /* something was refused; each target and rule once */
+    SBR_EVENT_METRICS,   /* `metrics`, as sbr_job_set_metrics_every asked */
+    SBR_EVENT_STDIN      /* after a write that was cut short: there is room again, or the program
+                          * reads no more, which the next write reports */
+};
+
+/* All pointers are borrowed and valid during the call; those of other types are NULL. */
+typedef struct sbr_event {
+    size_t struct_size; /* set by the library, so that the struct can grow */
+    int type;           /* enum sbr_event_type */
+    uint64_t time_us;   /* since the job was started */
+    const char *stage;  /* "prepare", "dependencies", "compile", "check" or "run"; NULL: before */
+    unsigned int queue_before;
+    uint64_t files;
+    uint64_t bytes;
+    const char *kind;   /* of the denial: "connect", "name", "file", "syscall", ... */
+    const char *target; /* what was wanted */
+    const char *rule;   /* what refused it */
+    const char *remedy; /* what would allow it, or NULL */
+    const sbr_metrics *metrics;
+} sbr_event;
+
+typedef void sbr_output_fn(void *context, int stream, const char *data, size_t len);
+typedef void sbr_event_fn(void *context, const sbr_event *event);
+
+/* Short stable words, as JSON has them: "timeout", "not_found", "memory_bytes".  NULL for a number
+ * that is none.  Borrowed for ever. */
+const char *sbr_verdict_name(int verdict);
+const char *sbr_code_name(int code);
+const char *sbr_limit_name(int limit);
 
 /* (major << 16) | (minor << 8) | patch of the loaded library. */
 uint32_t sbr_version(void);
@@ -118,17 +191,25 @@ uint32_t sbr_version(void);
 int sbr_runtime_open(const char *data_dir, sbr_runtime **ret, sbr_error *err);
 /* JSON with languages, policies and features; the caller frees it.  NULL without memory. */
 char *sbr_runtime_describe(const sbr_runtime *rt);
+/* Runs a small command in a sandbox, as a request with the default settings would.  0: runs work;
+ * otherwise *err says what this machine or its engine lacks. */
+int sbr_runtime_check(sbr_runtime *rt, sbr_error *err);
 void sbr_runtime_close(sbr_runtime *rt);
 /* Adds a language from a file (docs/languages.md).  It hides one of the same name, in every runtime
  * of the process and as long as the process lives.  Call it before any run, and not from two
  * threads at once. */
 int sbr_language_add_file(const char *path, sbr_error *err);
 
-/* `language` is a name or an alias, or NULL for a plain command (sbr_request_set_argv).
- * `policy` is the name of a shipped policy, or NULL for "default". */
+/* `language` is a name or an alias, also with @VERSION, or NULL for a plain command
+ * (sbr_request_set_argv).  `policy` is the name of a shipped policy, or NULL for "default".
+ * SBR_E_NOT_FOUND: there is none of that name; the message has the nearest one. */
 int sbr_request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err);
 /* The JSON form of a request, as `sandbox-run run --request FILE` reads it. */
 int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err);
+/* Why the last setter of this request refused; its code is SBR_OK while none has.  Borrowed. */
+const sbr_error *sbr_request_error(const sbr_request *req);
+/* The program as text, in a file that has the name that the language expects. */
+int sbr_request_set_code(sbr_request *req, const char *code, size_t len);
 /* Adds a file in the work directory; the first one is the program.  `path` is relative. */
 int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len);
 int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len);
@@ -136,6 +217,17 @@ int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len);
 int sbr_request_set_argv(sbr_request *req, const char *const *argv);
 int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
+/* Where the program starts, inside: an absolute path; without it, /work. */
+int sbr_request_set_workdir(sbr_request *req, const char *dir);
+/* Adds an argument for the compiler. */
+int sbr_request_add_compile_arg(sbr_request *req, const char *arg);
+/* The least isolation: "container" (the default), "reduced" or "process". */
+int sbr_request_set_require(sbr_request *req, const char *tier);
+/* The program's stdin, stdout and stderr are a terminal of this size; all output is stdout. */
+int sbr_request_set_tty(sbr_request *req, unsigned int rows, unsigned int columns);
+/* For whom the run is, at most 63 bytes: an engine with a queue serves callers in turn.  Without
+ * it the caller is the calling process. */
+int sbr_request_set_caller(sbr_request *req, const char *name);
 /* Adds a package that the program needs, NAME or NAME@VERSION; it is installed once, in a sandbox
  * of its own. */
 int sbr_request_add_dependency(sbr_request *req, const char *name);
@@ -161,6 +253,11 @@ int sbr_request_set_workspace(sbr_request *req, const char *name);
 int sbr_request_add_output(sbr_request *req, const char *spec);
 /* `flags` of enum sbr_changes_flag, or 0. */
 int sbr_request_set_changes(sbr_request *req, unsigned int flags);
+/* Not 0: all of stdout and stderr is kept in files of the state directory, up to 1 GiB and for a
+ * day.  The result has `output_id`, and `sandbox-run output ID` prints it. */
+int sbr_request_set_keep_output(sbr_request *req, int keep);
+/* Not 0: stdout is buffered as the language does it in a pipe, not line by line. */
+int sbr_request_set_buffered(sbr_request *req, int buffered);
 /* Compile or check the program, but do not run it. */
 int sbr_request_set_check(sbr_request *req, int check);
 /* Run even when some isolation is unavailable; the result then names what was missing. */
@@ -171,13 +268,53 @@ void sbr_request_free(sbr_request *req);
 int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error *err);
 
 /* The same in steps, for callers with their own event loop: wait until sbr_job_fd is readable, then
- * call sbr_job_dispatch; 1 means that *ret is the result, 0 that the job goes on. */
+ * call sbr_job_dispatch; 1 means that *ret is the result, 0 that the job goes on.  The first
+ * dispatch begins the first stage.  Request and runtime must outlive the job. */
 int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err);
 int sbr_job_fd(const sbr_job *job);
 int sbr_job_dispatch(sbr_job *job, sbr_result **ret, sbr_error *err);
-/* Ends the run as a time-out would; dispatch returns the result.  Safe from another thread. */
+/* Dispatches until the end: the rest of sbr_run. */
+int sbr_job_finish(sbr_job *job, sbr_result **ret, sbr_error *err);
+/* Ends the run as a time-out would; dispatch returns the result.  Once more: at once.  Safe from
+ * another thread. */
 void sbr_job_cancel(sbr_job *job);
 void sbr_job_free(sbr_job *job); /* kills and reaps a job that is still running */
+
+/* What to do with a job's streams and events.  These are for the time between sbr_job_start and the
+ * first dispatch; later they return SBR_E_INVALID.  The functions are called inside
+ * sbr_job_dispatch, on its thread; they may call sbr_job_cancel, sbr_job_write_stdin,
+ * sbr_job_close_stdin, sbr_job_hold_output, sbr_job_signal, sbr_job_resize and sbr_job_metrics, and
+ * nothing else for this job. */
+
+/* The program's bytes as they are read, each stream in its own order; before the result. */
+int sbr_job_on_output(sbr_job *job, sbr_output_fn *fn, void *context);
+int sbr_job_on_event(sbr_job *job, sbr_event_fn *fn, void *context);
+/* A metrics event every so many milliseconds, 10 at least, while a stage runs; 0: none. */
+int sbr_job_set_metrics_every(sbr_job *job, unsigned int ms);
+/* SBR_STDOUT, SBR_STDERR: passes the stream on to `fd`, without copies where the kernel can; a
+ * reader that leaves is a closed pipe for the program, and lost bytes are an error of dispatch.
+ * SBR_STDIN: the program reads `fd` in place of the request's stdin.  `fd` is borrowed and must
+ * stay open; its flags stay as they are. */
+int sbr_job_pass(sbr_job *job, enum sbr_stream stream, int fd);
+/* 0: the result has no output; for streams that are passed on or given to sbr_job_on_output. */
+int sbr_job_set_result_output(sbr_job *job, int keep);
+
+/* Adds to the program's stdin, behind the request's.  How many bytes were taken: at most 1 MiB
+ * waits for the program, and SBR_EVENT_STDIN reports room after a write that was cut short.  The
+ * first write comes before the first dispatch, may have no bytes, and leaves stdin open until
+ * sbr_job_close_stdin; without it the program reads end-of-file behind the request's stdin.
+ * SBR_E_INVALID: stdin is not open; SBR_E_NOT_FOUND: the program reads no more. */
+int64_t sbr_job_write_stdin(sbr_job *job, const void *data, size_t len);
+int sbr_job_close_stdin(sbr_job *job);
+/* 1: no more output is read, and the program waits once its pipes are full; 0: it is read again.
+ * What is in the pipes when the program ends comes nevertheless. */
+int sbr_job_hold_output(sbr_job *job, int hold);
+/* Sends a signal to the program's process group, and a new size to its terminal.  Nothing while the
+ * program does not run, or has no terminal.  SBR_E_INVALID: there is no such signal or size. */
+int sbr_job_signal(sbr_job *job, int number);
+int sbr_job_resize(sbr_job *job, unsigned int rows, unsigned int columns);
+/* What everything inside uses now; set ret->struct_size first. */
+int sbr_job_metrics(const sbr_job *job, sbr_metrics *ret);
 
 const sbr_report *sbr_result_report(const sbr_result *r);
 char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL without memory */

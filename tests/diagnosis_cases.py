@@ -6,10 +6,9 @@ The tests of the suite `golden` give those words to the diagnosis; cases marked 
 import functools
 import pathlib
 
-import yaml
-
 import support
 from support import result_of
+import yaml_text
 
 CASES = pathlib.Path(__file__).resolve().parent / "blackbox" / "diagnosis"
 RECORDED = CASES / "recorded"
@@ -17,20 +16,20 @@ LIVE_CASES = 2  # of each table, at least
 COMPILE_SLOWLY = 600  # seconds: the first run of a language prepares its toolchain
 PATIENCE = ("--timeout", "5m")  # Go takes half a minute of a busy machine to show an endless recursion
 SOURCES = {language["name"]: language["source"] for language in
-           (yaml.safe_load(path.read_text()) for path in pathlib.Path(support.REPO, "languages").glob("*.yaml"))}
+           (yaml_text.load(path.read_text()) for path in pathlib.Path(support.REPO, "languages").glob("*.yaml"))}
 
 
 @functools.cache
 def tables():
     """By the name of the file: the language and its cases."""
-    return {path.stem: yaml.safe_load(path.read_text()) for path in sorted(CASES.glob("*.yaml"))}
+    return {path.stem: yaml_text.load(path.read_text()) for path in sorted(CASES.glob("*.yaml"))}
 
 
 @functools.cache
 def recorded(table):
     """By the name of the case: what was said, where, and how it ended."""
     path = RECORDED / f"{table}.yaml"
-    return yaml.safe_load(path.read_text()) if path.exists() else {}
+    return yaml_text.load(path.read_text()) if path.exists() else {}
 
 
 def main_of(language, case):

@@ -11,14 +11,14 @@ import re
 import signal
 
 import pytest
-import yaml
 
 import support
+import yaml_text
 
 FOLDER = pathlib.Path(__file__).resolve().parent / "blackbox" / "languages"
-COMMON = yaml.safe_load((FOLDER / "common.yaml").read_text())
+COMMON = yaml_text.load((FOLDER / "common.yaml").read_text())
 SHIPPED = {language["name"]: language for language in
-           (yaml.safe_load(path.read_text())
+           (yaml_text.load(path.read_text())
             for path in sorted(pathlib.Path(support.REPO, "languages").glob("*.yaml")))}
 
 STAGES = ["prepare", "dependencies", "check", "compile", "run"]
@@ -30,7 +30,7 @@ class Table:
     """The cases of one language, complete."""
 
     def __init__(self, folder):
-        given = yaml.safe_load((folder / "cases.yaml").read_text())
+        given = yaml_text.load((folder / "cases.yaml").read_text())
         self.folder = folder
         self.language = given.get("language", folder.name)
         self.extension = given["extension"]

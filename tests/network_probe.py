@@ -230,7 +230,9 @@ def serial(host, port, count):
 
 
 def together(host, port, count):
-    """As many threads, each with a connection of its own: "all" when each got its own bytes back, else what others got."""
+    """As many threads, each with a connection of its own.
+
+    "all" when each got its own bytes back, else how many did not and what they got."""
     outcomes = [None] * count
 
     def one(number):

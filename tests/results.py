@@ -20,6 +20,7 @@ class Cost:
     """Of a test: its set-up, its call and its end."""
     seconds: float = 0.0
     starts: int = 0  # of the tool
+    cpu: float = 0.0  # seconds, as far as the worker waited for the processes
 
 
 class Results:
@@ -48,11 +49,12 @@ class Results:
             elif status == FAILED:
                 self.tests[key] = (status, f"{known[1]}\n{detail}".strip())
 
-    def spent(self, suite, name, seconds, starts=0):
+    def spent(self, suite, name, seconds, starts=0, cpu=0.0):  # pylint: disable=too-many-arguments
         with self.lock:
             cost = self.costs[(suite, name)]
             cost.seconds += seconds
             cost.starts += starts
+            cost.cpu += cpu
 
     def count(self, status, suite=None):
         return sum(1 for (of, _), (is_, _) in list(self.tests.items()) if is_ == status and suite in (None, of))
@@ -71,23 +73,29 @@ class Progress:
         self.results = results
         self.live = live
         self.suite = ""
-        self.start = 0.0
+        self.starts = {}  # of suites that run; several may at the same time
+        self.lasts = {}  # when a worker left them last
 
     def begin(self, suite):
-        self.suite, self.start = suite, time.monotonic()
+        self.suite = suite
+        self.starts.setdefault(suite, time.monotonic())
         self.show("")
 
-    def show(self, doing):
+    def show(self, doing, suite=None):
         if self.live:
-            text = f"{self.suite:<9} {self.results.line(self.suite)}  {doing}"
+            suite = suite or self.suite
+            text = f"{suite:<9} {self.results.line(suite)}  {doing}"
             width = os.get_terminal_size(sys.stdout.fileno()).columns or 80
             print(f"\r\033[K{text[: width - 1]}", end="", flush=True)
 
-    def end(self):
-        seconds = time.monotonic() - self.start
-        self.results.suites[self.suite] = seconds
+    def leave(self, suite):
+        self.lasts[suite] = time.monotonic()
+
+    def end(self, suite):
+        seconds = self.lasts.pop(suite, time.monotonic()) - self.starts.pop(suite)
+        self.results.suites[suite] = seconds
         lead = "\r\033[K" if self.live else ""
-        text = f"{self.suite:<9} {self.results.line(self.suite)}"
+        text = f"{suite:<9} {self.results.line(suite)}"
         print(f"{lead}{text} ({seconds:.1f} s)", flush=True)
 
 
@@ -96,12 +104,13 @@ def print_durations(results):
     costs = sorted(results.costs.items(), key=lambda item: -item[1].seconds)
     print(f"\nthe slowest {min(SLOWEST, len(costs))} of {len(costs)} tests:")
     for (suite, name), cost in costs[:SLOWEST]:
-        print(f"{cost.seconds:8.2f} s  {suite}: {name}")
-    print("\nsuite      waited for   sum of tests   tests   tool started")
+        print(f"{cost.seconds:8.2f} s {cost.cpu:8.2f} CPU s  {suite}: {name}")
+    print("\nsuite      waited for   sum of tests     CPU time   tests   tool started")
     for suite, seconds in results.suites.items():
         tests = sum(1 for of, _ in results.tests if of == suite)
         own = [cost for (of, _), cost in costs if of == suite]
-        print(f"{suite:<9} {seconds:9.1f} s {sum(cost.seconds for cost in own):12.1f} s {tests:7d} "
+        print(f"{suite:<9} {seconds:9.1f} s {sum(cost.seconds for cost in own):12.1f} s "
+              f"{sum(cost.cpu for cost in own):10.1f} s {tests:7d} "
               f"{sum(cost.starts for cost in own):14d}")
 
 

@@ -13,6 +13,7 @@ JSON, to the descriptor that the runner named in SBR_REPORT_FD.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import json
 import os
 import re
@@ -37,21 +38,30 @@ HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 PLACES = ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")  # by which tests find what they test
 SILENCE_S = 300
 WORKERS = 2
-MORE_WORKERS = {"blackbox": 4, "escape": 3, "warm": 3}  # some of their tests wait: for a registry, or for a limit of time
+MORE_WORKERS = {"blackbox": 4, "escape": 4, "warm": 5}  # some of their tests wait: for a registry, or for a limit of time
+TOGETHER = ("blackbox", "escape")  # a worker that finds nothing left of the one goes on with the other
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
 # What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
 WARM = {
-    "blackbox": ("verdicts metrics signals output run denials", ""),
+    "blackbox": ("verdicts metrics signals output run denials endings", ""),
     "escape": ("", "fails_inside or do_not_meet"),
 }
 
 if "SBR_REPORT_FD" in os.environ:
     import pytest
 
+    if "SBR_TEST_CACHE" in os.environ:  # tests as pytest rewrites them: one worker's work is enough
+        sys.pycache_prefix, sys.dont_write_bytecode = os.path.join(os.environ["SBR_TEST_CACHE"], "bytecode"), False
+
 # ---- inside pytest -------------------------------------------------------------------------------
 
 
-_costs = {"seconds": 0.0, "starts": 0}  # of the test that runs; of the tool's starts, those before it
+_costs = {"seconds": 0.0, "starts": 0, "cpu": 0.0}  # of the test that runs; of starts and CPU time, what was before it
+
+
+def _cpu():
+    """Seconds of CPU that this worker and the processes it waited for have had."""
+    return sum(os.times()[:4])
 
 
 def _report(**fields):
@@ -107,8 +117,10 @@ def pytest_runtest_logreport(report):
         _report(name=report.nodeid, status=PASSED)
     if report.when == "teardown":
         starts = getattr(sys.modules.get("support"), "starts", 0)
-        _report(name=report.nodeid, status="ended", seconds=_costs["seconds"], starts=starts - _costs["starts"])
-        _costs.update(seconds=0.0, starts=starts)
+        cpu = _cpu()
+        _report(name=report.nodeid, status="ended", seconds=_costs["seconds"], starts=starts - _costs["starts"],
+                cpu=cpu - _costs["cpu"])
+        _costs.update(seconds=0.0, starts=starts, cpu=cpu)
 
 
 def pytest_collectreport(report):
@@ -135,7 +147,7 @@ class Runner:
         self.results = Results(os.environ.get("SBR_MUST_WORK") == "1", tell=not sys.stdout.isatty())
         self.progress = Progress(self.results, sys.stdout.isatty())
         self.live = set()  # pytest, in groups of their own
-        self.preparing = []  # toolchains, for each caller
+        self.toolchains = None  # once they are being made ready
         self.env = {
             **os.environ,
             "SBR_BUILD": str(self.build),
@@ -147,48 +159,62 @@ class Runner:
         """For what is not pytest, EXPR is a part of the name."""
         return not self.select or self.select.lower() in name.lower()
 
+    def run_chosen(self, chosen):
+        """Those that run together are at the place of the first of them."""
+        together = [suite for suite in TOGETHER if suite in chosen]
+        for suite in filter(chosen.__contains__, SUITES):
+            if suite not in together:
+                self.run(suite)
+            elif suite == together[0]:
+                self.run_together(together)
+
+    def run_together(self, suites):
+        self.wait_for_toolchains()
+        with contextlib.ExitStack() as stack:
+            calls = [(suite, None, None, self.shares(stack)) for suite in suites]
+            self.in_chains([calls] * (self.workers or MORE_WORKERS[suites[0]]))
+        for suite in suites:
+            self.end(suite)
+
     def run(self, suite):
         self.progress.begin(suite)
         special = {
             "lint": self.run_lint,
             "unit": self.run_unit,
-            "blackbox": self.run_blackbox,
             "warm": self.run_warm,
             "hosts": self.run_hosts,
         }
         special.get(suite, lambda: self.run_pytests(suite))()
+        self.end(suite)
+
+    def end(self, suite):
         if not self.select and not any(of == suite for of, _ in list(self.results.tests)):
             self.results.add(suite, suite, SKIPPED, "the suite has no tests")
-        self.progress.end()
+        self.progress.end(suite)
 
     def run_unit(self):
         self.run_meson("unit")
         self.run_pytests("unit")
 
-    def run_blackbox(self):
-        begin = time.monotonic()
-        self.progress.show("making the toolchains ready")
-        for process in self.preparing:  # a toolchain that cannot be had is for its tests to tell
-            process.wait()
-        self.results.spent("blackbox", "waiting for toolchains", time.monotonic() - begin)
-        self.run_pytests("blackbox")
+    def wait_for_toolchains(self):
+        if self.toolchains:
+            self.progress.begin("blackbox")
+            self.progress.show("making the toolchains ready")
+            begin = time.monotonic()
+            self.toolchains.wait()
+            self.results.spent("blackbox", "waiting for toolchains", time.monotonic() - begin)
 
     def prepare_languages(self):
-        """Toolchains are made ready once, for all suites, beside those that need none.  Workers that both need one would
-        wait for each other."""
         sys.path.insert(0, str(TESTS))
         os.environ.update({name: self.env[name] for name in PLACES})
-        import support  # pylint: disable=import-outside-toplevel,import-error
+        import toolchains  # pylint: disable=import-outside-toplevel,import-error
 
-        words = [(support.command("languages", "--json", caller=caller), support.surroundings(caller))
-                 for caller in support.available_callers() if not support.lacks(caller)]
-        self.preparing = [subprocess.Popen(line, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                           stderr=subprocess.DEVNULL) for line, env in words]
+        self.toolchains = toolchains.Toolchains()
+        self.toolchains.start()
 
     def stop_preparing(self):
-        for process in self.preparing:
-            process.terminate()
-            process.wait()
+        if self.toolchains:
+            self.toolchains.stop()
 
     def run_lint(self):
         sys.path.insert(0, str(TESTS / "lint"))
@@ -287,14 +313,14 @@ class Runner:
             self.results.add(suite, name, PASSED)
 
     def run_warm(self):
-        """Tests of other suites, their runs through an engine; then those of engines."""
+        """Tests of other suites, their runs through an engine; and those of engines."""
         sys.path.insert(0, str(TESTS))
         os.environ.update({name: self.env[name] for name in PLACES})
         import engine  # pylint: disable=import-outside-toplevel,import-error
 
         if not engine.callers():
             self.results.add("warm", "other suites behind an engine", SKIPPED, engine.support.lacks(None, "container"))
-            self.run_pytest("warm")
+            self.run_pytests("warm")
             return
         with tempfile.NamedTemporaryFile("r", encoding="ascii") as starts:
             os.chmod(starts.name, 0o666)
@@ -307,21 +333,21 @@ class Runner:
             except AssertionError as problem:
                 self.results.add("warm", "the engines live on, and leave nothing", FAILED, str(problem))
             count = collections.Counter(starts.read())
-        self.run_pytests("warm")
         said = f"{count['p']} runs were parked, {count['f']} forked, {count['c']} cold"
         print(f"          {said}")
         if not self.select:
             self.results.add("warm", "most runs were warm", PASSED if count["p"] > count["c"] else FAILED, said)
 
     def run_warm_parts(self, variables):
-        with tempfile.TemporaryDirectory(prefix="sbr-shares-") as shares:
-            calls = []
+        """Most workers begin with the tests of engines, because those of Java take longest; the others end with them."""
+        with contextlib.ExitStack() as stack:
+            own = [("warm", None, None, self.shares(stack))]
+            parts = []
             for part, (files, select_them) in WARM.items():
-                folder = Path(shares, part)
-                folder.mkdir()
                 paths = [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part]
-                calls += [("warm", paths, select_them, {**variables, "SBR_SHARES": str(folder)})] * WORKERS
-            self.at_the_same_time(calls)
+                parts.append(("warm", paths, select_them, {**variables, **self.shares(stack)}))
+            workers = self.workers or MORE_WORKERS["warm"]
+            self.in_chains([own + parts] * (workers - workers // 2) + [parts + own] * (workers // 2))
 
     def run_pytests(self, suite):
         """The tests of a folder, by several workers: each takes what none has taken."""
@@ -331,20 +357,38 @@ class Runner:
         if workers == 1 or suite in SMALL:
             self.run_pytest(suite)
             return
-        with tempfile.TemporaryDirectory(prefix="sbr-shares-") as shares:
-            self.at_the_same_time([(suite, None, None, {"SBR_SHARES": shares})] * workers)
+        with contextlib.ExitStack() as stack:
+            self.in_chains([[(suite, None, None, self.shares(stack))]] * workers)
 
-    def at_the_same_time(self, calls):
-        with concurrent.futures.ThreadPoolExecutor(len(calls)) as pool:
+    @staticmethod
+    def shares(stack):
+        """A new place where workers note what they took."""
+        return {"SBR_SHARES": stack.enter_context(tempfile.TemporaryDirectory(prefix="sbr-shares-"))}
+
+    def in_chains(self, chains):
+        """Each worker makes its calls one after the other, and waits for no other worker in between."""
+        stopped = threading.Event()
+
+        def one_by_one(calls):
+            for call in calls:
+                if not stopped.is_set():
+                    self.run_pytest(*call)
+
+        with concurrent.futures.ThreadPoolExecutor(len(chains)) as pool:
+            workers = [pool.submit(one_by_one, calls) for calls in chains]
             try:
-                for done in [pool.submit(self.run_pytest, *words) for words in calls]:
-                    done.result()
+                for worker in workers:
+                    worker.result()
             except BaseException:
-                for process in list(self.live):
-                    os.killpg(process.pid, signal.SIGKILL)
+                stopped.set()
+                while concurrent.futures.wait(workers, 0.1).not_done:  # one may have begun meanwhile
+                    for process in list(self.live):
+                        with contextlib.suppress(ProcessLookupError):
+                            os.killpg(process.pid, signal.SIGKILL)
                 raise
 
     def run_pytest(self, suite, paths=None, select_them=None, variables=None):
+        self.progress.begin(suite)
         read_fd, write_fd = os.pipe()
         words = [PYTHON, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "run", "-p", "shares"]
         chosen = " and ".join(f"({expression})" for expression in (select_them, self.select) if expression)
@@ -375,6 +419,7 @@ class Runner:
                 status = None
             finally:
                 self.live.discard(process)
+                self.progress.leave(suite)
             if doing is None and status in (0, 5):  # all passed, none selected
                 return
             if doing is None and status in (1, 2) and self.results.count(FAILED, suite):
@@ -400,10 +445,10 @@ class Runner:
                 if report["status"] == "started":
                     doing = name
                 elif report["status"] == "ended":
-                    self.results.spent(suite, name, report["seconds"], report["starts"])
+                    self.results.spent(suite, name, report["seconds"], report["starts"], report["cpu"])
                 else:
                     self.results.add(suite, name, report["status"], report.get("detail", ""))
-            self.progress.show(doing)
+            self.progress.show(doing, suite)
         return doing
 
 
@@ -435,11 +480,12 @@ def main():
         with tempfile.TemporaryDirectory(prefix="sbr-cache-") as caches:
             os.chmod(caches, 0o711)
             runner.env["SBR_TEST_CACHE"] = caches
+            runner.env["SBR_COMPILED"] = os.path.join(caches, "compiled")
+            os.mkdir(runner.env["SBR_COMPILED"])
             try:
                 if "blackbox" in chosen and not options.k:
                     runner.prepare_languages()
-                for suite in filter(chosen.__contains__, SUITES):
-                    runner.run(suite)
+                runner.run_chosen(chosen)
             finally:
                 runner.stop_preparing()
     except KeyboardInterrupt:

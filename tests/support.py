@@ -1,6 +1,8 @@
 """What the black-box and escape tests share: running the tool, as root and as an ordinary user."""
 import atexit
+import fcntl
 import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -91,9 +93,8 @@ def is_warm(caller):
 
 
 def environment(extra=None, caller=None):
-    """An empty environment but for the path, the engine, and where a coverage build keeps its counters."""
-    kept = {name: os.environ[name] for name in ("SANDBOX_RUN_TEST_WRITABLE",) if name in os.environ}
-    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **kept, **engine_of(caller), **(extra or {})}
+    """An empty environment but for the path and the engine."""
+    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **engine_of(caller), **(extra or {})}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -226,14 +227,28 @@ def is_ours(leftover):
 
 def compile_c(source, target, *flags):
     """Compiles a small C program for use inside; static, so that it runs anywhere.  An emulated
-    host (tests/hosts) finds it made already."""
+    host (tests/hosts) finds it made already, and so does a worker of run.py what another one made."""
     made = pathlib.Path(os.environ.get("SBR_PROGRAMS", "/nonexistent"), pathlib.Path(target).name)
+    words = ["gcc", "-O1", "-static", str(source), *map(str, flags), "-o"]
     if made.exists():
         shutil.copy(made, target)
+    elif "SBR_COMPILED" in os.environ:
+        shutil.copy(_compiled_once(pathlib.Path(os.environ["SBR_COMPILED"]), words), target)
     else:
-        subprocess.run(["gcc", "-O1", "-static", "-o", str(target), str(source), *flags], check=True)
+        subprocess.run([*words, str(target)], check=True)
     os.chmod(target, 0o755)
     return target
+
+
+def _compiled_once(folder, words):
+    """What a run of run.py compiled with these words, in its own folder; the first worker compiles."""
+    made = folder / hashlib.sha256("\0".join(words).encode()).hexdigest()
+    with open(folder / "lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not made.exists():
+            subprocess.run([*words, f"{made}.new"], check=True)
+            os.rename(f"{made}.new", made)
+    return made
 
 
 def have(program):

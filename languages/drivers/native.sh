@@ -11,6 +11,22 @@
 main=$1
 compiler=$2
 shift 2
+live=
+# live.o (docs/buffering.md) is for ordinary programs of this machine's C library.
+for word; do
+    case $word in
+    -static* | -shared | -nostd* | -nodefaultlibs | -m32 | -mx32 | -r | -c | -S | -E | -M | -MM | --target* | -fsanitize=*thread*)
+        live=no
+        ;;
+    esac
+done
+for word; do
+    shift
+    case $live,$word in
+    no,*/live.o) ;;
+    *) set -- "$@" "$word" ;;
+    esac
+done
 if command -v ld.gold > /dev/null; then
     set -- -fuse-ld=gold "$@"
 fi

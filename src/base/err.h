@@ -28,9 +28,10 @@ void err_clean(char *text);
 /* How another attempt may succeed. */
 enum err_retry {
     ERR_FINAL,
-    ERR_WITHOUT_VIEW,           /* show trees without an overlay   */
-    ERR_WITH_OTHER_COW,         /* the next kind of copy-on-write  */
-    ERR_WITHOUT_USER_NAMESPACES /* plan for a machine without them */
+    ERR_WITHOUT_VIEW,            /* show trees without an overlay   */
+    ERR_WITH_OTHER_COW,          /* the next kind of copy-on-write  */
+    ERR_WITHOUT_USER_NAMESPACES, /* plan for a machine without them */
+    ERR_UNDER_OWN_NAMES          /* bring trees in under their own names */
 };
 /* Marks *err, which is set, and makes it SBR_E_UNSUPPORTED.  The mark is the last byte of `stage`,
  * so it crosses from init to the supervisor, and the public struct stays as it is. */

@@ -83,12 +83,14 @@ int fd_read_text(int fd, size_t max, char **ret, size_t *ret_len, sbr_error *err
     ssize_t n;
 
     buf_init(&text, max);
-    while ((n = fd_read_full(fd, chunk, sizeof(chunk))) > 0) {
-        if (buf_add(&text, chunk, (size_t)n) < 0) {
+    /* Not after the end of file: a terminal would have to be told a second time. */
+    do {
+        n = fd_read_full(fd, chunk, sizeof(chunk));
+        if (n > 0 && buf_add(&text, chunk, (size_t)n) < 0) {
             buf_done(&text);
             return err_set(err, SBR_E_INVALID, "read", "the input is larger than %zu bytes", max);
         }
-    }
+    } while (n == (ssize_t)sizeof(chunk));
     if (n < 0) {
         buf_done(&text);
         return err_set_errno(err, "read", "cannot read");

@@ -22,8 +22,8 @@ static int lock(int fd, int how)
 int lock_file_try(int fd)
 {
     if (lock(fd, LOCK_EX | LOCK_NB) == 0)
-        return 1;
-    return errno == EWOULDBLOCK ? 0 : -1;
+        return LOCK_FILE_HELD;
+    return errno == EWOULDBLOCK ? LOCK_FILE_BUSY : -1;
 }
 
 int lock_file_wait(int fd)
@@ -44,13 +44,13 @@ int lock_file_open(int dir_fd, const char *name, int *ret_fd)
         struct stat ours, there;
         int r = fd < 0 ? -1 : lock_file_try(fd);
 
-        if (r != 1)
+        if (r != LOCK_FILE_HELD)
             return r;
         if (fstat(fd, &ours) == 0 && fstatat(dir_fd, name, &there, AT_SYMLINK_NOFOLLOW) == 0 &&
             inode_same(&ours, &there)) {
             *ret_fd = take_fd(fd);
-            return 1;
+            return LOCK_FILE_HELD;
         }
     }
-    return 0;
+    return LOCK_FILE_BUSY;
 }

@@ -4,8 +4,13 @@
 
 #include <stdbool.h>
 
-/* A file or directory that is open.  1: locked until it is closed; 0: another process has the lock;
- * -1 with errno. */
+/* An attempt to lock; a failure is -1 with errno. */
+enum lock_file_result {
+    LOCK_FILE_BUSY, /* another process has the lock */
+    LOCK_FILE_HELD  /* until the file is closed */
+};
+
+/* A file or directory that is open.  A lock_file_result, or -1. */
 int lock_file_try(int fd);
 /* Waits for it.  0, or -1 with errno. */
 int lock_file_wait(int fd);

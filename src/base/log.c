@@ -11,12 +11,18 @@
 enum log_level log_current_level = LOG_SILENT;
 static int log_fd = -1;
 static uint64_t log_start_us;
+static bool log_is_raw;
 
 void log_open(enum log_level level, int fd)
 {
     log_fd = fd;
     log_start_us = clock_now_us();
     log_current_level = fd >= 0 ? level : LOG_SILENT;
+}
+
+void log_raw(bool raw)
+{
+    log_is_raw = raw;
 }
 
 enum log_level log_level_from_name(const char *name)
@@ -46,7 +52,9 @@ void log_line(enum log_level level, const char *stage, const char *fmt, ...)
     for (char *p = line; *p; p++)
         if ((unsigned char)*p < 0x20 || *p == 0x7f)
             *p = '?';
-    used = (int)strnlen(line, sizeof(line) - 1);
+    used = (int)strnlen(line, sizeof(line) - 2);
+    if (log_is_raw)
+        line[used++] = '\r';
     line[used] = '\n';
     ignored = write(log_fd, line, (size_t)used + 1);
     (void)ignored; /* a log that cannot be written must not change the run */

@@ -3,9 +3,13 @@
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include <stdbool.h>
+
 enum log_level { LOG_SILENT, LOG_INFO, LOG_DEBUG };
 
 void log_open(enum log_level level, int fd);
+/* The fd is a terminal that does not begin a line by itself. */
+void log_raw(bool raw);
 enum log_level log_level_from_name(const char *name); /* unknown: LOG_SILENT */
 
 void log_line(enum log_level level, const char *stage, const char *fmt, ...)

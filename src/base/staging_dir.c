@@ -22,7 +22,8 @@ int staging_dir_make(int parent_fd, char id[ENCODING_ID_SIZE])
         if (encoding_random_id(id) < 0 || mkdirat(parent_fd, id, 0700) < 0)
             return -1;
         fd = openat(parent_fd, id, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-        if (fd >= 0 && lock_file_try(fd) == 1 && fstat(fd, &st) == 0 && st.st_nlink > 0)
+        if (fd >= 0 && lock_file_try(fd) == LOCK_FILE_HELD && fstat(fd, &st) == 0 &&
+            st.st_nlink > 0)
             return take_fd(fd);
         if (fd < 0 && errno != ENOENT) {
             int saved = errno;
@@ -40,7 +41,7 @@ void staging_dir_sweep_one(int dir_fd, const char *name)
 {
     scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK);
 
-    if (fd >= 0 && lock_file_try(fd) == 1)
+    if (fd >= 0 && lock_file_try(fd) == LOCK_FILE_HELD)
         (void)tree_remove(dir_fd, name);
 }
 

@@ -42,7 +42,7 @@ void text_format_millis(uint64_t thousandths, char *buf, size_t size);
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
 bool text_is_utf8(const void *data, size_t len);
-/* Length of the character at `text`, of which `left` bytes are there; 0: it is no well-formed UTF-8. */
+/* Length of the character at `text`, of which `left` bytes are there; 0: not well-formed UTF-8. */
 size_t text_character_len(const void *text, size_t left);
 /* The same; 0 also for characters that text_copy_visibly changes. */
 size_t text_visible_len(const char *text, size_t left);

@@ -176,7 +176,7 @@ static void take_back(struct changeset *changeset, struct journal *journal,
         return; /* it has more in it than it needs */
 }
 
-static void tell_how_far(const struct apply_plan *e, sbr_error *err)
+static void report_progress(const struct apply_plan *e, sbr_error *err)
 {
     size_t used = strlen(err->message);
 
@@ -200,7 +200,7 @@ static int run(struct changeset *changeset, struct apply_plan *e, struct journal
     if (r == 0)
         r = apply_plan_run(e, err);
     if (r < 0)
-        tell_how_far(e, err);
+        report_progress(e, err);
     if (r < 0 && undo && e->n_done == 0)
         take_back(changeset, journal, e);
     return r;

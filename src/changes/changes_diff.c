@@ -176,8 +176,8 @@ static void put_hunks(struct show *s, const struct change *c, const struct conte
     int r;
 
     buf_init(&hunks, room(s));
-    r = textdiff_within((struct text){ before->data, before->len },
-                        (struct text){ after->data, after->len }, &work, &hunks);
+    r = textdiff((struct text){ before->data, before->len },
+                 (struct text){ after->data, after->len }, &work, &hunks);
     s->work -= given - work;
     if (hunks.len > 0 || r < 0) {
         put_file_line(s, "---", before->there ? "a/" : NULL, c);

@@ -48,7 +48,8 @@ static void count_for_those_above(const struct changes *changes, struct fold *fo
     }
 }
 
-static bool is_told_above(const struct changes *changes, struct fold *folds, const struct change *c)
+static bool is_reported_above(const struct changes *changes, struct fold *folds,
+                              const struct change *c)
 {
     for (const char *slash = strchr(c->path, '/'); slash; slash = strchr(slash + 1, '/')) {
         const struct fold *above = fold_at(changes, folds, c, (size_t)(slash - c->path));
@@ -70,6 +71,6 @@ struct fold *changes_fold(const struct changes *changes)
             count_for_those_above(changes, folds, &changes->items[i]);
     for (size_t i = 0; i < changes->n; i++)
         if (changes->items[i].op == CHANGE_DELETED)
-            folds[i].hidden = is_told_above(changes, folds, &changes->items[i]);
+            folds[i].hidden = is_reported_above(changes, folds, &changes->items[i]);
     return folds;
 }

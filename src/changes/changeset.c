@@ -235,9 +235,10 @@ int changeset_lock(struct changeset *changeset, sbr_error *err)
     if (changeset->lock_fd >= 0)
         return 0;
     r = try_lock(changeset->dir_fd, &changeset->lock_fd);
-    if (r != 1) {
-        r = r == 0 ? busy(changeset->id, err)
-                   : err_set_errno(err, "state", "cannot lock the changes %.8s", changeset->id);
+    if (r != LOCK_FILE_HELD) {
+        r = r == LOCK_FILE_BUSY
+                ? busy(changeset->id, err)
+                : err_set_errno(err, "state", "cannot lock the changes %.8s", changeset->id);
         scope_close_fd(&changeset->lock_fd);
         changeset->lock_fd = -1;
         return r;

@@ -20,7 +20,7 @@
 
 #define STAGE "copy"
 #define IDENTITIES_MAX (4 * GIB)
-#define TELL_EVERY_US 200000
+#define REPORT_EVERY_US 200000
 
 /* A directory that is being filled. */
 struct level {
@@ -31,7 +31,7 @@ struct level {
 struct copier {
     struct copied *ret;
     const struct copy_progress *progress;
-    uint64_t tell_at;
+    uint64_t report_at;
     bool stopped;
     bool owners;          /* we are root: owners are copied */
     struct stat top;      /* the copy itself, which may lie within what is copied */
@@ -45,14 +45,14 @@ static int cannot(struct copier *c)
     return err_set_errno(c->err, STAGE, "cannot copy '%.250s'", c->path[0] ? c->path : ".");
 }
 
-static void tell(struct copier *c)
+static void report(struct copier *c)
 {
     uint64_t now;
 
-    if (!c->progress || !c->progress->tell || (now = clock_now_us()) < c->tell_at)
+    if (!c->progress || !c->progress->report || (now = clock_now_us()) < c->report_at)
         return;
-    c->tell_at = now + TELL_EVERY_US;
-    c->stopped |= !c->progress->tell(c->progress->context, c->ret->files, c->ret->bytes);
+    c->report_at = now + REPORT_EVERY_US;
+    c->stopped |= !c->progress->report(c->progress->context, c->ret->files, c->ret->bytes);
 }
 
 static void moved(void *context, uint64_t bytes)
@@ -60,7 +60,7 @@ static void moved(void *context, uint64_t bytes)
     struct copier *c = context;
 
     c->ret->bytes += bytes;
-    tell(c);
+    report(c);
 }
 
 /* Recorded without attributes: its absence from the copy is no deletion. */
@@ -241,7 +241,7 @@ static int visit(void *context, const struct walk_entry *entry, sbr_error *err)
     r = copy_node(c, entry);
     if (c->ret->identities.failed)
         return err_set(err, SBR_E_NO_MEMORY, STAGE, "there are too many files to copy");
-    tell(c);
+    report(c);
     return r >= 0 && c->stopped ? err_set(err, SBR_E_BUSY, STAGE, "the copy was cancelled") : r;
 }
 
@@ -288,7 +288,7 @@ int copy_tree(int from_fd, int to_fd, const struct copy_progress *progress, stru
     scoped_free struct level *levels = calloc(COPY_MAX_DEPTH + 1, sizeof(*levels));
     struct copier c = { .ret = ret,
                         .progress = progress,
-                        .tell_at = clock_now_us() + TELL_EVERY_US,
+                        .report_at = clock_now_us() + REPORT_EVERY_US,
                         .owners = geteuid() == 0,
                         .levels = levels,
                         .path = "",

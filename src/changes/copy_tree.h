@@ -12,7 +12,7 @@
 
 struct copy_progress {
     /* May be NULL; at most five times a second.  False ends the copy. */
-    bool (*tell)(void *context, uint64_t files, uint64_t bytes);
+    bool (*report)(void *context, uint64_t files, uint64_t bytes);
     void *context;
 };
 

@@ -14,7 +14,8 @@ _Static_assert(USER_DIR_SIZE + 160 <= STATE_PATH_SIZE, "room for \"/staging/ID/t
 /* STATE_STAGING is made last: where it is, all are. */
 static int furnish(int fd)
 {
-    static const char *const names[] = { STATE_CHANGES, STATE_WORKSPACES, STATE_STAGING };
+    static const char *const names[] = { STATE_CHANGES, STATE_WORKSPACES, STATE_OUTPUT,
+                                         STATE_STAGING };
 
     if (faccessat(fd, STATE_STAGING, F_OK, 0) == 0)
         return 0;
@@ -30,7 +31,8 @@ static const struct user_dir_kind state = {
     .xdg = "XDG_STATE_HOME",
     .in_home = ".local/state/sandbox-run",
     .in_shared = "state",
-    .when_full = " (`sandbox-run changes drop ID` and `sandbox-run workspace rm NAME` make room)",
+    .when_full =
+        " (`sandbox-run output rm --all`, `changes drop ID` and `workspace rm NAME` make room)",
     .forbidden = S_IRWXG | S_IRWXO,
     .furnish = furnish,
 };
@@ -42,6 +44,7 @@ int state_fail(const char *what, const char *path, sbr_error *err)
 
 int state_open(const char *name, bool make, struct state_dir *ret, sbr_error *err)
 {
+    const int flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC;
     scoped_user_dir struct user_dir root = { .fd = -1 };
     int r;
 
@@ -51,9 +54,12 @@ int state_open(const char *name, bool make, struct state_dir *ret, sbr_error *er
     if (r <= 0)
         return r;
     snprintf(ret->path, sizeof(ret->path), "%s/%s", root.path, name);
-    ret->fd = openat(root.fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    ret->fd = openat(root.fd, name, flags);
     if (ret->fd < 0 && errno == ENOENT && !make)
         return 0;
+    /* An older version made the state, without this one. */
+    if (ret->fd < 0 && errno == ENOENT && mkdirat(root.fd, name, 0700) == 0)
+        ret->fd = openat(root.fd, name, flags);
     return ret->fd < 0 ? state_fail("open", ret->path, err) : 1;
 }
 

@@ -1,4 +1,4 @@
-/* Where changesets and workspaces are: the user's own directory, not a cache.
+/* Where changesets, workspaces and kept output are: the user's own directory, not a cache.
  *
  * $SANDBOX_RUN_STATE if set; otherwise the first of $XDG_STATE_HOME/sandbox-run,
  * ~/.local/state/sandbox-run and /var/tmp/sandbox-run-UID/state that is ours or can be made.  Mode
@@ -15,6 +15,7 @@
 
 #define STATE_CHANGES "changes"       /* ID/            */
 #define STATE_WORKSPACES "workspaces" /* NAME/          */
+#define STATE_OUTPUT "output"         /* ID/            */
 #define STATE_STAGING "staging"       /* what is being made; swept when its maker is dead */
 
 struct state_dir {

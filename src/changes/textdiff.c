@@ -6,7 +6,6 @@
 #include "changes/textdiff_lines.h"
 
 #define CONTEXT 3
-#define WORK_MAX ((uint64_t)64 << 20) /* a fraction of a second */
 #define NO_NEWLINE "\\ No newline at end of file\n"
 
 /* A range of lines of both texts, from 0, without the ends. */
@@ -97,7 +96,7 @@ static void put_hunks(struct buf *out, const struct textdiff_lines *a,
     }
 }
 
-int textdiff_within(struct text before, struct text after, uint64_t *work, struct buf *out)
+int textdiff(struct text before, struct text after, uint64_t *work, struct buf *out)
 {
     struct textdiff_lines a, b;
     int r = textdiff_lines_init(&a, &b, before, after);
@@ -111,11 +110,4 @@ int textdiff_within(struct text before, struct text after, uint64_t *work, struc
     textdiff_lines_done(&a);
     textdiff_lines_done(&b);
     return r < 0 || out->failed ? -1 : 0;
-}
-
-int textdiff(struct text before, struct text after, struct buf *out)
-{
-    uint64_t work = WORK_MAX;
-
-    return textdiff_within(before, after, &work, out);
 }

@@ -11,13 +11,10 @@ struct text {
 };
 
 /* Hunks with three lines of context, like `diff -u` (without the two header lines), with "\\ No
- * newline at end of file" where it belongs.  Time and memory are bounded: what differs too much
- * becomes one large hunk. 0; -1 without memory, or when `out` is full: then it holds the beginning.
- */
-int textdiff(struct text before, struct text after, struct buf *out) must_check;
-/* The same with at most *work steps, which are counted down. */
-int textdiff_within(struct text before, struct text after, uint64_t *work, struct buf *out)
-    must_check;
+ * newline at end of file" where it belongs.  Time and memory are bounded: *work is counted down
+ * with each step, and what differs too much becomes one large hunk. 0; -1 without memory, or when
+ * `out` is full: then it holds the beginning. */
+int textdiff(struct text before, struct text after, uint64_t *work, struct buf *out) must_check;
 
 struct diff_options {
     bool color;

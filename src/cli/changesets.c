@@ -159,7 +159,7 @@ static void report_json(const struct changeset *changeset, const struct apply_re
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     jsonw_text(&j, "id", changeset->id);
     apply_report_put_json(&j, report, done);

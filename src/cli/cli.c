@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/documents.h"
 #include "cli/present.h"
+#include "cli/stream.h"
 #include "lib/runner.h"
 
 #define FDS_WANTED 256
@@ -32,26 +33,34 @@ const struct command *cli_find_command(const struct command *const *list, const 
 /* False when this or an earlier write to stdout failed. */
 static bool print_error_json(const sbr_error *err)
 {
-    char *json = ferror(stdout) ? NULL : result_error_to_json(err);
+    struct jsonw j;
 
     if (ferror(stdout))
         return false;
-    printf("%s\n", json ? json : "{\"success\":false,\"outcome\":\"internal_error\"}");
-    free(json);
+    jsonw_init(&j, present_has_lines());
+    result_put_error(&j, err);
+    present_json(&j);
     return fflush(stdout) == 0 && !ferror(stdout);
+}
+
+int cli_error_status(const sbr_error *err)
+{
+    if (err->code == SBR_E_NOT_FOUND)
+        return EXIT_NOT_FOUND;
+    return err->code == SBR_E_DENIED ? EXIT_DENIED : EXIT_OURS;
 }
 
 int cli_fail(const struct options *o, const sbr_error *err)
 {
-    if (!o->json || (!print_error_json(err) && err->sys_errno != EPIPE))
+    if (o->stream)
+        stream_fail(err);
+    else if (!o->json || (!print_error_json(err) && err->sys_errno != EPIPE))
         present_error(err, o);
     if (ferror(stdout)) { /* reported, or its reader has left */
         __fpurge(stdout);
         clearerr(stdout);
     }
-    if (err->code == SBR_E_NOT_FOUND)
-        return EXIT_NOT_FOUND;
-    return err->code == SBR_E_DENIED ? EXIT_DENIED : EXIT_OURS;
+    return cli_error_status(err);
 }
 
 /* A first word that is neither command, option nor file is most likely a misspelt command. */

@@ -22,6 +22,7 @@ struct command {
     const struct option *const *options; /* groups, each ended by an empty row; NULL ends them */
     unsigned int limits;                 /* bit per enum sbr_limit that is an option too */
     size_t own_size;                     /* of the values of its own options: o->own */
+    const char *ids;   /* the command that prints the words that may follow; NULL: there is none */
     bool command_line; /* everything from the first word on is the command to run */
     int (*run)(struct options *o);
 };
@@ -31,6 +32,7 @@ extern const struct command cmd_run, cmd_exec;
 /* Only the full program has these. */
 extern const struct command cmd_plan, cmd_explain, cmd_doctor, cmd_languages, cmd_cache;
 extern const struct command cmd_changes, cmd_apply, cmd_undo, cmd_workspace, cmd_serve;
+extern const struct command cmd_output;
 extern const struct command cmd_completion, cmd_help;
 /* NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];
@@ -52,5 +54,6 @@ void cli_help(const struct command *command);
 
 /* Prints the error as text or JSON and returns the exit status that belongs to it. */
 int cli_fail(const struct options *o, const sbr_error *err);
+int cli_error_status(const sbr_error *err);
 
 #endif

@@ -97,7 +97,7 @@ static void print_json(const char *name, const struct items *items, const char *
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     jsonw_path(&j, "path", path);
     jsonw_open(&j, name, '[');
@@ -297,7 +297,7 @@ static int verify_run(const struct options *o, sbr_error *err)
 
         if (r < 0)
             return r;
-        if (r == 0)
+        if (r == STORE_ABSENT)
             items->v[damaged++] = items->v[i];
         else
             sound++;

@@ -76,7 +76,7 @@ static int list_run(const struct options *o, sbr_error *err)
                                .color = present_uses_color(STDOUT_FILENO, o) };
     int r;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     jsonw_open(&j, "changes", '[');
     r = changeset_list(list_one, &listing, err);
@@ -119,7 +119,7 @@ static void show_json(const struct changeset *changeset)
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     put_changeset(&j, changeset);
     changes_put_json(&j, &changeset->changes);
@@ -230,7 +230,7 @@ static int drop_run(const struct options *o, sbr_error *err)
             fprintf(stderr, "dropped %s\n", o->positional[i]);
     }
     if (o->json) {
-        jsonw_init(&j, true);
+        jsonw_init(&j, present_has_lines());
         jsonw_open(&j, NULL, '{');
         jsonw_number(&j, "dropped", o->n_positional - 1);
         jsonw_close(&j, '}');

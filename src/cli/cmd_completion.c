@@ -86,6 +86,8 @@ static void print_bash(void)
         printf("    %s) options=\"", commands[i]->name);
         print_first_words(commands[i], "");
         each_option(commands[i], print_word);
+        if (commands[i]->ids)
+            printf(" $(sandbox-run %s 2>/dev/null)", commands[i]->ids);
         printf("\" ;;\n");
     }
     printf("    *) options=\"");
@@ -130,7 +132,10 @@ static void print_zsh(void)
         each_option(commands[i], print_zsh_option);
         if (print_first_words(commands[i], " '2: :("))
             printf(")'");
-        printf(" '*:file:_files' ;;\n");
+        if (commands[i]->ids)
+            printf(" '*:id:{compadd -- $(sandbox-run %s 2>/dev/null)}' ;;\n", commands[i]->ids);
+        else
+            printf(" '*:file:_files' ;;\n");
     }
     printf("    *) compadd");
     for (size_t i = 0; commands[i]; i++)
@@ -166,6 +171,8 @@ static void print_fish(void)
                  commands[i]->name);
         if (print_first_words(commands[i], before))
             printf("'\n");
+        if (commands[i]->ids)
+            printf("%s(sandbox-run %s 2>/dev/null)'\n", before, commands[i]->ids);
     }
 }
 

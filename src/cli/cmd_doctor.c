@@ -125,7 +125,7 @@ static void print_json(const struct report *report)
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     jsonw_bool(&j, "works", report->works);
     put_findings(&j, report->findings, report->n_findings);

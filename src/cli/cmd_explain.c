@@ -11,6 +11,7 @@
 #include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/explain_text.h"
+#include "cli/present.h"
 #include "cli/source.h"
 #include "explain/explain_record.h"
 #include "lib/runner.h"
@@ -68,7 +69,7 @@ static int make_plan(struct options *o, char **ret, sbr_error *err)
     if (r == 0)
         r = runner_plan(runtime, o->request, &plan, err);
     if (r == 0) {
-        *ret = plan_to_json(plan);
+        *ret = plan_to_json(plan, false);
         plan_free(plan);
     }
     sbr_runtime_close(runtime);
@@ -89,7 +90,9 @@ static int explain_text(const char *text, size_t len, const struct options *o, s
         r = err_set(err, SBR_E_INVALID, "explain",
                     "this is neither a result (of --json) nor a plan (of `plan --json`)");
     else if (o->json)
-        r = json_dumpf(explanation, stdout, JSON_INDENT(2)) < 0 || putchar('\n') < 0
+        r = json_dumpf(explanation, stdout, present_has_lines() ? JSON_INDENT(2) : JSON_COMPACT) <
+                        0 ||
+                    putchar('\n') < 0
                 ? err_set_errno(err, "explain", "cannot write to stdout")
                 : 0;
     else

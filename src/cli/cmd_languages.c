@@ -45,6 +45,18 @@ static const char *version_text(const struct toolchain *t)
     return t->version[0] ? t->version : t->hint;
 }
 
+/* The language's own version, then that of the tool, which @VERSION chooses. */
+static void name_version(const struct language *l, const struct toolchain *t, char *buf,
+                         size_t size)
+{
+    const char *tool = strrchr(t->binary, '/');
+
+    if (l->release)
+        snprintf(buf, size, "%s (%s %s)", l->release, tool ? tool + 1 : "", version_text(t));
+    else
+        snprintf(buf, size, "%s", version_text(t));
+}
+
 static void join(const struct words *words, char *buf, size_t size)
 {
     size_t used = 0;
@@ -80,8 +92,7 @@ static void fill_line(const struct language_report *report, size_t index, struct
                  l->package ? ": apt-get install " : "", l->package ? l->package : "");
         return;
     }
-    snprintf(line->cell[VERSION], sizeof(line->cell[VERSION]), "%s",
-             version_text(&report->toolchains[index]));
+    name_version(l, &report->toolchains[index], line->cell[VERSION], sizeof(line->cell[VERSION]));
     snprintf(line->cell[WHERE], sizeof(line->cell[WHERE]), "%s", report->toolchains[index].binary);
     if (index > 0)
         return;
@@ -173,6 +184,7 @@ static void put_report(struct jsonw *j, const struct language_report *report)
     jsonw_names(j, "extensions", l->extensions.at, l->extensions.n);
     jsonw_bool(j, "installed", report->n_toolchains > 0);
     jsonw_text(j, "package", l->package);
+    jsonw_text(j, "release", l->release);
     put_versions(j, report);
     jsonw_open(j, "selftest", '{');
     jsonw_text(j, "status", statuses[report->selftest].name);
@@ -186,7 +198,7 @@ static void print_json(const struct reports *reports)
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     jsonw_open(&j, "languages", '[');
     for (size_t i = 0; i < reports->n; i++)
@@ -194,19 +206,6 @@ static void print_json(const struct reports *reports)
     jsonw_close(&j, ']');
     jsonw_close(&j, '}');
     present_json(&j);
-}
-
-static int unknown_language(const char *name, sbr_error *err)
-{
-    const char *names[128], *near;
-    size_t n = 0;
-
-    for (; n < ARRAY_LEN(names) && language_at(n); n++)
-        names[n] = language_at(n)->name;
-    near = text_nearest(name, names, n);
-    return err_set(err, SBR_E_NOT_FOUND, "language",
-                   "there is no language '%.60s'%s%s%s; `sandbox-run languages` lists them", name,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int add_report(struct reports *reports, struct language_inspector *inspector,
@@ -227,12 +226,12 @@ static int gather(struct reports *reports, struct language_inspector *inspector,
                   const struct options *o, sbr_error *err)
 {
     const char *word = o->n_positional ? o->positional[0] : NULL;
-    const struct language *language = word ? language_find(word) : NULL;
+    const struct language *language = NULL;
 
     if (o->n_positional > 1)
         return err_set(err, SBR_E_INVALID, "languages", "name one language, or none for all");
-    if (word && !language)
-        return unknown_language(word, err);
+    if (word && language_resolve(word, &language, err) < 0)
+        return err->code;
     if (word)
         return add_report(reports, inspector, language, language_version_of(word), err);
     for (size_t i = 0; (language = language_at(i)); i++)

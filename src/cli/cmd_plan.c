@@ -2,6 +2,7 @@
 
 #include "base/scope.h"
 #include "cli/cli.h"
+#include "cli/present.h"
 #include "cli/source.h"
 #include "lib/runner.h"
 
@@ -57,7 +58,7 @@ static int plan_run(struct options *o)
         runner_plan(runtime, o->request, &plan, &err) < 0) {
         status = cli_fail(o, &err);
     } else if (o->json) {
-        json = plan_to_json(plan);
+        json = plan_to_json(plan, present_has_lines());
         printf("%s\n", json ? json : "{}");
     } else {
         print_text(plan);

@@ -33,8 +33,8 @@ const struct command cmd_run = {
     .options =
         (const struct option *const[]){ options_program, options_build, options_language_file,
                                         options_stdin, options_trees, options_network,
-                                        options_isolation, options_json, options_output,
-                                        options_look, options_general, NULL },
+                                        options_isolation, options_json, options_stream,
+                                        options_output, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = run_run,
 };

@@ -225,7 +225,7 @@ static int print_status(const struct options *o)
 
         return err.code == SBR_E_NOT_FOUND ? STATUS_NONE : exit_status;
     }
-    if (o->json) {
+    if (o->json && !present_has_lines()) {
         printf("%s\n", text);
         return 0;
     }
@@ -234,9 +234,14 @@ static int print_status(const struct options *o)
         err_set(&err, SBR_E_BUG, "engine", "the engine's answer cannot be read");
         return cli_fail(o, &err);
     }
-    print_head(status);
-    print_pools(json_object_get(status, "pools"), color);
-    print_callers(json_object_get(status, "callers"), color);
+    if (o->json) {
+        json_dumpf(status, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else {
+        print_head(status);
+        print_pools(json_object_get(status, "pools"), color);
+        print_callers(json_object_get(status, "callers"), color);
+    }
     json_decref(status);
     return 0;
 }

@@ -83,7 +83,7 @@ static void list_json(const struct infos *infos)
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     jsonw_open(&j, "workspaces", '[');
     for (size_t i = 0; i < infos->n; i++)
@@ -146,7 +146,7 @@ static void report(const struct options *o, const char *what, const char *name,
                     left->n == 1 ? "" : ", ...");
         return;
     }
-    jsonw_init(&j, true);
+    jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
     jsonw_text(&j, what, name);
     if (left)

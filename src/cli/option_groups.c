@@ -88,6 +88,8 @@ const struct option options_program[] = {
 const struct option options_build[] = {
     { 0, "check",    NULL,   "compile or check the program, but do not run it",
       OPTION_OF_REQUEST(check) },
+    { 0, "buffered", NULL, "leave the buffering of stdout to the language: no line at once",
+      OPTION_OF_REQUEST(buffered) },
     { 0, "template", "FILE", "a harness around the program: a file, or a shipped one such as call",
       OPTION_FIELD(template) },
     { 0, "set",      "K=V",  "a value for the template", OPTION_FIELD(sets) },
@@ -106,6 +108,9 @@ const struct option options_language_file[] = {
 
 const struct option options_stdin[] = {
     { 'i', "stdin", "FILE", "the program's stdin; - is ours (default)", OPTION_FIELD(stdin_path) },
+    { 0, "tty", NULL, "a terminal for the program (default: when stdout is one)",
+      OPTION_FIELD(tty) },
+    { 0, "no-tty", NULL, "pipes for the program, also at a terminal", OPTION_FIELD(no_tty) },
     { 0 },
 };
 
@@ -157,11 +162,21 @@ const struct option options_json[] = {
     { 0 },
 };
 
+const struct option options_stream[] = {
+    { 0, "stream", NULL, "print what happens as lines of JSON, each at once",
+      OPTION_FIELD(stream) },
+    { 0, "metrics-every", "TIME", "with --stream: what the run uses, so often, as in 1s",
+      OPTION_FIELD(metrics_every) },
+    { 0 },
+};
+
 const struct option options_output[] = {
     { 't', "text",  NULL, "header and metrics around the output, as on a terminal",
       OPTION_FIELD(text) },
     { 'q', "quiet", NULL, "the program's output and nothing of ours", OPTION_FIELD(quiet) },
     { 0,   "raw",   NULL, "let terminal control sequences through", OPTION_FIELD(raw) },
+    { 0,   "keep-output", NULL, "keep all of it for a day under an id, for `sandbox-run output`",
+      OPTION_OF_REQUEST(keep_output) },
     { 0,   "cold",  NULL, "make the sandbox anew, though an engine has some ready",
       OPTION_FIELD(cold) },
     { 0 },

@@ -156,6 +156,13 @@ static int parse_short(struct options *o, char ***argv, sbr_error *err)
     const char *letters = **argv + 1;
     struct option option;
 
+    /* What other programs call an interactive terminal; -i with a file `t` would be meant by no
+     * user. */
+    if ((!strcmp(letters, "it") || !strcmp(letters, "ti")) &&
+        find_option(o, "tty", 3, false, &option)) {
+        (*argv)++;
+        return option.set(o, &option, NULL, err);
+    }
     for (; *letters; letters++) {
         if (!find_option(o, letters, 1, true, &option))
             return unknown_option(o, **argv, err);

@@ -30,8 +30,11 @@ struct options {
     struct texts sets;    /* NAME=VALUE, for the template         */
     struct texts language_files;
     const char *stdin_path;
+    bool stream;               /* events as lines of JSON */
+    const char *metrics_every; /* a duration; NULL: no metrics among the events */
     bool json, text, quiet, raw, no_color, help, version;
     bool cold; /* no engine is asked */
+    bool tty, no_tty;
     int verbose;
     char **positional; /* before "--"  */
     size_t n_positional;
@@ -77,7 +80,8 @@ struct option {
 /* Groups that several commands share; an empty row ends each. */
 extern const struct option options_program[], options_build[], options_language_file[];
 extern const struct option options_stdin[], options_trees[], options_network[];
-extern const struct option options_isolation[], options_json[], options_output[];
+extern const struct option options_isolation[], options_json[], options_stream[];
+extern const struct option options_output[];
 extern const struct option options_look[], options_general[];
 
 #define LIMITS_ALL ((1u << N_LIMITS) - 1)

@@ -9,6 +9,7 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "cli/terminal.h"
+#include "explain/ending.h"
 
 #define RULE "\xe2\x94\x80\xe2\x94\x80" /* two box-drawing dashes */
 #define DOT " \xc2\xb7 "                /* a middle dot */
@@ -36,11 +37,16 @@ static const char *paint(const struct options *o, const char *code)
     return present_uses_color(STDERR_FILENO, o) ? code : "";
 }
 
+bool present_has_lines(void)
+{
+    return isatty(STDOUT_FILENO);
+}
+
 void present_json(struct jsonw *j)
 {
     scoped_free char *text = jsonw_take(j);
 
-    printf("%s\n", text ? text : "{}");
+    printf("%s\n", text ? text : "{\"success\":false,\"outcome\":\"internal_error\"}");
 }
 
 /* A line of ours: "sandbox-run:" in colour, then the text. */
@@ -86,6 +92,52 @@ static void format_end(const sbr_result *r, char *buf, size_t size)
         snprintf(buf, size, "%s", result_verdict_name(r->verdict));
 }
 
+/* Three digits are enough. */
+static void format_seconds(uint64_t us, char *buf, size_t size)
+{
+    double seconds = (double)us / 1e6;
+
+    snprintf(buf, size, "%.*f s", seconds < 10 ? 3 : seconds < 100 ? 1 : 0, seconds);
+}
+
+/* What a stage did, when it succeeded and when not. */
+static const struct {
+    const char *name, *done, *failed, *note;
+} doings[] = {
+    { "prepare", "prepared", "preparing", " (once)" },
+    { "dependencies", "installed", "installing", " (once)" },
+    { "compile", "compiled", "compiling", "" },
+    { "check", "checked", "checking", "" },
+};
+
+static void print_stage_time(const sbr_result *stage)
+{
+    char time[24];
+
+    format_seconds(stage->stage_us, time, sizeof(time));
+    for (size_t i = 0; i < ARRAY_LEN(doings); i++)
+        if (!strcmp(doings[i].name, stage->stage))
+            fprintf(stderr, DOT "%s %s%s",
+                    result_success(stage) ? doings[i].done : doings[i].failed, time,
+                    result_success(stage) ? doings[i].note : "");
+}
+
+/* Where the time went: the program's alone, or each stage and the sum. */
+static void print_times(const sbr_result *r)
+{
+    bool waited = r->total_us > r->usage.startup_us + r->usage.wall_us + 100000;
+    char time[24];
+
+    for (size_t i = 0; i < r->n_before; i++)
+        print_stage_time(r->before[i]);
+    format_seconds(r->usage.wall_us, time, sizeof(time));
+    if (r->ran || !r->n_before)
+        fprintf(stderr, DOT "%s%s", r->n_before ? "ran " : "", time);
+    format_seconds(r->total_us, time, sizeof(time));
+    if (r->n_before || waited)
+        fprintf(stderr, DOT "total %s", time);
+}
+
 static void print_metrics(const sbr_result *r, const struct options *o)
 {
     const struct usage *u = &r->usage;
@@ -93,21 +145,43 @@ static void print_metrics(const sbr_result *r, const struct options *o)
 
     format_end(r, end, sizeof(end));
     format_bytes(u->peak_memory_bytes, memory, sizeof(memory));
+    fprintf(stderr, "%s" RULE " %s%s", paint(o, result_success(r) ? "\x1b[32m" : "\x1b[31m"), end,
+            paint(o, "\x1b[0;2m"));
+    if (r->language.name)
+        fprintf(stderr, DOT "%s%s%s", r->language.name, r->language.version[0] ? " " : "",
+                r->language.version);
+    print_times(r);
     fprintf(stderr,
-            "%s" RULE " %s%s" DOT "%.3f s" DOT "cpu %.3f s" DOT "memory %s" DOT "%llu process%s" DOT
-            "start %.1f ms" DOT "isolation %s%s\n",
-            paint(o, result_success(r) ? "\x1b[32m" : "\x1b[31m"), end, paint(o, "\x1b[0;2m"),
-            (double)u->wall_us / 1e6, (double)(u->cpu_user_us + u->cpu_system_us) / 1e6, memory,
+            DOT "cpu %.3f s" DOT "memory %s" DOT "%llu process%s" DOT "%sstart %.1f ms" DOT
+                "isolation %s%s\n",
+            (double)(u->cpu_user_us + u->cpu_system_us) / 1e6, memory,
             (unsigned long long)u->peak_processes, u->peak_processes == 1 ? "" : "es",
-            (double)u->startup_us / 1e3, request_tier_name(r->isolation.tier), paint(o, PLAIN));
+            strcmp(r->startup, "cold") != 0 ? "warm " : "", (double)u->startup_us / 1e3,
+            request_tier_name(r->isolation.tier), paint(o, PLAIN));
 }
 
-static void print_dropped(const char *name, const struct output *out, const sbr_result *r,
-                          const struct options *o)
+/* For reports of a defect: which program of ours, when, which run. */
+static void print_origin(const sbr_result *r, const struct options *o)
 {
-    if (out->truncated)
-        say(o, YELLOW, "%s had %llu bytes, %llu of them were kept", name,
-            (unsigned long long)out->total, (unsigned long long)r->limits.value[SBR_OUTPUT_BYTES]);
+    char time[RESULT_TIME_SIZE];
+
+    result_format_time(r->started_at_us, time);
+    fprintf(stderr, "%s" RULE " sandbox-run %s" DOT "started %s" DOT "id %s%s\n",
+            paint(o, "\x1b[2m"), result_version(), time, r->id, paint(o, PLAIN));
+}
+
+void present_streams(const sbr_result *result, const struct options *o)
+{
+    const struct output *const streams[] = { &result->out, &result->err };
+    static const char *const names[] = { "stdout", "stderr" };
+
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++)
+        if (streams[i]->unread)
+            say(o, YELLOW, "the reader of %s did not take the last %llu bytes in time", names[i],
+                (unsigned long long)streams[i]->unread);
+    if (result->output_id[0])
+        say(o, "", "all output is kept as %.*s: `sandbox-run output %.*s` prints it", PRESENT_ID,
+            result->output_id, PRESENT_ID, result->output_id);
 }
 
 void present_error(const sbr_error *err, const struct options *o)
@@ -143,8 +217,9 @@ static void write_line(const char *title, const char *text, const struct options
     write_untrusted(text, strlen(text), o);
 }
 
-/* Without the message, which the program or compiler has printed itself. */
-static void print_diagnosis(const struct diagnosis *d, const struct options *o)
+/* Without the message, which the program or compiler has printed itself.  `hint`: what to do about
+ * it was not said yet. */
+static void print_diagnosis(const struct diagnosis *d, bool hint, const struct options *o)
 {
     if (!d || (!d->context && !d->suggestion))
         return;
@@ -153,8 +228,8 @@ static void print_diagnosis(const struct diagnosis *d, const struct options *o)
                 d->line);
     if (d->context)
         write_untrusted(d->context, strlen(d->context), o);
-    write_line("hint ", d->suggestion, o);
-    write_line("see  ", d->suggestion ? d->link : NULL, o);
+    write_line("hint ", hint ? d->suggestion : NULL, o);
+    write_line("see  ", hint && d->suggestion ? d->link : NULL, o);
 }
 
 /* The words before the target of a denial. */
@@ -180,17 +255,37 @@ static void print_denial(const struct denial *d, const struct options *o)
     fputc('\n', stderr);
 }
 
-void present_denials(const struct denials *denials, const struct options *o)
+/* Leaves out the refusal that the explanation has named with its remedy. */
+static void print_denials(const sbr_result *result, const struct options *o)
 {
-    size_t shown = denials->n < DENIALS_SHOWN ? denials->n : DENIALS_SHOWN;
-    uint64_t more = denials->n - shown + denials->dropped;
+    const struct denials *denials = &result->denials;
+    uint64_t more = denials->dropped;
+    size_t shown = 0;
 
-    for (size_t i = 0; i < shown; i++)
-        print_denial(&denials->items[i], o);
+    for (size_t i = 0; i < denials->n; i++) {
+        if (ending_covers(result, &denials->items[i]))
+            continue;
+        if (shown++ < DENIALS_SHOWN)
+            print_denial(&denials->items[i], o);
+        else
+            more++;
+    }
     if (more)
         fprintf(stderr, "%ssandbox-run: refused:%s and %llu more; --json has %s\n",
                 paint(o, YELLOW), paint(o, PLAIN), (unsigned long long)more,
                 denials->dropped ? "most of them" : "them all");
+}
+
+/* A stream of a stage before the program, as far as it is kept. */
+static void write_stream(const struct output *stream, const struct options *o)
+{
+    uint64_t omitted = stream->total - stream->len - stream->tail_len;
+
+    write_untrusted(stream->data, stream->len, o);
+    if (!stream->tail)
+        return;
+    say(o, YELLOW, "%llu bytes are left out here", (unsigned long long)omitted);
+    write_untrusted(stream->tail, stream->tail_len, o);
 }
 
 void present_stages(const sbr_result *result, const struct options *o)
@@ -200,8 +295,8 @@ void present_stages(const sbr_result *result, const struct options *o)
 
         if (result_success(stage) && !o->verbose)
             continue;
-        write_untrusted(stage->out.data, stage->out.len, o);
-        write_untrusted(stage->err.data, stage->err.len, o);
+        write_stream(&stage->out, o);
+        write_stream(&stage->err, o);
     }
 }
 
@@ -222,15 +317,29 @@ void present_explanation(const sbr_result *result, const struct options *o)
         say(o, RED, "%s", result->explanation);
 }
 
-void present_result(const sbr_result *result, const struct options *o, bool full)
+bool present_has_words(const sbr_result *result, enum present_detail detail)
+{
+    if (detail == PRESENT_ALL || result->explanation[0] || result->output_id[0] ||
+        result->out.unread || result->err.unread)
+        return true;
+    if (detail == PRESENT_END)
+        return result->denials.n && !result_success(result);
+    return result->denials.n || result->diagnosis;
+}
+
+void present_result(const sbr_result *result, const struct options *o, enum present_detail detail)
 {
     present_explanation(result, o);
-    present_denials(&result->denials, o);
-    print_diagnosis(result->diagnosis, o);
-    print_dropped("stdout", &result->out, result, o);
-    print_dropped("stderr", &result->err, result, o);
-    for (size_t i = 0; full && i < result->isolation.n_missing; i++)
+    if (detail != PRESENT_END || !result_success(result))
+        print_denials(result, o);
+    if (detail == PRESENT_END)
+        return;
+    print_diagnosis(result->diagnosis, !ending_is_limit(result), o);
+    if (detail != PRESENT_ALL)
+        return;
+    for (size_t i = 0; i < result->isolation.n_missing; i++)
         say(o, YELLOW, "without %s", result->isolation.missing[i]);
-    if (full)
-        print_metrics(result, o);
+    print_metrics(result, o);
+    if (o->verbose)
+        print_origin(result, o);
 }

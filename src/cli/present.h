@@ -15,17 +15,27 @@ struct jsonw;
 bool present_uses_color(int fd, const struct options *o);
 
 void present_header(const char *title, const struct options *o);
-/* `full`: the line of metrics too; otherwise only what went wrong. */
-void present_result(const sbr_result *result, const struct options *o, bool full);
+/* Of what present_result prints. */
+enum present_detail {
+    PRESENT_END, /* for a log: why the run ended, if not by itself; what a failed one was refused */
+    PRESENT_HELP, /* for a person: the diagnosis and all refusals too */
+    PRESENT_ALL   /* the line of metrics too */
+};
+void present_result(const sbr_result *result, const struct options *o, enum present_detail detail);
+/* True when present_result prints anything. */
+bool present_has_words(const sbr_result *result, enum present_detail detail);
 /* The sentence that says why the run ended; part of present_result. */
 void present_explanation(const sbr_result *result, const struct options *o);
-/* Refusals, one line each; part of present_result. */
-void present_denials(const struct denials *denials, const struct options *o);
+/* Output that was lost because its reader did not read, and where all of it is kept. */
+void present_streams(const sbr_result *result, const struct options *o);
 void present_error(const sbr_error *err, const struct options *o);
 
 /* Prints a name of a file: control characters are made visible. */
 void present_name(FILE *out, const char *name);
-/* Prints what was written, in one line on stdout, and frees it. */
+/* True when JSON on stdout is for a person: indented on a terminal.  A pipe gets one line for each
+ * object, so that a reader can take it line by line. */
+bool present_has_lines(void);
+/* Prints what was written on stdout, and frees it. */
 void present_json(struct jsonw *j);
 
 /* Changes in copy-on-write trees and files that were copied out, where the request wants them. */

@@ -125,6 +125,8 @@ static int load_stdin(struct options *o, struct source *source, sbr_error *err)
     scoped_free char *data = NULL;
     size_t len = 0;
 
+    if (isatty(STDIN_FILENO) && !o->quiet)
+        fputs("sandbox-run: type the program; Ctrl-D ends it\n", stderr);
     if (fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, &data, &len, err) < 0)
         return err->code;
     source->from_stdin = true;
@@ -177,7 +179,8 @@ static int load_program(struct options *o, struct source *source, const char *wo
         return source_find_main(o, "", err);
     if (!word && isatty(STDIN_FILENO))
         return err_set(err, SBR_E_INVALID, "program",
-                       "there is no program; give a file, --code TEXT or the program on stdin");
+                       "there is no program; give a file, --code TEXT or - to type it; "
+                       "`sandbox-run exec -- python3` and the like start an interactive one");
     return load_stdin(o, source, err);
 }
 

@@ -4,14 +4,19 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/scope.h"
 #include "changes/textdiff.h"
 #include "cli/present.h"
+#include "cli/stream.h"
 #include "cli/terminal.h"
+#include "cli/user_tty.h"
+#include "explain/ending.h"
 #include "lib/runner.h"
 
 #define DIFF_MAX_FILE (1u << 20)
@@ -22,12 +27,16 @@
 struct front {
     struct options *o;
     sbr_runtime *runtime;
-    struct runner *runner;
-    struct runner_options options;
+    sbr_job *job;
+    uint64_t started_us;
+    int signal_fd, stdin_fd; /* -1: none */
     struct terminal_filter out_filter, err_filter;
-    int signal; /* the first that asked us to end; 0: none */
+    struct user_tty tty;
+    int event_fd; /* a signal came, or the timer of the terminal is due */
+    int signal;   /* the first that asked us to end; 0: none */
     bool decorated, progress;
     struct diff_options diff;
+    struct event_stream stream; /* of --stream */
 };
 
 static int next_signal(int signal_fd)
@@ -37,46 +46,77 @@ static int next_signal(int signal_fd)
     return read(signal_fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
+static void end_by(struct front *front, int number)
+{
+    if (!front->signal)
+        front->signal = number;
+    if (number == SIGINT)
+        runner_interrupt(front->job);
+    else
+        sbr_job_cancel(front->job);
+}
+
 static void signal_came(void *context)
 {
     struct front *front = context;
-    int number = next_signal(front->options.events.fd);
+    int number;
 
-    if (!number)
-        return;
-    if (!front->signal)
-        front->signal = number;
-    runner_cancel(front->runner);
+    while ((number = next_signal(front->signal_fd)) != 0) {
+        if (number == SIGTSTP)
+            user_tty_suspend(&front->tty);
+        else if (number == SIGCONT)
+            user_tty_continued(&front->tty);
+        else if (number == SIGWINCH)
+            user_tty_resized(&front->tty);
+        else
+            end_by(front, number);
+    }
+    user_tty_look(&front->tty);
+}
+
+static void terminal_came(void *context)
+{
+    struct front *front = context;
+
+    user_tty_begin(&front->tty, &front->out_filter);
+}
+
+static size_t keys_came(void *context, char *data, size_t len)
+{
+    struct front *front = context;
+
+    return user_tty_keys(&front->tty, data, len);
 }
 
 /* Signals become events: no handler ever runs. */
 static int watch_signals(struct front *front, sbr_error *err)
 {
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH };
+    struct epoll_event event = { .events = EPOLLIN };
     sigset_t wanted;
 
     sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGHUP);
-    sigaddset(&wanted, SIGQUIT);
+    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
+        sigaddset(&wanted, numbers[i]);
     sigprocmask(SIG_BLOCK, &wanted, NULL);
-    front->options.events.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
-    if (front->options.events.fd < 0)
+    front->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    front->event_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (front->signal_fd < 0 || front->event_fd < 0 ||
+        epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->signal_fd, &event) < 0 ||
+        epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->tty.timer_fd, &event) < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
     return 0;
 }
 
 /* A terminal gets no control sequences that do more than colour and move. */
-static struct runner_stream open_stream(const struct options *o, int fd,
-                                        struct terminal_filter *filter)
+static int pass_stream(struct front *front, enum sbr_stream stream, int fd,
+                       struct terminal_filter *filter)
 {
-    struct runner_stream stream = { .fd = o->json ? -1 : fd };
+    int r = sbr_job_pass(front->job, stream, fd);
 
-    if (!o->json && !o->raw && isatty(fd)) {
-        stream.filter = terminal_clean;
-        stream.filter_state = filter;
-    }
-    return stream;
+    if (r == 0 && !front->o->raw && isatty(fd))
+        runner_filter(front->job, stream, terminal_clean, filter);
+    return r;
 }
 
 /* The program's stdin: a named file, ours, or nothing. */
@@ -101,8 +141,7 @@ static int open_stdin(const struct options *o, bool stdin_is_program, int *ret, 
 static int exit_status(const struct front *front, const sbr_result *r)
 {
     /* The status of a failed stage stands for the program, which did not run. */
-    if (r->verdict == SBR_COMPILE_FAILED && r->n_before &&
-        r->before[r->n_before - 1]->verdict != SBR_COMPILE_FAILED)
+    if ((r->verdict == SBR_COMPILE_FAILED || r->verdict == SBR_INSTALL_FAILED) && r->n_before)
         return exit_status(front, r->before[r->n_before - 1]);
     switch (r->verdict) {
     case SBR_TIMEOUT:
@@ -122,43 +161,75 @@ static int exit_status(const struct front *front, const sbr_result *r)
     case SBR_DISK_LIMIT:
     case SBR_PROCESS_LIMIT:
     case SBR_COMPILE_FAILED:
+    case SBR_INSTALL_FAILED:
         break;
     }
     return r->signal ? EXIT_SIGNAL + r->signal : r->exit_code;
 }
 
-static int print_json(const sbr_result *result, sbr_error *err)
+/* A reader of the events that left is to us what SIGPIPE is to a program. */
+static void end_stream(struct front *front, const char *json)
 {
-    scoped_free char *json = result_to_json(result);
+    event_stream_end(&front->stream, json);
+    while (!front->signal && event_stream_wait(&front->stream))
+        continue;
+    if (front->stream.is_gone && !front->signal)
+        front->signal = SIGPIPE;
+}
 
+static int print_json(struct front *front, const sbr_result *result, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    struct jsonw j;
+
+    jsonw_init(&j, !front->o->stream && present_has_lines());
+    result_put_json(&j, result);
+    json = jsonw_take(&j);
     if (!json)
         return err_set_oom(err, "result");
+    if (front->o->stream) {
+        end_stream(front, json);
+        return event_stream_check(&front->stream, err);
+    }
     if (fputs(json, stdout) < 0 || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
         return err_set_errno(err, "result", "cannot write the result");
     return 0;
 }
 
-static int present(const struct front *front, const sbr_result *result, sbr_error *err)
+/* Our lines begin at the left edge: not behind a line that the program left open, nor behind the
+ * ^C that the terminal shows. */
+static void start_line(const struct front *front)
+{
+    bool echoed = (front->signal == SIGINT || front->signal == SIGQUIT) && isatty(STDERR_FILENO);
+
+    if (echoed || runner_is_in_line(front->job, isatty(STDOUT_FILENO)))
+        fputc('\n', stderr);
+}
+
+static int present(struct front *front, const sbr_result *result, sbr_error *err)
 {
     const struct options *o = front->o;
-    bool whole = !o->quiet && (front->decorated || isatty(STDERR_FILENO));
+    enum present_detail detail = front->decorated        ? PRESENT_ALL
+                                 : isatty(STDERR_FILENO) ? PRESENT_HELP
+                                                         : PRESENT_END;
 
     if (o->json)
-        return print_json(result, err);
+        return print_json(front, result, err);
     present_stages(result, o);
-    if (whole)
-        present_result(result, o, front->decorated);
-    else if (!o->quiet && !result_success(result))
-        present_denials(&result->denials, o); /* a log of the run needs them too */
-    if (!whole && result->lost)
-        present_explanation(result, o);
-    if (!o->quiet)
+    if (!o->quiet) {
+        if (present_has_words(result, detail))
+            start_line(front);
+        present_result(result, o, detail);
+        present_streams(result, o);
         present_changes(result, o);
+    } else if (result->lost) {
+        present_explanation(result, o);
+    }
     return 0;
 }
 
 /* Stages before the program's own may take long: a line on a terminal names the stage. */
-static void stage_begins(void *context, enum stage stage)
+static const char *stage_doing(const char *stage)
 {
     static const char *const doings[N_STAGES] = {
         [STAGE_PREPARE] = "making the language ready, once",
@@ -166,83 +237,153 @@ static void stage_begins(void *context, enum stage stage)
         [STAGE_COMPILE] = "compiling",
         [STAGE_CHECK] = "checking",
     };
-    const struct front *front = context;
 
-    if (front->progress)
-        present_stage(doings[stage]);
+    for (int i = 0; i < N_STAGES; i++)
+        if (!strcmp(stage, stage_name((enum stage)i)))
+            return doings[i];
+    return NULL;
 }
 
-/* Without overlayfs a project is copied, which may take a while: a signal must end it. */
-static void tree_copied(void *context, uint64_t files, uint64_t bytes)
+static void show_progress(const sbr_event *event)
+{
+    char text[80];
+
+    switch (event->type) {
+    case SBR_EVENT_STAGE:
+        present_stage(stage_doing(event->stage));
+        break;
+    case SBR_EVENT_PROGRESS:
+        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
+                 (unsigned long long)event->files, (unsigned long long)(event->bytes >> 20));
+        present_stage(text);
+        break;
+    case SBR_EVENT_QUEUE:
+        snprintf(text, sizeof(text), "waiting for the engine, %u before this one",
+                 event->queue_before);
+        present_stage(event->queue_before ? text : "waiting for the engine");
+        break;
+    default:
+        break;
+    }
+}
+
+static void event_came(void *context, const sbr_event *event)
 {
     struct front *front = context;
-    char text[80];
 
-    signal_came(front);
-    snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
-             (unsigned long long)files, (unsigned long long)(bytes >> 20));
+    /* Without overlayfs a project is copied, which may take a while: a signal must end it. */
+    if (event->type == SBR_EVENT_PROGRESS)
+        signal_came(front);
     if (front->progress)
-        present_stage(text);
+        show_progress(event);
 }
 
-static void engine_queues(void *context, unsigned int before)
-{
-    const struct front *front = context;
-    char text[80];
-
-    snprintf(text, sizeof(text), "waiting for the engine, %u before this one", before);
-    if (front->progress)
-        present_stage(before ? text : "waiting for the engine");
-}
-
-static int run(struct front *front, sbr_result **ret, sbr_error *err)
+/* Where streams and events go. */
+static int connect_job(struct front *front, sbr_error *err)
 {
     const struct options *o = front->o;
-    struct runner_options *options = &front->options;
-    int r;
+    sbr_job *job = front->job;
+    const struct runner_tty tty = { .context = front,
+                                    .keys = front->tty.fd >= 0 ? keys_came : NULL,
+                                    .hold_stdin = !user_tty_is_ours(&front->tty),
+                                    .began = terminal_came };
+    int r = sbr_job_on_event(job, event_came, front);
 
-    if (watch_signals(front, err) < 0 ||
-        runner_open(RUNNER_ONCE, o->cold, &front->runtime, err) < 0)
-        return err->code;
-    options->keep_output = o->json;
-    options->out = open_stream(o, STDOUT_FILENO, &front->out_filter);
-    options->err = open_stream(o, STDERR_FILENO, &front->err_filter);
-    options->events.context = front;
-    options->events.stage = stage_begins;
-    options->events.copied = tree_copied;
-    options->events.queued = engine_queues;
-    options->events.readable = signal_came;
+    front->stream.also = event_came;
+    front->stream.context = front;
     front->diff = (struct diff_options){ .color = present_uses_color(STDERR_FILENO, o),
                                          .max_file = DIFF_MAX_FILE,
                                          .max_bytes = DIFF_MAX_BYTES,
                                          .max_lines = DIFF_MAX_LINES };
-    options->diff = o->json || o->quiet ? NULL : &front->diff;
-    if (runner_start(front->runtime, o->request, options, &front->runner, err) < 0)
+    runner_set_up(job, front->started_us, o->json || o->quiet ? NULL : &front->diff);
+    runner_use_tty(job, &tty);
+    if (!o->json && !front->decorated)
+        runner_skip_version(job);
+    if (r == 0 && front->stdin_fd >= 0)
+        r = sbr_job_pass(job, SBR_STDIN, front->stdin_fd);
+    if (r == 0 && !o->json)
+        r = sbr_job_set_result_output(job, 0);
+    if (r == 0 && !o->json)
+        r = pass_stream(front, SBR_STDOUT, STDOUT_FILENO, &front->out_filter);
+    if (r == 0 && !o->json)
+        r = pass_stream(front, SBR_STDERR, STDERR_FILENO, &front->err_filter);
+    if (r < 0)
+        return err_set(err, SBR_E_BUG, "run", "a stream of the program cannot be passed on");
+    if (o->stream && stream_connect(&front->stream, job, o, err) < 0)
         return err->code;
-    r = runner_finish(front->runner, ret, err);
+    return runner_watch(job, front->event_fd, signal_came, front, err);
+}
+
+static int run(struct front *front, sbr_result **ret, sbr_error *err)
+{
+    int r;
+
+    if (watch_signals(front, err) < 0 ||
+        runner_open(RUNNER_ONCE, front->o->cold, &front->runtime, err) < 0 ||
+        sbr_job_start(front->runtime, front->o->request, &front->job, err) < 0 ||
+        connect_job(front, err) < 0)
+        return err->code;
+    r = sbr_job_finish(front->job, ret, err);
+    user_tty_end(&front->tty);
     present_stage(NULL);
     return r < 0 || *ret ? r : err_set(err, SBR_E_BUG, "run", "there is no result");
 }
 
+/* Once there are events, the error is the last of them. */
+static int fail(struct front *front, const sbr_error *err)
+{
+    scoped_free char *json = NULL;
+
+    if (!front->stream.job)
+        return cli_fail(front->o, err);
+    if (front->stream.to.sys_errno) { /* nothing more can be written there */
+        present_error(err, front->o);
+        return cli_error_status(err);
+    }
+    json = result_error_to_json(err);
+    end_stream(front, json);
+    return cli_error_status(err);
+}
+
+/* What only the client knows of an end.  A reader that has read enough, as `head` does, is no news
+ * to the user who put it there. */
+static void complete_explanation(const struct front *front, sbr_result *result)
+{
+    ending_name_signal(result, front->signal);
+    if (result->verdict == SBR_SIGNALED && result->signal == SIGPIPE &&
+        runner_lost_reader(front->job))
+        result->explanation[0] = '\0';
+}
+
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
-    struct front front = { .o = o, .options = { .started_us = clock_now_us() } };
+    struct front front = { .o = o, .started_us = clock_now_us(), .signal_fd = -1 };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;
     int status;
 
+    o->json |= o->stream; /* the last event has the result */
     front.decorated = !o->json && !o->quiet && (o->text || isatty(STDOUT_FILENO));
-    front.progress = !o->json && !o->quiet && isatty(STDERR_FILENO);
-    if (open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
+    /* A log has its own lines for the stages. */
+    front.progress =
+        !o->json && !o->quiet && isatty(STDERR_FILENO) && log_current_level == LOG_SILENT;
+    if (stream_check_options(o, &err) < 0 || open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
         return cli_fail(o, &err);
-    front.options.stdin_fd = stdin_fd;
+    if (user_tty_request(o, stdin_fd, &err) < 0)
+        return cli_fail(o, &err);
+    front.stdin_fd = stdin_fd;
+    user_tty_init(&front.tty, o, stdin_fd);
+    front.tty.job = &front.job;
+    user_tty_continued(&front.tty);
     if (front.decorated)
         present_header(title, o);
-    if (run(&front, &result, &err) < 0 || !result || present(&front, result, &err) < 0)
-        status = cli_fail(o, &err);
+    if (run(&front, &result, &err) == 0 && result)
+        complete_explanation(&front, result);
+    if (!result || present(&front, result, &err) < 0)
+        status = fail(&front, &err);
     else
         status = exit_status(&front, result);
-    runner_leave(front.runner);
+    runner_leave(front.job);
     return status;
 }

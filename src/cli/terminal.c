@@ -1,7 +1,59 @@
 #include "cli/terminal.h"
 
-#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/err.h"
+
+/* Modes that a program may switch by CSI ? NUMBER h and l.  The row is the bit of the mode. */
+static const struct {
+    unsigned int number;
+    bool usual; /* it is on where no program switched it */
+} private_modes[] = {
+    { 1, false },    /* cursor keys                             */
+    { 5, false },    /* inverted screen                         */
+    { 6, false },    /* origin of the scrolling region          */
+    { 7, true },     /* lines wrap                              */
+    { 9, false },    /* mouse, oldest form                      */
+    { 12, false },   /* blinking cursor                         */
+    { 25, true },    /* visible cursor                          */
+    { 47, false },   /* the other screen, in its three forms    */
+    { 1047, false }, /*                                         */
+    { 1049, false }, /*                                         */
+    { 66, false },   /* keypad                                  */
+    { 1000, false }, /* mouse                                   */
+    { 1002, false }, /*                                         */
+    { 1003, false }, /*                                         */
+    { 1004, false }, /* focus                                   */
+    { 1005, false }, /* how the mouse is reported               */
+    { 1006, false }, /*                                         */
+    { 1015, false }, /*                                         */
+    { 1034, false }, /* the key Meta sets the eighth bit        */
+    { 2004, false }, /* pasted text is marked                   */
+    { 2026, false }, /* several changes of the screen as one    */
+};
+
+/* Modes that are switched in other ways. */
+static const struct {
+    const char *set, *reset; /* set NULL: its value is not known */
+} other_modes[] = {
+    { NULL, "\x1b"
+            "7\x1b[r\x1b"
+            "8" },                /* scrolling region; its reset moves the cursor */
+    { "\x1b=", "\x1b>" },         /* keypad                                       */
+    { NULL, "\x1b(B\x1b)B\x0f" }, /* characters                                  */
+    { NULL, "\x1b[0 q" },         /* form of the cursor                           */
+    { "\x1b[4h", "\x1b[4l" },     /* text is inserted                             */
+};
+enum {
+    MODE_REGION = ARRAY_LEN(private_modes),
+    MODE_KEYPAD,
+    MODE_CHARSET,
+    MODE_CURSOR,
+    MODE_INSERT
+};
+_Static_assert(MODE_INSERT < 32, "there is a bit for each mode");
 
 /* Control characters that a plain text file has. */
 static bool is_harmless_control(unsigned char c)
@@ -15,6 +67,12 @@ static bool is_harmless_final(unsigned char c)
     return c && strchr("mABCDEFGHJKSTfsu", c) != NULL;
 }
 
+/* The same for programs that draw a whole screen: lines and characters go and come. */
+static bool is_screen_final(unsigned char c)
+{
+    return c && strchr("@LMPXZ`abde", c) != NULL;
+}
+
 struct cleaner {
     struct terminal_filter *f;
     struct buf *out;
@@ -25,12 +83,42 @@ static void emit(struct cleaner *c, const char *bytes, size_t n)
     (void)buf_add(c->out, bytes, n); /* without memory the rest is not shown */
 }
 
-/* Length of what follows a UTF-8 lead byte. */
+static void note_mode(struct terminal_filter *f, unsigned int bit, bool differs)
+{
+    if (differs)
+        *f->modes |= 1u << bit;
+    else
+        *f->modes &= ~(1u << bit);
+}
+
+/* Length of what follows a UTF-8 lead byte; 0 for one that no character begins with. */
 static unsigned int utf8_follow(unsigned char byte)
 {
-    if (byte >= 0xf0)
-        return 3;
-    return byte >= 0xe0 ? 2 : byte >= 0xc0 ? 1 : 0;
+    if (byte >= 0xf5 || byte < 0xc2)
+        return 0;
+    return byte >= 0xf0 ? 3 : byte >= 0xe0 ? 2 : 1;
+}
+
+/* Longer forms of a character than it needs: some terminals take them for the control characters
+ * that they would be. */
+static bool is_overlong(unsigned char lead, unsigned char second)
+{
+    return (lead == 0xe0 && second < 0xa0) || (lead == 0xf0 && second < 0x90);
+}
+
+/* 0x0e and 0x0f select the characters of line drawing and of text. */
+static void clean_control(struct cleaner *c, char byte)
+{
+    unsigned char u = (unsigned char)byte;
+
+    if (u == '\n')
+        c->f->mid_line = false;
+    if ((u == 0x0e || u == 0x0f) && c->f->modes) {
+        note_mode(c->f, MODE_CHARSET, u == 0x0e);
+        emit(c, &byte, 1);
+    } else if (is_harmless_control(u)) {
+        emit(c, &byte, 1);
+    }
 }
 
 static void clean_text(struct cleaner *c, char byte)
@@ -38,20 +126,38 @@ static void clean_text(struct cleaner *c, char byte)
     unsigned char u = (unsigned char)byte;
     struct terminal_filter *f = c->f;
 
-    if (f->utf8_left && (u & 0xc0) == 0x80) {
+    if (f->utf8_left && (u & 0xc0) == 0x80 && !is_overlong(f->lead, u)) {
         /* U+0080 to U+009F are C1 in two bytes: they become an inverted question mark. */
         if (f->lead == 0xc2 && u < 0xa0)
             byte = (char)0xbf;
+        f->lead = 0; /* only the second byte is looked at */
         f->utf8_left--;
         emit(c, &byte, 1);
         return;
     }
     f->utf8_left = utf8_follow(u);
     f->lead = u;
-    if (u == 0x1b)
+    if (u == 0x1b) {
         f->state = TERMINAL_ESCAPE;
-    else if (u >= 0xa0 || (u >= 0x20 && u < 0x7f) || is_harmless_control(u))
+    } else if (u < 0x20) {
+        clean_control(c, byte);
+    } else if (u >= 0xa0 || u < 0x7f) {
+        f->mid_line = true;
         emit(c, &byte, 1);
+    }
+}
+
+/* Two bytes: save and restore the cursor, scroll, keypad. */
+static void clean_pair(struct cleaner *c, char byte)
+{
+    const char pair[] = { 0x1b, byte };
+
+    c->f->state = TERMINAL_TEXT;
+    if (!c->f->modes || !byte || !strchr("78DEM=>", byte))
+        return;
+    if (byte == '=' || byte == '>')
+        note_mode(c->f, MODE_KEYPAD, byte == '=');
+    emit(c, pair, sizeof(pair));
 }
 
 static void clean_escape(struct cleaner *c, char byte)
@@ -59,12 +165,98 @@ static void clean_escape(struct cleaner *c, char byte)
     struct terminal_filter *f = c->f;
 
     f->n_held = 0;
-    if (byte == '[')
+    if (byte == '[') {
         f->state = TERMINAL_CSI;
-    else if (strchr("]PX^_", byte) && byte)
+    } else if (strchr("]PX^_", byte) && byte) {
         f->state = TERMINAL_STRING;
-    else
-        f->state = TERMINAL_TEXT; /* a two-byte escape: dropped */
+    } else if (byte >= 0x20 && byte < 0x30) {
+        f->held[f->n_held++] = byte;
+        f->state = TERMINAL_ESCAPE_MORE;
+    } else if (byte != 0x1b) {
+        clean_pair(c, byte);
+    }
+}
+
+/* Three bytes or more; only the choice of text or line drawing passes. */
+static void clean_escape_more(struct cleaner *c, char byte)
+{
+    struct terminal_filter *f = c->f;
+    const char triple[] = { 0x1b, f->held[0], byte };
+
+    if (byte >= 0x20 && byte < 0x30) {
+        f->n_held = 2; /* never one that may pass */
+        return;
+    }
+    f->state = byte == 0x1b ? TERMINAL_ESCAPE : TERMINAL_TEXT;
+    if (!f->modes || f->n_held != 1 || !strchr("()", f->held[0]) || (byte != '0' && byte != 'B'))
+        return;
+    if (byte == '0')
+        note_mode(f, MODE_CHARSET, true);
+    emit(c, triple, sizeof(triple));
+}
+
+/* Numbers between semicolons, none longer than a size can be. */
+static bool are_small_numbers(const char *text, size_t len)
+{
+    size_t digits = 0;
+
+    for (size_t i = 0; i < len; i++) {
+        digits = text[i] == ';' ? 0 : digits + 1;
+        if (digits > 4 || (text[i] != ';' && (text[i] < '0' || text[i] > '9')))
+            return false;
+    }
+    return true;
+}
+
+static int private_mode(const char *text)
+{
+    unsigned long number = strtoul(text, NULL, 10);
+
+    for (unsigned int i = 0; i < ARRAY_LEN(private_modes); i++)
+        if (private_modes[i].number == number)
+            return (int)i;
+    return -1;
+}
+
+/* CSI ? NUMBER ; NUMBER h: passes when all of them may be switched. */
+static bool switches_modes(struct terminal_filter *f, const char *numbers, bool on)
+{
+    const char *at;
+
+    for (at = numbers; at; at = strchr(at, ';') ? strchr(at, ';') + 1 : NULL)
+        if (private_mode(at) < 0)
+            return false;
+    for (at = numbers; at; at = strchr(at, ';') ? strchr(at, ';') + 1 : NULL) {
+        unsigned int mode = (unsigned int)private_mode(at);
+
+        note_mode(f, mode, on != private_modes[mode].usual);
+        if (private_modes[mode].number == 1049 && !on)
+            f->mid_line = false; /* the cursor is where it was */
+    }
+    return true;
+}
+
+/* What only a program that draws the screen may do. */
+static bool passes_on_screen(struct terminal_filter *f, char *text, size_t len, char final)
+{
+    bool on = final == 'h';
+
+    text[len] = '\0';
+    if ((on || final == 'l') && text[0] == '?')
+        return are_small_numbers(text + 1, len - 1) && switches_modes(f, text + 1, on);
+    if (final == 'q' && len == 2 && text[0] >= '0' && text[0] <= '6' && text[1] == ' ') {
+        note_mode(f, MODE_CURSOR, text[0] != '0');
+        return true;
+    }
+    if (!are_small_numbers(text, len))
+        return false;
+    if (final == 'r')
+        note_mode(f, MODE_REGION, len > 0);
+    if ((on || final == 'l') && !strcmp(text, "4"))
+        note_mode(f, MODE_INSERT, on);
+    else if (on || final == 'l')
+        return false;
+    return on || final == 'l' || final == 'r' || is_screen_final((unsigned char) final);
 }
 
 /* Parameters are held back until the final byte says whether the sequence may pass. */
@@ -72,16 +264,23 @@ static void clean_csi(struct cleaner *c, char byte)
 {
     struct terminal_filter *f = c->f;
     unsigned char u = (unsigned char)byte;
+    bool passes;
 
     if (u >= 0x20 && u < 0x40) {
-        if (f->n_held < sizeof(f->held))
+        if (f->n_held + 1 < sizeof(f->held))
             f->held[f->n_held++] = byte;
         else
             f->state = TERMINAL_TEXT; /* longer than any useful one */
         return;
     }
-    f->state = TERMINAL_TEXT;
-    if (!is_harmless_final(u) || (f->n_held && strchr("<=>?", f->held[0])))
+    f->state = u == 0x1b ? TERMINAL_ESCAPE : TERMINAL_TEXT;
+    passes = is_harmless_final(u) && !(f->n_held && strchr("<=>?", f->held[0]));
+    /* What has scrolled out of sight is the user's, not the program's. */
+    if (u == 'J' && f->n_held && memchr(f->held, '3', f->n_held))
+        passes = false;
+    if (!passes && f->modes)
+        passes = passes_on_screen(f, f->held, f->n_held, byte);
+    if (!passes)
         return;
     emit(c, "\x1b[", 2);
     emit(c, f->held, f->n_held);
@@ -101,17 +300,68 @@ static void clean_string_escape(struct cleaner *c, char byte)
     c->f->state = byte == '\\' ? TERMINAL_TEXT : TERMINAL_STRING;
 }
 
+/* Printable text passes in pieces, because there is much of it. */
+static size_t clean_run(struct cleaner *c, const char *data, size_t len)
+{
+    size_t n = 0;
+
+    if (c->f->state != TERMINAL_TEXT || c->f->utf8_left)
+        return 0;
+    while (n < len && data[n] >= 0x20 && data[n] < 0x7f)
+        n++;
+    if (n) {
+        c->f->mid_line = true;
+        c->f->lead = 0;
+        emit(c, data, n);
+    }
+    return n;
+}
+
 void terminal_clean(void *state, const char *data, size_t len, struct buf *out)
 {
     static void (*const clean[])(struct cleaner * c, char byte) = {
         [TERMINAL_TEXT] = clean_text,
         [TERMINAL_ESCAPE] = clean_escape,
+        [TERMINAL_ESCAPE_MORE] = clean_escape_more,
         [TERMINAL_CSI] = clean_csi,
         [TERMINAL_STRING] = clean_string,
         [TERMINAL_STRING_ESCAPE] = clean_string_escape,
     };
     struct cleaner c = { .f = state, .out = out };
 
-    for (size_t i = 0; i < len; i++)
-        clean[c.f->state](&c, data[i]);
+    for (size_t i = 0; i < len;) {
+        i += clean_run(&c, data + i, len - i);
+        if (i < len)
+            clean[c.f->state](&c, data[i++]);
+    }
+}
+
+static size_t put_modes(uint32_t modes, bool leave, char out[TERMINAL_MOST_MODES])
+{
+    size_t used = 0;
+
+    for (unsigned int i = 0; leave && i < ARRAY_LEN(other_modes); i++)
+        if (modes >> (MODE_REGION + i) & 1)
+            used += (size_t)snprintf(out + used, TERMINAL_MOST_MODES - used, "%s",
+                                     other_modes[i].reset);
+    for (unsigned int i = 0; i < ARRAY_LEN(private_modes); i++)
+        if (modes >> i & 1)
+            used += (size_t)snprintf(out + used, TERMINAL_MOST_MODES - used, "\x1b[?%u%c",
+                                     private_modes[i].number,
+                                     private_modes[i].usual == leave ? 'h' : 'l');
+    for (unsigned int i = 0; !leave && i < ARRAY_LEN(other_modes); i++)
+        if (modes >> (MODE_REGION + i) & 1 && other_modes[i].set)
+            used +=
+                (size_t)snprintf(out + used, TERMINAL_MOST_MODES - used, "%s", other_modes[i].set);
+    return used;
+}
+
+size_t terminal_leave_modes(uint32_t modes, char out[TERMINAL_MOST_MODES])
+{
+    return put_modes(modes, true, out);
+}
+
+size_t terminal_enter_modes(uint32_t modes, char out[TERMINAL_MOST_MODES])
+{
+    return put_modes(modes, false, out);
 }

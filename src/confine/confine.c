@@ -8,7 +8,7 @@
 #include "plan/filter_eval.h"
 
 #define RUN (1u << ROLE_RUN)
-#define NURSERY (1u << ROLE_FACTORY)
+#define FACTORY (1u << ROLE_FACTORY)
 #define SHELL (1u << ROLE_SHELL)
 
 /* clang-format off */
@@ -18,15 +18,16 @@ static const struct step {
 } steps[] = {
     { &network_start_confiner,       RUN | SHELL }, /* a helper task runs beside the next steps */
     { &namespaces_confiner,          RUN         }, /* ids and host name of the new namespaces  */
-    { &factory_namespaces_confiner,  NURSERY     },
+    { &factory_namespaces_confiner,  FACTORY     },
     { &shell_namespaces_confiner,    SHELL       },
     { &mounts_confiner,              RUN         }, /* the private root; afterwards no host path */
-    { &factory_mounts_confiner,      NURSERY     }, /* what all sandboxes of a blueprint share   */
+    { &factory_mounts_confiner,      FACTORY     }, /* what all sandboxes of a blueprint share   */
     { &shell_mounts_confiner,        SHELL       }, /* what each sandbox has alone               */
     { &network_confiner,             RUN | SHELL },
     { &cgroup_confiner,              RUN         }, /* before the program's first byte is stored */
     { &shell_cgroup_confiner,        SHELL       },
     { &program_confiner,             RUN         }, /* a shell gets its files with ORDER_GO */
+    { &pty_confiner,                 RUN         }, /* before a process inside could prepare it */
     { &rlimits_confiner,             RUN         },
     { &shell_rlimits_confiner,       SHELL       },
     { &identity_confiner,            RUN | SHELL }, /* after it, no capability is left            */
@@ -89,11 +90,11 @@ static int take_step(struct inside *in, const struct confiner *step, struct step
 static bool is_left_to_program(const struct inside *in, const struct confiner *step)
 {
     if (step == &rlimits_confiner)
-        return in->plan->place;
+        return in->plan->run_dir;
     if (step == &landlock_confiner)
-        return in->plan->place || in->late_landlock;
+        return in->plan->run_dir || in->late_landlock;
     if (step == &seccomp_confiner)
-        return in->plan->place || in->late_filter;
+        return in->plan->run_dir || in->late_filter;
     return step == &open_files_confiner;
 }
 
@@ -134,8 +135,8 @@ int confine_self(struct inside *in, sbr_error *err)
     const struct plan *plan = in->plan;
 
     if (in->role == ROLE_SHELL) {
-        in->late_filter = plan->park != STANDBY_SHELL || forbids_standby(plan);
-        in->late_landlock = plan->park == STANDBY_ZYGOTE || has_artifact(plan);
+        in->late_filter = plan->standby != STANDBY_SHELL || forbids_standby(plan);
+        in->late_landlock = plan->standby == STANDBY_ZYGOTE || has_artifact(plan);
     }
     return take_steps(in, false, err);
 }

@@ -36,6 +36,7 @@ struct inside {
     int copies[PLAN_MAX_COW]; /* trees that are copies made for this run, to be measured */
     size_t n_copies;
     const char *apart; /* a shell's directory for an artifact, mounted read-only; NULL: none */
+    int tty_fd;        /* the program's terminal; -1: none, or its streams are it already    */
     int apart_fd;      /* the same directory, writable until the program starts              */
     struct init_report *report;
     enum role role;
@@ -58,6 +59,7 @@ extern const struct confiner mounts_confiner;
 extern const struct confiner network_confiner;
 extern const struct confiner cgroup_confiner;
 extern const struct confiner program_confiner;
+extern const struct confiner pty_confiner;
 extern const struct confiner rlimits_confiner;
 extern const struct confiner identity_confiner;
 extern const struct confiner no_new_privs_confiner;

@@ -28,7 +28,7 @@ static bool cannot_lock(const struct plan *plan)
     struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
     struct __user_cap_data_struct now[2] = { { 0 } };
 
-    return plan->place && syscall(SYS_capget, &header, now) == 0 &&
+    return plan->run_dir && syscall(SYS_capget, &header, now) == 0 &&
            !(now[0].permitted & 1u << CAP_SETPCAP);
 }
 

@@ -189,3 +189,12 @@ int mount_replace_file(const char *path, uint32_t mode, const void *data, size_t
     fd = replace_at(at, path, mode);
     return fd < 0 ? -1 : fd_write_all(fd, data, len);
 }
+
+int mount_take_passed(struct inside *in)
+{
+    if (in->next_tree == in->n_trees) {
+        errno = EBADF;
+        return -1;
+    }
+    return in->trees[in->next_tree++];
+}

@@ -60,15 +60,6 @@ static int make_mount_point(const char *path, bool directory)
     return directory ? mount_make_directories(path, 0755) : mount_make_file(path, 0444, "", 0);
 }
 
-int mount_take_passed(struct inside *in)
-{
-    if (in->next_tree == in->n_trees) {
-        errno = EBADF;
-        return -1;
-    }
-    return in->trees[in->next_tree++];
-}
-
 static int bind_tree(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     uint64_t attributes = op->flags & OP_WRITABLE ? ATTR_BASE : ATTR_BIND;
@@ -333,7 +324,7 @@ static int tell_mounted(const struct inside *in, sbr_error *err)
 
 static int mounts_apply(struct inside *in, sbr_error *err)
 {
-    if (in->plan->place)
+    if (in->plan->run_dir)
         return run_dir_enter(in, err);
     /* Without a mount namespace this would take the host's root away. */
     if (!(in->plan->namespaces & CLONE_NEWNS))

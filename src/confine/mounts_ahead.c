@@ -52,7 +52,7 @@ static int factory_perform(struct inside *in, const struct plan_op *op, sbr_erro
     case OP_PROGRAM:
         return 0;
     case OP_COW:
-        return err_set(err, SBR_E_BUG, "mounts", "a template has no copy-on-write tree");
+        return err_set(err, SBR_E_BUG, "mounts", "a blueprint has no copy-on-write tree");
     default:
         return mount_perform(in, op, err);
     }
@@ -136,7 +136,7 @@ static int shell_apart(struct inside *in, const struct plan_op *op, sbr_error *e
     scoped_fd int tree = new_tmpfs(PLAN_APART_BYTES, in->plan->scratch_inodes);
 
     if (in->apart)
-        return err_set(err, SBR_E_BUG, "mounts", "a template has one place for an artifact");
+        return err_set(err, SBR_E_BUG, "mounts", "a blueprint has one place for an artifact");
     if (tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
         return ahead_error(op, err);
     in->apart_fd = mount_clone(AT_FDCWD, op->to, ATTR_BASE);

@@ -178,7 +178,7 @@ static int become_user(const struct plan *plan, const struct init_message *messa
 {
     if (plan->namespaces & CLONE_NEWUSER)
         return become(plan->inside_uid, plan->inside_gid, err);
-    return plan->place ? become(message->uid, message->gid, err) : 0;
+    return plan->run_dir ? become(message->uid, message->gid, err) : 0;
 }
 
 /* Counters that the kernel charges through all user namespaces up to the maker of the outermost:
@@ -259,7 +259,7 @@ static int factory_apply(struct inside *in, sbr_error *err)
  * pid here.  A worker of a zygote gets its pid through another process anyhow. */
 static void skip_helper(const struct inside *in)
 {
-    if (in->plan->park != STANDBY_ZYGOTE)
+    if (in->plan->standby != STANDBY_ZYGOTE)
         (void)fd_write_small(AT_FDCWD, "/proc/sys/kernel/ns_last_pid", "2");
 }
 

@@ -107,7 +107,6 @@ static int open_ways_out(struct inside *in, sbr_error *err)
                              "cannot route every address to the sandbox's loopback");
     wanted.v6 = netlink_send(NETLINK_ROUTES6) == 0; /* a machine may have no IPv6 */
     wanted.way = choose_way(in->plan);
-    in->report->egress_way = wanted.way;
     r = network_send_sockets(INIT_LINK, &wanted);
     if (r < 0)
         return err_set_errno(err, "network", "cannot make the sockets for egress");

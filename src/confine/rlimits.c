@@ -92,7 +92,7 @@ static int apply_limit(const struct plan_rlimit *want, uint64_t more, sbr_error 
 
 static int rlimits_apply(struct inside *in, sbr_error *err)
 {
-    uint64_t others = in->plan->place ? other_tasks_of_user(in->proc_fd) : 0;
+    uint64_t others = in->plan->run_dir ? other_tasks_of_user(in->proc_fd) : 0;
 
     for (size_t i = 0; i < in->plan->n_rlimits; i++) {
         const struct plan_rlimit *want = &in->plan->rlimits[i];

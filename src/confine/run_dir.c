@@ -20,22 +20,22 @@ int run_dir_enter(struct inside *in, sbr_error *err)
     const struct plan *plan = in->plan;
 
     umask(0); /* the plan's modes are exact */
-    if (mkdir(plan->place, 0700) < 0 || chdir(plan->place) < 0)
-        return err_set_errno(err, "place",
+    if (mkdir(plan->run_dir, 0700) < 0 || chdir(plan->run_dir) < 0)
+        return err_set_errno(err, "run_dir",
                              "cannot make the directory '%s' for the program; TMPDIR names another",
-                             plan->place);
+                             plan->run_dir);
     for (size_t i = 0; i < plan->n_ops; i++) {
         const struct plan_op *op = &plan->ops[i];
 
         if ((op->kind == OP_SCRATCH && mkdir(op->to, op->mode) < 0) ||
             (op->kind == OP_SYMLINK && symlink(op->from, op->to) < 0))
-            return err_set_errno(err, "place", "cannot make '%s/%s'", plan->place, op->to);
+            return err_set_errno(err, "run_dir", "cannot make '%s/%s'", plan->run_dir, op->to);
     }
     in->root_fd = open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     in->proc_fd = open("/proc", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     in->io_fd = open("/proc/self/io", O_RDONLY | O_CLOEXEC);
     if (in->root_fd < 0 || in->proc_fd < 0)
-        return err_set_errno(err, "place", "cannot watch over the program");
+        return err_set_errno(err, "run_dir", "cannot watch over the program");
     return 0;
 }
 
@@ -66,7 +66,7 @@ static DIR *unlock_dir(int at, const char *name, struct stat *st)
     return collect_dir_of(inode_open_locked(at, name, O_RDONLY | O_DIRECTORY, 0700, st));
 }
 
-static void measure_level(DIR *dir, struct place_use *use, int depth)
+static void measure_level(DIR *dir, struct run_dir_use *use, int depth)
 {
     const struct dirent *entry;
 
@@ -100,11 +100,11 @@ static void measure_level(DIR *dir, struct place_use *use, int depth)
     }
 }
 
-void run_dir_measure(int dir_fd, uint64_t most_files, struct place_use *use)
+void run_dir_measure(int dir_fd, uint64_t most_files, struct run_dir_use *use)
 {
     scoped_dir DIR *dir = open_dir(dir_fd, ".");
 
-    *use = (struct place_use){ .most_files = most_files, .unlocks = use->unlocks };
+    *use = (struct run_dir_use){ .most_files = most_files, .unlocks = use->unlocks };
     if (dir)
         measure_level(dir, use, MAX_DEPTH);
 }

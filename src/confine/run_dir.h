@@ -11,7 +11,7 @@
 /* Inside: makes it with its scratch directories and makes it the current directory. */
 int run_dir_enter(struct inside *in, sbr_error *err) must_check;
 
-struct place_use {
+struct run_dir_use {
     uint64_t bytes, files;
     bool unseen;         /* too deep, or a directory could not be read                       */
     uint64_t most_files; /* the count stops there                                            */
@@ -19,7 +19,7 @@ struct place_use {
 };
 
 /* Counts what is in the directory, up to `most_files`. */
-void run_dir_measure(int dir_fd, uint64_t most_files, struct place_use *use);
+void run_dir_measure(int dir_fd, uint64_t most_files, struct run_dir_use *use);
 
 /* Removes the directory and its contents, however deep; does nothing when it does not exist. */
 void run_dir_remove(const char *path);

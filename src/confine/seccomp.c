@@ -31,8 +31,8 @@ _Static_assert(sizeof(struct policy_insn) == sizeof(struct sock_filter),
 static struct sock_filter copy[GATE_LEN + BPF_MAXINSNS];
 
 struct copying {
-    bool told; /* refusals become questions to the supervisor      */
-    bool last; /* no filter follows: a call that passes is allowed */
+    bool reported; /* refusals become questions to the supervisor      */
+    bool last;     /* no filter follows: a call that passes is allowed */
 };
 
 static void seccomp_probe(struct features *features)
@@ -43,7 +43,7 @@ static void seccomp_probe(struct features *features)
 }
 
 /* Errors that programs expect are not reported to the supervisor. */
-static uint32_t answer_told(uint32_t answer)
+static uint32_t answer_reported(uint32_t answer)
 {
     bool plain =
         answer == (SECCOMP_RET_ERRNO | EPERM) || answer == (SECCOMP_RET_ERRNO | EAFNOSUPPORT);
@@ -54,9 +54,9 @@ static uint32_t answer_told(uint32_t answer)
 /* Without a listener.  Network calls may go on to the kernel where they cannot reach the
  * host's network: in a network namespace, or where no socket can be made
  * (policies/process.yaml is laid over). */
-static uint32_t answer_untold(const struct plan *plan, uint32_t answer)
+static uint32_t answer_unreported(const struct plan *plan, uint32_t answer)
 {
-    bool nowhere = plan->place || plan->namespaces & CLONE_NEWNET;
+    bool nowhere = plan->run_dir || plan->namespaces & CLONE_NEWNET;
 
     if (answer == POLICY_COUNT)
         return SECCOMP_RET_ERRNO | (answer & SECCOMP_RET_DATA);
@@ -70,7 +70,7 @@ static uint32_t answer_loaded(const struct plan *plan, struct copying how, uint3
 {
     if (!how.last && answer == POLICY_COUNT)
         return SECCOMP_RET_ALLOW;
-    return how.told ? answer_told(answer) : answer_untold(plan, answer);
+    return how.reported ? answer_reported(answer) : answer_unreported(plan, answer);
 }
 
 /* Appends one filter to the copy.  Where it allows a call, it jumps to the next filter, which
@@ -95,12 +95,12 @@ static size_t seccomp_add(const struct plan *plan, const struct policy_filter *f
 
 /* All filters of the plan as one, the last of them first: of several filters that the kernel holds,
  * the newest decides between answers of the same weight. */
-static struct sock_fprog seccomp_copy(const struct plan *plan, bool told)
+static struct sock_fprog seccomp_copy(const struct plan *plan, bool reported)
 {
     size_t len = 0;
 
     for (size_t i = plan->n_filters; i-- > 0;)
-        len = seccomp_add(plan, &plan->filters[i], len, (struct copying){ told, i == 0 });
+        len = seccomp_add(plan, &plan->filters[i], len, (struct copying){ reported, i == 0 });
     return (struct sock_fprog){ .len = (unsigned short)len, .filter = copy + GATE_LEN };
 }
 
@@ -140,7 +140,7 @@ static int seccomp_listen(const struct sock_fprog *program)
  *
  * *ret is false when the kernel gives no listener: it is too old, or an outer
  * filter has one (EBUSY). */
-static int seccomp_load_told(struct inside *in, bool *ret, sbr_error *err)
+static int seccomp_load_reported(struct inside *in, bool *ret, sbr_error *err)
 {
     const struct init_news news = { NEWS_LISTENER };
     uint32_t sending = filter_eval_number(&in->plan->filters[0], SYS_sendmsg);
@@ -176,15 +176,15 @@ static int seccomp_apply(struct inside *in, sbr_error *err)
 {
     const struct plan *plan = in->plan;
     struct sock_fprog program;
-    bool told = false;
+    bool reported = false;
 
     if (plan->n_filters == 0)
         return err_set(err, SBR_E_BUG, "seccomp", "the plan has no system call filter");
     if (plan_filter_len(plan) + GATE_LEN > BPF_MAXINSNS)
         return err_set(err, SBR_E_BUG, "seccomp", "the system call filters are too long");
-    if (plan->report && seccomp_load_told(in, &told, err) < 0)
+    if (plan->report && seccomp_load_reported(in, &reported, err) < 0)
         return err->code;
-    if (told)
+    if (reported)
         return 0;
     program = seccomp_copy(plan, false);
     if (seccomp_load(0, &program) < 0)

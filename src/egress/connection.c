@@ -116,7 +116,7 @@ static void start_relay(struct connection *c)
     if (loop_add(&egress->events, &c->inside, EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET) < 0)
         connection_reset(c);
     else
-        /* In the next turn: at the byte limit a relay ends all connections, which a tick walks through. */
+        /* In the next turn: at the byte limit a relay ends all connections; a tick walks them. */
         (void)loop_change(&egress->events, &c->outside, c->outside.events);
 }
 

@@ -43,14 +43,9 @@ struct config {
     const char *test_without;
 };
 
-/* Exists only in a coverage build. */
-extern void __gcov_dump(void) __attribute__((weak));
-
 /* Egress exits only here. */
 static void __attribute__((noreturn)) egress_exit(int status)
 {
-    if (__gcov_dump)
-        __gcov_dump();
     _exit(status);
 }
 
@@ -100,12 +95,11 @@ static int read_config(struct egress *egress, struct config *ret, sbr_error *err
     return 0;
 }
 
-/* For tests that show what confinement prevents, and for a coverage build, which writes
- * its counters to a file. */
+/* For tests that show what confinement prevents. */
 static bool stays_free(const struct config *config)
 {
 #ifdef SBR_TEST_HOOKS
-    return __gcov_dump || (config->test_without && strstr(config->test_without, "egress-confine"));
+    return config->test_without && strstr(config->test_without, "egress-confine");
 #else
     (void)config;
     return false;
@@ -309,7 +303,7 @@ static void keep_pace(struct egress *egress, uint64_t now_us)
     struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
     uint64_t used_us, rest_us;
 
-    if (!egress->page || now_us - egress->looked_us < LOOK_US)
+    if (now_us - egress->looked_us < LOOK_US)
         return;
     egress->looked_us = now_us;
     used_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress->started_us;

@@ -1,5 +1,4 @@
-/* Connections: only processes of our user in our own namespaces are accepted.  A client that does
- * not read its replies is dropped: the engine buffers nothing for it. */
+/* Connections: only processes of our user in our own namespaces are accepted. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,15 +14,6 @@
 
 #define ACCEPT_AT_ONCE 64
 
-int client_send(struct client *client, const struct engine_reply *reply, const int *fds, size_t n)
-{
-    if (fd_send(client->fd, reply, sizeof(*reply), fds, n) == 0)
-        return 0;
-    log_info("engine", "%s cannot be answered: %s", client->process, strerror(errno));
-    shutdown(client->fd, SHUT_RDWR);
-    return -1;
-}
-
 void client_drop(struct client *client)
 {
     struct engine *engine = client->engine;
@@ -34,17 +24,6 @@ void client_drop(struct client *client)
     link_remove(&client->link);
     engine->n_clients--;
     loop_free_later(&engine->events, &client->garbage);
-}
-
-static void answer_status(struct client *client)
-{
-    struct engine_reply reply = { .version = ENGINE_VERSION, .answer = ENGINE_STATE };
-    scoped_free char *json = engine_status_json(client->engine);
-    scoped_fd int fd = json ? fd_sealed_memory("engine-status", json, strlen(json), 0) : -1;
-
-    if (fd < 0)
-        snprintf(reply.reason, sizeof(reply.reason), "the engine has no memory left");
-    (void)client_send(client, &reply, &fd, fd >= 0);
 }
 
 /* All texts of the untrusted request must be terminated. */
@@ -68,7 +47,7 @@ static void handle(struct client *client, const struct engine_request *request, 
         lease_end(client);
         break;
     case ENGINE_STATUS:
-        answer_status(client);
+        reply_status(client);
         break;
     default:
         client_drop(client);
@@ -104,9 +83,8 @@ static void client_spoke(void *context, uint32_t events)
 /* More connections than can queue: replies with a refusal, and closes. */
 static void turn_away(int fd)
 {
-    struct engine_reply reply = { .version = ENGINE_VERSION, .answer = ENGINE_REFUSED };
+    struct engine_reply reply = reply_of(ENGINE_REFUSED, "the engine has too many connections");
 
-    snprintf(reply.reason, sizeof(reply.reason), "the engine has too many connections");
     (void)fd_send(fd, &reply, sizeof(reply), NULL, 0);
 }
 

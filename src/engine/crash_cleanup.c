@@ -20,7 +20,7 @@
 #include "base/scope.h"
 #include "engine/engine_internal.h"
 
-#define NAME "sandbox-watcher"
+#define NAME "sandbox-cleanup"
 #define ATTEMPTS 2000
 #define MOMENT_NS 5000000
 
@@ -107,7 +107,7 @@ int crash_cleanup_start(struct engine *engine, const char *socket, sbr_error *er
     snprintf(left.prefix, sizeof(left.prefix), CGROUP_PREFIX "%d.", (int)getpid());
     snprintf(left.socket, sizeof(left.socket), "%s", socket);
     if (lstat(socket, &left.identity) < 0 || pipe2(ends, O_CLOEXEC) < 0)
-        return err_set_errno(err, "engine", "cannot start the watcher");
+        return err_set_errno(err, "engine", "cannot start the crash cleanup");
     engine->crash_cleanup = fork();
     if (engine->crash_cleanup == 0) {
         watch_over(&left, ends[0]);
@@ -116,7 +116,7 @@ int crash_cleanup_start(struct engine *engine, const char *socket, sbr_error *er
     close(ends[0]);
     if (engine->crash_cleanup < 0) {
         close(ends[1]);
-        return err_set_errno(err, "engine", "cannot start the watcher");
+        return err_set_errno(err, "engine", "cannot start the crash cleanup");
     }
     engine->crash_cleanup_fd = ends[1];
     return 0;

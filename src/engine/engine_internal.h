@@ -104,7 +104,7 @@ struct standby {
     struct ids ids; /* of one that was handed over: reserved until its end */
     struct sandbox box;
     struct loop_watch control, death;
-    struct loop_watch questions; /* of a driver, until a client has it */
+    struct loop_watch notify; /* of a driver, until a client has it */
     uint64_t ordered_us;
 };
 
@@ -132,7 +132,20 @@ struct client {
     char process[24];           /* its name when it gives none */
 };
 
+/* What a file reports to one above it: clients > leases > pools > pool_factories > standbys.  The
+ * calls that are declared below go down this order; only these go up. */
+struct engine_reports {
+    /* A standby became ready.  True when a waiting client has it now. */
+    bool (*standby_ready)(struct pool *pool);
+    void (*standby_failed)(struct pool_factory *factory, const char *reason);
+    /* Nothing of a standby is left, which may have been the factory's last. */
+    void (*standby_gone)(struct pool_factory *factory);
+    /* Nothing can be made in this pool for now. */
+    void (*pool_stuck)(struct pool *pool, const char *reason);
+};
+
 struct engine {
+    const struct engine_reports *reports;
     struct engine_config config;
     sbr_runtime runtime;
     struct peer_home home; /* our namespaces, which clients must share */
@@ -143,7 +156,7 @@ struct engine {
     int listen_fd, signal_fd;
     pid_t crash_cleanup;
     int crash_cleanup_fd; /* its closing reports our end to the cleanup process */
-    uint32_t processors, max_clients;
+    uint32_t cpus, max_clients;
     struct link clients, pools, factories;
     uint32_t n_clients, n_pools, n_making;
     struct link free_slots, dirty_slots;
@@ -163,9 +176,14 @@ struct engine {
 void clients_accept(void *context, uint32_t events);
 /* Ends the connection and releases everything that it holds. */
 void client_drop(struct client *client);
+
+/* reply.c */
+struct engine_reply reply_of(uint32_t answer, const char *reason);
 /* 0, or -1 when the client is gone or does not read: then its connection is shut down, and the loop
  * drops it later, never this function. */
-int client_send(struct client *client, const struct engine_reply *reply, const int *fds, size_t n);
+int reply_send(struct client *client, const struct engine_reply *reply, const int *fds, size_t n);
+/* Sends the engine's state. */
+void reply_status(struct client *client);
 
 /* leases.c.  `blueprint_fd` is borrowed, or -1. */
 void lease_ask(struct client *client, const struct engine_request *request, int blueprint_fd);
@@ -174,12 +192,12 @@ void lease_end(struct client *client);
 /* Call when run slots may be free. */
 void leases_admit(struct engine *engine);
 /* Gives a newly ready sandbox to the first waiting client, if any.  True when it was given. */
-bool lease_hand_over(struct pool *pool);
+bool leases_hand_over(struct pool *pool);
 /* Orders as many as clients wait for. */
 void leases_make(struct pool *pool);
 /* Nothing can be made in this pool for now: all waiting clients run cold. */
 void leases_go_cold(struct pool *pool, const char *reason);
-void leases_tell_positions(struct engine *engine);
+void leases_report_positions(struct engine *engine);
 void leases_refuse_queued(struct engine *engine);
 
 /* pools.c */
@@ -193,14 +211,13 @@ struct pool *pool_add_bytes(struct engine *engine, const struct engine_request *
 void pool_touch(struct pool *pool);
 /* Only without users: ends everything that was made of it. */
 void pool_forget(struct pool *pool);
-void pool_free_unused(struct pool *pool);
 
 /* pool_factories.c */
+/* Only a forgotten one, without factories and users. */
+void pool_free_unused(struct pool *pool);
 /* Starts a factory, unless it is too early after a failure. */
 void pool_factory_open(struct pool *pool);
-/* Makes no more, and ends with its last standby; ready ones stay until they are replaced. */
-void pool_factory_retire(struct pool_factory *factory);
-/* The same, but ends everything that is not leased at once. */
+/* Makes no more, and ends what is not leased at once, itself with its last standby. */
 void pool_factory_dismiss(struct pool_factory *factory);
 /* Only without standbys. */
 void pool_factory_close_unused(struct pool_factory *factory);
@@ -208,7 +225,6 @@ void pool_factory_close_unused(struct pool_factory *factory);
 void pool_factory_failed(struct pool_factory *factory, const char *reason);
 /* The engine ends: ends all factories and everything that they made. */
 void pool_factories_close_all(struct engine *engine);
-bool pool_can_make(const struct pool *pool);
 
 /* standbys.c */
 /* 0, or negative: none can be ordered now. */

@@ -17,7 +17,7 @@
 #include "job/engine_socket.h"
 #include "lib/runner.h"
 
-#define SLOTS_PER_PROCESSOR 4
+#define SLOTS_PER_CPU 4
 #define LEAST_SLOTS 4
 #define SPARE_CLIENTS 64
 #define MOST_READY 512
@@ -51,13 +51,13 @@ static uint64_t quarter_of_memory(void)
 static void set_limits(struct engine *engine)
 {
     const struct engine_config *config = &engine->config;
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
     uint64_t descriptors = raise_descriptor_limit(), room;
     uint32_t slots = config->slots;
 
-    engine->processors = processors > 0 ? (uint32_t)processors : 1;
+    engine->cpus = cpus > 0 ? (uint32_t)cpus : 1;
     if (!slots)
-        slots = engine->processors * SLOTS_PER_PROCESSOR;
+        slots = engine->cpus * SLOTS_PER_CPU;
     slots = !config->slots && slots < LEAST_SLOTS ? LEAST_SLOTS : slots;
     queue_init(&engine->queue, slots, config->queue,
                config->per_caller && config->per_caller < slots ? config->per_caller : slots);
@@ -73,6 +73,15 @@ static void set_limits(struct engine *engine)
         .idle_us = IDLE_US,
     };
 }
+
+/* clang-format off */
+static const struct engine_reports reports = {
+    .standby_ready  = leases_hand_over,
+    .standby_failed = pool_factory_failed,
+    .standby_gone   = pool_factory_close_unused,
+    .pool_stuck     = leases_go_cold,
+};
+/* clang-format on */
 
 static void stop_listening(struct engine *engine)
 {
@@ -129,7 +138,7 @@ static int find_home(struct engine *engine, sbr_error *err)
     if (engine->home.known)
         return 0;
     return err_set(err, SBR_E_UNSUPPORTED, "engine",
-                   "/proc is not that of this pid namespace, so nobody can tell who the clients "
+                   "/proc is not that of this pid namespace, so it is unknown who the clients "
                    "are; `mount -t proc proc /proc` mends it");
 }
 
@@ -242,6 +251,7 @@ int engine_serve(const struct engine_config *config, sbr_error *err)
 
     if (!engine)
         return err_set_oom(err, "engine");
+    engine->reports = &reports;
     engine->config = *config;
     (void)setenv("SANDBOX_RUN_COLD", "1", 1); /* the engine itself uses no engine */
     r = start(engine, path, err);

@@ -22,7 +22,7 @@ static void put_pool(struct jsonw *j, const struct pool *pool)
     jsonw_open(j, NULL, '{');
     jsonw_text(j, "name", pool->name);
     jsonw_text(j, "key", pool->key);
-    jsonw_text(j, "park", standby_kind_names[pool->plan->park]);
+    jsonw_text(j, "park", standby_kind_names[pool->plan->standby]);
     jsonw_text(j, "state", state_of(pool));
     jsonw_number(j, "wanted", pool->target);
     jsonw_number(j, "parked", pool->n_ready);
@@ -113,7 +113,7 @@ char *engine_status_json(const struct engine *engine)
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, false);
     jsonw_open(&j, NULL, '{');
     jsonw_text(&j, "version", ENGINE_VERSION_TEXT);
     jsonw_number(&j, "protocol", ENGINE_VERSION);

@@ -3,7 +3,6 @@
  *   LEASE --> run slot free? --no--> QUEUED (or REFUSED) --slot free--> as below
  *                  '--yes--> ready: GRANT | being made: WAITING, then GRANT | COLD
  *                              '--> HOLDING --DONE--> IDLE */
-#include <stdio.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -11,31 +10,24 @@
 
 #define QUIET_US 300 /* most clients with consecutive runs are back by then */
 
-static struct engine_reply reply_of(uint32_t answer)
-{
-    return (struct engine_reply){ .version = ENGINE_VERSION, .answer = answer };
-}
-
 static void refuse(struct client *client, const char *reason)
 {
-    struct engine_reply reply = reply_of(ENGINE_REFUSED);
+    struct engine_reply reply = reply_of(ENGINE_REFUSED, reason);
 
     client->engine->n_refused++;
-    snprintf(reply.reason, sizeof(reply.reason), "%s", reason);
-    (void)client_send(client, &reply, NULL, 0);
+    (void)reply_send(client, &reply, NULL, 0);
 }
 
 static void go_cold(struct client *client, const char *reason)
 {
-    struct engine_reply reply = reply_of(ENGINE_COLD);
+    struct engine_reply reply = reply_of(ENGINE_COLD, reason);
 
     client->state = CLIENT_HOLDING;
     client->engine->given_cold++;
     if (client->pool)
         client->pool->given_cold++;
     reply.unknown = client->unknown;
-    snprintf(reply.reason, sizeof(reply.reason), "%s", reason);
-    (void)client_send(client, &reply, NULL, 0);
+    (void)reply_send(client, &reply, NULL, 0);
 }
 
 /* 0: the client has the newest ready sandbox; -1: the client is gone, and it is still ready. */
@@ -43,16 +35,16 @@ static int grant(struct client *client, enum engine_grant way)
 {
     struct pool *pool = client->pool;
     struct standby *standby = link_owner(pool->ready.next, struct standby, ready);
-    struct engine_reply reply = reply_of(ENGINE_GRANT);
+    struct engine_reply reply = reply_of(ENGINE_GRANT, "");
     int fds[SANDBOX_MAX_GIVEN];
     size_t n;
 
     client->state = CLIENT_HOLDING;
     reply.way = way;
-    if (pool->plan->park == STANDBY_DRIVER) /* its threads may have worked while it waited */
+    if (pool->plan->standby == STANDBY_DRIVER) /* its threads may have worked while it waited */
         cgroup_read(&standby->box.cgroup, &standby->box.before);
     sandbox_give(&standby->box, &reply.handover, fds, &n);
-    if (client_send(client, &reply, fds, n) < 0)
+    if (reply_send(client, &reply, fds, n) < 0)
         return -1;
     standby_lease(standby);
     client->standby = standby;
@@ -62,7 +54,7 @@ static int grant(struct client *client, enum engine_grant way)
     return 0;
 }
 
-bool lease_hand_over(struct pool *pool)
+bool leases_hand_over(struct pool *pool)
 {
     struct client *client;
 
@@ -100,7 +92,7 @@ static const char *why_cold(const struct client *client)
     if (client->unknown)
         return "the engine does not know this kind of run yet";
     if (client->declined)
-        return "this engine would plan such a run otherwise, or all its kinds are in use";
+        return "this engine would plan such a run otherwise, or all its pools are in use";
     if (!client->pool)
         return "such a run cannot be prepared ahead";
     return client->pool->reason[0] ? client->pool->reason
@@ -125,7 +117,7 @@ static void serve(struct client *client)
         go_cold(client, why_cold(client));
     } else if (!pool->factory->core.ready) {
         go_cold(client, why_cold(client));
-    } else if (pool_size_is_worth_waiting(pool->plan->park == STANDBY_DRIVER,
+    } else if (pool_size_is_worth_waiting(pool->plan->standby == STANDBY_DRIVER,
                                           pool->n_making > pool->n_waiting)) {
         wait_for_one(client);
     } else {
@@ -171,22 +163,22 @@ static void find_pool(struct client *client, const struct engine_request *reques
     use_pool(client, pool);
 }
 
-static void tell_position(void *context, struct ticket *ticket, uint32_t position)
+static void report_position(void *context, struct ticket *ticket, uint32_t position)
 {
     struct client *client = link_owner(ticket, struct client, ticket);
-    struct engine_reply reply = reply_of(ENGINE_QUEUED);
+    struct engine_reply reply = reply_of(ENGINE_QUEUED, "");
 
     (void)context;
     if (client->reported_position == position)
         return;
     client->reported_position = position;
     reply.position = position;
-    (void)client_send(client, &reply, NULL, 0);
+    (void)reply_send(client, &reply, NULL, 0);
 }
 
-void leases_tell_positions(struct engine *engine)
+void leases_report_positions(struct engine *engine)
 {
-    queue_positions(&engine->queue, tell_position, NULL);
+    queue_positions(&engine->queue, report_position, NULL);
 }
 
 void lease_ask(struct client *client, const struct engine_request *request, int blueprint_fd)
@@ -210,7 +202,7 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
     case QUEUE_WAITS:
         find_pool(client, request, blueprint_fd);
         client->state = CLIENT_QUEUED;
-        tell_position(NULL, &client->ticket, engine->queue.n_waiting - 1);
+        report_position(NULL, &client->ticket, engine->queue.n_waiting - 1);
         engine->changed = true;
         break;
     case QUEUE_FULL:

@@ -9,7 +9,7 @@
 #define POSITIONS_EVERY_US 100000ULL
 #define TARGETS_EVERY_US 10000ULL
 #define TRIM_AT_ONCE 2
-#define MAKING_PER_PROCESSOR 4 /* most of these are slow and wait for each other */
+#define MAKING_PER_CPU 4 /* most of these are slow and wait for each other */
 
 static uint64_t earlier(uint64_t a, uint64_t b)
 {
@@ -44,8 +44,7 @@ static bool needs_one(const struct pool *pool, bool urgently)
     const struct pool_factory *factory = pool->factory;
 
     if (!factory || factory->stock >= pool->target + pool->n_waiting ||
-        pool->n_making >= engine->processors ||
-        engine->n_making >= engine->processors * MAKING_PER_PROCESSOR)
+        pool->n_making >= engine->cpus || engine->n_making >= engine->cpus * MAKING_PER_CPU)
         return false;
     return pool_size_is_low(factory->stock, pool->target) ||
            (!urgently && !engine->queue.n_running);
@@ -126,7 +125,7 @@ static uint64_t look_around(struct engine *engine, uint64_t now_us)
         engine->maintenance_us = look_again(engine, now_us);
     }
     if (engine->queue.n_waiting && now_us >= engine->positions_us) {
-        leases_tell_positions(engine);
+        leases_report_positions(engine);
         engine->positions_us = now_us + POSITIONS_EVERY_US;
     }
     return engine->queue.n_waiting ? earlier(engine->maintenance_us, engine->positions_us)

@@ -12,17 +12,20 @@
 
 #define MANY_LOST 8 /* sandboxes in a row: then the factory or the blueprint is at fault */
 
-bool pool_can_make(const struct pool *pool)
-{
-    const struct pool_factory *factory = pool->factory;
-
-    return factory && !factory->over && factory->core.ready &&
-           factory->core.n_making < FACTORY_MAX_MAKING;
-}
-
 static void set_reason(struct pool *pool, const char *reason)
 {
     snprintf(pool->reason, sizeof(pool->reason), "%.*s", (int)sizeof(pool->reason) - 1, reason);
+}
+
+void pool_free_unused(struct pool *pool)
+{
+    if (!link_is_alone(&pool->link) || pool->n_factories || pool->n_users)
+        return;
+    plan_free(pool->plan);
+    free(pool->bytes);
+    pool->plan = NULL;
+    pool->bytes = NULL;
+    loop_free_later(&pool->engine->events, &pool->garbage);
 }
 
 /* Only without standbys and process, and after leave_pool. */
@@ -98,7 +101,8 @@ static void end_idle_standbys(struct pool_factory *factory)
     }
 }
 
-void pool_factory_retire(struct pool_factory *factory)
+/* Makes no more, and ends with its last standby; ready ones stay until they are replaced. */
+static void pool_factory_retire(struct pool_factory *factory)
 {
     leave_pool(factory);
     factory->retired = true;
@@ -142,7 +146,7 @@ static void pool_factory_end(struct pool_factory *factory, const char *reason)
             standby_abandon(standby);
     }
     if (!pool->factory && !pool->successor)
-        leases_go_cold(pool, reason);
+        engine->reports->pool_stuck(pool, reason);
     pool_factory_retire(factory);
 }
 
@@ -183,7 +187,7 @@ static void factory_spoke(void *context, uint32_t events)
     (void)events;
     if (r < 0)
         pool_factory_end(factory, err.message);
-    else if (r > 0)
+    else if (r == FACTORY_FORKED)
         standby_forked(standby_of_box(box));
     else if (factory->core.ready && !was_ready)
         became_ready(factory);

@@ -37,17 +37,6 @@ void pool_touch(struct pool *pool)
     list_prepend(&pool->engine->pools, &pool->link);
 }
 
-void pool_free_unused(struct pool *pool)
-{
-    if (!link_is_alone(&pool->link) || pool->n_factories || pool->n_users)
-        return;
-    plan_free(pool->plan);
-    free(pool->bytes);
-    pool->plan = NULL;
-    pool->bytes = NULL;
-    loop_free_later(&pool->engine->events, &pool->garbage);
-}
-
 void pool_forget(struct pool *pool)
 {
     struct engine *engine = pool->engine;
@@ -88,12 +77,12 @@ static int read_blueprint(int fd, char **ret, size_t *ret_len, sbr_error *err)
 
     if (seals < 0 || (seals & SEALS) != SEALS || fstat(fd, &st) < 0 || st.st_size <= 0 ||
         st.st_size > (off_t)ENGINE_MAX_BLUEPRINT)
-        return err_set(err, SBR_E_INVALID, "engine", "the template is no sealed memory file");
+        return err_set(err, SBR_E_INVALID, "engine", "the blueprint is no sealed memory file");
     bytes = malloc((size_t)st.st_size);
     if (!bytes)
         return err_set_oom(err, "engine");
     if (pread(fd, bytes, (size_t)st.st_size, 0) != (ssize_t)st.st_size)
-        return err_set_errno(err, "engine", "cannot read the template");
+        return err_set_errno(err, "engine", "cannot read the blueprint");
     *ret_len = (size_t)st.st_size;
     *ret = take_ptr(bytes);
     return 0;
@@ -104,14 +93,14 @@ static int check(struct plan *plan, const struct engine_request *request, sbr_er
 {
     char key[SHA256_HEX_SIZE];
 
-    if (plan->park == STANDBY_NONE)
-        return err_set(err, SBR_E_INVALID, "engine", "this is no template");
+    if (plan->standby == STANDBY_NONE)
+        return err_set(err, SBR_E_INVALID, "engine", "this is no blueprint");
     plan->cgroup_kind = request->cgroup_kind;
     plan->cgroup_controllers = request->cgroup_controllers;
     if (blueprint_key(plan, key, err) < 0)
         return err->code;
     if (strcmp(key, request->key) != 0)
-        return err_set(err, SBR_E_INVALID, "engine", "the template is not what its key says");
+        return err_set(err, SBR_E_INVALID, "engine", "the blueprint is not what its key says");
     return 0;
 }
 
@@ -125,7 +114,7 @@ static void choose_name(struct pool *pool, const struct engine_request *request)
     if (request->label[0])
         snprintf(pool->name, sizeof(pool->name), "%s", request->label);
     else
-        snprintf(pool->name, sizeof(pool->name), "%s %.20s", forms[pool->plan->park],
+        snprintf(pool->name, sizeof(pool->name), "%s %.20s", forms[pool->plan->standby],
                  slash ? slash + 1 : command);
     for (char *c = pool->name; *c; c++)
         if (*c < ' ' || *c > '~')
@@ -139,7 +128,7 @@ static int add_preload(struct pool *pool, sbr_error *err)
     const char *list = pool->engine->config.preload, **env;
     size_t n = 0;
 
-    if (!list || plan->park != STANDBY_ZYGOTE)
+    if (!list || plan->standby != STANDBY_ZYGOTE)
         return 0;
     while (plan->env[n])
         n++;
@@ -161,7 +150,7 @@ static int fill(struct pool *pool, const struct engine_request *request, size_t 
     choose_name(pool, request);
     if (add_preload(pool, err) < 0)
         return err->code;
-    pool->demand.bytes = first_guess[pool->plan->park];
+    pool->demand.bytes = first_guess[pool->plan->standby];
     return 0;
 }
 
@@ -229,12 +218,12 @@ struct pool *pool_add(struct engine *engine, const struct engine_request *reques
     struct pool *pool;
 
     if (engine->n_pools >= MAX_POOLS && !forget_oldest(engine)) {
-        err_set(err, SBR_E_BUSY, "engine", "all %d kinds of runs are in use", MAX_POOLS);
+        err_set(err, SBR_E_BUSY, "engine", "all %d pools are in use", MAX_POOLS);
         pool = NULL;
     } else {
         pool = add_foreign(engine, request, fd, err);
     }
     if (!pool)
-        log_info("engine", "a template was not taken: %s", err->message);
+        log_info("engine", "a blueprint was not taken: %s", err->message);
     return pool;
 }

@@ -144,7 +144,7 @@ void queue_leave(struct queue *queue, struct ticket *ticket)
 }
 
 /* In the order of turns, as if no caller reaches its own limit. */
-void queue_positions(struct queue *queue, queue_teller *tell, void *context)
+void queue_positions(struct queue *queue, queue_reporter *report, void *context)
 {
     uint32_t position = 0;
 
@@ -159,7 +159,7 @@ void queue_positions(struct queue *queue, queue_teller *tell, void *context)
 
             if (caller->walk == &caller->waiting)
                 continue;
-            tell(context, link_owner(caller->walk, struct ticket, link), position++);
+            report(context, link_owner(caller->walk, struct ticket, link), position++);
             caller->walk = caller->walk->next;
         }
     }

@@ -56,7 +56,7 @@ struct ticket *queue_next(struct queue *queue);
 void queue_leave(struct queue *queue, struct ticket *ticket);
 
 /* Reports to each waiting ticket how many are before it. */
-typedef void queue_teller(void *context, struct ticket *ticket, uint32_t position);
-void queue_positions(struct queue *queue, queue_teller *tell, void *context);
+typedef void queue_reporter(void *context, struct ticket *ticket, uint32_t position);
+void queue_positions(struct queue *queue, queue_reporter *report, void *context);
 
 #endif

@@ -12,10 +12,10 @@
 #include "engine/engine_internal.h"
 #include "plan/filter_eval.h"
 
-#define QUESTIONS_PER_TURN 8
+#define NOTIFICATIONS_PER_TURN 8
 
 /* A later kernel may send a longer notification. */
-union question {
+union notification {
     struct seccomp_notif notif;
     char room[512];
 };
@@ -36,18 +36,18 @@ static void answer(const struct standby *standby, const struct seccomp_notif *no
         log_debug("engine", "an answer was refused: %s", strerror(errno));
 }
 
-static void questions_came(void *context, uint32_t events)
+static void notifications_came(void *context, uint32_t events)
 {
     struct standby *standby = context;
     struct pollfd poll_fd = { .fd = standby->box.listener, .events = POLLIN };
-    union question room;
+    union notification room;
 
     if (!(events & EPOLLIN)) { /* no process is left that could ask */
         standby_notify_stop(standby);
         return;
     }
-    for (int i = 0; i < QUESTIONS_PER_TURN && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN;
-         i++) {
+    for (int i = 0;
+         i < NOTIFICATIONS_PER_TURN && poll(&poll_fd, 1, 0) == 1 && poll_fd.revents & POLLIN; i++) {
         memset(&room, 0, sizeof(room)); /* the kernel demands zeros */
         if (ioctl(standby->box.listener, SECCOMP_IOCTL_NOTIF_RECV, &room.notif) == 0)
             answer(standby, &room.notif);
@@ -58,14 +58,14 @@ void standby_notify_answer(struct standby *standby)
 {
     struct loop *events = &standby->factory->pool->engine->events;
 
-    if (standby->box.listener < 0 || standby->questions.callback)
+    if (standby->box.listener < 0 || standby->notify.callback)
         return;
-    standby->questions = loop_watch_of(standby->box.listener, questions_came, standby);
-    if (loop_add(events, &standby->questions, EPOLLIN) < 0)
-        log_info("engine", "a driver's questions cannot be heard: %s", strerror(errno));
+    standby->notify = loop_watch_of(standby->box.listener, notifications_came, standby);
+    if (loop_add(events, &standby->notify, EPOLLIN) < 0)
+        log_info("engine", "a driver's notifications cannot be received: %s", strerror(errno));
 }
 
 void standby_notify_stop(struct standby *standby)
 {
-    loop_remove(&standby->factory->pool->engine->events, &standby->questions);
+    loop_remove(&standby->factory->pool->engine->events, &standby->notify);
 }

@@ -42,7 +42,7 @@ static void finish(struct standby *standby)
     link_remove(&standby->link);
     loop_free_later(&engine->events, &standby->garbage);
     engine->changed = true;
-    pool_factory_close_unused(factory);
+    engine->reports->standby_gone(factory);
 }
 
 static void leave_state(struct standby *standby)
@@ -132,7 +132,7 @@ static void lost(struct standby *standby, const char *reason)
     log_info("engine", "%s: a sandbox was lost: %s", pool->name, reason);
     standby_end(standby);
     if (young)
-        pool_factory_failed(factory, reason);
+        pool->engine->reports->standby_failed(factory, reason);
 }
 
 /* Its init is dead, and with it everything inside. */
@@ -188,7 +188,7 @@ static void ready(struct standby *standby)
     pool->engine->n_made++;
     pool->engine->changed = true;
     pool_size_made(&pool->demand, clock_now_us() - standby->ordered_us);
-    if (lease_hand_over(pool))
+    if (pool->engine->reports->standby_ready(pool))
         return;
     measure(standby);
     make_room(pool);
@@ -203,7 +203,7 @@ static void control_spoke(void *context, uint32_t events)
     (void)events;
     if (r < 0)
         lost(standby, err.message);
-    else if (r > 0)
+    else if (r == FACTORY_STANDBY)
         ready(standby);
     else
         standby_notify_answer(standby);
@@ -237,6 +237,12 @@ struct standby *standby_of_box(struct sandbox *box)
     return link_owner(box, struct standby, box);
 }
 
+static bool can_make(const struct pool_factory *factory)
+{
+    return factory && !factory->over && factory->core.ready &&
+           factory->core.n_making < FACTORY_MAX_MAKING;
+}
+
 int standby_order(struct pool *pool)
 {
     struct engine *engine = pool->engine;
@@ -244,7 +250,7 @@ int standby_order(struct pool *pool)
     struct standby *standby;
     sbr_error err;
 
-    if (!pool_can_make(pool))
+    if (!can_make(factory))
         return SBR_E_BUSY;
     standby = calloc(1, sizeof(*standby));
     if (!standby)
@@ -263,7 +269,7 @@ int standby_order(struct pool *pool)
     if (factory_make(&factory->core, &standby->slot->slot, &standby->box, &err) < 0) {
         cgroup_slots_put(engine, standby->slot);
         free(standby);
-        pool_factory_failed(factory, err.message);
+        engine->reports->standby_failed(factory, err.message);
         return err.code;
     }
     list_append(&factory->standbys, &standby->link);

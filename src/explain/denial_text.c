@@ -316,7 +316,7 @@ static void note_host_tree(const struct plan *plan, const struct saying *said, s
 {
     const struct plan_rule *best = NULL;
 
-    if (said->error == ENOENT || is_of_cow(said->error) || lies_in(said->path, plan->place))
+    if (said->error == ENOENT || is_of_cow(said->error) || lies_in(said->path, plan->run_dir))
         return;
     for (size_t i = 0; i < plan->n_rules; i++)
         if (lies_in(said->path, plan->rules[i].path) &&
@@ -337,7 +337,7 @@ static void look_at_line(const struct plan *plan, struct line line, struct denia
 
     if (line.len > MAX_LINE || !read_line(line, &said) || strstr(said.path, "/.."))
         return; /* only the kernel can resolve ".." */
-    if (plan->place)
+    if (plan->run_dir)
         note_host_tree(plan, &said, ret);
     else
         note_root(plan, &said, ret);

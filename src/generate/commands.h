@@ -1,4 +1,4 @@
-/* The commands of sandbox-run-compile.  Each writes C text to `out`. */
+/* The commands of sandbox-run-generate.  Each writes C text to `out`. */
 #ifndef GENERATE_COMMANDS_H
 #define GENERATE_COMMANDS_H
 #include <stdio.h>

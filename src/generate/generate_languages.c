@@ -204,7 +204,7 @@ static void write_language(FILE *out, size_t index, const struct language *l)
 
 static void languages_write(const struct languages *all, FILE *out)
 {
-    fputs("/* Made by sandbox-run-compile from languages/: edit those files instead. */\n"
+    fputs("/* Made by sandbox-run-generate from languages/: edit those files instead. */\n"
           "#include \"plan/language.h\"\n",
           out);
     for (size_t i = 0; i < all->len; i++)

@@ -1,4 +1,4 @@
-/* sandbox-run-compile: turns policies/, languages/ and templates/ into C tables at build time.
+/* sandbox-run-generate: turns policies/, languages/ and templates/ into C tables at build time.
  *
  *   Should:  refuse everything it does not fully understand, in one sentence with file and line.
  *   Mustn't: leave an output behind when it fails; run on the machines that use the result. */
@@ -29,7 +29,7 @@ static const struct command commands[] = {
 static int usage(void)
 {
     for (size_t i = 0; i < ARRAY_LEN(commands); i++)
-        fprintf(stderr, "%s sandbox-run-compile %s %s\n", i == 0 ? "usage:" : "      ",
+        fprintf(stderr, "%s sandbox-run-generate %s %s\n", i == 0 ? "usage:" : "      ",
                 commands[i].name, commands[i].usage);
     return 2;
 }
@@ -63,7 +63,7 @@ int main(int argc, char **argv)
             return usage();
         if (command_run(&commands[i], argv + 2, &err) == 0)
             return 0;
-        fprintf(stderr, "sandbox-run-compile: %s\n", err.message);
+        fprintf(stderr, "sandbox-run-generate: %s\n", err.message);
         return 1;
     }
     return usage();

@@ -347,7 +347,7 @@ int generate_netlink(FILE *out, const char *arch, char *const *paths, sbr_error 
     (void)arch;
     (void)paths;
     (void)err;
-    fputs("/* Made by sandbox-run-compile (src/generate/generate_netlink.c). */\n"
+    fputs("/* Made by sandbox-run-generate (src/generate/generate_netlink.c). */\n"
           "#include <linux/netlink.h>\n\n#include \"confine/netlink.h\"\n",
           out);
     for (size_t i = 0; i < ARRAY_LEN(scripts); i++) {

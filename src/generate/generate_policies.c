@@ -159,7 +159,7 @@ static int policies_write(const struct policies *all, const struct arch *arch, F
     static struct rules rules;
 
     fprintf(out,
-            "/* Made by sandbox-run-compile from policies/ for %s: edit those files instead. */\n"
+            "/* Made by sandbox-run-generate from policies/ for %s: edit those files instead. */\n"
             "#include \"plan/policy.h\"\n",
             arch->name);
     for (size_t i = 0; i < all->len; i++) {

@@ -75,7 +75,7 @@ static int write_template(FILE *out, const char *path, sbr_error *err)
 int generate_templates(FILE *out, const char *arch, char *const *paths, sbr_error *err)
 {
     (void)arch;
-    fputs("/* Made by sandbox-run-compile from templates/: edit those files instead. */\n"
+    fputs("/* Made by sandbox-run-generate from templates/: edit those files instead. */\n"
           "#include \"plan/template.h\"\n\nconst struct template template_table[] = {\n",
           out);
     for (; *paths; paths++) {

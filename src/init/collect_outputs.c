@@ -20,19 +20,19 @@ struct search {
     struct stream *stream;
     const char *pattern;
     struct level levels[COLLECT_MAX_DEPTH + 1];
-    int depth, told;
+    int depth, sent;
     char path[COLLECT_MAX_PATH + COLLECT_MAX_NAME + 2]; /* absolute, to the current directory */
     size_t len;
 };
 
 /* Sends the directories of the path that were not sent yet. */
-static int tell_way(struct search *s)
+static int send_way(struct search *s)
 {
     int r = 0;
 
-    while (r == 0 && s->told < s->depth) {
-        const struct level *level = &s->levels[++s->told];
-        size_t end = s->told < s->depth ? s->levels[s->told + 1].name - 1 : s->len;
+    while (r == 0 && s->sent < s->depth) {
+        const struct level *level = &s->levels[++s->sent];
+        size_t end = s->sent < s->depth ? s->levels[s->sent + 1].name - 1 : s->len;
         char name[COLLECT_MAX_NAME + 1];
 
         snprintf(name, sizeof(name), "%.*s", (int)(end - level->name), s->path + level->name);
@@ -44,7 +44,7 @@ static int tell_way(struct search *s)
 
 static int skip(struct search *s, const char *name, const struct stat *st, enum collect_skip why)
 {
-    int r = tell_way(s);
+    int r = send_way(s);
 
     return r ? r
              : collect_stream_entry(s->stream,
@@ -70,7 +70,7 @@ static bool is_its_own(int error)
 
 static int take_file(struct search *s, int at, const char *name, struct stat *st)
 {
-    int r = tell_way(s);
+    int r = send_way(s);
 
     if (r == 0)
         r = collect_file(s->stream, at, name, st);
@@ -100,10 +100,10 @@ static int pop(struct search *s)
 
     s->len = level->name - 1;
     s->path[s->len] = '\0';
-    if (s->told == s->depth) {
+    if (s->sent == s->depth) {
         r = collect_stream_entry(s->stream, (struct collect_entry){ .kind = COLLECT_LEAVE }, NULL,
                                  &level->st);
-        s->told--;
+        s->sent--;
     }
     s->depth--;
     return r;

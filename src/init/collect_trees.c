@@ -147,11 +147,11 @@ static int put_tree(struct stream *s, const struct inside *in, const struct plan
  * own path on the host. */
 static int search(struct stream *s, const struct inside *in, const char *pattern)
 {
-    const char *place = in->plan->place;
-    size_t len = place ? strlen(place) : 0;
+    const char *run_dir = in->plan->run_dir;
+    size_t len = run_dir ? strlen(run_dir) : 0;
     scoped_fd int host = -1;
 
-    if (!place || (!strncmp(pattern, place, len) && pattern[len] == '/'))
+    if (!run_dir || (!strncmp(pattern, run_dir, len) && pattern[len] == '/'))
         return collect_outputs(s, in->root_fd, pattern + len);
     host = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
     return host >= 0 ? collect_outputs(s, host, pattern) : errno;

@@ -34,7 +34,7 @@ void disk_usage_init(struct disk_usage *usage, const struct inside *in)
     size_t n_uppers = 0, n_copies = 0;
 
     *usage = (struct disk_usage){ .most_files = plan->scratch_inodes + ROOT_SLACK };
-    for (size_t i = 0; !plan->place && i < plan->n_ops; i++) {
+    for (size_t i = 0; !plan->run_dir && i < plan->n_ops; i++) {
         const struct plan_op *op = &plan->ops[i];
         bool is_copy = op->kind == OP_BIND && op->flags & OP_OWN && n_copies < in->n_copies;
         bool is_disk = op->kind == OP_COW && op->upper && n_uppers < in->n_uppers;
@@ -64,7 +64,7 @@ uint32_t disk_usage_look(const struct disk_usage *usage, int scratch_fd, uint64_
 
     for (size_t i = 0; i < usage->n_trees; i++) {
         const struct disk_usage_tree *tree = &usage->trees[i];
-        struct place_use now = { .unlocks = true };
+        struct run_dir_use now = { .unlocks = true };
 
         run_dir_measure(tree->fd, usage->most_files, &now);
         bytes += growth(now.bytes, tree->before.bytes);

@@ -12,7 +12,7 @@
 
 struct disk_usage_tree {
     int fd;
-    struct place_use before; /* of a copy: what it held before the run */
+    struct run_dir_use before; /* of a copy: what it held before the run */
 };
 
 #define DISK_USAGE_MAX_TREES PLAN_MAX_COW

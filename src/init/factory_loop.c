@@ -217,7 +217,7 @@ static int make_ready(const struct inside *in, int plan_fd, int *ret_zygote, sbr
     prctl(PR_SET_DUMPABLE, 1, 0, 0, 0); /* required to write the id maps of children */
     if (in->plan->namespaces & CLONE_NEWNET && unshare(CLONE_NEWNET) < 0)
         return err_set_errno(err, "network", "cannot make a network namespace");
-    if (in->plan->park == STANDBY_ZYGOTE && (*ret_zygote = start_zygote(in, plan_fd, err)) < 0)
+    if (in->plan->standby == STANDBY_ZYGOTE && (*ret_zygote = start_zygote(in, plan_fd, err)) < 0)
         return err->code;
     ignore_children();
     if (fd_send(in->control_fd, &news, sizeof(news), NULL, 0) < 0)

@@ -32,23 +32,19 @@
 #include "init/process_tree.h"
 #include "init/program_start.h"
 #include "init/standby.h"
+#include "init/wall_clock.h"
 #include "wire/control.h"
-
-/* Exists only in a coverage build. */
-extern void __gcov_dump(void) __attribute__((weak));
 
 /* Init exits only here. */
 static void __attribute__((noreturn)) init_exit(int status)
 {
-    if (__gcov_dump)
-        __gcov_dump();
     _exit(status);
 }
 
 static void __attribute__((noreturn)) fail(const struct init *init, const sbr_error *err)
 {
-    if (init->in.plan && init->in.plan->place)
-        run_dir_remove(init->in.plan->place);
+    if (init->in.plan && init->in.plan->run_dir)
+        run_dir_remove(init->in.plan->run_dir);
     init->report->error = *err;
     init->report->state = REPORT_FAILED;
     init_exit(1);
@@ -71,7 +67,7 @@ static const struct plan *read_plan(const struct init *init)
     }
     if (plan_decode(data, (size_t)st.st_size, &plan, &err) < 0)
         fail(init, &err);
-    if (!plan->park)
+    if (!plan->standby)
         close(INIT_PLAN);
     return plan;
 }
@@ -95,7 +91,7 @@ static void offer_to_oom_killer(struct init *init)
 {
     static const char path[] = "/proc/self/oom_score_adj";
     const struct plan *plan = init->in.plan;
-    const char *score = plan->place ? "999" : "1000";
+    const char *score = plan->run_dir ? "999" : "1000";
     char now[16];
 
     if (plan_leaves_out(plan, "oom-score") || fd_write_small(AT_FDCWD, path, score) == 0)
@@ -126,8 +122,9 @@ static void start_program(struct init *init)
     struct init_report *report = init->report;
     sbr_error err;
 
-    supervise_init(&init->supervise, &init->in);
+    supervise_init(&init->supervise, &init->in, init->report);
     init->before = report_usage(&init->in);
+    report_begin(report, init->before);
     report->ready_us = clock_now_us();
     if (program_start(&init->in, -1, &init->program, &err) < 0)
         fail(init, &err);
@@ -175,16 +172,25 @@ static bool reap(struct init *init)
  * program's session alone). */
 static void signal_all(const struct init *init, int number)
 {
-    if (init->in.plan->place)
+    if (init->in.plan->run_dir && number == SIGSTOP)
+        process_tree_stop(init->in.proc_fd);
+    else if (init->in.plan->run_dir)
         process_tree_signal(init->in.proc_fd, number);
     else
         kill(getpid() == 1 ? -1 : -init->program, number);
 }
 
+/* To the program's own group, as a terminal would. */
+static void signal_program(const struct init *init, int number)
+{
+    if (init->program > 0 && number > 0 && number <= 64 && kill(-init->program, number) < 0)
+        kill(init->program, number); /* it leads no group */
+}
+
 /* Ends the remaining processes inside and waits for them, so that their usage is counted. */
 static void end_rest(const struct init *init)
 {
-    if (init->in.plan->place) {
+    if (init->in.plan->run_dir) {
         process_tree_end(init->in.proc_fd);
         return;
     }
@@ -196,9 +202,9 @@ static void end_rest(const struct init *init)
 /* The supervisor is gone: ends and removes what the kernel does not end with init. */
 static void __attribute__((noreturn)) end_alone(const struct init *init)
 {
-    if (init->in.plan->place) {
+    if (init->in.plan->run_dir) {
         process_tree_end(init->in.proc_fd);
-        run_dir_remove(init->in.plan->place);
+        run_dir_remove(init->in.plan->run_dir);
     }
     init_exit(1);
 }
@@ -206,6 +212,12 @@ static void __attribute__((noreturn)) end_alone(const struct init *init)
 /* False when the supervisor is gone. */
 static bool obey(const struct init *init, uint32_t *ret_order)
 {
+    static const struct {
+        uint32_t order;
+        int number;
+    } signals[] = { { ORDER_TERMINATE, SIGTERM },
+                    { ORDER_PAUSE, SIGSTOP },
+                    { ORDER_RESUME, SIGCONT } };
     struct init_message message;
     ssize_t n = read(INIT_CONTROL, &message, sizeof(message));
 
@@ -214,8 +226,11 @@ static bool obey(const struct init *init, uint32_t *ret_order)
         return errno == EINTR || errno == EAGAIN;
     if (n == (ssize_t)sizeof(message))
         *ret_order = message.order;
-    if (*ret_order == ORDER_TERMINATE)
-        signal_all(init, SIGTERM);
+    if (*ret_order == ORDER_SIGNAL)
+        signal_program(init, (int)message.number);
+    for (size_t i = 0; i < ARRAY_LEN(signals); i++)
+        if (*ret_order == signals[i].order)
+            signal_all(init, signals[i].number);
     return n > 0;
 }
 
@@ -241,7 +256,8 @@ static enum report_state supervise(struct init *init)
     uint32_t order = 0;
 
     for (;;) {
-        int n = poll(fds, ARRAY_LEN(fds), supervise_interval(&init->supervise));
+        int n =
+            poll(fds, ARRAY_LEN(fds), wall_clock_wait(init, supervise_interval(&init->supervise)));
 
         if (n < 0 && errno != EINTR)
             init_exit(1);
@@ -250,6 +266,10 @@ static enum report_state supervise(struct init *init)
         if (supervise_is_due(&init->supervise) &&
             (init->report->limit = supervise_look(&init->supervise)) != 0)
             return REPORT_LIMIT;
+        if (wall_clock_is_over(init)) {
+            init->report->limit = INIT_LIMIT_WALL;
+            return REPORT_LIMIT;
+        }
         if (n > 0 && fds[1].revents && !obey(init, &order))
             end_alone(init);
         if (order == ORDER_KILL)
@@ -308,7 +328,11 @@ static void let_go(const struct init *init)
 int main(void)
 {
     struct init init = {
-        .in = { .control_fd = INIT_CONTROL, .root_fd = -1, .io_fd = -1, .proc_fd = -1 },
+        .in = { .control_fd = INIT_CONTROL,
+                .root_fd = -1,
+                .io_fd = -1,
+                .proc_fd = -1,
+                .tty_fd = -1 },
         .report = report_open(),
         .go_fd = -1,
     };
@@ -322,15 +346,15 @@ int main(void)
     offer_to_oom_killer(&init);
     setsid();
     reset_signals();
-    if (init.in.plan->place)
+    if (init.in.plan->run_dir)
         prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    if (init.in.plan->park)
+    if (init.in.plan->standby)
         be_factory(&init);
     init.report->keeps_oom_score = init.in.keeps_oom_score;
     if (confine_self(&init.in, &err) < 0)
         fail(&init, &err);
     watch_children(&init);
-    if (init.in.plan->park)
+    if (init.in.plan->standby)
         await_program(&init);
     else
         start_program(&init);
@@ -341,8 +365,8 @@ int main(void)
     report_end(init.report, &init.in, init.before);
     supervise_report(&init.supervise, init.report);
     hand_out(&init, state);
-    if (init.in.plan->place)
-        run_dir_remove(init.in.plan->place);
+    if (init.in.plan->run_dir)
+        run_dir_remove(init.in.plan->run_dir);
     init.report->state = state;
     let_go(&init);
     init_exit(0);

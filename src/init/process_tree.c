@@ -98,7 +98,7 @@ size_t process_tree_signal(int proc_fd, int number)
 
 /* Stops all processes until no more are found, because a stopped process makes no children:
  * otherwise a program that forks faster than init kills would survive. */
-static void stop_all(int proc_fd)
+void process_tree_stop(int proc_fd)
 {
     size_t before = 0;
 
@@ -113,7 +113,7 @@ static void stop_all(int proc_fd)
 
 void process_tree_end(int proc_fd)
 {
-    stop_all(proc_fd);
+    process_tree_stop(proc_fd);
     for (;;) {
         pid_t pid;
 

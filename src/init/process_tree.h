@@ -17,6 +17,9 @@ void process_tree_all_but_init(int proc_fd, tree_visit *visit, void *context);
 /* Sends a signal to every descendant and returns how many there were. */
 size_t process_tree_signal(int proc_fd, int number);
 
+/* Stops all of them. */
+void process_tree_stop(int proc_fd);
+
 /* Ends all of them and waits for them. */
 void process_tree_end(int proc_fd);
 

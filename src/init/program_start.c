@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -78,6 +79,20 @@ static void tie_to_init(const struct inside *in)
     (void)fd_write_small(in->proc_fd, "self/oom_score_adj", "1000");
 }
 
+/* Makes the terminal the session's own, so that it controls the program's jobs, and the streams. */
+static void take_terminal(const struct inside *in)
+{
+    const struct plan_tty *tty = &in->plan->tty;
+
+    for (int stream = STDIN_FILENO; tty->rows && stream <= STDERR_FILENO; stream++) {
+        if (!(tty->streams >> stream & 1))
+            continue;
+        if (in->tty_fd >= 0)
+            dup2(in->tty_fd, stream);
+        ioctl(stream, TIOCSCTTY, 0); /* of the first stream; it changes nothing for the others */
+    }
+}
+
 /* Shares init's memory until its exec; init waits for that. */
 static int launch_main(void *context)
 {
@@ -89,9 +104,10 @@ static int launch_main(void *context)
     sigprocmask(SIG_SETMASK, &none, NULL);
     if (!plan_leaves_out(plan, "own-session"))
         setsid(); /* keeps kill(0, ...) and the terminal's signals within the program's own group */
+    take_terminal(launch->in);
     if (!plan_leaves_out(plan, "close-descriptors"))
         syscall(SYS_close_range, INIT_CONTROL, ~0U, CLOSE_RANGE_CLOEXEC);
-    if (plan->place)
+    if (plan->run_dir)
         tie_to_init(launch->in);
     launch->refused = confine_program(launch->in, &launch->err);
     if (!launch->refused) {

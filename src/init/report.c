@@ -57,6 +57,12 @@ struct usage_before report_usage_with(const struct inside *in, pid_t driver)
     return before;
 }
 
+void report_begin(struct init_report *report, struct usage_before before)
+{
+    report->io_read_before = before.read;
+    report->io_write_before = before.written;
+}
+
 static uint64_t less(uint64_t all, uint64_t part)
 {
     return all > part ? all - part : 0;
@@ -78,7 +84,7 @@ void report_end(struct init_report *report, const struct inside *in, struct usag
             less((uint64_t)usage.ru_nvcsw + (uint64_t)usage.ru_nivcsw, before.switches);
     }
     /* A file system of the host would also count other users' files. */
-    if (in->root_fd >= 0 && !in->plan->place && fstatfs(in->root_fd, &fs) == 0)
+    if (in->root_fd >= 0 && !in->plan->run_dir && fstatfs(in->root_fd, &fs) == 0)
         report->disk_full = fs.f_bavail == 0  ? DISK_BYTES_FULL
                             : fs.f_ffree == 0 ? DISK_INODES_FULL
                                               : 0;

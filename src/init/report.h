@@ -17,6 +17,8 @@ struct usage_before {
 struct usage_before report_usage(const struct inside *in);
 /* The same, plus the usage of a waiting driver. */
 struct usage_before report_usage_with(const struct inside *in, pid_t driver);
+/* What counts from now on is the program's. */
+void report_begin(struct init_report *report, struct usage_before before);
 /* Reports the resources of all reaped processes, and whether the scratch space is full. */
 void report_end(struct init_report *report, const struct inside *in, struct usage_before before);
 

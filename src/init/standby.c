@@ -68,7 +68,7 @@ int standby_start(struct init *init, sbr_error *err)
     int pair[2], r;
 
     init->go_fd = -1;
-    if (init->in.plan->park != STANDBY_DRIVER)
+    if (init->in.plan->standby != STANDBY_DRIVER)
         return 0;
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
         return err_set_errno(err, "driver", "cannot make a socket pair");
@@ -85,7 +85,7 @@ static int adopt(struct init *init, int go_fd, sbr_error *err)
     uint32_t pid;
     int r;
 
-    if (init->go_fd >= 0 || init->in.plan->park != STANDBY_ZYGOTE)
+    if (init->go_fd >= 0 || init->in.plan->standby != STANDBY_ZYGOTE)
         return err_set(err, SBR_E_BUG, "driver", "there is no worker to adopt");
     init->go_fd = go_fd;
     r = read_from_driver(init, &pid, sizeof(pid), err);
@@ -103,12 +103,13 @@ static void merge(struct inside *in, const struct plan *late)
     static struct plan plan; /* in->plan points here from now on */
 
     plan = *in->plan;
-    plan.park = STANDBY_NONE;
+    plan.standby = STANDBY_NONE;
     plan.argv = late->argv;
     plan.env = late->env;
     plan.workdir = late->workdir;
     plan.ops = late->ops;
     plan.n_ops = late->n_ops;
+    plan.deadline_ms = late->deadline_ms;
     memcpy(plan.rlimits, late->rlimits, sizeof(plan.rlimits));
     plan.n_rlimits = late->n_rlimits;
     in->plan = &plan;
@@ -126,7 +127,7 @@ static int read_plan(struct inside *in, int fd, sbr_error *err)
         return err_set_errno(err, "plan", "cannot map the plan");
     if (plan_decode(data, (size_t)st.st_size, &late, err) < 0)
         return err->code;
-    if (late->park || late->place)
+    if (late->standby || late->run_dir)
         return err_set(err, SBR_E_BUG, "plan", "the plan is not one of a run");
     merge(in, late);
     return 0;
@@ -198,6 +199,7 @@ static int tell_driver(struct init *init, sbr_error *err)
     put_list(&message, (const char *const *)plan->argv);
     put_list(&message, (const char *const *)plan->env);
     init->report->ready_us = clock_now_us();
+    report_begin(init->report, init->before);
     init->report->state = REPORT_RUNNING;
     r = message.failed ? err_set_oom(err, "driver") : 0;
     /* EPIPE: the driver has ended, and its exit status is the result. */
@@ -222,7 +224,7 @@ static int go(struct init *init, sbr_error *err)
 {
     if (put_files(&init->in, err) < 0)
         return err->code;
-    supervise_init(&init->supervise, &init->in);
+    supervise_init(&init->supervise, &init->in, init->report);
     if (!init->program)
         return rlimits_confiner.apply(&init->in, err);
     if (limit_driver(init, err) < 0)

@@ -17,10 +17,12 @@
 #define LOOK_EVERY_US 10000
 #define FILES_EVERY_US 100000
 
-void supervise_init(struct supervise *supervise, const struct inside *in)
+void supervise_init(struct supervise *supervise, const struct inside *in,
+                    struct init_report *report)
 {
     *supervise =
-        (struct supervise){ .supervises = in->plan->supervise && in->proc_fd >= 0,
+        (struct supervise){ .report = report,
+                            .supervises = in->plan->supervise && in->proc_fd >= 0,
                             .proc_fd = in->proc_fd,
                             .scratch_fd = in->root_fd,
                             .plan = in->plan,
@@ -89,7 +91,7 @@ static void add_process(void *context, pid_t pid)
 
 static void visit_everybody(const struct supervise *supervise, tree_visit *visit, void *context)
 {
-    if (supervise->plan->place)
+    if (supervise->plan->run_dir)
         process_tree_walk(supervise->proc_fd, visit, context);
     else
         process_tree_all_but_init(supervise->proc_fd, visit, context);
@@ -116,14 +118,14 @@ static void look_at_files(struct supervise *supervise)
                                .program = supervise->program,
                                .disk_usage = &supervise->disk_usage };
     uint64_t most_files = supervise->plan->scratch_inodes + 2; /* work and tmp */
-    struct place_use use = { 0 };
+    struct run_dir_use use = { 0 };
     struct stat st;
 
     if (fstat(supervise->scratch_fd, &st) == 0)
         open.scratch = st.st_dev;
     visit_everybody(supervise, open_files_add, &open);
     supervise->file_memory = open.memory_bytes;
-    if (!supervise->plan->place) {
+    if (!supervise->plan->run_dir) {
         /* The tmpfs itself counts its files without a name. */
         supervise->disk_full =
             disk_usage_look(&supervise->disk_usage, supervise->scratch_fd, open.disk_usage_bytes);
@@ -140,7 +142,7 @@ static uint64_t scratch_memory(const struct supervise *supervise)
 {
     struct statfs fs;
 
-    if (supervise->plan->place || supervise->scratch_fd < 0 ||
+    if (supervise->plan->run_dir || supervise->scratch_fd < 0 ||
         fstatfs(supervise->scratch_fd, &fs) < 0)
         return 0;
     return (uint64_t)(fs.f_blocks - fs.f_bfree) * (uint64_t)fs.f_bsize;
@@ -157,6 +159,17 @@ static void look_at_processes(struct supervise *supervise, struct totals *totals
                           (uint64_t)(reaped.ru_utime.tv_usec + reaped.ru_stime.tv_usec);
     /* Files may also be mapped, and must not count twice. */
     totals->memory = totals->private + (files > totals->shared ? files : totals->shared);
+}
+
+static void report_sample(const struct supervise *supervise, const struct totals *totals)
+{
+    struct init_report *report = supervise->report;
+
+    if (!report)
+        return;
+    report->now.memory_bytes = totals->memory;
+    report->now.cpu_us = totals->cpu_us;
+    report->now.processes = totals->processes;
 }
 
 enum init_limit supervise_look(struct supervise *supervise)
@@ -176,6 +189,7 @@ enum init_limit supervise_look(struct supervise *supervise)
     totals.processes += supervise->one_just_ended;
     supervise->next_us = next_look(now, LOOK_EVERY_US);
     supervise->cpu_used_us = totals.cpu_us;
+    report_sample(supervise, &totals);
     if (totals.memory > supervise->peak_memory)
         supervise->peak_memory = totals.memory;
     if (totals.processes > supervise->peak_processes)

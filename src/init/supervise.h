@@ -21,14 +21,16 @@ struct supervise {
     const struct plan *plan;
     uint64_t cpu_us; /* limit, or LIMIT_NONE */
     uint64_t peak_memory, peak_processes;
-    uint64_t cpu_used_us;   /* at the last sample                           */
-    uint64_t file_memory;   /* in memory files, at the last sample of files */
-    uint64_t next_files_us; /* files are sampled less often                 */
-    uint32_t disk_full;     /* enum disk_full                               */
-    bool one_just_ended;    /* see supervise_last                           */
+    uint64_t cpu_used_us;       /* at the last sample                           */
+    uint64_t file_memory;       /* in memory files, at the last sample of files */
+    uint64_t next_files_us;     /* files are sampled less often                 */
+    uint32_t disk_full;         /* enum disk_full                               */
+    bool one_just_ended;        /* see supervise_last                           */
+    struct init_report *report; /* gets each sample; NULL: none                 */
 };
 
-void supervise_init(struct supervise *supervise, const struct inside *in);
+void supervise_init(struct supervise *supervise, const struct inside *in,
+                    struct init_report *report);
 /* Milliseconds until the next sample, for poll; -1 when nothing is supervised. */
 int supervise_interval(const struct supervise *supervise);
 /* True when the next sample is due. */

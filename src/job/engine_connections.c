@@ -97,7 +97,7 @@ void engine_connections_find(struct engine_connections *pool, struct warm *warm)
     if (warm->off || warm->fd >= 0 || engine_connections_take(pool, warm) ||
         engine_connect(&warm->fd) == 0)
         return;
-    log_info("engine", "cold, since no engine is running");
+    log_info("engine", "cold, because no engine is running");
     warm->off = true;
 }
 

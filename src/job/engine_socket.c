@@ -90,9 +90,10 @@ int engine_connect(int *ret_fd)
         return -1;
     peer_look_home(&home);
     if (!peer_is_neighbour(fd, &home, NULL)) {
-        log_info("engine",
-                 "who listens at '%s' is another user, or lives in a sandbox or container",
-                 address.sun_path);
+        log_info(
+            "engine",
+            "the process that listens at '%s' is another user, or lives in a sandbox or container",
+            address.sun_path);
         return -1;
     }
     *ret_fd = take_fd(fd);
@@ -150,7 +151,8 @@ static int refuse_listener(int fd, const struct sockaddr_un *address, sbr_error 
     if (peer_is_neighbour(fd, &home, NULL))
         return is_running(address, err);
     return err_set(err, SBR_E_DENIED, "engine",
-                   "who listens at '%.108s' lives in a sandbox or a container; remove the socket, "
+                   "the process that listens at '%.108s' lives in a sandbox or a container; remove "
+                   "the socket, "
                    "or name another in " ENGINE_SOCKET_ENV,
                    address->sun_path);
 }

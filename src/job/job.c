@@ -49,7 +49,7 @@ int job_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, s
 
 int job_begin(sbr_job *job, sbr_error *err)
 {
-    return job_resolve(job, err) < 0 ? err->code : job_run_begin(job, EV_GO, err);
+    return job_run_begin(job, EV_GO, err);
 }
 
 int job_start(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
@@ -59,7 +59,7 @@ int job_start(const sbr_runtime *rt, const sbr_request *req, const struct monito
 
     if (job_new(rt, req, options, &job, err) < 0)
         return err->code;
-    if (job_begin(job, err) < 0) {
+    if (job_resolve(job, err) < 0 || job_begin(job, err) < 0) {
         job_free(job);
         return err->code;
     }

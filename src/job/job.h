@@ -20,20 +20,27 @@ int job_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, s
  * job's own. */
 int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
             sbr_job **ret, sbr_error *err) must_check;
-/* Begins with the first stage. */
+/* Finds the language and its tools for the request.  Nothing when it is a command. */
+int job_resolve(sbr_job *job, sbr_error *err) must_check;
+/* Begins with the first stage of a job that is resolved. */
 int job_begin(sbr_job *job, sbr_error *err) must_check;
 /* The same with a language and tools that were found already: only its run stage. */
 int job_begin_with(sbr_job *job, const struct language *language, const struct toolchain *toolchain,
                    sbr_error *err) must_check;
-/* job_new and job_begin. */
+/* job_new, job_resolve and job_begin. */
 int job_start(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
               sbr_job **ret, sbr_error *err) must_check;
-/* Handles what is ready.  1: the job is over; 0: more to come; negative: the loop is broken. */
+enum job_progress { JOB_GOES_ON, JOB_IS_OVER };
+/* Handles what is ready.  A job_progress, or negative: the loop is broken. */
 int job_turn(sbr_job *job, bool wait, sbr_error *err) must_check;
 /* From any thread, and more than once: the second time ends the stage at once. */
 void job_cancel(sbr_job *job);
+/* The monitor of the program itself; NULL: it does not run.  Not for other threads. */
+struct monitor *job_monitor(sbr_job *job);
 /* The caller owns the result; or the reason why there is none. */
 int job_take_result(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
+/* Fills result->language by what the job knows of its tools. */
+void job_outcome_name_tool(const sbr_job *job, sbr_result *result);
 /* Turns until the end. */
 int job_finish(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
 void job_free(sbr_job *job);
@@ -47,6 +54,9 @@ int selftest_run(const sbr_runtime *rt, const struct language *language, const c
 /* Lets the tool print its version, in a sandbox, and fills toolchain->version.  0 or negative. */
 int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
                          struct toolchain *toolchain);
+/* Fills the version of the tool in a job's result, if no earlier run has found it out: asks the
+ * tool, once.  Nothing after a cancel, or where no answer can be stored. */
+void job_version_find(sbr_job *job, sbr_result *result);
 
 /* The language's real interpreter on this machine, or NULL; valid until the next call of this
  * thread. */

@@ -45,7 +45,8 @@ static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *sai
     scoped_free char *program = read_program(job, &program_len);
     struct request_file file = { .path = job->req->program, .data = program, .len = program_len };
     sbr_request seen = *job->req;
-    char signal[SIGNAL_NAME_SIZE], work[sizeof(job->place) + 16], driver[sizeof(job->place) + 16];
+    char signal[SIGNAL_NAME_SIZE], work[sizeof(job->run_dir) + 16],
+        driver[sizeof(job->run_dir) + 16];
     struct diagnose_input in = { .language = job->language,
                                  .text = text,
                                  .len = len,
@@ -61,13 +62,25 @@ static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *sai
         seen.files = &file;
         seen.n_files = 1;
     }
-    snprintf(work, sizeof(work), "%s" INSIDE_WORK, job->place);
-    snprintf(driver, sizeof(driver), "%s/driver", job->place);
+    snprintf(work, sizeof(work), "%s" INSIDE_WORK, job->run_dir);
+    snprintf(driver, sizeof(driver), "%s/driver", job->run_dir);
     if (said->verdict == SBR_SIGNALED)
         in.ending = result_signal_name(said->signal, signal);
     else if (said->verdict != SBR_EXITED)
         in.ending = result_verdict_name(said->verdict);
     return diagnose(&in);
+}
+
+/* Programs say why they end at the end; a compiler's first error is the one that matters. */
+static struct diagnosis *diagnose_stream(const sbr_job *job, const sbr_result *said,
+                                         const struct output *stream)
+{
+    size_t len;
+    const char *end = result_output_end(stream, &len);
+
+    if (said != job->result && stream->data)
+        return diagnose_text(job, said, stream->data, stream->len);
+    return diagnose_text(job, said, end, len);
 }
 
 /* Compilers write errors to either stream, programs to stderr. */
@@ -81,9 +94,7 @@ void job_diagnose(const sbr_job *job, sbr_result *result)
         said = result->n_before ? result->before[result->n_before - 1] : NULL;
     if (!said)
         return;
-    result->diagnosis = said->err.data
-                            ? diagnose_text(job, said, said->err.data, said->err.len)
-                            : diagnose_text(job, said, said->err.tail, said->err.tail_len);
+    result->diagnosis = diagnose_stream(job, said, &said->err);
     if (!result->diagnosis && !result->ran)
-        result->diagnosis = diagnose_text(job, said, said->out.data, said->out.len);
+        result->diagnosis = diagnose_stream(job, said, &said->out);
 }

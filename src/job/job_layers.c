@@ -30,7 +30,7 @@ enum layer_found job_layers_find(sbr_job *job, enum layer layer, sbr_error *err)
 {
     int r = store_find(rows[layer].kind, job->keys[layer], &job->layers[layer], err);
 
-    return r < 0 ? LAYER_ERROR : r == 0 ? LAYER_TO_MAKE : LAYER_THERE;
+    return r < 0 ? LAYER_ERROR : r == STORE_ABSENT ? LAYER_TO_MAKE : LAYER_THERE;
 }
 
 enum layer_found job_layers_take_turn(sbr_job *job, enum stage stage, sbr_error *err)
@@ -42,7 +42,7 @@ enum layer_found job_layers_take_turn(sbr_job *job, enum stage stage, sbr_error 
     if (layer == N_LAYERS || !rows[layer].locked)
         return LAYER_TO_MAKE;
     r = store_lock(rows[layer].kind, job->keys[layer], &job->now.lock_fd, err);
-    if (r <= 0)
+    if (r != STORE_LOCKED)
         return r < 0 ? LAYER_ERROR : LAYER_BUSY;
     return job_layers_find(job, layer, err);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "job/job.h"
+#include "job/job_output.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 
@@ -41,7 +42,7 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     sbr_job *job = calloc(1, sizeof(*job));
 
     if (!job)
-        return err_set_oom(err, "executor");
+        return err_set_oom(err, "job");
     job->rt = rt;
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
@@ -54,12 +55,14 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
                                             .stdin_len = req->stdin_data ? req->stdin_len : 0,
                                             .stdin_fd = -1,
                                             .started_us = clock_now_us() };
+    job->started_us = job->options.started_us ? job->options.started_us : clock_now_us();
+    job->started_at_us = clock_read_us(CLOCK_REALTIME) - (clock_now_us() - job->started_us);
     job->cancel_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     job->cancel_watch = loop_watch_of(job->cancel_fd, cancel_wanted, job);
     if (job->cancel_fd < 0 || loop_init_timers(&job->loop, "monitor", err) < 0 ||
         loop_add(&job->loop, &job->cancel_watch, EPOLLIN) < 0) {
         job_free(job);
-        return err_set_errno(err, "executor", "cannot make an event loop");
+        return err_set_errno(err, "job", "cannot make an event loop");
     }
     *ret = job;
     return 0;
@@ -80,6 +83,7 @@ void job_free(sbr_job *job)
     if (!job)
         return;
     stage_run_drop(job);
+    job_output_end(job, NULL);
     buf_done(&job->warm.blueprint);
     engine_connections_give(job->rt->pool, &job->warm);
     forget_artifact(job);
@@ -103,6 +107,7 @@ void job_leave(sbr_job *job)
     }
     if (job->now.staged)
         store_discard(&job->now.staging);
+    job_output_end(job, NULL);
     forget_artifact(job);
     job_trees_done(job);
 }

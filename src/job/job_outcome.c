@@ -3,7 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/scope.h"
+#include "explain/ending.h"
 #include "job/job.h"
 #include "job/job_steps.h"
 
@@ -18,17 +20,24 @@ static void adopt_stages(sbr_job *job, sbr_result *result)
 }
 
 /* The refusals of the stage that failed are the result's own too: they are why there was no run. */
-static void tell_failed_stage(const sbr_result *last, sbr_result *result)
+static void tell_failed_stage(const sbr_job *job, const sbr_result *last, sbr_result *result)
 {
-    if (last->explanation[0])
-        snprintf(result->explanation, sizeof(result->explanation), "stage %s: %.200s", last->stage,
-                 last->explanation);
-    else
-        snprintf(result->explanation, sizeof(result->explanation),
-                 "stage %s ended with exit code %d", last->stage, last->exit_code);
+    ending_explain_stage(result, job->todo[job->at - 1], last);
     for (size_t i = 0; i < last->denials.n; i++)
         denials_add(&result->denials, &last->denials.items[i]);
     result->denials.dropped = last->denials.dropped;
+}
+
+/* The stage that ended the job stands for the program: its figures are the result's. */
+static void take_figures(const sbr_result *last, sbr_result *result)
+{
+    result->exit_code = last->exit_code;
+    result->signal = last->signal;
+    result->usage = last->usage;
+    result->limits = last->limits;
+    result->isolation = last->isolation;
+    result->startup = last->startup;
+    result->stage = last->stage;
 }
 
 /* The result of a job whose program did not run. */
@@ -43,18 +52,43 @@ static void end_without_run(sbr_job *job, enum sbr_verdict verdict, sbr_error *e
         return;
     }
     result->verdict = verdict;
-    result->exit_code = last ? last->exit_code : -1;
-    result->startup = last ? last->startup : "cold";
-    result->stage = "run";
-    result->limits = last ? last->limits : job->req->limits;
-    if (last) {
-        result->signal = last->signal;
-        result->isolation = last->isolation;
-    }
-    if (last && verdict == SBR_COMPILE_FAILED)
-        tell_failed_stage(last, result);
+    result->exit_code = -1;
+    result->startup = "cold";
+    result->limits = job->req->limits;
+    if (last)
+        take_figures(last, result);
+    ending_explain(result, STAGE_RUN, false);
+    if (last && (verdict == SBR_COMPILE_FAILED || verdict == SBR_INSTALL_FAILED))
+        tell_failed_stage(job, last, result);
     adopt_stages(job, result);
     result_complete(result);
+}
+
+static enum sbr_verdict failed_stage(const sbr_job *job)
+{
+    return job->todo[job->at - 1] == STAGE_INSTALL ? SBR_INSTALL_FAILED : SBR_COMPILE_FAILED;
+}
+
+void job_outcome_name_tool(const sbr_job *job, sbr_result *result)
+{
+    const char *binary = strrchr(job->toolchain.binary, '/');
+    struct result_language *language = &result->language;
+
+    if (!job->language)
+        return;
+    language->name = job->language->name;
+    snprintf(language->tool, sizeof(language->tool), "%.31s", binary ? binary + 1 : "");
+    snprintf(language->tool_version, sizeof(language->tool_version), "%s", job->toolchain.version);
+    snprintf(language->version, sizeof(language->version), "%.31s",
+             job->language->release ? job->language->release : job->toolchain.version);
+}
+
+/* When the job began, how long it took, and what ran the program. */
+static void stamp(const sbr_job *job, sbr_result *result)
+{
+    result->started_at_us = job->started_at_us;
+    result->total_us = clock_now_us() - job->started_us;
+    job_outcome_name_tool(job, result);
 }
 
 enum job_event job_outcome_end(sbr_job *job, enum job_event event, sbr_error *err)
@@ -65,9 +99,11 @@ enum job_event job_outcome_end(sbr_job *job, enum job_event event, sbr_error *er
     else if (event == EV_CANCEL || (event == EV_ERROR && job->cancelled))
         end_without_run(job, SBR_CANCELLED, err);
     else if (event == EV_STAGE_FAILED)
-        end_without_run(job, SBR_COMPILE_FAILED, err);
+        end_without_run(job, failed_stage(job), err);
     else if (event == EV_NONE_LEFT)
         end_without_run(job, SBR_EXITED, err);
+    if (job->result)
+        stamp(job, job->result);
     return EV_NOTHING;
 }
 

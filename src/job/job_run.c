@@ -34,13 +34,18 @@ int job_begin_with(sbr_job *job, const struct language *language, const struct t
 /* At most one wait for each call, so that the caller can act when a stage is over. */
 int job_turn(sbr_job *job, bool wait, sbr_error *err)
 {
+    bool begins = job->begins_later;
+
+    job->begins_later = false;
+    if (begins && job_run_begin(job, EV_GO, err) < 0)
+        return err->code;
     if (job->state == JOB_DONE)
-        return 1;
+        return JOB_IS_OVER;
     if (loop_turn(&job->loop, wait ? LOOP_FOREVER : 0) < 0)
         return err_set_errno(err, "monitor", "cannot wait for events");
     if (job->state == JOB_RUNNING && monitor_is_over(&job->now.monitor))
         job_table_handle(job, EV_OVER);
-    return job->state == JOB_DONE;
+    return job->state == JOB_DONE ? JOB_IS_OVER : JOB_GOES_ON;
 }
 
 void job_cancel(sbr_job *job)
@@ -51,12 +56,19 @@ void job_cancel(sbr_job *job)
     (void)ignored;
 }
 
+struct monitor *job_monitor(sbr_job *job)
+{
+    return job->state == JOB_RUNNING && job->now.watching && job->now.stage == STAGE_RUN
+               ? &job->now.monitor
+               : NULL;
+}
+
 int job_finish(sbr_job *job, sbr_result **ret, sbr_error *err)
 {
     int r;
 
     do
         r = job_turn(job, true, err);
-    while (r == 0);
+    while (r == JOB_GOES_ON);
     return r < 0 ? r : job_take_result(job, ret, err);
 }

@@ -44,8 +44,6 @@ job_step job_outcome_end;
 /* Ends what runs and frees what the stage holds. */
 void stage_run_drop(sbr_job *job);
 
-/* Finds the language and its tools for the request.  Nothing when it is a command. */
-int job_resolve(sbr_job *job, sbr_error *err) must_check;
 /* Once they are found: keys of layers, what the store has already, and so what is left to do. */
 int job_decide(sbr_job *job, sbr_error *err) must_check;
 /* Starts the table with `event`; the failure, if that is all there is. */

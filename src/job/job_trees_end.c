@@ -14,6 +14,7 @@
 #include "changes/deliver.h"
 #include "changes/node.h"
 #include "changes/textdiff.h"
+#include "job/job_output.h"
 #include "job/job_trees.h"
 
 /* No process uses the copy any more, so the supervisor scans it for differences. */
@@ -206,29 +207,12 @@ static int render(const sbr_job *job, const struct changes *changes, sbr_result 
     return r;
 }
 
-/* One line for `changes list`. */
-static void describe(const sbr_job *job, char about[CHANGESET_ABOUT])
-{
-    const sbr_request *req = job->req;
-    const char *program = req->program   ? req->program
-                          : req->code    ? "code"
-                          : req->n_files ? req->files[0].path
-                                         : "";
-    size_t used = (size_t)snprintf(about, CHANGESET_ABOUT, "%.60s%s%.100s",
-                                   req->language ? req->language : "",
-                                   req->language && program[0] ? " " : "", program);
-
-    for (size_t i = 0; i < req->args.n && used < CHANGESET_ABOUT; i++)
-        used += (size_t)snprintf(about + used, CHANGESET_ABOUT - used, "%s%.60s", used ? " " : "",
-                                 req->args.items[i]);
-}
-
 static int keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
     char about[CHANGESET_ABOUT], id[ENCODING_ID_SIZE];
 
-    describe(job, about);
+    job_output_describe(job, about, sizeof(about));
     memcpy(id, trees->staging.id, sizeof(id));
     if (changeset_commit(&trees->staging, changes, &result->files, about, err) < 0)
         return err->code;

@@ -231,9 +231,9 @@ static enum trees_opened take_workspace(sbr_job *job, sbr_error *err)
     uint64_t now = clock_now_us();
     int r = workspace_open(job->req->workspace, true, quota, &trees->workspace, err);
 
-    if (r == 0 && !trees->waiting_since)
+    if (r == WORKSPACE_BUSY && !trees->waiting_since)
         trees->waiting_since = now;
-    if (r <= 0)
+    if (r != WORKSPACE_HELD)
         return r < 0 ? TREES_ERROR : TREES_BUSY;
     trees->queue_us = trees->waiting_since ? now - trees->waiting_since : 0;
     trees->is_named = true;

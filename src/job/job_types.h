@@ -2,6 +2,7 @@
 #ifndef JOB_JOB_TYPES_H
 #define JOB_JOB_TYPES_H
 
+#include "changes/kept_output.h"
 #include "job/warm.h"
 #include "model/request.h"
 #include "monitor/monitor.h"
@@ -11,11 +12,14 @@
 #include "toolchain/client_config.h"
 #include "toolchain/toolchain.h"
 
-/* The slot of the loop that the monitor leaves free, for waiting before a stage runs. */
+/* Slots of the loop that the monitor leaves free: for waiting before a stage runs, and for the
+ * metrics that the client wants now and then. */
 #define TIMER_RETRY 5
+#define TIMER_METRICS 7
 
-struct job_trees;
 struct diff_options;
+struct job_client;
+struct job_trees;
 
 struct sbr_runtime {
     struct features features;
@@ -64,10 +68,14 @@ struct sbr_job {
     const sbr_runtime *rt;
     const sbr_request *req;
     struct monitor_options options; /* of the program's own stage */
+    uint64_t started_us;            /* when the request came */
+    uint64_t started_at_us;         /* the same, since 1970 */
+    bool skips_version;             /* the result need not name the tool's version */
     struct loop loop;
     struct loop_watch cancel_watch;
     int cancel_fd; /* eventfd: cancelled from another thread */
     bool cancelled;
+    bool begins_later; /* the first turn begins the first stage */
 
     const struct language *language; /* NULL: a command */
     struct toolchain toolchain;
@@ -76,9 +84,11 @@ struct sbr_job {
     enum stage todo[N_STAGES];
     size_t n_todo, at;
     bool cached;
-    struct job_trees *trees;      /* NULL: none; see job/job_trees.h */
-    char place[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
+    struct job_trees *trees;        /* NULL: none; see job/job_trees.h */
+    char run_dir[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
+    struct kept_writer kept;    /* of the program's output; without an id: not kept */
+    sbr_error keep_failure;     /* why it is not; code 0: it did not fail */
     struct warm warm;           /* the engine, if there is one */
     struct installer installer; /* until the stage has it */
     struct stage_run now;
@@ -95,6 +105,9 @@ struct sbr_job {
     /* Called with the number of jobs before this one while it waits for the engine, with the same
      * context.  May be NULL. */
     void (*on_queue)(void *context, unsigned int position);
+    /* Called for each thing that was refused in a stage, with the same context.  May be NULL. */
+    void (*on_denial)(void *context, const struct denial *one);
+    struct job_client *client; /* what lib/ keeps with the job; not the job's own */
     /* Gets all that the program leaves at /work, in place of changes and outputs.  May be NULL. */
     struct collect_part *work_part;
     const struct diff_options *render; /* how the changes become text; NULL: they do not */

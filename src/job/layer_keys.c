@@ -8,6 +8,7 @@
 #include "base/encoding.h"
 #include "job/job_layers.h"
 #include "job/job_trees.h"
+#include "plan/live_object.h"
 
 #define KEY_REVISION "1"
 
@@ -61,6 +62,9 @@ static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *
     add_words(s, &job->language->needs);
     add_words(s, &job->language->env);
     add_words(s, &job->language->driver_texts);
+    for (unsigned int i = 0; i < job->language->drivers.n; i++)
+        if (live_object_is(job->language->drivers.at[i]))
+            sha256_add_text(s, live_object_find(job->language->drivers.at[i]).sum);
     add_words(s, &def->run);
     add_words(s, &def->env);
 }
@@ -188,6 +192,7 @@ void layer_key_artifact(sbr_job *job)
     sha256_add_text(&s, job->keys[LAYER_PREPARED]);
     sha256_add_text(&s, job->keys[LAYER_DEPS]);
     add_list(&s, &req->compile_args);
+    sha256_add_u64(&s, req->buffered);
     sha256_add_u64(&s, req->code != NULL);
     sha256_add_u64(&s, req->code_len);
     sha256_add(&s, req->code ? req->code : "", req->code_len);

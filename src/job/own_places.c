@@ -94,7 +94,7 @@ static int check_place(const struct written *w, const char *noun, const char *pa
                              w->source, path);
     if (way.crosses || way_is_below(fd, w->st) || (way.whole && way_is_below(w->dir_fd, &own)))
         return err_set(err, SBR_E_DENIED, "volumes",
-                       "%s: '%.150s' cannot be rw, since later runs trust %s of sandbox-run in "
+                       "%s: '%.150s' cannot be rw, because later runs trust %s of sandbox-run in "
                        "'%.150s'; name a directory apart, or bring it in as cow",
                        w->option, w->source, noun, path);
     return 0;

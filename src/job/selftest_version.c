@@ -32,7 +32,7 @@ int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
     if (r == 0)
         r = job_new(rt, req, NULL, &job, &err);
     if (r == 0)
-        job->warm.off = true; /* asked once for each tool */
+        job->warm.off = job->skips_version = true; /* asked once for each tool */
     if (r == 0)
         r = job_begin_with(job, &asking, toolchain, &err);
     if (r == 0)

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "explain/denial_text.h"
+#include "job/job_output.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 #include "toolchain/registries.h"
@@ -19,6 +21,8 @@ static void note_plan(const sbr_job *job)
     const struct plan *plan = job->now.plan;
     sbr_result *result = job->now.monitor.result;
     sbr_error ignored; /* a list without its end is better than no result */
+    const char *end;
+    size_t len;
 
     if (job->now.stage != STAGE_RUN || !result)
         return;
@@ -30,10 +34,8 @@ static void note_plan(const sbr_job *job)
             break;
     if (result_success(result) || job->cancelled)
         return;
-    if (result->err.data)
-        denial_text(plan, result->err.data, result->err.len, &result->denials);
-    else
-        denial_text(plan, result->err.tail, result->err.tail_len, &result->denials);
+    end = result_output_end(&result->err, &len);
+    denial_text(plan, end, len, &result->denials);
 }
 
 /* An installer reaches what its client is configured for, whatever the options of the program. */
@@ -64,6 +66,12 @@ static void name_remedies(enum stage stage, sbr_result *result)
         else
             d->remedy[0] = '\0';
     }
+}
+
+static void report_denials(const sbr_job *job, const sbr_result *result)
+{
+    for (size_t i = 0; job->on_denial && i < result->denials.n; i++)
+        job->on_denial(job->on_stage_context, &result->denials.items[i]);
 }
 
 /* One line for `sandbox-run cache`. */
@@ -117,7 +125,7 @@ static bool lost_before_start(sbr_job *job, sbr_error *err)
     }
     gone = job->warm.fd < 0 || poll(&engine, 1, FAREWELL_MS) == 1;
     err_set(err, SBR_E_BUSY, "engine",
-            "%s ended while the program ran, so nobody knows how it would have ended; run it "
+            "%s ended while the program ran, so it is unknown how it would have ended; run it "
             "again, or with --cold",
             gone ? "the engine" : "a sandbox of the engine's");
     return false;
@@ -126,14 +134,15 @@ static bool lost_before_start(sbr_job *job, sbr_error *err)
 /* The last line that holds anything, without its newline. */
 static void last_line(const struct output *said, char *line, size_t size)
 {
-    const char *end = said->data + said->len, *start;
+    size_t len;
+    const char *first = result_output_end(said, &len), *end = first + len, *start;
 
     line[0] = '\0';
-    while (said->len && end > said->data && (end[-1] == '\n' || end[-1] == ' '))
+    while (len && end > first && (end[-1] == '\n' || end[-1] == ' '))
         end--;
-    for (start = end; said->len && start > said->data && start[-1] != '\n'; start--)
+    for (start = end; len && start > first && start[-1] != '\n'; start--)
         continue;
-    if (said->len)
+    if (len)
         snprintf(line, size, "%.*s", (int)(end - start), start);
 }
 
@@ -159,6 +168,7 @@ static enum job_event judge(sbr_job *job, enum stage stage, sbr_result *result, 
         job->result = result;
         return EV_ENDED;
     }
+    report_denials(job, result);
     if (stage == STAGE_PREPARE && !good)
         return fail_prepare(job, result, err);
     job->done[job->n_done++] = result;
@@ -176,7 +186,7 @@ enum job_event stage_end_collect(sbr_job *job, enum job_event event, sbr_error *
     (void)event;
     note_plan(job);
     r = monitor_take_result(&now->monitor, &result, err);
-    if (r < 0 && now->box.parked)
+    if (r < 0 && now->box.standby)
         again = lost_before_start(job, err);
     if (r == 0) {
         result->stage = stage_name(stage);
@@ -186,6 +196,10 @@ enum job_event stage_end_collect(sbr_job *job, enum job_event event, sbr_error *
         r = keep_layer(job, result, err);
     if (r == 0 && stage == STAGE_RUN)
         r = job_trees_end(job, result, err);
+    if (!again && stage == STAGE_RUN)
+        job_output_end(job, r == 0 ? result : NULL);
+    if (r == 0)
+        result->stage_us = clock_now_us() - now->started_us;
     stage_run_drop(job);
     if (r == 0) {
         job->at++;

@@ -5,24 +5,13 @@
 
 #include "job/job_trees.h"
 
-#define PLACE_PREFIX "sandbox-run-"
+#define RUN_DIR_PREFIX "sandbox-run-"
 
 static int resolve_policy(const sbr_job *job, struct plan_input *in, sbr_error *err)
 {
     const char *name = job->req->policy;
-    char names[200] = "";
-    size_t used = 0;
 
-    if (in->stage != STAGE_RUN)
-        name = NULL;
-    in->policy = policy_find(name);
-    if (in->policy && !in->policy->internal)
-        return 0;
-    for (size_t i = 0; policy_at(i) && used < sizeof(names); i++)
-        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
-                                 policy_at(i)->name);
-    return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no policy '%.60s'; choose one of: %s",
-                   name, names);
+    return policy_resolve(in->stage == STAGE_RUN ? name : NULL, &in->policy, err);
 }
 
 /* In a build with test hooks a test can leave a mechanism out or let a step fail. */
@@ -31,14 +20,13 @@ static void read_test_hooks(struct plan_input *in)
 #ifdef SBR_TEST_HOOKS
     in->test_without = getenv("SANDBOX_RUN_TEST_WITHOUT");
     in->test_fail = getenv("SANDBOX_RUN_TEST_FAIL");
-    in->test_writable = getenv("SANDBOX_RUN_TEST_WRITABLE");
 #else
     (void)in;
 #endif
 }
 
 /* A name that no file has: only a run without a private root makes the directory. */
-static int name_place(char *place, size_t size, sbr_error *err)
+static int name_run_dir(char *run_dir, size_t size, sbr_error *err)
 {
     const char *dir = getenv("TMPDIR");
     char id[ENCODING_ID_SIZE];
@@ -46,7 +34,7 @@ static int name_place(char *place, size_t size, sbr_error *err)
 
     if (encoding_random_id(id) < 0)
         return err_set_errno(err, "plan", "cannot choose a name");
-    n = snprintf(place, size, "%s/" PLACE_PREFIX "%s", dir && dir[0] == '/' ? dir : "/tmp", id);
+    n = snprintf(run_dir, size, "%s/" RUN_DIR_PREFIX "%s", dir && dir[0] == '/' ? dir : "/tmp", id);
     if (n < 0 || (size_t)n >= size)
         return err_set(err, SBR_E_INVALID, "plan", "the path in TMPDIR is too long; shorten it");
     return 0;
@@ -66,7 +54,7 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
                                .config = &job->now.config,
                                .features = features,
                                .collect_work = job->work_part != NULL,
-                               .place = ret->place };
+                               .run_dir = ret->run_dir };
     if (job->trees) {
         in->trees = job->trees->planned;
         in->n_trees = job->trees->n_planned;
@@ -79,7 +67,7 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
     read_test_hooks(in);
     if (resolve_policy(job, in, err) < 0)
         return err->code;
-    if (!features->user_namespaces && name_place(ret->place, sizeof(ret->place), err) < 0)
+    if (!features->user_namespaces && name_run_dir(ret->run_dir, sizeof(ret->run_dir), err) < 0)
         return err->code;
     return 0;
 }

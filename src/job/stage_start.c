@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "job/job_layers.h"
+#include "job/job_output.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 #include "job/stage_plan.h"
@@ -19,7 +20,8 @@ static enum job_event start_planned(sbr_job *job, const struct features *feature
     if (stage_plan_input(job, now->stage, features, &input, err) < 0 ||
         planner_make(&input.in, &now->plan, err) < 0 || !now->plan)
         return EV_ERROR;
-    snprintf(job->place, sizeof(job->place), "%s", now->plan->place ? now->plan->place : "");
+    snprintf(job->run_dir, sizeof(job->run_dir), "%s",
+             now->plan->run_dir ? now->plan->run_dir : "");
     log_debug("plan", "stage %s, isolation %s, %zu mount operations, %zu filter instructions",
               stage_name(now->stage), request_tier_name(now->plan->isolation.tier),
               now->plan->n_ops, plan_filter_len(now->plan));
@@ -71,6 +73,7 @@ static enum job_event begin(sbr_job *job, sbr_error *err)
 {
     job->now.stage = job->todo[job->at];
     job->now.started_us = clock_now_us();
+    log_info(stage_name(job->now.stage), "begins");
     tell_stage(job);
     if (stage_plan_set_up(job, err) < 0 || job_layers_open(job, err) < 0)
         return EV_ERROR;
@@ -130,14 +133,6 @@ static int open_parts(sbr_job *job, sbr_error *err)
     return 0;
 }
 
-static enum limits_setter limits_setter(enum stage stage)
-{
-    if (stage == STAGE_RUN)
-        return LIMITS_BY_OPTION;
-    return stage == STAGE_COMPILE || stage == STAGE_CHECK ? LIMITS_BY_COMPILE_LIMIT
-                                                          : LIMITS_BY_LANGUAGE;
-}
-
 enum job_event stage_start_watch(sbr_job *job, enum job_event event, sbr_error *err)
 {
     struct stage_run *now = &job->now;
@@ -150,18 +145,26 @@ enum job_event stage_start_watch(sbr_job *job, enum job_event event, sbr_error *
         sandbox_done(&now->box);
         return EV_ERROR;
     }
-    if (now->stage == STAGE_RUN)
+    if (now->stage == STAGE_RUN) {
         options = job->options;
+        job_output_begin(job, &options);
+    }
     if (!options.started_us || job->n_done)
         options.started_us = now->started_us;
     options.loop = &job->loop;
     options.startup = now->startup;
-    options.setter = limits_setter(now->stage);
+    options.stage = now->stage;
+    if (now->stage == STAGE_RUN) /* the remedies of the other stages are known at their end */
+        options.on_denial = (struct denials_watch){ job->on_denial, job->on_stage_context };
     /* A failed program's last words are for the diagnosis. */
     options.keep_tail =
         now->stage == STAGE_RUN || (job->language && job->language->diagnosis.n_errors);
     now->watching = true;
     options.collect_reader = now->collecting ? &now->collect_reader : NULL;
-    return monitor_start(&now->monitor, &now->box, now->plan, &options, err) < 0 ? EV_ERROR
-                                                                                 : EV_NOTHING;
+    if (monitor_start(&now->monitor, &now->box, now->plan, &options, err) < 0)
+        return EV_ERROR;
+    /* The stage runs meanwhile, so that the look into the store delays nothing. */
+    if (job->language && !job->skips_version)
+        (void)toolchain_version(job->language, NULL, &job->toolchain);
+    return EV_NOTHING;
 }

@@ -127,7 +127,7 @@ static void understand(sbr_job *job)
     case ENGINE_STATE:
         break;
     }
-    log_info("engine", "it says something that nobody understands");
+    log_info("engine", "its answer cannot be understood");
     hang_up(job);
     go_on(job, WARM_IDLE);
 }
@@ -173,7 +173,7 @@ static int send_request(struct warm *warm)
     request->has_blueprint =
         request->key[0] && memcmp(request->key, warm->sent_key, sizeof(request->key)) != 0;
     if (request->has_blueprint) {
-        blueprint = fd_sealed_memory("template", warm->blueprint.data, warm->blueprint.len, 0);
+        blueprint = fd_sealed_memory("blueprint", warm->blueprint.data, warm->blueprint.len, 0);
         if (blueprint < 0)
             return -1;
     }
@@ -221,9 +221,10 @@ bool warm_ask(sbr_job *job, const struct plan_input *in)
     warm->request = (struct engine_request){ .version = ENGINE_VERSION, .ask = ENGINE_LEASE };
     snprintf(warm->request.label, sizeof(warm->request.label), "%.20s %s",
              job->language ? job->language->name : "command", stage_name(in->stage));
+    snprintf(warm->request.caller, sizeof(warm->request.caller), "%s", job->req->caller);
     why = warm_blueprint_make(job, in);
     if (why)
-        log_info("engine", "cold, since %s; asking for a place only", why);
+        log_info("engine", "cold, because %s; asking for a place only", why);
     return ask(job);
 }
 
@@ -237,11 +238,11 @@ static enum warm_entry enter_granted(sbr_job *job)
     warm->state = WARM_HOLDS;
     warm->n_given = 0; /* they are the sandbox's */
     if (sandbox_take(&now->box, &warm->reply.handover, warm->given, n, &err) < 0) {
-        log_info("engine", "cold, since %s", err.message);
+        log_info("engine", "cold, because %s", err.message);
         return WARM_COLD;
     }
     if (sandbox_go(&now->box, now->plan, warm->files, warm->n_files, &err) < 0) {
-        log_info("engine", "cold, since %s", err.message);
+        log_info("engine", "cold, because %s", err.message);
         sandbox_end(&now->box);
         sandbox_done(&now->box);
         return WARM_COLD;
@@ -264,7 +265,8 @@ enum warm_entry warm_enter(sbr_job *job, sbr_error *err)
         err_set(err, SBR_E_BUSY, "engine", "%.120s; try again later, or with --cold",
                 warm->reply.reason);
     } else {
-        log_info("engine", "cold%s%s", warm->reply.reason[0] ? ", since " : "", warm->reply.reason);
+        log_info("engine", "cold%s%s", warm->reply.reason[0] ? ", because " : "",
+                 warm->reply.reason);
     }
     close_files(warm);
     return entry;

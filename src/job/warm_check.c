@@ -76,10 +76,10 @@ int warm_check(const sbr_runtime *rt, const struct plan *blueprint,
                                      .context = store };
     int r;
 
-    if (plan_list_has(left_out(), "template-check"))
+    if (plan_list_has(left_out(), "blueprint-check"))
         return 0;
     if (!warm_stage_is_frequent(claim.stage))
-        return err_set(err, SBR_E_DENIED, "engine", "such a stage has no template");
+        return err_set(err, SBR_E_DENIED, "engine", "such a stage has no blueprint");
     r = store_path(store, sizeof(store), err);
     if (r == 0)
         r = find_policy(request, &claim, err);

@@ -45,29 +45,33 @@ static int with_kept(const char *id, const struct apply_options *options, work *
     return r;
 }
 
+static int no_id(sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "changes", "the id of the changes is missing");
+}
+
 int sbr_changes_apply(const char *id, const char *const *paths, const char *const *force,
                       char **ret_report, sbr_error *err)
 {
     struct apply_options options = {
         .paths = paths, .n_paths = count(paths), .force = force, .n_force = count(force)
     };
-    sbr_error unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
 
-    return id ? with_kept(id, &options, apply, ret_report, err ? err : &unused) : SBR_E_INVALID;
+    return id ? with_kept(id, &options, apply, ret_report, e) : no_id(e);
 }
 
 int sbr_changes_undo(const char *id, const char *const *force, char **ret_report, sbr_error *err)
 {
     struct apply_options options = { .force = force, .n_force = count(force) };
-    sbr_error unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
 
-    return id ? with_kept(id, &options, apply_undo, ret_report, err ? err : &unused)
-              : SBR_E_INVALID;
+    return id ? with_kept(id, &options, apply_undo, ret_report, e) : no_id(e);
 }
 
 int sbr_changes_drop(const char *id, sbr_error *err)
 {
-    sbr_error unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
 
-    return id ? changeset_drop(id, err ? err : &unused) : SBR_E_INVALID;
+    return id ? changeset_drop(id, e) : no_id(e);
 }

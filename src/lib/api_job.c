@@ -1,14 +1,46 @@
-/* sbr_job: one run in progress. */
+/* sbr_job: one run in progress, from its start to its result. */
+#include <stdlib.h>
+
 #include "base/loop.h"
-#include "job/job.h"
+#include "base/sigpipe.h"
+#include "lib/job_client.h"
+
+/* A caller that polls the loop wakes up, and dispatches for the first time. */
+static void wake(void *context, uint32_t events)
+{
+    (void)context;
+    (void)events;
+}
+
+static int start(const sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err)
+{
+    sbr_job *job;
+
+    if (job_new(rt, req, NULL, &job, err) < 0)
+        return err->code;
+    job->client = calloc(1, sizeof(*job->client));
+    if (!job->client)
+        err_set_oom(err, "job");
+    else
+        job->client->out.fd = job->client->err.fd = -1;
+    if (!job->client || job_resolve(job, err) < 0) {
+        sbr_job_free(job);
+        return err->code;
+    }
+    job->begins_later = true;
+    loop_set_timer(&job->loop, TIMER_RETRY, 1, wake, job);
+    *ret = job;
+    return 0;
+}
 
 int sbr_job_start(sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err)
 {
-    sbr_error unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
 
     if (!rt || !req || !ret)
-        return SBR_E_INVALID;
-    return job_start(rt, req, NULL, ret, err ? err : &unused);
+        return err_set(e, SBR_E_INVALID, "job",
+                       "a job needs a runtime, a request and a place for itself");
+    return start(rt, req, ret, e);
 }
 
 int sbr_job_fd(const sbr_job *job)
@@ -16,21 +48,73 @@ int sbr_job_fd(const sbr_job *job)
     return job ? loop_fd(&job->loop) : -1;
 }
 
+static int turn(sbr_job *job, bool wait, sbr_error *err)
+{
+    int r;
+
+    if (!job->client->begun)
+        job_client_begin(job);
+    job->client->begun = true;
+    r = job_turn(job, wait, err);
+    job_client_turned(job);
+    return r;
+}
+
+static int guarded_turn(sbr_job *job, bool wait, sbr_error *err)
+{
+    struct sigpipe guard;
+    int r;
+
+    if (!job->client->guards_pipe)
+        return turn(job, wait, err);
+    sigpipe_block(&guard);
+    r = turn(job, wait, err);
+    sigpipe_restore(&guard);
+    return r;
+}
+
 static int dispatch(sbr_job *job, bool wait, sbr_result **ret, sbr_error *err)
 {
-    int r = job_turn(job, wait, err);
+    sbr_result *result = NULL;
+    int r = guarded_turn(job, wait, err);
 
-    if (r <= 0)
+    if (r != JOB_IS_OVER)
         return r;
-    r = job_take_result(job, ret, err);
-    return r < 0 ? r : 1;
+    if (job_take_result(job, &result, err) < 0)
+        return err->code;
+    if (job_client_check(job, err) < 0) {
+        result_free(result);
+        return err->code;
+    }
+    if (wait)
+        job_version_find(job, result);
+    *ret = result;
+    return 1;
+}
+
+static int no_job(sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "job", "there is no job, or no place for its result");
 }
 
 int sbr_job_dispatch(sbr_job *job, sbr_result **ret, sbr_error *err)
 {
-    sbr_error unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
 
-    return job && ret ? dispatch(job, false, ret, err ? err : &unused) : SBR_E_INVALID;
+    return job && ret ? dispatch(job, false, ret, e) : no_job(e);
+}
+
+int sbr_job_finish(sbr_job *job, sbr_result **ret, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    int r;
+
+    if (!job || !ret)
+        return no_job(e);
+    do
+        r = dispatch(job, true, ret, e);
+    while (r == 0);
+    return r < 0 ? r : 0;
 }
 
 void sbr_job_cancel(sbr_job *job)
@@ -41,7 +125,10 @@ void sbr_job_cancel(sbr_job *job)
 
 void sbr_job_free(sbr_job *job)
 {
-    job_free(job);
+    struct job_client *client = job ? job->client : NULL;
+
+    job_free(job); /* it uses the client's streams until here */
+    job_client_free(client);
 }
 
 int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error *err)
@@ -51,13 +138,10 @@ int sbr_run(sbr_runtime *rt, const sbr_request *req, sbr_result **ret, sbr_error
     int r;
 
     if (!ret)
-        return SBR_E_INVALID;
-    r = sbr_job_start(rt, req, &job, e);
-    if (r < 0)
-        return r;
-    do
-        r = dispatch(job, true, ret, e);
-    while (r == 0);
-    job_free(job);
-    return r < 0 ? r : 0;
+        return err_set(e, SBR_E_INVALID, "job", "there is no place for the result");
+    if (sbr_job_start(rt, req, &job, e) < 0)
+        return e->code;
+    r = sbr_job_finish(job, ret, e);
+    sbr_job_free(job);
+    return r;
 }

@@ -1,23 +1,60 @@
-/* sbr_request, and languages from files: checks arguments, translates. */
+/* sbr_request, and languages from files: checks arguments, translates.  A setter that refuses
+ * leaves the reason in the request. */
 #include <stdio.h>
 #include <string.h>
 
 #include "base/scope.h"
 #include "model/request.h"
+#include "plan/language.h"
 #include "plan/language_file.h"
+#include "plan/policy.h"
+
+/* Languages of the user are known by now: sbr_language_add_file comes before requests. */
+static int check_names(const sbr_request *req, sbr_error *err)
+{
+    const struct language *language;
+    const struct policy *policy;
+
+    if (req->language && language_resolve(req->language, &language, err) < 0)
+        return err->code;
+    return policy_resolve(req->policy, &policy, err);
+}
+
+/* Takes the request over. */
+static int return_checked(sbr_request *req, sbr_request **ret, sbr_error *err)
+{
+    if (check_names(req, err) < 0) {
+        request_free(req);
+        return err->code;
+    }
+    *ret = req;
+    return 0;
+}
 
 int sbr_request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err)
 {
-    sbr_error unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    sbr_request *req;
 
-    return ret ? request_new(language, policy, ret, err ? err : &unused) : SBR_E_INVALID;
+    if (!ret)
+        return err_set(e, SBR_E_INVALID, "request", "there is no place for the request");
+    return request_new(language, policy, &req, e) < 0 ? e->code : return_checked(req, ret, e);
 }
 
 int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_error *err)
 {
-    sbr_error unused;
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    sbr_request *req;
 
-    return json && ret ? request_from_json(json, len, ret, err ? err : &unused) : SBR_E_INVALID;
+    if (!json || !ret)
+        return err_set(e, SBR_E_INVALID, "request", "there is no %s",
+                       json ? "place for the request" : "JSON text");
+    return request_from_json(json, len, &req, e) < 0 ? e->code : return_checked(req, ret, e);
+}
+
+const sbr_error *sbr_request_error(const sbr_request *req)
+{
+    return req ? &req->refusal : NULL;
 }
 
 int sbr_language_add_file(const char *path, sbr_error *err)
@@ -27,74 +64,126 @@ int sbr_language_add_file(const char *path, sbr_error *err)
     return path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
 }
 
+/* An argument is NULL that must not be. */
+static int missing(sbr_request *req, const char *what)
+{
+    sbr_error unused;
+
+    return err_set(req ? &req->refusal : &unused, SBR_E_INVALID, "request", "%s is missing",
+                   req ? what : "the request");
+}
+
+int sbr_request_set_code(sbr_request *req, const char *code, size_t len)
+{
+    if (!req || (!code && len))
+        return missing(req, "the text of the program");
+    return request_set_code(req, code, len, &req->refusal);
+}
+
 int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len)
 {
-    sbr_error err;
-
     if (!req || !path || (!data && len))
-        return SBR_E_INVALID;
-    return request_add_file(req, path, data, len, &err);
+        return missing(req, path ? "the content of the file" : "the path of the file");
+    return request_add_file(req, path, data, len, &req->refusal);
 }
 
 int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len)
 {
-    sbr_error err;
-
-    return req && (data || !len) ? request_set_stdin(req, data, len, &err) : SBR_E_INVALID;
+    if (!req || (!data && len))
+        return missing(req, "the text of stdin");
+    return request_set_stdin(req, data, len, &req->refusal);
 }
 
 int sbr_request_set_argv(sbr_request *req, const char *const *argv)
 {
-    sbr_error err;
-
     if (!req || !argv)
-        return SBR_E_INVALID;
+        return missing(req, "the list of arguments");
     for (; *argv; argv++)
-        if (request_add_arg(req, *argv, &err) < 0)
-            return err.code;
+        if (request_add_arg(req, *argv, &req->refusal) < 0)
+            return req->refusal.code;
     return 0;
 }
 
 int sbr_request_set_env(sbr_request *req, const char *name, const char *value)
 {
     scoped_free char *pair = NULL;
-    sbr_error err;
 
-    if (!req || !name || !value || strchr(name, '='))
-        return SBR_E_INVALID;
+    if (!req || !name || !value)
+        return missing(req, name ? "the value of the variable" : "the name of the variable");
+    if (strchr(name, '='))
+        return err_set(&req->refusal, SBR_E_INVALID, "request",
+                       "the name of the variable '%.100s' has a '='", name);
     if (asprintf(&pair, "%s=%s", name, value) < 0)
-        return SBR_E_NO_MEMORY;
-    return request_add_env(req, pair, &err);
+        return err_set_oom(&req->refusal, "request");
+    return request_add_env(req, pair, &req->refusal);
 }
 
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value)
 {
-    sbr_error err;
+    if (!req)
+        return missing(req, "");
+    if ((unsigned int)which >= N_LIMITS)
+        return err_set(&req->refusal, SBR_E_INVALID, "limits",
+                       "there is no limit number %d; enum sbr_limit has those there are",
+                       (int)which);
+    return limits_set(&req->limits, which, value, &req->refusal);
+}
 
-    if (!req || (unsigned int)which >= N_LIMITS)
-        return SBR_E_INVALID;
-    return limits_set(&req->limits, which, value, &err);
+typedef int set_text(sbr_request *req, const char *text, sbr_error *err);
+
+static int set_by(sbr_request *req, const char *text, set_text *set, const char *what)
+{
+    return req && text ? set(req, text, &req->refusal) : missing(req, what);
+}
+
+int sbr_request_set_workdir(sbr_request *req, const char *dir)
+{
+    return set_by(req, dir, request_set_workdir, "the work directory");
+}
+
+int sbr_request_add_compile_arg(sbr_request *req, const char *arg)
+{
+    return set_by(req, arg, request_add_compile_arg, "the argument");
+}
+
+static int set_require(sbr_request *req, const char *name, sbr_error *err)
+{
+    enum tier tier;
+
+    if (request_tier_from_name(name, &tier, err) < 0)
+        return err->code;
+    request_set_require(req, tier);
+    return 0;
+}
+
+int sbr_request_set_require(sbr_request *req, const char *tier)
+{
+    return set_by(req, tier, set_require, "the isolation tier");
+}
+
+int sbr_request_set_tty(sbr_request *req, unsigned int rows, unsigned int columns)
+{
+    return req ? request_set_tty(req, rows, columns, &req->refusal) : SBR_E_INVALID;
+}
+
+int sbr_request_set_caller(sbr_request *req, const char *name)
+{
+    return set_by(req, name, request_set_caller, "the name of the caller");
 }
 
 int sbr_request_add_dependency(sbr_request *req, const char *name)
 {
-    sbr_error err;
-
-    return req && name ? request_add_dep(req, name, &err) : SBR_E_INVALID;
+    return set_by(req, name, request_add_dep, "the name of the package");
 }
 
 int sbr_request_set_network(sbr_request *req, const char *mode)
 {
-    sbr_error err;
-
-    return req && mode ? request_set_network(req, mode, &err) : SBR_E_INVALID;
+    return set_by(req, mode, request_set_network, "the network mode");
 }
 
 int sbr_request_allow_host(sbr_request *req, const char *rule)
 {
-    sbr_error err;
-
-    return req && rule ? request_allow_host(req, rule, &err) : SBR_E_INVALID;
+    return set_by(req, rule, request_allow_host, "the host");
 }
 
 int sbr_request_allow_dns(sbr_request *req, int allow)
@@ -107,45 +196,54 @@ int sbr_request_allow_dns(sbr_request *req, int allow)
 
 int sbr_request_add_volume(sbr_request *req, const char *spec)
 {
-    sbr_error err;
-
-    return req && spec ? request_add_volume(req, spec, &err) : SBR_E_INVALID;
+    return set_by(req, spec, request_add_volume, "the volume");
 }
 
 int sbr_request_set_project(sbr_request *req, const char *dir)
 {
-    sbr_error err;
-
-    return req && dir ? request_set_project(req, dir, &err) : SBR_E_INVALID;
+    return set_by(req, dir, request_set_project, "the directory of the project");
 }
 
 int sbr_request_set_program(sbr_request *req, const char *path)
 {
-    sbr_error err;
-
-    return req && path ? request_set_program(req, path, &err) : SBR_E_INVALID;
+    return set_by(req, path, request_set_program, "the path of the program");
 }
 
 int sbr_request_set_workspace(sbr_request *req, const char *name)
 {
-    sbr_error err;
-
-    return req && name ? request_set_workspace(req, name, &err) : SBR_E_INVALID;
+    return set_by(req, name, request_set_workspace, "the name of the workspace");
 }
 
 int sbr_request_add_output(sbr_request *req, const char *spec)
 {
-    sbr_error err;
-
-    return req && spec ? request_add_output(req, spec, &err) : SBR_E_INVALID;
+    return set_by(req, spec, request_add_output, "the pattern of the outputs");
 }
 
 int sbr_request_set_changes(sbr_request *req, unsigned int flags)
 {
-    if (!req || flags & ~(unsigned int)(SBR_CHANGES_DIFF | SBR_CHANGES_KEEP))
-        return SBR_E_INVALID;
+    if (!req)
+        return missing(req, "");
+    if (flags & ~(unsigned int)(SBR_CHANGES_DIFF | SBR_CHANGES_KEEP))
+        return err_set(&req->refusal, SBR_E_INVALID, "request",
+                       "the flags 0x%x have bits that enum sbr_changes_flag does not", flags);
     req->diff = flags & SBR_CHANGES_DIFF;
     req->keep = flags & SBR_CHANGES_KEEP;
+    return 0;
+}
+
+int sbr_request_set_keep_output(sbr_request *req, int keep)
+{
+    if (!req)
+        return SBR_E_INVALID;
+    req->keep_output = keep;
+    return 0;
+}
+
+int sbr_request_set_buffered(sbr_request *req, int buffered)
+{
+    if (!req)
+        return SBR_E_INVALID;
+    req->buffered = buffered;
     return 0;
 }
 

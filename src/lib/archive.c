@@ -12,10 +12,9 @@
 #include "base/text.h"
 #include "job/job.h"
 
-#define INSIDE_TREE "/workspace" /* where tar sees the tree that it packs */
-#define HEAD 512                 /* bytes of an archive that show what it is */
-#define MAX_QUEUE ((size_t)64 << 20)
-#define MAX_SAID ((uint64_t)1 << 20) /* bytes of tar's messages */
+#define INSIDE_TREE "/workspace"     /* where tar sees the tree that it packs */
+#define HEAD 512                     /* bytes of an archive that show what it is */
+#define MAX_SAID ((uint64_t)4 << 20) /* bytes of tar's messages */
 #define SAID_SIZE sizeof(((struct archive_source *)0)->note)
 #define TAR_MEMORY ((uint64_t)256 << 20)
 
@@ -110,7 +109,9 @@ static int run_tar(const struct tar_run *run, const sbr_request *req, sbr_result
         return err->code;
     job->warm.off = true; /* what an engine has ready hands out no /work */
     job->work_part = run->work_part;
-    r = job_begin(job, err);
+    r = job_resolve(job, err);
+    if (r == 0)
+        r = job_begin(job, err);
     if (r == 0)
         r = job_finish(job, ret, err);
     job_free(job);
@@ -150,8 +151,8 @@ struct said {
     char device[120];      /* the first of them */
 };
 
-/* Without namespaces tar can change no mode, and no time but that of an open file.  The import drops
- * set-id bits anyway; directories and links get the time of the import. */
+/* Without namespaces tar can change no mode, and no time but that of an open file.  The import
+ * drops set-id bits anyway; directories and links get the time of the import. */
 static bool is_small_loss(const char *line, size_t len)
 {
     return ends(line, len, ": Operation not permitted") &&
@@ -420,7 +421,7 @@ static int pack_request(const struct archive_target *to, const char *tree, const
         request_add_arg(*ret, "--files-from=-", err) < 0 ||
         (packer && request_add_arg(*ret, packer->option, err) < 0) || !*ret)
         return err->code;
-    (*ret)->limits.value[SBR_OUTPUT_BYTES] = limit_defs[SBR_OUTPUT_BYTES].max;
+    (*ret)->limits.value[SBR_OUTPUT_BYTES] = LIMIT_NONE; /* the archive itself */
     return show_tree(*ret, tree, target, err);
 }
 
@@ -456,8 +457,7 @@ static int pack(const sbr_runtime *rt, const struct content *content, const char
     sbr_result *result = NULL;
     int r = pack_request(to, content->tree, target, &req, err);
 
-    forward_init(&out, to->fd, MAX_QUEUE);
-    out.patient = true;
+    forward_init(&out, to->fd);
     if (r == 0)
         r = run_tar(&run, req, &result, err);
     if (r == 0 && result)
@@ -484,7 +484,7 @@ int archive_export(const sbr_runtime *rt, const char *workspace, const struct ar
     if (r == 0)
         r = pack(rt, &content, tries ? INSIDE_TREE : content.tree, to, err);
     /* Some hosts refuse namespaces only when they are tried.  Nothing was written then. */
-    if (r == SBR_E_UNSUPPORTED && tries && !strcmp(err->stage, "plan"))
+    if (r < 0 && tries && err_retry(err) == ERR_UNDER_OWN_NAMES)
         r = pack(rt, &content, content.tree, to, err);
     buf_done(&content.names);
     workspace_export_done(&opened);

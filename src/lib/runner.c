@@ -1,24 +1,11 @@
 #include "lib/runner.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
-#include "base/clock.h"
-#include "job/job.h"
 #include "job/own_places.h"
+#include "lib/job_client.h"
 #include "sandbox/probe.h"
-
-#define TIMER_READERS 0 /* a slot of the job's loop that a finished monitor does not use */
-
-/* A job with its streams. */
-struct runner {
-    sbr_job *job;
-    const struct runner_options *options;
-    struct forward out, err;
-    struct loop_watch client; /* of the client's own file descriptor */
-    bool waits_for_readers;
-};
 
 void runner_probe(sbr_runtime *rt, enum runner_use use)
 {
@@ -53,131 +40,125 @@ const struct features *runner_features(const sbr_runtime *rt)
     return &rt->features;
 }
 
+void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options *diff)
+{
+    job->options.started_us = started_us;
+    job->render = diff;
+}
+
+void runner_skip_version(sbr_job *job)
+{
+    job->skips_version = true;
+}
+
+void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state)
+{
+    struct forward *forward = stream == SBR_STDOUT ? &job->client->out : &job->client->err;
+
+    forward->filter = filter;
+    forward->filter_state = state;
+}
+
 static void fd_readable(void *context, uint32_t events)
 {
-    const struct runner *runner = context;
+    const struct job_client *client = context;
 
     (void)events;
-    runner->options->events.readable(runner->options->events.context);
+    client->readable(client->readable_context);
 }
 
-static void open_stream(struct forward *forward, const struct runner_stream *stream,
-                        const sbr_request *req)
+int runner_watch(sbr_job *job, int fd, void (*readable)(void *context), void *context,
+                 sbr_error *err)
 {
-    forward_init(forward, stream->fd, req->limits.value[SBR_OUTPUT_BYTES]);
-    forward->filter = stream->filter;
-    forward->filter_state = stream->filter_state;
-}
+    struct job_client *client = job->client;
 
-static struct monitor_options open_streams(struct runner *runner, const sbr_request *req)
-{
-    const struct runner_options *options = runner->options;
-    struct monitor_options ret = { .keep_output = options->keep_output,
-                                   .stdin_fd = options->stdin_fd,
-                                   .started_us = options->started_us };
-
-    if (options->out.fd >= 0) {
-        open_stream(&runner->out, &options->out, req);
-        ret.forward_out = &runner->out;
-    }
-    if (options->err.fd >= 0) {
-        open_stream(&runner->err, &options->err, req);
-        ret.forward_err = &runner->err;
-    }
-    if (req->stdin_data && options->stdin_fd < 0) {
-        ret.stdin_data = req->stdin_data;
-        ret.stdin_len = req->stdin_len;
-    }
-    return ret;
-}
-
-static int add_events(struct runner *runner, sbr_error *err)
-{
-    const struct runner_events *events = &runner->options->events;
-    sbr_job *job = runner->job;
-
-    job->on_stage = events->stage;
-    job->on_copy = events->copied;
-    job->on_queue = events->queued;
-    job->on_stage_context = events->context;
-    job->render = runner->options->diff;
-    runner->client = loop_watch_of(events->fd, fd_readable, runner);
-    if (events->fd >= 0 && loop_add(&job->loop, &runner->client, EPOLLIN) < 0)
+    client->readable = readable;
+    client->readable_context = context;
+    client->watch = loop_watch_of(fd, fd_readable, client);
+    if (loop_add(&job->loop, &client->watch, EPOLLIN) < 0)
         return err_set_errno(err, "run", "cannot watch a file descriptor of the client");
     return 0;
 }
 
-int runner_start(const sbr_runtime *rt, const sbr_request *req,
-                 const struct runner_options *options, struct runner **ret, sbr_error *err)
+void runner_use_tty(sbr_job *job, const struct runner_tty *tty)
 {
-    struct runner *runner = calloc(1, sizeof(*runner));
-    struct monitor_options streams;
-
-    *ret = runner;
-    if (!runner)
-        return err_set_oom(err, "run");
-    runner->options = options;
-    runner->out.fd = runner->err.fd = -1;
-    streams = open_streams(runner, req);
-    if (job_new(rt, req, &streams, &runner->job, err) < 0 || add_events(runner, err) < 0)
-        return err->code;
-    return job_begin(runner->job, err);
+    job->options.stdin_tap = tty->keys;
+    job->options.stdin_tap_context = tty->context;
+    job->options.hold_stdin = tty->hold_stdin;
+    job->options.on_terminal = tty->began;
 }
 
-void runner_cancel(struct runner *runner)
+void runner_interrupt(sbr_job *job)
 {
-    job_cancel(runner->job);
+    struct monitor *monitor = job_monitor(job);
+
+    if (monitor)
+        monitor_interrupt(monitor);
+    else
+        job_cancel(job);
 }
 
-static void drop_readers(void *context, uint32_t events)
+void runner_signal(sbr_job *job, int number)
 {
-    struct runner *runner = context;
+    const struct monitor *monitor = job_monitor(job);
 
-    (void)events;
-    forward_done(&runner->out);
-    forward_done(&runner->err);
+    if (monitor)
+        monitor_signal(monitor, number);
 }
 
-/* After a cancel, when the program has ended, its readers get as long as the program would have. */
-static void limit_readers(struct runner *runner)
+void runner_pause(sbr_job *job, bool pause)
 {
-    sbr_job *job = runner->job;
-    uint64_t grace_us = job->req->limits.value[SBR_GRACE_MS] * 1000 + 1;
+    struct monitor *monitor = job_monitor(job);
 
-    if (runner->waits_for_readers || !job->cancelled || !job->now.watching ||
-        job->now.monitor.state != DONE)
-        return;
-    runner->waits_for_readers = true;
-    loop_set_timer(&job->loop, TIMER_READERS, clock_now_us() + grace_us, drop_readers, runner);
+    if (monitor && pause)
+        monitor_pause(monitor);
+    else if (monitor)
+        monitor_resume(monitor);
 }
 
-/* A part of the output must not look like all of it. */
-static int check_stream(const struct forward *forward, const char *name, sbr_error *err)
+void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns)
 {
-    errno = forward->sys_errno;
-    return errno ? err_set_errno(err, "output", "cannot write the program's %s", name) : 0;
+    struct monitor *monitor = job_monitor(job);
+
+    if (monitor)
+        monitor_resize(monitor, rows, columns);
 }
 
-int runner_finish(struct runner *runner, sbr_result **ret, sbr_error *err)
+void runner_hold_stdin(sbr_job *job, bool held)
 {
-    int r;
+    struct monitor *monitor = job_monitor(job);
 
-    while ((r = job_turn(runner->job, true, err)) == 0)
-        limit_readers(runner);
-    if (r < 0 || job_take_result(runner->job, ret, err) < 0)
-        return err->code;
-    if (check_stream(&runner->out, "stdout", err) == 0 &&
-        check_stream(&runner->err, "stderr", err) == 0)
-        return 0;
-    result_free(*ret);
-    *ret = NULL;
-    return err->code;
+    if (monitor)
+        monitor_hold_stdin(monitor, held);
 }
 
-void runner_leave(struct runner *runner)
+bool runner_look_at_tty(sbr_job *job, struct tty_state *ret)
 {
-    if (runner)
-        job_leave(runner->job);
+    const struct monitor *monitor = job_monitor(job);
+
+    return monitor && monitor_look_at_tty(monitor, ret);
+}
+
+static bool is_in_line(const struct forward *forward)
+{
+    return forward->last && forward->last != '\n';
+}
+
+bool runner_is_in_line(const sbr_job *job, bool out)
+{
+    return is_in_line(&job->client->err) || (out && is_in_line(&job->client->out));
+}
+
+bool runner_lost_reader(const sbr_job *job)
+{
+    const struct forward *out = &job->client->out;
+
+    return job->options.forward_out && out->fd < 0 && !out->sys_errno;
+}
+
+void runner_leave(sbr_job *job)
+{
+    job_leave(job);
 }
 
 int runner_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)

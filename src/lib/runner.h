@@ -1,8 +1,8 @@
 /* The one way in for clients of this tree: the command line, sessions, services.
  *
  * include/sandboxrun.h is what every program may use.  This header adds what only our own clients
- * need: what a runtime is opened for, a job with streams and events, and what can be said of a
- * language or a request without running anything.  No client looks into a job or probes the machine
+ * need: what a runtime is opened for, what a job does besides, and what can be said of a language
+ * or a request without running anything.  No client looks into a job or probes the machine
  * by itself; tests/lint/layers.py checks that. */
 #ifndef LIB_RUNNER_H
 #define LIB_RUNNER_H
@@ -16,7 +16,7 @@ struct buf;
 struct diff_options;
 struct features;
 struct language;
-struct runner;
+struct tty_state;
 
 enum runner_use {
     RUNNER_ONCE, /* one run, or few: starts with as little work as possible */
@@ -31,48 +31,50 @@ void runner_probe(sbr_runtime *rt, enum runner_use use);
 /* What this machine offers; borrowed. */
 const struct features *runner_features(const sbr_runtime *rt);
 
-/* Where a stream of the program goes while the program runs. */
-struct runner_stream {
-    int fd; /* borrowed; -1: nowhere */
-    /* Adds to `out` what may pass.  NULL: everything passes. */
-    void (*filter)(void *state, const char *data, size_t len, struct buf *out);
-    void *filter_state;
-};
+/* What only our own clients set, as the functions of sandboxrun.h do: after sbr_job_start and
+ * before the first dispatch. */
 
-/* Each may be NULL.  All get `context`, and may call runner_cancel. */
-struct runner_events {
+/* `started_us`: when the request came.  `diff`: how the result shows changes to people; NULL: not;
+ * it must outlive the job. */
+void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options *diff);
+/* The result does not name the version of the language's tool, which would be asked once. */
+void runner_skip_version(sbr_job *job);
+/* For a stream that sbr_job_pass passes on: adds to `out` what may pass. */
+typedef void runner_filter_fn(void *state, const char *data, size_t len, struct buf *out);
+void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state);
+/* Calls back inside dispatch when `fd`, which is borrowed, is readable. */
+int runner_watch(sbr_job *job, int fd, void (*readable)(void *context), void *context,
+                 sbr_error *err) must_check;
+/* For a client with a terminal that it shares with the program. */
+struct runner_tty {
     void *context;
-    void (*stage)(void *context, enum stage stage);                /* it begins */
-    void (*copied)(void *context, uint64_t files, uint64_t bytes); /* so far, of a tree */
-    void (*queued)(void *context, unsigned int before); /* jobs that the engine starts earlier */
-    void (*readable)(void *context); /* `fd` is, which the client wants watched; -1: none */
-    int fd;
+    /* Sees what comes from stdin before the program does, and may take bytes out; the number that
+     * is left.  NULL: none. */
+    size_t (*keys)(void *context, char *data, size_t len);
+    bool hold_stdin;              /* until runner_hold_stdin */
+    void (*began)(void *context); /* the program's terminal is there */
 };
+void runner_use_tty(sbr_job *job, const struct runner_tty *tty);
+/* Sends SIGINT to the program; ends the run as sbr_job_cancel does when that does not end it in the
+ * time of the limit `grace`, at the second call, or while no program runs. */
+void runner_interrupt(sbr_job *job);
+/* Each does nothing while no program runs; see monitor/monitor.h. */
+void runner_signal(sbr_job *job, int number);
+void runner_pause(sbr_job *job, bool pause);
+void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns);
+void runner_hold_stdin(sbr_job *job, bool held);
+/* False while there is no terminal. */
+bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
+/* After the end: true when the last byte that was passed on to stderr, or with `out` also to
+ * stdout, ended no line. */
+bool runner_is_in_line(const sbr_job *job, bool out);
+/* True when the reader of stdout left before the program's end. */
+bool runner_lost_reader(const sbr_job *job);
+/* In place of sbr_job_free for a process that ends right after: the kernel frees the memory. */
+void runner_leave(sbr_job *job);
 
-struct runner_options {
-    uint64_t started_us; /* when the request came */
-    bool keep_output;    /* in the result */
-    struct runner_stream out, err;
-    int stdin_fd;                    /* -1: the request's own stdin, then end-of-file */
-    const struct diff_options *diff; /* how the result shows changes to people; NULL: not */
-    struct runner_events events;
-};
-
-/* Starts a job.  Request, runtime and options must outlive it.  *ret is set before the first event,
- * also when the start fails later; NULL: there is no job. */
-int runner_start(const sbr_runtime *rt, const sbr_request *req,
-                 const struct runner_options *options, struct runner **ret, sbr_error *err)
-    must_check;
-/* Ends the run as a time limit would; the second time at once. */
-void runner_cancel(struct runner *runner);
-/* Waits for the end.  The caller owns the result.  Output that was lost is an error; after a
- * cancel, readers of the output are waited for no longer than the limit `grace`. */
-int runner_finish(struct runner *runner, sbr_result **ret, sbr_error *err) must_check;
-/* For a process that ends right after: the kernel frees the memory. */
-void runner_leave(struct runner *runner);
-
-/* The plan of the program's own stage; nothing is started.  The caller frees it before it closes the
- * runtime, because the plan borrows from it. */
+/* The plan of the program's own stage; nothing is started.  The caller frees it before it closes
+ * the runtime, because the plan borrows from it. */
 int runner_plan(const sbr_runtime *rt, const sbr_request *req, struct plan **ret, sbr_error *err)
     must_check;
 /* The language's interpreter on this machine, or NULL; valid until this thread calls it again. */

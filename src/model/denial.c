@@ -69,9 +69,11 @@ void denials_add(struct denials *denials, const struct denial *one)
     place = find(denials, &clean);
     if (place)
         place->count = add_saturating(place->count, clean.count);
-    else if ((place = make_room(denials)))
+    else if ((place = make_room(denials))) {
         *place = clean;
-    else
+        if (denials->watch.added)
+            denials->watch.added(denials->watch.context, place);
+    } else
         denials->dropped = add_saturating(denials->dropped, clean.count);
 }
 

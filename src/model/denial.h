@@ -40,7 +40,14 @@ struct denial {
 /* The target of a lookup whose name is unknown. */
 #define DENIAL_SOME_NAME "a name"
 
+/* Gets every denial that is new to its list, at once. */
+struct denials_watch {
+    void (*added)(void *context, const struct denial *one); /* NULL: none */
+    void *context;
+};
+
 struct denials {
+    struct denials_watch watch;
     struct denial *items; /* NULL while empty */
     size_t n;
     uint64_t dropped; /* denials beyond DENIALS_MAX */

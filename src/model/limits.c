@@ -18,13 +18,13 @@ const struct limit_def limit_defs[N_LIMITS] = {
                            "real time; then SIGTERM, a grace period and SIGKILL to everything" },
     [SBR_CPU_MS]       = { "cpu_ms",            "cpu-time",        "TIME", LIMIT_DURATION,
                            1,        240 * HOUR,  LIMIT_NONE,
-                           "processor time of all processes together" },
+                           "CPU time of all processes together" },
     [SBR_MEMORY_BYTES] = { "memory_bytes",      "memory",          "SIZE", LIMIT_SIZE,
                            4 * MIB,  64 * TIB,    512 * MIB,
                            "memory of all processes, files in /tmp and /work included; no swap" },
     [SBR_CPU_MILLIS]   = { "cpus",              "cpus",            "N",    LIMIT_MILLIS,
                            10,       4096000,     LIMIT_NONE,
-                           "processors at a time, as in 1.5" },
+                           "CPUs at a time, as in 1.5" },
     [SBR_PIDS]         = { "pids",              "pids",            "N",    LIMIT_COUNT,
                            1,        100000,      128,
                            "processes and threads alive at a time" },
@@ -38,8 +38,8 @@ const struct limit_def limit_defs[N_LIMITS] = {
                            8,        1048576,     1024,
                            "open descriptors of one process" },
     [SBR_OUTPUT_BYTES] = { "output_bytes",      "max-output",      "SIZE", LIMIT_SIZE,
-                           1,        1 * TIB,     10 * MIB,
-                           "bytes kept of stdout and of stderr; the rest is counted" },
+                           1,        1 * TIB,     LIMIT_NONE,
+                           "bytes that the program may write to stdout, and to stderr" },
     [SBR_GRACE_MS]     = { "grace_ms",          "grace",           "TIME", LIMIT_DURATION,
                            0,        60 * SECOND, SECOND / 2,
                            "time between SIGTERM and SIGKILL" },
@@ -84,36 +84,54 @@ void limits_format(enum sbr_limit which, uint64_t value, char *buf, size_t size)
     }
 }
 
-static int range_error(enum sbr_limit which, const char *text, const char *reason, sbr_error *err)
+/* `name` is how the caller gave the limit: "--memory", "memory", "memory_bytes". */
+static int range_error(enum sbr_limit which, const char *name, const char *text, const char *reason,
+                       sbr_error *err)
 {
     const struct limit_def *def = &limit_defs[which];
     char min[32], max[32];
 
     limits_format(which, def->min, min, sizeof(min));
     limits_format(which, def->max, max, sizeof(max));
-    return err_set(err, SBR_E_INVALID, "limits", "--%s '%.40s' %s; give a value from %s to %s",
-                   def->option, text, reason, min, max);
+    return err_set(err, SBR_E_INVALID, "limits", "%s '%.40s' %s; give a value from %s to %s", name,
+                   text, reason, min, max);
 }
 
-/* `text` is the value as the user gave it, for the message. */
-static int set_checked(struct limits *limits, enum sbr_limit which, uint64_t value,
-                       const char *text, sbr_error *err)
+static const char *range_fault(const struct limit_def *def, uint64_t value)
 {
-    const struct limit_def *def = &limit_defs[which];
+    return value < def->min ? "is too small" : value > def->max ? "is too large" : NULL;
+}
 
-    if (value < def->min || value > def->max)
-        return range_error(which, text, value < def->min ? "is too small" : "is too large", err);
+static void set_given(struct limits *limits, enum sbr_limit which, uint64_t value)
+{
     limits->value[which] = value;
     limits->given |= 1u << which;
-    return 0;
+}
+
+/* In the unit of its name, except for CPUs, which people count in whole ones. */
+static void format_exact(enum sbr_limit which, uint64_t value, char *buf, size_t size)
+{
+    if (limit_defs[which].unit == LIMIT_MILLIS)
+        text_format_millis(value, buf, size);
+    else
+        snprintf(buf, size, "%" PRIu64, value);
 }
 
 int limits_set(struct limits *limits, enum sbr_limit which, uint64_t value, sbr_error *err)
 {
-    char text[32];
+    const struct limit_def *def = &limit_defs[which];
+    const char *fault = range_fault(def, value);
+    char text[32], min[32], max[32];
 
-    limits_format(which, value, text, sizeof(text));
-    return set_checked(limits, which, value, text, err);
+    if (!fault) {
+        set_given(limits, which, value);
+        return 0;
+    }
+    format_exact(which, value, text, sizeof(text));
+    format_exact(which, def->min, min, sizeof(min));
+    format_exact(which, def->max, max, sizeof(max));
+    return err_set(err, SBR_E_INVALID, "limits", "%s %s %s; give a value from %s to %s", def->name,
+                   text, fault, min, max);
 }
 
 static enum text_fault parse_in_unit(enum limit_unit unit, const char *text, uint64_t *ret)
@@ -131,14 +149,27 @@ static enum text_fault parse_in_unit(enum limit_unit unit, const char *text, uin
     return text_parse_count(text, ret);
 }
 
-int limits_set_text(struct limits *limits, enum sbr_limit which, const char *text, sbr_error *err)
+int limits_set_named(struct limits *limits, enum sbr_limit which, const char *name,
+                     const char *text, sbr_error *err)
 {
+    const struct limit_def *def = &limit_defs[which];
     uint64_t value;
-    enum text_fault fault = parse_in_unit(limit_defs[which].unit, text, &value);
+    enum text_fault fault = parse_in_unit(def->unit, text, &value);
 
     if (fault != TEXT_OK)
-        return range_error(which, text, text_fault_reason(fault), err);
-    return set_checked(limits, which, value, text, err);
+        return range_error(which, name, text, text_fault_reason(fault), err);
+    if (range_fault(def, value))
+        return range_error(which, name, text, range_fault(def, value), err);
+    set_given(limits, which, value);
+    return 0;
+}
+
+int limits_set_text(struct limits *limits, enum sbr_limit which, const char *text, sbr_error *err)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "--%s", limit_defs[which].option);
+    return limits_set_named(limits, which, name, text, err);
 }
 
 int limits_set_pair(struct limits *limits, const char *pair, sbr_error *err)

@@ -38,9 +38,13 @@ struct machine {
 
 void limits_init(struct limits *limits);
 
-/* Both check the table's range; the error names the option, the value and the range. */
+/* All check the table's range; the error names the limit, the value and the range. */
 int limits_set(struct limits *limits, enum sbr_limit which, uint64_t value, sbr_error *err);
+/* The value of the limit's option, as text. */
 int limits_set_text(struct limits *limits, enum sbr_limit which, const char *text, sbr_error *err);
+/* The same under another name, which the error has. */
+int limits_set_named(struct limits *limits, enum sbr_limit which, const char *name,
+                     const char *text, sbr_error *err);
 /* `pair` is OPTION=VALUE, as in timeout=60s. */
 int limits_set_pair(struct limits *limits, const char *pair, sbr_error *err);
 /* Replaces every limit that is set in `over`. */

@@ -341,6 +341,18 @@ int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err)
     return request_set_text(&req->workdir, dir, err);
 }
 
+int request_set_caller(sbr_request *req, const char *name, sbr_error *err)
+{
+    size_t len = strlen(name);
+
+    if (len == 0 || len > REQUEST_MAX_CALLER)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "the caller '%.80s' has %zu bytes; give a name of 1 to %d", name, len,
+                       REQUEST_MAX_CALLER);
+    memcpy(req->caller, name, len + 1);
+    return 0;
+}
+
 void request_set_require(sbr_request *req, enum tier tier)
 {
     req->require = tier;
@@ -391,6 +403,8 @@ static int override_work(sbr_request *req, const sbr_request *over, sbr_error *e
 {
     req->diff |= over->diff;
     req->keep |= over->keep;
+    req->buffered |= over->buffered;
+    req->keep_output |= over->keep_output;
     if (!over->project && !over->workspace)
         return 0;
     if (!over->project && request_set_text(&req->program, NULL, err) < 0)
@@ -420,11 +434,34 @@ static int override_network(sbr_request *req, const sbr_request *over, sbr_error
     return 0;
 }
 
+bool request_is_term(const char *text)
+{
+    size_t len = strlen(text);
+
+    return len > 0 && len < REQUEST_MAX_TERM &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._+-") ==
+               len;
+}
+
+int request_set_tty(sbr_request *req, uint64_t rows, uint64_t columns, sbr_error *err)
+{
+    if (rows < 1 || rows > REQUEST_TTY_MAX || columns < 1 || columns > REQUEST_TTY_MAX)
+        return err_set(err, SBR_E_INVALID, "request",
+                       "a terminal has 1 to %d rows and 1 to %d columns", REQUEST_TTY_MAX,
+                       REQUEST_TTY_MAX);
+    req->tty.rows = (unsigned int)rows;
+    req->tty.columns = (unsigned int)columns;
+    req->tty.streams = REQUEST_TTY_ALL;
+    return 0;
+}
+
 int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
     limits_override(&req->limits, &over->limits);
     limits_override(&req->compile_limits, &over->compile_limits);
     req->check |= over->check;
+    if (over->tty.rows)
+        req->tty = over->tty;
     if (over->require_given)
         request_set_require(req, over->require);
     if ((over->policy && request_set_text(&req->policy, over->policy, err) < 0) ||

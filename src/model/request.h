@@ -24,6 +24,7 @@ int request_tier_from_name(const char *name, enum tier *ret, sbr_error *err) mus
 #define REQUEST_MAX_VOLUMES 16
 #define REQUEST_MAX_DEPS 256
 #define REQUEST_MAX_DEP 200
+#define REQUEST_MAX_CALLER 63
 
 struct request_file {
     char *path; /* relative to the work directory, checked */
@@ -53,6 +54,20 @@ struct string_list {
     size_t n;
 };
 
+#define REQUEST_MAX_TERM 64
+#define REQUEST_TTY_ROWS 24 /* where the caller has no terminal whose size could be taken */
+#define REQUEST_TTY_COLUMNS 80
+#define REQUEST_TTY_MAX 4096 /* rows, columns */
+#define REQUEST_TTY_ALL 7u   /* stdin, stdout and stderr */
+
+/* A terminal of the program's own. */
+struct request_tty {
+    unsigned int rows, columns; /* rows 0: there is no terminal */
+    unsigned int streams;       /* one bit for each of the fds 0, 1 and 2 that is the terminal */
+    /* Variables of the environment; empty: the default and none. */
+    char term[REQUEST_MAX_TERM], colorterm[REQUEST_MAX_TERM];
+};
+
 struct sbr_request {
     char *language; /* NULL: args are the command */
     char *policy;   /* NULL: "default" */
@@ -67,25 +82,30 @@ struct sbr_request {
     struct string_list compile_args; /* additional arguments of the compiler */
     struct limits compile_limits;    /* only the given ones apply */
     bool check;                      /* compile or check, but do not run */
+    bool buffered;                   /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */
     unsigned int code_line, code_lines;
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
     /* The content of /work: at most one of the two. */
-    char *project;   /* a directory on the host, absolute, copy-on-write */
-    char *workspace; /* the name of a work directory that is kept between runs */
-    char *program;   /* a file of the project, relative to it; NULL: the request has it */
-    bool diff;       /* report the changes in copy-on-write trees */
-    bool keep;       /* and store them under an id */
+    char *project;    /* a directory on the host, absolute, copy-on-write */
+    char *workspace;  /* the name of a work directory that is kept between runs */
+    char *program;    /* a file of the project, relative to it; NULL: the request has it */
+    bool diff;        /* report the changes in copy-on-write trees */
+    bool keep;        /* and store them under an id */
+    bool keep_output; /* all of stdout and stderr, in the state directory */
     struct output_rules outputs;
     char *stdin_data; /* NULL: not given, the program reads end-of-file */
     size_t stdin_len;
+    struct request_tty tty;
     struct limits limits;
     struct network network; /* rules without a mode set NETWORK_ALLOW */
     bool network_given;     /* a mode was named */
     enum tier require;
     bool require_given;
+    char caller[REQUEST_MAX_CALLER + 1]; /* whose run it is, for the engine; empty: not given */
+    sbr_error refusal; /* of the last setter of the library that refused; code 0: none has */
 };
 
 /* The public functions of sandboxrun.h check their arguments and call these. */
@@ -121,8 +141,13 @@ int request_add_output(sbr_request *req, const char *spec, sbr_error *err);
 int request_set_network(sbr_request *req, const char *mode, sbr_error *err);
 /* Adds a rule; without a mode, sets the mode `allow`. */
 int request_allow_host(sbr_request *req, const char *rule, sbr_error *err);
+int request_set_caller(sbr_request *req, const char *name, sbr_error *err);
 int request_set_workdir(sbr_request *req, const char *dir, sbr_error *err);
 void request_set_require(sbr_request *req, enum tier tier);
+/* A terminal of this size for stdin, stdout and stderr. */
+int request_set_tty(sbr_request *req, uint64_t rows, uint64_t columns, sbr_error *err);
+/* False for text that is no name of a terminal: letters, digits, '.', '_', '+' and '-'. */
+bool request_is_term(const char *text);
 int request_set_text(char **field, const char *text, sbr_error *err);
 
 /* Applies what is set in `over` on top of the request: limits, variables, volumes, policy, ... */

@@ -266,9 +266,19 @@ static int read_diff(sbr_request *req, const json_t *value, sbr_error *err)
     return read_switch(&req->diff, "diff", value, err);
 }
 
+static int read_buffered(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->buffered, "buffered", value, err);
+}
+
 static int read_keep(sbr_request *req, const json_t *value, sbr_error *err)
 {
     return read_switch(&req->keep, "keep", value, err);
+}
+
+static int read_keep_output(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->keep_output, "keep_output", value, err);
 }
 
 static int read_deps(sbr_request *req, const json_t *value, sbr_error *err)
@@ -292,12 +302,12 @@ static int set_option_limit(struct limits *limits, enum sbr_limit which, const j
     char text[48];
 
     if (plain_text(item))
-        return limits_set_text(limits, which, plain_text(item), err);
+        return limits_set_named(limits, which, limit_defs[which].option, plain_text(item), err);
     if (!json_is_number(item))
         return wrong_type(limit_defs[which].option,
                           "a number or a text such as \"30s\" or \"512m\"", err);
     snprintf(text, sizeof(text), "%.15g", json_number_value(item));
-    return limits_set_text(limits, which, text, err);
+    return limits_set_named(limits, which, limit_defs[which].option, text, err);
 }
 
 /* A limit under its exact name takes a whole number in the unit of the name. */
@@ -373,6 +383,17 @@ static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error 
     return 0;
 }
 
+static int read_tty(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const json_t *rows = json_object_get(value, "rows"),
+                 *columns = json_object_get(value, "columns");
+
+    if (!json_is_integer(rows) || !json_is_integer(columns) || json_object_size(value) != 2)
+        return wrong_type("tty", "an object with two whole numbers, rows and columns", err);
+    return request_set_tty(req, (uint64_t)json_integer_value(rows),
+                           (uint64_t)json_integer_value(columns), err);
+}
+
 /* clang-format off */
 static const struct field fields[] = {
     { "allow_degraded", read_allow_degraded },
@@ -388,6 +409,8 @@ static const struct field fields[] = {
     { "env",            read_env            },
     { "files",          read_files          },
     { "keep",           read_keep           },
+    { "buffered",       read_buffered       },
+    { "keep_output",    read_keep_output    },
     { "language",       read_language       },
     { "limits",         read_limits         },
     { "network",        read_network        },
@@ -397,6 +420,7 @@ static const struct field fields[] = {
     { "project",        read_project        },
     { "require",        read_require        },
     { "stdin",          read_stdin          },
+    { "tty",            read_tty            },
     { "volumes",        read_volumes        },
     { "workdir",        read_workdir        },
     { "workspace",      read_workspace      },

@@ -3,6 +3,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <time.h>
 
 static const char *const verdict_names[] = {
     [SBR_EXITED] = "exited",
@@ -17,11 +18,51 @@ static const char *const verdict_names[] = {
     [SBR_COMPILE_FAILED] = "compile_failed",
     [SBR_CANCELLED] = "cancelled",
     [SBR_INTERNAL_ERROR] = "internal_error",
+    [SBR_INSTALL_FAILED] = "install_failed",
 };
 
 const char *result_verdict_name(enum sbr_verdict verdict)
 {
     return verdict_names[verdict];
+}
+
+/* Errors that the caller can mend have names of their own; the others are ours. */
+static const struct {
+    enum sbr_code code;
+    const char *name;
+} error_names[] = {
+    { SBR_E_INVALID, "invalid_request" },
+    { SBR_E_NOT_FOUND, "not_found" },
+    { SBR_E_UNSUPPORTED, "unsupported" },
+    { SBR_E_DENIED, "denied" },
+    { SBR_E_BUSY, "busy" },
+};
+
+const char *result_error_name(int code)
+{
+    for (size_t i = 0; i < ARRAY_LEN(error_names); i++)
+        if (error_names[i].code == code)
+            return error_names[i].name;
+    return verdict_names[SBR_INTERNAL_ERROR];
+}
+
+#define TEXT_OF(number) #number
+#define VERSION_TEXT(major, minor, patch) TEXT_OF(major) "." TEXT_OF(minor) "." TEXT_OF(patch)
+
+const char *result_version(void)
+{
+    return VERSION_TEXT(SBR_VERSION_MAJOR, SBR_VERSION_MINOR, SBR_VERSION_PATCH);
+}
+
+void result_format_time(uint64_t us, char buf[RESULT_TIME_SIZE])
+{
+    time_t seconds = (time_t)(us / 1000000);
+    size_t used;
+    struct tm utc;
+
+    used =
+        gmtime_r(&seconds, &utc) ? strftime(buf, RESULT_TIME_SIZE, "%Y-%m-%dT%H:%M:%S", &utc) : 0;
+    snprintf(buf + used, RESULT_TIME_SIZE - used, ".%03uZ", (unsigned int)(us / 1000 % 1000));
 }
 
 /* clang-format off */
@@ -65,6 +106,18 @@ void result_add_missing(struct isolation *isolation, const char *name)
         isolation->missing[isolation->n_missing++] = name;
 }
 
+const char *result_output_end(const struct output *out, size_t *ret_len)
+{
+    *ret_len = out->tail ? out->tail_len : out->len;
+    return out->tail ? out->tail : out->data;
+}
+
+/* NULL unless a middle was left out; the tail of a stream that is not kept is for the diagnosis. */
+static const char *kept_tail(const struct output *out)
+{
+    return out->data ? out->tail : NULL;
+}
+
 void result_complete(sbr_result *result)
 {
     result->report = (struct sbr_report){
@@ -79,6 +132,12 @@ void result_complete(sbr_result *result)
         .out_len = result->out.len,
         .errout = result->err.data ? result->err.data : "",
         .errout_len = result->err.len,
+        .out_tail = kept_tail(&result->out),
+        .out_tail_len = kept_tail(&result->out) ? result->out.tail_len : 0,
+        .out_bytes = result->out.total,
+        .errout_tail = kept_tail(&result->err),
+        .errout_tail_len = kept_tail(&result->err) ? result->err.tail_len : 0,
+        .errout_bytes = result->err.total,
     };
 }
 

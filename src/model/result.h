@@ -18,12 +18,13 @@
 
 /* One captured stream. */
 struct output {
-    char *data; /* captured bytes; NULL when there are none */
+    char *data; /* kept bytes: everything, or the beginning; NULL: not kept */
     size_t len;
-    uint64_t total; /* bytes that the program wrote */
-    bool truncated; /* total exceeds what was captured or forwarded */
-    char *tail;     /* the end of what was only forwarded; may be NULL */
+    char *tail; /* the end, when a middle was left out, or when only the end is kept; or NULL */
     size_t tail_len;
+    uint64_t total;  /* bytes that the program wrote */
+    uint64_t unread; /* bytes at the end that the reader did not take in time */
+    bool truncated;  /* some bytes are neither kept nor passed on */
 };
 
 struct usage {
@@ -60,6 +61,15 @@ void result_add_mechanism(struct isolation *isolation, const char *name);
 void result_add_missing(struct isolation *isolation, const char *name);
 
 #define RESULT_MAX_STAGES 5
+#define RESULT_WORD_SIZE 32 /* of a version or the name of a tool */
+
+/* What ran the program. */
+struct result_language {
+    const char *name;                    /* static; NULL: a command, not a language */
+    char version[RESULT_WORD_SIZE];      /* empty: not known */
+    char tool[RESULT_WORD_SIZE];         /* the file name of its interpreter or compiler */
+    char tool_version[RESULT_WORD_SIZE]; /* empty: not known */
+};
 
 struct sbr_result {
     char id[ENCODING_ID_SIZE];
@@ -71,9 +81,14 @@ struct sbr_result {
     struct usage usage;
     struct limits limits;
     struct isolation isolation;
-    const char *startup;   /* "parked", "forked" or "cold" */
-    char explanation[240]; /* one sentence when a limit or a rule ended the run */
-    const char *stage;     /* "run", "compile", ... */
+    const char *startup;                /* "parked", "forked" or "cold" */
+    unsigned int tty_rows, tty_columns; /* 0: the program had no terminal */
+    char explanation[240];              /* one sentence when a limit or a rule ended the run */
+    const char *stage;      /* that the verdict and the usage are of; NULL: none began */
+    uint64_t stage_us;      /* that stage, with its set-up and what it left */
+    uint64_t total_us;      /* the whole job, from the request to the result */
+    uint64_t started_at_us; /* when the request came, since 1970 */
+    struct result_language language;
     struct sbr_result *before[RESULT_MAX_STAGES]; /* earlier stages in order; owned */
     size_t n_before;
     bool ran;               /* false: an earlier stage failed, or there was nothing to run */
@@ -86,11 +101,23 @@ struct sbr_result {
     bool lost;                   /* the explanation says what could not be collected or saved */
     char *diff;                  /* of the changes, for people; NULL: not rendered */
     char changes_id[ENCODING_ID_SIZE]; /* of the changeset; empty: none was stored */
+    char output_id[ENCODING_ID_SIZE];  /* of the kept output; empty: it was not kept */
     struct output_files files;
     struct sbr_report report; /* filled by result_complete */
 };
 
+/* The end of a stream, as far as it is there: for its diagnosis.  May be NULL. */
+const char *result_output_end(const struct output *out, size_t *ret_len);
+
 const char *result_verdict_name(enum sbr_verdict verdict);
+/* The same word for an error, which stands in place of a result. */
+const char *result_error_name(int code);
+
+/* The version of this library, as in "1.2.3". */
+const char *result_version(void);
+/* A time since 1970 in UTC, as RFC 3339 writes it: "2026-02-03T04:05:06.789Z". */
+#define RESULT_TIME_SIZE 40
+void result_format_time(uint64_t us, char buf[RESULT_TIME_SIZE]);
 
 /* "SIGKILL", or "signal 40" for one without a name. */
 #define SIGNAL_NAME_SIZE 16
@@ -106,9 +133,14 @@ void result_put_limits(struct jsonw *j, const char *key, const struct limits *li
 void result_put_isolation(struct jsonw *j, const char *key, const struct isolation *isolation);
 void result_put_network(struct jsonw *j, const char *key, const struct network *network);
 
-/* One JSON object that the caller frees; NULL without memory. */
-char *result_to_json(const sbr_result *result);
+/* False for bytes that JSON has as base64. */
+bool result_is_best_as_text(const char *data, size_t len);
+/* One JSON object. */
+void result_put_json(struct jsonw *j, const sbr_result *result);
 /* The JSON form of an error: nothing ran. */
+void result_put_error(struct jsonw *j, const sbr_error *err);
+/* The same in one line, which the caller frees; NULL without memory. */
+char *result_to_json(const sbr_result *result);
 char *result_error_to_json(const sbr_error *err);
 
 #endif

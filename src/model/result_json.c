@@ -12,29 +12,44 @@
 
 /* False for bytes that are not UTF-8, and for text that is mostly control characters, each of which
  * would take six bytes: these become base64. */
-static bool is_best_as_text(const struct output *out)
+bool result_is_best_as_text(const char *data, size_t len)
 {
-    return text_is_utf8(out->data, out->len) &&
-           (out->len < 64 || jsonw_escaped_len(out->data, out->len) <= 2 * out->len);
+    return text_is_utf8(data, len) && (len < 64 || jsonw_escaped_len(data, len) <= 2 * len);
+}
+
+static void put_part(struct jsonw *j, const char *key, const char *data, size_t len, bool utf8)
+{
+    scoped_free char *base64 = utf8 ? NULL : encoding_to_base64(data, len);
+
+    if (utf8)
+        jsonw_bytes(j, key, data, len);
+    else
+        jsonw_text(j, key, base64);
+    j->out.failed |= !utf8 && !base64;
 }
 
 static void put_output(struct jsonw *j, const char *name, const struct output *out)
 {
-    bool utf8 = is_best_as_text(out);
-    scoped_free char *base64 = utf8 ? NULL : encoding_to_base64(out->data, out->len);
+    const char *tail = out->data ? out->tail : NULL; /* else it is for the diagnosis */
+    size_t tail_len = tail ? out->tail_len : 0;
+    bool utf8 =
+        result_is_best_as_text(out->data, out->len) && result_is_best_as_text(tail, tail_len);
     char key[32];
 
-    if (utf8)
-        jsonw_bytes(j, name, out->data, out->len);
+    put_part(j, name, out->data, out->len, utf8);
+    snprintf(key, sizeof(key), "%s_tail", name);
+    if (tail)
+        put_part(j, key, tail, tail_len, utf8);
     else
-        jsonw_text(j, name, base64);
+        jsonw_null(j, key);
     snprintf(key, sizeof(key), "%s_bytes", name);
     jsonw_number(j, key, out->total);
+    snprintf(key, sizeof(key), "%s_omitted_bytes", name);
+    jsonw_number(j, key, out->total - out->len - tail_len);
     snprintf(key, sizeof(key), "%s_truncated", name);
     jsonw_bool(j, key, out->truncated);
     snprintf(key, sizeof(key), "%s_encoding", name);
     jsonw_text(j, key, utf8 ? "utf-8" : "base64");
-    j->out.failed |= !utf8 && !base64;
 }
 
 static void put_usage(struct jsonw *j, const struct usage *u)
@@ -137,6 +152,40 @@ static void put_sentence(struct jsonw *j, const char *key, const char *text)
     jsonw_text(j, key, copy);
 }
 
+/* An empty text is one that is not known. */
+static void put_known(struct jsonw *j, const char *key, const char *text)
+{
+    jsonw_text(j, key, text[0] ? text : NULL);
+}
+
+static void put_language(struct jsonw *j, const struct result_language *language)
+{
+    if (!language->name) {
+        jsonw_null(j, "language");
+        return;
+    }
+    jsonw_open(j, "language", '{');
+    jsonw_text(j, "name", language->name);
+    put_known(j, "version", language->version);
+    put_known(j, "tool", language->tool);
+    put_known(j, "tool_version", language->tool_version);
+    jsonw_close(j, '}');
+}
+
+/* Which run it was: its id, when it began, what ran it, how long all of it took. */
+static void put_origin(struct jsonw *j, const sbr_result *r)
+{
+    char time[RESULT_TIME_SIZE];
+
+    result_format_time(r->started_at_us, time);
+    jsonw_text(j, "id", r->id);
+    jsonw_text(j, "version", result_version());
+    jsonw_text(j, "started_at", time);
+    jsonw_fixed(j, "total_ms", r->total_us, 3);
+    put_language(j, &r->language);
+    jsonw_text(j, "stage", r->stage);
+}
+
 /* Omits streams and denials of the last stage, because the result has them. */
 static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
 {
@@ -151,6 +200,7 @@ static void put_stage(struct jsonw *j, const sbr_result *r, bool last)
     }
     result_put_limits(j, "limits", &r->limits);
     jsonw_text(j, "startup", r->startup);
+    jsonw_fixed(j, "total_ms", r->stage_us, 3);
     jsonw_close(j, '}');
 }
 
@@ -164,31 +214,66 @@ static void put_stages(struct jsonw *j, const sbr_result *r)
     jsonw_close(j, ']');
 }
 
+static void put_tty(struct jsonw *j, const sbr_result *r)
+{
+    if (!r->tty_rows)
+        return;
+    jsonw_open(j, "tty", '{');
+    jsonw_number(j, "rows", r->tty_rows);
+    jsonw_number(j, "columns", r->tty_columns);
+    jsonw_close(j, '}');
+}
+
+void result_put_json(struct jsonw *j, const sbr_result *r)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_number(j, "schema", RESULT_SCHEMA);
+    put_origin(j, r);
+    put_verdict(j, r);
+    put_sentence(j, "explanation", r->explanation);
+    put_output(j, "stdout", &r->out);
+    put_output(j, "stderr", &r->err);
+    result_put_limits(j, "limits", &r->limits);
+    put_stages(j, r);
+    result_put_isolation(j, "isolation", &r->isolation);
+    jsonw_text(j, "policy", r->policy);
+    result_put_network(j, "network", &r->network);
+    denials_put_json(j, &r->denials);
+    diagnosis_put_json(j, "diagnosis", r->diagnosis);
+    jsonw_bool(j, "cached", r->cached);
+    jsonw_text(j, "startup", r->startup);
+    put_tty(j, r);
+    changes_put_json(j, r->changes);
+    jsonw_text(j, "changes_id", r->changes_id[0] ? r->changes_id : NULL);
+    jsonw_text(j, "output_id", r->output_id[0] ? r->output_id : NULL);
+    output_files_put_json(j, &r->files);
+    jsonw_close(j, '}');
+}
+
+void result_put_error(struct jsonw *j, const sbr_error *err)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_number(j, "schema", RESULT_SCHEMA);
+    jsonw_bool(j, "success", false);
+    jsonw_text(j, "outcome", result_error_name(err->code));
+    jsonw_open(j, "error", '{');
+    jsonw_text(j, "code", err_code_name(err->code));
+    jsonw_text(j, "stage", err->stage);
+    put_sentence(j, "message", err->message);
+    if (err->sys_errno)
+        jsonw_number(j, "errno", (uint64_t)err->sys_errno);
+    else
+        jsonw_null(j, "errno");
+    jsonw_close(j, '}');
+    jsonw_close(j, '}');
+}
+
 char *result_to_json(const sbr_result *r)
 {
     struct jsonw j;
 
     jsonw_init(&j, false);
-    jsonw_open(&j, NULL, '{');
-    jsonw_number(&j, "schema", RESULT_SCHEMA);
-    jsonw_text(&j, "id", r->id);
-    put_verdict(&j, r);
-    put_sentence(&j, "explanation", r->explanation);
-    put_output(&j, "stdout", &r->out);
-    put_output(&j, "stderr", &r->err);
-    result_put_limits(&j, "limits", &r->limits);
-    put_stages(&j, r);
-    result_put_isolation(&j, "isolation", &r->isolation);
-    jsonw_text(&j, "policy", r->policy);
-    result_put_network(&j, "network", &r->network);
-    denials_put_json(&j, &r->denials);
-    diagnosis_put_json(&j, "diagnosis", r->diagnosis);
-    jsonw_bool(&j, "cached", r->cached);
-    jsonw_text(&j, "startup", r->startup);
-    changes_put_json(&j, r->changes);
-    jsonw_text(&j, "changes_id", r->changes_id[0] ? r->changes_id : NULL);
-    output_files_put_json(&j, &r->files);
-    jsonw_close(&j, '}');
+    result_put_json(&j, r);
     return jsonw_take(&j);
 }
 
@@ -197,19 +282,6 @@ char *result_error_to_json(const sbr_error *err)
     struct jsonw j;
 
     jsonw_init(&j, false);
-    jsonw_open(&j, NULL, '{');
-    jsonw_number(&j, "schema", RESULT_SCHEMA);
-    jsonw_bool(&j, "success", false);
-    jsonw_text(&j, "outcome", result_verdict_name(SBR_INTERNAL_ERROR));
-    jsonw_open(&j, "error", '{');
-    jsonw_text(&j, "code", err_code_name(err->code));
-    jsonw_text(&j, "stage", err->stage);
-    put_sentence(&j, "message", err->message);
-    if (err->sys_errno)
-        jsonw_number(&j, "errno", (uint64_t)err->sys_errno);
-    else
-        jsonw_null(&j, "errno");
-    jsonw_close(&j, '}');
-    jsonw_close(&j, '}');
+    result_put_error(&j, err);
     return jsonw_take(&j);
 }

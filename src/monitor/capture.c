@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "base/scope.h"
 
 #define CHUNK (256 * 1024)
 /* Bounds how long one stream keeps the loop from the deadlines. */
@@ -36,47 +36,6 @@ static bool have_chunk_buffer(void)
 
 static void capture_ready(void *context, uint32_t events);
 
-static int capture_watch(struct capture *capture)
-{
-    capture->watch = loop_watch_of(capture->fd, capture_ready, capture);
-    return loop_add(capture->loop, &capture->watch, EPOLLIN);
-}
-
-/* The reader takes bytes again, or its time is up: continues to read from the program. */
-static void capture_resume(void *context, uint32_t events)
-{
-    struct capture *capture = context;
-    uint64_t waited;
-
-    (void)events;
-    if (!capture->paused_us)
-        return;
-    waited = clock_now_us() - capture->paused_us;
-    /* A reader that used up its time gets no more. */
-    capture->waited_us += waited < OUTPUT_WAIT_ONCE_US ? waited : OUTPUT_WAIT_US;
-    capture->paused_us = 0;
-    loop_set_timer(capture->loop, capture->timer, 0, NULL, NULL);
-    loop_remove(capture->loop, &capture->reader_watch);
-    if (capture->fd >= 0 && capture_watch(capture) < 0)
-        capture->excess(capture->context); /* cannot be watched any more: end it rather than hang */
-}
-
-/* Waits for the reader instead of copying what it does not take yet.  False: may not wait. */
-static bool capture_pause(struct capture *capture)
-{
-    uint64_t now = clock_now_us();
-
-    capture->reader_watch = loop_watch_of(capture->forward->fd, capture_resume, capture);
-    if ((capture->waited_us >= OUTPUT_WAIT_US && !capture->forward->patient) ||
-        loop_add(capture->loop, &capture->reader_watch, EPOLLOUT) < 0)
-        return false;
-    loop_remove(capture->loop, &capture->watch);
-    capture->paused_us = now;
-    loop_set_timer(capture->loop, capture->timer, now + OUTPUT_WAIT_ONCE_US, capture_resume,
-                   capture);
-    return true;
-}
-
 static void capture_close(struct capture *capture)
 {
     if (capture->fd >= 0) {
@@ -84,24 +43,76 @@ static void capture_close(struct capture *capture)
         close(capture->fd);
     }
     capture->fd = -1;
-    capture_resume(capture, 0);
 }
 
-static void capture_take(struct capture *capture, char *data, size_t len)
+static int capture_watch(struct capture *capture)
 {
-    uint64_t room = capture->total < capture->max ? capture->max - capture->total : 0;
+    capture->watch = loop_watch_of(capture->fd, capture_ready, capture);
+    return loop_add(capture->loop, &capture->watch, EPOLLIN);
+}
+
+/* The reader took everything, or left. */
+static void capture_release(void *context)
+{
+    struct capture *capture = context;
+
+    if (!capture->held)
+        return;
+    capture->held = false;
+    if (capture->fd < 0 || capture->stopped || capture_watch(capture) == 0)
+        return;
+    forward_fail(capture->forward, errno); /* cannot be watched any more: ends rather than hangs */
+    capture_close(capture);
+}
+
+/* Stops reading from the program until its reader took what it has.  The deadlines go on. */
+static void capture_hold(struct capture *capture)
+{
+    loop_remove(capture->loop, &capture->watch);
+    capture->held = true;
+    forward_when_ready(capture->forward, capture_release, capture);
+}
+
+void capture_stop(struct capture *capture, bool stop)
+{
+    if (capture->stopped == stop)
+        return;
+    capture->stopped = stop;
+    if (stop)
+        loop_remove(capture->loop, &capture->watch);
+    else if (capture->fd >= 0 && !capture->held && capture_watch(capture) < 0)
+        capture_close(capture); /* cannot be watched any more: ends rather than hangs */
+}
+
+static uint64_t capture_room(const struct capture *capture)
+{
+    return capture->total < capture->max ? capture->max - capture->total : 0;
+}
+
+static void give(const struct capture_sink *sink, const char *data, size_t len)
+{
+    if (len && sink->on_bytes)
+        sink->on_bytes(sink->context, data, len);
+}
+
+static void capture_take(struct capture *capture, const char *data, size_t len)
+{
+    uint64_t room = capture_room(capture);
     size_t part = len < room ? len : (size_t)room;
 
     capture->total += len;
+    give(&capture->file, data, part);
+    give(&capture->sink, data, part);
     if (part && (capture->keep || capture->keep_tail))
-        buf_add(&capture->kept, data, part);
-    if (capture->keep_tail && capture->kept.len > 2 * OUTPUT_TAIL)
-        buf_drop(&capture->kept, capture->kept.len - OUTPUT_TAIL);
+        head_tail_add(&capture->kept, data, part);
     /* The reader left: closing our end informs the program, as a direct pipe would. */
     if (part && capture->forward && forward_write(capture->forward, data, part) < 0 &&
         !capture->keep)
         capture_close(capture);
-    if (capture->total / OUTPUT_PATIENCE > capture->max)
+    if (part == len || capture->over)
+        return;
+    capture->over = true;
+    if (!capture->ends)
         capture->excess(capture->context);
 }
 
@@ -109,10 +120,11 @@ static void capture_take(struct capture *capture, char *data, size_t len)
  * forward_splice returns. */
 static ssize_t capture_splice(struct capture *capture)
 {
-    uint64_t room = capture->total < capture->max ? capture->max - capture->total : 0;
+    uint64_t room = capture_room(capture);
     ssize_t n;
 
-    if (capture->keep || capture->keep_tail || !capture->forward || room == 0)
+    if (capture->keep || capture->keep_tail || capture->sink.on_bytes || capture->file.on_bytes ||
+        !capture->forward || room == 0)
         return 0;
     n = forward_splice(capture->forward, capture->fd, room < CHUNK ? (size_t)room : CHUNK);
     if (n > 0)
@@ -120,28 +132,39 @@ static ssize_t capture_splice(struct capture *capture)
     return n;
 }
 
+/* Reads into memory, and hands on from there; false when there are no more bytes for now. */
+static bool capture_copy(struct capture *capture)
+{
+    ssize_t n = read(capture->fd, chunk_buffer, CHUNK);
+
+    if (n == 0 || (n < 0 && capture->is_tty && errno == EIO)) {
+        capture_close(capture);
+        return false;
+    }
+    if (n < 0)
+        return errno == EINTR;
+    capture_take(capture, chunk_buffer, (size_t)n);
+    if (capture->fd >= 0 && capture->forward && !forward_is_idle(capture->forward)) {
+        capture_hold(capture);
+        return false;
+    }
+    return capture->fd >= 0 && !capture->stopped && (n == CHUNK || capture->is_tty);
+}
+
 /* Moves bytes once; false when there are no more for now. */
 static bool capture_read(struct capture *capture)
 {
     ssize_t n = capture_splice(capture);
 
-    if (n == FORWARD_FULL && capture_pause(capture))
+    if (n == FORWARD_FULL) {
+        capture_hold(capture);
         return false;
+    }
     if (n == -1) {
         capture_close(capture); /* informs the program, as a direct pipe would */
         return false;
     }
-    if (n > 0)
-        return true;
-    n = read(capture->fd, chunk_buffer, CHUNK);
-    if (n < 0)
-        return errno == EINTR;
-    if (n == 0) {
-        capture_close(capture);
-        return false;
-    }
-    capture_take(capture, chunk_buffer, (size_t)n);
-    return capture->fd >= 0 && n == CHUNK;
+    return n > 0 || capture_copy(capture);
 }
 
 static void capture_ready(void *context, uint32_t events)
@@ -154,14 +177,24 @@ static void capture_ready(void *context, uint32_t events)
             return;
 }
 
+static void init_kept(struct capture *capture)
+{
+    uint64_t max = capture->max == LIMIT_NONE       ? OUTPUT_KEPT
+                   : capture->max < OUTPUT_KEPT_MAX ? capture->max
+                                                    : OUTPUT_KEPT_MAX;
+
+    if (capture->keep)
+        head_tail_init(&capture->kept, (size_t)(max - max / 2), (size_t)(max / 2));
+    else
+        head_tail_init(&capture->kept, 0, OUTPUT_TAIL);
+}
+
 int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
 {
     if (!have_chunk_buffer())
         return err_set_oom(err, "output");
     capture->loop = loop;
-    buf_init(&capture->kept, capture->keep_tail            ? 4 * OUTPUT_TAIL + CHUNK
-                             : capture->max < SIZE_MAX / 2 ? (size_t)capture->max
-                                                           : SIZE_MAX / 2);
+    init_kept(capture);
     if (capture->forward)
         forward_attach(capture->forward, loop);
     if (capture_watch(capture) < 0)
@@ -169,13 +202,27 @@ int capture_start(struct capture *capture, struct loop *loop, sbr_error *err)
     return 0;
 }
 
+int capture_switch(struct capture *capture, int tty_fd)
+{
+    loop_remove(capture->loop, &capture->watch);
+    scope_close_fd(&capture->fd);
+    capture->fd = tty_fd;
+    capture->is_tty = true;
+    return capture_watch(capture);
+}
+
+/* A terminal does not say how much it holds, but never holds more than this. */
+#define TTY_MOST (1 << 20)
+
 /* What is in the pipe now came from the program.  What comes later may not: a process that lives on
  * may hold the other end and write forever. */
 static void capture_rest(struct capture *capture)
 {
     int left = 0;
 
-    if (capture->fd >= 0 && ioctl(capture->fd, FIONREAD, &left) < 0)
+    if (capture->is_tty)
+        left = TTY_MOST;
+    else if (capture->fd >= 0 && ioctl(capture->fd, FIONREAD, &left) < 0)
         left = 0; /* not a pipe of ours */
     while (capture->fd >= 0 && left > 0) {
         ssize_t n = read(capture->fd, chunk_buffer, left < CHUNK ? (size_t)left : CHUNK);
@@ -189,20 +236,22 @@ static void capture_rest(struct capture *capture)
 
 void capture_finish(struct capture *capture, struct output *ret)
 {
-    capture_resume(capture, 0);
+    capture->held = false;
+    capture->ends = true;
     capture_rest(capture);
     capture_close(capture);
     ret->total = capture->total;
-    ret->truncated = capture->total > capture->max || capture->kept.failed;
-    if (capture->keep_tail)
-        ret->tail = buf_take(&capture->kept, &ret->tail_len);
-    ret->data = capture->keep ? buf_take(&capture->kept, &ret->len) : NULL;
-    if (!ret->data)
-        ret->len = 0;
+    ret->truncated = capture->over;
+    if (capture->keep) {
+        head_tail_take(&capture->kept, capture->over, ret);
+        ret->truncated |= ret->len + ret->tail_len < ret->total;
+    } else if (capture->keep_tail) {
+        head_tail_take_tail(&capture->kept, ret);
+    }
 }
 
 void capture_done(struct capture *capture)
 {
     capture_close(capture);
-    buf_done(&capture->kept);
+    head_tail_done(&capture->kept);
 }

@@ -15,12 +15,20 @@
 
 #define FILTERED_MAX (4u << 20) /* far more than one read */
 
-void forward_init(struct forward *forward, int fd, size_t max_queue)
+/* One chunk, and at the end what is left in the program's pipe, each as long as a filter makes it.
+ */
+#define QUEUE_MAX (64u << 20)
+
+void forward_init(struct forward *forward, int fd)
 {
     *forward = (struct forward){ .fd = fd };
-    buf_init(&forward->queue, max_queue);
+    buf_init(&forward->queue, QUEUE_MAX);
     buf_init(&forward->filtered, FILTERED_MAX);
 }
+
+/* A reader's pipe that was full once gets this size: fewer turns between the program, us and the
+ * reader.  A larger one is left as it is. */
+#define READER_PIPE (256 * 1024)
 
 /* Called at the first byte, because many programs write to one stream only.
  *
@@ -36,8 +44,9 @@ static void forward_open(struct forward *forward)
     forward->chunk = SSIZE_MAX;
     if (fstat(shared, &st) < 0)
         return;
-    forward->can_splice = !S_ISSOCK(st.st_mode) && !isatty(shared);
-    if (S_ISREG(st.st_mode))
+    forward->is_socket = S_ISSOCK(st.st_mode);
+    forward->can_splice = !forward->is_socket && !isatty(shared);
+    if (S_ISREG(st.st_mode) || forward->is_socket)
         return;
     snprintf(path, sizeof(path), "/proc/self/fd/%d", shared);
     forward->fd = open(path, O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -93,7 +102,8 @@ static ssize_t write_some(struct forward *forward, const char *data, size_t len)
 
         if (forward->chunk == PIPE_BUF && !is_ready(forward))
             break;
-        n = write(forward->fd, data + done, part);
+        n = forward->is_socket ? send(forward->fd, data + done, part, MSG_DONTWAIT | MSG_NOSIGNAL)
+                               : write(forward->fd, data + done, part);
         if (n < 0 && errno == EINTR)
             continue;
         if (n < 0 && errno == EAGAIN)
@@ -107,6 +117,16 @@ static ssize_t write_some(struct forward *forward, const char *data, size_t len)
     return (ssize_t)done;
 }
 
+/* The caller may free or refill the queue. */
+static void call_ready(struct forward *forward)
+{
+    void (*ready)(void *context) = forward->ready;
+
+    forward->ready = NULL;
+    if (ready)
+        ready(forward->ready_context);
+}
+
 static void forward_flush(void *context, uint32_t events)
 {
     struct forward *forward = context;
@@ -117,13 +137,40 @@ static void forward_flush(void *context, uint32_t events)
                    forward->queue.len - forward->queue_start);
     if (n < 0) {
         forward_close(forward);
+        call_ready(forward);
         return;
     }
     forward->queue_start += (size_t)n;
     if (forward->queue_start == forward->queue.len) {
         forward->queue.len = forward->queue_start = 0;
         forward_unwatch(forward);
+        call_ready(forward);
     }
+}
+
+void forward_fail(struct forward *forward, int sys_errno)
+{
+    forward->sys_errno = sys_errno;
+    forward_close(forward);
+}
+
+static int forward_watch(struct forward *forward)
+{
+    if (forward->watch.on)
+        return 0;
+    forward->watch = loop_watch_of(forward->fd, forward_flush, forward);
+    if (loop_add(forward->loop, &forward->watch, EPOLLOUT) == 0)
+        return 0;
+    forward_fail(forward, errno);
+    return -1;
+}
+
+void forward_when_ready(struct forward *forward, void (*ready)(void *context), void *context)
+{
+    forward->ready = ready;
+    forward->ready_context = context;
+    if (forward->fd < 0 || forward_watch(forward) < 0)
+        call_ready(forward);
 }
 
 int forward_write(struct forward *forward, const char *data, size_t len)
@@ -140,6 +187,8 @@ int forward_write(struct forward *forward, const char *data, size_t len)
         data = forward->filtered.data;
         len = forward->filtered.len;
     }
+    if (len)
+        forward->last = data[len - 1];
     if (forward->queue.len == 0) {
         n = write_some(forward, data, len);
         if (n < 0) {
@@ -150,14 +199,34 @@ int forward_write(struct forward *forward, const char *data, size_t len)
     if ((size_t)n == len)
         return 0;
     if (buf_add(&forward->queue, data + n, len - (size_t)n) < 0) {
-        forward_close(forward);
+        forward_fail(forward, ENOMEM);
         return -1;
     }
-    if (forward->watch.on)
-        return 0;
-    forward->watch = loop_watch_of(forward->fd, forward_flush, forward);
-    (void)loop_add(forward->loop, &forward->watch, EPOLLOUT);
-    return 0;
+    return forward_watch(forward);
+}
+
+void forward_end(struct forward *forward)
+{
+    size_t left = forward_queued(forward);
+    int size = forward->fd >= 0 && left ? fcntl(forward->fd, F_GETPIPE_SZ) : -1;
+
+    if (size > 0 && left < INT_MAX / 2 && fcntl(forward->fd, F_SETPIPE_SZ, size + (int)left) >= 0)
+        forward_flush(forward, 0);
+}
+
+size_t forward_queued(const struct forward *forward)
+{
+    return forward->fd < 0 ? 0 : forward->queue.len - forward->queue_start;
+}
+
+/* Once, when the reader's pipe is full: its reader then waits for room less often. */
+static void forward_grow(struct forward *forward)
+{
+    int size = forward->grown ? -1 : fcntl(forward->fd, F_GETPIPE_SZ);
+
+    forward->grown = true;
+    if (size > 0 && size < READER_PIPE)
+        (void)fcntl(forward->fd, F_SETPIPE_SZ, READER_PIPE); /* refused above a quota */
 }
 
 ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len)
@@ -171,10 +240,16 @@ ssize_t forward_splice(struct forward *forward, int pipe_fd, size_t len)
         return 0;
     room.fd = forward->fd;
     n = splice(pipe_fd, NULL, forward->fd, NULL, len, SPLICE_F_MOVE | SPLICE_F_NONBLOCK);
+    if (n > 0)
+        forward->last = '\0';
     if (n >= 0 || errno == EINTR)
         return n > 0 ? n : 0;
-    if (errno == EAGAIN)
-        return poll(&room, 1, 0) == 0 ? FORWARD_FULL : 0;
+    if (errno == EAGAIN) {
+        if (poll(&room, 1, 0) != 0)
+            return 0;
+        forward_grow(forward);
+        return FORWARD_FULL;
+    }
     if (errno == EPIPE) {
         forward_close(forward);
         return -1;

@@ -26,6 +26,6 @@ void init_outcome_steps(const struct init_report *report)
             log_debug("inside", "%s took %.3f ms", report->steps[i].name,
                       (double)report->steps[i].us / 1000);
     if (report->progress)
-        log_debug("inside", "handing out took %.3f ms of processor time",
+        log_debug("inside", "handing out took %.3f ms of CPU time",
                   (double)(report->own_user_us + report->own_system_us) / 1000);
 }

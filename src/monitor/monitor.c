@@ -1,11 +1,13 @@
+/* lint-ok: length: one table and its transitions */
 /* RUNNING --deadline, cancel--> STOPPING --grace, cancel, excess--> ENDING --dead--> DONE
  *    |                            |                                   ^               ^
  *    |---------- excess ----------+-----------------------------------'               |
  *    '--------------------------- dead (the program ended) ---------------------------'
  *
- * STOPPING: everything inside was asked to end.  ENDING: everything was killed, but init is not
- * dead yet.  Once init is dead, no process inside can write: the pipes hold the last output, and
- * the report is final.
+ * INTERRUPTED, between the first two: the program got SIGINT, as from a terminal.  STOPPING:
+ * everything inside was asked to end.  ENDING: everything was killed, but init is not dead yet.
+ * Once init is dead, no process inside can write: the pipes hold the last output, and the report
+ * is final.
  *
  * COLLECTING: the program has ended, for whatever reason, and init sends the collected files.  Init
  * does not report when that begins; the monitor checks before it acts on any event.  The program's
@@ -13,6 +15,7 @@
 #include "monitor/monitor.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,21 +26,24 @@
 #include "base/scope.h"
 #include "monitor/egress_report.h"
 #include "monitor/init_outcome.h"
+#include "monitor/monitor_usage.h"
 
 #define KILL_PATIENCE_US 200000
-#define STALL_US 5000000 /* between two checks of the progress in COLLECTING */
+#define PAUSE_LOOK_US 100000 /* the time limit does not count during a pause */
+#define STALL_US 5000000     /* between two checks of the progress in COLLECTING */
 
 /* The job uses slot 5. */
 /* clang-format off */
-enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_STDOUT, TIMER_STDERR, TIMER_NOTIFY = 6 };
+enum { TIMER_DEADLINE, TIMER_GRACE, TIMER_CPU, TIMER_NOTIFY = 6 };
 /* clang-format on */
 
 enum monitor_event {
-    EV_DEADLINE, /* wall clock */
-    EV_CANCEL,   /* the caller wants the run to end */
-    EV_GRACE,    /* the program was asked to end and did not */
-    EV_EXCESS,   /* a limit that leaves no time for asking */
-    EV_DEAD,     /* init is dead, and with it everything inside */
+    EV_DEADLINE,  /* wall clock */
+    EV_CANCEL,    /* the caller wants the run to end */
+    EV_INTERRUPT, /* the user typed what interrupts a program */
+    EV_GRACE,     /* the program was asked to end and did not */
+    EV_EXCESS,    /* a limit that leaves no time for asking */
+    EV_DEAD,      /* init is dead, and with it everything inside */
     N_EVENTS
 };
 
@@ -60,10 +66,13 @@ static bool program_runs(const struct monitor *m)
 static void deadline_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
-    uint64_t deadline = m->box->report->ready_us + m->plan->limits.value[SBR_WALL_MS] * 1000;
+    uint64_t deadline =
+        m->box->report->ready_us + monitor_paused_us(m) + m->plan->limits.value[SBR_WALL_MS] * 1000;
 
     (void)events;
-    if (program_runs(m) && clock_now_us() < deadline)
+    if (m->box->report->paused_since_us)
+        loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + PAUSE_LOOK_US, deadline_due, m);
+    else if (program_runs(m) && clock_now_us() < deadline)
         loop_set_timer(m->loop, TIMER_DEADLINE, deadline, deadline_due, m);
     else
         handle(m, EV_DEADLINE);
@@ -78,7 +87,7 @@ static void grace_due(void *context, uint32_t events)
 static void note_stop(struct monitor *m, enum monitor_event event)
 {
     static const enum stop_reason reasons[N_EVENTS] = {
-        [EV_DEADLINE] = STOP_TIMEOUT, [EV_CANCEL] = STOP_CANCELLED
+        [EV_DEADLINE] = STOP_TIMEOUT, [EV_CANCEL] = STOP_CANCELLED, [EV_INTERRUPT] = STOP_CANCELLED
     };
 
     if (m->seen.stop == STOP_NONE)
@@ -96,7 +105,7 @@ static enum monitor_state kill_init(struct monitor *m, enum monitor_event event)
 static enum monitor_state kill_all(struct monitor *m, enum monitor_event event)
 {
     note_stop(m, event);
-    log_info("run", "ending everything inside");
+    log_info(stage_name(m->seen.stage), "ending everything inside");
     if (!program_runs(m))
         return kill_init(m, event);
     /* Init counts what it kills; if init hangs, the grace timer kills it without a count. */
@@ -114,10 +123,23 @@ static enum monitor_state ask(struct monitor *m, enum monitor_event event)
     note_stop(m, event);
     if (event == EV_CANCEL)
         m->box->report->dropped = true; /* drop its files even if it ends by itself now */
-    log_info("run", "asking the program to end");
+    log_info(stage_name(m->seen.stage), "asking the program to end");
     sandbox_terminate(m->box);
     loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
     return STOPPING;
+}
+
+static enum monitor_state interrupt(struct monitor *m, enum monitor_event event)
+{
+    uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000;
+
+    if (!program_runs(m))
+        return kill_all(m, event);
+    note_stop(m, event);
+    m->box->report->dropped = true;
+    sandbox_signal(m->box, SIGINT);
+    loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
+    return INTERRUPTED;
 }
 
 /* A caller that cancels during collection does not wait for the files. */
@@ -134,7 +156,7 @@ static enum monitor_state look_for_progress(struct monitor *m, enum monitor_even
     uint64_t progress = m->box->report->progress;
 
     if (progress == m->progress && m->state == COLLECTING) {
-        log_info("run", "nothing is handed out any more");
+        log_info(stage_name(m->seen.stage), "nothing is handed out any more");
         return kill_init(m, event);
     }
     m->progress = progress;
@@ -152,14 +174,46 @@ static bool hands_out(const struct monitor *m)
 
 static enum monitor_state finish(struct monitor *m, enum monitor_event event);
 
+static void drop_reader(struct forward *forward, struct output *output)
+{
+    if (!forward || forward_is_idle(forward))
+        return;
+    output->unread = forward_queued(forward);
+    forward_done(forward);
+}
+
+/* The run ended otherwise than by itself, and the time of its readers is up as well. */
+static enum monitor_state drop_readers(struct monitor *m, enum monitor_event event)
+{
+    (void)event;
+    if (m->result) {
+        drop_reader(m->out.forward, &m->result->out);
+        drop_reader(m->err.forward, &m->result->err);
+    }
+    return DONE;
+}
+
+/* A reader that takes nothing gets as long as the program would have; the second time, no more. */
+static enum monitor_state limit_readers(struct monitor *m, enum monitor_event event)
+{
+    uint64_t grace_us = m->plan->limits.value[SBR_GRACE_MS] * 1000 + 1;
+
+    if (m->readers_limited)
+        return drop_readers(m, event);
+    m->readers_limited = true;
+    loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
+    return DONE;
+}
+
 /* clang-format off */
 static transition *const transitions[N_STATES][N_EVENTS] = {
-    /*                DEADLINE  CANCEL    GRACE              EXCESS    DEAD   */
-    [RUNNING]    = {  ask,      ask,      stay,              kill_all, finish },
-    [STOPPING]   = {  stay,     kill_all, kill_all,          kill_all, finish },
-    [ENDING]     = {  stay,     stay,     kill_init,         stay,     finish },
-    [COLLECTING] = {  stay,     drop,     look_for_progress, stay,     finish },
-    [DONE]       = {  stay,     stay,     stay,              stay,     stay   },
+    /*                DEADLINE  CANCEL    INTERRUPT  GRACE              EXCESS    DEAD   */
+    [RUNNING]    = {  ask,      ask,      interrupt, stay,              kill_all, finish },
+    [INTERRUPTED] = { ask,      ask,      ask,       ask,               kill_all, finish },
+    [STOPPING]   = {  stay,     kill_all, kill_all,  kill_all,          kill_all, finish },
+    [ENDING]     = {  stay,     stay,     stay,      kill_init,         stay,     finish },
+    [COLLECTING] = {  stay,     drop,     drop,      look_for_progress, stay,     finish },
+    [DONE]       = {  stay,     limit_readers, limit_readers, drop_readers, stay,  stay   },
 };
 /* clang-format on */
 
@@ -167,7 +221,7 @@ static void handle(struct monitor *m, enum monitor_event event)
 {
     if (m->state < COLLECTING && event != EV_DEAD && hands_out(m)) {
         m->state = look_for_progress(m, event);
-        if (event != EV_CANCEL)
+        if (event != EV_CANCEL && event != EV_INTERRUPT)
             return;
     }
     m->state = transitions[m->state][event](m, event);
@@ -189,25 +243,12 @@ static void excess(struct monitor *m, enum stop_reason reason)
     handle(m, EV_EXCESS);
 }
 
-/* Never below 0: one of the two clocks may lag. */
-static uint64_t less(uint64_t all, uint64_t part)
-{
-    return all > part ? all - part : 0;
-}
-
-/* A sandbox made ahead used CPU time before there was a program. */
-static uint64_t cpu_before(const struct sandbox *box)
-{
-    return box->before.cpu_user_us + box->before.cpu_system_us;
-}
-
 /* Not a poll: the timer fires at the earliest time at which the limit can be reached, with all CPUs
  * busy from now on. */
 static void cpu_timer_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
-    uint64_t limit = m->plan->limits.value[SBR_CPU_MS] * 1000,
-             used = less(cgroup_cpu_us(&m->box->cgroup), cpu_before(m->box)),
+    uint64_t limit = m->plan->limits.value[SBR_CPU_MS] * 1000, used = monitor_usage_cpu_us(m->box),
              outside = egress_report_cpu_us(&m->box->egress);
     uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
 
@@ -237,9 +278,10 @@ static void oom_happened(void *context, uint32_t events)
     excess(m, STOP_MEMORY);
 }
 
-static const enum stop_reason limit_stops[] = {
-    [INIT_LIMIT_MEMORY] = STOP_MEMORY, [INIT_LIMIT_CPU] = STOP_CPU, [INIT_LIMIT_DISK] = STOP_DISK
-};
+static const enum stop_reason limit_stops[] = { [INIT_LIMIT_MEMORY] = STOP_MEMORY,
+                                                [INIT_LIMIT_CPU] = STOP_CPU,
+                                                [INIT_LIMIT_DISK] = STOP_DISK,
+                                                [INIT_LIMIT_WALL] = STOP_TIMEOUT };
 
 static void init_died(void *context, uint32_t events)
 {
@@ -286,45 +328,14 @@ static void egress_died(void *context, uint32_t events)
     handle(m, EV_EXCESS);
 }
 
-/* What the cgroups counted from the program's start. */
-static void read_groups(const struct sandbox *box, struct cgroup_usage *usage)
+/* Takes the last output.  What it shows is true however the program ended. */
+static void finish_stream(struct monitor *m, struct capture *capture, struct output *ret)
 {
-    cgroup_read(&box->cgroup, usage);
-    usage->cpu_user_us = less(usage->cpu_user_us, box->before.cpu_user_us);
-    usage->cpu_system_us = less(usage->cpu_system_us, box->before.cpu_system_us);
-    usage->oom_kills = less(usage->oom_kills, box->before.oom_kills);
-    usage->refused_forks = less(usage->refused_forks, box->before.refused_forks);
-}
-
-static void fill_usage(struct monitor *m, sbr_result *result)
-{
-    const struct init_report *report = m->box->report;
-    struct usage *usage = &result->usage;
-    struct cgroup_usage group;
-    bool measured = m->box->cgroup.controllers & 1u << CG_CPUACCT;
-
-    read_groups(m->box, &group);
-    m->seen.oom_kills = group.oom_kills;
-    m->seen.refused_forks = group.refused_forks;
-    /* A resource limit does not count what it refuses; we only see whether it was reached. */
-    if (!(m->box->cgroup.controllers & 1u << CG_PIDS)) {
-        m->seen.refused_forks = report->peak_processes >= m->plan->max_processes;
-        m->seen.forks_guessed = true;
-    }
-    if (report->ready_us) {
-        usage->startup_us = report->ready_us - m->started_us;
-        usage->wall_us = (report->ended_us ? report->ended_us : clock_now_us()) - report->ready_us;
-    }
-    usage->cpu_user_us =
-        measured ? less(group.cpu_user_us, report->own_user_us) : report->cpu_user_us;
-    usage->cpu_system_us =
-        measured ? less(group.cpu_system_us, report->own_system_us) : report->cpu_system_us;
-    usage->peak_memory_bytes =
-        group.peak_memory_bytes ? group.peak_memory_bytes : report->peak_memory_bytes;
-    usage->peak_processes = group.peak_processes ? group.peak_processes : report->peak_processes;
-    usage->io_read_bytes = report->io_read_bytes;
-    usage->io_write_bytes = report->io_write_bytes;
-    usage->context_switches = report->context_switches;
+    capture_finish(capture, ret);
+    if (capture->over && m->seen.stop == STOP_NONE)
+        m->seen.stop = STOP_OUTPUT;
+    if (capture->forward)
+        forward_end(capture->forward);
 }
 
 static enum monitor_state finish(struct monitor *m, enum monitor_event event)
@@ -336,8 +347,8 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
         loop_set_timer(m->loop, timer, 0, NULL, NULL);
     stdin_pump_done(&m->stdin_pump);
     seccomp_notify_finish(&m->seccomp_notify);
-    capture_finish(&m->out, &result->out);
-    capture_finish(&m->err, &result->err);
+    finish_stream(m, &m->out, &result->out);
+    finish_stream(m, &m->err, &result->err);
     if (m->collect_reader)
         collect_reader_finish(m->collect_reader);
     loop_remove(m->loop, &m->oom_watch); /* closed by the end of the sandbox */
@@ -345,9 +356,11 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     result->isolation = m->plan->isolation;
     init_outcome_missing(m->box->report, &result->isolation);
     result->startup = m->startup;
+    if (m->terminal < 0)
+        result->tty_rows = result->tty_columns = 0;
     result->ran = true;
     result->stage = "run";
-    fill_usage(m, result);
+    monitor_usage_fill(m, result);
     verdict_decide(&m->seen, result);
     if (!result_success(result))
         seccomp_notify_blame(&m->seccomp_notify);
@@ -355,13 +368,13 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     if (!program_runs(m) && m->seen.stop == STOP_NONE)
         sandbox_failure(m->box, &m->failure);
     init_outcome_steps(m->box->report);
-    log_info("run", "started after %.3f ms, ended: %s", (double)result->usage.startup_us / 1000,
-             result_verdict_name(result->verdict));
+    log_info(stage_name(m->seen.stage), "started after %.3f ms, ended: %s",
+             (double)result->usage.startup_us / 1000, result_verdict_name(result->verdict));
     loop_remove(m->loop, &m->egress_watch);
     loop_remove(m->loop, &m->control_watch);
     sandbox_end(m->box);
     egress_report_read(&m->box->egress, result);
-    return DONE;
+    return m->seen.stop == STOP_NONE ? DONE : limit_readers(m, event);
 }
 
 static int watch_all(struct monitor *m, sbr_error *err)
@@ -383,10 +396,15 @@ static int watch_all(struct monitor *m, sbr_error *err)
     if (seccomp_notify_start(&m->seccomp_notify, m->box, err) < 0)
         return err->code;
     /* While the listener is still to come on `control`, only init's death reports the end. */
-    if (m->box->parked && m->seccomp_notify.control < 0 &&
+    if (m->box->standby && m->seccomp_notify.control < 0 &&
         loop_add(m->loop, &m->control_watch, EPOLLIN) < 0)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
-    return stdin_pump_start(&m->stdin_pump, m->loop, err);
+    if (m->box->terminal >= 0)
+        monitor_take_terminal(m, take_fd(m->box->terminal));
+    /* A terminal starts it when it is there. */
+    return m->plan->tty.streams & 1 && (m->terminal >= 0 || !m->plan->run_dir)
+               ? 0
+               : stdin_pump_start(&m->stdin_pump, m->loop, err);
 }
 
 int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *plan,
@@ -401,15 +419,19 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .box = box,
                            .plan = plan,
                            .loop = options->loop,
+                           .terminal = -1,
+                           .on_terminal = options->on_terminal,
                            .startup = options->startup ? options->startup : "cold",
                            .started_us = options->started_us,
-                           .seen.setter = options->setter };
+                           .seen.stage = options->stage };
     m->out = m->err = capture;
     m->out.fd = take_fd(box->out);
+    m->out.sink = options->sink_out;
+    m->out.file = options->file_out;
     m->out.forward = options->forward_out;
     m->err.fd = take_fd(box->err);
-    m->out.timer = TIMER_STDOUT;
-    m->err.timer = TIMER_STDERR;
+    m->err.sink = options->sink_err;
+    m->err.file = options->file_err;
     m->err.forward = options->forward_err;
     m->err.keep_tail = options->keep_tail && !options->keep_output;
     m->out.loop = m->err.loop = options->loop;
@@ -420,16 +442,23 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     }
     m->stdin_pump = (struct stdin_pump){ .to = take_fd(box->in),
                                          .from = options->stdin_fd,
+                                         .feed = options->stdin_feed,
                                          .data = options->stdin_data,
-                                         .len = options->stdin_len };
+                                         .len = options->stdin_len,
+                                         .held = options->hold_stdin,
+                                         .tap = options->stdin_tap,
+                                         .tap_context = options->stdin_tap_context };
     m->result = calloc(1, sizeof(*m->result));
     if (!m->result || encoding_random_id(m->result->id) < 0)
         return err_set_errno(err, "monitor", "cannot prepare the result");
+    m->result->denials.watch = options->on_denial;
     m->seccomp_notify = (struct seccomp_notify){ .loop = m->loop,
                                                  .plan = plan,
                                                  .init = box->init.pid,
                                                  .denials = &m->result->denials,
                                                  .timer = TIMER_NOTIFY,
+                                                 .terminal_came = monitor_take_terminal,
+                                                 .context = m,
                                                  .listener = -1,
                                                  .control = -1 };
     /* Setup has at most the program's time. */
@@ -449,7 +478,14 @@ bool monitor_is_over(const struct monitor *m)
 
 void monitor_cancel(struct monitor *m)
 {
+    monitor_resume(m); /* a stopped process does not end when it is asked to */
     handle(m, EV_CANCEL);
+}
+
+void monitor_interrupt(struct monitor *m)
+{
+    monitor_resume(m);
+    handle(m, EV_INTERRUPT);
 }
 
 int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
@@ -460,6 +496,7 @@ int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err)
     }
     if (m->result->verdict == SBR_INTERNAL_ERROR)
         return err_set(err, SBR_E_BUG, "init", "the sandbox ended before the program did");
+    m->result->denials.watch = (struct denials_watch){ 0 }; /* its client may be gone before it */
     *ret = take_ptr(m->result);
     return 0;
 }
@@ -470,12 +507,14 @@ void monitor_done(struct monitor *m)
     seccomp_notify_finish(&m->seccomp_notify);
     capture_done(&m->out);
     capture_done(&m->err);
+    scope_close_fd(&m->terminal);
+    m->terminal = -1;
     if (m->loop) {
         loop_remove(m->loop, &m->init_watch);
         loop_remove(m->loop, &m->control_watch);
         loop_remove(m->loop, &m->oom_watch);
         loop_remove(m->loop, &m->egress_watch);
-        for (unsigned int timer = 0; timer <= TIMER_STDERR; timer++)
+        for (unsigned int timer = 0; timer <= TIMER_CPU; timer++)
             loop_set_timer(m->loop, timer, 0, NULL, NULL);
     }
     result_free(m->result);

@@ -7,13 +7,14 @@
 #include "base/loop.h"
 #include "monitor/capture.h"
 #include "monitor/collect_reader.h"
+#include "monitor/program_tty.h"
 #include "monitor/seccomp_notify.h"
 #include "monitor/stdin_pump.h"
 #include "monitor/verdict.h"
 #include "sandbox/sandbox.h"
 #include "wire/control.h"
 
-enum monitor_state { RUNNING, STOPPING, ENDING, COLLECTING, DONE, N_STATES };
+enum monitor_state { RUNNING, INTERRUPTED, STOPPING, ENDING, COLLECTING, DONE, N_STATES };
 
 struct monitor {
     enum monitor_state state;
@@ -23,11 +24,14 @@ struct monitor {
     const struct plan *plan;
     struct capture out, err;
     struct stdin_pump stdin_pump;
+    int terminal; /* the master side of the program's; -1: none, or not yet */
+    void (*on_terminal)(void *context);
     struct seccomp_notify seccomp_notify;
     struct collect_reader *collect_reader; /* borrowed; NULL: nothing is collected */
     uint64_t progress;                     /* of init's collection, at the last check */
 
-    uint64_t started_us; /* when the request came */
+    bool readers_limited; /* after the end, a reader has only the grace period */
+    uint64_t started_us;  /* when the request came */
     const char *startup;
     struct observation seen;
     sbr_error failure;  /* code 0: setup did not fail */
@@ -37,13 +41,22 @@ struct monitor {
 struct monitor_options {
     struct loop *loop;
     bool keep_output;
-    bool keep_tail;                            /* of stderr, when it is not kept as a whole */
+    bool keep_tail; /* of stderr, when it is not kept as a whole */
+    struct capture_sink sink_out, sink_err;
+    struct capture_sink file_out, file_err;    /* keep everything */
     struct forward *forward_out, *forward_err; /* NULL: not passed on */
     const char *stdin_data;                    /* first this, */
     size_t stdin_len;
-    int stdin_fd; /* then this; -1: end-of-file follows */
+    int stdin_fd;                  /* then this, */
+    struct stdin_feed *stdin_feed; /* or this; neither (-1, NULL): end-of-file follows */
+    bool hold_stdin;               /* see monitor_hold_stdin */
+    stdin_tap *stdin_tap;          /* NULL: none */
+    void *stdin_tap_context;
+    /* The program's terminal is there, with the context of the tap.  May be NULL. */
+    void (*on_terminal)(void *context);
     uint64_t started_us;
-    enum limits_setter setter;
+    struct denials_watch on_denial; /* of this stage, as they are added */
+    enum stage stage;
     const char *startup; /* how the sandbox came about, as the result says it; NULL: "cold" */
     struct collect_reader
         *collect_reader; /* for what the plan collects; must outlive the monitor */
@@ -56,6 +69,28 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
 bool monitor_is_over(const struct monitor *m);
 /* May be called again: the second call kills everything at once. */
 void monitor_cancel(struct monitor *m);
+/* Sends SIGINT to the program; the end follows as after monitor_cancel when that does not end it in
+ * the time of the limit `grace`, or at the second call. */
+void monitor_interrupt(struct monitor *m);
+
+/* What follows is for a program that runs, and does nothing before or after (monitor_tty.c). */
+/* Sends a signal to the program's process group. */
+void monitor_signal(const struct monitor *m, int number);
+/* Stops everything inside; the time limit does not count until monitor_resume. */
+void monitor_pause(struct monitor *m);
+void monitor_resume(struct monitor *m);
+/* The size of the program's terminal, if it has one. */
+void monitor_resize(struct monitor *m, unsigned int rows, unsigned int columns);
+/* False when there is no terminal. */
+bool monitor_look_at_tty(const struct monitor *m, struct tty_state *ret);
+/* While held, nothing is taken from the source of stdin. */
+void monitor_hold_stdin(struct monitor *m, bool held);
+
+/* The terminal is there: connects the streams that it is.  Takes over the file descriptor. */
+void monitor_take_terminal(void *context, int master);
+/* How long the program was paused, in total. */
+uint64_t monitor_paused_us(const struct monitor *m);
+
 /* The caller owns the result; otherwise *err has the reason why there is none. */
 int monitor_take_result(struct monitor *m, sbr_result **ret, sbr_error *err) must_check;
 void monitor_done(struct monitor *m);

@@ -126,7 +126,7 @@ static void give_answer(const struct seccomp_notify *n, uint64_t id, struct noti
 
     /* The caller may be dead by now. */
     if (ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SEND, &resp) < 0 && errno != ENOENT)
-        log_debug("notices", "an answer was refused: %s", strerror(errno));
+        log_debug("seccomp", "an answer was refused: %s", strerror(errno));
 }
 
 static void stop_listening(struct seccomp_notify *n)
@@ -163,7 +163,7 @@ static void rest(struct seccomp_notify *n, uint64_t us)
     loop_set_timer(n->loop, n->timer, clock_now_us() + us, rest_over, n);
 }
 
-static void questions_came(void *context, uint32_t events)
+static void notifications_came(void *context, uint32_t events)
 {
     struct seccomp_notify *n = context;
     uint64_t began_us = n->answered < NOTIFY_FREE ? 0 : clock_read_us(CLOCK_THREAD_CPUTIME_ID);
@@ -189,9 +189,9 @@ static void listen_to(struct seccomp_notify *n, int listener)
     n->listener = listener;
     /* The caller waits: waking us on the same CPU is faster.  Optional. */
     (void)ioctl(n->listener, SECCOMP_IOCTL_NOTIF_SET_FLAGS, SECCOMP_USER_NOTIF_FD_SYNC_WAKE_UP);
-    n->listener_watch = loop_watch_of(n->listener, questions_came, n);
+    n->listener_watch = loop_watch_of(n->listener, notifications_came, n);
     if (loop_add(n->loop, &n->listener_watch, EPOLLIN) < 0) {
-        log_info("notices", "refusals cannot be listened to: %s", strerror(errno));
+        log_info("seccomp", "refusals cannot be listened to: %s", strerror(errno));
         scope_close_fd(&n->listener); /* refused calls then fail with ENOSYS */
         n->listener = -1;
     }
@@ -206,6 +206,11 @@ static void news_came(void *context, uint32_t events)
     ssize_t len = fd_receive(n->control, &news, sizeof(news), fds, &n_fds);
 
     (void)events;
+    if (len == (ssize_t)sizeof(news) && news.kind == NEWS_TERMINAL && n_fds == 1 &&
+        n->terminal_came) {
+        n->terminal_came(n->context, fds[0]);
+        return; /* the listener is still to come */
+    }
     loop_remove(n->loop, &n->control_watch); /* nothing else comes, but the end of init */
     if (len == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1)
         listen_to(n, fds[--n_fds]);
@@ -217,7 +222,7 @@ int seccomp_notify_start(struct seccomp_notify *n, struct sandbox *box, sbr_erro
 {
     n->listener = n->control = -1;
     n->pace = (struct pace){ .share = NOTIFY_SHARE, .burst_us = NOTIFY_BURST_US };
-    if (!n->plan->report)
+    if (!n->plan->report && !n->plan->tty.rows)
         return 0;
     if (box->listener >= 0) {
         listen_to(n, take_fd(box->listener));

@@ -40,6 +40,9 @@ struct seccomp_notify {
     const struct plan *plan;
     pid_t init;
     struct denials *denials; /* borrowed */
+    /* The program's terminal came before the listener; takes over the file descriptor. */
+    void (*terminal_came)(void *context, int master);
+    void *context;
 
     /* The last refusal that matters only when the program fails; NULL: there was none. */
     const struct policy *probe_by;

@@ -1,37 +1,24 @@
 #include "monitor/stdin_pump.h"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "base/sigpipe.h"
+#include "monitor/program_tty.h"
 
 #define STDIN_CHUNK 65536
 
-/* Blocks and discards SIGPIPE for this write: a program that does not read its input must not kill
- * its supervisor, whatever the caller of the library does with that signal. */
+/* A program that does not read its input must not kill its supervisor. */
 static ssize_t write_quietly(int fd, const void *data, size_t len)
 {
-    static const struct timespec now = { 0 };
-    sigset_t pipe_only, before, pending;
+    struct sigpipe guard;
     ssize_t n;
-    int saved;
-    bool was_pending;
 
-    sigemptyset(&pipe_only);
-    sigaddset(&pipe_only, SIGPIPE);
-    sigpending(&pending);
-    was_pending = sigismember(&pending, SIGPIPE) == 1;
-    pthread_sigmask(SIG_BLOCK, &pipe_only, &before);
+    sigpipe_block(&guard);
     n = write(fd, data, len);
-    saved = errno;
-    if (n < 0 && saved == EPIPE && !was_pending)
-        while (sigtimedwait(&pipe_only, NULL, &now) < 0 && errno == EINTR)
-            continue;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    errno = saved;
+    sigpipe_restore(&guard);
     return n;
 }
 
@@ -48,7 +35,7 @@ static void watch(struct stdin_pump *pump, struct loop_watch *one, uint32_t even
 
 static void watch_source(struct stdin_pump *pump, bool wanted)
 {
-    watch(pump, &pump->source, EPOLLIN, wanted);
+    watch(pump, &pump->source, EPOLLIN, wanted && !pump->held);
 }
 
 static void watch_target(struct stdin_pump *pump, bool wanted)
@@ -64,19 +51,85 @@ static void stdin_pump_end(struct stdin_pump *pump)
     if (pump->to >= 0)
         close(pump->to);
     pump->to = -1;
+    if (pump->feed)
+        pump->feed->is_gone = true;
+}
+
+void stdin_pump_open_feed(struct stdin_feed *feed)
+{
+    buf_init(&feed->queue, STDIN_FEED_MAX);
+    buf_init(&feed->current, STDIN_FEED_MAX);
+    feed->is_open = true;
+}
+
+void stdin_pump_free_feed(struct stdin_feed *feed)
+{
+    buf_done(&feed->queue);
+    buf_done(&feed->current);
+}
+
+size_t stdin_pump_put(struct stdin_feed *feed, const char *data, size_t len)
+{
+    size_t room = STDIN_FEED_MAX - feed->queue.len, part = len < room ? len : room;
+
+    if (part && buf_add(&feed->queue, data, part) < 0) {
+        feed->queue.failed = false; /* no memory now; what is in the queue is good */
+        part = 0;
+    }
+    feed->is_short = part < len;
+    return part;
+}
+
+static bool feed_waits(const struct stdin_pump *pump)
+{
+    return pump->feed && pump->feed->is_open && pump->feed->queue.len == 0;
+}
+
+/* The queue becomes what is written next; false when it is empty. */
+static bool stdin_pump_take_feed(struct stdin_pump *pump)
+{
+    struct buf written = pump->feed->current;
+
+    written.len = 0;
+    pump->feed->current = pump->feed->queue;
+    pump->feed->queue = written;
+    pump->data = pump->feed->current.data;
+    pump->len = pump->feed->current.len;
+    if (pump->len) {
+        pump->used = true;
+        pump->last = pump->data[pump->len - 1];
+    }
+    return pump->len > 0;
+}
+
+/* After the input, a terminal needs the key that means its end; false when it was given. */
+static bool stdin_pump_finish(struct stdin_pump *pump)
+{
+    if (!pump->is_tty || pump->ended)
+        return false;
+    pump->ended = true;
+    pump->data = pump->eof;
+    pump->len = program_tty_eof(pump->to, pump->last, pump->eof);
+    return pump->len > 0;
 }
 
 /* Reads the source once; false at its end. */
 static bool stdin_pump_fill(struct stdin_pump *pump)
 {
-    ssize_t n = pump->from >= 0 ? read(pump->from, pump->buffer, STDIN_CHUNK) : 0;
+    ssize_t n;
 
+    if (pump->feed)
+        return stdin_pump_take_feed(pump) || stdin_pump_finish(pump);
+    n = pump->from >= 0 ? read(pump->from, pump->buffer, STDIN_CHUNK) : 0;
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return true;
-    pump->used |= n > 0;
+    if (n <= 0)
+        return stdin_pump_finish(pump);
+    pump->used = true;
+    pump->last = pump->buffer[n - 1];
     pump->data = pump->buffer;
-    pump->len = n > 0 ? (size_t)n : 0;
-    return n > 0;
+    pump->len = pump->tap ? pump->tap(pump->tap_context, pump->buffer, (size_t)n) : (size_t)n;
+    return true;
 }
 
 /* Writes what there is; false when the program does not take it now, or has closed it, or when the
@@ -111,9 +164,9 @@ static void stdin_pump_pump(struct stdin_pump *pump)
     size_t left = STDIN_PER_TURN;
 
     while (stdin_pump_drain(pump, &left)) {
-        if (pump->from_waits)
+        if (pump->from_waits || feed_waits(pump))
             break; /* read again only when the source is ready */
-        if (left < STDIN_CHUNK && pump->from >= 0)
+        if (left < STDIN_CHUNK && (pump->from >= 0 || pump->feed))
             break;
         if (!stdin_pump_fill(pump)) {
             stdin_pump_end(pump);
@@ -123,7 +176,7 @@ static void stdin_pump_pump(struct stdin_pump *pump)
     if (pump->to < 0)
         return;
     /* A source that is always ready cannot be watched: wait for the program's pipe instead. */
-    watch_target(pump, pump->len > 0 || !pump->from_waits);
+    watch_target(pump, pump->len > 0 || (!pump->from_waits && !feed_waits(pump)));
     watch_source(pump, pump->len == 0 && pump->from_waits);
 }
 
@@ -138,6 +191,18 @@ static void source_ready(void *context, uint32_t events)
         stdin_pump_end(pump);
 }
 
+/* Called last in a turn, because the client may write at once. */
+static void report_room(const struct stdin_pump *pump)
+{
+    struct stdin_feed *feed = pump->feed;
+
+    if (!feed || !feed->is_short || !feed->on_room ||
+        (feed->queue.len == STDIN_FEED_MAX && !feed->is_gone))
+        return;
+    feed->is_short = false;
+    feed->on_room(feed->context);
+}
+
 static void target_ready(void *context, uint32_t events)
 {
     struct stdin_pump *pump = context;
@@ -146,6 +211,13 @@ static void target_ready(void *context, uint32_t events)
         stdin_pump_end(pump); /* the program closed its stdin */
     else
         stdin_pump_pump(pump);
+    report_room(pump);
+}
+
+void stdin_pump_go_on(struct stdin_pump *pump)
+{
+    if (pump->loop && pump->to >= 0)
+        stdin_pump_pump(pump);
 }
 
 int stdin_pump_start(struct stdin_pump *pump, struct loop *loop, sbr_error *err)
@@ -153,16 +225,27 @@ int stdin_pump_start(struct stdin_pump *pump, struct loop *loop, sbr_error *err)
     pump->loop = loop;
     pump->source = loop_watch_of(pump->from, source_ready, pump);
     pump->target = loop_watch_of(pump->to, target_ready, pump);
+    pump->last = pump->len ? pump->data[pump->len - 1] : '\n';
+    if (pump->feed)
+        pump->feed->is_gone = false;
     if (pump->from >= 0) {
         pump->buffer = malloc(STDIN_CHUNK);
         if (!pump->buffer)
             return err_set_oom(err, "stdin");
         /* Refused for what is always ready, such as a regular file. */
-        watch_source(pump, true);
-        pump->from_waits = pump->source.on;
+        pump->from_waits = loop_add(loop, &pump->source, EPOLLIN) == 0;
+        if (pump->held)
+            watch_source(pump, false);
     }
     stdin_pump_pump(pump);
     return 0;
+}
+
+void stdin_pump_hold(struct stdin_pump *pump, bool held)
+{
+    pump->held = held;
+    if (pump->loop && pump->to >= 0 && pump->from_waits)
+        watch_source(pump, pump->len == 0);
 }
 
 void stdin_pump_done(struct stdin_pump *pump)

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "model/result.h"
+#include "plan/stage.h"
 
 /* Why we ended the run; the first reason stays. */
 enum stop_reason {
@@ -18,11 +19,8 @@ enum stop_reason {
     STOP_CANCELLED
 };
 
-/* What sets the limits of a stage; sentences name it. */
-enum limits_setter { LIMITS_BY_OPTION, LIMITS_BY_COMPILE_LIMIT, LIMITS_BY_LANGUAGE };
-
 struct observation {
-    enum limits_setter setter;
+    enum stage stage; /* sentences name it, and what sets its limits */
     enum stop_reason stop;
     bool reported;   /* init reported how the program ended */
     int wait_status; /* of the program, when it was reported */

@@ -17,7 +17,7 @@ static bool is_of_the_host(const struct plan_op *op)
 
 const char *blueprint_refusal(const struct plan *plan)
 {
-    if (plan->place)
+    if (plan->run_dir)
         return "it has no private root";
     if ((plan->namespaces & ALL_NAMESPACES) != ALL_NAMESPACES)
         return "it lacks a namespace";
@@ -25,6 +25,8 @@ const char *blueprint_refusal(const struct plan *plan)
         return "its limits are not all held by cgroups";
     if (network_goes_outside(plan->network))
         return "it has a network egress";
+    if (plan->tty.rows)
+        return "it has a terminal";
     if (plan->test_fail)
         return "a test makes it fail";
     for (size_t i = 0; i < plan->n_ops; i++)
@@ -70,7 +72,7 @@ static bool is_artifact(const struct plan_op *op, const struct plan_input *in)
            !strcmp(op->to, BUILD_TARGET);
 }
 
-static int copy_ops(struct plan *template, const struct plan *plan, const struct plan_input *in,
+static int copy_ops(struct plan *blueprint, const struct plan *plan, const struct plan_input *in,
                     sbr_error *err)
 {
     static const struct plan_op place = {
@@ -82,73 +84,74 @@ static int copy_ops(struct plan *template, const struct plan *plan, const struct
 
         if (op->kind == OP_PROGRAM)
             continue;
-        if (plan_add_op(template, is_artifact(op, in) ? place : *op, err) < 0)
+        if (plan_add_op(blueprint, is_artifact(op, in) ? place : *op, err) < 0)
             return err->code;
     }
     return 0;
 }
 
-static void leave_out_what_is_late(struct plan *template)
+static void leave_out_what_is_late(struct plan *blueprint)
 {
-    template->n_rlimits = 0;
-    template->workdir = INSIDE_WORK;
-    template->memory_bytes = template->cpu_ms = template->max_processes = 0;
+    blueprint->n_rlimits = 0;
+    blueprint->workdir = INSIDE_WORK;
+    blueprint->memory_bytes = blueprint->cpu_ms = blueprint->max_processes = 0;
+    blueprint->deadline_ms = 0;
 }
 
-static int set_command(struct plan *template, const struct plan *plan, const struct plan_input *in,
+static int set_command(struct plan *blueprint, const struct plan *plan, const struct plan_input *in,
                        sbr_error *err)
 {
-    static const char *nobody[] = { "-", NULL };
+    static const char *nothing[] = { "-", NULL };
     const struct words *driver = driver_of(in);
 
     if (!driver) {
-        template->park = STANDBY_SHELL;
-        template->argv = nobody;
-        template->env = nobody + 1;
+        blueprint->standby = STANDBY_SHELL;
+        blueprint->argv = nothing;
+        blueprint->env = nothing + 1;
         return 0;
     }
-    template->park = is_for_zygote(in) ? STANDBY_ZYGOTE : STANDBY_DRIVER;
-    if (!stage_uses_drivers(in) && plan_drivers(template, in, err) < 0)
+    blueprint->standby = is_for_zygote(in) ? STANDBY_ZYGOTE : STANDBY_DRIVER;
+    if (!stage_uses_drivers(in) && plan_drivers(blueprint, in, err) < 0)
         return err->code;
-    if (plan_waiting(template, in, driver, err) < 0)
+    if (plan_waiting(blueprint, in, driver, err) < 0)
         return err->code;
     if (in->language->warm.fixed_env)
-        template->env = plan->env;
+        blueprint->env = plan->env;
     return 0;
 }
 
 int blueprint_make(const struct plan *plan, const struct plan_input *in, struct plan **ret,
                    sbr_error *err)
 {
-    struct plan *template;
+    struct plan *blueprint;
 
     for (size_t i = 0; i < in->n_trees; i++)
         if (plan_tree_is_seen(in, &in->trees[i]))
             return err_set(err, SBR_E_UNSUPPORTED, "park", "it sees a tree of the host's");
-    template = plan_new();
-    if (!template)
+    blueprint = plan_new();
+    if (!blueprint)
         return err_set_oom(err, "park");
-    *template = *plan;
-    template->arena = NULL; /* the arena stays with the plan, which outlives the blueprint */
-    template->ops = NULL;
-    template->n_ops = 0;
-    if (copy_ops(template, plan, in, err) < 0 || set_command(template, plan, in, err) < 0) {
-        plan_free(template);
+    *blueprint = *plan;
+    blueprint->arena = NULL; /* the arena stays with the plan, which outlives the blueprint */
+    blueprint->ops = NULL;
+    blueprint->n_ops = 0;
+    if (copy_ops(blueprint, plan, in, err) < 0 || set_command(blueprint, plan, in, err) < 0) {
+        plan_free(blueprint);
         return err->code;
     }
-    leave_out_what_is_late(template);
-    *ret = template;
+    leave_out_what_is_late(blueprint);
+    *ret = blueprint;
     return 0;
 }
 
-void blueprint_key_of(const struct plan *template, const struct buf *encoded,
+void blueprint_key_of(const struct plan *blueprint, const struct buf *encoded,
                       char key[SHA256_HEX_SIZE])
 {
     struct sha256 sum;
 
     sha256_init(&sum);
-    sha256_add_u64(&sum, template->cgroup_kind);
-    sha256_add_u64(&sum, template->cgroup_controllers);
+    sha256_add_u64(&sum, blueprint->cgroup_kind);
+    sha256_add_u64(&sum, blueprint->cgroup_controllers);
     sha256_add(&sum, encoded->data, encoded->len);
     sha256_finish_hex(&sum, key);
 }

@@ -23,7 +23,7 @@ int blueprint_make(const struct plan *plan, const struct plan_input *in, struct 
 /* A digest of the encoded blueprint and its cgroups: equal for interchangeable ones. */
 int blueprint_key(const struct plan *plan, char key[SHA256_HEX_SIZE], sbr_error *err) must_check;
 /* The same for a blueprint that is already encoded. */
-void blueprint_key_of(const struct plan *template, const struct buf *encoded,
+void blueprint_key_of(const struct plan *blueprint, const struct buf *encoded,
                       char key[SHA256_HEX_SIZE]);
 
 #endif

@@ -5,7 +5,7 @@
 #include "plan/blueprint.h"
 
 #define MAX_BYTES (1u << 20) /* of an encoded blueprint */
-#define SOME_PROCESSORS                                                                            \
+#define SOME_CPUS                                                                                  \
     1000 /* only whether there is a quota matters here; the run itself brings its size */
 
 /* clang-format off */
@@ -21,14 +21,14 @@ static const struct {
 
 static int refuse(const char *what, sbr_error *err)
 {
-    return err_set(err, SBR_E_DENIED, "engine", "the template %s", what);
+    return err_set(err, SBR_E_DENIED, "engine", "the blueprint %s", what);
 }
 
-void blueprint_mark_sources(struct plan *template, uint64_t (*identity)(const char *path))
+void blueprint_mark_sources(struct plan *blueprint, uint64_t (*identity)(const char *path))
 {
-    for (size_t i = 0; i < template->n_ops; i++)
-        if (template->ops[i].kind == OP_BIND || template->ops[i].kind == OP_COPY)
-            template->ops[i].device = identity(template->ops[i].from);
+    for (size_t i = 0; i < blueprint->n_ops; i++)
+        if (blueprint->ops[i].kind == OP_BIND || blueprint->ops[i].kind == OP_COPY)
+            blueprint->ops[i].device = identity(blueprint->ops[i].from);
 }
 
 /* A compiled program has only a directory here; its source is known when it is installed there. */
@@ -84,7 +84,7 @@ static int set_limits(const struct plan *given, const struct blueprint_claim *cl
     ret->value[SBR_INODES] = given->scratch_inodes;
     ret->value[SBR_MEMORY_BYTES] = claim->memory_bytes;
     if (given->cgroup_controllers & 1u << CG_CPU)
-        ret->value[SBR_CPU_MILLIS] = SOME_PROCESSORS;
+        ret->value[SBR_CPU_MILLIS] = SOME_CPUS;
     return 0;
 }
 
@@ -123,7 +123,7 @@ static int take_outputs(struct plan *made, const struct plan *given, sbr_error *
 static void take_variables(struct plan *made, const struct plan *given,
                            const struct blueprint_claim *claim)
 {
-    if (made->park == STANDBY_DRIVER && claim->language->warm.fixed_env)
+    if (made->standby == STANDBY_DRIVER && claim->language->warm.fixed_env)
         made->env = given->env;
 }
 
@@ -152,7 +152,7 @@ static int check_against(const struct plan *plan, const struct plan_input *in,
     int r;
 
     if (why)
-        return err_set(err, SBR_E_DENIED, "engine", "such a run has no template: %s", why);
+        return err_set(err, SBR_E_DENIED, "engine", "such a run has no blueprint: %s", why);
     if (blueprint_make(plan, in, &made, err) < 0)
         return err->code;
     blueprint_mark_sources(made, claim->identity);

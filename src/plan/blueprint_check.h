@@ -32,6 +32,6 @@ int blueprint_check(const struct plan *given, const struct blueprint_claim *clai
     must_check;
 
 /* Sets `device` of each mount and copy to the identity of its source. */
-void blueprint_mark_sources(struct plan *template, uint64_t (*identity)(const char *path));
+void blueprint_mark_sources(struct plan *blueprint, uint64_t (*identity)(const char *path));
 
 #endif

@@ -4,6 +4,8 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* A borrowed piece of a line. */
 struct word {
     const char *at;
@@ -71,6 +73,24 @@ const struct language *language_find(const char *name_or_alias)
             return l;
     }
     return NULL;
+}
+
+int language_resolve(const char *name, const struct language **ret, sbr_error *err)
+{
+    const struct language *found = language_find(name);
+    const char *names[128], *near;
+    size_t n = 0;
+
+    if (found) {
+        *ret = found;
+        return 0;
+    }
+    for (; n < ARRAY_LEN(names) && language_at(n); n++)
+        names[n] = language_at(n)->name;
+    near = text_nearest(name, names, n);
+    return err_set(err, SBR_E_NOT_FOUND, "language",
+                   "there is no language '%.60s'%s%s%s; `sandbox-run languages` lists them", name,
+                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 const struct language *language_for_extension(const char *file_name)

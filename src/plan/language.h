@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/err.h"
+
 /* A list of strings, as the YAML reader fills it. */
 struct words {
     const char **at;
@@ -102,6 +104,7 @@ struct language {
     struct words binaries;     /* where the real interpreter or compiler may be */
     struct words needs;        /* other paths of the host that it reads */
     struct words version;      /* command that prints it; empty: ${binary} --version */
+    const char *release;       /* its own version, if that is not the tool's; may be NULL */
     const char *package;       /* Debian package that provides it */
     const char *source;        /* file name of a program that has none */
     const char *literal;       /* form of string literals: see plan/template.h */
@@ -130,6 +133,8 @@ const struct language *language_at(size_t index);
 
 /* Ignores @VERSION at the end of the name. */
 const struct language *language_find(const char *name_or_alias);
+/* The same; the error has the nearest name. */
+int language_resolve(const char *name, const struct language **ret, sbr_error *err);
 /* The part after the @ of a name, or NULL. */
 const char *language_version_of(const char *name);
 const struct language *language_for_extension(const char *file_name);

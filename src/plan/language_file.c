@@ -12,6 +12,7 @@
 #include "base/scope.h"
 #include "model/limits.h"
 #include "model/network.h"
+#include "plan/live_object.h"
 #include "plan/template_literal.h"
 #include "plan/words.h"
 
@@ -247,7 +248,8 @@ static int read_drivers(const char *path, struct language *l, sbr_error *err)
     if (!l->driver_texts.at)
         return err_set_oom(err, "language");
     for (; l->driver_texts.n < l->drivers.n; l->driver_texts.n++) {
-        char *text = read_driver(path, l->drivers.at[l->driver_texts.n], err);
+        const char *name = l->drivers.at[l->driver_texts.n];
+        char *text = live_object_is(name) ? calloc(1, 1) : read_driver(path, name, err);
 
         if (!text)
             return err->code;

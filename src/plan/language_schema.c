@@ -117,6 +117,7 @@ static const cyaml_schema_field_t language_fields[] = {
     WORDS(struct language, binaries, 0),
     WORDS(struct language, needs, MAYBE),
     WORDS(struct language, version, MAYBE),
+    TEXT(struct language, release, MAYBE),
     TEXT(struct language, package, 0),
     TEXT(struct language, source, 0),
     TEXT(struct language, literal, MAYBE),

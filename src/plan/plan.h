@@ -90,12 +90,18 @@ struct plan_collect {
 };
 
 /* What waits in a standby sandbox (plan/blueprint.h). */
-enum park {
+enum standby_kind {
     STANDBY_NONE,
     STANDBY_SHELL,  /* init, confined; it executes the program when it is known */
     STANDBY_DRIVER, /* a runtime, started ahead by argv, that waits for its program */
     STANDBY_ZYGOTE, /* the same, forked from one that argv started once */
     N_STANDBY_KINDS
+};
+
+/* A terminal of the program's own: confine/pty.c makes it. */
+struct plan_tty {
+    uint32_t rows, columns; /* rows 0: there is none */
+    uint32_t streams;       /* one bit for each of the fds 0, 1 and 2 that is the terminal */
 };
 
 #define PLAN_APART_BYTES (32u << 20) /* size of each OP_APART */
@@ -117,15 +123,15 @@ struct plan {
     const struct policy *policy; /* its filter is the first one */
 
     /* For both supervisor and init. */
-    uint64_t namespaces; /* CLONE_NEW* */
-    enum park park;      /* of a blueprint; STANDBY_NONE in the plan of a run */
+    uint64_t namespaces;       /* CLONE_NEW* */
+    enum standby_kind standby; /* of a blueprint; STANDBY_NONE in the plan of a run */
 
     /* For init. */
     uint32_t inside_uid, inside_gid;
     const char *hostname;
     /* Without a private root: the directory on the host that replaces /work and /tmp, made for this
      * run and removed after it.  NULL otherwise. */
-    const char *place;
+    const char *run_dir;
     const char *workdir;
     struct plan_collect collects[PLAN_MAX_COLLECTS];
     size_t n_collects;
@@ -142,6 +148,7 @@ struct plan {
     size_t n_filters;
     const char **argv; /* NULL-terminated */
     const char **env;
+    struct plan_tty tty;
     enum network_mode network;
     /* With NETWORK_ALLOW and NETWORK_FULL: ports of the host's loopback that are available inside,
      * and ports that need listeners when netfilter is unavailable. */
@@ -152,6 +159,8 @@ struct plan {
     bool report;    /* report refused system calls and connections to the supervisor */
     bool supervise; /* init enforces the limits that no cgroup does */
     uint64_t memory_bytes, cpu_ms, max_processes;
+    /* When init ends the run itself, because its supervisor was stopped or hangs. */
+    uint64_t deadline_ms;
     /* Only a build with test hooks obeys these: a defence to omit, to show that an attack then
      * succeeds, and a step to fail in, to show that nothing is left behind. */
     const char *test_without;
@@ -192,6 +201,6 @@ bool plan_has_tree(const struct plan *plan, const char *to);
 size_t plan_filter_len(const struct plan *plan);
 
 /* The steps in order, for people and golden tests; the caller frees it; NULL without memory. */
-char *plan_to_json(const struct plan *plan);
+char *plan_to_json(const struct plan *plan, bool pretty);
 
 #endif

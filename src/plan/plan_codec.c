@@ -86,11 +86,11 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
 {
     buf_put_u32(out, PLAN_MAGIC);
     buf_put_u64(out, plan->namespaces);
-    buf_put_u32(out, plan->park);
+    buf_put_u32(out, plan->standby);
     buf_put_u32(out, plan->inside_uid);
     buf_put_u32(out, plan->inside_gid);
     buf_put_string(out, plan->hostname);
-    buf_put_string(out, plan->place);
+    buf_put_string(out, plan->run_dir);
     buf_put_string(out, plan->workdir);
     put_collects(out, plan);
     buf_put_u64(out, plan->scratch_bytes);
@@ -99,11 +99,15 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     put_confinement(out, plan);
     put_list(out, (const char *const *)plan->argv);
     put_list(out, (const char *const *)plan->env);
+    buf_put_u32(out, plan->tty.rows);
+    buf_put_u32(out, plan->tty.columns);
+    buf_put_u32(out, plan->tty.streams);
     put_network(out, plan);
     buf_put_u32(out, plan->supervise);
     buf_put_u64(out, plan->memory_bytes);
     buf_put_u64(out, plan->cpu_ms);
     buf_put_u64(out, plan->max_processes);
+    buf_put_u64(out, plan->deadline_ms);
     buf_put_string(out, plan->test_without);
     buf_put_string(out, plan->test_fail);
     return out->failed ? err_set_oom(err, "plan") : 0;
@@ -250,14 +254,14 @@ static void get_collects(struct plan *plan, struct buf_reader *in)
     }
 }
 
-static void get_park(struct plan *plan, struct buf_reader *in)
+static void get_standby(struct plan *plan, struct buf_reader *in)
 {
-    uint32_t park = buf_reader_u32(in);
+    uint32_t standby = buf_reader_u32(in);
 
-    if (park >= N_STANDBY_KINDS)
+    if (standby >= N_STANDBY_KINDS)
         in->failed = true;
     else
-        plan->park = (enum park)park;
+        plan->standby = (enum standby_kind)standby;
 }
 
 int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
@@ -270,11 +274,11 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     if (buf_reader_u32(&in) != PLAN_MAGIC)
         in.failed = true;
     plan->namespaces = buf_reader_u64(&in);
-    get_park(plan, &in);
+    get_standby(plan, &in);
     plan->inside_uid = buf_reader_u32(&in);
     plan->inside_gid = buf_reader_u32(&in);
     plan->hostname = buf_reader_string(&in);
-    plan->place = buf_reader_string(&in);
+    plan->run_dir = buf_reader_string(&in);
     plan->workdir = buf_reader_string(&in);
     get_collects(plan, &in);
     plan->scratch_bytes = buf_reader_u64(&in);
@@ -283,11 +287,15 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     get_confinement(plan, &in);
     plan->argv = get_list(plan, &in);
     plan->env = get_list(plan, &in);
+    plan->tty.rows = buf_reader_u32(&in);
+    plan->tty.columns = buf_reader_u32(&in);
+    plan->tty.streams = buf_reader_u32(&in);
     get_network(plan, &in);
     plan->supervise = buf_reader_u32(&in) != 0;
     plan->memory_bytes = buf_reader_u64(&in);
     plan->cpu_ms = buf_reader_u64(&in);
     plan->max_processes = buf_reader_u64(&in);
+    plan->deadline_ms = buf_reader_u64(&in);
     plan->test_without = buf_reader_string(&in);
     plan->test_fail = buf_reader_string(&in);
     if (in.failed || in.pos != len || !plan->hostname || !plan->workdir || !plan->argv[0]) {

@@ -148,11 +148,22 @@ static void put_collects(struct jsonw *j, const struct plan *plan)
     jsonw_close(j, ']');
 }
 
-char *plan_to_json(const struct plan *plan)
+static void put_tty(struct jsonw *j, const struct plan *plan)
+{
+    if (!plan->tty.rows)
+        return;
+    jsonw_open(j, "tty", '{');
+    jsonw_number(j, "rows", plan->tty.rows);
+    jsonw_number(j, "columns", plan->tty.columns);
+    jsonw_number(j, "streams", plan->tty.streams);
+    jsonw_close(j, '}');
+}
+
+char *plan_to_json(const struct plan *plan, bool pretty)
 {
     struct jsonw j;
 
-    jsonw_init(&j, true);
+    jsonw_init(&j, pretty);
     jsonw_open(&j, NULL, '{');
     put_namespaces(&j, plan);
     jsonw_number(&j, "uid", plan->inside_uid);
@@ -169,8 +180,9 @@ char *plan_to_json(const struct plan *plan)
     jsonw_number(&j, "seccomp_instructions", plan_filter_len(plan));
     put_list(&j, "argv", plan->argv);
     put_list(&j, "env", plan->env);
-    if (plan->place)
-        jsonw_text(&j, "place", plan->place);
+    put_tty(&j, plan);
+    if (plan->run_dir)
+        jsonw_text(&j, "place", plan->run_dir);
     jsonw_text(&j, "workdir", plan->workdir);
     put_collects(&j, plan);
     result_put_limits(&j, "limits", &plan->limits);

@@ -5,14 +5,14 @@
 #include "plan/plan_root.h"
 
 /* clang-format off */
-static const struct plan_op place_ops[] = {
+static const struct plan_op run_dir_ops[] = {
     { .kind = OP_SCRATCH, .to = "work", .mode = 0755 },
     { .kind = OP_SCRATCH, .to = "tmp",  .mode = 0755 },
 };
 
 /* What the private root shows of the host.  Not /proc: it shows all processes of the machine and
  * cannot be restricted. */
-static const struct plan_rule place_rules[] = {
+static const struct plan_rule run_dir_rules[] = {
     { "/usr",              ACCESS_READ,    false },
     { "/bin",              ACCESS_READ,    true  },
     { "/lib",              ACCESS_READ,    true  },
@@ -38,7 +38,7 @@ static int add_rule(struct plan *plan, const char *path, enum access_kind access
     if (plan->n_rules == PLAN_MAX_RULES)
         return err_set(err, SBR_E_INVALID, "plan",
                        "without namespaces at most %zu volumes can be given",
-                       PLAN_MAX_RULES - ARRAY_LEN(place_rules) - 2);
+                       PLAN_MAX_RULES - ARRAY_LEN(run_dir_rules) - 2);
     plan->rules[plan->n_rules++] = (struct plan_rule){ .path = path, .access = access };
     return 0;
 }
@@ -51,12 +51,13 @@ static int add_tree(struct plan *plan, const struct plan_tree *tree, sbr_error *
                        "without namespaces '%.100s' cannot be brought in copy-on-write; bring it "
                        "in as ro or rw under its own name, or see `sandbox-run doctor`",
                        tree->source);
-    if (strcmp(tree->source, tree->target) != 0)
-        return err_set(err, SBR_E_UNSUPPORTED, "plan",
-                       "without namespaces '%s' cannot be brought in as '%s': a volume keeps its "
-                       "name, as in --volume /data:/data:ro, and lies outside /tmp, /usr and the "
-                       "like",
-                       tree->source, tree->target);
+    if (strcmp(tree->source, tree->target) != 0) {
+        err_set(err, SBR_E_UNSUPPORTED, "plan",
+                "without namespaces '%s' cannot be brought in as '%s': a volume keeps its name, as "
+                "in --volume /data:/data:ro, and lies outside /tmp, /usr and the like",
+                tree->source, tree->target);
+        return err_set_retry(err, ERR_UNDER_OWN_NAMES);
+    }
     return add_rule(plan, tree->source, tree->mode == VOLUME_RW ? ACCESS_WRITE : ACCESS_READ, err);
 }
 
@@ -74,11 +75,11 @@ static int add_rules(struct plan *plan, const struct plan_input *in, sbr_error *
 
     if (!work || !tmp)
         return err_set_oom(err, "plan");
-    memcpy(plan->rules, place_rules, sizeof(place_rules));
-    plan->n_rules = ARRAY_LEN(place_rules);
+    memcpy(plan->rules, run_dir_rules, sizeof(run_dir_rules));
+    plan->n_rules = ARRAY_LEN(run_dir_rules);
     if (add_rule(plan, work, ACCESS_WRITE, err) < 0 || add_rule(plan, tmp, ACCESS_WRITE, err) < 0)
         return err->code;
-    if (in->test_writable && add_rule(plan, in->test_writable, ACCESS_WRITE, err) < 0)
+    if (plan->tty.rows && add_rule(plan, "/dev/tty", ACCESS_DEVICES, err) < 0)
         return err->code;
     return add_trees(plan, in, err);
 }
@@ -90,8 +91,8 @@ int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error 
     plan->supervise = true;
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];
-    for (size_t i = 0; i < ARRAY_LEN(place_ops); i++)
-        if (plan_add_op(plan, place_ops[i], err) < 0)
+    for (size_t i = 0; i < ARRAY_LEN(run_dir_ops); i++)
+        if (plan_add_op(plan, run_dir_ops[i], err) < 0)
             return err->code;
     return plan->landlock_abi ? add_rules(plan, in, err) : 0;
 }

@@ -3,24 +3,6 @@
 
 #include "plan/plan_root.h"
 
-static bool is_below(const char *path, const char *top)
-{
-    size_t len = strlen(top);
-
-    return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/');
-}
-
-const char *plan_inside(struct plan *plan, const char *path)
-{
-    static const char *const own[] = { INSIDE_WORK, "/tmp",      "/build",
-                                       "/deps",     "/prepared", "/driver" };
-
-    for (size_t i = 0; plan->place && i < ARRAY_LEN(own); i++)
-        if (is_below(path, own[i]))
-            return plan_printf(plan, "%s%s", plan->place, path);
-    return path;
-}
-
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
 static void env_set(const char **env, size_t *n, const char *pair)
 {
@@ -73,28 +55,48 @@ static const char *plan_home(const struct plan_input *in)
 
 static const struct string_list no_strings;
 
+#define DEFAULT_TERM "xterm-256color"
+
+/* The variables that say what terminal it is. */
+static size_t tty_env(struct plan *plan, const struct plan_input *in, const char *ret[2])
+{
+    const struct request_tty *tty = &in->request->tty;
+    size_t n = 0;
+
+    if (!plan->tty.rows)
+        return 0;
+    ret[n++] = plan_printf(plan, "TERM=%s", tty->term[0] ? tty->term : DEFAULT_TERM);
+    if (tty->colorterm[0])
+        ret[n++] = plan_printf(plan, "COLORTERM=%s", tty->colorterm);
+    return n;
+}
+
 static int plan_env(struct plan *plan, const struct plan_input *in,
                     const struct word_values *values, const struct string_list *given,
                     sbr_error *err)
 {
     const char *const base_env[] = {
         "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-        plan_printf(plan, "HOME=%s%s", plan->place ? plan->place : "", plan_home(in)),
+        plan_printf(plan, "HOME=%s%s", plan->run_dir ? plan->run_dir : "", plan_home(in)),
         "LANG=C.UTF-8",
         "USER=sandbox",
         /* Only where it is not /tmp. */
-        plan_printf(plan, "TMPDIR=%s/tmp", plan->place ? plan->place : ""),
+        plan_printf(plan, "TMPDIR=%s/tmp", plan->run_dir ? plan->run_dir : ""),
     };
-    size_t n_base = ARRAY_LEN(base_env) - (plan->place ? 0 : 1), n = 0;
+    size_t n_base = ARRAY_LEN(base_env) - (plan->run_dir ? 0 : 1), n = 0;
+    const char *tty[2];
+    size_t n_tty = tty_env(plan, in, tty);
     struct word_output own;
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
-    plan->env = plan_alloc(plan, (n_base + own.n + given->n + 1) * sizeof(*plan->env));
+    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 1) * sizeof(*plan->env));
     if (!plan->env || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);
+    for (size_t i = 0; i < n_tty && tty[i]; i++)
+        env_set(plan->env, &n, tty[i]);
     for (size_t i = 0; i < own.n; i++)
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
@@ -233,7 +235,8 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
                        "there is no program; give a file, --code TEXT or the program on stdin");
     plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
     if (source)
-        path = plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->place ? plan->place : "", source);
+        path =
+            plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->run_dir ? plan->run_dir : "", source);
     if (!plan->workdir || (source && !path))
         return err_set_oom(err, "plan");
     if (plan_stage_values(plan, in, path, &values, err) < 0 ||
@@ -255,6 +258,7 @@ int plan_waiting(struct plan *plan, const struct plan_input *in, const struct wo
      * different limits share standby sandboxes. */
     if (!words_use(command, WORD_MEMORY_MB))
         values.text[WORD_MEMORY_MB] = NULL;
+    values.text[WORD_LIVE] = values.text[WORD_DRIVER]; /* `buffered` belongs to a program */
     if (plan_argv(plan, command, &values, &no_strings, err) < 0)
         return err->code;
     return plan_env(plan, in, &values, &no_strings, err);

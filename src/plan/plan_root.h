@@ -11,7 +11,7 @@
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 
 /* The same without namespaces: a directory, and what Landlock allows of the host's tree.
- * `plan->place` is set. */
+ * `plan->run_dir` is set. */
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 void plan_process_filters(struct plan *plan, const struct plan_input *in);
 

@@ -8,6 +8,9 @@
 #include "plan/plan_network.h"
 #include "plan/plan_root.h"
 
+/* The supervisor ends a run in time.  Init waits that much longer before it does so itself. */
+#define DEADLINE_MARGIN_MS 1000
+
 /* clang-format off */
 static const struct {
     uint64_t flag;
@@ -29,7 +32,7 @@ static const struct {
 } controller_defs[] = {
     { CG_MEMORY,  "memory-cgroup", "memory limit of the whole tree by cgroup" },
     { CG_PIDS,    "pids-cgroup",   "process limit of the whole tree by cgroup" },
-    { CG_CPUACCT, "cpu-accounting", "processor time of the whole tree by cgroup" },
+    { CG_CPUACCT, "cpu-accounting", "CPU time of the whole tree by cgroup" },
     { CG_CPU,     "cpu-cgroup",    "--cpus by cgroup" },
 };
 /* clang-format on */
@@ -73,6 +76,17 @@ static void plan_cgroup(struct plan *plan, const struct plan_input *in)
     plan->memory_bytes = plan->limits.value[SBR_MEMORY_BYTES];
     plan->cpu_ms = plan->limits.value[SBR_CPU_MS];
     plan->max_processes = plan->limits.value[SBR_PIDS];
+    plan->deadline_ms =
+        plan->limits.value[SBR_WALL_MS] + plan->limits.value[SBR_GRACE_MS] + DEADLINE_MARGIN_MS;
+}
+
+/* Only the program itself has a terminal, not a compiler or an installer. */
+static void plan_tty(struct plan *plan, const struct plan_input *in)
+{
+    const struct request_tty *tty = &in->request->tty;
+
+    if (in->stage == STAGE_RUN && tty->rows)
+        plan->tty = (struct plan_tty){ tty->rows, tty->columns, tty->streams };
 }
 
 static void plan_tier(struct plan *plan, const struct plan_input *in)
@@ -188,12 +202,12 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
     if (plan_list_has(in->test_without, "seccomp"))
         return;
     plan->filters[plan->n_filters++] = plan->policy->filter;
-    if (plan->place)
+    if (plan->run_dir)
         plan_process_filters(plan, in);
     if (plan_writes_to_host(in) && !plan_list_has(in->test_without, "nosetid"))
         plan->filters[plan->n_filters++] = policy_find("nosetid")->filter;
     /* Without namespaces the program can make no socket at all. */
-    if (!plan->place && plan_hides_sockets(in) && !plan_list_has(in->test_without, "nosockets"))
+    if (!plan->run_dir && plan_hides_sockets(in) && !plan_list_has(in->test_without, "nosockets"))
         plan->filters[plan->n_filters++] = policy_find("nosockets")->filter;
     result_add_mechanism(&plan->isolation, "seccomp");
 }
@@ -204,13 +218,13 @@ static void plan_confinement(struct plan *plan, const struct plan_input *in)
     plan->inside_gid = INSIDE_GID;
     plan->hostname = "sandbox";
     plan_rlimits(plan);
-    if (!plan->place)
+    if (!plan->run_dir)
         result_add_mechanism(&plan->isolation, "private-root");
     result_add_mechanism(&plan->isolation, "no-capabilities");
     result_add_mechanism(&plan->isolation, "no-new-privileges");
     plan_landlock(plan, in);
     plan_filters(plan, in);
-    plan->report = !plan->place && plan->n_filters > 0;
+    plan->report = !plan->run_dir && plan->n_filters > 0;
     plan->test_without = in->test_without;
     plan->test_fail = in->test_fail;
 }
@@ -223,14 +237,16 @@ static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *
     plan_namespaces(plan, in);
     plan_cgroup(plan, in);
     plan_tier(plan, in);
+    plan_tty(plan, in);
     if (check_tier(plan, in, err) < 0)
         return err->code;
-    if (plan->isolation.tier == TIER_PROCESS && !(plan->place = plan_printf(plan, "%s", in->place)))
+    if (plan->isolation.tier == TIER_PROCESS &&
+        !(plan->run_dir = plan_printf(plan, "%s", in->run_dir)))
         return err_set_oom(err, "plan");
     if (plan_network(plan, in, err) < 0)
         return err->code;
     plan_confinement(plan, in);
-    if ((plan->place ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0 ||
+    if ((plan->run_dir ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0 ||
         plan_stage(plan, in, err) < 0 || plan_outputs(plan, in, err) < 0)
         return err->code;
     return plan_program(plan, in, err);

@@ -46,11 +46,9 @@ struct plan_input {
     const struct request_file *manifests; /* of the project, for the installer */
     size_t n_manifests;
     bool collect_work;        /* all of /work is collected after the program */
-    const char *place;        /* a directory to make for a run without a private root */
+    const char *run_dir;      /* a directory to make for a run without a private root */
     const char *test_without; /* see struct plan */
     const char *test_fail;
-    /* A host directory that the inside may write to, for coverage counters. */
-    const char *test_writable;
 };
 
 /* Everything in the input must outlive the plan. */

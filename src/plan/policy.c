@@ -1,5 +1,6 @@
 #include "plan/policy.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,6 +22,23 @@ const struct policy *policy_at(size_t index)
             return *p;
     }
     return NULL;
+}
+
+int policy_resolve(const char *name, const struct policy **ret, sbr_error *err)
+{
+    const struct policy *found = policy_find(name);
+    char names[200] = "";
+    size_t used = 0;
+
+    if (found && !found->internal) {
+        *ret = found;
+        return 0;
+    }
+    for (size_t i = 0; policy_at(i) && used < sizeof(names); i++)
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 policy_at(i)->name);
+    return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no policy '%.60s'; choose one of: %s",
+                   name, names);
 }
 
 const struct policy *policy_of(const struct policy_filter *filter)

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/err.h"
 #include "model/network.h"
 
 enum policy_proc {
@@ -57,6 +58,8 @@ struct policy {
 extern const struct policy *const policy_table[];
 
 const struct policy *policy_find(const char *name); /* NULL: "default" */
+/* The same for one that a request can name; the error has their names. */
+int policy_resolve(const char *name, const struct policy **ret, sbr_error *err);
 /* The policies that a request can name, in the order of the table; NULL at the end. */
 const struct policy *policy_at(size_t index);
 /* The policy with this filter; NULL when the table has none. */

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "plan/live_object.h"
 #include "plan/plan_root.h"
 
 #define INSIDE_DRIVER "/driver"
@@ -49,6 +50,24 @@ const struct stage_def *stage_def(const struct language *language, enum stage st
     return NULL;
 }
 
+static bool is_below(const char *path, const char *top)
+{
+    size_t len = strlen(top);
+
+    return !strncmp(path, top, len) && (path[len] == '\0' || path[len] == '/');
+}
+
+const char *plan_inside(struct plan *plan, const char *path)
+{
+    static const char *const own[] = { INSIDE_WORK, "/tmp",      "/build",
+                                       "/deps",     "/prepared", "/driver" };
+
+    for (size_t i = 0; plan->run_dir && i < ARRAY_LEN(own); i++)
+        if (is_below(path, own[i]))
+            return plan_printf(plan, "%s%s", plan->run_dir, path);
+    return path;
+}
+
 static int add_rule(struct plan *plan, const char *path, enum access_kind access, sbr_error *err)
 {
     if (!plan->landlock_abi)
@@ -69,12 +88,12 @@ static int bring(struct plan *plan, const struct plan_input *in, const char *fro
     struct plan_op op = { .kind = OP_BIND, .flags = OP_VIEW, .from = from, .to = to + 1 };
 
     /* The program runs as another user then and cannot read root's private files. */
-    if (plan->place && in->features->uid == 0)
+    if (plan->run_dir && in->features->uid == 0)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "without namespaces root cannot give the program '%s'; call as an ordinary "
                        "user, or see `sandbox-run doctor`",
                        from);
-    if (plan->place)
+    if (plan->run_dir)
         return add_rule(plan, from, ACCESS_READ, err);
     if (in->features->privileged && in->features->mounts)
         op.flags |= OP_PASSED;
@@ -155,16 +174,20 @@ static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr
         return 0;
     op.from =
         plan_printf(plan, "%s/%s",
-                    plan->place ? in->layers[LAYER_DEPS] : layer_defs[LAYER_DEPS].inside, name);
+                    plan->run_dir ? in->layers[LAYER_DEPS] : layer_defs[LAYER_DEPS].inside, name);
     return op.from ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
 bool stage_uses_drivers(const struct plan_input *in)
 {
     const struct stage_def *def = stage_def(in->language, in->stage);
+    static const enum word_name names[] = { WORD_DRIVER, WORD_LIVE };
+    bool found = false;
 
-    return words_use(def ? &def->run : &in->language->run, WORD_DRIVER) ||
-           words_use(&in->language->env, WORD_DRIVER) || (def && words_use(&def->env, WORD_DRIVER));
+    for (size_t i = 0; !found && i < ARRAY_LEN(names); i++)
+        found = words_use(def ? &def->run : &in->language->run, names[i]) ||
+                words_use(&in->language->env, names[i]) || (def && words_use(&def->env, names[i]));
+    return found;
 }
 
 int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -172,12 +195,17 @@ int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
     const struct language *language = in->language;
 
     for (unsigned int i = 0; i < language->drivers.n; i++) {
-        struct plan_op op = { .kind = plan->place ? OP_PROGRAM : OP_FILE,
-                              .to = plan_printf(plan, "driver/%s", language->drivers.at[i]),
+        const char *name = language->drivers.at[i];
+        struct plan_op op = { .kind = plan->run_dir ? OP_PROGRAM : OP_FILE,
+                              .to = plan_printf(plan, "driver/%s", name),
                               .mode = 0555,
                               .data = language->driver_texts.at[i],
                               .len = strlen(language->driver_texts.at[i]) };
 
+        if (live_object_is(name)) {
+            op.data = live_object_find(name).data;
+            op.len = live_object_find(name).len;
+        }
         if (!op.to)
             return err_set_oom(err, "plan");
         if (plan_add_op(plan, op, err) < 0)
@@ -190,14 +218,14 @@ int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
  * change them, but the copy is its own. */
 static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    struct plan_op dir = { .kind = plan->place ? OP_SCRATCH : OP_DIR,
+    struct plan_op dir = { .kind = plan->run_dir ? OP_SCRATCH : OP_DIR,
                            .to = "driver",
                            .mode = 0755 };
 
     if (!in->language || !in->language->drivers.n)
         return 0;
     if (plan_add_op(plan, dir, err) < 0 ||
-        (plan->place && add_rule(plan, plan_inside(plan, INSIDE_DRIVER), ACCESS_READ, err) < 0))
+        (plan->run_dir && add_rule(plan, plan_inside(plan, INSIDE_DRIVER), ACCESS_READ, err) < 0))
         return err->code;
     return stage_uses_drivers(in) ? plan_drivers(plan, in, err) : 0;
 }
@@ -214,8 +242,8 @@ static int bring_config(struct plan *plan, const struct plan_input *in, sbr_erro
                               .mode = at_home ? 0600 : 0444,
                               .data = file->data,
                               .len = file->len };
-        int r = plan->place && !at_home ? add_rule(plan, file->path, ACCESS_READ, err)
-                                        : plan_add_op(plan, op, err);
+        int r = plan->run_dir && !at_home ? add_rule(plan, file->path, ACCESS_READ, err)
+                                          : plan_add_op(plan, op, err);
 
         if (r < 0)
             return r;
@@ -237,7 +265,7 @@ static const char *tool_inside(struct plan *plan, const struct plan_input *in, c
     const struct toolchain *tools = in->toolchain;
     size_t len = strlen(tools->tree);
 
-    if (plan->place || !len)
+    if (plan->run_dir || !len)
         return plan_printf(plan, "%s", path);
     if (!strcmp(tools->tree, tools->binary))
         return strcmp(path, tools->binary) ? NULL : toolchain_target(plan, in);
@@ -304,6 +332,7 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
     /* A directory that may have modules which are not in the request. */
     text[WORD_PROJECT] = stage_sees_work(in) ? text[WORD_WORK] : NULL;
     text[WORD_DRIVER] = plan_inside(plan, INSIDE_DRIVER);
+    text[WORD_LIVE] = in->request->buffered ? NULL : text[WORD_DRIVER];
     text[WORD_MEMORY_MB] =
         plan_printf(plan, "%llu", (unsigned long long)(plan->limits.value[SBR_MEMORY_BYTES] >> 20));
     for (unsigned int i = 0; i < N_LAYERS; i++) {
@@ -312,7 +341,7 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
         if (makes(in, (enum layer)i))
             text[layer_defs[i].word] = plan_inside(plan, inside);
         else if (in->layers[i])
-            text[layer_defs[i].word] = plan->place ? in->layers[i] : inside;
+            text[layer_defs[i].word] = plan->run_dir ? in->layers[i] : inside;
     }
     if (!text[WORD_WORK] || !text[WORD_DRIVER] || !text[WORD_MEMORY_MB])
         return err_set_oom(err, "plan");

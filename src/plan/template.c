@@ -142,7 +142,6 @@ static int put_code(struct expansion *e, const struct marker *m, sbr_error *err)
                        "%s:%u: more than %zu blanks before {{code}}", in->name, m->line,
                        sizeof(blanks));
     e->code_seen = m->line;
-    e->place.code_indent = (unsigned int)n;
     e->place.code_line = 1;
     if (e->out->len > e->start)
         e->place.code_line += count_lines(e->out->data + e->start, e->out->len - e->start);

@@ -40,7 +40,6 @@ struct template_input {
 struct template_place {
     unsigned int code_line; /* from 1 */
     unsigned int code_lines;
-    unsigned int code_indent; /* blanks before each line of it */
 };
 
 /* A name is a letter or _, then letters, digits, _ or -; "code" is reserved. */

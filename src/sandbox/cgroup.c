@@ -228,6 +228,21 @@ uint64_t cgroup_cpu_us(const struct cgroup *cg)
     return cg->controllers ? driver_of(cg)->cpu_us(cg) : 0;
 }
 
+void cgroup_read_now(const struct cgroup *cg, struct cgroup_now *now)
+{
+    *now = (struct cgroup_now){ 0 };
+    if (cg->controllers)
+        driver_of(cg)->now(cg, now);
+}
+
+ssize_t cgroup_read_pids(const struct cgroup *cg, char *text, size_t size)
+{
+    for (unsigned int i = 0; i < N_CG; i++)
+        if (cg->leaf_fd[i] >= 0)
+            return fd_read_small(cg->leaf_fd[i], "cgroup.procs", text, size);
+    return -1;
+}
+
 /* The kernel may report the last task's exit before the task leaves the cgroup.  Without a pid
  * namespace init's exit does not wait for other processes, which takes longer on a slow machine. */
 static void remove_leaf(const struct cgroup *cg, unsigned int slot)

@@ -7,6 +7,7 @@
 #define SANDBOX_CGROUP_H
 
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "plan/plan.h"
 #include "wire/handover_msg.h"
@@ -25,12 +26,19 @@ struct cgroup {
     int oom_fd;
 };
 
+/* What everything in the leaf holds at this moment. */
+struct cgroup_now {
+    uint64_t memory_bytes;
+    uint64_t processes; /* without init */
+};
+
 /* The same interface for v1 and v2. */
 struct cgroup_driver {
     void (*probe)(struct cgroup_features *features);
     int (*limit)(struct cgroup *cg, const struct limits *limits, uint32_t which, sbr_error *err);
     void (*read)(const struct cgroup *cg, struct cgroup_usage *usage);
     uint64_t (*cpu_us)(const struct cgroup *cg);
+    void (*now)(const struct cgroup *cg, struct cgroup_now *now);
     void (*forget_peaks)(const struct cgroup *cg);
     /* True when the slot's counters can be reset; otherwise the leaf is made anew. */
     bool (*is_reusable)(unsigned int slot);
@@ -77,6 +85,10 @@ int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err);
 int cgroup_kill(const struct cgroup *cg);
 void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage);
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
+/* Zeros for what no controller of the leaf counts. */
+void cgroup_read_now(const struct cgroup *cg, struct cgroup_now *now);
+/* The pids in the leaf, init's among them, as text with one in each line.  Its length, or -1. */
+ssize_t cgroup_read_pids(const struct cgroup *cg, char *text, size_t size);
 /* Removes the leaves, in which everything must be dead, and closes all fds. */
 void cgroup_destroy(struct cgroup *cg);
 

@@ -97,7 +97,7 @@ static bool is_real_root(const struct cgroup_view *view, const char *dir)
     return !strcmp(dir, view->mount) && !has_file(dir, "cgroup.events");
 }
 
-enum occupants { NOBODY, ONLY_US, OTHERS };
+enum occupants { NO_PROCESS, ONLY_OURS, OTHERS };
 
 static enum occupants occupants_of(const char *dir)
 {
@@ -108,8 +108,8 @@ static enum occupants occupants_of(const char *dir)
         return OTHERS; /* too many to read, or a threaded cgroup */
     snprintf(us, sizeof(us), "%d\n", (int)getpid());
     if (!text[0])
-        return NOBODY;
-    return !strcmp(text, us) ? ONLY_US : OTHERS;
+        return NO_PROCESS;
+    return !strcmp(text, us) ? ONLY_OURS : OTHERS;
 }
 
 static bool is_delegated(const char *dir)
@@ -190,13 +190,13 @@ static void consider_group(const struct cgroup_view *view, const char *dir, bool
     all = place.usable | listed_controllers(dir, "cgroup.controllers");
     if (all != place.usable && view->may_prepare && (ours || real_root) &&
         may_write(dir, "cgroup.subtree_control"))
-        occupants = real_root ? NOBODY : occupants_of(dir);
-    if (occupants == NOBODY) {
+        occupants = real_root ? NO_PROCESS : occupants_of(dir);
+    if (occupants == NO_PROCESS) {
         place.usable = all;
         place.need = CGROUP_ENABLE;
     }
     offer(best, &place, ours ? OURS : FOREIGN);
-    if (occupants == ONLY_US && may_leave(view, dir)) {
+    if (occupants == ONLY_OURS && may_leave(view, dir)) {
         place.usable = all;
         place.need = CGROUP_LEAVE;
         offer(best, &place, OURS_BUT_CROWDED);

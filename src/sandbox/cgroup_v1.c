@@ -149,7 +149,7 @@ static int v1_limit(struct cgroup *cg, const struct limits *limits, uint32_t whi
     if (which & 1u << CG_CPU &&
         (cgroup_write(cg->leaf_fd[CG_CPU], "cpu.cfs_period_us", 100000) < 0 ||
          cgroup_write(cg->leaf_fd[CG_CPU], "cpu.cfs_quota_us", value[SBR_CPU_MILLIS] * 100) < 0))
-        return limit_error("processors", err);
+        return limit_error("CPUs", err);
     return 0;
 }
 
@@ -188,6 +188,17 @@ static void v1_read(const struct cgroup *cg, struct cgroup_usage *usage)
     }
     if (cg->leaf_fd[CG_CPUACCT] >= 0)
         read_cpu(cg, usage);
+}
+
+static void v1_now(const struct cgroup *cg, struct cgroup_now *now)
+{
+    uint64_t processes = 0;
+
+    if (cg->leaf_fd[CG_MEMORY] >= 0)
+        now->memory_bytes = cgroup_read_number(cg->leaf_fd[CG_MEMORY], "memory.usage_in_bytes");
+    if (cg->leaf_fd[CG_PIDS] >= 0)
+        processes = cgroup_read_number(cg->leaf_fd[CG_PIDS], "pids.current");
+    now->processes = processes ? processes - 1 : 0;
 }
 
 static void v1_forget_peaks(const struct cgroup *cg)
@@ -231,6 +242,7 @@ const struct cgroup_driver cgroup_v1_driver = { .probe = v1_probe,
                                                 .limit = v1_limit,
                                                 .read = v1_read,
                                                 .cpu_us = v1_cpu_us,
+                                                .now = v1_now,
                                                 .forget_peaks = v1_forget_peaks,
                                                 .is_reusable = v1_is_reusable,
                                                 .unlimit = v1_unlimit };

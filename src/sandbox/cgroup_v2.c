@@ -31,7 +31,7 @@ static int v2_limit(struct cgroup *cg, const struct limits *limits, uint32_t whi
 
         snprintf(text, sizeof(text), "%" PRIu64 " 100000", value[SBR_CPU_MILLIS] * 100);
         if (fd_write_small(leaf, "cpu.max", text) < 0)
-            return limit_error("processors", err);
+            return limit_error("CPUs", err);
     }
     return 0;
 }
@@ -47,6 +47,14 @@ static void v2_read(const struct cgroup *cg, struct cgroup_usage *usage)
     usage->refused_forks = cgroup_read_field(leaf, "pids.events", "max");
     usage->cpu_user_us = cgroup_read_field(leaf, "cpu.stat", "user_usec");
     usage->cpu_system_us = cgroup_read_field(leaf, "cpu.stat", "system_usec");
+}
+
+static void v2_now(const struct cgroup *cg, struct cgroup_now *now)
+{
+    uint64_t processes = cgroup_read_number(cg->leaf_fd[0], "pids.current");
+
+    now->memory_bytes = cgroup_read_number(cg->leaf_fd[0], "memory.current");
+    now->processes = processes ? processes - 1 : 0;
 }
 
 static uint64_t v2_cpu_us(const struct cgroup *cg)
@@ -78,6 +86,7 @@ const struct cgroup_driver cgroup_v2_driver = { .probe = cgroup_v2_probe,
                                                 .limit = v2_limit,
                                                 .read = v2_read,
                                                 .cpu_us = v2_cpu_us,
+                                                .now = v2_now,
                                                 .forget_peaks = v2_forget_peaks,
                                                 .is_reusable = v2_is_reusable,
                                                 .unlimit = v2_unlimit };

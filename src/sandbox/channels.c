@@ -1,11 +1,15 @@
 #include "sandbox/channels.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/log.h"
 #include "base/scope.h"
 
 #define PIPE_SIZE (256 * 1024)
@@ -18,7 +22,8 @@ void channels_close_far(struct far_channels *far)
 
 void sandbox_reset(struct sandbox *box)
 {
-    *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1, .collected = -1 };
+    *box = (struct sandbox){ .control = -1, .in = -1, .out = -1, .err = -1 };
+    box->terminal = box->collected = -1;
     box->init.pidfd = box->ids.lock_fd = box->listener = box->report_fd = -1;
     for (int i = 0; i <= INIT_CONTROL; i++)
         box->far[i] = -1;
@@ -64,14 +69,41 @@ int channels_make_control(int *near, struct far_channels *far, sbr_error *err)
     return 0;
 }
 
-int channels_make_streams(struct sandbox *box, bool collects, struct far_channels *far,
+/* Streams that are the terminal, where no devpts of the sandbox's own can have it.  A machine
+ * without terminals leaves the pipes. */
+static void make_terminal(struct sandbox *box, const struct plan_tty *tty, struct far_channels *far)
+{
+    const struct winsize size = { .ws_row = (unsigned short)tty->rows,
+                                  .ws_col = (unsigned short)tty->columns };
+    scoped_fd int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    scoped_fd int slave = -1;
+    int unlocked = 0;
+
+    if (master >= 0 && ioctl(master, TIOCSPTLCK, &unlocked) == 0 &&
+        ioctl(master, TIOCSWINSZ, &size) == 0)
+        slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (slave < 0) {
+        log_info("streams", "this machine gives no terminal: %s", strerror(errno));
+        return;
+    }
+    for (int i = INIT_STDIN; i <= INIT_STDERR; i++)
+        if (tty->streams >> i & 1)
+            (void)dup3(slave, far->fds[i], O_CLOEXEC);
+    box->terminal = take_fd(master);
+}
+
+int channels_make_streams(struct sandbox *box, const struct plan *plan, struct far_channels *far,
                           sbr_error *err)
 {
+    bool collects = plan->n_collects > 0;
+
     if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
         make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
         make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0 ||
         (collects && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))
         return err_set_errno(err, "streams", "cannot make a pipe");
+    if (plan->tty.rows && plan->run_dir)
+        make_terminal(box, &plan->tty, far);
     own_streams(box, far);
     return channels_make_control(&box->control, far, err);
 }

@@ -20,8 +20,9 @@ void channels_close_far(struct far_channels *far);
 void sandbox_reset(struct sandbox *box);
 
 /* Makes pipes for the program, one for collected files if there are any, and the socket pair for
- * orders.  The ids must be known. */
-int channels_make_streams(struct sandbox *box, bool collects, struct far_channels *far,
+ * orders.  Without a private root also the program's terminal, if it has one.  The ids must be
+ * known. */
+int channels_make_streams(struct sandbox *box, const struct plan *plan, struct far_channels *far,
                           sbr_error *err) must_check;
 int channels_make_control(int *near, struct far_channels *far, sbr_error *err) must_check;
 int channels_store_plan(const struct plan *plan, struct far_channels *far, sbr_error *err)

@@ -94,7 +94,9 @@ static int spawn_factory(struct factory *factory, const struct far_channels *far
 
 static int order_mapped(struct factory *factory, sbr_error *err)
 {
-    struct init_message message = { ORDER_MAPPED, factory->ids.host_uid, factory->ids.host_gid };
+    struct init_message message = { .order = ORDER_MAPPED,
+                                    .uid = factory->ids.host_uid,
+                                    .gid = factory->ids.host_gid };
     int trees[FD_MAX_PASSED], r;
     size_t n = 0;
 
@@ -112,7 +114,7 @@ static int bring_up(struct factory *factory, struct far_channels *far, sbr_error
         channels_store_plan(factory->plan, far, err) < 0 ||
         channels_share_report(&factory->report, far, err) < 0)
         return err->code;
-    if (factory->plan->park == STANDBY_ZYGOTE && prepare_zygote(factory, far, err) < 0)
+    if (factory->plan->standby == STANDBY_ZYGOTE && prepare_zygote(factory, far, err) < 0)
         return err->code;
     if (spawn_factory(factory, far, err) < 0)
         return err->code;
@@ -128,7 +130,7 @@ int factory_start(struct factory *factory, const struct plan *plan, const struct
     *factory = (struct factory){
         .control = -1, .zygote = -1, .plan = plan, .features = *features, .process.pidfd = -1
     };
-    if (!plan->park || !(plan->namespaces & CLONE_NEWUSER) || plan->place)
+    if (!plan->standby || !(plan->namespaces & CLONE_NEWUSER) || plan->run_dir)
         return err_set(err, SBR_E_BUG, "factory", "the plan is not a blueprint");
     r = take_user(&factory->ids, features, err);
     if (r == 0)
@@ -210,7 +212,7 @@ static int order_sandbox(struct factory *factory, struct slot *slot, struct sand
     struct limits usual;
 
     limits_init(&usual);
-    if (channels_make_streams(box, factory->plan->n_collects > 0, far, err) < 0 ||
+    if (channels_make_streams(box, factory->plan, far, err) < 0 ||
         channels_share_report(&box->report, far, err) < 0 ||
         cgroup_limit(&slot->cgroup, &usual, SANDBOX_USUAL_LIMITS, err) < 0 ||
         lend_groups(&box->cgroup, &slot->cgroup, err) < 0)
@@ -222,7 +224,7 @@ static int order_sandbox(struct factory *factory, struct slot *slot, struct sand
     if (send_make(factory, slot, box, far, err) < 0)
         return err->code;
     factory->making[factory->n_making++] = box;
-    if (factory->plan->park == STANDBY_ZYGOTE)
+    if (factory->plan->standby == STANDBY_ZYGOTE)
         keep_far_channels(box, far);
     return 0;
 }
@@ -235,7 +237,7 @@ int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box
     sandbox_reset(box);
     if (!factory->ready || factory->n_making == FACTORY_MAX_MAKING)
         return err_set(err, SBR_E_BUSY, "factory", "the factory cannot make another one now");
-    box->parked = true;
+    box->standby = true;
     r = ids_take(&box->ids, &factory->features, err);
     if (r == 0)
         r = order_sandbox(factory, slot, box, &far, err);
@@ -286,7 +288,7 @@ int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err)
     struct sandbox *box;
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return 0;
+        return FACTORY_NOTHING;
     if (n != (ssize_t)sizeof(news))
         return factory_failure(factory, err);
     if (news.kind == NEWS_READY)
@@ -294,13 +296,13 @@ int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err)
     if (news.kind != NEWS_MADE || factory->n_making == 0) {
         while (n_fds > 0)
             close(fds[--n_fds]);
-        return 0;
+        return FACTORY_NOTHING;
     }
     box = oldest(factory);
     box->init.pidfd = n_fds > 0 ? fds[0] : -1;
     box->init.pid = n_fds > 0 ? pid_of(fds[0]) : -1;
     *ret = box;
-    return 1;
+    return FACTORY_FORKED;
 }
 
 /* The shell is ready: sends a zygote worker into it, and gives init the socket of that worker. */
@@ -348,7 +350,7 @@ int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *er
     ssize_t n = fd_receive(box->control, &news, sizeof(news), fds, &n_fds);
 
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return 0;
+        return FACTORY_NOTHING;
     if (n == (ssize_t)sizeof(news) && news.kind == NEWS_LISTENER && n_fds == 1 && box->listener < 0)
         box->listener = fds[--n_fds];
     while (n_fds > 0)
@@ -356,14 +358,14 @@ int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *er
     if (n != (ssize_t)sizeof(news))
         return sandbox_failure(box, err);
     if (news.kind != NEWS_STANDBY)
-        return 0;
+        return FACTORY_NOTHING;
     if (box->far[INIT_CONTROL] < 0) {
         /* What was used until now was preparation, not the program. */
         cgroup_forget_peaks(&box->cgroup);
         cgroup_read(&box->cgroup, &box->before);
-        return 1;
+        return FACTORY_STANDBY;
     }
-    return join_worker(factory, box, err);
+    return join_worker(factory, box, err) < 0 ? err->code : FACTORY_NOTHING;
 }
 
 void factory_end(struct factory *factory)

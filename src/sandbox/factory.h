@@ -41,12 +41,17 @@ int factory_start(struct factory *factory, const struct plan *plan, const struct
  * factory_hear returns it. */
 int factory_make(struct factory *factory, struct slot *slot, struct sandbox *box, sbr_error *err)
     must_check;
-/* Call when `control` is readable.  1: *ret is forked: from now on watch its `control` and its
- * `init.pidfd` (no pidfd: the fork failed, call sandbox_end and sandbox_done); 0: nothing of
- * interest, or `ready` became true; negative: the factory and all that it made are dead. */
+enum factory_news {
+    FACTORY_NOTHING, /* of interest to the caller; `ready` may have become true */
+    FACTORY_FORKED,  /* a sandbox exists */
+    FACTORY_STANDBY  /* a sandbox is ready and can be handed over */
+};
+/* Call when `control` is readable.  FACTORY_FORKED: from now on watch the `control` of *ret and its
+ * `init.pidfd` (no pidfd: the fork failed, call sandbox_end and sandbox_done).  Negative: the
+ * factory and all that it made are dead. */
 int factory_hear(struct factory *factory, struct sandbox **ret, sbr_error *err) must_check;
-/* Call when the `control` of a forked sandbox is readable.  1: it is ready and can be handed over;
- * 0: not yet; negative: it failed or died, call sandbox_end and sandbox_done. */
+/* Call when the `control` of a forked sandbox is readable.  FACTORY_STANDBY, FACTORY_NOTHING, or
+ * negative: it failed or died, call sandbox_end and sandbox_done. */
 int factory_box_news(struct factory *factory, struct sandbox *box, sbr_error *err) must_check;
 /* Ends the factory and everything that it made; also after a failure. */
 void factory_end(struct factory *factory);

@@ -77,7 +77,7 @@ int sandbox_take(struct sandbox *box, const struct handover_msg *msg, const int 
     size_t used = 0;
 
     sandbox_reset(box);
-    box->parked = true;
+    box->standby = true;
     box->init.pid = msg->init_pid;
     box->ids.host_uid = msg->host_uid;
     box->ids.host_gid = msg->host_gid;

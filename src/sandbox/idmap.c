@@ -94,7 +94,8 @@ struct giving {
     struct id_pair from, to;
 };
 
-/* Files of others stay theirs, and are not touched: even a change of nothing changes the inode's time. */
+/* Files of other users stay theirs and are not touched: even a change to the same owner would
+ * change the inode's time. */
 static int give_entry(void *context, const struct walk_entry *entry, sbr_error *err)
 {
     const struct giving *giving = context;

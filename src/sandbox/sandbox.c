@@ -69,7 +69,9 @@ static int start_init(struct sandbox *box, const struct plan *plan, const struct
 
 static int give_order(const struct sandbox *box, uint32_t order, const int *fds, size_t n_fds)
 {
-    struct init_message message = { order, box->ids.host_uid, box->ids.host_gid };
+    const struct init_message message = { .order = order,
+                                          .uid = box->ids.host_uid,
+                                          .gid = box->ids.host_gid };
 
     return fd_send(box->control, &message, sizeof(message), fds, n_fds);
 }
@@ -102,7 +104,7 @@ static int await_mounts(const struct sandbox *box, sbr_error *err)
         return sandbox_failure(box, err);
     if (read(box->control, &news, sizeof(news)) != (ssize_t)sizeof(news) ||
         news.kind != NEWS_MOUNTED)
-        return err_set(err, SBR_E_BUG, "mounts", "init told something else than was expected");
+        return err_set(err, SBR_E_BUG, "mounts", "init reported another event than was expected");
     return 0;
 }
 
@@ -122,7 +124,7 @@ static int order_enter(struct sandbox *box, sbr_error *err)
 
 static int make_group(struct sandbox *box, const struct plan *plan, sbr_error *err)
 {
-    struct janitor_reach reach = { &box->init.pidfd, box->place ? &box->control : NULL };
+    struct janitor_reach reach = { &box->init.pidfd, box->run_dir ? &box->control : NULL };
 
     if (janitor_start(&box->janitor, &box->cgroup, reach, err) < 0)
         return err->code;
@@ -134,8 +136,7 @@ static int sandbox_bring_up(struct sandbox *box, const struct plan *plan, struct
 {
     bool forked_inside = box->cgroup.kind == CGROUP_V2;
 
-    if (channels_make_streams(box, plan->n_collects > 0, far, err) < 0 ||
-        channels_store_plan(plan, far, err) < 0 ||
+    if (channels_make_streams(box, plan, far, err) < 0 || channels_store_plan(plan, far, err) < 0 ||
         channels_share_report(&box->report, far, err) < 0 ||
         egress_prepare(&box->egress, plan, &far->fds[INIT_LINK], err) < 0)
         return err->code;
@@ -159,7 +160,7 @@ int sandbox_start(struct sandbox *box, const struct plan *plan, const struct fea
     int r;
 
     sandbox_reset(box);
-    box->place = plan->place;
+    box->run_dir = plan->run_dir;
     r = ids_take(&box->ids, features, err);
     if (r == 0)
         r = egress_take_id(&box->egress, plan, features, err);
@@ -181,7 +182,7 @@ void sandbox_kill(const struct sandbox *box)
 {
     if (cgroup_kill(&box->cgroup) == 0)
         return;
-    if (box->place)
+    if (box->run_dir)
         (void)give_order(box, ORDER_KILL, NULL, 0);
     else if (box->init.pidfd >= 0)
         syscall(SYS_pidfd_send_signal, box->init.pidfd, SIGKILL, NULL, 0);
@@ -195,6 +196,18 @@ void sandbox_order_kill(const struct sandbox *box)
 void sandbox_terminate(const struct sandbox *box)
 {
     (void)give_order(box, ORDER_TERMINATE, NULL, 0);
+}
+
+void sandbox_signal(const struct sandbox *box, int number)
+{
+    const struct init_message message = { .order = ORDER_SIGNAL, .number = (uint32_t)number };
+
+    (void)fd_send(box->control, &message, sizeof(message), NULL, 0);
+}
+
+void sandbox_pause(const struct sandbox *box, bool pause)
+{
+    (void)give_order(box, pause ? ORDER_PAUSE : ORDER_RESUME, NULL, 0);
 }
 
 int sandbox_failure(const struct sandbox *box, sbr_error *err)
@@ -233,14 +246,14 @@ static void end_ready(struct sandbox *box)
 
 void sandbox_end(struct sandbox *box)
 {
-    if (box->parked) {
+    if (box->standby) {
         end_ready(box);
         return;
     }
     if (box->init.pidfd >= 0) {
         siginfo_t info;
 
-        if (box->place)
+        if (box->run_dir)
             close_control(box); /* reaches init also where it awaits no order */
         else
             sandbox_kill(box);
@@ -248,8 +261,8 @@ void sandbox_end(struct sandbox *box)
         waitid(P_PIDFD, (id_t)box->init.pidfd, &info, WEXITED | __WALL);
     }
     egress_stop(&box->egress);
-    if (box->place)
-        run_dir_remove(box->place);
+    if (box->run_dir)
+        run_dir_remove(box->run_dir);
     cgroup_destroy(&box->cgroup);
     janitor_dismiss(box->janitor);
     ids_release(&box->ids);
@@ -267,12 +280,13 @@ void sandbox_done(struct sandbox *box)
     scope_close_fd(&box->in);
     scope_close_fd(&box->out);
     scope_close_fd(&box->err);
+    scope_close_fd(&box->terminal);
     scope_close_fd(&box->collected);
     scope_close_fd(&box->listener);
     scope_close_fd(&box->report_fd);
     for (int i = 0; i <= INIT_CONTROL; i++)
         scope_close_fd(&box->far[i]);
-    if (box->parked)
+    if (box->standby)
         cgroup_leave(&box->cgroup);
     sandbox_reset(box);
 }

@@ -18,6 +18,7 @@ struct sandbox {
     int in;      /* the program's stdin, to write to */
     int out;     /* its stdout and stderr, to read from */
     int err;
+    int terminal;               /* the master side of the program's; -1: init makes it, or none */
     int collected;              /* collected files, to read from; -1: none */
     struct init_report *report; /* a page shared with init */
     struct spawn *spawn;
@@ -25,8 +26,8 @@ struct sandbox {
     struct cgroup cgroup;
     struct janitor *janitor;
     struct ids ids;
-    const char *place; /* of the plan: init, not the kernel, ends the run and cleans up */
-    bool parked;       /* made ahead: another process reaps init and removes the cgroups */
+    const char *run_dir; /* of the plan: init, not the kernel, ends the run and cleans up */
+    bool standby;        /* made ahead: another process reaps init and removes the cgroups */
     /* of the seccomp filter, when it came before the hand-over; -1: it comes over `control` */
     int listener;
     int report_fd;              /* of a standby sandbox, to hand over; otherwise -1 */
@@ -63,6 +64,10 @@ void sandbox_kill(const struct sandbox *box);
 void sandbox_order_kill(const struct sandbox *box);
 /* Asks everything inside to end. */
 void sandbox_terminate(const struct sandbox *box);
+/* Sends a signal to the program's process group. */
+void sandbox_signal(const struct sandbox *box, int number);
+/* Stops everything inside, or lets it go on. */
+void sandbox_pause(const struct sandbox *box, bool pause);
 
 /* The reason why init failed, once it is dead. */
 int sandbox_failure(const struct sandbox *box, sbr_error *err);

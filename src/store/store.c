@@ -55,7 +55,7 @@ int store_find(enum store_kind kind, const char *key, struct store_entry *ret, s
     r = store_root_open(false, &root, err);
     if (r == 1)
         r = store_entry_check(&root, kind, key, TRUST_IDENTITY, err);
-    if (r == 1)
+    if (r == STORE_SOUND)
         fill_entry(&root, kind, key, ret);
     return r;
 }

@@ -30,8 +30,12 @@ struct store_entry {
     char path[STORE_PATH_SIZE]; /* absolute, of the tree */
 };
 
-/* Keys are SHA-256 in hexadecimal.  1: it is there, verified, and marked as used; 0: it is not;
- * negative: the store cannot be used. */
+/* Whether there is a sound entry; a failure is negative: the store cannot be used. */
+enum store_found {
+    STORE_ABSENT, /* also when it was damaged; then it is gone now */
+    STORE_SOUND
+};
+/* Keys are SHA-256 in hexadecimal.  A store_found, or negative; a sound one is marked as used. */
 int store_find(enum store_kind kind, const char *key, struct store_entry *ret, sbr_error *err)
     must_check;
 
@@ -53,8 +57,11 @@ int store_commit(struct store_staging *staging, const char *key, const char *abo
 /* Does nothing after a commit, or a second time. */
 void store_discard(struct store_staging *staging);
 
-/* One maker at a time: 1 and a file descriptor to close when done (the death of the process does it
- * too); 0: another process makes it; negative: error. */
+/* One maker at a time.  A store_lock_result, or negative. */
+enum store_lock_result {
+    STORE_BUSY,  /* another process makes the entry */
+    STORE_LOCKED /* until *ret_fd is closed, or the process ends */
+};
 int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *err) must_check;
 
 /* Small texts that can be made again (versions of toolchains, results of selftests): whole or not
@@ -63,6 +70,8 @@ int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *er
 #define STORE_NOTE_MAX 65536
 int store_note_read(const char *name, char *buf, size_t size);
 /* A store that cannot be written keeps no notes, and reports nothing. */
+/* Whether a note that is written can be read later. */
+bool store_keeps_notes(void);
 void store_note_write(const char *name, const char *text);
 
 /* For `sandbox-run cache`. */
@@ -80,7 +89,7 @@ typedef int store_visit(void *context, const struct store_item *item);
 int store_list(store_visit *visit, void *context, sbr_error *err) must_check;
 /* No error when there is no such entry. */
 int store_remove(enum store_kind kind, const char *key, sbr_error *err) must_check;
-/* Compares the content. 1: it is sound; 0: it was not, and is gone; negative: error. */
+/* Compares the content.  A store_found, or negative. */
 int store_verify(enum store_kind kind, const char *key, sbr_error *err) must_check;
 /* Removes notes, and what makers that died left behind. */
 int store_sweep(sbr_error *err) must_check;

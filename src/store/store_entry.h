@@ -11,7 +11,7 @@ enum store_trust {
     TRUST_NOTHING,  /* the content is read */
 };
 
-/* 1: sound, and marked as used; 0: there is none, or it was damaged and is removed; negative. */
+/* A store_found, or negative; a sound one is marked as used. */
 int store_entry_check(const struct user_dir *root, enum store_kind kind, const char *key,
                       enum store_trust trust, sbr_error *err) must_check;
 

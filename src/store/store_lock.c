@@ -18,7 +18,7 @@ int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *er
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };
     char name[STORE_NAME_SIZE];
-    int r = 0;
+    int r = LOCK_FILE_BUSY;
 
     if (store_check_key(key, err) < 0 || store_root_open(true, &root, err) < 0)
         return err->code;
@@ -28,13 +28,13 @@ int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *er
         const struct timespec instant = { .tv_nsec = 200000 };
 
         r = lock_file_open(root.fd, name, ret_fd);
-        if (r != 0)
+        if (r != LOCK_FILE_BUSY)
             break;
         nanosleep(&instant, NULL);
     }
     if (r < 0)
         return store_fail("lock an entry of", root.path, err);
-    return r == 1;
+    return r == LOCK_FILE_HELD ? STORE_LOCKED : STORE_BUSY;
 }
 
 static void sweep_lock(int dir_fd, const char *name, int64_t older)

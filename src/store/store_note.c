@@ -39,6 +39,14 @@ int store_note_read(const char *name, char *buf, size_t size)
     return (int)strlen(text);
 }
 
+bool store_keeps_notes(void)
+{
+    scoped_user_dir struct user_dir root = { .fd = -1 };
+    sbr_error ignored;
+
+    return store_root_open(true, &root, &ignored) > 0;
+}
+
 void store_note_write(const char *name, const char *text)
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };

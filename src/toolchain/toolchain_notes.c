@@ -1,10 +1,12 @@
 /* Versions that toolchains reported, stored between runs. */
 #include <limits.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/clock.h"
 #include "store/store.h"
 #include "toolchain/toolchain.h"
 #include "toolchain/toolchain_version.h"
@@ -34,25 +36,67 @@ void toolchain_note_name(const char *kind, const char *language, const char *key
 
 #define SAYS_NOTHING "-" /* a note: asking again is useless */
 
+/* The last answers of this thread, so that a run costs one stat instead of a look into the store.
+ * The place in the table is the language's. */
+struct answer {
+    const struct language *language;
+    dev_t dev;
+    ino_t ino;
+    struct timespec changed;
+    char text[TOOLCHAIN_VERSION];
+};
+
+static __thread struct answer answers[16];
+
+/* The place for the answer of this tool; its text is empty when there is none yet. */
+static struct answer *recall(const struct language *language, const char *binary)
+{
+    struct answer *place = &answers[(uintptr_t)language / sizeof(*language) % ARRAY_LEN(answers)];
+    struct stat st;
+
+    if (stat(binary, &st) < 0)
+        *place = (struct answer){ 0 }; /* nothing would show that it is another tool */
+    else if (place->language != language || place->dev != st.st_dev || place->ino != st.st_ino ||
+             clock_ns(place->changed) != clock_ns(st.st_ctim))
+        *place = (struct answer){
+            .language = language, .dev = st.st_dev, .ino = st.st_ino, .changed = st.st_ctim
+        };
+    return place;
+}
+
+/* Fills the version from an answer.  SBR_E_NOT_FOUND: the tool says none. */
+static int take(const char *text, struct toolchain *toolchain)
+{
+    if (!toolchain_version_is_valid(text))
+        return SBR_E_NOT_FOUND;
+    snprintf(toolchain->version, sizeof(toolchain->version), "%s", text);
+    return 0;
+}
+
 int toolchain_version(const struct language *language, const struct toolchain_query *query,
                       struct toolchain *toolchain)
 {
-    char identity[TOOLCHAIN_IDENTITY], note[TOOLCHAIN_NOTE], text[TOOLCHAIN_VERSION] = "";
+    char identity[TOOLCHAIN_IDENTITY], note[TOOLCHAIN_NOTE];
+    struct answer *known;
     int r;
 
     if (toolchain->version[0])
         return 0;
+    known = recall(language, toolchain->binary);
+    if (known->text[0])
+        return take(known->text, toolchain);
     toolchain_identity(toolchain, identity, sizeof(identity));
     toolchain_note_name("version", language->name, identity, note, sizeof(note));
-    if (store_note_read(note, text, sizeof(text)) >= 0 && toolchain_version_is_valid(text)) {
-        memcpy(toolchain->version, text, sizeof(text));
-        return 0;
-    }
-    if (!query || !query->ask || strcmp(text, SAYS_NOTHING) == 0)
+    if (store_note_read(note, known->text, sizeof(known->text)) >= 0 &&
+        (toolchain_version_is_valid(known->text) || !strcmp(known->text, SAYS_NOTHING)))
+        return take(known->text, toolchain);
+    known->text[0] = '\0';
+    if (!query || !query->ask)
         return SBR_E_NOT_FOUND;
     r = query->ask(query->context, language, toolchain);
     if (r == 0 && toolchain_version_is_valid(toolchain->version)) {
         store_note_write(note, toolchain->version);
+        memcpy(known->text, toolchain->version, sizeof(known->text));
         return 0;
     }
     toolchain->version[0] = '\0';

@@ -35,12 +35,16 @@ enum init_order {
     ORDER_ADOPT,      /* to a standby: a zygote's worker joins; carries init's end of its socket */
     ORDER_MAKE,       /* to a factory: one more sandbox, struct fork_order                       */
     ORDER_TERMINATE,  /* ask all processes inside to end                                         */
+    ORDER_SIGNAL,     /* send the signal `number` to the program's process group                 */
+    ORDER_PAUSE,      /* stop all processes inside                                               */
+    ORDER_RESUME,     /* let them go on                                                          */
     ORDER_KILL        /* end all processes inside, report, exit                                  */
 };
 
 struct init_message {
     uint32_t order;
     uint32_t uid, gid; /* with ORDER_MAPPED: the user to become without a user namespace */
+    uint32_t number;   /* with ORDER_SIGNAL                                              */
 };
 
 /* What a factory finds at two of these file descriptors. */
@@ -60,6 +64,7 @@ struct fork_order {
 /* Init to supervisor, over the same pair. */
 enum init_news_kind {
     NEWS_LISTENER = 1, /* the filter is loaded; carries its listener, of which init keeps no copy */
+    NEWS_TERMINAL,     /* the program's terminal; carries the other side of it                    */
     NEWS_MOUNTED,      /* the root is built; only where plan_awaits_mounts()                      */
     NEWS_STANDBY,      /* confined; waits for ORDER_GO or, with a zygote, for ORDER_ADOPT first   */
     NEWS_READY,        /* from a factory: sandboxes can be ordered                                */
@@ -86,7 +91,7 @@ enum report_state {
 
 enum disk_full { DISK_BYTES_FULL = 1, DISK_INODES_FULL };
 
-enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU, INIT_LIMIT_DISK };
+enum init_limit { INIT_LIMIT_MEMORY = 1, INIT_LIMIT_CPU, INIT_LIMIT_DISK, INIT_LIMIT_WALL };
 
 /* How long a step of the set-up took. */
 struct step_time {
@@ -97,8 +102,10 @@ struct step_time {
 
 struct init_report {
     _Atomic uint32_t state; /* written last */
-    /* The only field that the supervisor writes: nothing is to be handed out. */
+    /* The supervisor writes these three: nothing is to be handed out; how long the program was
+     * paused, in total, and since when it is now (0: it is not). */
     _Atomic uint32_t dropped;
+    _Atomic uint64_t paused_us, paused_since_us;
     uint32_t end;              /* enum report_state, set before COLLECTING        */
     uint32_t limit;            /* enum init_limit                                 */
     _Atomic uint64_t progress; /* of handing out: while it grows, init is at work */
@@ -107,7 +114,6 @@ struct init_report {
     uint32_t keeps_host_name; /* a container's filter refused to change it               */
     uint32_t shares_inodes;   /* the kernel refused a view: see view.h                   */
     uint32_t keeps_oom_score; /* the host's out-of-memory killer may choose others first */
-    uint32_t egress_way;      /* enum egress_way, where the plan allows egress           */
     uint64_t ready_us;        /* CLOCK_MONOTONIC                                         */
     uint64_t ended_us;
     uint64_t cpu_user_us, cpu_system_us;
@@ -116,6 +122,10 @@ struct init_report {
     uint64_t peak_processes;             /* only when supervised                                */
     uint64_t context_switches;
     uint64_t io_read_bytes, io_write_bytes;
+    uint64_t io_read_before, io_write_before; /* by init and a driver, before the program began */
+    struct {
+        _Atomic uint64_t memory_bytes, cpu_us, processes;
+    } now; /* at the last sample; only when supervised: processes is not 0 */
     sbr_error error;
     struct step_time steps[REPORT_MAX_STEPS];
 };

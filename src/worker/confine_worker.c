@@ -46,7 +46,7 @@ static int confine(const struct plan *plan)
     static const struct confiner *const steps[] = { &identity_confiner, &no_new_privs_confiner,
                                                     &landlock_confiner, &seccomp_confiner };
     struct inside in = {
-        .plan = plan, .control_fd = CONTROL, .root_fd = -1, .io_fd = -1, .proc_fd = -1
+        .plan = plan, .control_fd = CONTROL, .root_fd = -1, .io_fd = -1, .proc_fd = -1, .tty_fd = -1
     };
     sbr_error err;
 

@@ -38,7 +38,7 @@ struct notes {
 };
 
 static struct notes *notes;
-static bool is_rehearsal;
+static bool is_sample;
 
 static void note_page(uintptr_t address, bool is_written)
 {
@@ -79,7 +79,7 @@ static void note_mapping(int pagemap, uintptr_t start, uintptr_t end, bool writa
 
 void prefault_note(void)
 {
-    scoped_fd int pagemap = is_rehearsal ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
+    scoped_fd int pagemap = is_sample ? open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC) : -1;
     FILE *maps = pagemap >= 0 ? fopen("/proc/self/maps", "re") : NULL;
     unsigned long start, end;
     char access[8], line[512];
@@ -119,7 +119,7 @@ static void forget_unmapped(void)
     notes->n = n;
 }
 
-int sbr_worker_rehearse(void)
+int sbr_worker_prefault(void)
 {
     pid_t pid;
 
@@ -130,7 +130,7 @@ int sbr_worker_rehearse(void)
     }
     pid = fork();
     if (pid == 0) {
-        is_rehearsal = true;
+        is_sample = true;
         return 0;
     }
     if (pid < 0)

@@ -1,7 +1,7 @@
 /* A fork shares more than copy-on-write pages: a shared mapping stays shared, and a program can
  * write to each one that its worker inherits.  The next worker, which follows pointers before it is
  * confined, would read what that program wrote.  So the zygote has no such mapping when it makes
- * its first worker, whether the rehearsal, the interpreter or a preloaded module made it. */
+ * its first worker, whether prefault.c, the interpreter or a preloaded module made it. */
 #include "worker/private_memory.h"
 
 #include <stdbool.h>

@@ -37,23 +37,20 @@
 #define STACK_SIZE (64u << 10) /* fork() runs unknown handlers of libraries */
 
 /* One order, and the state that guide, forker and zygote share while they carry it out. */
-struct birth {
+struct forking {
     struct zygote_order order;
     int fds[FD_MAX_PASSED];
     size_t n_fds;
     const struct plan *plan;
-    volatile bool failed;
     volatile int is_worker; /* 1 only in the worker's copy */
     jmp_buf home;
 };
 
-static struct birth birth;
+static struct forking forking;
 static _Alignas(16) char guide_stack[STACK_SIZE], forker_stack[STACK_SIZE];
 
 static void __attribute__((noreturn)) leave(bool failed)
 {
-    if (failed)
-        birth.failed = true;
     for (;;)
         arch_syscall(SYS_exit_group, failed, 0, 0);
 }
@@ -80,8 +77,8 @@ static long clone_and_wait(char *stack, void (*main)(void *), int group)
 
 static bool enter_groups(void)
 {
-    for (uint32_t i = 0; i < birth.order.n_tasks; i++)
-        if (fd_write_all(birth.fds[ZYGOTE_ORDER_FDS + i], "0", 1) < 0)
+    for (uint32_t i = 0; i < forking.order.n_tasks; i++)
+        if (fd_write_all(forking.fds[ZYGOTE_ORDER_FDS + i], "0", 1) < 0)
             return false;
     return true;
 }
@@ -94,8 +91,8 @@ static void forker_main(void *context)
     (void)context;
     pid = fork();
     if (pid == 0) {
-        birth.is_worker = 1;
-        longjmp(birth.home, 1); /* to the zygote's stack, which in this copy is the worker's */
+        forking.is_worker = 1;
+        longjmp(forking.home, 1); /* to the zygote's stack, which in this copy is the worker's */
     }
     leave(pid < 0);
 }
@@ -105,17 +102,17 @@ static void forker_main(void *context)
 static int namespaces_to_enter(void)
 {
     int wanted = CLONE_NEWUSER | CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | CLONE_NEWUTS |
-                 CLONE_NEWNET | (birth.order.group ? 0 : CLONE_NEWCGROUP);
+                 CLONE_NEWNET | (forking.order.group ? 0 : CLONE_NEWCGROUP);
 
-    return (int)birth.plan->namespaces & wanted;
+    return (int)forking.plan->namespaces & wanted;
 }
 
 static void guide_main(void *context)
 {
-    int group = birth.order.group ? birth.fds[ZYGOTE_ORDER_FDS] : -1;
+    int group = forking.order.group ? forking.fds[ZYGOTE_ORDER_FDS] : -1;
 
     (void)context;
-    if (setns(birth.fds[ZYGOTE_ORDER_INIT], namespaces_to_enter()) < 0 ||
+    if (setns(forking.fds[ZYGOTE_ORDER_INIT], namespaces_to_enter()) < 0 ||
         clone_and_wait(forker_stack, forker_main, group) < 0)
         leave(true);
     leave(false);
@@ -124,11 +121,11 @@ static void guide_main(void *context)
 /* A message that is no valid order ends the zygote: its sender is not our engine. */
 static bool receive_order(void)
 {
-    struct zygote_order *order = &birth.order;
-    ssize_t n = fd_receive(ZYGOTE_ORDERS, order, sizeof(*order), birth.fds, &birth.n_fds);
+    struct zygote_order *order = &forking.order;
+    ssize_t n = fd_receive(ZYGOTE_ORDERS, order, sizeof(*order), forking.fds, &forking.n_fds);
 
     return n == (ssize_t)sizeof(*order) && order->group <= 1 && order->n_tasks < FD_MAX_PASSED &&
-           birth.n_fds == ZYGOTE_ORDER_FDS + order->n_tasks + order->group &&
+           forking.n_fds == ZYGOTE_ORDER_FDS + order->n_tasks + order->group &&
            !(order->n_tasks && order->group);
 }
 
@@ -150,28 +147,28 @@ static const struct plan *read_plan(void)
 /* Runs once, before the first worker. */
 static bool prepare(void)
 {
-    birth.plan = read_plan();
-    return birth.plan &&
-           (plan_leaves_out(birth.plan, "private-memory") || private_memory_take() == 0);
+    forking.plan = read_plan();
+    return forking.plan &&
+           (plan_leaves_out(forking.plan, "private-memory") || private_memory_take() == 0);
 }
 
 /* The worker's first steps. */
 static int worker_begin(void)
 {
-    const struct worker_confinement worker_confinement = { .plan = birth.plan,
-                                                           .order_fds = birth.fds,
-                                                           .group = birth.order.group != 0 };
+    const struct worker_confinement worker_confinement = { .plan = forking.plan,
+                                                           .order_fds = forking.fds,
+                                                           .group = forking.order.group != 0 };
 
     /* Only the worker enters the cgroups, so that only it is counted with the program. */
-    bool settled = enter_groups();
+    bool confined = enter_groups();
 
-    if (settled) {
+    if (confined) {
         prefault_repeat();
-        if (!plan_leaves_out(birth.plan, "own-random-bytes"))
-            settled = private_memory_random() == 0;
+        if (!plan_leaves_out(forking.plan, "own-random-bytes"))
+            confined = private_memory_random() == 0;
     }
-    settled = settled && confine_worker(&worker_confinement) == 0;
-    if (!settled)
+    confined = confined && confine_worker(&worker_confinement) == 0;
+    if (!confined)
         _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
     return DRIVER_GO;
 }
@@ -179,18 +176,18 @@ static int worker_begin(void)
 /* True in the worker. */
 static bool make_worker(void)
 {
-    if (setjmp(birth.home) == 0)
+    if (setjmp(forking.home) == 0)
         clone_and_wait(guide_stack, guide_main, -1);
-    if (birth.is_worker)
+    if (forking.is_worker)
         return true;
-    for (size_t i = 0; i < birth.n_fds; i++)
-        close(birth.fds[i]);
+    for (size_t i = 0; i < forking.n_fds; i++)
+        close(forking.fds[i]);
     return false;
 }
 
 int sbr_worker_next(void)
 {
-    if (!birth.plan && !prepare())
+    if (!forking.plan && !prepare())
         return -1;
     while (receive_order())
         if (make_worker())

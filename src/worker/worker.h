@@ -16,7 +16,7 @@ worker_api int sbr_worker_next(void);
 /* Makes a copy of the zygote, which shall run some program to its end: 0 in the copy, 1
  * in the zygote when the copy has ended, or -1.  Workers then fault in the pages that
  * this program needed. */
-worker_api int sbr_worker_rehearse(void);
+worker_api int sbr_worker_prefault(void);
 
 /* Python: true when that file is a plain program and no file beside it would be found instead of
  * one of `modules`: names, each with its NUL, and an empty one. */

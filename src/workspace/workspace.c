@@ -61,15 +61,15 @@ int workspace_lock(const struct state_dir *workspaces, const char *name, int *re
         r = lock_file_open(dir_fd, WORKSPACE_LOCK, &lock_fd);
         if (r < 0 && errno != ENOENT)
             return lock_error(name, err);
-        if (r == 0)
+        if (r == LOCK_FILE_BUSY)
             nanosleep(&instant, NULL);
-        if (r == 1 && is_still(workspaces->fd, name, dir_fd)) {
+        if (r == LOCK_FILE_HELD && is_still(workspaces->fd, name, dir_fd)) {
             *ret_dir_fd = take_fd(dir_fd);
             *ret_lock_fd = take_fd(lock_fd);
-            return 1;
+            return WORKSPACE_HELD;
         }
     }
-    return 0;
+    return WORKSPACE_BUSY;
 }
 
 int workspace_prepare(struct staging *staging, struct workspace_new *ret, sbr_error *err)
@@ -210,9 +210,10 @@ int workspace_open(const char *name, bool may_make, struct workspace_quota quota
     else
         r = lock_or_make(&workspaces, may_make ? &quota : NULL, &workspace, err);
     state_close(&workspaces);
-    if (r == 1 && (read_parts(&workspace, err) < 0 || set_quota(&workspace, quota, err) < 0))
+    if (r == WORKSPACE_HELD &&
+        (read_parts(&workspace, err) < 0 || set_quota(&workspace, quota, err) < 0))
         r = err->code;
-    if (r == 1)
+    if (r == WORKSPACE_HELD)
         *ret = workspace;
     else
         workspace_close(&workspace);

@@ -30,9 +30,13 @@ struct workspace {
     int dir_fd, tree_fd, lock_fd;
 };
 
+enum workspace_lock_result {
+    WORKSPACE_BUSY, /* another run has it */
+    WORKSPACE_HELD  /* it is ours until workspace_close */
+};
 /* With `make`, makes the workspace when there is none.  A quota of 0 keeps the present one (new:
- * the limit's default); any other is set, and must hold the present content.  1: the workspace
- * is ours until workspace_close; 0: another run has it; negative: error. */
+ * the limit's default); any other is set, and must hold the present content.  Returns a
+ * workspace_lock_result, or negative. */
 struct workspace_quota {
     uint64_t bytes, inodes;
 };

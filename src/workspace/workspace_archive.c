@@ -124,7 +124,7 @@ int workspace_export_begin(const char *name, struct workspace_export *ret, sbr_e
 {
     int r = workspace_open(name, false, (struct workspace_quota){ 0 }, &ret->workspace, err);
 
-    if (r <= 0)
+    if (r != WORKSPACE_HELD)
         return r < 0 ? r : workspace_busy(name, err);
     ret->locked = calloc(1, sizeof(*ret->locked));
     r = ret->locked ? workspace_unlock(ret->workspace.tree_fd, true, ret->locked, err)

@@ -32,8 +32,8 @@ int workspace_measure(int tree_fd, struct workspace_info *info, sbr_error *err) 
 /* Refuses when the use is more than the quota. */
 int workspace_check_fits(const struct workspace_info *info, sbr_error *err) must_check;
 
-/* 1: locked, and *ret_dir_fd is the directory of that name; 0: another process has it; negative:
- * error, SBR_E_NOT_FOUND when there is no such workspace. */
+/* A workspace_lock_result, or negative: SBR_E_NOT_FOUND when there is no such workspace.  When it
+ * is held, *ret_dir_fd is the directory of that name. */
 int workspace_lock(const struct state_dir *workspaces, const char *name, int *ret_dir_fd,
                    int *ret_lock_fd, sbr_error *err) must_check;
 

@@ -90,7 +90,7 @@ static int remove_locked(const struct state_dir *workspaces, const char *name, s
     if (fstatat(workspaces->fd, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISDIR(st.st_mode))
         return move_away(workspaces, name, err);
     r = workspace_lock(workspaces, name, &dir_fd, &lock_fd, err);
-    if (r == 0)
+    if (r == WORKSPACE_BUSY)
         return workspace_busy(name, err);
     return r < 0 ? r : move_away(workspaces, name, err);
 }

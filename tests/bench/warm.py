@@ -241,13 +241,13 @@ def stat_of(pid):
 
 
 def role_of(pid, engine):
-    """By program and by place in the tree: the engine starts nurseries, and a nursery its shells and its zygote."""
+    """By program and by place in the tree: the engine starts factories, and a factory its shells and its zygote."""
     program, parent = stat_of(pid)
     if parent == engine:
-        return "watcher" if "init" not in program else "nursery"
-    is_of_nursery = stat_of(parent)[1] == engine
+        return "crash cleanup" if "init" not in program else "factory"
+    is_of_factory = stat_of(parent)[1] == engine
     if program.startswith("python"):
-        return "Python zygote" if is_of_nursery else "parked Python worker"
+        return "Python zygote" if is_of_factory else "parked Python worker"
     if "init" in program:
         children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
         return "shell of a worker" if children else "idle shell"

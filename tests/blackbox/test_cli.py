@@ -7,9 +7,10 @@ import shutil
 import subprocess
 
 import pytest
-import yaml
 
+import machine_gives
 import support
+import yaml_text
 from support import sandbox_run
 from waiting import on_terminal
 
@@ -71,6 +72,7 @@ def test_the_lean_program_runs_alone_and_names_the_one_that_it_misses(folder):
     for words in (["doctor"], ["--help"], ["run", "--request", "x"], ["nonsense"]):
         done = subprocess.run([lean, *words], capture_output=True, env=support.environment(), check=False)
         assert done.returncode in (125, 127) and b"/sandbox-run-full'" in done.stderr, words
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     done = subprocess.run([lean, "exec", "-q", "--", "echo", "hi"], stdin=subprocess.DEVNULL,
                           capture_output=True, env=support.environment(), check=False)
     assert (done.returncode, done.stdout) == (0, b"hi\n")
@@ -164,7 +166,7 @@ def test_a_plan_needs_no_interpreter_input_but_a_known_language(caller):
 def test_doctor_says_what_there_is_and_whether_a_run_works(caller):
     done = sandbox_run("doctor", caller=caller)
     text = done.stdout.decode()
-    for name in ("user namespaces", "memory limit", "process limit", "processor time", "seccomp",
+    for name in ("user namespaces", "memory limit", "process limit", "CPU time", "seccomp",
                  "landlock", "trial run", "python", "bash"):
         assert re.search(rf"^(ok|weaker|missing) +{name} ", text, re.M), name
     works = re.search(r"^ok +trial run ", text, re.M)
@@ -186,9 +188,9 @@ def test_doctor_gives_the_lines_that_mend_what_is_missing(caller):
     assert len(checks) == len(report["checks"]) >= 8
     for check in report["checks"]:
         assert check["state"] in ("ok", "weaker", "missing") and check["found"]
-        if check["name"] in ("memory limit", "process limit", "processor time"):
+        if check["name"] in ("memory limit", "process limit", "CPU time"):
             assert bool(check["fix"]) == (check["state"] == "missing"), check
-    names = {yaml.safe_load(path.read_text())["name"]
+    names = {yaml_text.load(path.read_text())["name"]
              for path in pathlib.Path(support.REPO, "languages").glob("*.yaml")}
     assert {language["name"] for language in report["languages"]} == names
 

@@ -223,8 +223,9 @@ def test_lines_on_stderr_tell_a_reader_of_a_failed_run():
 def test_a_limit_that_was_reached_is_said_on_stderr():
     code = 'open("/tmp/f", "wb").write(b"x" * (8 << 20))'
     done = sandbox_run("run", "--disk", "1m", "--lang", "python", "--code", code)
-    assert ("sandbox-run: refused: more disk space (limits: disk 1m); --disk 2m would allow more\n"
+    assert ("sandbox-run: the program filled its space for files, 1m; --disk 2m would allow more\n"
             in done.stderr.decode())
+    assert b"refused: more disk space" not in done.stderr, "the sentence says it already"
 
 
 def test_a_run_that_succeeded_is_left_alone_in_a_pipe_and_told_with_text():

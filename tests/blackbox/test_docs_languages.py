@@ -9,10 +9,10 @@ import re
 import subprocess
 
 import pytest
-import yaml
 
 import machine_gives
 import support
+import yaml_text
 
 DOCUMENTS = ("languages.md", "dependencies.md")
 BLOCK = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
@@ -93,7 +93,7 @@ def test_an_example_does_what_it_shows(section, folder, surroundings):
 
 def shipped():
     return {language["name"]: language for language in
-            (yaml.safe_load(path.read_text()) for path in pathlib.Path(support.REPO, "languages").glob("*.yaml"))}
+            (yaml_text.load(path.read_text()) for path in pathlib.Path(support.REPO, "languages").glob("*.yaml"))}
 
 
 def test_every_language_has_an_example():

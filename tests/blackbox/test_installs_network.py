@@ -203,7 +203,7 @@ def test_a_list_of_the_project_opens_nothing(install, registry, other, folder, w
     wanted = folder / "requirements.txt"
     wanted.write_text(f"{words} http://127.0.0.1:{other.port}/simple\ncurious==1.0\n")
     result = install("--file", wanted, env={"PIP_INDEX_URL": registry.url}, code="import curious")
-    assert result["outcome"] == "compile_failed", result["outcome"]
+    assert result["outcome"] == "install_failed", result["outcome"]
     assert not other.asked
 
 
@@ -211,7 +211,7 @@ def test_an_address_in_a_list_of_the_project_is_named_when_it_is_refused(install
     wanted = folder / "requirements.txt"
     wanted.write_text("--index-url https://elsewhere.example/simple\ncurious==1.0\n")
     result = install("--file", wanted, env={"PIP_INDEX_URL": registry.url}, code="import curious")
-    assert result["outcome"] == "compile_failed"
+    assert result["outcome"] == "install_failed"
     assert ("name", "elsewhere.example") in denied(result), result["denials"]
     remedy = next(d["remedy"] for d in result["denials"] if d["target"] == "elsewhere.example")
     assert "SANDBOX_RUN_REGISTRIES=elsewhere.example" in remedy and "--allow-host" not in remedy

@@ -20,6 +20,7 @@ REQUIRED += [{"syntax-error", "compile-error"}, {"dependency"}]
 CALLERS = [os.environ["SBR_CALLER"]] if "SBR_CALLER" in os.environ else support.available_callers()
 # What depends on who calls: whether the toolchain works at all, how memory is bounded, what of the host is seen.
 EVERY_CALLER = ("hello", "memory-limit", "host")
+WAITS = {"java": pytest.mark.group("packages of java", weight=100)}  # for its registry: that begins first, beside others
 EVERY_CALLERS_STORE = "c"  # one compiled language shows that a caller's own store works
 
 
@@ -34,8 +35,9 @@ def programs():
 
 def dependencies():
     """`once` names the caller that is enough for a slow one."""
-    return [pytest.param(caller, table, name, id=f"{caller}-{table.language}-{name}") for table in TABLES.values()
-            for name, case in table.dependencies.items() for caller in CALLERS
+    return [pytest.param(caller, table, name, id=f"{caller}-{table.language}-{name}",
+                         marks=WAITS.get(table.language, ()))
+            for table in TABLES.values() for name, case in table.dependencies.items() for caller in CALLERS
             if len(CALLERS) == 1 or case.get("once", caller) == caller]
 
 
@@ -148,8 +150,8 @@ def test_dependency(caller, table, name):
     assert "dependencies" not in check_stages(result, True), shown(result)
 
 
-@pytest.mark.parametrize("table", [t for t in TABLES.values() if t.refused],
-                         ids=[t.language for t in TABLES.values() if t.refused])
+@pytest.mark.parametrize("table", [pytest.param(t, id=t.language, marks=WAITS.get(t.language, ()))
+                                   for t in TABLES.values() if t.refused])
 def test_a_dependency_that_does_not_exist(any_caller, table):
     need(table, any_caller)
     words, stdin = words_of(table, {**table.cases["hello"], "deps": [table.refused]}, {})

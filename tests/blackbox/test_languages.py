@@ -4,12 +4,12 @@ import os
 import pathlib
 
 import pytest
-import yaml
 
 import support
 from support import result_of
+import yaml_text
 
-LANGUAGES = [yaml.safe_load(path.read_text())
+LANGUAGES = [yaml_text.load(path.read_text())
              for path in sorted(pathlib.Path(support.REPO, "languages").glob("*.yaml"))]
 assert LANGUAGES
 

@@ -5,13 +5,13 @@ import pathlib
 import re
 
 import pytest
-import yaml
 
 import support
 from support import sandbox_run
 from waiting import on_terminal
+import yaml_text
 
-FILES = {path.stem: yaml.safe_load(path.read_text())
+FILES = {path.stem: yaml_text.load(path.read_text())
          for path in pathlib.Path(support.REPO, "languages").glob("*.yaml")}
 NAMES = sorted(language["name"] for language in FILES.values())
 BY_NAME = {language["name"]: language for language in FILES.values()}
@@ -57,7 +57,8 @@ def test_the_json_form_says_what_the_files_say(languages):
     for language in found:
         file = BY_NAME[language["name"]]
         assert set(language) == {"name", "about", "aliases", "extensions", "installed", "package",
-                                 "versions", "selftest", "file"}
+                                 "versions", "selftest", "file", "release"}
+        assert language["release"] == file.get("release")
         assert language["about"] == file["about"] and language["package"] == file["package"]
         assert language["aliases"] == file.get("aliases", [])
         assert language["extensions"] == file.get("extensions", [])
@@ -148,3 +149,14 @@ def test_a_terminal_gets_colours_and_progress(caller, cache):
     assert status == 0 and b"sh: selftest" in seen and b"\x1b[32mpasses\x1b[0m" in seen
     status, seen = on_terminal("languages", "sh", "--no-color", caller=caller, env=env)
     assert status == 0 and b"passes" in seen and b"\x1b[32m" not in seen
+
+
+def test_the_version_of_typescript_is_not_that_of_node():
+    """The language's file names the one that its driver fetches."""
+    release = BY_NAME["typescript"]["release"]
+    fetched = (support.REPO / "languages" / "drivers/typescript-prepare.cjs").read_text()
+    assert re.search(r"tsc: \[.*'(.*)'\]", fetched)[1] == release
+    shown = sandbox_run("languages", "typescript", "--no-selftest").stdout.decode()
+    if "not installed" in shown:
+        pytest.skip("no Node here")
+    assert re.search(rf"typescript +ts +{release} \(node [\d.]+\) +/", shown), shown

@@ -73,6 +73,33 @@ def test_threads_loops_and_cancellation_do_not_disturb_each_other(caller, progra
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
+@pytest.fixture(scope="module")
+def streamer(session_folder):
+    return compiled("library_stream.c", session_folder / "library-stream")
+
+
+STREAM_CASES = ("conversation", "stdin", "much", "metrics", "denials", "held", "passed", "terminal",
+                "threads")
+
+
+@pytest.mark.parametrize("case", STREAM_CASES)
+def test_a_job_streams(caller, streamer, case):
+    machine_gives.skip_if(support.lacks(caller))
+    done = run(streamer, case, *(["degraded"] if caller == "user" else []), caller=caller)
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_refusals_say_why(streamer):
+    done = run(streamer, "refusals")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_a_runtime_checks_itself(root, streamer):
+    machine_gives.skip_if(support.lacks(support.available_callers()[0]))
+    done = run(streamer, "check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
 @pytest.mark.parametrize("compiler, flags", [
     ("gcc", ["-std=c99", "-x", "c"]), ("gcc", ["-std=c17", "-x", "c"]),
     ("g++", ["-std=c++98", "-x", "c++"]), ("g++", ["-std=c++20", "-x", "c++"]),
@@ -88,8 +115,8 @@ def test_the_header_is_clean_in_c_and_cxx(compiler, flags):
 
 
 def declared():
-    return set(re.findall(r"\b(sbr_\w+)\(", re.sub(r"/\*.*?\*/", "", HEADER.read_text(),
-                                                     flags=re.S)))
+    text = re.sub(r"/\*.*?\*/|typedef void [^;]*;", "", HEADER.read_text(), flags=re.S)
+    return set(re.findall(r"\b(sbr_\w+)\(", text))
 
 
 def test_the_library_exports_what_the_header_declares_and_nothing_else():

@@ -12,7 +12,7 @@ TICK = 0.01
 
 
 @pytest.mark.parametrize("shape", ["self", "child", "orphan"])
-def test_processor_time_agrees_with_a_known_load(caller, load, shape):
+def test_cpu_time_agrees_with_a_known_load(caller, load, shape):
     result = result_of("run", load, "--", "burn", "150", "4", shape, caller=caller)
     assert result["success"], result
     known = sum(map(int, result["stdout"].split())) / 1e6
@@ -25,7 +25,7 @@ def test_processor_time_agrees_with_a_known_load(caller, load, shape):
         result["cpu_time"] / result["execution_time"] * 100, abs=0.2)
 
 
-def test_processor_time_in_the_kernel_is_counted_too(caller):
+def test_cpu_time_in_the_kernel_is_counted_too(caller):
     before = "used()" if support.is_warm(caller) else "0"  # what a process used while it waited is not the run's
     code = ("import os, resource\ndef used(): return sum(resource.getrusage(resource.RUSAGE_SELF)[:2])\n"
             f"before = {before}\nf = os.open('/dev/zero', os.O_RDONLY)\nb = bytearray(1 << 20)\n"
@@ -112,8 +112,9 @@ def test_a_killed_run_is_measured_too(caller):
 FIELDS = {
     "schema", "id", "success", "outcome", "exit_code", "signal", "stdout", "stderr",
     "stdout_bytes", "stdout_truncated", "stdout_encoding", "stderr_bytes", "stderr_truncated",
+    "stdout_tail", "stdout_omitted_bytes", "stderr_tail", "stderr_omitted_bytes",
     "stderr_encoding", "execution_time", "cpu_time", "memory_used", "metrics", "limits", "stages",
-    "isolation", "startup",
+    "isolation", "startup", "version", "started_at", "total_ms", "language", "stage",
 }
 METRICS = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "cpu_percent", "peak_memory_bytes",
            "peak_processes", "io_read_bytes", "io_write_bytes", "context_switches", "startup_ms",

@@ -128,7 +128,7 @@ def test_a_wrong_field_is_named():
         ({"allow_hosts": ["a.example\0.b"]}, ["allow_hosts[0]"]),
         ({"allow_hosts": [f"a{i}.example" for i in range(257)]}, ["allow_hosts[256]", "256"]),
         ({"allow_dns": "yes"}, ["'allow_dns'", "true or false"]),
-        ({"limits": {"max-connections": 1000001}}, ["--max-connections"]),
+        ({"limits": {"max-connections": 1000001}}, ["max-connections"]),
     ]})
 
 

@@ -321,7 +321,7 @@ while True:
 """
 
 
-def test_what_the_way_out_takes_counts_in_the_processor_time(lab, caller):
+def test_what_the_way_out_takes_counts_in_the_cpu_time(lab, caller):
     """It is none of the program's processes, and works as much as the program lets it."""
     result = lab.result("run", *OPEN, "--cpu-time", "600ms", "--timeout", "60s", "--lang", "python", "--code", FLOOD,
                         caller=caller)
@@ -334,7 +334,7 @@ def test_what_the_way_out_takes_counts_in_the_processor_time(lab, caller):
         assert inside > 500 or outside > 590  # nobody sees both while they run
 
 
-def test_the_way_out_has_no_more_of_the_processors_than_the_program(lab, caller):
+def test_the_way_out_has_no_more_of_the_cpus_than_the_program(lab, caller):
     result = lab.result("run", *OPEN, "--cpus", "0.1", "--timeout", "2s", "--lang", "python", "--code", FLOOD,
                         caller=caller)
     assert result["outcome"] == "timeout", result

@@ -73,9 +73,10 @@ BAD_REQUESTS = [
     ({**OK, "files": [{"path": "a" * 300, "content": ""}]}, "aaa"),
     ({**OK, "files": [{"path": "main.sh", "content": ""}]}, "main.sh"),
     ({**OK, "files": [{"path": "a", "content": "YQ==\0", "encoding": "base64"}]}, "base64"),
-    ({**OK, "limits": {"memory": "1x"}}, "--memory '1x'"),
-    ({**OK, "limits": {"wall_ms": 10 ** 18}}, "--timeout"),
+    ({**OK, "limits": {"memory": "1x"}}, "memory '1x'"),
+    ({**OK, "limits": {"wall_ms": 10 ** 18}}, "wall_ms"),
     ({**OK, "require": "everything"}, "everything"),
+    ({**OK, "tty": {"rows": 0, "columns": 80}}, "rows"),
     ({"code": "echo ran"}, "language"),
     ({"language": "sh"}, "program"),
     ({}, "command"),
@@ -108,7 +109,7 @@ def test_an_unknown_language_or_policy_in_a_request_is_not_found():
 def test_an_error_is_one_object_when_json_is_wanted(caller):
     done = request({**OK, "nonsense": 1}, "--json", caller=caller)
     said = json.loads(done.stdout)
-    assert (done.returncode, said["success"], said["outcome"]) == (125, False, "internal_error")
+    assert (done.returncode, said["success"], said["outcome"]) == (125, False, "invalid_request")
     assert said["error"]["stage"] == "request" and "nonsense" in said["error"]["message"]
 
 

@@ -77,8 +77,34 @@ def test_a_signal_gives_the_program_its_grace_period(caller):
     with started("run", "--grace", "30s", "--lang", "python", "--code", code,
                  caller=caller) as process:
         assert read_line(process.stdout) == b"ready\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         assert read_line(process.stdout) == b"bye\n"
+        assert process.wait(SOON) == 143
+
+
+def test_an_interrupt_reaches_the_program_as_one(caller):
+    # Not by print: interrupted in its write, Python would write the same line again.
+    code = ("import os, time\ntry:\n    os.write(1, b'ready\\n')\n    time.sleep(1000)\n"
+            "except KeyboardInterrupt:\n    print('caught')")
+    with started("run", "--grace", "30s", "--lang", "python", "--code", code,
+                 caller=caller) as process:
+        assert read_line(process.stdout) == b"ready\n"
+        process.send_signal(signal.SIGINT)
+        assert read_line(process.stdout) == b"caught\n"
+        assert process.wait(SOON) == 130
+
+
+def test_who_ignores_an_interrupt_is_asked_to_end_and_then_ended(any_caller):
+    code = ("import os, signal, time\n"
+            "signal.signal(signal.SIGINT, lambda *_: os.write(1, b'int\\n'))\n"
+            "signal.signal(signal.SIGTERM, lambda *_: os.write(1, b'term\\n'))\n"
+            "os.write(1, b'ready\\n')\nwhile True: time.sleep(1000)")
+    with started("run", "--grace", "60s", "--lang", "python", "--code", code,
+                 caller=any_caller) as process:
+        for answer in (b"ready\n", b"int\n", b"term\n"):
+            assert read_line(process.stdout) == answer
+            assert process.poll() is None
+            process.send_signal(signal.SIGINT)
         assert process.wait(SOON) == 130
 
 
@@ -89,11 +115,11 @@ def test_a_second_signal_does_not_wait_for_the_grace_period(caller):
     with started("run", "--grace", "60s", "--lang", "python", "--code", code,
                  caller=caller) as process:
         assert read_line(process.stdout) == b"ready\n"
-        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGTERM)
         assert read_line(process.stdout) == b"no\n"
         assert process.poll() is None
-        process.send_signal(signal.SIGINT)
-        assert process.wait(SOON) == 130
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(SOON) == 143
 
 
 @pytest.mark.core
@@ -113,7 +139,7 @@ def test_killing_us_ends_everything_and_removes_the_groups(caller, inside):
 @pytest.mark.core
 def test_killing_us_while_the_output_is_not_read_ends_everything(caller, inside):
     code = "import os\nos.write(2, b'ready\\n')\nwhile True: os.write(1, b'x' * 65536)"
-    with started("run", "--max-output", "1g", "--lang", "python", "--code", code, "--", inside.mark,
+    with started("run", "--lang", "python", "--code", code, "--", inside.mark,
                  caller=caller) as process:
         assert read_line(process.stderr) == b"ready\n"
         inside.find(1)

@@ -6,13 +6,13 @@ import random
 import subprocess
 
 import pytest
-import yaml
 
 import support
 from support import result_of, sandbox_run
+import yaml_text
 
 LANGUAGES = {language["name"]: language for language in (
-    yaml.safe_load(path.read_text()) for path in pathlib.Path(support.REPO, "languages").glob("*.yaml"))}
+    yaml_text.load(path.read_text()) for path in pathlib.Path(support.REPO, "languages").glob("*.yaml"))}
 
 TRICKY = [
     "", "'", '"', "\\", "''", '""', "\\'", '\\"', "\\\\", "$HOME `id` $(id) ${x}", "#{1+1} #$0 #@x",

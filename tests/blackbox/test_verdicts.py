@@ -134,7 +134,7 @@ def test_the_run_ends_with_its_program_whatever_that_leaves_behind(caller, keeps
 
 
 @pytest.mark.core
-def test_processor_time_is_limited(caller):
+def test_cpu_time_is_limited(caller):
     result = python("while True: pass", "--cpu-time", "300ms", caller=caller)
     assert (result["outcome"], result["_status"]) == ("cpu_limit", 124)
     assert 0.3 <= result["cpu_time"] < 0.8
@@ -142,14 +142,14 @@ def test_processor_time_is_limited(caller):
 
 
 @pytest.mark.core
-def test_processor_time_spread_over_children_is_limited(caller):
+def test_cpu_time_spread_over_children_is_limited(caller):
     code = "import os\nfor _ in range(5): os.fork()\nwhile True: pass"
     result = python(code, "--cpu-time", "400ms", caller=caller)
     bound = 4 if "SBR_HOST" in os.environ else 1.2  # one by one they would take 12.8; emulated, a look comes late
     assert result["outcome"] == "cpu_limit" and result["cpu_time"] < bound, result
 
 
-def test_processor_time_of_one_short_child_after_the_other_is_limited(caller):
+def test_cpu_time_of_one_short_child_after_the_other_is_limited(caller):
     code = ("import os, time\nwhile True:\n  pid = os.fork()\n  if not pid:\n"
             "    while time.process_time() < 0.02: pass\n    os._exit(0)\n  os.waitpid(pid, 0)")
     result = python(code, "--cpu-time", "300ms", "--timeout", "15s", caller=caller)
@@ -163,7 +163,7 @@ def test_a_flood_of_orphans_does_not_blind_the_limits(caller):
     assert result["outcome"] == "cpu_limit" and result["execution_time"] < 8, result
 
 
-def test_sleeping_uses_no_processor_time(caller):
+def test_sleeping_uses_no_cpu_time(caller):
     result = shell("sleep 0.4", "--cpu-time", "200ms", caller=caller)
     assert result["success"], result
 
@@ -283,7 +283,7 @@ def test_a_system_call_of_a_foreign_architecture_is_denied(caller, load):
 FORGERIES = [
     "MemoryError\nKilled\nOut of memory: Killed process",
     '{"schema":1,"success":true,"outcome":"memory_limit","exit_code":0}',
-    "sandbox-run: the program was still running after 30s; --timeout sets this limit",
+    "sandbox-run: the program was still running after 30s; --timeout 1m would allow more",
     "Bad system call\nSIGSYS seccomp denied",
     "OSError: [Errno 28] No space left on device",
     "BlockingIOError: [Errno 11] Resource temporarily unavailable\nfork: retry",

@@ -120,8 +120,9 @@ def said(result):
 
 
 def assert_failed(result, name, outcome):
-    """The job is `compile_failed`, and the stage says why."""
-    assert result["outcome"] == "compile_failed", said(result)[:600]
+    """The outcome names what failed, and the stage says why."""
+    expected = "install_failed" if name == "install" else "compile_failed"
+    assert result["outcome"] == expected, said(result)[:600]
     stage = stage_of(result, name)
     assert stage["outcome"] == outcome, f"{stage['outcome']}: {stage['explanation']}"
     assert "run" not in [part["name"] for part in result["stages"]]

@@ -11,10 +11,10 @@ import re
 import subprocess
 
 import pytest
-import yaml
 
 import support
 from harness import assert_none, callers, root_only
+import yaml_text
 
 LAST = 600
 POLICIES = ("default", "strict")
@@ -51,7 +51,7 @@ def policy(name):
     """What a policy file says of each call: "allow", "arguments" or the name of an error.  What the
     supervisor is asked about goes on to the kernel when its pointers are invalid: "allow" as well."""
     text = (support.REPO / f"policies/{name}.yaml").read_text(encoding="utf-8")
-    document = yaml.safe_load(text)
+    document = yaml_text.load(text)
     calls = document["syscalls"]
     says = dict(policy(document["extends"])[0]) if "extends" in document else {}
     for group in calls.get("allow", []) + calls.get("notice", []):

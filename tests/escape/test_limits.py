@@ -129,7 +129,7 @@ def test_there_is_no_other_place_to_fill(scene, caller):
 
 
 @callers
-def test_processor_time_of_many_processes_ends_at_the_limit(scene, caller):
+def test_cpu_time_of_many_processes_ends_at_the_limit(scene, caller):
     """Each of the four burns less than the limit; together they burn twice as much."""
     answer = run_attack(scene, "burn", 4, 400, options=("--cpu-time", "800ms"), caller=caller)
     assert answer.outcome == "cpu_limit", answer
@@ -137,7 +137,7 @@ def test_processor_time_of_many_processes_ends_at_the_limit(scene, caller):
 
 
 @root_only
-def test_processor_time_goes_beyond_without_the_layers(scene):
+def test_cpu_time_goes_beyond_without_the_layers(scene):
     answer = run_attack(scene, "burn", 4, 400, options=("--cpu-time", "800ms"),
                         without=("cpu-accounting", "rlimits"))
     assert answer.got, answer

@@ -245,7 +245,7 @@ def test_a_failed_installation_leaves_no_layer(store):
 @callers
 def test_an_installer_that_is_killed_leaves_no_layer(store):
     result = run(store, "--dep", "x", install="echo poison > $DEPS/module; kill -9 $$", run="true")
-    assert result["outcome"] == "compile_failed"
+    assert result["outcome"] == "install_failed"
     assert not store.entries("layer") and b"poison" not in store.content()
 
 

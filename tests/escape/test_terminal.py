@@ -74,13 +74,39 @@ def test_the_same_attack_types_into_a_terminal_that_it_has(scene):
 
 @callers
 @pytest.mark.core
-def test_the_program_has_no_controlling_terminal(caller):
+def test_a_program_with_pipes_has_no_controlling_terminal(caller):
     with Terminal() as terminal:
         said = terminal.run(support.command(
-            "exec", "--", "sh", "-c", "cut -d' ' -f7 /proc/self/stat; tty; : </dev/tty",
+            "exec", "--no-tty", "--", "sh", "-c", "cut -d' ' -f7 /proc/self/stat; tty; : </dev/tty",
             caller=caller))
     lines = said.split("\r\n")
     assert "0" in lines and "not a tty" in lines, said
+
+
+OWN = ("ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c ptmx; ls /dev/pts; stat -c %t /dev/tty; "
+       "cut -d' ' -f6,7 /proc/$$/stat; echo $$; : </dev/pts/1")
+
+
+@callers
+def test_the_programs_terminal_is_its_own(caller):
+    """Of its own devpts, led by its own session; no process inside has the other side."""
+    with Terminal() as terminal:
+        said = terminal.run(support.command("exec", "-q", "--", "sh", "-c", OWN, caller=caller))
+    held, names, device, stat, pid, error = said.split("\r\n")[:6]
+    assert (held, names.split(), device) == ("0", ["0", "ptmx"], "5"), said
+    assert stat == f"{pid} {0x8800}" and "pts/1" in error, said  # 136:0
+
+
+@pytest.mark.skipif(Callers.ROOT not in support.available_callers(),
+                    reason="kernels since 6.2 let only root type")
+def test_without_the_filter_a_program_types_into_its_own_terminal_only(scene):
+    """The filter is the second defence here."""
+    with Terminal() as terminal:
+        said = terminal.run(["env", "SANDBOX_RUN_TEST_WITHOUT=seccomp", *support.command(
+            "exec", "-q", "--volume", f"{scene.tools}:/attacks", "--", "/attacks/attack", "type",
+            TYPED, hooks=True)])
+        assert "GOT typed" in said or "NOT " in said, said
+        assert terminal.input() == ""
 
 
 @callers
@@ -94,7 +120,7 @@ def test_the_terminal_keeps_its_settings(scene, caller):
 
 SEQUENCES = [
     "\x1b]0;owned\x07", "\x1b]52;c;ZXNjYXBlZA==\x07", "\x1bP+q544e\x1b\\", "\x1b[6n", "\x1b[c",
-    "\x1b[21t", "\x1b[?1049h",
+    "\x1b[21t", "\x1b[5i", "\x1b[3J", "\x1b[?1050h",
     # The same as single characters, which a terminal that reads UTF-8 knows as well.
     "\x9b6n", "\x9d0;owned\x9c", "\x90+q544e\x9c"]
 
@@ -113,6 +139,6 @@ def test_control_sequences_do_not_reach_the_terminal(scene, caller):
 def test_the_callers_stop_and_interrupt_keys_stay_with_the_caller(caller):
     """The program is in another session, so the terminal has no group of its to signal."""
     with Terminal() as terminal:
-        said = terminal.run(support.command("exec", "--", "sh", "-c", "ps -o sid=,tty= -p $$ || "
+        said = terminal.run(support.command("exec", "--no-tty", "--", "sh", "-c", "ps -o sid=,tty= -p $$ || "
                                             "cut -d' ' -f6,7 /proc/self/stat", caller=caller))
     assert "pts/" not in said, said

@@ -41,7 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size)
         memcpy(text, data, size);
     check(&plan, text, size);
-    plan.place = "/tmp/sandbox-run-x";
+    plan.run_dir = "/tmp/sandbox-run-x";
     check(&plan, text, size);
     free(text);
     return 0;

@@ -44,7 +44,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     FUZZ_ASSERT(plan_encode(plan, &again, &err) == 0);
     FUZZ_ASSERT(again.len == size);
     buf_done(&again);
-    free(plan_to_json(plan));
+    free(plan_to_json(plan, true));
     plan_free(plan);
     return 0;
 }

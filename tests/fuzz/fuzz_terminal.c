@@ -48,6 +48,19 @@ static void check_escapes(const char *out, size_t len)
     }
 }
 
+/* With the rights of a program that draws, a split changes nothing either. */
+static void check_drawing(const uint8_t *data, size_t size, size_t at, char *out, char *again)
+{
+    _Atomic uint32_t modes = 0, modes_again = 0;
+    struct terminal_filter whole = { .modes = &modes }, parts = { .modes = &modes_again };
+    char undo[TERMINAL_MOST_MODES];
+    size_t len = clean(&whole, data, size, again);
+
+    FUZZ_ASSERT(len == clean_in_two(&parts, data, size, at, out));
+    FUZZ_ASSERT(memcmp(again, out, len) == 0 && modes == modes_again);
+    FUZZ_ASSERT(terminal_leave_modes(modes, undo) < sizeof(undo));
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct terminal_filter whole = { 0 }, parts = { 0 };
@@ -62,6 +75,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         memcpy(again, out, len);
         FUZZ_ASSERT(len == clean_in_two(&parts, data + 1, size - 1, at, out));
         FUZZ_ASSERT(memcmp(again, out, len) == 0);
+        check_drawing(data + 1, size - 1, at, out, again);
         FUZZ_ASSERT(whole.state == parts.state && whole.utf8_left == parts.utf8_left);
     }
     free(again);

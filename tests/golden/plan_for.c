@@ -134,7 +134,7 @@ static int print_plan(const sbr_request *req, const struct features *features, s
 {
     struct plan_input in = { .request = req,
                              .policy = policy_find(req->policy),
-                             .place = "/tmp/sandbox-run-ID",
+                             .run_dir = "/tmp/sandbox-run-ID",
                              .features = features };
     struct toolchain tools = { .home = "/usr" };
     struct plan_tree trees[PLAN_MAX_TREES];
@@ -155,7 +155,8 @@ static int print_plan(const sbr_request *req, const struct features *features, s
     if (!in.policy)
         return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no '%s'", req->policy);
     plan_trees_fill(&in, trees);
-    json = planner_make(&in, &plan, err) == 0 ? plan_to_json(plan) : result_error_to_json(err);
+    json =
+        planner_make(&in, &plan, err) == 0 ? plan_to_json(plan, true) : result_error_to_json(err);
     plan_free(plan);
     printf("%s\n", json ? json : "");
     return 0;

@@ -1,4 +1,4 @@
-"""Length of files, functions that nobody may call, and who may print or exit.
+"""Length of files and lines, banned functions, and what may print or exit.
 
 An exception stands in the line or in the one above it, with its reason:
     /* lint-ok: abort: a broken invariant stops a test build */
@@ -12,6 +12,7 @@ from pathlib import Path
 
 import tree
 
+MAX_COLUMNS = 100
 MAX_LINES = 500
 MAX_LINES_OF_ONE_IDEA = 700  # with /* lint-ok: length: why it stays in one file */
 
@@ -90,6 +91,8 @@ def check(root):
         if not shown.startswith(("src/", "include/")):
             continue
         problems += length_problems(shown, text)
+        problems += [f"{shown}:{number}: {len(line)} columns, at most {MAX_COLUMNS}"
+                     for number, line in enumerate(text.splitlines(), 1) if len(line) > MAX_COLUMNS]
         problems += call_problems(shown, text)
     return problems
 

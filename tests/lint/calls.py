@@ -13,12 +13,21 @@ from pathlib import Path
 
 import tree
 
-ACYCLIC = ("src/job",)  # folders whose files form no circle of calls or includes
-# From a function: how often each file of the folder may be re-entered.  start_request() opens the runtime, then calls it.
-WALKS = (("runner_start", "src/job", 2), ("runner_finish", "src/job", 2))
+# The only circles of calls: two halves of one idea, and the idea.
+HALVES = {
+    ("src/cli/source.c", "src/cli/source_template.c"): "the program's text",
+    ("src/egress/connection.c", "src/egress/flow.c"): "what is relayed, against one limit of bytes",
+    ("src/explain/diagnose.c", "src/explain/diagnose_frames.c"): "the place of an error",
+    ("src/explain/diagnose_source.c", "src/explain/diagnose_wording.c"): "the words of a suggestion",
+    ("src/model/request.c", "src/model/request_trees.c"): "the request",
+    ("src/monitor/notify_network.c", "src/monitor/seccomp_notify.c"): "answers to notifications",
+}
+# From a function: how often each file of the folder may be re-entered.  Every client calls these two.
+WALKS = (("sbr_job_start", "src/job", 2), ("sbr_job_finish", "src/job", 2))
 
 _DEFINITION = re.compile(r"^(?!typedef|#)(?P<head>[A-Za-z_][\w \t*]*?)(?P<name>\w+)\([^;{}]*\)\s*\n\{", re.MULTILINE)
-_TABLE = re.compile(r"^(?:static [^;(){}=]*?|\} )(\w+)(?:\[\w*\])*\s*=\s*\{(.*?)^\};", re.MULTILINE | re.DOTALL)
+_TABLE = re.compile(r"^(?:static [^;(){}=]*?|\} )(\w+)(?:\[\w*\])*\s*=\s*\{(.*?)^\};",
+                    re.MULTILINE | re.DOTALL)
 _WORD = re.compile(r"(?<![\w.])(?<!->)[A-Za-z_]\w*")
 _INCLUDE = re.compile(r'^#include "(?P<name>[^"]+)"', re.MULTILINE)
 
@@ -56,6 +65,9 @@ class Program:
         # A table of functions is named by those who use it.
         for match in _TABLE.finditer(tables):
             local.setdefault(match[1], Function(shown, match[1], True, _WORD.findall(match[2])))
+
+    def folders(self):
+        return sorted({str(Path(name).parent) for name in self.local})
 
     def called(self, function):
         for word in function.words:
@@ -134,11 +146,15 @@ def check_walk(program, start, folder, most):
 def check(root):
     """Returns one sentence per problem."""
     program = Program(root)
+    found = [(what, tuple(group))
+             for folder in program.folders()
+             for what, edges in (("calls", program.edges(folder)),
+                                 ("includes", program.include_edges(folder)))
+             for group in circles(edges)]
     problems = [f"{group[0]}:1: a circle of {what}: {', '.join(Path(name).name for name in group)}"
-                for folder in ACYCLIC
-                for what, edges in (("calls", program.edges(folder)),
-                                    ("includes", program.include_edges(folder)))
-                for group in circles(edges)]
+                for what, group in found if what != "calls" or group not in HALVES]
+    problems += [f"{pair[0]}:1: forms no circle with {pair[1]}: remove it from HALVES in calls.py"
+                 for pair in HALVES if set(pair) <= set(program.local) and ("calls", pair) not in found]
     for walk in WALKS:
         problems += check_walk(program, *walk)
     return problems
@@ -148,10 +164,10 @@ def main():
     parser = argparse.ArgumentParser(description="Calls between the files of a folder.")
     parser.add_argument("--walk", metavar="FUNCTION", help="count entries on the way from it")
     parser.add_argument("--edges", action="store_true", help="list who calls what")
-    parser.add_argument("folders", nargs="*", default=ACYCLIC, metavar="FOLDER")
+    parser.add_argument("folders", nargs="*", metavar="FOLDER", help="all, unless named")
     options = parser.parse_args()
     program = Program(tree.ROOT)
-    for folder in options.folders:
+    for folder in options.folders or program.folders():
         edges = program.edges(folder)
         for name in sorted(edges) if options.edges else ():
             for there, functions in sorted(edges[name].items()):

@@ -29,7 +29,8 @@ EXEMPT = ("|", "sandbox-run: ", "── ")
 GENERATED = ("docs/hosts.md", "docs/performance.md")
 
 # Documents that speak of our own sources; in others `main.c` is a user's file.
-ABOUT_SOURCES = ("ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "docs/internals/", "docs/decisions/")
+ABOUT_SOURCES = ("ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "docs/internals/",
+                 "docs/decisions/")
 
 _LINK = re.compile(r"\]\((?P<target>[^)#\s]+)(?:#[^)]*)?\)")
 _CODE = re.compile(r"`(?P<text>[^`\n]+)`")
@@ -169,7 +170,8 @@ def differences(place, documented, coded):
     problems = [f"{place}: {item} is not in the code" for item in documented if item not in coded]
     problems += [f"{place}: {item} is missing" for item in coded if item not in documented]
     if not problems and documented != coded:
-        at = next((i for i, pair in enumerate(zip(documented, coded)) if pair[0] != pair[1]), len(coded))
+        at = next((i for i, pair in enumerate(zip(documented, coded)) if pair[0] != pair[1]),
+                  len(coded))
         problems.append(f"{place}: row {at + 1} is out of order, or there twice")
     return problems
 
@@ -184,13 +186,15 @@ def compare_folders(document, order, may_include, may_include_only):
     problems = differences("ARCHITECTURE.md: Map", [folder_of(row) for row in ranked], list(order))
     coded = sorted((name, *sorted(may_include[name] | set(may_include_only.get(name, ()))))
                    for name in may_include if name not in order)
-    said = sorted((folder_of(row), *sorted(part.strip(" `") for part in row[-1].split(","))) for row in beside)
+    said = sorted((folder_of(row), *sorted(part.strip(" `") for part in row[-1].split(",")))
+                  for row in beside)
     return problems + differences("ARCHITECTURE.md: Map, programs", said, coded)
 
 
 def coded_steps(confine, sources):
     """[name, roles, file] of each row of the step table.  `sources`: file name to text."""
-    roles = {name: role.lower() for name, role in re.findall(r"#define (\w+) \(1u << ROLE_(\w+)\)", confine)}
+    roles = {name: role.lower()
+             for name, role in re.findall(r"#define (\w+) \(1u << ROLE_(\w+)\)", confine)}
     where = {}
     for file, text in sources.items():
         for symbol, name in re.findall(r'const struct confiner (\w+) = \{ "([\w-]+)"', text):
@@ -198,7 +202,8 @@ def coded_steps(confine, sources):
     found = []
     for symbol, row_roles in re.findall(r"\{ &(\w+),\s*([\w |]+?)\s*\}", confine):
         name, file = where.get(symbol, (symbol, "?"))
-        found.append((name, ", ".join(roles.get(role, role) for role in row_roles.split(" | ")), file))
+        found.append((name, ", ".join(roles.get(role, role) for role in row_roles.split(" | ")),
+                      file))
     return found
 
 
@@ -210,14 +215,16 @@ def compare_steps(document, confine, sources):
 def coded_states(monitor):
     """The events, then [state, action, ...] of each row."""
     code = tree.blank(monitor)
-    events = [name.removeprefix("EV_") for name in enumerators(code, "monitor_event") if name.startswith("EV_")]
+    events = [name.removeprefix("EV_") for name in enumerators(code, "monitor_event")
+              if name.startswith("EV_")]
     table = re.findall(r"\[(\w+)\]\s*=\s*\{([^{}]*)\}", code.split("transitions[N_STATES]")[-1])
     split = [(state, *(cell.strip() for cell in row.split(","))) for state, row in table]
     return [("state", *events)] + [row for row in split if len(row) == len(events) + 1]
 
 
 def compare_states(document, monitor):
-    head = next((line for _, line in outside_fences(document) if line.startswith("| state |")), "| |")
+    head = next((line for _, line in outside_fences(document) if line.startswith("| state |")),
+                "| |")
     said = [tuple(cells(head))] + [tuple("stay" if cell == "–" else cell for cell in row)
                                    for row in rows(document, "state")]
     return differences("ARCHITECTURE.md: The monitor", said, coded_states(monitor))
@@ -240,7 +247,8 @@ MESSAGES = (
 
 def compare_messages(document, first, column, header, enums):
     said = [name for row in rows(document, first) for name in words(row[column])]
-    coded = [item for name in enums for item in enumerators(header, name) if not item.startswith("N_")]
+    coded = [item for name in enums for item in enumerators(header, name)
+             if not item.startswith("N_")]
     return differences(f"ARCHITECTURE.md: table of '{first}'", said, coded)
 
 
@@ -248,16 +256,19 @@ def compare_suites(document, runner):
     check = re.search(r"^CHECK = \((.*?)\)", runner, re.MULTILINE)
     suites = re.search(r"^SUITES = \(\*CHECK, (.*?)\)", runner, re.MULTILINE)
     coded = re.findall(r'"(\w+)"', (check[1] if check else "") + (suites[1] if suites else ""))
-    return differences("CONTRIBUTING.md: Tests", [word(row[0]) for row in rows(document, "suite")], coded)
+    return differences("CONTRIBUTING.md: Tests", [word(row[0]) for row in rows(document, "suite")],
+                       coded)
 
 
 def compare_limits(readme, request, limits):
     """Options of limits in README.md, and their exact names in docs/request.md."""
     coded = re.findall(r'\[SBR_\w+\]\s*= \{ "(\w+)",\s*"([\w-]+)",\s*"(\w+)"', limits)
     options = [name for row in rows(readme, "option") for name in words(row[0])]
-    problems = differences("README.md: Limits", options, [f"--{option} {meta}" for _, option, meta in coded])
+    problems = differences("README.md: Limits", options,
+                           [f"--{option} {meta}" for _, option, meta in coded])
     names = [(word(row[0]), word(row[1])) for row in rows(request, "exact")]
-    return problems + differences("docs/request.md: Limits", names, [(name, option) for name, option, _ in coded])
+    return problems + differences("docs/request.md: Limits", names,
+                                  [(name, option) for name, option, _ in coded])
 
 
 def compare_outcomes(document, result):
@@ -269,9 +280,11 @@ def compare_outcomes(document, result):
 def compare_keys(place, document, code, both_ways):
     """Keys of JSON that the code writes, or reads, stand in the document; and the other way round."""
     coded = set(re.findall(r'"([a-z]+(?:_[a-z]+)+)"', code))
-    said = {name for _, line in outside_fences(document) for name in words(line) if re.fullmatch(r"[a-z]+(?:_[a-z]+)+", name)}
+    said = {name for _, line in outside_fences(document) for name in words(line)
+            if re.fullmatch(r"[a-z]+(?:_[a-z]+)+", name)}
     problems = [f"{place}: the key '{name}' is not explained" for name in sorted(coded - said)]
-    return problems + [f"{place}: the code has no key '{name}'" for name in sorted(said - coded) if both_ways]
+    return problems + [f"{place}: the code has no key '{name}'" for name in sorted(said - coded)
+                       if both_ways]
 
 
 def part(document, heading):
@@ -286,7 +299,8 @@ def policy_calls(text):
         key = next(iter(re.findall(r"^  (\w+):", line)), key)
         found.setdefault(key, []).append(line)
     joined = {key: " ".join(lines) for key, lines in found.items()}
-    calls = {key: [name for group in re.findall(r"\bcalls: \[(.*?)\]", part) for name in re.findall(r"\w+", group)]
+    calls = {key: [name for group in re.findall(r"\bcalls: \[(.*?)\]", part)
+                   for name in re.findall(r"\w+", group)]
              for key, part in joined.items()}
     return {**calls, "arguments": re.findall(r"\bcall: (\w+)", joined.get("arguments", ""))}
 
@@ -294,13 +308,15 @@ def policy_calls(text):
 def compare_policies(document, default, strict):
     default, strict = policy_calls(default), policy_calls(strict)
     listed = re.search(r"^Decided by arguments: (.*?)\n\n", document, re.MULTILINE | re.DOTALL)
-    numbers = [(row[0], *(int(number) for number in re.findall(r"\b(\d+) (?:names|more)", " ".join(row[1:3]))))
+    numbers = [(row[0], *(int(number)
+                          for number in re.findall(r"\b(\d+) (?:names|more)", " ".join(row[1:3]))))
                for row in rows(document, "") if re.search(r"\d names", row[1])]
     coded = [("calls allowed whatever their arguments", len(default.get("allow", ()))),
              ("refused by name", len(default.get("refuse", ())), len(strict.get("refuse", ()))),
              ("decided by arguments", len(default["arguments"]))]
     problems = differences("docs/policies.md", numbers, coded)
-    return problems + differences("docs/policies.md: arguments", words(listed[1]) if listed else [], default["arguments"])
+    return problems + differences("docs/policies.md: arguments", words(listed[1]) if listed else [],
+                                  default["arguments"])
 
 
 # ---- environment ---------------------------------------------------------------------------------
@@ -340,11 +356,13 @@ def test_words(texts):
 
 
 def documented_variables(document):
-    return sorted(name for table in tables(document, "variable") for row in table for name in words(row[0]))
+    return sorted(name for table in tables(document, "variable") for row in table
+                  for name in words(row[0]))
 
 
 def compare_environment(document, texts):
-    return differences("docs/environment.md", documented_variables(document), sorted(variables(texts)))
+    return differences("docs/environment.md", documented_variables(document),
+                       sorted(variables(texts)))
 
 
 def reader_problems(document, texts):
@@ -353,7 +371,8 @@ def reader_problems(document, texts):
         for row in table:
             for place in words(row[-1]):
                 read_there = "".join(text for path, text in texts.items() if path.startswith(place))
-                yield from (f"docs/environment.md: {place} does not read {name}" for name in words(row[0])
+                yield from (f"docs/environment.md: {place} does not read {name}"
+                            for name in words(row[0])
                             if place.startswith(("src/", "languages/")) and name not in read_there)
 
 
@@ -361,14 +380,16 @@ def compare_test_words(document, confine, sources, texts):
     """Every word that the code knows is explained; steps need no row."""
     said = sorted(name for row in rows(document, "word") for name in words(row[0]))
     steps = {name for name, _, _ in coded_steps(confine, sources)}
-    return differences("docs/environment.md: SANDBOX_RUN_TEST_WITHOUT", said, sorted(test_words(texts) - steps))
+    return differences("docs/environment.md: SANDBOX_RUN_TEST_WITHOUT", said,
+                       sorted(test_words(texts) - steps))
 
 
 # ---- pages and pictures --------------------------------------------------------------------------
 
 
 def compare_pages(pages, folders):
-    return [f"docs/internals/{name}.md is missing: src/{name}/ has no page" for name in folders if name not in pages]
+    return [f"docs/internals/{name}.md is missing: src/{name}/ has no page" for name in folders
+            if name not in pages]
 
 
 def function_problems(shown, document, text):
@@ -396,7 +417,8 @@ def code_texts(root):
     """What may read the environment: the product, the drivers of languages, the tests and their tools."""
     paths = tree.c_files(root, "src") + tree.files(Path(root, "languages"), "")
     paths += [path for path in tree.files(Path(root, "tests"), ".py")
-              if not {"lint", "languages", "programs", "attacks"} & set(path.relative_to(root).parts)]
+              if not {"lint", "languages", "programs",
+                      "attacks"} & set(path.relative_to(root).parts)]
     return {path.relative_to(root).as_posix(): tree.read(path) for path in paths}
 
 
@@ -408,20 +430,24 @@ def table_problems(root):
     product = [text for name, text in texts.items() if name.startswith(("src/", "languages/"))]
     tests = [ours for name, text in texts.items() if name.startswith("tests/")
              for ours in re.findall(r".*\b(?:SBR_|UPDATE_GOLDEN).*", text)]
-    problems = compare_folders(architecture, layers.ORDER, layers.MAY_INCLUDE, layers.MAY_INCLUDE_ONLY)
+    problems = compare_folders(architecture, layers.ORDER, layers.MAY_INCLUDE,
+                               layers.MAY_INCLUDE_ONLY)
     problems += compare_steps(architecture, confine, sources)
     problems += compare_states(architecture, read(root, "src/monitor/monitor.c"))
     for first, column, header, enums in MESSAGES:
         problems += compare_messages(architecture, first, column, read(root, header), enums)
     problems += compare_suites(read(root, "CONTRIBUTING.md"), read(root, "tests/run.py"))
     result = read(root, "docs/result.md")
-    problems += compare_limits(read(root, "README.md"), read(root, "docs/request.md"), read(root, "src/model/limits.c"))
+    problems += compare_limits(read(root, "README.md"), read(root, "docs/request.md"),
+                               read(root, "src/model/limits.c"))
     problems += compare_outcomes(result, read(root, "src/model/result.c"))
     problems += compare_keys("docs/result.md", result, read(root, "src/model/result_json.c"), False)
-    problems += compare_keys("docs/request.md", read(root, "docs/request.md"), read(root, "src/model/request_json.c"), False)
+    problems += compare_keys("docs/request.md", read(root, "docs/request.md"),
+                             read(root, "src/model/request_json.c"), False)
     problems += compare_keys("docs/engine.md: Status", part(read(root, "docs/engine.md"), "Status"),
                              read(root, "src/engine/engine_status.c"), True)
-    problems += compare_policies(read(root, "docs/policies.md"), read(root, "policies/default.yaml"),
+    problems += compare_policies(read(root, "docs/policies.md"),
+                                 read(root, "policies/default.yaml"),
                                  read(root, "policies/strict.yaml"))
     problems += compare_environment(environment, product + tests)
     problems += reader_problems(environment, texts)
@@ -444,10 +470,12 @@ def check(root):
     problems += compare_pages({path.stem for path in internals.glob("*.md")}, folders)
     for name in folders:
         text = "".join(tree.read(path) for path in tree.c_files(root, f"src/{name}"))
-        problems += function_problems(f"docs/internals/{name}.md", read(root, f"docs/internals/{name}.md"), text)
+        problems += function_problems(f"docs/internals/{name}.md",
+                                      read(root, f"docs/internals/{name}.md"), text)
     for source in sorted(internals.glob("*.dot")):
         shown = source.relative_to(root).as_posix()
-        problems += picture_problems(shown, tree.read(source), read(root, shown.removesuffix(".dot") + ".svg"))
+        problems += picture_problems(shown, tree.read(source),
+                                     read(root, shown.removesuffix(".dot") + ".svg"))
     return problems + table_problems(root)
 
 

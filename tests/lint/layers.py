@@ -31,12 +31,13 @@ ORDER = (
 )
 PUBLIC = "sandboxrun.h"
 
-# What a layer may include, itself apart.  `init` and `worker` run inside the sandbox, `egress` beside it and `generate`
-# while the project is built: they are programs beside the order, so nothing includes them.
+# What a layer may include, itself apart.  `init`, `worker` and `live` run inside the sandbox, `egress` beside
+# it and `generate` while the project is built: they are beside the order, so nothing includes them.
 MAY_INCLUDE = {layer: set(ORDER[:rank]) for rank, layer in enumerate(ORDER)}
 MAY_INCLUDE["egress"] = {"base", "model", "wire"}
 MAY_INCLUDE["init"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["worker"] = {"base", "model", "wire", "plan", "confine"}
+MAY_INCLUDE["live"] = {"base"}
 MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 # The command line is a client like every other: it runs, plans and probes through lib/ and never looks into a job.
 MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
@@ -46,6 +47,7 @@ MAY_INCLUDE_ONLY = {
     "cli": {
         # Commands about one noun list and change it; none of these headers starts a sandbox.
         "changes/apply.h",  # changes, apply, undo
+        "changes/kept_output.h",  # output
         "changes/textdiff.h",  # how diffs and names are shown
         "store/store.h",  # cache
         "toolchain/toolchain_paths.h",  # where languages of the user's own are

@@ -2,7 +2,9 @@
 
   - No two folders have a file of the same name.
   - A function that other files call begins with the first word of its file's or its folder's name; one
-    letter s more or less is the same word (`clients.c`: `client_send`).
+    letter s more or less is the same word (`clients.c`: `client_send`).  INTERPOSED functions replace
+    those of the C library and have their names.
+  - No name has a word that the glossary of ARCHITECTURE.md replaced.
 
 Usage: names.py [ROOT]
 """
@@ -16,7 +18,12 @@ import tree
 # Functions of the public header, and of the library that a language's own runtime loads.
 PUBLIC_PREFIX = "sbr"
 
-_DEFINITION = re.compile(r"^(?!static\b|typedef\b|#|\s)[A-Za-z_][\w \*]*?[ \*](?P<name>\w+)\(", re.MULTILINE)
+OLD_WORDS = {"nursery", "nurseries", "midwife", "birth", "grave", "bury", "upkeep", "intake", "parked", "processor",
+             "processors", "watcher", "nobody", "somebody", "told"}
+
+_NAME = re.compile(r"[A-Za-z_]\w*")
+_DEFINITION = re.compile(r"^(?!static\b|typedef\b|INTERPOSED\b|#|\s)[A-Za-z_][\w \*]*?[ \*](?P<name>\w+)\(",
+                         re.MULTILINE)
 
 
 def exported(text):
@@ -42,6 +49,13 @@ def function_problems(shown, text):
             yield f"{shown}:{line}: {name}() begins with neither its file's nor its folder's name"
 
 
+def word_problems(shown, text):
+    for number, line in enumerate(tree.blank(text).splitlines(), 1):
+        for name in _NAME.findall(line):
+            for word in OLD_WORDS.intersection(name.lower().split("_")):
+                yield f"{shown}:{number}: {name}: the glossary of ARCHITECTURE.md has another word for '{word}'"
+
+
 def check(root):
     """Returns one sentence per problem."""
     root = Path(root)
@@ -51,6 +65,7 @@ def check(root):
         folders.setdefault(path.stem, set()).add(path.parent.name)
         if len(folders[path.stem]) > 1:
             problems.append(f"{shown}:1: {' and '.join(sorted(folders[path.stem]))} both have '{path.stem}'")
+        problems += word_problems(shown, tree.read(path))
         if path.suffix == ".c":
             problems += function_problems(shown, tree.read(path))
     return problems

@@ -360,6 +360,15 @@ static uint32_t answer_ioctl_question(const uint64_t *args)
 {
     switch ((unsigned)args[1]) {
     case 0x5401:     /* TCGETS          */
+    case 0x5402:     /* TCSETS          */
+    case 0x5403:     /* TCSETSW         */
+    case 0x5404:     /* TCSETSF         */
+    case 0x5409:     /* TCSBRK          */
+    case 0x540a:     /* TCXONC          */
+    case 0x540b:     /* TCFLSH          */
+    case 0x5410:     /* TIOCSPGRP       */
+    case 0x5414:     /* TIOCSWINSZ      */
+    case 0x5429:     /* TIOCGSID        */
     case 0x5413:     /* TIOCGWINSZ      */
     case 0x540f:     /* TIOCGPGRP       */
     case 0x541b:     /* FIONREAD        */
@@ -616,6 +625,15 @@ const struct model_rule model_rules[] = {
     { "process", "fcntl",      EPERM_, 1, { LOW(1, F_SETOWN_EX) } },
     { "process", "fcntl",      EINVAL_, 1, { LOW(1, F_SETLEASE) } },
     { "process", "fcntl",      EINVAL_, 1, { LOW(1, F_NOTIFY) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCSETS) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCSETSW) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCSETSF) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCFLSH) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCSBRK) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCXONC) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCSPGRP) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCSWINSZ) } },
+    { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCGSID) } },
     { "process", "ioctl",      ALLOW_, 1, { LOW(1, TCGETS) } },
     { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCGWINSZ) } },
     { "process", "ioctl",      ALLOW_, 1, { LOW(1, TIOCGPGRP) } },

@@ -66,7 +66,7 @@ int stage_set_up(void **state)
     c.in.language = &stage_language;
     c.in.toolchain = &tools;
     c.in.needs = (struct words){ needs, ARRAY_LEN(needs) };
-    c.in.place = "/var/tmp/sandbox-run-place";
+    c.in.run_dir = "/var/tmp/sandbox-run-place";
     c.in.layers[LAYER_PREPARED] = "/cache/prepared";
     c.in.layers[LAYER_DEPS] = "/cache/deps";
     c.in.layers[LAYER_BUILD] = "/cache/build";

@@ -27,24 +27,24 @@ static int set_up(void **state)
     return 0;
 }
 
-/* The template owns nothing of the plan's, so both are kept; the caller frees both. */
-static struct plan *template_of(struct plan *plan)
+/* The blueprint owns nothing of the plan's, so both are kept; the caller frees both. */
+static struct plan *blueprint_of(struct plan *plan)
 {
-    struct plan *template = NULL;
+    struct plan *blueprint = NULL;
     sbr_error err = { 0 };
 
     assert_null(blueprint_refusal(plan));
-    assert_int_equal(blueprint_make(plan, &c.in, &template, &err), 0);
-    return template;
+    assert_int_equal(blueprint_make(plan, &c.in, &blueprint, &err), 0);
+    return blueprint;
 }
 
 static void key_now(char key[SHA256_HEX_SIZE])
 {
-    struct plan *plan = plan_case_make(&c), *template = template_of(plan);
+    struct plan *plan = plan_case_make(&c), *blueprint = blueprint_of(plan);
     sbr_error err;
 
-    assert_int_equal(blueprint_key(template, key, &err), 0);
-    plan_free(template);
+    assert_int_equal(blueprint_key(blueprint, key, &err), 0);
+    plan_free(blueprint);
     plan_free(plan);
 }
 
@@ -64,104 +64,104 @@ static void assert_other_key(const char *before)
     assert_string_not_equal(key, before);
 }
 
-static void a_template_has_nothing_of_the_program(void **state)
+static void a_blueprint_has_nothing_of_the_program(void **state)
 {
-    struct plan *plan, *template;
+    struct plan *plan, *blueprint;
 
     (void)state;
     plan = plan_case_make(&c);
-    template = template_of(plan);
-    for (size_t i = 0; i < template->n_ops; i++)
-        assert_int_not_equal(template->ops[i].kind, OP_PROGRAM);
-    assert_false(has_op_below(template, "work/"));
-    assert_int_equal(template->n_rlimits, 0);
-    assert_string_equal(template->workdir, "/work");
-    assert_non_null(plan_find_op(template, "work"));
-    assert_non_null(plan_find_op(template, "driver/build.sh"));
-    plan_free(template);
+    blueprint = blueprint_of(plan);
+    for (size_t i = 0; i < blueprint->n_ops; i++)
+        assert_int_not_equal(blueprint->ops[i].kind, OP_PROGRAM);
+    assert_false(has_op_below(blueprint, "work/"));
+    assert_int_equal(blueprint->n_rlimits, 0);
+    assert_string_equal(blueprint->workdir, "/work");
+    assert_non_null(plan_find_op(blueprint, "work"));
+    assert_non_null(plan_find_op(blueprint, "driver/build.sh"));
+    plan_free(blueprint);
     plan_free(plan);
 }
 
-static void a_template_can_be_encoded_and_decoded(void **state)
+static void a_blueprint_can_be_encoded_and_decoded(void **state)
 {
-    struct plan *plan, *template, *copy = NULL;
+    struct plan *plan, *blueprint, *copy = NULL;
     struct buf bytes;
     sbr_error err;
 
     (void)state;
     plan = plan_case_make(&c);
-    template = template_of(plan);
+    blueprint = blueprint_of(plan);
     buf_init(&bytes, MIB);
-    assert_int_equal(plan_encode(template, &bytes, &err), 0);
+    assert_int_equal(plan_encode(blueprint, &bytes, &err), 0);
     assert_int_equal(plan_decode(bytes.data, bytes.len, &copy, &err), 0);
-    assert_int_equal(copy->park, STANDBY_DRIVER);
-    assert_int_equal(copy->n_ops, template->n_ops);
+    assert_int_equal(copy->standby, STANDBY_DRIVER);
+    assert_int_equal(copy->n_ops, blueprint->n_ops);
     plan_free(copy);
     buf_done(&bytes);
-    plan_free(template);
+    plan_free(blueprint);
     plan_free(plan);
 }
 
 static void the_compiled_program_comes_later(void **state)
 {
-    struct plan *plan, *template;
+    struct plan *plan, *blueprint;
     const struct plan_op *op;
 
     (void)state;
     plan = plan_case_make(&c);
-    template = template_of(plan);
-    op = plan_find_op(template, "build");
+    blueprint = blueprint_of(plan);
+    op = plan_find_op(blueprint, "build");
     assert_non_null(op);
     assert_int_equal(op->kind, OP_SCRATCH);
     assert_int_equal(op->flags, OP_APART);
-    assert_false(has_rule(template, "build", ACCESS_WRITE));
-    assert_int_equal(plan_find_op(template, "deps")->kind, OP_BIND);
-    plan_free(template);
+    assert_false(has_rule(blueprint, "build", ACCESS_WRITE));
+    assert_int_equal(plan_find_op(blueprint, "deps")->kind, OP_BIND);
+    plan_free(blueprint);
     plan_free(plan);
 }
 
 static void a_compiler_writes_where_it_always_does(void **state)
 {
-    struct plan *plan, *template;
+    struct plan *plan, *blueprint;
 
     (void)state;
     stage_case_enter(STAGE_COMPILE);
     plan = plan_case_make(&c);
-    template = template_of(plan);
-    assert_int_equal(plan_find_op(template, "build")->flags, 0);
-    assert_int_equal(template->n_collects, 1);
-    assert_string_equal(template->argv[1], "compile");
-    assert_null(template->argv[2]); /* what is compiled is not known */
-    assert_string_equal(env_of(template, "STAGE"), "compile");
-    plan_free(template);
+    blueprint = blueprint_of(plan);
+    assert_int_equal(plan_find_op(blueprint, "build")->flags, 0);
+    assert_int_equal(blueprint->n_collects, 1);
+    assert_string_equal(blueprint->argv[1], "compile");
+    assert_null(blueprint->argv[2]); /* what is compiled is not known */
+    assert_string_equal(env_of(blueprint, "STAGE"), "compile");
+    plan_free(blueprint);
     plan_free(plan);
 }
 
 static void a_driver_is_started_with_the_languages_environment(void **state)
 {
-    struct plan *plan, *template;
+    struct plan *plan, *blueprint;
     sbr_error err;
 
     (void)state;
     assert_int_equal(request_add_env(c.request, "DEPS=mine", &err), 0);
     assert_int_equal(request_add_env(c.request, "OTHER=1", &err), 0);
     plan = plan_case_make(&c);
-    template = template_of(plan);
-    assert_int_equal(template->park, STANDBY_DRIVER);
-    assert_string_equal(template->argv[1], "/driver/wait");
-    assert_string_equal(template->argv[2], "/deps"); /* the program's file is not known */
-    assert_null(template->argv[3]);
-    assert_string_equal(env_of(template, "DEPS"), "/deps");
-    assert_null(env_of(template, "OTHER"));
-    assert_non_null(env_of(template, "PATH"));
-    plan_free(template);
+    blueprint = blueprint_of(plan);
+    assert_int_equal(blueprint->standby, STANDBY_DRIVER);
+    assert_string_equal(blueprint->argv[1], "/driver/wait");
+    assert_string_equal(blueprint->argv[2], "/deps"); /* the program's file is not known */
+    assert_null(blueprint->argv[3]);
+    assert_string_equal(env_of(blueprint, "DEPS"), "/deps");
+    assert_null(env_of(blueprint, "OTHER"));
+    assert_non_null(env_of(blueprint, "PATH"));
+    plan_free(blueprint);
     plan_free(plan);
 }
 
 static void a_driver_that_cannot_change_its_environment_has_it_all(void **state)
 {
     char key[SHA256_HEX_SIZE];
-    struct plan *plan, *template;
+    struct plan *plan, *blueprint;
     sbr_error err;
 
     (void)state;
@@ -169,10 +169,10 @@ static void a_driver_that_cannot_change_its_environment_has_it_all(void **state)
     key_now(key);
     assert_int_equal(request_add_env(c.request, "OTHER=1", &err), 0);
     plan = plan_case_make(&c);
-    template = template_of(plan);
-    assert_string_equal(env_of(template, "OTHER"), "1");
+    blueprint = blueprint_of(plan);
+    assert_string_equal(env_of(blueprint, "OTHER"), "1");
     assert_other_key(key);
-    plan_free(template);
+    plan_free(blueprint);
     plan_free(plan);
 }
 
@@ -180,7 +180,7 @@ static void only_a_run_is_forked_from_a_zygote(void **state)
 {
     static const struct {
         enum stage stage;
-        enum park park;
+        enum standby_kind standby;
     } rows[] = { { STAGE_RUN, STANDBY_ZYGOTE },
                  { STAGE_COMPILE, STANDBY_DRIVER },
                  { STAGE_CHECK, STANDBY_SHELL } };
@@ -189,13 +189,13 @@ static void only_a_run_is_forked_from_a_zygote(void **state)
     warm_language.warm.zygote = true;
     c.in.layers[LAYER_DEPS] = NULL;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        struct plan *plan, *template;
+        struct plan *plan, *blueprint;
 
         stage_case_enter(rows[i].stage);
         plan = plan_case_make(&c);
-        template = template_of(plan);
-        assert_int_equal(template->park, rows[i].park);
-        plan_free(template);
+        blueprint = blueprint_of(plan);
+        assert_int_equal(blueprint->standby, rows[i].standby);
+        plan_free(blueprint);
         plan_free(plan);
     }
 }
@@ -203,31 +203,31 @@ static void only_a_run_is_forked_from_a_zygote(void **state)
 /* It runs nothing that somebody else wrote, and packages have files that run by themselves. */
 static void a_zygote_sees_no_dependencies(void **state)
 {
-    struct plan *plan, *template;
+    struct plan *plan, *blueprint;
 
     (void)state;
     warm_language.warm.zygote = true;
     plan = plan_case_make(&c);
-    template = template_of(plan);
-    assert_non_null(plan_find_op(template, "deps"));
-    assert_int_equal(template->park, STANDBY_SHELL);
-    plan_free(template);
+    blueprint = blueprint_of(plan);
+    assert_non_null(plan_find_op(blueprint, "deps"));
+    assert_int_equal(blueprint->standby, STANDBY_SHELL);
+    plan_free(blueprint);
     plan_free(plan);
 }
 
 static void without_a_driver_nothing_is_started_ahead(void **state)
 {
-    struct plan *plan, *template;
+    struct plan *plan, *blueprint;
 
     (void)state;
     c.in.language = &stage_language;
     plan = plan_case_make(&c);
-    template = template_of(plan);
-    assert_int_equal(template->park, STANDBY_SHELL);
-    assert_string_equal(template->argv[0], "-");
-    assert_null(template->argv[1]);
-    assert_null(template->env[0]);
-    plan_free(template);
+    blueprint = blueprint_of(plan);
+    assert_int_equal(blueprint->standby, STANDBY_SHELL);
+    assert_string_equal(blueprint->argv[0], "-");
+    assert_null(blueprint->argv[1]);
+    assert_null(blueprint->env[0]);
+    plan_free(blueprint);
     plan_free(plan);
 }
 
@@ -333,13 +333,13 @@ static void outputs_are_collected_from_parked_runs_too(void **state)
 
 static void assert_not_parked(const char *word)
 {
-    struct plan *plan = plan_case_make(&c), *template = NULL;
+    struct plan *plan = plan_case_make(&c), *blueprint = NULL;
     const char *why = blueprint_refusal(plan);
     sbr_error err = { 0 };
 
     if (!why) {
-        assert_int_equal(blueprint_make(plan, &c.in, &template, &err), SBR_E_UNSUPPORTED);
-        assert_null(template);
+        assert_int_equal(blueprint_make(plan, &c.in, &blueprint, &err), SBR_E_UNSUPPORTED);
+        assert_null(blueprint);
         why = err.message;
     }
     if (!strstr(why, word))
@@ -392,29 +392,29 @@ static void machines_that_lack_something_park_nothing(void **state)
     assert_not_parked("test");
 }
 
-#define PARK_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, stage_tear_down)
+#define BLUEPRINT_TEST(name) cmocka_unit_test_setup_teardown(name, set_up, stage_tear_down)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        PARK_TEST(a_template_has_nothing_of_the_program),
-        PARK_TEST(a_template_can_be_encoded_and_decoded),
-        PARK_TEST(the_compiled_program_comes_later),
-        PARK_TEST(a_compiler_writes_where_it_always_does),
-        PARK_TEST(a_driver_is_started_with_the_languages_environment),
-        PARK_TEST(a_driver_that_cannot_change_its_environment_has_it_all),
-        PARK_TEST(only_a_run_is_forked_from_a_zygote),
-        PARK_TEST(a_zygote_sees_no_dependencies),
-        PARK_TEST(without_a_driver_nothing_is_started_ahead),
-        PARK_TEST(what_differs_from_run_to_run_is_in_no_key),
-        PARK_TEST(limits_that_groups_hold_are_in_no_key),
-        PARK_TEST(memory_counts_where_a_driver_is_started_with_it),
-        PARK_TEST(what_the_sandbox_is_made_of_is_in_the_key),
-        PARK_TEST(the_groups_are_in_the_key),
-        PARK_TEST(outputs_are_collected_from_parked_runs_too),
-        PARK_TEST(trees_of_the_host_are_not_parked),
-        PARK_TEST(ways_out_are_not_parked),
-        PARK_TEST(machines_that_lack_something_park_nothing),
+        BLUEPRINT_TEST(a_blueprint_has_nothing_of_the_program),
+        BLUEPRINT_TEST(a_blueprint_can_be_encoded_and_decoded),
+        BLUEPRINT_TEST(the_compiled_program_comes_later),
+        BLUEPRINT_TEST(a_compiler_writes_where_it_always_does),
+        BLUEPRINT_TEST(a_driver_is_started_with_the_languages_environment),
+        BLUEPRINT_TEST(a_driver_that_cannot_change_its_environment_has_it_all),
+        BLUEPRINT_TEST(only_a_run_is_forked_from_a_zygote),
+        BLUEPRINT_TEST(a_zygote_sees_no_dependencies),
+        BLUEPRINT_TEST(without_a_driver_nothing_is_started_ahead),
+        BLUEPRINT_TEST(what_differs_from_run_to_run_is_in_no_key),
+        BLUEPRINT_TEST(limits_that_groups_hold_are_in_no_key),
+        BLUEPRINT_TEST(memory_counts_where_a_driver_is_started_with_it),
+        BLUEPRINT_TEST(what_the_sandbox_is_made_of_is_in_the_key),
+        BLUEPRINT_TEST(the_groups_are_in_the_key),
+        BLUEPRINT_TEST(outputs_are_collected_from_parked_runs_too),
+        BLUEPRINT_TEST(trees_of_the_host_are_not_parked),
+        BLUEPRINT_TEST(ways_out_are_not_parked),
+        BLUEPRINT_TEST(machines_that_lack_something_park_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

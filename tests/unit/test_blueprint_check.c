@@ -18,7 +18,7 @@ static const struct warm_def warm = {
 
 static struct language warm_language;
 static struct blueprint_claim claim;
-static struct plan *plan, *template;
+static struct plan *plan, *blueprint;
 
 static uint64_t identity(const char *path)
 {
@@ -43,23 +43,23 @@ static int set_up(void **state)
 
 static int tear_down(void **state)
 {
-    plan_free(template);
+    plan_free(blueprint);
     plan_free(plan);
-    template = plan = NULL;
+    blueprint = plan = NULL;
     return stage_tear_down(state);
 }
 
 /* What a client has, and what it says of it. */
-static void send_template(void)
+static void send_blueprint(void)
 {
     sbr_error err;
 
-    plan_free(template);
+    plan_free(blueprint);
     plan_free(plan);
     plan = plan_case_make(&c);
     assert_null(blueprint_refusal(plan));
-    assert_int_equal(blueprint_make(plan, &c.in, &template, &err), 0);
-    blueprint_mark_sources(template, identity);
+    assert_int_equal(blueprint_make(plan, &c.in, &blueprint, &err), 0);
+    blueprint_mark_sources(blueprint, identity);
     claim.language = c.in.language;
     claim.toolchain = c.in.toolchain;
     claim.needs = c.in.needs;
@@ -73,7 +73,7 @@ static void assert_taken(void)
 {
     sbr_error err = { 0 };
 
-    if (blueprint_check(template, &claim, &err) < 0)
+    if (blueprint_check(blueprint, &claim, &err) < 0)
         fail_msg("refused: %s", err.message);
 }
 
@@ -81,7 +81,7 @@ static void assert_not_taken(const char *what)
 {
     sbr_error err = { 0 };
 
-    if (blueprint_check(template, &claim, &err) == 0)
+    if (blueprint_check(blueprint, &claim, &err) == 0)
         fail_msg("taken: %s", what);
     assert_int_not_equal(err.code, 0);
 }
@@ -94,7 +94,7 @@ static void what_the_planner_makes_is_taken(void **state)
     for (size_t i = 0; i < ARRAY_LEN(stages); i++) {
         stage_case_enter(stages[i]);
         c.in.layers[LAYER_BUILD] = stages[i] == STAGE_RUN ? "/cache/build" : NULL;
-        send_template();
+        send_blueprint();
         assert_taken();
     }
 }
@@ -112,10 +112,10 @@ static void what_a_run_can_choose_is_taken(void **state)
     assert_int_equal(limits_set(&c.request->limits, SBR_MEMORY_BYTES, 99 * MIB, &err), 0);
     assert_int_equal(limits_set(&c.request->limits, SBR_CPU_MILLIS, 500, &err), 0);
     c.in.layers[LAYER_DEPS] = NULL;
-    send_template();
+    send_blueprint();
     assert_taken();
     warm_language.warm.fixed_env = true;
-    send_template();
+    send_blueprint();
     assert_taken();
 }
 
@@ -131,7 +131,7 @@ static void a_command_and_each_policy_are_taken(void **state)
     assert_int_equal(request_add_arg(c.request, "true", &err), 0);
     for (size_t i = 0; policy_at(i); i++) {
         c.in.policy = policy_at(i);
-        send_template();
+        send_blueprint();
         assert_taken();
     }
 }
@@ -139,19 +139,19 @@ static void a_command_and_each_policy_are_taken(void **state)
 static const struct policy_insn allow_all[] = { { 0x06, 0, 0, 0x7fff0000 } };
 static const char *other_words[] = { "/bin/sh", "-c", "true", NULL };
 
-/* Adds an operation to the template and nothing else. */
+/* Adds an operation to the blueprint and nothing else. */
 static void add(struct plan_op op)
 {
     sbr_error err;
 
-    assert_int_equal(plan_add_op(template, op, &err), 0);
+    assert_int_equal(plan_add_op(blueprint, op, &err), 0);
 }
 
 static struct plan_op *op_of(const char *to)
 {
-    for (size_t i = 0; i < template->n_ops; i++)
-        if (!strcmp(template->ops[i].to, to))
-            return &template->ops[i];
+    for (size_t i = 0; i < blueprint->n_ops; i++)
+        if (!strcmp(blueprint->ops[i].to, to))
+            return &blueprint->ops[i];
     fail_msg("no operation for %s", to);
     return NULL;
 }
@@ -172,36 +172,36 @@ CHANGE(one_more_bind, add((struct plan_op){ .kind = OP_BIND, .from = "/root", .t
 CHANGE(one_more_cow, add((struct plan_op){ .kind = OP_COW, .from = "/root", .to = "root" }))
 CHANGE(one_more_dir, add((struct plan_op){ .kind = OP_DIR, .to = "extra", .mode = 0755 }))
 CHANGE(one_program, add((struct plan_op){ .kind = OP_PROGRAM, .to = "work/x", .mode = 0755 }))
-CHANGE(one_op_less, template->n_ops--)
-CHANGE(other_filter, template->filters[0] = (struct policy_filter){ allow_all, 1 })
-CHANGE(no_filter, template->n_filters = 0)
-CHANGE(weaker_filter, template->filters[0] = policy_find("nosetid")->filter)
-CHANGE(no_landlock, template->landlock_abi = 0; template->n_rules = 0)
-CHANGE(fewer_rules, template->n_rules--)
-CHANGE(wider_rule, template->rules[0].access = ACCESS_WRITE)
-CHANGE(fewer_namespaces, template->namespaces &= ~0x40000000ull)
-CHANGE(no_namespaces, template->namespaces = 0)
-CHANGE(other_user, template->inside_uid = 0)
-CHANGE(other_name, template->hostname = "other")
-CHANGE(a_place, template->place = "/var/tmp/x")
-CHANGE(other_directory, template->workdir = "/")
-CHANGE(a_way_out, template->network = NETWORK_FULL)
-CHANGE(a_port, template->forward_ports[template->n_forward_ports++] = 22)
-CHANGE(unreported, template->report = false)
-CHANGE(supervised, template->supervise = true)
-CHANGE(no_groups, template->cgroup_controllers = 0)
-CHANGE(other_groups, template->cgroup_kind = CGROUP_NONE)
-CHANGE(endless_disk, template->scratch_bytes = 0)
-CHANGE(huge_disk, template->scratch_bytes = UINT64_MAX)
-CHANGE(endless_inodes, template->scratch_inodes = 0)
-CHANGE(other_command, template->argv = other_words)
-CHANGE(other_variables, template->env = other_words)
-CHANGE(as_a_zygote, template->park = STANDBY_ZYGOTE)
-CHANGE(as_a_shell, template->park = STANDBY_SHELL)
-CHANGE(a_limit, template->n_rlimits = 1)
-CHANGE(a_hook, template->test_without = "seccomp,landlock")
-CHANGE(changes_out, template->collects[template->n_collects++].what = COLLECTS_CHANGES)
-CHANGE(tree_out, template->collects[template->n_collects++] = (struct plan_collect){ .path = "etc" })
+CHANGE(one_op_less, blueprint->n_ops--)
+CHANGE(other_filter, blueprint->filters[0] = (struct policy_filter){ allow_all, 1 })
+CHANGE(no_filter, blueprint->n_filters = 0)
+CHANGE(weaker_filter, blueprint->filters[0] = policy_find("nosetid")->filter)
+CHANGE(no_landlock, blueprint->landlock_abi = 0; blueprint->n_rules = 0)
+CHANGE(fewer_rules, blueprint->n_rules--)
+CHANGE(wider_rule, blueprint->rules[0].access = ACCESS_WRITE)
+CHANGE(fewer_namespaces, blueprint->namespaces &= ~0x40000000ull)
+CHANGE(no_namespaces, blueprint->namespaces = 0)
+CHANGE(other_user, blueprint->inside_uid = 0)
+CHANGE(other_name, blueprint->hostname = "other")
+CHANGE(a_place, blueprint->run_dir = "/var/tmp/x")
+CHANGE(other_directory, blueprint->workdir = "/")
+CHANGE(a_way_out, blueprint->network = NETWORK_FULL)
+CHANGE(a_port, blueprint->forward_ports[blueprint->n_forward_ports++] = 22)
+CHANGE(unreported, blueprint->report = false)
+CHANGE(supervised, blueprint->supervise = true)
+CHANGE(no_groups, blueprint->cgroup_controllers = 0)
+CHANGE(other_groups, blueprint->cgroup_kind = CGROUP_NONE)
+CHANGE(endless_disk, blueprint->scratch_bytes = 0)
+CHANGE(huge_disk, blueprint->scratch_bytes = UINT64_MAX)
+CHANGE(endless_inodes, blueprint->scratch_inodes = 0)
+CHANGE(other_command, blueprint->argv = other_words)
+CHANGE(other_variables, blueprint->env = other_words)
+CHANGE(as_a_zygote, blueprint->standby = STANDBY_ZYGOTE)
+CHANGE(as_a_shell, blueprint->standby = STANDBY_SHELL)
+CHANGE(a_limit, blueprint->n_rlimits = 1)
+CHANGE(a_hook, blueprint->test_without = "seccomp,landlock")
+CHANGE(changes_out, blueprint->collects[blueprint->n_collects++].what = COLLECTS_CHANGES)
+CHANGE(tree_out, blueprint->collects[blueprint->n_collects++] = (struct plan_collect){ .path = "etc" })
 CHANGE(other_memory, claim.memory_bytes = 5 * MIB)
 CHANGE(endless_memory, claim.memory_bytes = 0)
 CHANGE(other_stage, claim.stage = STAGE_COMPILE)
@@ -230,7 +230,7 @@ static void whatever_is_changed_it_is_not_taken(void **state)
 {
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(changes); i++) {
-        send_template();
+        send_blueprint();
         assert_taken();
         changes[i].change();
         assert_not_taken(changes[i].name);
@@ -243,9 +243,9 @@ static void a_zygote_has_the_languages_variables(void **state)
     (void)state;
     warm_language.warm.zygote = warm_language.warm.fixed_env = true;
     c.in.layers[LAYER_DEPS] = NULL;
-    send_template();
-    assert_int_equal(template->park, STANDBY_ZYGOTE);
-    template->env = other_words;
+    send_blueprint();
+    assert_int_equal(blueprint->standby, STANDBY_ZYGOTE);
+    blueprint->env = other_words;
     assert_not_taken("variables of a zygote");
 }
 
@@ -254,7 +254,7 @@ static void a_machine_without_the_means_takes_none(void **state)
     struct features poor;
 
     (void)state;
-    send_template();
+    send_blueprint();
     poor = *claim.features;
     claim.features = &poor;
     poor.landlock_abi = 1;

@@ -49,7 +49,7 @@ static void put(const char *text)
 
 static void assert_finished(const char *kept, uint64_t total, bool truncated)
 {
-    struct output out;
+    struct output out = { 0 };
 
     capture_finish(&capture, &out);
     assert_int_equal(capture.fd, -1);
@@ -61,6 +61,13 @@ static void assert_finished(const char *kept, uint64_t total, bool truncated)
     else
         assert_null(out.data);
     free(out.data);
+}
+
+static void ignore_bytes(void *context, const char *data, size_t len)
+{
+    (void)context;
+    (void)data;
+    (void)len;
 }
 
 static void output_is_kept_as_it_comes(void **state)
@@ -100,30 +107,65 @@ static void the_limit_itself_is_kept_whole(void **state)
     assert_finished("12345", 5, false);
 }
 
-static void what_is_beyond_the_limit_is_counted_and_dropped(void **state)
+static void what_is_beyond_the_limit_ends_the_run_once(void **state)
 {
     (void)state;
     start(5, true, NULL);
-    put("1234");
+    put("12345");
     pipe_fixture_turn(&f);
-    put("567");
-    pipe_fixture_turn(&f);
-    put("8");
-    assert_finished("12345", 8, true);
-    assert_int_equal(n_excess, 0);
-}
-
-static void several_times_the_limit_is_too_much(void **state)
-{
-    (void)state;
-    start(2, true, NULL);
-    put("12345678"); /* four times is still endured */
-    pipe_fixture_turn(&f);
-    assert_int_equal(n_excess, 0);
-    put("1234");
+    assert_int_equal(n_excess, 0); /* the limit itself is allowed */
+    put("6");
     pipe_fixture_turn(&f);
     assert_int_equal(n_excess, 1);
-    assert_finished("12", 12, true);
+    put("78");
+    pipe_fixture_turn(&f);
+    assert_int_equal(n_excess, 1);
+    assert_finished("12345", 8, true);
+    assert_true(capture.over);
+}
+
+static void excess_that_is_seen_after_the_end_ends_nothing(void **state)
+{
+    (void)state;
+    start(5, true, NULL);
+    put("123456");
+    assert_finished("12345", 6, true);
+    assert_int_equal(n_excess, 0);
+    assert_true(capture.over);
+}
+
+/* The pipe of a reader that does not read; the program is held up and loses nothing. */
+static void a_stopped_reader_holds_the_program_up(void **state)
+{
+    struct pipe_fixture reader;
+    struct forward forward;
+    size_t size, got = 0;
+    struct output out = { 0 };
+
+    (void)state;
+    pipe_fixture_init(&reader);
+    size = pipe_fixture_shrink(&reader);
+    forward_init(&forward, reader.write_end);
+    start(LIMIT_NONE, false, &forward);
+    capture.sink = (struct capture_sink){ ignore_bytes, NULL }; /* no splice */
+    for (size_t i = 0; i < 2 * size; i++)
+        put("x");
+    pipe_fixture_turn(&f);
+    assert_true(capture.held);
+    assert_false(capture.watch.on);
+    put("y"); /* stays in the program's pipe */
+    while (capture.held) {
+        got += strlen(pipe_fixture_read(&reader));
+        pipe_fixture_turn(&f);
+    }
+    capture_finish(&capture, &out);
+    forward_end(&forward);
+    got += strlen(pipe_fixture_read(&reader));
+    assert_int_equal(got, 2 * size + 1);
+    assert_int_equal(out.total, got);
+    assert_false(out.truncated);
+    forward_done(&forward);
+    pipe_fixture_done(&reader);
 }
 
 static void output_that_is_not_kept_is_still_counted(void **state)
@@ -142,7 +184,7 @@ static void output_is_passed_on_up_to_the_limit(void **state)
 
     (void)state;
     pipe_fixture_init(&reader);
-    forward_init(&forward, reader.write_end, 100);
+    forward_init(&forward, reader.write_end);
     start(5, true, &forward);
     put("1234567");
     pipe_fixture_turn(&f);
@@ -159,7 +201,7 @@ static void a_reader_that_left_is_passed_on_to_the_program(void **state)
 
     (void)state;
     pipe_fixture_init(&reader);
-    forward_init(&forward, reader.write_end, 100);
+    forward_init(&forward, reader.write_end);
     pipe_fixture_close(&reader.read_end);
     start(100, false, &forward);
     put("x");
@@ -176,7 +218,7 @@ static void a_reader_that_left_does_not_end_what_is_kept(void **state)
 
     (void)state;
     pipe_fixture_init(&reader);
-    forward_init(&forward, reader.write_end, 100);
+    forward_init(&forward, reader.write_end);
     pipe_fixture_close(&reader.read_end);
     start(100, true, &forward);
     put("one ");
@@ -187,23 +229,61 @@ static void a_reader_that_left_does_not_end_what_is_kept(void **state)
     pipe_fixture_done(&reader);
 }
 
-/* Somebody outside who has the other end, and writes whenever there is room again. */
-static void write_more(void *context)
+static struct buf sunk;
+
+static void sink_bytes(void *context, const char *data, size_t len)
+{
+    assert_ptr_equal(context, &sunk);
+    assert_int_equal(buf_add(&sunk, data, len), 0);
+}
+
+/* Without the sink these bytes would be spliced, and no function of ours would see them. */
+static void a_sink_gets_the_bytes_up_to_the_limit(void **state)
+{
+    struct pipe_fixture reader;
+    struct forward forward;
+    sbr_error err;
+
+    (void)state;
+    pipe_fixture_init(&reader);
+    forward_init(&forward, reader.write_end);
+    buf_init(&sunk, 100);
+    capture = (struct capture){ .fd = f.read_end,
+                                .max = 5,
+                                .sink = { sink_bytes, &sunk },
+                                .forward = &forward,
+                                .excess = count_excess };
+    assert_int_equal(capture_start(&capture, &f.loop, &err), 0);
+    put("123");
+    pipe_fixture_turn(&f);
+    assert_string_equal(sunk.data, "123");
+    assert_string_equal(pipe_fixture_read(&reader), "123");
+    put("4567");
+    assert_finished(NULL, 7, true);
+    assert_string_equal(sunk.data, "12345");
+    assert_string_equal(pipe_fixture_read(&reader), "45");
+    buf_done(&sunk);
+    forward_done(&forward);
+    pipe_fixture_done(&reader);
+}
+
+/* A process outside that has the other end writes whenever there is room again. */
+static void write_more(void *context, const char *data, size_t len)
 {
     (void)context;
+    (void)data;
+    (void)len;
     if (n_excess++ < 1000)
         put("more");
 }
 
 static void what_others_write_after_the_end_is_not_waited_for(void **state)
 {
-    sbr_error err;
-
     (void)state;
-    capture = (struct capture){ .fd = f.read_end, .max = 1, .keep = true, .excess = write_more };
-    assert_int_equal(capture_start(&capture, &f.loop, &err), 0);
+    start(100, true, NULL);
+    capture.sink.on_bytes = write_more;
     put("the program's own");
-    assert_finished("t", strlen("the program's own"), true);
+    assert_finished("the program's own", strlen("the program's own"), false);
     assert_int_equal(n_excess, 1);
 }
 
@@ -217,10 +297,12 @@ int main(void)
         OUTPUT_TEST(what_is_left_in_the_pipe_is_taken_at_the_end),
         OUTPUT_TEST(what_others_write_after_the_end_is_not_waited_for),
         OUTPUT_TEST(the_limit_itself_is_kept_whole),
-        OUTPUT_TEST(what_is_beyond_the_limit_is_counted_and_dropped),
-        OUTPUT_TEST(several_times_the_limit_is_too_much),
+        OUTPUT_TEST(what_is_beyond_the_limit_ends_the_run_once),
+        OUTPUT_TEST(excess_that_is_seen_after_the_end_ends_nothing),
+        OUTPUT_TEST(a_stopped_reader_holds_the_program_up),
         OUTPUT_TEST(output_that_is_not_kept_is_still_counted),
         OUTPUT_TEST(output_is_passed_on_up_to_the_limit),
+        OUTPUT_TEST(a_sink_gets_the_bytes_up_to_the_limit),
         OUTPUT_TEST(a_reader_that_left_is_passed_on_to_the_program),
         OUTPUT_TEST(a_reader_that_left_does_not_end_what_is_kept),
     };

@@ -129,7 +129,7 @@ static void without_a_private_root_paths_are_as_inside(void **state)
 {
     (void)state;
     put_file("work/file", "text");
-    made.plan.place = "/tmp/some[place]";
+    made.plan.run_dir = "/tmp/some[place]";
     collects(COLLECTS_OUTPUT, "/tmp/some[place]/work/*");
     collects(COLLECTS_OUTPUT, "/tmp/some[place]beside/*"); /* a path of the host */
     take_out(true);

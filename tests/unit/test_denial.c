@@ -222,10 +222,32 @@ static void json_has_every_field_and_null_without_a_remedy(void **state)
     denials_done(&d);
 }
 
+static int added;
+
+static void count_added(void *context, const struct denial *one)
+{
+    assert_ptr_equal(context, &added);
+    assert_string_equal(one->target, "mount");
+    added++;
+}
+
+static void only_a_new_refusal_is_reported(void **state)
+{
+    struct denials denials = { .watch = { count_added, &added } };
+
+    (void)state;
+    denials_note(&denials, DENIAL_SYSCALL, "default.yaml", "", "mount");
+    denials_note(&denials, DENIAL_SYSCALL, "default.yaml", "", "mount");
+    assert_int_equal(added, 1);
+    assert_int_equal(denials.items[0].count, 2);
+    denials_done(&denials);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_same_refusal_is_counted_not_repeated),
+        cmocka_unit_test(only_a_new_refusal_is_reported),
         cmocka_unit_test(what_finds_no_room_is_counted),
         cmocka_unit_test(a_count_does_not_wrap_around),
         cmocka_unit_test(a_program_s_text_is_made_visible),

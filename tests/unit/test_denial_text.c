@@ -232,7 +232,7 @@ static void bytes_of_any_kind_are_survived(void **state)
 
 static void without_a_root_landlock_is_named(void **state)
 {
-    struct plan plan = { .place = "/tmp/sandbox-run-1",
+    struct plan plan = { .run_dir = "/tmp/sandbox-run-1",
                          .rules = { { "/usr", ACCESS_READ, false },
                                     { "/tmp/sandbox-run-1/work", ACCESS_WRITE, false } },
                          .n_rules = 2 };

@@ -1,5 +1,6 @@
 #include "monitor/forward.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -16,7 +17,7 @@ static int set_up(void **state)
 {
     (void)state;
     pipe_fixture_init(&f);
-    forward_init(&forward, f.write_end, 1 << 20);
+    forward_init(&forward, f.write_end);
     forward_attach(&forward, &f.loop);
     return 0;
 }
@@ -53,7 +54,7 @@ static void the_flags_of_a_shared_descriptor_are_left_alone(void **state)
     (void)state;
     assert_int_equal(pipe(ends), 0);
     forward_done(&forward);
-    forward_init(&forward, ends[1], 100);
+    forward_init(&forward, ends[1]);
     assert_int_equal(fcntl(ends[1], F_GETFL) & O_NONBLOCK, 0);
     forward_done(&forward);
     assert_int_equal(fcntl(ends[1], F_GETFD), 0); /* and it is still open */
@@ -125,11 +126,68 @@ static void what_waits_has_a_greatest_length(void **state)
 
     (void)state;
     forward_done(&forward);
-    forward_init(&forward, f.write_end, size);
+    forward_init(&forward, f.write_end);
+    forward.queue.max = size;
     forward_attach(&forward, &f.loop);
     free(overfill(2 * size));
     assert_int_equal(put("x"), -1);
     assert_true(forward_is_idle(&forward));
+    assert_int_equal(forward.sys_errno, ENOMEM); /* it must not look as if the reader had left */
+}
+
+static void count_ready(void *context)
+{
+    ++*(int *)context;
+}
+
+static void who_waits_is_called_once_when_the_queue_is_empty(void **state)
+{
+    size_t len = 3 * pipe_fixture_shrink(&f), got = 0;
+    int calls = 0;
+
+    (void)state;
+    free(overfill(len));
+    forward_when_ready(&forward, count_ready, &calls);
+    while (!forward_is_idle(&forward)) {
+        assert_int_equal(calls, 0);
+        got += strlen(pipe_fixture_read(&f));
+        pipe_fixture_turn(&f);
+    }
+    assert_int_equal(calls, 1);
+    assert_int_equal(got + strlen(pipe_fixture_read(&f)), len);
+    assert_true(forward_is_idle(&forward));
+}
+
+static void who_waits_is_called_when_the_reader_leaves(void **state)
+{
+    int calls = 0;
+
+    (void)state;
+    free(overfill(3 * pipe_fixture_shrink(&f)));
+    forward_when_ready(&forward, count_ready, &calls);
+    pipe_fixture_close(&f.read_end);
+    pipe_fixture_turn(&f);
+    assert_int_equal(calls, 1);
+    forward_when_ready(&forward, count_ready, &calls); /* and at once from then on */
+    assert_int_equal(calls, 2);
+}
+
+static void at_the_end_the_kernel_keeps_the_rest_for_the_reader(void **state)
+{
+    size_t len = 3 * pipe_fixture_shrink(&f), got = 0;
+    char *data = overfill(len);
+
+    (void)state;
+    assert_true(forward_queued(&forward) > 0);
+    forward_end(&forward);
+    assert_true(forward_is_idle(&forward));
+    while (got < len) {
+        const char *text = pipe_fixture_read(&f);
+
+        assert_memory_equal(text, data + got, strlen(text));
+        got += strlen(text);
+    }
+    free(data);
 }
 
 static void a_socket_is_written_to_without_waiting(void **state)
@@ -141,7 +199,7 @@ static void a_socket_is_written_to_without_waiting(void **state)
     (void)state;
     assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, ends), 0);
     forward_done(&forward);
-    forward_init(&forward, ends[1], len);
+    forward_init(&forward, ends[1]);
     forward_attach(&forward, &f.loop);
     data = overfill(len);
     assert_false(forward_is_idle(&forward));
@@ -168,7 +226,7 @@ static void a_regular_file_is_written_to_as_it_is(void **state)
 
     (void)state;
     forward_done(&forward);
-    forward_init(&forward, fd, 10);
+    forward_init(&forward, fd);
     assert_int_equal(put("hello"), 0);
     assert_true(forward_is_idle(&forward));
     assert_int_equal(pread(fd, text, sizeof(text), 0), 5);
@@ -180,7 +238,7 @@ static void no_descriptor_is_a_reader_that_left(void **state)
 {
     (void)state;
     forward_done(&forward);
-    forward_init(&forward, -1, 10);
+    forward_init(&forward, -1);
     assert_int_equal(put("x"), -1);
     assert_true(forward_is_idle(&forward));
 }
@@ -217,6 +275,9 @@ int main(void)
         SINK_TEST(a_reader_that_left_is_noticed),
         SINK_TEST(a_reader_that_leaves_later_ends_the_waiting),
         SINK_TEST(what_waits_has_a_greatest_length),
+        SINK_TEST(who_waits_is_called_once_when_the_queue_is_empty),
+        SINK_TEST(who_waits_is_called_when_the_reader_leaves),
+        SINK_TEST(at_the_end_the_kernel_keeps_the_rest_for_the_reader),
         SINK_TEST(a_socket_is_written_to_without_waiting),
         SINK_TEST(a_regular_file_is_written_to_as_it_is),
         SINK_TEST(no_descriptor_is_a_reader_that_left),

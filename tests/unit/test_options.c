@@ -238,7 +238,7 @@ static void a_word_of_any_length_is_refused_in_one_sentence(void **state)
 static void check_row(const struct option *option)
 {
     assert_true(option->letter == 0 || isalpha(option->letter));
-    assert_true(islower(option->help[0]) || option->help[0] == '-');
+    assert_true(islower(option->help[0]) || isupper(option->help[1]) || option->help[0] == '-');
     assert_non_null(option->set);
     assert_true((option->set == option_set_request) == (option->request != NULL));
     if (option->set == option_set_flag || option->set == option_set_count)

@@ -130,7 +130,7 @@ static void assert_round_trip(const struct plan *plan)
     assert_int_equal(plan->inside_uid, back->inside_uid);
     assert_int_equal(plan->inside_gid, back->inside_gid);
     assert_same_text(plan->hostname, back->hostname);
-    assert_same_text(plan->place, back->place);
+    assert_same_text(plan->run_dir, back->run_dir);
     assert_same_text(plan->workdir, back->workdir);
     assert_true(plan->scratch_bytes == back->scratch_bytes);
     assert_true(plan->scratch_inodes == back->scratch_inodes);
@@ -171,12 +171,12 @@ static void what_is_encoded_is_decoded_the_same(void **state)
     plan_case_done(&c);
     plan_case_init(&c);
     c.request->require = TIER_PROCESS;
-    c.in.place = "/tmp/place";
+    c.in.run_dir = "/tmp/place";
     c.features.user_namespaces = false;
     c.features.landlock_abi = 1;
     plan = plan_case_make(&c);
     assert_int_equal(plan->n_filters, 3);
-    assert_string_equal(plan->place, "/tmp/place");
+    assert_string_equal(plan->run_dir, "/tmp/place");
     assert_round_trip(plan);
     plan_free(plan);
     plan_case_done(&c);
@@ -201,7 +201,7 @@ static size_t walk(const struct plan *plan)
     for (size_t i = 0; i < plan->n_filters; i++)
         for (size_t k = 0; k < plan->filters[i].len; k++)
             sum += plan->filters[i].insns[k].k;
-    sum += plan->place ? strlen(plan->place) : 0;
+    sum += plan->run_dir ? strlen(plan->run_dir) : 0;
     for (const char **word = plan->argv; *word; word++)
         sum += strlen(*word);
     for (const char **pair = plan->env; *pair; pair++)

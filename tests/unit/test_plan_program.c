@@ -155,7 +155,7 @@ static void the_environment_is_small_and_known(void **state)
 
     (void)state;
     assert_words(plan->env, "[PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin]"
-                            "[HOME=/work][LANG=C.UTF-8][USER=sandbox]");
+                            "[HOME=/work][LANG=C.UTF-8][USER=sandbox][PYTHONPATH=/driver]");
     plan_free(plan);
 }
 
@@ -204,7 +204,7 @@ static void a_program_of_a_project_runs_where_it_stands(void **state)
     assert_non_null(plan_find_op(plan, "work/data.txt"));
     /* Modules of its root are found, and what tools keep at home is no change. */
     assert_words(plan->env, "[PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin]"
-                            "[HOME=/tmp][LANG=C.UTF-8][USER=sandbox][PYTHONPATH=/work]");
+                            "[HOME=/tmp][LANG=C.UTF-8][USER=sandbox][PYTHONPATH=/driver:/work]");
     plan_free(plan);
 }
 
@@ -222,6 +222,10 @@ static void code_beside_a_file_of_its_name_has_another(void **state)
     plan_free(plan);
 }
 
+#define BASE_ENV                                                                                   \
+    "[PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin]"                          \
+    "[HOME=/work][LANG=C.UTF-8][USER=sandbox]"
+
 static void a_workspace_is_a_home(void **state)
 {
     struct plan *plan;
@@ -230,7 +234,22 @@ static void a_workspace_is_a_home(void **state)
     assert_int_equal(request_set_workspace(c.request, "w", &err), 0);
     plan = plan_case_make(&c);
     assert_words(plan->env, "[PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin]"
-                            "[HOME=/work][LANG=C.UTF-8][USER=sandbox][PYTHONPATH=/work]");
+                            "[HOME=/work][LANG=C.UTF-8][USER=sandbox][PYTHONPATH=/driver:/work]");
+    plan_free(plan);
+}
+
+static void lines_are_written_at_once_unless_buffered(void **state)
+{
+    struct plan *plan;
+
+    (void)state;
+    plan = plan_case_make(&c);
+    assert_words(plan->env, BASE_ENV "[PYTHONPATH=/driver]");
+    assert_non_null(plan_find_op(plan, "driver/sitecustomize.py"));
+    plan_free(plan);
+    c.request->buffered = true;
+    plan = plan_case_make(&c);
+    assert_words(plan->env, BASE_ENV);
     plan_free(plan);
 }
 
@@ -254,6 +273,7 @@ int main(void)
         PROGRAM_TEST(a_program_of_a_project_runs_where_it_stands),
         PROGRAM_TEST(code_beside_a_file_of_its_name_has_another),
         PROGRAM_TEST(a_workspace_is_a_home),
+        PROGRAM_TEST(lines_are_written_at_once_unless_buffered),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

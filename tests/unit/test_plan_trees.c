@@ -258,7 +258,7 @@ static void without_namespaces_trees_stay_where_they_are(void **state)
     c.features.user_namespaces = false;
     c.features.uid = 1000;
     c.features.privileged = false;
-    c.in.place = "/tmp/place";
+    c.in.run_dir = "/tmp/place";
     request_set_require(c.request, TIER_PROCESS);
     add_volume("/srv/b:/srv/b:rw");
     add_volume("/srv/r:/srv/r");

@@ -118,7 +118,7 @@ static void the_tier_follows_from_what_the_machine_has(void **state)
 
         plan_case_done(&c);
         plan_case_init(&c);
-        c.in.place = "/tmp/place";
+        c.in.run_dir = "/tmp/place";
         c.features.user_namespaces = rows[i].user_namespaces;
         c.features.cgroup.usable = rows[i].usable;
         c.features.landlock_abi = rows[i].landlock;
@@ -172,7 +172,7 @@ static void no_mount_is_planned_without_a_mount_namespace(void **state)
     sbr_error err;
 
     (void)state;
-    c.in.place = "/tmp/place";
+    c.in.run_dir = "/tmp/place";
     c.features.user_namespaces = false;
     c.request->require = TIER_PROCESS;
     assert_int_equal(planner_make(&c.in, &plan, &err), 0);
@@ -192,7 +192,7 @@ static void nothing_runs_where_nothing_guards_the_files(void **state)
     sbr_error err;
 
     (void)state;
-    c.in.place = "/tmp/place";
+    c.in.run_dir = "/tmp/place";
     c.features.user_namespaces = false;
     c.features.landlock_abi = 0;
     c.request->require = TIER_PROCESS;
@@ -202,7 +202,7 @@ static void nothing_runs_where_nothing_guards_the_files(void **state)
 static void signals_are_refused_unless_landlock_keeps_them_inside(void **state)
 {
     (void)state;
-    c.in.place = "/tmp/place";
+    c.in.run_dir = "/tmp/place";
     c.features.user_namespaces = false;
     c.request->require = TIER_PROCESS;
     for (int abi = 1; abi <= 7; abi++) {

@@ -103,6 +103,11 @@ static void trees_and_results_are_named(void **state)
     assert_null(req->outputs.items[0].dir);
     assert_string_equal(req->outputs.items[1].dir, "/srv/out");
     request_free(req);
+    req = read_good("{\"tty\": {\"rows\": 30, \"columns\": 100}}");
+    assert_int_equal(req->tty.rows, 30);
+    assert_int_equal(req->tty.columns, 100);
+    assert_int_equal(req->tty.streams, REQUEST_TTY_ALL);
+    request_free(req);
     req = read_good("{\"workspace\": \"build\", \"diff\": false}");
     assert_string_equal(req->workspace, "build");
     assert_false(req->diff || req->keep);
@@ -221,6 +226,13 @@ static void every_field_has_one_type(void **state)
         { "{\"project\": \"src\"}", "is not an absolute path" },
         { "{\"program\": []}", "'program' must be a string" },
         { "{\"program\": \"/a\"}", "is not usable" },
+        { "{\"tty\": 24}", "'tty' must be an object" },
+        { "{\"tty\": {\"rows\": 1}}", "'tty' must be an object" },
+        { "{\"tty\": {\"rows\": \"1\", \"columns\": 1}}", "'tty' must be an object" },
+        { "{\"tty\": {\"rows\": 1, \"columns\": 1, \"depth\": 1}}", "'tty' must be an object" },
+        { "{\"tty\": {\"rows\": 0, \"columns\": 1}}", "1 to 4096 rows" },
+        { "{\"tty\": {\"rows\": 1, \"columns\": -1}}", "1 to 4096 columns" },
+        { "{\"tty\": {\"rows\": 4097, \"columns\": 1}}", "1 to 4096 rows" },
         { "{\"workspace\": null}", "'workspace' must be a string" },
         { "{\"workspace\": \"a/b\"}", "has no usable name" },
         { "{\"outputs\": \"*.png\"}", "'outputs' must be an array" },
@@ -258,14 +270,15 @@ static void every_field_has_one_type(void **state)
           "\"\"}]}",
           "a/b" },
         { "{\"limits\": {\"memroy\": \"1m\"}}", "memroy" },
-        { "{\"limits\": {\"memory\": \"1x\"}}", "--memory '1x'" },
-        { "{\"limits\": {\"memory\": -5}}", "--memory '-5'" },
-        { "{\"limits\": {\"memory_bytes\": 1}}", "--memory '1b'" },
+        { "{\"limits\": {\"memory\": \"1x\"}}", "memory '1x'" },
+        { "{\"limits\": {\"memory\": -5}}", "memory '-5'" },
+        { "{\"limits\": {\"memory_bytes\": 1}}",
+          "memory_bytes 1 is too small; give a value from 4194304 to 70368744177664" },
         { "{\"limits\": {\"connections\": -1}}", "connections" },
         { "{\"limits\": {\"connections\": \"5\"}}", "connections" },
-        { "{\"limits\": {\"max-connections\": 1000001}}", "--max-connections" },
+        { "{\"limits\": {\"max-connections\": 1000001}}", "max-connections '" },
         { "{\"limits\": {\"network_in_bytes\": 0.5}}", "network_in_bytes" },
-        { "{\"limits\": {\"max-network-out\": \"1025t\"}}", "--max-network-out" },
+        { "{\"limits\": {\"max-network-out\": \"1025t\"}}", "max-network-out '" },
         { "{\"network\": null}", "'network'" },
         { "{\"network\": [\"allow\"]}", "'network'" },
         { "{\"network\": \"al\\u0000low\"}", "'network'" },
@@ -345,7 +358,7 @@ static void a_limit_out_of_range_is_refused(void **state)
     assert_bad("{\"limits\": {\"pids\": 0}}", "is too small");
     assert_bad("{\"limits\": {\"pids\": -1}}", "is negative");
     assert_bad("{\"limits\": {\"pids\": 1.5}}", "too many digits");
-    assert_bad("{\"limits\": {\"pids\": 1e300}}", "--pids");
+    assert_bad("{\"limits\": {\"pids\": 1e300}}", "pids '");
     assert_bad("{\"limits\": {\"wall_ms\": -5}}", "not negative");
     assert_bad("{\"limits\": {\"wall_ms\": 1.5}}", "a whole number");
     assert_bad("{\"limits\": {\"wall_ms\": \"250ms\"}}", "a whole number");

@@ -7,7 +7,7 @@
 static void every_verdict_has_a_name_of_its_own(void **state)
 {
     (void)state;
-    for (int i = SBR_EXITED; i <= SBR_INTERNAL_ERROR; i++) {
+    for (int i = SBR_EXITED; i <= SBR_INSTALL_FAILED; i++) {
         assert_non_null(result_verdict_name((enum sbr_verdict)i));
         for (int k = SBR_EXITED; k < i; k++)
             assert_string_not_equal(result_verdict_name((enum sbr_verdict)i),
@@ -18,7 +18,7 @@ static void every_verdict_has_a_name_of_its_own(void **state)
 static void only_exit_zero_is_success(void **state)
 {
     (void)state;
-    for (int verdict = SBR_EXITED; verdict <= SBR_INTERNAL_ERROR; verdict++) {
+    for (int verdict = SBR_EXITED; verdict <= SBR_INSTALL_FAILED; verdict++) {
         sbr_result result = { .verdict = (enum sbr_verdict)verdict };
 
         assert_int_equal(result_success(&result), verdict == SBR_EXITED);

@@ -27,6 +27,10 @@ static sbr_result sample(void)
                                      .network_out_bytes = 500 },
                           .startup = "cold",
                           .stage = "run",
+                          .stage_us = 20500,
+                          .total_us = 1234567,
+                          .started_at_us = 1770091506789000,
+                          .language = { "typescript", "7.0.2", "node", "18.19.0" },
                           .ran = true };
 
     limits_init(&result.limits);
@@ -59,23 +63,49 @@ static json_t *sample_json(void)
 static void the_fields_are_these_and_no_others(void **state)
 {
     static const char *const names[] = {
-        "schema",          "id",
-        "success",         "outcome",
-        "exit_code",       "signal",
-        "execution_time",  "cpu_time",
-        "memory_used",     "metrics",
-        "explanation",     "stdout",
-        "stdout_bytes",    "stdout_truncated",
-        "stdout_encoding", "stderr",
-        "stderr_bytes",    "stderr_truncated",
-        "stderr_encoding", "limits",
-        "stages",          "isolation",
-        "startup",         "diagnosis",
-        "cached",          "denials",
-        "policy",          "network",
-        "changes",         "changes_total",
-        "changes_summary", "changes_id",
+        "schema",
+        "id",
+        "version",
+        "started_at",
+        "total_ms",
+        "language",
+        "stage",
+        "success",
+        "outcome",
+        "exit_code",
+        "signal",
+        "execution_time",
+        "cpu_time",
+        "memory_used",
+        "metrics",
+        "explanation",
+        "stdout",
+        "stdout_bytes",
+        "stdout_truncated",
+        "stdout_encoding",
+        "stdout_tail",
+        "stderr_tail",
+        "stdout_omitted_bytes",
+        "stderr_omitted_bytes",
+        "stderr",
+        "stderr_bytes",
+        "stderr_truncated",
+        "stderr_encoding",
+        "limits",
+        "stages",
+        "isolation",
+        "startup",
+        "diagnosis",
+        "cached",
+        "denials",
+        "policy",
+        "network",
+        "changes",
+        "changes_total",
+        "changes_summary",
+        "changes_id",
         "files",
+        "output_id",
     };
     json_t *root = sample_json();
 
@@ -119,6 +149,51 @@ static void values_are_those_of_the_result(void **state)
                      0);
     assert_string_equal(tier, "container");
     assert_string_equal(first, "landlock");
+    json_decref(root);
+}
+
+static void a_result_says_when_and_with_what_it_ran(void **state)
+{
+    json_t *root = sample_json(), *stage = json_array_get(json_object_get(root, "stages"), 0);
+    const char *version, *started, *named, *name, *of, *tool, *tool_of;
+    double total;
+    char ours[32];
+
+    (void)state;
+    snprintf(ours, sizeof(ours), "%d.%d.%d", SBR_VERSION_MAJOR, SBR_VERSION_MINOR,
+             SBR_VERSION_PATCH);
+    assert_int_equal(json_unpack(root, "{s:s, s:s, s:F, s:s, s:{s:s, s:s, s:s, s:s !}}", "version",
+                                 &version, "started_at", &started, "total_ms", &total, "stage",
+                                 &named, "language", "name", &name, "version", &of, "tool", &tool,
+                                 "tool_version", &tool_of),
+                     0);
+    assert_string_equal(version, ours);
+    assert_string_equal(started, "2026-02-03T04:05:06.789Z");
+    assert_true(total > 1234.566 && total < 1234.568);
+    assert_string_equal(named, "run");
+    assert_string_equal(name, "typescript");
+    assert_string_equal(of, "7.0.2");
+    assert_string_equal(tool, "node");
+    assert_string_equal(tool_of, "18.19.0");
+    assert_true(json_number_value(json_object_get(stage, "total_ms")) == 20.5);
+    json_decref(root);
+}
+
+static void what_is_not_known_of_a_language_is_null(void **state)
+{
+    sbr_result result = sample();
+    json_t *root;
+
+    (void)state;
+    result.language = (struct result_language){ .name = "python" };
+    root = parsed(result_to_json(&result));
+    assert_true(json_is_null(json_object_get(json_object_get(root, "language"), "version")));
+    json_decref(root);
+    result.language.name = NULL;
+    result.stage = NULL;
+    root = parsed(result_to_json(&result));
+    assert_true(json_is_null(json_object_get(root, "language")));
+    assert_true(json_is_null(json_object_get(root, "stage")));
     json_decref(root);
 }
 
@@ -271,13 +346,39 @@ static void an_error_says_that_nothing_ran(void **state)
     root = parsed(result_error_to_json(&err));
     detail = json_object_get(root, "error");
     assert_true(json_is_false(json_object_get(root, "success")));
-    assert_string_equal(json_string_value(json_object_get(root, "outcome")), "internal_error");
+    assert_string_equal(json_string_value(json_object_get(root, "outcome")), "not_found");
     assert_string_equal(json_string_value(json_object_get(detail, "code")), "not_found");
     assert_string_equal(json_string_value(json_object_get(detail, "stage")), "language");
     assert_string_equal(json_string_value(json_object_get(detail, "message")),
                         "there is no 'x?y'"); /* what is quoted stays on its line */
     assert_true(json_is_null(json_object_get(detail, "errno")));
     json_decref(root);
+}
+
+static void the_outcome_of_an_error_is_named_after_its_code(void **state)
+{
+    static const struct {
+        enum sbr_code code;
+        const char *outcome;
+    } rows[] = {
+        { SBR_E_INVALID, "invalid_request" },
+        { SBR_E_NOT_FOUND, "not_found" },
+        { SBR_E_UNSUPPORTED, "unsupported" },
+        { SBR_E_DENIED, "denied" },
+        { SBR_E_BUSY, "busy" },
+        { SBR_E_NO_MEMORY, "internal_error" },
+        { SBR_E_SYSTEM, "internal_error" },
+        { SBR_E_BUG, "internal_error" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        sbr_error err = { .code = rows[i].code, .stage = "here", .message = "a sentence" };
+        json_t *root = parsed(result_error_to_json(&err));
+
+        assert_string_equal(json_string_value(json_object_get(root, "outcome")), rows[i].outcome);
+        json_decref(root);
+    }
 }
 
 /* A message may quote what the caller wrote, or be cut in the middle of a character. */
@@ -350,6 +451,9 @@ int main(void)
         cmocka_unit_test(the_fields_are_these_and_no_others),
         cmocka_unit_test(a_stage_before_has_denials_of_its_own),
         cmocka_unit_test(values_are_those_of_the_result),
+        cmocka_unit_test(a_result_says_when_and_with_what_it_ran),
+        cmocka_unit_test(what_is_not_known_of_a_language_is_null),
+        cmocka_unit_test(the_outcome_of_an_error_is_named_after_its_code),
         cmocka_unit_test(every_limit_is_there_and_an_unset_one_is_null),
         cmocka_unit_test(processors_are_printed_as_they_were_asked_for),
         cmocka_unit_test(a_run_without_time_has_no_percentage),

@@ -26,10 +26,10 @@ def some_results():
     found.add("blackbox", "test_a.py::test_three", FAILED)
     found.add("escape", "test_b.py::test_four", SKIPPED, f"needs {HOSTILE}")
     found.add("lint", "layers", PASSED)
-    found.spent("blackbox", "test_a.py::test_one[root]", 1.25, 3)
+    found.spent("blackbox", "test_a.py::test_one[root]", 1.25, 3, 0.5)
     found.spent("blackbox", "test_a.py::test_two", 0.5, 1)
     found.spent("blackbox", "test_a.py::test_two", 0.25, 1)  # its end
-    found.spent("escape", "test_b.py::test_four", 8, 2)
+    found.spent("escape", "test_b.py::test_four", 8, 2, 1.5)
     found.suites.update(blackbox=1.5, escape=9, lint=0.125)
     return found
 
@@ -78,12 +78,12 @@ def test_durations_are_summed_for_each_suite(found, capsys):
     results.print_durations(found)
     said = capsys.readouterr().out
     head, _, table = said.partition("\nsuite ")
-    assert re.findall(r"^ +([\d.]+) s  (.*)$", head, re.M) == [
-        ("8.00", "escape: test_b.py::test_four"), ("1.25", "blackbox: test_a.py::test_one[root]"),
-        ("0.75", "blackbox: test_a.py::test_two")]
+    assert re.findall(r"^ +([\d.]+) s +([\d.]+) CPU s  (.*)$", head, re.M) == [
+        ("8.00", "1.50", "escape: test_b.py::test_four"), ("1.25", "0.50", "blackbox: test_a.py::test_one[root]"),
+        ("0.75", "0.00", "blackbox: test_a.py::test_two")]
     rows = {row[0]: row[1:] for row in (line.replace(" s ", " ").split() for line in table.splitlines()[1:])}
-    assert rows == {"blackbox": ["1.5", "2.0", "4", "5"], "escape": ["9.0", "8.0", "1", "2"],
-                    "lint": ["0.1", "0.0", "1", "0"]}
+    assert rows == {"blackbox": ["1.5", "2.0", "0.5", "4", "5"], "escape": ["9.0", "8.0", "1.5", "1", "2"],
+                    "lint": ["0.1", "0.0", "0.0", "1", "0"]}
 
 
 def test_only_the_slowest_are_listed(capsys):

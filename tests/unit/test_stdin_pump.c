@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -246,10 +247,168 @@ static void a_feed_that_never_started_can_be_ended(void **state)
 
 #define FEED_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
+/* The program's side of a terminal that the pump writes to; it shows what a program reads. */
+static int open_terminal(void)
+{
+    int master = open("/dev/ptmx", O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC), unlocked = 0;
+    int slave;
+
+    if (master < 0 || ioctl(master, TIOCSPTLCK, &unlocked) < 0)
+        skip(); /* a machine without terminals */
+    slave = ioctl(master, TIOCGPTPEER, O_RDWR | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+    assert_true(slave >= 0);
+    close(stdin_pump.to);
+    stdin_pump.to = master;
+    stdin_pump.is_tty = true;
+    return slave;
+}
+
+static void a_terminal_gets_the_key_for_end_of_file(void **state)
+{
+    static const char *const inputs[] = { "one line\n", "half a line", "" };
+    char got[64];
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(inputs); i++) {
+        int slave, keep;
+
+        if (i)
+            stdin_pump = (struct stdin_pump){ .to = dup(f.read_end), .from = -1 };
+        slave = open_terminal();
+        keep = dup(stdin_pump.to); /* the program would be hung up on otherwise */
+        stdin_pump.data = inputs[i];
+        stdin_pump.len = strlen(inputs[i]);
+        start();
+        if (inputs[i][0])
+            assert_int_equal(read(slave, got, sizeof(got)), strlen(inputs[i]));
+        assert_int_equal(read(slave, got, sizeof(got)), 0);
+        close(slave);
+        close(keep);
+        stdin_pump_done(&stdin_pump);
+    }
+}
+
+static size_t without_x(void *context, char *data, size_t len)
+{
+    size_t n = 0;
+
+    ++*(int *)context;
+    for (size_t i = 0; i < len; i++)
+        if (data[i] != 'x')
+            data[n++] = data[i];
+    return n;
+}
+
+static void a_tap_sees_the_source_and_takes_bytes_out(void **state)
+{
+    int source[2], calls = 0;
+    char got[16];
+
+    (void)state;
+    assert_int_equal(pipe2(source, O_CLOEXEC | O_NONBLOCK), 0);
+    stdin_pump.from = source[0];
+    stdin_pump.tap = without_x;
+    stdin_pump.tap_context = &calls;
+    start();
+    assert_int_equal(write(source[1], "axbx", 4), 4);
+    loop_turn(&f.loop, 1000000);
+    assert_int_equal(read(f.read_end, got, sizeof(got)), 2);
+    assert_memory_equal(got, "ab", 2);
+    assert_int_equal(write(source[1], "xx", 2), 2);
+    loop_turn(&f.loop, 1000000);
+    assert_int_equal(calls, 2);
+    assert_true(stdin_pump.to >= 0);
+    close(source[0]);
+    close(source[1]);
+}
+
+static void a_held_source_is_not_read(void **state)
+{
+    int source[2];
+    char got[16];
+
+    (void)state;
+    assert_int_equal(pipe2(source, O_CLOEXEC | O_NONBLOCK), 0);
+    stdin_pump.from = source[0];
+    start();
+    stdin_pump_hold(&stdin_pump, true);
+    assert_int_equal(write(source[1], "key", 3), 3);
+    loop_turn(&f.loop, 1000);
+    assert_int_equal(read(source[0], got, 1), 1);
+    stdin_pump_hold(&stdin_pump, false);
+    loop_turn(&f.loop, 1000000);
+    assert_int_equal(read(f.read_end, got, sizeof(got)), 2);
+    close(source[0]);
+    close(source[1]);
+}
+
+static int rooms;
+
+static void count_room(void *context)
+{
+    assert_ptr_equal(context, &rooms);
+    rooms++;
+}
+
+static void a_feed_stays_open_until_it_is_closed(void **state)
+{
+    struct stdin_feed feed = { 0 };
+
+    (void)state;
+    stdin_pump_open_feed(&feed);
+    stdin_pump.feed = &feed;
+    stdin_pump.data = "one ";
+    stdin_pump.len = 4;
+    assert_int_equal(stdin_pump_put(&feed, "two ", 4), 4); /* before the program starts */
+    start();
+    assert_string_equal(pipe_fixture_read(&f), "one two ");
+    assert_int_equal(stdin_pump_put(&feed, "three", 5), 5);
+    stdin_pump_go_on(&stdin_pump);
+    assert_string_equal(pipe_fixture_read(&f), "three");
+    assert_true(stdin_pump.to >= 0);
+    feed.is_open = false;
+    stdin_pump_go_on(&stdin_pump);
+    assert_end_of_input();
+    assert_true(feed.is_gone);
+    stdin_pump_free_feed(&feed);
+}
+
+static void a_feed_is_bounded_and_reports_room(void **state)
+{
+    struct stdin_feed feed = { .on_room = count_room, .context = &rooms };
+    size_t size = pipe_fixture_shrink(&f), len = STDIN_FEED_MAX + 3, got = 0;
+    char *data = calloc(1, len);
+
+    (void)state;
+    assert_non_null(data);
+    rooms = 0;
+    stdin_pump_open_feed(&feed);
+    stdin_pump.feed = &feed;
+    assert_int_equal(stdin_pump_put(&feed, data, len), STDIN_FEED_MAX);
+    assert_int_equal(stdin_pump_put(&feed, data, 1), 0);
+    start();
+    assert_int_equal(rooms, 0);
+    while (got < STDIN_FEED_MAX && rooms == 0) {
+        char taken[4096];
+        ssize_t n = read(f.read_end, taken, size < sizeof(taken) ? size : sizeof(taken));
+
+        assert_true(n > 0);
+        got += (size_t)n;
+        pipe_fixture_turn(&f);
+    }
+    assert_int_equal(rooms, 1);
+    assert_int_equal(stdin_pump_put(&feed, "x", 1), 1);
+    free(data);
+    stdin_pump_done(&stdin_pump);
+    stdin_pump_free_feed(&feed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         FEED_TEST(no_input_is_end_of_file),
+        FEED_TEST(a_feed_stays_open_until_it_is_closed),
+        FEED_TEST(a_feed_is_bounded_and_reports_room),
         FEED_TEST(input_from_memory_is_followed_by_end_of_file),
         FEED_TEST(more_than_the_pipe_holds_is_fed_as_the_program_reads),
         FEED_TEST(a_program_that_closes_its_input_ends_the_feeding_without_a_signal),
@@ -260,6 +419,9 @@ int main(void)
         FEED_TEST(memory_is_fed_in_turns),
         FEED_TEST(a_regular_file_is_fed_in_turns),
         FEED_TEST(a_feed_that_never_started_can_be_ended),
+        FEED_TEST(a_terminal_gets_the_key_for_end_of_file),
+        FEED_TEST(a_tap_sees_the_source_and_takes_bytes_out),
+        FEED_TEST(a_held_source_is_not_read),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

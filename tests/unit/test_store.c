@@ -117,7 +117,7 @@ static bool is_kept(enum store_kind kind, const char *name)
     struct store_entry entry;
     sbr_error err;
 
-    return store_find(kind, key_of(name), &entry, &err) == 1;
+    return store_find(kind, key_of(name), &entry, &err) == STORE_SOUND;
 }
 
 static void assert_content(const struct store_entry *entry, const char *text)
@@ -275,7 +275,7 @@ static int make_and_look(int go_fd)
         snprintf(name, sizeof(name), "r%d", round);
         if (try_keep(STORE_ARTIFACT, name, "the same", &entry, &err) < 0)
             return 2;
-        if (store_find(STORE_ARTIFACT, key_of(name), &entry, &err) != 1)
+        if (store_find(STORE_ARTIFACT, key_of(name), &entry, &err) != STORE_SOUND)
             return 3;
         if (fd_read_small(AT_FDCWD, below(entry.path, "main"), found, sizeof(found)) != 8)
             return 4;
@@ -391,11 +391,11 @@ static void verification_reads_layers_too(void **state)
     sbr_error err;
 
     (void)state;
-    assert_int_equal(store_verify(STORE_LAYER, key_of("l"), &err), 1);
+    assert_int_equal(store_verify(STORE_LAYER, key_of("l"), &err), STORE_SOUND);
     tamper(&entry, "jello");
     assert_true(is_kept(STORE_LAYER, "l"));
-    assert_int_equal(store_verify(STORE_LAYER, key_of("l"), &err), 0);
-    assert_int_equal(store_verify(STORE_LAYER, key_of("l"), &err), 0);
+    assert_int_equal(store_verify(STORE_LAYER, key_of("l"), &err), STORE_ABSENT);
+    assert_int_equal(store_verify(STORE_LAYER, key_of("l"), &err), STORE_ABSENT);
     assert_false(is_kept(STORE_LAYER, "l"));
 }
 
@@ -720,7 +720,7 @@ static void what_dead_makers_left_is_removed(void **state)
     if (pid == 0) {
         stage(STORE_LAYER, &other);
         write_at(other.tree_fd, "main", "half", 0600);
-        _exit(store_lock(STORE_LAYER, key_of("l"), &fd, &err) != 1);
+        _exit(store_lock(STORE_LAYER, key_of("l"), &fd, &err) != STORE_LOCKED);
     }
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_int_equal(status, 0);
@@ -748,19 +748,20 @@ static void one_makes_and_the_others_wait(void **state)
     assert_int_equal(pipe2(ready, O_CLOEXEC), 0);
     pid = fork();
     if (pid == 0) {
-        if (store_lock(STORE_LAYER, key_of("l"), &fd, &err) != 1 || write(ready[1], "x", 1) != 1)
+        if (store_lock(STORE_LAYER, key_of("l"), &fd, &err) != STORE_LOCKED ||
+            write(ready[1], "x", 1) != 1)
             _exit(1);
         pause();
     }
     assert_int_equal(read(ready[0], &byte, 1), 1);
-    assert_int_equal(store_lock(STORE_LAYER, key_of("l"), &fd, &err), 0);
+    assert_int_equal(store_lock(STORE_LAYER, key_of("l"), &fd, &err), STORE_BUSY);
     assert_int_equal(store_sweep(&err), 0);
-    assert_int_equal(store_lock(STORE_LAYER, key_of("l"), &fd, &err), 0);
-    assert_int_equal(store_lock(STORE_LAYER, key_of("m"), &fd, &err), 1);
+    assert_int_equal(store_lock(STORE_LAYER, key_of("l"), &fd, &err), STORE_BUSY);
+    assert_int_equal(store_lock(STORE_LAYER, key_of("m"), &fd, &err), STORE_LOCKED);
     close(fd);
     kill(pid, SIGKILL); /* its lock goes with it */
     assert_int_equal(waitpid(pid, &status, 0), pid);
-    assert_int_equal(store_lock(STORE_LAYER, key_of("l"), &fd, &err), 1);
+    assert_int_equal(store_lock(STORE_LAYER, key_of("l"), &fd, &err), STORE_LOCKED);
     close(fd);
     close(ready[0]);
     close(ready[1]);

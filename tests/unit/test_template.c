@@ -51,7 +51,7 @@ static struct template_place assert_expands(struct setup s, const char *expected
 static void assert_fails(struct setup s, const char *message)
 {
     struct template_input in = input_of(&s);
-    struct template_place place = { 7, 7, 7 };
+    struct template_place place = { 7, 7 };
     sbr_error err = { 0 };
     struct buf out;
     int r;
@@ -107,7 +107,6 @@ static void the_place_counts_the_lines_of_the_output(void **state)
     (void)state;
     assert_int_equal(place.code_line, 4);
     assert_int_equal(place.code_lines, 3);
-    assert_int_equal(place.code_indent, 0);
     place = assert_expands((struct setup){ .text = "p; {{code}}", .code = "1\n" }, "p; 1\n");
     assert_int_equal(place.code_line, 1);
     assert_int_equal(place.code_lines, 1);
@@ -126,9 +125,7 @@ static void blanks_before_the_code_stand_before_each_of_its_lines(void **state)
     (void)state;
     assert_int_equal(place.code_line, 2);
     assert_int_equal(place.code_lines, 5);
-    assert_int_equal(place.code_indent, 2);
-    place = assert_expands((struct setup){ .text = "  {{code}}", .code = "a\nb" }, "  a\n  b");
-    assert_int_equal(place.code_indent, 2);
+    assert_expands((struct setup){ .text = "  {{code}}", .code = "a\nb" }, "  a\n  b");
     assert_expands((struct setup){ .text = "x  {{code}}", .code = "a\nb" }, "x  a\nb");
 }
 

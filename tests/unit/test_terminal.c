@@ -197,6 +197,83 @@ static void no_pair_of_bytes_behind_an_escape_starts_anything_else(void **state)
     }
 }
 
+/* What a program that draws the screen may do in addition. */
+static const struct row drawn[] = {
+    { ESC "[?1049h" ESC "[?25l", ESC "[?1049h" ESC "[?25l" },
+    { ESC "[?1;2004h", ESC "[?1;2004h" },
+    { ESC "[2;20r" ESC "[3L" ESC "[2M" ESC "[4P" ESC "[5@" ESC "[6X" ESC "[7d", NULL },
+    { ESC "7" ESC "8" ESC "M" ESC "=" ESC ">", NULL },
+    { ESC "(0lqk" ESC "(B\x0e\x0f", NULL },
+    { ESC "[4h" ESC "[4l" ESC "[2 q", NULL },
+    { "a" ESC "[?1049;2048hb", "ab" }, /* one of them is not known */
+    { "a" ESC "[99999bb", "ab" },      /* would keep a terminal busy */
+    { "a" ESC "[20hb" ESC "[2Jc", "ab" ESC "[2Jc" },
+    { "a" ESC "[3Jb", "ab" },
+    { "a" ESC "(Ab" ESC "%@c" ESC "#8d", "abcd" },
+    { "a" ESC "[!pb" ESC "[?6nc" ESC "[$pd" ESC "[5ie", "abcde" },
+    { "a" ESC "[" ESC "[1mb", "a" ESC "[1mb" },
+    { "a\xe0\x82\x9b"
+      "b\xc1\x9b"
+      "c",
+      "a\xe0"
+      "b\xc1"
+      "c" }, /* overlong controls */
+};
+
+static void a_program_that_draws_may_switch_modes(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(drawn); i++) {
+        const char *wanted = drawn[i].out ? drawn[i].out : drawn[i].in;
+
+        for (size_t at = 0; at <= strlen(drawn[i].in); at++) {
+            _Atomic uint32_t modes = 0;
+            struct terminal_filter f = { .modes = &modes };
+            char out[200];
+            size_t used = clean(&f, drawn[i].in, at, out, 0);
+
+            clean(&f, drawn[i].in + at, strlen(drawn[i].in) - at, out, used);
+            if (strcmp(out, wanted) != 0)
+                fail_msg("row %zu, split at %zu: '%s'", i, at, out);
+        }
+    }
+}
+
+/* As a killed editor leaves it. */
+static void every_mode_that_was_switched_is_undone(void **state)
+{
+    _Atomic uint32_t modes = 0;
+    struct terminal_filter f = { .modes = &modes };
+    char out[200], undo[TERMINAL_MOST_MODES + 1];
+    const char *in = ESC "[?1049h" ESC "[?25l" ESC "[?7l" ESC "[2;5r" ESC "=" ESC "(0" ESC "[4h";
+    size_t len;
+
+    (void)state;
+    clean(&f, in, strlen(in), out, 0);
+    undo[terminal_leave_modes(modes, undo)] = '\0';
+    assert_string_equal(undo, ESC "7" ESC "[r" ESC "8" ESC ">" ESC "(B" ESC ")B\x0f" ESC "[4l" ESC
+                                  "[?7h" ESC "[?25h" ESC "[?1049l");
+    undo[terminal_enter_modes(modes, undo)] = '\0';
+    assert_string_equal(undo, ESC "[?7l" ESC "[?25l" ESC "[?1049h" ESC "=" ESC "[4h");
+    len = terminal_leave_modes(modes, undo);
+    clean(&f, undo, len, out, 0);
+    assert_int_equal(modes, 0);
+    assert_int_equal(terminal_leave_modes(modes, undo), 0);
+    assert_true(terminal_leave_modes(UINT32_MAX, undo) < TERMINAL_MOST_MODES);
+}
+
+static void the_end_of_a_line_is_known(void **state)
+{
+    struct terminal_filter f = { 0 };
+    char out[16];
+
+    (void)state;
+    clean(&f, "^C", 2, out, 0);
+    assert_true(f.mid_line);
+    clean(&f, "\r\n", 2, out, 0);
+    assert_false(f.mid_line);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -207,6 +284,9 @@ int main(void)
         cmocka_unit_test(a_split_between_two_calls_changes_nothing),
         cmocka_unit_test(byte_by_byte_nothing_harmful_passes_either),
         cmocka_unit_test(no_pair_of_bytes_behind_an_escape_starts_anything_else),
+        cmocka_unit_test(a_program_that_draws_may_switch_modes),
+        cmocka_unit_test(every_mode_that_was_switched_is_undone),
+        cmocka_unit_test(the_end_of_a_line_is_known),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

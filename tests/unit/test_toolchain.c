@@ -513,6 +513,31 @@ static void a_tool_without_a_version_is_asked_once(void **state)
     assert_int_equal(times, 1);
 }
 
+static int say_how_often(void *context, const struct language *language, struct toolchain *t)
+{
+    (void)language;
+    snprintf(t->version, sizeof(t->version), "1.%d", ++*(int *)context);
+    return 0;
+}
+
+static void a_tool_that_has_changed_is_asked_again(void **state)
+{
+    int times = 0;
+    struct toolchain_query query = { .ask = say_how_often, .context = &times };
+    static const char *const answers[] = { "1.1", "1.1", "1.2", "1.2" };
+
+    (void)state;
+    put_tool("again/bin/tool");
+    toolchain_list(with(at("again/bin/tool"), NULL, NULL), found, 1);
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        if (i == 2)
+            put_file("again/bin/tool", REAL "2", 0755);
+        found[0].version[0] = '\0';
+        assert_int_equal(toolchain_version(with(NULL, NULL, NULL), &query, found), 0);
+        assert_string_equal(found[0].version, answers[i]);
+    }
+}
+
 static void the_identity_changes_with_the_file(void **state)
 {
     struct toolchain t = { 0 };
@@ -670,6 +695,7 @@ int main(void)
         cmocka_unit_test(what_is_no_version_is_refused),
         cmocka_unit_test(a_tool_that_says_nothing_has_no_version),
         cmocka_unit_test(a_tool_without_a_version_is_asked_once),
+        cmocka_unit_test(a_tool_that_has_changed_is_asked_again),
         cmocka_unit_test(the_identity_changes_with_the_file),
         cmocka_unit_test(a_note_has_the_name_of_a_file),
         cmocka_unit_test(names_tell_their_versions),

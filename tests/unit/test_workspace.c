@@ -157,7 +157,7 @@ static void one_at_a_time(void **state)
 
     (void)state;
     open_it("demo", no_quota, &workspace);
-    assert_int_equal(workspace_open("demo", true, no_quota, &other, &err), 0);
+    assert_int_equal(workspace_open("demo", true, no_quota, &other, &err), WORKSPACE_BUSY);
     assert_refused(workspace_remove("demo", &err), &err, SBR_E_BUSY, "in use");
     assert_refused(workspace_export_begin("demo", &opened, &err), &err, SBR_E_BUSY, "in use");
     open_it("demo2", no_quota, &other);

@@ -55,7 +55,7 @@ LINES = [
     ("timeout", "-", {"language": "sh", "code": "sleep 100", "limits": {**SMALL, "wall_ms": 40}}),
     ("cpu_limit", "-", {"language": "python", "code": "while True: pass", "limits": {"cpu_ms": 20}}),
     ("memory_limit", "-", {"language": "python", "code": "x = bytearray(100 << 20)", "limits": {**SMALL, "wall_ms": 20000}}),
-    ("output_limit", "-", {"language": "python", "code": "while True: print('x' * 4000)", "limits": {**SMALL, "wall_ms": 20000}}),
+    ("output_limit", "-", {"language": "python", "code": "while True: print('x' * 4000)", "limits": {**SMALL, "wall_ms": 20000, "output_bytes": 1 << 20}}),
     ("disk_limit", "-", {"language": "sh", "code": "head -c 8000000 /dev/zero > /tmp/x", "limits": {**SMALL, "wall_ms": 20000}}),
 ]
 

@@ -197,7 +197,7 @@ def test_each_stage_asks_for_itself(fake):
 def test_verbose_says_why(fake):
     fake.script = [[fake.answer(COLD, reason="there is none of this kind")]]
     done = support.sandbox_run("exec", "--verbose", "--", "true", env=fake.env())
-    assert b"engine: cold, since there is none of this kind" in done.stderr
+    assert b"engine: cold, because there is none of this kind" in done.stderr
     done = support.sandbox_run("exec", "--verbose", "--", "true",
                                env={**fake.env(), "SANDBOX_RUN_SOCKET": fake.path + "-gone"})
-    assert b"engine: cold, since no engine is running" in done.stderr
+    assert b"engine: cold, because no engine is running" in done.stderr

@@ -108,7 +108,9 @@ def test_a_crash_ends_its_sandboxes_and_leaves_nothing(own_engine):
 
 
 def test_one_that_dies_while_it_is_parked_is_replaced(own_engine):
-    """Whatever it is: a worker, its zygote, its factory.  One that dies in the moment of its lease takes the run along."""
+    """Whatever it is: a worker, its zygote, its factory.
+
+    One that dies in the moment of its lease takes the run along, so it has to be gone first."""
     own_engine.wait_parked("python")
     chance = random.Random(8)
     for _ in range(12):

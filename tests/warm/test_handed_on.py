@@ -22,7 +22,7 @@ MADE_S = 90  # until newborn ones show whether they live
 def open_engine(request, place):
     """Of the test build: clients leave defences out, which this engine's own planner would not."""
     with engines.Engine(place / f"open-{request.param}", request.param, ["--warm", ""], hooks=True,
-                        env={"SANDBOX_RUN_TEST_WITHOUT": "template-check"}) as found:
+                        env={"SANDBOX_RUN_TEST_WITHOUT": "blueprint-check"}) as found:
         yield found
 
 

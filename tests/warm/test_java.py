@@ -3,7 +3,8 @@ import itertools
 import pathlib
 
 import pytest
-import yaml
+
+import yaml_text
 
 pytestmark = pytest.mark.group("java", weight=8)  # they take long: others begin beside them
 
@@ -11,7 +12,9 @@ PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs" / "java.yaml"
 COMPARED = ("outcome", "exit_code", "signal", "stdout", "stderr", "explanation", "diagnosis")
 BODY = "public class Main {\n    public static void main(String[] args) throws Exception {\n%s    }\n}\n"
 SLOWLY = 600  # seconds: the first run prepares the compiler
-CASES = [pytest.param(case, id=case["name"]) for case in yaml.safe_load(PROGRAMS.read_text())]
+HALVES = (), pytest.mark.group("java, the other half", weight=8)  # of the programs, each with an engine of its own
+CASES = [pytest.param(case, id=case["name"], marks=HALVES[number % 2])
+         for number, case in enumerate(yaml_text.load(PROGRAMS.read_text()))]
 SERVE = ["--park-min", "1"]  # a JVM takes seconds to make, and each kind of run is used once or twice
 numbers = itertools.count()
 

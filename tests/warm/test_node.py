@@ -3,9 +3,9 @@ import pathlib
 import re
 
 import pytest
-import yaml
 
 import support
+import yaml_text
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs" / "node"
 COMPARED = ("outcome", "exit_code", "signal", "stdout", "stderr", "explanation", "diagnosis")
@@ -14,7 +14,7 @@ SLOWLY = 600  # seconds: the first run of TypeScript fetches its compiler
 
 def programs():
     for path in sorted(PROGRAMS.glob("*.yaml")):
-        for case in yaml.safe_load(path.read_text()):
+        for case in yaml_text.load(path.read_text()):
             yield pytest.param(path.stem, case, id=f"{path.stem}: {case['name']}")
 
 

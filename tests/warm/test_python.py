@@ -3,7 +3,8 @@ import pathlib
 import re
 
 import pytest
-import yaml
+
+import yaml_text
 
 PROGRAMS = pathlib.Path(__file__).resolve().parent / "programs" / "python"
 COMPARED = ("outcome", "exit_code", "signal", "stdout", "stderr", "explanation", "diagnosis")
@@ -11,7 +12,7 @@ COMPARED = ("outcome", "exit_code", "signal", "stdout", "stderr", "explanation",
 
 def programs():
     for path in sorted(PROGRAMS.glob("*.yaml")):
-        for case in yaml.safe_load(path.read_text()):
+        for case in yaml_text.load(path.read_text()):
             yield pytest.param(case, id=f"{path.stem}: {case['name']}")
 
 

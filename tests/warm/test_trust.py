@@ -17,7 +17,7 @@ import support
 
 ATTACKER = pathlib.Path(__file__).resolve().parent / "programs/lease.c"
 SOURCES = ("base/buf.c", "base/err.c", "base/fd.c", "base/sha256.c", "plan/plan.c", "plan/plan_codec.c")
-PEER, TEMPLATE = "peer-namespace", "template-check"
+PEER, TEMPLATE = "peer-namespace", "blueprint-check"
 # Each of the two stops it alone.
 LAYERS = ((), (PEER,), (TEMPLATE,))
 # Of these only the last two show sockets of the host at all.

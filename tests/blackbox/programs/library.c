@@ -196,13 +196,17 @@ static void cancel_from_another_thread(void)
 static void free_a_job_that_runs(void)
 {
     sbr_request *req = make_request("free", "sleep 1000\n");
+    sbr_result *result;
     sbr_job *job;
     sbr_error err;
 
-    if (sbr_job_start(runtime, req, &job, &err) < 0)
+    if (sbr_job_start(runtime, req, &job, &err) < 0) {
         complain("free", err.message);
-    else
+    } else {
+        if (sbr_job_dispatch(job, &result, &err) != 0) /* which begins it */
+            complain("free", "it does not run");
         sbr_job_free(job);
+    }
     sbr_request_free(req);
 }
 

@@ -1,4 +1,4 @@
-/* Uses a known amount of processor time, memory, processes or threads.  Runs inside.
+/* Uses a known amount of CPU time, memory, processes or threads.  Runs inside.
  *
  *   load burn MS N SHAPE     N processes (SHAPE: self, child, orphan) that burn MS each
  *   load touch MIB N         N processes that hold MIB each at the same time

@@ -254,7 +254,7 @@ static int lock_memory(int argc, char **argv)
     return outcome(mlock(malloc(size), size), "mlock");
 }
 
-/* Burns processor time in as many processes as asked for, each below the limit of one process. */
+/* Burns CPU time in as many processes as asked for, each below the limit of one process. */
 static int burn(int argc, char **argv)
 {
     for (long i = 1; i < number(argv[0]); i++)

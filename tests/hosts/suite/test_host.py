@@ -65,7 +65,7 @@ else:
 
     def test_a_refusal_is_an_object_when_json_is_wanted():
         refusal = support.result_of("run", *HELLO)
-        assert (refusal["_status"], refusal["outcome"]) == (125, "internal_error")
+        assert (refusal["_status"], refusal["outcome"]) == (125, "unsupported")
         assert refusal["error"]["message"]
 
 

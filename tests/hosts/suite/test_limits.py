@@ -62,7 +62,7 @@ def test_processes_end_at_the_limit():
     assert "--pids" in result["explanation"]
 
 
-def test_processor_time_ends_at_the_limit():
+def test_cpu_time_ends_at_the_limit():
     result = run("--cpu-time", "500ms", "--", "sh", "-c", "while :; do :; done")
     assert (result["outcome"], result["_status"]) == ("cpu_limit", 124), result
     assert result["cpu_time"] >= 0.5

@@ -229,7 +229,7 @@ def test_our_service_has_a_group(service, tmp_path, end):
 
 def test_our_service_says_what_is_wrong_with_its_request(service, tmp_path):
     result = started(tmp_path / "nowhere.json", 1)
-    assert result["outcome"] == "internal_error"
+    assert result["outcome"] == "not_found"
     assert "nowhere.json" in result["error"]["message"], result
 
 

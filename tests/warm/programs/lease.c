@@ -48,7 +48,7 @@ static struct plan *make_plan(const char *directory)
     struct plan *plan = plan_new();
 
     plan->namespaces = ALL_NAMESPACES;
-    plan->park = STANDBY_SHELL;
+    plan->standby = STANDBY_SHELL;
     plan->inside_uid = plan->inside_gid = 1000;
     plan->hostname = "sandbox";
     plan->workdir = "/work";
@@ -118,7 +118,7 @@ static int go(const struct plan *plan, const int *fds, const struct handover_msg
     char said[8] = "";
     int memory;
 
-    late.park = STANDBY_NONE;
+    late.standby = STANDBY_NONE;
     late.argv = script;
     late.n_ops = 0;
     memory = encoded(&late, &bytes);

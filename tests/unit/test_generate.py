@@ -1,4 +1,4 @@
-"""sandbox-run-compile: a wrong file is refused in one sentence that says where and what to do."""
+"""sandbox-run-generate: a wrong file is refused in one sentence that says where and what to do."""
 
 import os
 import pathlib
@@ -9,7 +9,7 @@ import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("SBR_BUILD", ROOT / "build"))
-COMPILER = os.environ.get("SBR_COMPILE", str(BUILD / "src/generate/sandbox-run-compile"))
+GENERATOR = os.environ.get("SBR_GENERATE", str(BUILD / "src/generate/sandbox-run-generate"))
 
 POLICY = """\
 name: default
@@ -73,7 +73,7 @@ def start(directory, command, texts):
         path.write_text(text, encoding="utf-8")
         paths.append(path.name)
     return subprocess.run(
-        [COMPILER, *command, "out.c", *paths],
+        [GENERATOR, *command, "out.c", *paths],
         cwd=directory, capture_output=True, text=True, timeout=30, check=False)
 
 
@@ -88,9 +88,9 @@ def refuse(directory, command, *texts):
     done = start(directory, command, texts)
     assert done.returncode == 1, done.stderr
     assert done.stdout == ""
-    assert done.stderr.count("\n") == 1 and done.stderr.startswith("sandbox-run-compile: ")
+    assert done.stderr.count("\n") == 1 and done.stderr.startswith("sandbox-run-generate: ")
     assert not (directory / "out.c").exists()
-    return done.stderr.removeprefix("sandbox-run-compile: ").rstrip("\n")
+    return done.stderr.removeprefix("sandbox-run-generate: ").rstrip("\n")
 
 
 def filters(text):
@@ -259,7 +259,7 @@ def test_a_file_without_a_policy_is_refused(tmp_path, text):
 
 
 def test_a_missing_file_is_named(tmp_path):
-    done = subprocess.run([COMPILER, "policies", "x86_64", "out.c", "none.yaml"], cwd=tmp_path,
+    done = subprocess.run([GENERATOR, "policies", "x86_64", "out.c", "none.yaml"], cwd=tmp_path,
                           capture_output=True, text=True, timeout=30, check=False)
     assert done.returncode == 1
     assert "none.yaml: cannot be opened: No such file or directory" in done.stderr
@@ -337,9 +337,9 @@ def test_a_word_belongs_to_one_language(tmp_path, same, words):
 @pytest.mark.parametrize("arguments", [[], ["policies"], ["policies", "x86_64", "out.c"],
                                        ["languages", "out.c"], ["help"]])
 def test_wrong_use_shows_the_usage(arguments):
-    done = subprocess.run([COMPILER, *arguments], capture_output=True, text=True, timeout=30,
+    done = subprocess.run([GENERATOR, *arguments], capture_output=True, text=True, timeout=30,
                           check=False)
-    assert done.returncode == 2 and done.stderr.startswith("usage: sandbox-run-compile policies")
+    assert done.returncode == 2 and done.stderr.startswith("usage: sandbox-run-generate policies")
 
 
 def test_the_files_of_the_project_compile_for_every_architecture(tmp_path):

@@ -1,0 +1,2 @@
+# Every line is written when it is printed: see docs/buffering.md.
+$stdout.sync = true

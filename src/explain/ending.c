@@ -1,0 +1,165 @@
+#include "explain/ending.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+#define IN_FILE "` in the language's file"
+
+/* Whom a sentence is about, and how limits are set for it: `before` OPTION `after`, and with a
+ * value `before` OPTION `is` VALUE `end`. */
+/* clang-format off */
+static const struct {
+    const char *subject;
+    const char *before, *after, *is, *end;
+} stages[N_STAGES] = {
+    [STAGE_RUN]     = { "the program",     "--", "", " ", "" },
+    [STAGE_PREPARE] = { "the preparation", "`", IN_FILE, "=", IN_FILE },
+    [STAGE_INSTALL] = { "the installer",   "`", IN_FILE, "=", IN_FILE },
+    [STAGE_COMPILE] = { "the compiler",    "--compile-limit ", "=...", "=", "" },
+    [STAGE_CHECK]   = { "the checker",     "--compile-limit ", "=...", "=", "" },
+};
+
+static const struct {
+    enum sbr_verdict verdict;
+    enum sbr_limit limit;
+    const char *sentence; /* between the subject and the value */
+} limit_ends[] = {
+    { SBR_TIMEOUT,       SBR_WALL_MS,      "was still running after" },
+    { SBR_CPU_LIMIT,     SBR_CPU_MS,       "used more CPU time than" },
+    { SBR_MEMORY_LIMIT,  SBR_MEMORY_BYTES, "needed more memory than" },
+    { SBR_OUTPUT_LIMIT,  SBR_OUTPUT_BYTES, "wrote more output to one stream than" },
+    { SBR_DISK_LIMIT,    SBR_DISK_BYTES,   "filled its space for files," },
+    { SBR_DISK_LIMIT,    SBR_INODES,       "made more files than" },
+    { SBR_PROCESS_LIMIT, SBR_PIDS,         "was refused a process or thread beyond its" },
+};
+
+/* What a signal that the kernel or the program itself sent is a sign of. */
+static const struct {
+    int number;
+    const char *sign;
+} signs[] = {
+    { SIGSEGV, ", an invalid access to memory" },
+    { SIGBUS,  ", an access to memory that has nothing behind it" },
+    { SIGFPE,  ", an arithmetic error such as a division by zero" },
+    { SIGILL,  ", an instruction that this CPU does not have" },
+    { SIGABRT, ", the program's own abort()" },
+    { SIGPIPE, ", a write to a stream whose reader has left" },
+};
+
+static const struct {
+    enum sbr_verdict verdict;
+    enum denial_kind kind;
+} covered[] = {
+    { SBR_PROCESS_LIMIT, DENIAL_PROCESS },
+    { SBR_MEMORY_LIMIT,  DENIAL_MEMORY  },
+    { SBR_DISK_LIMIT,    DENIAL_DISK    },
+};
+/* clang-format on */
+
+void ending_remedy(enum stage stage, enum sbr_limit which, uint64_t value, char *buf, size_t size)
+{
+    const struct limit_def *def = &limit_defs[which];
+    uint64_t more = value > def->max / 2 ? def->max : 2 * value;
+    char text[32];
+
+    buf[0] = '\0';
+    if (more <= value)
+        return;
+    limits_format(which, more, text, sizeof(text));
+    snprintf(buf, size, "%s%s%s%s%s", stages[stage].before, def->option, stages[stage].is, text,
+             stages[stage].end);
+}
+
+static void explain_limit(sbr_result *result, enum stage stage, size_t row)
+{
+    enum sbr_limit which = limit_ends[row].limit;
+    uint64_t value = result->limits.value[which];
+    char limit[32], remedy[120], setting[120];
+
+    limits_format(which, value, limit, sizeof(limit));
+    ending_remedy(stage, which, value, remedy, sizeof(remedy));
+    snprintf(setting, sizeof(setting), "%s%s%s", stages[stage].before, limit_defs[which].option,
+             stages[stage].after);
+    snprintf(result->explanation, sizeof(result->explanation), "%s %s %s; %s %s",
+             stages[stage].subject, limit_ends[row].sentence, limit, remedy[0] ? remedy : setting,
+             remedy[0] ? "would allow more" : "sets this limit");
+}
+
+static void explain_signal(sbr_result *result, enum stage stage)
+{
+    char name[SIGNAL_NAME_SIZE];
+    const char *sign = "";
+
+    for (size_t i = 0; i < ARRAY_LEN(signs); i++)
+        if (signs[i].number == result->signal)
+            sign = signs[i].sign;
+    snprintf(result->explanation, sizeof(result->explanation),
+             "%s was ended by %s%s; the sandbox did not send it", stages[stage].subject,
+             result_signal_name(result->signal, name), sign);
+}
+
+void ending_explain(sbr_result *result, enum stage stage, bool inodes)
+{
+    result->explanation[0] = '\0';
+    if (result->verdict == SBR_SIGNALED)
+        explain_signal(result, stage);
+    else if (result->verdict == SBR_DENIED)
+        snprintf(result->explanation, sizeof(result->explanation),
+                 "%s used a system call of a foreign architecture or one that kills it",
+                 stages[stage].subject);
+    else if (result->verdict == SBR_CANCELLED)
+        snprintf(result->explanation, sizeof(result->explanation),
+                 "%s was ended because the caller cancelled the run", stages[stage].subject);
+    for (size_t i = 0; i < ARRAY_LEN(limit_ends); i++) {
+        bool other = (limit_ends[i].limit == SBR_DISK_BYTES && inodes) ||
+                     (limit_ends[i].limit == SBR_INODES && !inodes);
+
+        if (limit_ends[i].verdict == result->verdict && !other)
+            explain_limit(result, stage, i);
+    }
+}
+
+void ending_explain_stage(sbr_result *result, enum stage stage, const sbr_result *last)
+{
+    if (last->explanation[0])
+        snprintf(result->explanation, sizeof(result->explanation), "%s", last->explanation);
+    else
+        snprintf(result->explanation, sizeof(result->explanation),
+                 "%s ended with exit code %d, so the program did not run", stages[stage].subject,
+                 last->exit_code);
+}
+
+void ending_name_signal(sbr_result *result, int number)
+{
+    char name[SIGNAL_NAME_SIZE];
+
+    if (result->verdict == SBR_CANCELLED && number)
+        snprintf(result->explanation, sizeof(result->explanation),
+                 "%s to sandbox-run ended the run", result_signal_name(number, name));
+}
+
+/* Of a job whose program did not run, what the failed stage ended by. */
+static enum sbr_verdict verdict_behind(const sbr_result *result)
+{
+    bool failed = result->verdict == SBR_COMPILE_FAILED || result->verdict == SBR_INSTALL_FAILED;
+
+    return failed && result->n_before ? result->before[result->n_before - 1]->verdict
+                                      : result->verdict;
+}
+
+bool ending_covers(const sbr_result *result, const struct denial *denial)
+{
+    for (size_t i = 0; i < ARRAY_LEN(covered); i++)
+        if (denial->source == DENIAL_BY_LIMIT && covered[i].kind == denial->kind &&
+            covered[i].verdict == verdict_behind(result))
+            return true;
+    return false;
+}
+
+bool ending_is_limit(const sbr_result *result)
+{
+    for (size_t i = 0; i < ARRAY_LEN(limit_ends); i++)
+        if (limit_ends[i].verdict == verdict_behind(result))
+            return true;
+    return false;
+}

@@ -1,0 +1,65 @@
+#include "job/job_output.h"
+
+#include <stdio.h>
+#include <string.h>
+
+void job_output_describe(const sbr_job *job, char *about, size_t size)
+{
+    const sbr_request *req = job->req;
+    const char *program = req->program   ? req->program
+                          : req->code    ? "code"
+                          : req->n_files ? req->files[0].path
+                                         : "";
+    size_t used = (size_t)snprintf(about, size, "%.60s%s%.100s", req->language ? req->language : "",
+                                   req->language && program[0] ? " " : "", program);
+
+    for (size_t i = 0; i < req->args.n && used < size; i++)
+        used += (size_t)snprintf(about + used, size - used, "%s%.60s", used ? " " : "",
+                                 req->args.items[i]);
+}
+
+static void keep_stdout(void *context, const char *data, size_t len)
+{
+    kept_output_write(context, KEPT_STDOUT, data, len);
+}
+
+static void keep_stderr(void *context, const char *data, size_t len)
+{
+    kept_output_write(context, KEPT_STDERR, data, len);
+}
+
+void job_output_begin(sbr_job *job, struct monitor_options *options)
+{
+    char about[KEPT_OUTPUT_ABOUT];
+
+    if (!job->req->keep_output)
+        return;
+    job->keep_failure.code = 0;
+    job_output_describe(job, about, sizeof(about));
+    /* A stage that is started once more has one already. */
+    if (!job->kept.about.id[0] &&
+        kept_output_begin(&kept_output_bounds, about, &job->kept, &job->keep_failure) < 0)
+        return;
+    options->file_out = (struct capture_sink){ keep_stdout, &job->kept };
+    options->file_err = (struct capture_sink){ keep_stderr, &job->kept };
+}
+
+void job_output_end(sbr_job *job, sbr_result *result)
+{
+    size_t used = result ? strlen(result->explanation) : 0;
+    bool began = job->kept.about.id[0];
+
+    if (!began && !job->keep_failure.code)
+        return;
+    if (began && kept_output_end(&job->kept, &job->keep_failure) == 0)
+        job->keep_failure.code = 0;
+    if (result && began)
+        memcpy(result->output_id, job->kept.about.id, sizeof(result->output_id));
+    if (result && job->keep_failure.code) {
+        result->lost = true;
+        snprintf(result->explanation + used, sizeof(result->explanation) - used, "%s%.200s",
+                 used ? "; " : "", job->keep_failure.message);
+    }
+    job->kept.about.id[0] = '\0';
+    job->keep_failure.code = 0;
+}

@@ -1,0 +1,468 @@
+/* Line-buffered stdout in a pipe, for programs that print with the C library's stdio.
+ *
+ * This file is linked into compiled C and C++ programs (languages/c.yaml) and preloaded into
+ * interpreters.  When stdout is a pipe, `stdout` becomes a stream of ours that is line-buffered.
+ * A program that prints many lines per second gets a fully buffered stream instead, and a thread
+ * that writes what has been in the buffer for some milliseconds.  The thread only reads the
+ * stream's memory, because programs may print without taking the stream's lock (putc_unlocked):
+ * it remembers how many bytes it has written ahead, and the stream's own next write leaves those
+ * out.  The thread ends when the program has become slow.
+ *
+ * A program that chooses a buffering of its own, reopens stdout or prints wide characters gets the
+ * C library's stream back. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdio_ext.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <wchar.h>
+
+#include "base/arch.h"
+
+#define BUFFER_SIZE 4096u   /* as the C library's own for a pipe */
+#define LINE_BUFFERED 0x200 /* _IO_LINE_BUF of libio.h, the same in all versions */
+#define NEEDS_LOCK 0x80     /* _IO_FLAGS2_NEED_LOCK, the same since it exists */
+#define BURST 200           /* lines that are written one by one in any case */
+#define PER_SECOND 1000     /* and so many after them */
+#define PERIOD_MS 10        /* a byte is written in its second period at the latest */
+#define QUIET 20            /* periods with few bytes each, after which the thread ends */
+#define FEW 128
+#define STACK_SIZE (8u << 10)
+
+static FILE *ours, *original;
+static char buffer[BUFFER_SIZE];
+
+static int lock_word; /* 0: free, 1: taken, 2: taken and wanted */
+/* The lock protects the rest. */
+static size_t ahead;     /* bytes of the buffer that the thread has written */
+static uint64_t flushes; /* of the stream: the buffer began anew */
+static size_t written;   /* bytes since the thread last looked */
+static bool is_thread;
+static int64_t room = BURST * 1000, last_ms; /* in thousandths of a line */
+/* The next thread uses the other one, because the last may still be about to exit. */
+static _Alignas(16) char stacks[2][STACK_SIZE];
+static unsigned int n_threads;
+
+extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
+                             void *dso) __attribute__((weak));
+#pragma weak dlsym /* older C libraries have it in a library of its own */
+
+/* The thread shares the thread-local storage of the one that started it.  So what it calls makes
+ * system calls without the C library, which would write errno. */
+static void take_lock(void)
+{
+    int seen = 0;
+
+    if (__atomic_compare_exchange_n(&lock_word, &seen, 1, false, __ATOMIC_ACQUIRE,
+                                    __ATOMIC_RELAXED))
+        return;
+    while (__atomic_exchange_n(&lock_word, 2, __ATOMIC_ACQUIRE) != 0)
+        arch_syscall5(SYS_futex, (long)&lock_word, FUTEX_WAIT_PRIVATE, 2, 0, 0);
+}
+
+static void drop_lock(void)
+{
+    if (__atomic_exchange_n(&lock_word, 0, __ATOMIC_RELEASE) == 2)
+        arch_syscall5(SYS_futex, (long)&lock_word, FUTEX_WAKE_PRIVATE, 1, 0, 0);
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* True while lines are few enough to be written one by one. */
+static bool has_room(void)
+{
+    int64_t now = now_ms();
+
+    room += (now - last_ms) * PER_SECOND;
+    if (room > BURST * 1000)
+        room = BURST * 1000;
+    last_ms = now;
+    room -= 1000;
+    return room >= 0;
+}
+
+/* 0, or an error of the kernel's. */
+static long write_all(const char *data, size_t len)
+{
+    while (len) {
+        long n = arch_syscall(SYS_write, STDOUT_FILENO, (long)data, (long)len);
+
+        if (n == -EINTR)
+            continue;
+        if (n < 0)
+            return n;
+        data += n;
+        len -= (size_t)n;
+    }
+    return 0;
+}
+
+/* How much the program has put into the buffer by now.  It may be changing the stream. */
+static size_t buffered(void)
+{
+    const char *base = *(char *volatile *)&ours->_IO_write_base;
+    const char *at = *(char *volatile *)&ours->_IO_write_ptr;
+
+    return base == buffer && at >= base && at <= base + BUFFER_SIZE ? (size_t)(at - base) : 0;
+}
+
+/* Writes bytes that were counted a period ago: by now they are in memory for certain. */
+static void write_ahead(size_t counted)
+{
+    if (counted > ahead && counted <= buffered() &&
+        write_all(buffer + ahead, counted - ahead) == 0) {
+        written += counted - ahead;
+        ahead = counted;
+    }
+}
+
+static void set_line_buffered(void)
+{
+    ours->_flags |= LINE_BUFFERED;
+    ours->_IO_write_end = ours->_IO_write_base; /* so that putc_unlocked calls the library */
+}
+
+struct look {
+    size_t counted;
+    uint64_t flushes;
+    int quiet; /* periods with few bytes */
+    int lines; /* periods since the stream is line-buffered again */
+};
+
+/* False at the end: all that was printed before the stream became line-buffered is written. */
+static bool look_at_stream(struct look *look)
+{
+    if (!ours)
+        return false;
+    if (flushes == look->flushes)
+        write_ahead(look->counted);
+    look->counted = buffered();
+    look->flushes = flushes;
+    look->quiet = written < FEW ? look->quiet + 1 : 0;
+    written = 0;
+    look->lines = ours->_flags & LINE_BUFFERED ? look->lines + 1 : 0;
+    if (look->lines || look->quiet >= QUIET)
+        set_line_buffered();
+    return look->lines < 3;
+}
+
+static void flush_often(void *nothing)
+{
+    const struct timespec period = { .tv_nsec = PERIOD_MS * 1000000L };
+    struct look look = { 0 };
+    bool goes_on = true;
+
+    (void)nothing;
+    while (goes_on) {
+        arch_syscall(SYS_nanosleep, (long)&period, 0, 0);
+        take_lock();
+        goes_on = look_at_stream(&look);
+        is_thread = goes_on;
+        drop_lock();
+    }
+    for (;;)
+        arch_syscall(SYS_exit, 0, 0, 0);
+}
+
+/* Not by pthread_create: the C library would take locks for every character from then on.  All
+ * signals are blocked, so that the program's handlers run in the program's own threads. */
+static bool start_thread(void)
+{
+    const long clone_call[] = { SYS_clone,
+                                CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                                    CLONE_SYSVSEM,
+                                (long)(stacks[n_threads++ % 2] + STACK_SIZE), 0 };
+    uint64_t all = ~0ULL, before = 0;
+    long tid;
+
+    arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all), 0);
+    tid = arch_clone_at(clone_call, flush_often, NULL);
+    arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(all), 0);
+    return tid > 0;
+}
+
+/* The stream looks at its flags after this write, so the change holds from the next line on. */
+static void become_bulk(void)
+{
+    room = BURST * 1000;
+    if (!is_thread)
+        is_thread = start_thread();
+    if (is_thread)
+        ours->_flags &= ~LINE_BUFFERED;
+}
+
+static ssize_t stream_write(void *cookie, const char *data, size_t len)
+{
+    size_t known;
+    long r;
+
+    (void)cookie;
+    if (stdout == original) /* given back: one buffer for both */
+        return (ssize_t)fwrite(data, 1, len, original);
+    take_lock();
+    known = ahead < len ? ahead : len;
+    ahead -= known;
+    flushes++;
+    written += len - known;
+    r = write_all(data + known, len - known);
+    if (ours->_flags & LINE_BUFFERED && !has_room())
+        become_bulk();
+    drop_lock();
+    if (r < 0)
+        errno = (int)-r;
+    return r < 0 ? 0 : (ssize_t)len;
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+    off64_t at = lseek64(STDOUT_FILENO, *offset, whence);
+
+    (void)cookie;
+    if (at >= 0)
+        *offset = at;
+    return at < 0 ? -1 : 0;
+}
+
+/* By fcloseall. */
+static int stream_close(void *cookie)
+{
+    (void)cookie;
+    take_lock();
+    ours = NULL;
+    drop_lock();
+    return 0;
+}
+
+/* In the child there is one thread. */
+static void in_child(void)
+{
+    is_thread = false;
+    if (ours)
+        set_line_buffered();
+    drop_lock();
+}
+
+static bool is_pipe(int fd)
+{
+    struct stat st;
+
+    return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
+}
+
+/* Functions that a program may also define itself: they are weak. */
+#define INTERPOSED __attribute__((weak, visibility("default")))
+#define REAL(name)                                                                                 \
+    static __typeof__(&(name)) real;                                                               \
+                                                                                                   \
+    if (!real)                                                                                     \
+    real = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name)
+
+static int set_buffer(FILE *stream, char *at, int mode, size_t size)
+{
+    REAL(setvbuf);
+    return real(stream, at, mode, size);
+}
+
+static void begin(void)
+{
+    static const cookie_io_functions_t functions = { .write = stream_write,
+                                                     .seek = stream_seek,
+                                                     .close = stream_close };
+
+    if (!dlsym || !__register_atfork || !is_pipe(STDOUT_FILENO))
+        return;
+    ours = fopencookie(NULL, "w", functions);
+    if (!ours)
+        return;
+    __register_atfork(take_lock, drop_lock, in_child, NULL);
+    ours->_fileno = STDOUT_FILENO;
+    /* As for other streams: only when the program has threads. */
+    ours->_flags2 = (ours->_flags2 & ~NEEDS_LOCK) | (stdout->_flags2 & NEEDS_LOCK);
+    set_buffer(ours, buffer, _IOLBF, sizeof(buffer));
+    original = stdout;
+    stdout = ours;
+    last_ms = now_ms();
+    if (is_pipe(STDIN_FILENO)) /* then a read writes a prompt first, as it does at a terminal */
+        set_buffer(stdin, NULL, _IOLBF, 0);
+}
+
+#ifdef LIVE_PRELOADED
+/* The program does not see that there is such an object, and its children do not get it. */
+static void __attribute__((constructor)) begin_preloaded(int argc, char **argv, char **env)
+{
+    size_t n = 0;
+
+    (void)argc;
+    (void)argv;
+    for (char **item = env; *item; item++)
+        if (strncmp(*item, "LD_PRELOAD=", 11) != 0)
+            env[n++] = *item;
+    env[n] = NULL;
+    begin();
+}
+#else
+/* Before the constructors of C++, which remember `stdout`. */
+static void (*const begin_early)(void) __attribute__((used, section(".preinit_array"))) = begin;
+#endif
+
+/* The C library's own stream, when `stream` is ours: from now on it is stdout. */
+static FILE *give_back(FILE *stream)
+{
+    if (!ours || stream != ours)
+        return stream;
+    fflush(ours);
+    if (stdout == ours) {
+        stdout = original;
+        set_buffer(ours, NULL, _IONBF, 0);
+    }
+    return original;
+}
+
+INTERPOSED FILE *freopen(const char *path, const char *mode, FILE *stream)
+{
+    REAL(freopen);
+    return real(path, mode, give_back(stream));
+}
+
+INTERPOSED FILE *freopen64(const char *path, const char *mode, FILE *stream)
+{
+    REAL(freopen64);
+    return real(path, mode, give_back(stream));
+}
+
+/* A program may go on to use stdout and gets an error then: ours must not be freed. */
+INTERPOSED int fclose(FILE *stream)
+{
+    REAL(fclose);
+    return real(give_back(stream));
+}
+
+INTERPOSED int setvbuf(FILE *stream, char *at, int mode, size_t size)
+{
+    return set_buffer(give_back(stream), at, mode, size);
+}
+
+INTERPOSED void setbuf(FILE *stream, char *at)
+{
+    set_buffer(give_back(stream), at, at ? _IOFBF : _IONBF, BUFSIZ);
+}
+
+INTERPOSED void setbuffer(FILE *stream, char *at, size_t size)
+{
+    set_buffer(give_back(stream), at, at ? _IOFBF : _IONBF, size);
+}
+
+INTERPOSED void setlinebuf(FILE *stream)
+{
+    set_buffer(give_back(stream), NULL, _IOLBF, 0);
+}
+
+INTERPOSED void __fpurge(FILE *stream)
+{
+    REAL(__fpurge);
+    take_lock();
+    if (stream == ours)
+        ahead = 0;
+    drop_lock();
+    real(stream);
+}
+
+/* A stream of our kind has no wide characters. */
+static FILE *wide(FILE *stream)
+{
+    if (ours && stream == ours) {
+        stream = give_back(stream);
+        set_buffer(stream, NULL, _IOLBF, 0);
+    }
+    return stream;
+}
+
+INTERPOSED int fwide(FILE *stream, int mode)
+{
+    REAL(fwide);
+    return real(mode > 0 ? wide(stream) : stream, mode);
+}
+
+INTERPOSED wint_t fputwc(wchar_t c, FILE *stream)
+{
+    REAL(fputwc);
+    return real(c, wide(stream));
+}
+
+INTERPOSED wint_t putwc(wchar_t c, FILE *stream)
+{
+    REAL(fputwc);
+    return real(c, wide(stream));
+}
+
+INTERPOSED wint_t putwchar(wchar_t c)
+{
+    REAL(fputwc);
+    return real(c, wide(stdout));
+}
+
+INTERPOSED int fputws(const wchar_t *text, FILE *stream)
+{
+    REAL(fputws);
+    return real(text, wide(stream));
+}
+
+INTERPOSED int vfwprintf(FILE *stream, const wchar_t *format, va_list values)
+{
+    REAL(vfwprintf);
+    return real(wide(stream), format, values);
+}
+
+INTERPOSED int vwprintf(const wchar_t *format, va_list values)
+{
+    return vfwprintf(stdout, format, values);
+}
+
+#define PASS_ON(stream, format)                                                                    \
+    va_list values;                                                                                \
+    int n;                                                                                         \
+                                                                                                   \
+    va_start(values, format);                                                                      \
+    n = vfwprintf(stream, format, values);                                                         \
+    va_end(values);                                                                                \
+    return n
+
+INTERPOSED int fwprintf(FILE *stream, const wchar_t *format, ...)
+{
+    PASS_ON(stream, format);
+}
+
+INTERPOSED int wprintf(const wchar_t *format, ...)
+{
+    PASS_ON(stdout, format);
+}
+
+/* What the two are called in a program that is compiled with _FORTIFY_SOURCE. */
+int __fwprintf_chk(FILE *stream, int flag, const wchar_t *format, ...);
+int __wprintf_chk(int flag, const wchar_t *format, ...);
+
+INTERPOSED int __fwprintf_chk(FILE *stream, int flag, const wchar_t *format, ...)
+{
+    (void)flag;
+    PASS_ON(stream, format);
+}
+
+INTERPOSED int __wprintf_chk(int flag, const wchar_t *format, ...)
+{
+    (void)flag;
+    PASS_ON(stdout, format);
+}
