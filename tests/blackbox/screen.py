@@ -106,6 +106,6 @@ def screen_of(*line, env=None, **size):
 def shown(*args, caller=None, env=None, **size):
     """The tool at such a terminal."""
     with screen_of(*support.command(*args, caller=caller),
-                   env={**support.environment(env, caller), "TERM": "xterm-256color"},
+                   env={**support.surroundings(caller, env), "TERM": "xterm-256color"},
                    **size) as screen:
         yield screen

@@ -8,6 +8,8 @@ import select
 import signal
 import subprocess
 
+import pytest
+
 import support
 from waiting import wait_until
 
@@ -97,6 +99,7 @@ def one_run(job):
     return None
 
 
+@pytest.mark.alone
 def test_a_thousand_runs_and_a_hundred_kills_leave_no_leaks(caller):
     chance = random.Random(SEED)
     jobs = [(i, chance.uniform(0, 0.008) if i % 10 == 9 else None, caller) for i in range(1000)]

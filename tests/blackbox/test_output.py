@@ -128,7 +128,8 @@ def test_output_goes_to_a_file_as_well(caller, folder):
         out.write(b"before ")
         out.flush()
         done = subprocess.run(support.command("exec", "--", "echo", "after", caller=caller),
-                              stdout=out, stderr=subprocess.PIPE, timeout=SOON, check=False)
+                              stdout=out, stderr=subprocess.PIPE, timeout=SOON, check=False,
+                              env=support.surroundings(caller))
     assert (done.returncode, (folder / "out").read_bytes()) == (0, b"before after\n")
 
 
@@ -137,7 +138,7 @@ def test_our_stdout_keeps_its_flags(caller):
     ours, theirs = os.pipe()
     try:
         done = subprocess.run(support.command("exec", "--", "echo", "x", caller=caller),
-                              stdout=theirs, timeout=SOON, check=False)
+                              stdout=theirs, timeout=SOON, check=False, env=support.surroundings(caller))
         assert done.returncode == 0 and os.get_blocking(theirs)
         assert os.read(ours, 10) == b"x\n"
     finally:
@@ -307,7 +308,7 @@ def test_a_reader_that_never_reads_does_not_keep_us_after_a_time_limit(any_calle
         done = subprocess.run(support.command("run", "--timeout", "500ms", "--grace", "100ms", "--lang", "python",
                                               "--code", code, caller=any_caller),
                               stdin=subprocess.DEVNULL, stdout=theirs, stderr=subprocess.PIPE, timeout=SOON,
-                              check=False)
+                              check=False, env=support.surroundings(any_caller))
         assert done.returncode == 124
         assert b"the reader of stdout did not take the last" in done.stderr
 
@@ -330,7 +331,7 @@ def test_a_reader_that_leaves_ends_the_program(caller, command):
     words = support.command("exec", "--timeout", "60s", "--", "sh", "-c",
                             f"exec {command}", caller=caller)
     with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.DEVNULL, bufsize=0) as process:
+                          stderr=subprocess.DEVNULL, bufsize=0, env=support.surroundings(caller)) as process:
         try:
             assert read_line(process.stdout) == b"y\n"
             process.stdout.close()
@@ -371,5 +372,5 @@ def test_output_of_two_runs_never_mixes(root):
 def test_a_result_that_cannot_be_written_is_our_failure(root):
     with open("/dev/full", "wb") as full:
         done = subprocess.run(support.command("exec", "--json", "--", "true"), stdout=full,
-                              stderr=subprocess.PIPE, timeout=SOON, check=False)
+                              stderr=subprocess.PIPE, timeout=SOON, check=False, env=support.surroundings(root))
     assert done.returncode == 125

@@ -89,8 +89,7 @@ def test_the_library_gives_the_same_bytes(root, session_folder):
                     support.REPO / "tests/blackbox/programs/library_stream.c", "-o", tool,
                     f"-L{library}", "-lsandboxrun"], check=True)
     done = subprocess.run([tool, "copy"], capture_output=True, timeout=60, check=False,
-                          env={"LD_LIBRARY_PATH": str(library), "PATH": "/usr/bin:/bin",
-                               "COPY": BYTES})
+                          env=support.surroundings(None, {"LD_LIBRARY_PATH": str(library), "COPY": BYTES}))
     plain = sandbox_run("exec", "--quiet", "--", "sh", "-c", BYTES)
     assert (done.returncode, done.stdout, done.stderr) == (0, plain.stdout, plain.stderr)
 

@@ -41,7 +41,7 @@ def started(*args, caller=None, env=None, **kwargs):
     """The tool in flight, with pipes; it is ended when the test fails in between."""
     pipes = {name: subprocess.PIPE for name in ("stdin", "stdout", "stderr")}
     process = subprocess.Popen(support.command(*args, caller=caller), bufsize=0,
-                               env=support.environment(env, caller),
+                               env=support.surroundings(caller, env),
                                **{**pipes, **kwargs})
     try:
         yield process

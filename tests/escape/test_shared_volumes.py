@@ -106,7 +106,7 @@ def test_whoever_keeps_the_output_open_keeps_nobody_waiting(scene, caller):
     del scene
     words = support.command("exec", "--text", "--max-output", "1000g", "--", "cat", caller=caller)
     process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-                               env=support.environment(caller=caller))
+                               env=support.surroundings(caller))
     run, writers = harness.Running(process), []
     try:
         harness.wait_until(lambda: run.has("cat"), "the program runs")

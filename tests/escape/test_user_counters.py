@@ -39,7 +39,7 @@ def holding(code, caller, hooks=False, env=None):
     """A run that has said its first line and waits."""
     line = support.command("run", "--quiet", "--lang", "python", "--code", code, caller=caller, hooks=hooks)
     with subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                          env=support.environment(env, caller)) as run:
+                          env=support.surroundings(caller, env)) as run:
         try:
             yield run.stdout.readline().strip()
         finally:
