@@ -16,6 +16,7 @@
 #include "base/text.h"
 #include "cli/documents.h"
 #include "cli/present.h"
+#include "cli/settings.h"
 #include "cli/stream.h"
 #include "lib/runner.h"
 
@@ -109,6 +110,8 @@ static bool needs_documents(const struct options *o)
 
     if (o->request_path || o->language_files.n)
         return true;
+    if (settings_exist(o))
+        return true;
     if (!runner_config_dir(config, sizeof(config)))
         return false;
     snprintf(dir, sizeof(dir), "%s/languages", config);
@@ -118,7 +121,8 @@ static bool needs_documents(const struct options *o)
 static int start_command(const struct program *program, struct options *o, sbr_error *err)
 {
     open_log(o);
-    if (program->documents && program->documents->add_languages(o, err) < 0)
+    if (program->documents && (program->documents->read_config(o, err) < 0 ||
+                               program->documents->add_languages(o, err) < 0))
         return cli_fail(o, err);
     return o->command->run(o);
 }
@@ -146,6 +150,8 @@ static int run_command(const struct program *program, const struct command *comm
         status = start_command(program, &o, &err);
     }
     status = check_stdout(&o, status);
+    if (o.config)
+        program->documents->free_config(&o);
     options_done(&o);
     return status;
 }
