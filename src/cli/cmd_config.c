@@ -8,6 +8,7 @@
 #include "cli/cli.h"
 #include "cli/present.h"
 #include "config/config.h"
+#include "plan/policy.h"
 
 #define VALUE_SIZE 4096
 
@@ -94,9 +95,16 @@ static void show_limits(const struct printer *p)
 static void show_network(const struct printer *p)
 {
     const sbr_request *req = p->o->request;
-    bool given = request_has_network(req);
-    const struct network *network = given ? &req->network : &p->o->config->network;
-    struct setting s = setting_from(p->o, CONFIG_NETWORK, given);
+    const char *name = req->policy ? req->policy : p->o->config->policy;
+    const struct policy *policy = policy_find(name);
+    bool given = request_has_network(req), own = !given && strcmp(name, "default") != 0;
+    const struct network of_policy = { .mode = policy ? policy->network : NETWORK_NONE };
+    const struct network *network = given ? &req->network
+                                    : own ? &of_policy
+                                          : &p->o->config->network;
+    /* A policy of its own has a network of its own. */
+    struct setting s = own ? setting_from(p->o, CONFIG_POLICY, req->policy != NULL)
+                           : setting_from(p->o, CONFIG_NETWORK, given);
     struct buf hosts;
 
     snprintf(s.name, sizeof(s.name), "network.mode");

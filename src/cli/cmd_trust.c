@@ -18,7 +18,8 @@ struct trust_options {
 
 /* clang-format off */
 static const struct option own_options[] = {
-    { 0, "list",   NULL, "list the files that are trusted", OPTION_OWN(struct trust_options, list) },
+    { 0, "list",   NULL, "list the files that are trusted",
+      OPTION_OWN(struct trust_options, list) },
     { 0, "revoke", NULL, "do not trust the file any more",
       OPTION_OWN(struct trust_options, revoke) },
     { 0 },

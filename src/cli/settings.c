@@ -33,13 +33,13 @@ const char *settings_start(const struct options *o, char dir[CONFIG_PATH_SIZE])
     if (o->request->project)
         return o->request->project;
     if (!word || !strcmp(word, "-") || strlen(word) >= CONFIG_PATH_SIZE)
-        return NULL;
+        return "";
     snprintf(dir, CONFIG_PATH_SIZE, "%s", word);
     if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode))
         return dir;
     slash = strrchr(dir, '/');
     if (!slash)
-        return NULL;
+        return "";
     slash[slash == dir] = '\0';
     return dir;
 }

@@ -7,7 +7,7 @@
 
 /* True for commands that take --no-config. */
 bool settings_apply_to(const struct command *command);
-/* Where the project's file is looked for: --project, the program's directory, or NULL for the
+/* Where the project's file is looked for: --project, the program's directory, or "" for the
  * current one. */
 const char *settings_start(const struct options *o, char dir[CONFIG_PATH_SIZE]);
 /* True when the command reads a configuration and there is one. */

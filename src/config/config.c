@@ -11,46 +11,6 @@
 
 #define NOTES_MAX (64 * 1024)
 
-/* The sentence of *err with the place of the value in front. */
-static int fault_of(const struct config_text *text, const char *section, const char *key,
-                    sbr_error *err)
-{
-    char why[sizeof(err->message)];
-
-    snprintf(why, sizeof(why), "%s", err->message);
-    return config_fault(text, section, key, why, err);
-}
-
-int config_set_limit(const struct config_text *text, struct limits *limits, enum sbr_limit which,
-                     const char *value, sbr_error *err)
-{
-    const char *name = limit_defs[which].option;
-
-    if (limits_set_named(limits, which, name, value, err) < 0)
-        return fault_of(text, "limits", name, err);
-    return 0;
-}
-
-int config_parse_network(const struct config_text *text, const struct config_network *from,
-                         struct network *ret, sbr_error *err)
-{
-    *ret = (struct network){ .mode = from->allow_hosts_count ? NETWORK_ALLOW : NETWORK_NONE };
-    if (from->mode && network_mode_from_name(from->mode, &ret->mode, err) < 0)
-        return fault_of(text, "network", "mode", err);
-    for (unsigned int i = 0; i < from->allow_hosts_count; i++) {
-        struct host_rule rule;
-
-        if (host_rule_parse(from->allow_hosts[i], &rule, err) < 0 ||
-            network_add_rule(ret, &rule, err) < 0)
-            return fault_of(text, "network", "allow_hosts", err);
-    }
-    ret->allow_dns = from->allow_dns && *from->allow_dns;
-    if (!network_goes_outside(ret->mode) && (ret->n_rules || ret->allow_dns))
-        return config_fault(text, "network", ret->n_rules ? "allow_hosts" : "allow_dns",
-                            "the mode reaches nothing outside; make it allow or full", err);
-    return 0;
-}
-
 static void note_from(struct config *config, unsigned int item, const struct config_text *text,
                       const char *section, const char *key)
 {
@@ -65,13 +25,13 @@ static int take_names(struct config *config, const struct config_text *text,
 
     if (document->policy) {
         if (policy_resolve(document->policy, &policy, err) < 0)
-            return fault_of(text, NULL, "policy", err);
+            return config_value_fault(text, NULL, "policy", err);
         snprintf(config->policy, sizeof(config->policy), "%s", document->policy);
         note_from(config, CONFIG_POLICY, text, NULL, "policy");
     }
     if (document->require) {
         if (request_tier_from_name(document->require, &config->require, err) < 0)
-            return fault_of(text, NULL, "require", err);
+            return config_value_fault(text, NULL, "require", err);
         note_from(config, CONFIG_REQUIRE, text, NULL, "require");
     }
     return 0;
@@ -125,8 +85,10 @@ static int load_project(struct config *config, const char *start, sbr_error *err
     sbr_error refusal;
     int r;
 
-    if (!config_project_path(start, config->path[CONFIG_OF_PROJECT]))
+    if (!start || !config_project_path(start, config->path[CONFIG_OF_PROJECT])) {
+        config->path[CONFIG_OF_PROJECT][0] = '\0';
         return 0;
+    }
     r = config_text_read(CONFIG_OF_PROJECT, config->path[CONFIG_OF_PROJECT], &text, &refusal);
     /* A file that is not trusted, or that others could have written, changes nothing. */
     config->state[CONFIG_OF_PROJECT] = r == 0 ? CONFIG_ABSENT : CONFIG_IGNORED;
@@ -192,8 +154,8 @@ static int apply_network(const struct config *config, sbr_request *req, sbr_erro
     const struct network *network = &config->network;
 
     if (config->from[CONFIG_NETWORK].origin == CONFIG_BY_DEFAULT || request_has_network(req) ||
-        req->network.allow_dns)
-        return 0;
+        req->network.allow_dns || (req->policy && strcmp(req->policy, "default") != 0))
+        return 0; /* another policy has a network of its own */
     for (size_t i = 0; i < network->n_rules; i++)
         if (network_add_rule(&req->network, &network->rules[i], err) < 0)
             return err->code;

@@ -3,7 +3,7 @@
  * A value of the user's file replaces the default.  One of the project's file is taken only when
  * it is stricter than what holds without it; the file is ignored unless the user trusts it.
  * Options and fields of a request win over both (config_apply fills only what is not given).
- * docs/decisions/0026-configuration.md has the reasons. */
+ * docs/decisions/0027-configuration.md has the reasons. */
 #ifndef CONFIG_CONFIG_H
 #define CONFIG_CONFIG_H
 
@@ -36,8 +36,8 @@ struct config {
     struct buf notes; /* what was not taken and why: one sentence in each line */
 };
 
-/* `start`: where to look for the project's file; NULL: the current directory.  A file of the user
- * with a fault is an error, and so is one of a project that is trusted. */
+/* `start`: where to look for the project's file; "": the current directory; NULL: nowhere.  A file
+ * of the user with a fault is an error, and so is one of a project that is trusted. */
 int config_load(const char *start, struct config *ret, sbr_error *err) must_check;
 void config_done(struct config *config);
 
@@ -49,7 +49,10 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err) 
 /* Reads and checks the file of a project as a run would, for `trust`. */
 int config_check_project(const struct config_text *text, sbr_error *err) must_check;
 
-/* What the files share: see config.c and config_tighten.c. */
+/* What both files need: see config_values.c. */
+/* The sentence of *err with the place of the value in front. */
+int config_value_fault(const struct config_text *text, const char *section, const char *key,
+                       sbr_error *err);
 int config_parse_network(const struct config_text *text, const struct config_network *from,
                          struct network *ret, sbr_error *err) must_check;
 int config_set_limit(const struct config_text *text, struct limits *limits, enum sbr_limit which,

@@ -190,8 +190,12 @@ int config_document_load(const struct config_text *text, enum config_kind kind,
         *ret = calloc(1, sizeof(**ret));
         return *ret ? 0 : err_set_oom(err, "config");
     }
-    if (document_load_text(text->path, text->text, text->len, &document_schema, &data, err) < 0)
-        return err->code;
+    if (document_load_text(text->path, text->text, text->len, &document_schema, &data, err) < 0) {
+        char why[sizeof(err->message)];
+
+        snprintf(why, sizeof(why), "%s", err->message);
+        return err_set(err, (enum sbr_code)err->code, "config", "%s", why);
+    }
     if (kind == CONFIG_OF_PROJECT && check_keys_of_project(text, data, err) < 0) {
         config_document_free(data);
         return err->code;

@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 #include "config/config.h"
@@ -35,25 +36,23 @@ static char *path_of(const struct config *config, const char *path)
 static int use_binary(const struct config *config, const struct config_language *entry,
                       const struct language *language, sbr_error *err)
 {
-    struct language *copy = malloc(sizeof(*copy));
-    const char **binaries = calloc(2, sizeof(*binaries));
-    char *path = path_of(config, entry->binary);
+    scoped_free struct language *copy = malloc(sizeof(*copy));
+    scoped_free const char **binaries = calloc(2, sizeof(*binaries));
+    scoped_free char *path = path_of(config, entry->binary);
 
-    if (!copy || !binaries || !path) {
-        free(copy);
-        free(binaries);
-        free(path);
+    if (!copy || !binaries || !path)
         return err_set_oom(err, "config");
-    }
+    if (access(path, X_OK) < 0)
+        return entry_fault(config, path, "is no program on this machine; correct the path", err);
     *copy = *language;
     binaries[0] = path;
     copy->binaries = (struct words){ binaries, 1 };
-    if (language_add(copy) == 0)
-        return 0;
-    free(copy);
-    free(binaries);
-    free(path);
-    return entry_fault(config, entry->name, "is one language too many", err);
+    if (language_add(copy) < 0)
+        return entry_fault(config, entry->name, "is one language too many", err);
+    copy = NULL;
+    binaries = NULL;
+    path = NULL;
+    return 0;
 }
 
 static int add_entry(const struct config *config, const struct config_language *entry,

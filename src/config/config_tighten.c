@@ -14,9 +14,9 @@ static void leave(struct config *config, const struct config_text *text, unsigne
                   const char *value, const char *holds)
 {
     buf_printf(&config->notes,
-               "%s:%u: '%s' allows more than '%s', which holds, and is not taken; your own file "
-               "'%s' or an option can allow it\n",
-               text->path, line, value, holds, config->path[CONFIG_OF_USER]);
+               "%s:%u: '%s' would allow more than what holds (%s) and is not taken; an option or "
+               "your own configuration can allow it\n",
+               text->path, line, value, holds);
 }
 
 static int tighten_limits(struct config *config, const struct config_text *text,
@@ -98,7 +98,7 @@ static int meet(struct config *config, const struct config_text *text, struct ne
               "allow_dns: false");
     for (size_t i = 0; i < asked->n_rules; i++) {
         if (!opens_nothing_new(holds, &asked->rules[i]))
-            leave(config, text, line, asked->rules[i].text, "the list of hosts");
+            leave(config, text, line, asked->rules[i].text, "the allowed hosts");
         else if (network_add_rule(ret, &asked->rules[i], err) < 0)
             return err->code;
     }
@@ -155,7 +155,7 @@ static int tighten_policy(struct config *config, const struct config_text *text,
     const struct policy *policy;
 
     if (policy_resolve(name, &policy, err) < 0)
-        return config_fault(text, NULL, "policy", "there is no such policy", err);
+        return config_value_fault(text, NULL, "policy", err);
     if (strcmp(name, config->policy) != 0 && strcmp(config->policy, "default") != 0) {
         leave(config, text, line, name, config->policy);
         return 0;
@@ -172,7 +172,7 @@ static int tighten_require(struct config *config, const struct config_text *text
     enum tier tier;
 
     if (request_tier_from_name(name, &tier, err) < 0)
-        return config_fault(text, NULL, "require", "there is no such tier", err);
+        return config_value_fault(text, NULL, "require", err);
     if (tier < config->require) {
         leave(config, text, line, name, request_tier_name(config->require));
         return 0;
