@@ -31,7 +31,7 @@ for word; do
     no*,*/live.o) ;;
     *yes,-O1)
         set -- "$@" -O0 -g -fno-omit-frame-pointer
-        traced=set
+        traced=taken
         ;;
     *) set -- "$@" "$word" ;;
     esac
