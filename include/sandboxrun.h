@@ -71,6 +71,10 @@ enum sbr_verdict {
     SBR_INSTALL_FAILED /* packages could not be installed, so the program did not run */
 };
 
+/* The value of a limit that is switched off: SBR_WALL_MS, SBR_CPU_MS, SBR_CPU_MILLIS and
+ * SBR_OUTPUT_BYTES can be. */
+#define SBR_NO_LIMIT UINT64_MAX
+
 enum sbr_limit {
     SBR_WALL_MS,
     SBR_CPU_MS,
