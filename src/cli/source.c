@@ -157,8 +157,8 @@ static int add_args(struct options *o, sbr_error *err)
     return 0;
 }
 
-/* The first positional word, or the first behind "--" when nothing else names a program: that is how
- * `#!/usr/bin/env -S sandbox-run --lang python --` calls us. */
+/* The first positional word, or the first behind "--" when nothing else names a program: so does
+ * `#!/usr/bin/env -S sandbox-run --lang python --` call us. */
 static const char *program_word(struct options *o)
 {
     if (o->n_positional)

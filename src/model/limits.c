@@ -15,7 +15,8 @@ const struct limit_def limit_defs[N_LIMITS] = {
                            min       max          preset, then help */
     [SBR_WALL_MS]      = { "wall_ms",           "timeout",         "TIME", LIMIT_DURATION,
                            1,        24 * HOUR,   30 * SECOND,
-                           "real time; then SIGTERM, a grace period and SIGKILL to everything", true },
+                           "real time; then SIGTERM, a grace period and SIGKILL to everything",
+                           true },
     [SBR_CPU_MS]       = { "cpu_ms",            "cpu-time",        "TIME", LIMIT_DURATION,
                            1,        240 * HOUR,  LIMIT_NONE,
                            "CPU time of all processes together", true },
