@@ -211,8 +211,8 @@ const sbr_error *sbr_request_error(const sbr_request *req);
 /* The program as text, in a file that has the name that the language expects. */
 int sbr_request_set_code(sbr_request *req, const char *code, size_t len);
 /* Puts the program, which was set before, in a template (docs/templates.md): one that ships with
- * the language, by its name, or a file, by a path with a '/'.  `values` are NAME=VALUE, and end with
- * NULL; NULL: none. */
+ * the language, by its name, or a file, by a path with a '/'.  `values` are NAME=VALUE, with a
+ * NULL behind them; NULL: none. */
 int sbr_request_set_template(sbr_request *req, const char *name, const char *const *values);
 /* Adds a file in the work directory; the first one is the program.  `path` is relative. */
 int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len);
