@@ -59,7 +59,7 @@ static int check_characters(const char *text, sbr_error *err)
     if (strchr(text, '%'))
         return rule_error(text, "has a '%' in it; a zone or an escape has no place in a rule", err);
     if (strchr(text, ','))
-        return rule_error(text, "has a ',' in it; give each host by itself", err);
+        return rule_error(text, "has a ',' in it; give it once for each host", err);
     return 0;
 }
 
