@@ -258,6 +258,7 @@ int options_parse(struct options *o, char **argv, sbr_error *err)
         return err_set_oom(err, "options");
     if (request_new(NULL, NULL, &o->request, err) < 0)
         return err->code;
+    o->request->has_options = true;
     while (*argv) {
         bool is_word = **argv != '-' || !(*argv)[1];
 
