@@ -12,6 +12,7 @@ import subprocess
 
 DEADLINE = 600  # a first run prepares its toolchain and fetches packages
 BLOCK = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.M | re.S)
+HOME = "/home/me"  # stands for the directory of an example
 ID = r"\b[0-9a-f]{12}\b"
 CHANGING = re.compile("|".join((
     rf"(?P<id>{ID})",
@@ -134,7 +135,8 @@ class Example:
         command = re.sub(ID, lambda match: self.ids.get(match.group(), match.group()), command)
         done = subprocess.run(["bash", "-c", command], cwd=self.folder, env=self.env, stdin=subprocess.DEVNULL,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=DEADLINE, check=False)
-        return done.stdout.decode().replace("\r\n", "\n")  # as a terminal shows it
+        shown = done.stdout.decode().replace("\r\n", "\n")  # as a terminal shows it
+        return shown.replace(str(self.folder), HOME)
 
 
 def surroundings(tools, cache, state):
