@@ -43,6 +43,7 @@ def runner_of(language, folder, caller):
         os.chown(cache, support.ORDINARY_UID, support.ORDINARY_UID)
 
     def run(*words, code="text\n", **env):
+        env = {"SANDBOX_RUN_NO_BACKGROUND": None, **env}
         return result_of("run", "--language-file", path, "--lang", "staged", "--code", code, *words, caller=caller,
                          env={"SANDBOX_RUN_CACHE": str(cache), **env})
 
