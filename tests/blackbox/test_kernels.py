@@ -1,0 +1,206 @@
+"""The kernels of sessions: one driver per language, spoken to as the supervisor does."""
+import base64
+import os
+
+import pytest
+
+import machine_gives
+from kernels import Kernel
+
+PYTHON = ["/usr/bin/python3", "-B", "-s", "${driver}/session-python.py"]
+
+
+def start(words, folder, env=None):
+    machine_gives.skip_if(None if os.path.exists(words[0]) else f"{words[0]} is not installed")
+    return Kernel(words, folder, env)
+
+
+@pytest.fixture(name="python")
+def python_kernel(tmp_path):
+    with start(PYTHON, tmp_path) as kernel:
+        yield kernel
+
+
+def test_python_keeps_names_and_shows_the_last_expression(python):
+    assert python.run("x = 40\nprint('hello')").out == "hello\n"
+    done = python.run("x += 2\nx")
+    assert (done.status, done.value, done.out, done.err) == ("ok", "42", "", "")
+    assert python.run("None").shown == []
+    assert python.run("x;").shown == []
+    assert python.run("_ + 1").value == "43"
+
+
+def test_python_names_the_lines_of_the_cell_in_an_error(python):
+    python.run("def divide(a, b):\n    return a / b")
+    done = python.run("divide(1, 0)")
+    assert done.status == "error"
+    assert done.details["type"] == "ZeroDivisionError"
+    assert [(f["file"], f["line"], f["function"]) for f in done.details["frames"]] == [
+        ("cell-2", 1, "<module>"), ("cell-1", 2, "divide")]
+    assert 'File "cell-1", line 2, in divide\n    return a / b' in done.err
+    assert "session-python" not in done.err
+    done = python.run("if x\n")
+    assert done.details["type"] == "SyntaxError" and done.details["frames"][0]["file"] == "cell-3"
+
+
+def test_python_shows_bundles(python):
+    done = python.run("""
+class Table:
+    def __repr__(self): return "a table"
+    def _repr_html_(self): return "<table></table>"
+    def _repr_png_(self): return b"png"
+    def _repr_svg_(self): raise ValueError
+    def _repr_json_(self): return {"rows": 1}
+display(Table())
+Table()
+""")
+    assert done.shown == 2 * [{"text/plain": "a table", "text/html": "<table></table>",
+                               "image/png": base64.b64encode(b"png").decode(), "application/json": {"rows": 1}}]
+
+
+def test_python_awaits_at_the_top(python):
+    python.run("import asyncio\nasync def twice(n):\n    await asyncio.sleep(0)\n    return 2 * n")
+    assert python.run("await twice(21)").value == "42"
+    assert python.run("y = await twice(4)\nasync with asyncio.Lock():\n    y += 1\ny").value == "9"
+
+
+def test_python_is_interrupted_and_keeps_its_state(python):
+    python.run("x = 1")
+    python.interrupt()  # nothing runs
+    python.begin("x = 2; print('begun', flush=True)\nwhile True: pass")
+    python.wait_for("begun")
+    python.interrupt()
+    done = python.end()
+    assert done.status == "interrupted" and "KeyboardInterrupt" in done.err
+    assert python.run("x").value == "2"
+
+
+def test_python_can_be_asked(python):
+    assert python.ask("check", "for x in y:") == ("incomplete", {"indent": "    "})
+    assert python.ask("check", "for x in y:\n    pass")[0] == "incomplete"
+    assert python.ask("check", "for x in y:\n    pass\n")[0] == "complete"
+    assert python.ask("check", "await f(")[0] == "incomplete"
+    assert python.ask("check", "x = )")[0] == "invalid"
+    assert python.ask("check", "x = 1")[0] == "complete"
+    python.run("number = 5\nimport json")
+    assert python.ask("complete", "print(num", 9) == ("ok", {"matches": ["number"], "start": 6})
+    assert python.ask("complete", "é; json.du", 11)[1] == {"matches": ["json.dump(", "json.dumps("], "start": 4}
+    variables = python.ask("vars")[1]["vars"]
+    assert [(v["name"], v["type"], v["value"]) for v in variables] == [("number", "int", "5")]
+
+
+def test_python_reloads_changed_modules(python, tmp_path):
+    module = tmp_path / "part.py"
+    module.write_text("value = 1\n")
+    assert python.run("import part\npart.value").value == "1"
+    module.write_text("value = 22\n")
+    assert python.ask("reload") == ("ok", {"modules": ["part"]})
+    assert python.run("part.value").value == "22"
+
+
+def test_python_goes_back_to_saved_states(python):
+    python.run("x = [1]")
+    assert python.ask("checkpoint", number=2) == ("ok", {})
+    python.run("x.append(2)")
+    assert python.ask("checkpoint", number=3) == ("ok", {})
+    python.run("x.append(3)")
+    assert python.ask("rollback", number=2) == ("ok", {})
+    assert python.run("x").value == "[1]"
+    assert python.ask("rollback", number=3)[0] == "invalid"
+    python.begin("print('begun', flush=True)\nwhile True: pass")
+    python.wait_for("begun")
+    python.interrupt()  # of the process that was started first
+    assert python.end().status == "interrupted"
+    assert python.run("exit(5)").details == {"code": 5}
+    assert python.process.wait() == 5
+
+
+@pytest.mark.parametrize("code", [
+    "import sys; sys.stdout = sys.stderr = None",
+    "import sys; sys.stdout.close(); sys.stderr.close()",
+    "import os; os.close(0); os.close(1); os.close(2)",
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); signal.pthread_sigmask(0, [signal.SIGINT])",
+    "import os, json; os.write = os.read = json.dumps = None",
+    "import os\nif os.fork() == 0: raise ValueError",
+    "import os; os.fork() or os.execv('/bin/true', ['true'])",
+    "print('done 1 ok 2\\n{}')",
+    "import builtins; del builtins.print",
+    "class E(BaseException):\n    def __str__(self): raise self\nraise E",
+    "import os; [os.set_blocking(n, False) for n in range(3)]",
+])
+def test_a_cell_in_python_does_not_break_the_next(python, code):
+    python.run(code)
+    assert python.run("import sys; sys.stdout.write('out'); sys.stderr.write('err'); 6 * 7").value == "42"
+    python.begin("import sys; sys.stdout.write('begun\\n')\nwhile True: pass")
+    python.wait_for("begun")
+    python.interrupt()
+    assert python.end().status == "interrupted"
+
+
+def test_a_cell_in_python_that_takes_the_channel_ends_the_session(python):
+    python.begin("import os; os.closerange(3, 1024)")
+    with pytest.raises(EOFError):
+        python.end()
+
+
+def test_python_exits_as_the_cell_says(python):
+    done = python.run("import sys; sys.exit('no')")
+    assert (done.status, done.details, done.err) == ("exit", {"code": 1}, "no\n")
+    assert python.process.wait() == 1
+
+
+BASH = ["/usr/bin/bash", "${driver}/session-bash.sh"]
+
+
+@pytest.fixture(name="bash")
+def bash_kernel(tmp_path):
+    with start(BASH, tmp_path) as kernel:
+        yield kernel
+
+
+def test_bash_keeps_variables_functions_and_its_directory(bash):
+    assert bash.run("x=5 y='ü'; declare -A map=([a]=1); greet() { echo \"$x $1\"; }").status == "ok"
+    assert bash.run("greet $y; cd /usr; echo ${map[a]}").out == "5 ü\n1\n"
+    assert bash.run("pwd; cd - >/dev/null; pwd").out == f"/usr\n{bash.folder}\n"
+    done = bash.run("true\nnosuch\nfalse")
+    assert (done.status, done.err) == ("error", "cell-4: line 2: nosuch: command not found\n")
+    assert "cell-5: line 1: syntax error" in bash.run("if then").err
+    assert bash.run("set -u").status == "ok"
+    assert bash.run("sleep 100 & echo $!; jobs | wc -l").out.endswith("\n1\n")
+    assert bash.run("kill %1; wait %1; echo $?").out == "143\n"
+    assert bash.run("cat; ls /proc/self/fd").out == "0\n1\n2\n3\n"
+    assert bash.run("exit 4").details == {"code": 4}
+    assert bash.process.wait() == 4
+
+
+@pytest.mark.parametrize("code", ["sleep 1000", "while :; do :; done", "f() { while true; do sleep 1000; done; }; f",
+                                  "cat <(sleep 1000)", "eval 'g() { for i in 1 2 3; do sleep 1000; done; }; g | cat'"])
+def test_bash_is_interrupted_and_keeps_its_state(bash, code):
+    bash.interrupt()
+    bash.begin(f"x=2; echo begun\n{code}\nx=3; echo never")
+    bash.wait_for("begun")
+    bash.interrupt()
+    done = bash.end()
+    assert (done.status, done.out) == ("interrupted", "")
+    assert bash.run("echo $x").out == "2\n"
+
+
+def test_bash_can_be_asked(bash):
+    for code, status in {"for x in 1; do": "incomplete", "echo 'a": "incomplete", "cat <<E\na": "incomplete",
+                         "echo a \\": "incomplete", "fi": "invalid", "echo a": "complete"}.items():
+        assert bash.ask("check", code)[0] == status, code
+    bash.run("number=5 list=(a b)")
+    assert bash.ask("complete", "echo $num", 9)[1] == {"matches": ["$number"], "start": 5}
+    assert "printf" in bash.ask("complete", "é; print", 9)[1]["matches"]
+    assert [(v["name"], v["type"]) for v in bash.ask("vars")[1]["vars"]] == [("list", "array"), ("number", "text")]
+
+
+@pytest.mark.parametrize("code", ["exec 0<&- 1>&- 2>&-", "trap '' INT", "printf 'done 1 ok 2\\n{}'", "set -u; PATH=/usr/bin",
+                                  "IFS=0123456789", "read() { :; }; printf() { :; }", "cd /; rm -r \"$OLDPWD\""])
+def test_a_cell_in_bash_does_not_break_the_next(bash, code):
+    bash.run(code)
+    assert bash.run("echo out; echo err >&2").out == "out\n"
+    bash.begin("echo begun; sleep 1000")
+    bash.wait_for("begun")
+    bash.interrupt()
+    assert bash.end().status == "interrupted"
