@@ -82,6 +82,7 @@ void request_free(sbr_request *req)
     free(req->workdir);
     free(req->project);
     free(req->workspace);
+    free(req->origin);
     free(req->program);
     free(req->code);
     free(req->stdin_data);

@@ -91,6 +91,7 @@ struct sbr_request {
     /* The content of /work: at most one of the two. */
     char *project;    /* a directory on the host, absolute, copy-on-write */
     char *workspace;  /* the name of a work directory that is kept between runs */
+    char *origin;     /* the program's directory on the host, as it was named; for hints only */
     char *program;    /* a file of the project, relative to it; NULL: the request has it */
     bool diff;        /* report the changes in copy-on-write trees */
     bool keep;        /* and store them under an id */
