@@ -111,6 +111,14 @@ class Kernel:
     def interrupt(self):
         os.kill(self.process.pid, signal.SIGINT)
 
+    def stop(self):
+        """Interrupts until the cell has ended: a process that was just forked may miss the first signal."""
+        while not self.waiting:
+            self.interrupt()
+            if select.select([self.ours], [], [], 0.2)[0]:
+                break
+        return self.end()
+
     def ask(self, word, payload=b"", argument="-", number=0):
         self.send(word, number, argument, payload)
         kind, got, status, details = self.receive()

@@ -179,8 +179,7 @@ def test_bash_is_interrupted_and_keeps_its_state(bash, code):
     bash.interrupt()
     bash.begin(f"x=2; echo begun\n{code}\nx=3; echo never")
     bash.wait_for("begun")
-    bash.interrupt()
-    done = bash.end()
+    done = bash.stop()
     assert (done.status, done.out) == ("interrupted", "")
     assert bash.run("echo $x").out == "2\n"
 
@@ -202,5 +201,73 @@ def test_a_cell_in_bash_does_not_break_the_next(bash, code):
     assert bash.run("echo out; echo err >&2").out == "out\n"
     bash.begin("echo begun; sleep 1000")
     bash.wait_for("begun")
-    bash.interrupt()
-    assert bash.end().status == "interrupted"
+    assert bash.stop().status == "interrupted"
+
+
+NODE = ["/usr/bin/node", "${driver}/session-node.cjs"]
+
+
+@pytest.fixture(name="node")
+def node_kernel(tmp_path):
+    with start(NODE, tmp_path) as kernel:
+        yield kernel
+
+
+def test_node_declares_again_awaits_and_imports(node, tmp_path):
+    (tmp_path / "part.mjs").write_text("export default 1; export const two = 2;\n")
+    assert node.run("const x = 1").shown == []
+    assert node.run("const x = {a: [1]}; x").value == "{ a: [ 1 ] }"
+    assert node.run("{b: 2}").value == "{ b: 2 }"
+    done = node.run("import one, { two as zwei } from './part.mjs';\nimport * as path from 'node:path'\n"
+                    "[one, zwei, path.basename('/a/b'), 'import(\"x\")']")
+    assert (done.value, done.err) == ("[ 1, 2, 'b', 'import(\"x\")' ]", "")
+    assert node.run("let y = (await import('node:os')).EOL; y.length").value == "1"
+    assert "│ 0       │ 1 │" in node.run("console.table([{ a: 1 }])").out
+    assert node.run("class A {}\nclass A { b = 1 }\nnew A").status == "error"
+    assert node.run("export const z = [1n, null, NaN]; z").value == "[ 1n, null, NaN ]"
+
+
+def test_node_names_the_lines_of_the_cell_in_an_error(node):
+    node.run("function f() {\n  throw new TypeError('no')\n}")
+    done = node.run("f()")
+    assert done.err == "Uncaught TypeError: no\n    at f (cell-1:2:9)\n    at cell-2:1:1\n"
+    assert done.details == {"type": "TypeError", "message": "no", "frames": [
+        {"file": "cell-1", "line": 2, "function": "f"}, {"file": "cell-2", "line": 1, "function": ""}]}
+    assert node.run("1 +").details["frames"][0]["file"] == "cell-3"
+    assert node.run("throw 5").err == "Uncaught 5\n"
+    assert "Uncaught Error: late" in node.run(
+        "setTimeout(() => { throw new Error('late') }); await new Promise((r) => setTimeout(r, 9))").err
+
+
+@pytest.mark.parametrize("code", ["", "await null;"])
+def test_node_is_interrupted_and_keeps_its_state(node, code):
+    node.interrupt()
+    after = "await new Promise(() => {})" if code else "while (true);"
+    node.begin(f"globalThis.x = 2; {code} console.log('begun'); {after}")
+    node.wait_for("begun")
+    assert node.stop().status == "interrupted"
+    assert node.run("x").value == "2"
+
+
+def test_node_can_be_asked(node):
+    for code, status in {"function f() {": "incomplete", "await f(": "incomplete", "`a": "incomplete", "}": "invalid",
+                         "await 1": "complete", "import a from 'b'": "complete", "x = )": "invalid"}.items():
+        assert node.ask("check", code)[0] == status, code
+    node.run("const number = 5; var other = [1]")
+    assert node.ask("complete", "é; numb", 8)[1] == {"matches": ["number"], "start": 4}
+    assert node.ask("complete", "other.findL", 11)[1] == {"matches": ["findLast", "findLastIndex"], "start": 6}
+    assert [(v["name"], v["type"], v["value"]) for v in node.ask("vars")[1]["vars"]] == [
+        ("other", "Array", "[ 1 ]"), ("number", "number", "5")]
+
+
+@pytest.mark.parametrize("code", ["process.stdout.write = null", "process.removeAllListeners('SIGINT')",
+                                  "console.log('done 1 ok 2\\n{}')", "JSON.stringify = JSON.parse = null",
+                                  "delete globalThis.process", "Object.defineProperty(globalThis, 'x', {value: 1})"])
+def test_a_cell_in_node_does_not_break_the_next(node, code):
+    node.run(code)
+    assert node.run("6 * 7").value == "42"
+
+
+def test_node_exits_as_the_cell_says(node):
+    assert node.run("process.exit(3)").details == {"code": 3}
+    assert node.process.wait() == 3
