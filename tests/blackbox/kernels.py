@@ -22,6 +22,7 @@ class Kernel:
         self.process = subprocess.Popen(
             [word.replace("${driver}", str(DRIVERS)) for word in words], cwd=folder, stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, pass_fds=[theirs.fileno()], start_new_session=True,
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL), # a shell cannot undo SIG_IGN
             env={"PATH": "/usr/bin:/bin", "HOME": str(folder), "TMPDIR": str(folder), "LC_ALL": "C.UTF-8",
                  "SANDBOX_RUN_KERNEL_FD": str(theirs.fileno()), **(env or {})})
         theirs.close()
@@ -113,7 +114,8 @@ class Kernel:
 
     def stop(self):
         """Interrupts until the cell has ended: a process that was just forked may miss the first signal."""
-        while not self.waiting:
+        deadline = time.monotonic() + SOON
+        while not self.waiting and time.monotonic() < deadline:
             self.interrupt()
             if select.select([self.ours], [], [], 0.2)[0]:
                 break

@@ -271,3 +271,67 @@ def test_a_cell_in_node_does_not_break_the_next(node, code):
 def test_node_exits_as_the_cell_says(node):
     assert node.run("process.exit(3)").details == {"code": 3}
     assert node.process.wait() == 3
+
+
+SQLITE = ["/usr/bin/bash", "${driver}/session-sql.sh", "${driver}", "sqlite", "/usr/bin/sqlite3"]
+
+
+@pytest.fixture(name="sqlite")
+def sqlite_kernel(tmp_path):
+    machine_gives.skip_if(None if os.path.exists(SQLITE[-1]) else "sqlite3 is not installed")
+    with start(SQLITE, tmp_path) as kernel:
+        yield kernel
+
+
+def test_sqlite_shows_result_sets_and_keeps_transactions(sqlite):
+    assert sqlite.run("CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'x;y'), (2, 'Ünï''s'), (3, NULL);"
+                      "-- note; only").status == "ok"
+    done = sqlite.run("SELECT * FROM t;\nSELECT count(*) AS n FROM t")
+    assert [shown["text/plain"] for shown in done.shown] == [
+        "a | b\n--+------\n1 | x;y\n2 | Ünï's\n3 | NULL", "n\n-\n3"]
+    assert done.shown[0]["application/json"] == [{"a": 1, "b": "x;y"}, {"a": 2, "b": "Ünï's"}, {"a": 3, "b": None}]
+    assert "<td>x;y</td>" in done.shown[0]["text/html"]
+    sqlite.run("BEGIN; DELETE FROM t;")
+    assert sqlite.run("SELECT count(*) FROM t;").shown[0]["application/json"] == [{"count(*)": 0}]
+    assert sqlite.run("ROLLBACK; SELECT count(*) FROM t").shown[0]["application/json"] == [{"count(*)": 3}]
+    assert sqlite.run(".tables").out == "t\n"
+    done = sqlite.run("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; SELECT CASE WHEN 1 THEN 2 END; END; SELECT 5;")
+    assert [shown["application/json"] for shown in done.shown] == [[{"5": 5}]]
+
+
+def test_sqlite_ends_a_cell_at_its_first_error(sqlite):
+    done = sqlite.run("SELECT 1;\nSELEC 2;\nSELECT 3;")
+    assert (done.status, len(done.shown)) == ("error", 1)
+    assert done.details["frames"] == [{"file": "cell-1", "line": 2, "function": ""}]
+    assert done.err.startswith('Parse error near line 2 of cell-1: near "SELEC": syntax error\n')
+    assert sqlite.ask("check", "SELECT 1")[0] == "incomplete"
+    assert sqlite.ask("check", "SELECT 1;")[0] == "complete"
+
+
+def test_sqlite_is_interrupted_and_keeps_its_state(sqlite):
+    sqlite.run("CREATE TABLE t AS SELECT 7 AS a;")
+    sqlite.begin(".print begun\nWITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n;")
+    sqlite.wait_for("begun")
+    assert sqlite.stop().status == "interrupted"
+    assert sqlite.run("SELECT a FROM t;").value == "a\n-\n7"
+
+
+RUBY = ["/usr/bin/ruby", "${driver}/session-ruby.rb"]
+
+
+def test_ruby_keeps_names_and_shows_values(tmp_path):
+    with start(RUBY, tmp_path) as ruby:
+        assert ruby.run("x = 5; puts 'hé'; x").value == "5"
+        assert ruby.run("def f(a)\n  raise ArgumentError, 'no' if a == 1\n  a * x\nend").status == "ok"
+        done = ruby.run("f(1)")
+        assert done.err == "cell-2:2:in `f': no (ArgumentError)\n\tfrom cell-3:1:in `<main>'\n" or "cell-2:2" in done.err
+        assert done.details["frames"][0]["line"] == 2
+        assert ruby.ask("check", "def f")[0] == "incomplete" and ruby.ask("check", "end")[0] == "invalid"
+        assert "digits" in ruby.ask("complete", "x.di", 4)[1]["matches"]
+        assert ruby.ask("vars")[1]["vars"] == [{"name": "x", "type": "Integer", "size": 1, "value": "5"}]
+        ruby.run("fork; $stdout.close")
+        ruby.begin("puts 'begun'; loop {}")
+        ruby.wait_for("begun")
+        assert ruby.stop().status == "interrupted"
+        assert ruby.run("exit 3").details == {"code": 3}
+        assert ruby.process.wait() == 3
