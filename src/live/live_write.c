@@ -36,15 +36,30 @@ extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (
                              void *dso);
 
 /* The C library's functions: found at the start, because a handler must not look for them. */
+#define POINTER(name) static __typeof__(&(name)) real_##name
+#define FIND(name) real_##name = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name)
 #define FUNCTIONS(F)                                                                               \
-    F(dup2)                                                                                        \
-    F(dup3)                                                                                        \
-    F(close) F(execve) F(execv) F(execvp) F(_exit) F(kill) F(killpg) F(raise) F(abort) F(sendfile) \
-        F(copy_file_range) F(splice) F(syscall) F(posix_spawn) F(posix_spawnp) F(system) F(popen)
-#define POINTER(name) static __typeof__(&(name)) real_##name;
-#define FIND(name) real_##name = (__typeof__(&(name)))dlsym(RTLD_NEXT, #name);
+    F(dup2);                                                                                       \
+    F(dup3);                                                                                       \
+    F(close);                                                                                      \
+    F(execve);                                                                                     \
+    F(execv);                                                                                      \
+    F(execvp);                                                                                     \
+    F(_exit);                                                                                      \
+    F(kill);                                                                                       \
+    F(killpg);                                                                                     \
+    F(raise);                                                                                      \
+    F(abort);                                                                                      \
+    F(sendfile);                                                                                   \
+    F(copy_file_range);                                                                            \
+    F(splice);                                                                                     \
+    F(syscall);                                                                                    \
+    F(posix_spawn);                                                                                \
+    F(posix_spawnp);                                                                               \
+    F(system);                                                                                     \
+    F(popen)
 
-FUNCTIONS(POINTER)
+FUNCTIONS(POINTER);
 
 static bool is_locked;
 
@@ -306,19 +321,16 @@ BEFORE(int, posix_spawnp,
 BEFORE(int, system, (const char *command), (command))
 BEFORE(FILE *, popen, (const char *command, const char *mode), (command, mode))
 
-INTERPOSED void _exit(int status)
-{
-    write_now();
-    real__exit(status);
-    __builtin_unreachable();
-}
+#define BEFORE_END(name, parameters, arguments)                                                    \
+    INTERPOSED void name parameters                                                                \
+    {                                                                                              \
+        write_now();                                                                               \
+        real_##name arguments;                                                                     \
+        __builtin_unreachable();                                                                   \
+    }
 
-INTERPOSED void abort(void)
-{
-    write_now();
-    real_abort();
-    __builtin_unreachable();
-}
+BEFORE_END(_exit, (int status), (status))
+BEFORE_END(abort, (void), ())
 
 INTERPOSED long syscall(long number, ...)
 {
@@ -400,7 +412,7 @@ static void __attribute__((constructor)) begin(int argc, char **argv, char **env
     (void)argc;
     (void)argv;
     hide_preload(env);
-    FUNCTIONS(FIND)
+    FUNCTIONS(FIND);
     if (!is_pipe(STDOUT_FILENO))
         return;
     __register_atfork(before_fork, after_fork, in_child, NULL);
