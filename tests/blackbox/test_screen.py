@@ -203,11 +203,14 @@ def test_a_stopped_run_stands_still_and_its_clock_too(any_caller, options, folde
 
 def test_a_stop_while_it_compiles_stands_still_and_its_clock_too(any_caller, folder):
     inside = Inside()
-    compiler = ["${binary}", "-c", TICKS + "\nopen('/build/made', 'w')", inside.mark]
-    language = {"name": "slow", "about": "compiles slowly", "extensions": [".slow"], "binaries": ["/usr/bin/python3"],
-                "package": "python3", "source": "main.slow", "compile": {"run": compiler, "limits": ["timeout=4s"]},
+    child = f"child = subprocess.Popen(['sh', '-c', 'sleep 1000; :', '{inside.mark}'])"
+    ticks = TICKS.replace("while", child + "\nwhile", 1)
+    compiler = ["${binary}", "-c", f"import subprocess\n{ticks}\nchild.kill()\nopen('/build/made', 'w')"]
+    language = {"name": "slow", "about": "compiles slowly", "extensions": [".slow"], "mains": ["main.slow"],
+                "binaries": ["/usr/bin/python3"], "package": "python3", "source": "main.slow",
+                "compile": {"run": compiler, "limits": ["timeout=4s"]},
                 "run": ["${binary}", "-c", "print('made', __import__('os').path.exists('/build/made'))"],
-                "selftest": {"code": "", "stdout": "made True\n", "exit": 0}}
+                "selftest": {"code": "x", "stdout": "made True\n", "exit": 0}}
     (folder / "slow.yaml").write_text(json.dumps(language))
     tool = support.command("run", "--language-file", folder / "slow.yaml", "-l", "slow", "-c", inside.mark, "--text",
                            caller=any_caller)
@@ -216,7 +219,7 @@ def test_a_stop_while_it_compiles_stands_still_and_its_clock_too(any_caller, fol
         script = folder / "go"
         script.write_text("exec " + shlex.join(map(str, tool)))
         screen.type(f"bash {script}\r")
-        inside.find(1)
+        inside.find(2)  # it ticks, and has a child
         screen.type(CTRL_Z)
         screen.wait("Stopped")
         select.select([], [], [], 4.2)  # the time itself is what is tried here
