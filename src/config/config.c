@@ -29,6 +29,10 @@ static int take_names(struct config *config, const struct config_text *text,
         snprintf(config->policy, sizeof(config->policy), "%s", document->policy);
         note_from(config, CONFIG_POLICY, text, NULL, "policy");
     }
+    if (document->audit) {
+        config->audit = *document->audit;
+        note_from(config, CONFIG_AUDIT, text, NULL, "audit");
+    }
     if (document->require) {
         if (request_tier_from_name(document->require, &config->require, err) < 0)
             return config_value_fault(text, NULL, "require", err);
@@ -194,6 +198,7 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
         if (config->from[i].origin != CONFIG_BY_DEFAULT && !(req->limits.given >> i & 1))
             limits.given |= 1u << i;
     limits_override(&req->limits, &limits);
+    req->audit |= config->audit;
     if (config->from[CONFIG_POLICY].origin != CONFIG_BY_DEFAULT && !req->policy &&
         request_set_text(&req->policy, config->policy, err) < 0)
         return err->code;

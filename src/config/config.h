@@ -19,7 +19,13 @@ struct config_from {
 };
 
 /* Limits have the numbers of enum sbr_limit. */
-enum config_item { CONFIG_NETWORK = N_LIMITS, CONFIG_POLICY, CONFIG_REQUIRE, N_CONFIG_ITEMS };
+enum config_item {
+    CONFIG_NETWORK = N_LIMITS,
+    CONFIG_POLICY,
+    CONFIG_REQUIRE,
+    CONFIG_AUDIT,
+    N_CONFIG_ITEMS
+};
 
 enum config_state { CONFIG_ABSENT, CONFIG_READ, CONFIG_IGNORED };
 
@@ -28,6 +34,7 @@ struct config {
     struct network network;
     char policy[64];
     enum tier require;
+    bool audit;
     struct config_from from[N_CONFIG_ITEMS];
     char path[2][CONFIG_PATH_SIZE]; /* indexed by enum config_kind */
     enum config_state state[2];
