@@ -23,6 +23,7 @@ struct command {
     unsigned int limits;                 /* bit per enum sbr_limit that is an option too */
     size_t own_size;                     /* of the values of its own options: o->own */
     const char *ids;   /* the command that prints the words that may follow; NULL: there is none */
+    bool arguments;    /* words behind the first are arguments of the program */
     bool command_line; /* everything from the first word on is the command to run */
     int (*run)(struct options *o);
 };

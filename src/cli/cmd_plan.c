@@ -72,7 +72,7 @@ static int plan_run(struct options *o)
 
 const struct command cmd_plan = {
     .name = "plan",
-    .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
+    .usage = "[OPTIONS] [FILE | DIR | -] [ARG...] [-- ARG...]",
     .help = "print the steps that a run would take, without taking them",
     .examples = "Example:\n  sandbox-run plan --lang bash --code 'ls' --json\n",
     .options =
@@ -80,5 +80,6 @@ const struct command cmd_plan = {
                                         options_network, options_isolation, options_json,
                                         options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
+    .arguments = true,
     .run = plan_run,
 };

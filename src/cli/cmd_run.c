@@ -14,11 +14,12 @@ static int run_run(struct options *o)
 
 const struct command cmd_run = {
     .name = "run",
-    .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
+    .usage = "[OPTIONS] [FILE | DIR | -] [ARG...] [-- ARG...]",
     .help = "run a program; `run` itself may be left out",
     .examples =
         "Examples:\n"
-        "  sandbox-run hello.py -- first second\n"
+        "  sandbox-run hello.py first second\n"
+        "  sandbox-run hello.py -- --fast first          options of the program come after --\n"
         "  sandbox-run -l python -c 'import sys; print(sys.stdin.read())' < data.txt\n"
         "  sandbox-run --json --timeout 2s --memory 128m job.py\n"
         "  sandbox-run project/                 a directory with a main file\n"
@@ -36,5 +37,6 @@ const struct command cmd_run = {
                                                options_stream, options_output, options_config,
                                                options_look, options_general, NULL },
     .limits = LIMITS_ALL,
+    .arguments = true,
     .run = run_run,
 };

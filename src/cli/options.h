@@ -30,6 +30,7 @@ struct options {
     const char *template; /* a file, or the name of a shipped one */
     struct texts sets;    /* NAME=VALUE, for the template         */
     struct texts language_files;
+    struct texts env_files;
     const char *stdin_path;
     bool stream;               /* events as lines of JSON */
     const char *metrics_every; /* a duration; NULL: no metrics among the events */
@@ -96,6 +97,10 @@ struct option_walk {
 };
 /* False past the last. */
 bool option_next(struct option_walk *walk, struct option *ret);
+
+/* Where the first word stands that is neither an option of one of the commands nor an option's
+ * value; 0: there is none before "--", or an option before it is unknown. */
+size_t options_first_word(const struct command *const *list, char **argv);
 
 /* Parses argv (without the command's name) for o->command.  Borrows strings from it. */
 int options_parse(struct options *o, char **argv, sbr_error *err) must_check;

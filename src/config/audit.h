@@ -1,6 +1,6 @@
 /* The audit: one line of JSON for each run, in STATE/audit.jsonl, when the user's configuration has
- * `audit: true`.  A line is one write to a file that is only appended to, so that lines of runs that
- * end at the same time never mix. */
+ * `audit: true`.  A line is one write to a file that is only appended to, so that lines of runs
+ * that end at the same time never mix. */
 #ifndef CONFIG_AUDIT_H
 #define CONFIG_AUDIT_H
 
