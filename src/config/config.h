@@ -57,6 +57,9 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err) 
 int config_check_project(const struct config_text *text, sbr_error *err) must_check;
 
 /* What both files need: see config_values.c. */
+/* A path of the user's file: ~/ is the home, others are relative to the configuration's directory.
+ * The caller frees it; NULL without memory. */
+char *config_value_path(const struct config *config, const char *path);
 /* The sentence of *err with the place of the value in front. */
 int config_value_fault(const struct config_text *text, const char *section, const char *key,
                        sbr_error *err);
