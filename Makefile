@@ -30,12 +30,14 @@ SHELL := /bin/bash
 .PHONY: test-build cross-build
 
 # Call as $(call configure,FOLDER,OPTIONS).  Speaks only when there is something to say.  Languages and
-# templates are built in as they are found: a new file is a reason to look again.
+# templates are built in as they are found, and unit tests when cmocka is there: a new file and a new
+# package are reasons to look again.
 define configure
 	@test -f $(1)/build.ninja || { \
 		echo "configuring $(1)" >&2; rm -rf $(1)/meson-private; \
 		log=$$($(MESON) setup $(1) $(2) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; }
-	@test -z "$$(find languages templates -type d -newer $(1)/build.ninja)" || { \
+	@{ test -z "$$(find languages templates -type d -newer $(1)/build.ninja)" && \
+		! test /var/lib/dpkg/status -nt $(1)/build.ninja; } || { \
 		log=$$($(MESON) setup --reconfigure $(1) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; }
 endef
 

@@ -273,6 +273,8 @@ class Runner:
             self.add_program(suite, program)
         if done.returncode and not programs:  # the build is broken, say
             self.results.add(suite, "meson test", FAILED, done.stdout)
+        elif not programs:
+            self.results.add(suite, "meson test", SKIPPED, "the build has no such programs: it was configured without cmocka")
 
     def add_program(self, suite, program):
         name = program["name"].split(" / ")[-1]

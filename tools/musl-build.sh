@@ -31,13 +31,16 @@ while [ "$1" != -- ]; do
 done
 shift
 
+# As Meson does for its own: a compiler cache where there is one.
+cache=$(command -v ccache || echo env)
+export cache
 number=0
 # shellcheck disable=SC2016 # the inner shell expands it
 for file in "$@"; do
     number=$((number + 1))
     printf '%s\0' "$file" "$objects/$number.o"
 done | xargs -0 -P "$(nproc)" -n 2 sh -c \
-    'exec "$compiler" "@$0" -MMD -MT "$1" -c "$2" -o "$3"' "$objects/words" "$output"
+    'exec "$cache" "$compiler" "@$0" -MMD -MT "$1" -c "$2" -o "$3"' "$objects/words" "$output"
 cat "$objects"/*.d >"$depfile"
 "$compiler" -static -nostartfiles -o "$output" "$crt/rcrt1.o" "$crt/crti.o" "$objects"/*.o "$crt/crtn.o" \
     -Wl,-pie -Wl,--no-dynamic-linker -Wl,-z,text -Wl,--gc-sections -Wl,-z,relro -Wl,-z,now \

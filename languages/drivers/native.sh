@@ -12,6 +12,7 @@ main=$1
 compiler=$2
 shift 2
 live=
+traced=
 # live.o (docs/buffering.md) is for ordinary programs of this machine's C library.
 for word; do
     case $word in
@@ -19,11 +20,19 @@ for word; do
         live=no
         ;;
     esac
+    case $word in
+    -fsanitize=*) traced=yes ;;
+    esac
 done
+# A sanitizer is to name lines of the source: debug information, and no optimisation of ours.
 for word; do
     shift
-    case $live,$word in
-    no,*/live.o) ;;
+    case $live$traced,$word in
+    no*,*/live.o) ;;
+    *yes,-O1)
+        set -- "$@" -O0 -g -fno-omit-frame-pointer
+        traced=taken
+        ;;
     *) set -- "$@" "$word" ;;
     esac
 done

@@ -278,8 +278,9 @@ const struct command cmd_languages = {
     .help = "list the languages, their versions here, and whether they pass their selftests",
     .examples = "Examples:\n  sandbox-run languages\n  sandbox-run languages python --json\n"
                 "\nResults of selftests are remembered until the tools change.\n",
-    .options = (const struct option *const[]){ options_language_file, options_json, own_options,
-                                               options_look, options_general, NULL },
+    .options =
+        (const struct option *const[]){ options_language_file, options_json, own_options,
+                                        options_config, options_look, options_general, NULL },
     .own_size = sizeof(struct languages_options),
     .run = languages_run,
 };

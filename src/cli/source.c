@@ -93,13 +93,23 @@ static int load_native(struct options *o, const struct program *program, sbr_err
     return request_add_arg(o->request, command, err);
 }
 
+/* The directory, for hints about its other files. */
+static int set_origin(struct options *o, const char *path, sbr_error *err)
+{
+    size_t len = (size_t)(base_name(path) - path);
+    scoped_free char *dir = len > 1 ? strndup(path, len - 1) : strdup(len ? "/" : ".");
+
+    return dir ? request_set_text(&o->request->origin, dir, err) : err_set_oom(err, "program");
+}
+
 static int load_file(struct options *o, const char *path, sbr_error *err)
 {
     struct program program = { .name = base_name(path) };
     scoped_free char *data = NULL, *inside = NULL;
 
     if (source_in_project(o, path, &inside, err) < 0 ||
-        source_read_path(path, &data, &program.len, err) < 0)
+        source_read_path(path, &data, &program.len, err) < 0 ||
+        (!inside && set_origin(o, path, err) < 0))
         return err->code;
     program.inside = inside;
     program.data = data;
@@ -135,17 +145,20 @@ static int load_stdin(struct options *o, struct source *source, sbr_error *err)
     return request_set_code(o->request, data, len, err);
 }
 
-/* Arguments of the program are what follows "--". */
-static int add_args(struct options *o, char **args, sbr_error *err)
+/* Arguments of the program: the words behind its name, then what follows "--". */
+static int add_args(struct options *o, sbr_error *err)
 {
-    for (; args && *args; args++)
-        if (request_add_arg(o->request, *args, err) < 0)
+    for (size_t i = 1; i < o->n_positional; i++)
+        if (request_add_arg(o->request, o->positional[i], err) < 0)
+            return err->code;
+    for (char **arg = o->rest; arg && *arg; arg++)
+        if (request_add_arg(o->request, *arg, err) < 0)
             return err->code;
     return 0;
 }
 
-/* The one positional word, or the first behind "--" when nothing else names a program: that is how
- * `#!/usr/bin/env -S sandbox-run --lang python --` calls us. */
+/* The first positional word, or the first behind "--" when nothing else names a program: so does
+ * `#!/usr/bin/env -S sandbox-run --lang python --` call us. */
 static const char *program_word(struct options *o)
 {
     if (o->n_positional)
@@ -157,6 +170,7 @@ static const char *program_word(struct options *o)
 
 static int load_program(struct options *o, struct source *source, const char *word, sbr_error *err)
 {
+    scoped_free char *in_project = NULL;
     struct stat st;
 
     if (o->request_path)
@@ -169,6 +183,9 @@ static int load_program(struct options *o, struct source *source, const char *wo
         return request_set_code(o->request, o->code, strlen(o->code), err);
     }
     if (word && strcmp(word, "-") != 0) {
+        if (source_prefer_project(o, word, &in_project, err) < 0)
+            return err->code;
+        word = in_project ? in_project : word;
         if (stat(word, &st) == 0 && S_ISDIR(st.st_mode))
             return load_directory(o, word, err);
         return load_file(o, word, err);
@@ -185,7 +202,8 @@ static int load_program(struct options *o, struct source *source, const char *wo
 }
 
 /* --file: the first is the program unless something else is. */
-static int load_extra_files(struct options *o, bool first_is_program, sbr_error *err)
+static int load_extra_files(struct options *o, const char *word, bool first_is_program,
+                            sbr_error *err)
 {
     for (size_t i = 0; i < o->files.n; i++) {
         scoped_free char *data = NULL, *inside = NULL;
@@ -198,8 +216,8 @@ static int load_extra_files(struct options *o, bool first_is_program, sbr_error 
         }
         if (source_in_project(o, o->files.items[i], &inside, err) < 0)
             return err->code;
-        if (inside) /* the project has it */
-            continue;
+        if (inside || (word && source_below(word, o->files.items[i])))
+            continue; /* the project or the directory has it */
         if (source_read_path(o->files.items[i], &data, &len, err) < 0 ||
             request_add_file(o->request, base_name(o->files.items[i]), data, len, err) < 0)
             return err->code;
@@ -224,16 +242,12 @@ int source_load(struct options *o, struct source *source, sbr_error *err)
     const char *word = program_word(o);
 
     *source = (struct source){ 0 };
-    if (o->n_positional > 1)
-        return err_set(err, SBR_E_INVALID, "options",
-                       "'%.100s' is one word too many; put the program's arguments after --",
-                       o->positional[1]);
     if ((word != NULL) + (o->code != NULL) + (o->request_path != NULL) > 1)
         return err_set(err, SBR_E_INVALID, "options",
                        "give the program once: a file, --code or --request");
     if (load_program(o, source, word, err) < 0 ||
-        load_extra_files(o, !word && !o->code && !o->request_path, err) < 0 ||
-        add_args(o, o->rest, err) < 0 || source_put_in_template(o, err) < 0)
+        load_extra_files(o, word, !word && !o->code && !o->request_path, err) < 0 ||
+        add_args(o, err) < 0 || source_put_in_template(o, err) < 0)
         return err->code;
     make_title(o, source, word);
     return 0;

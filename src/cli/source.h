@@ -16,6 +16,10 @@ int source_load(struct options *o, struct source *source, sbr_error *err) must_c
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
 
 /* A directory with a main file; used by source_load. */
+/* --project DIR main.py: *ret is DIR/main.py when only that exists, or NULL. */
+int source_prefer_project(const struct options *o, const char *word, char **ret, sbr_error *err);
+/* The rest of a path that begins with the directory, as both are written; NULL: it does not. */
+const char *source_below(const char *dir, const char *path);
 int source_load_directory(struct options *o, const char *path, sbr_error *err) must_check;
 
 /* With --project: 1 when the file lies in the project, and *ret is its path there; 0 when it

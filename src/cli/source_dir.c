@@ -88,11 +88,18 @@ static int add_tree(sbr_request *req, const struct place *place, sbr_error *err)
     return 0;
 }
 
+static void put_first(sbr_request *req, size_t at)
+{
+    struct request_file first = req->files[at];
+
+    req->files[at] = req->files[0];
+    req->files[0] = first;
+}
+
 /* The main file comes first: that is what makes it the program. */
 static int put_main_first(sbr_request *req, const struct language **language, sbr_error *err)
 {
     scoped_free const char **names = calloc(req->n_files + 1, sizeof(*names));
-    struct request_file first;
     size_t at;
 
     if (!names)
@@ -102,10 +109,75 @@ static int put_main_first(sbr_request *req, const struct language **language, sb
     at = source_choose_main(names, req->n_files, *language, language);
     if (at == req->n_files)
         return 0;
-    first = req->files[at];
-    req->files[at] = req->files[0];
-    req->files[0] = first;
+    put_first(req, at);
     return 1;
+}
+
+const char *source_below(const char *dir, const char *path)
+{
+    size_t len = strlen(dir);
+    char dots[3] = "./";
+
+    while (!strncmp(path, dots, 2) && strncmp(dir, dots, 2) != 0)
+        path += 2;
+    while (len > 1 && dir[len - 1] == '/')
+        len--;
+    if (!strncmp(path, dir, len) && path[len] == '/')
+        return path + len + strspn(path + len, "/");
+    return NULL;
+}
+
+/* --file names a file of the directory: that is the program.  1: it does. */
+static int take_named_main(struct options *o, const char *dir, const struct language **language)
+{
+    const char *wanted = o->files.n ? source_below(dir, o->files.items[0]) : NULL;
+
+    for (size_t i = 0; wanted && i < o->request->n_files; i++) {
+        if (strcmp(o->request->files[i].path, wanted) != 0)
+            continue;
+        if (!*language)
+            *language = language_for_extension(wanted);
+        put_first(o->request, i);
+        return *language != NULL;
+    }
+    return 0;
+}
+
+/* Names a file that could be the program, so that the words can be typed. */
+static int refuse_directory(const struct options *o, const char *path,
+                            const struct language *language, sbr_error *err)
+{
+    const char *example = NULL;
+    size_t len = strlen(path);
+
+    while (len > 1 && path[len - 1] == '/')
+        len--;
+    for (size_t i = 0; i < o->request->n_files; i++) {
+        const char *file = o->request->files[i].path;
+        const struct language *of = language_for_extension(file);
+
+        if (of && (!language || of == language) && (!example || strcmp(file, example) < 0))
+            example = file;
+    }
+    if (example)
+        return err_set(err, SBR_E_INVALID, "program",
+                       "'%.150s' has no main file such as %s; name one of its files: --file "
+                       "%.*s/%.100s",
+                       path, language && language->mains.n ? language->mains.at[0] : "main.py",
+                       (int)(len < 150 ? len : 150), path, example);
+    return err_set(err, SBR_E_INVALID, "program",
+                   "'%.200s' has no file in a language that `sandbox-run languages` lists", path);
+}
+
+/* Files that are too many or too large for a request need not be copied. */
+static int refuse_size(const char *path, sbr_error *err)
+{
+    sbr_error why = *err;
+
+    if (strcmp(why.stage, "request") != 0)
+        return err->code;
+    return err_set(err, why.code, "program", "%.150s; --project %.100s shows them in place",
+                   why.message, path);
 }
 
 int source_load_directory(struct options *o, const char *path, sbr_error *err)
@@ -118,15 +190,15 @@ int source_load_directory(struct options *o, const char *path, sbr_error *err)
     if (fd < 0)
         return err_set_errno(err, "program", "cannot read the directory '%.200s'", path);
     if (add_tree(o->request, &top, err) < 0)
-        return err->code;
+        return refuse_size(path, err);
     if (o->lang && !language) /* the planner reports what is wrong with the name */
         return request_set_text(&o->request->language, o->lang, err);
-    r = put_main_first(o->request, &language, err);
+    r = take_named_main(o, path, &language);
+    if (r == 0)
+        r = put_main_first(o->request, &language, err);
     if (r < 0)
         return r;
     if (r > 0 && language)
         return request_set_text(&o->request->language, o->lang ? o->lang : language->name, err);
-    return err_set(err, SBR_E_INVALID, "program",
-                   "'%.200s' has no main file such as %s; name it with --file", path,
-                   language && language->mains.n ? language->mains.at[0] : "main.py");
+    return refuse_directory(o, path, language, err);
 }

@@ -68,6 +68,20 @@ int source_in_project(const struct options *o, const char *path, char **ret, sbr
     return *ret ? 1 : err_set_oom(err, "program");
 }
 
+int source_prefer_project(const struct options *o, const char *word, char **ret, sbr_error *err)
+{
+    *ret = NULL;
+    if (!o->request->project || word[0] == '/' || access(word, F_OK) == 0)
+        return 0;
+    if (asprintf(ret, "%s/%s", o->request->project, word) < 0) {
+        *ret = NULL;
+        return err_set_oom(err, "program");
+    }
+    if (access(*ret, F_OK) != 0)
+        free(take_ptr(*ret));
+    return 0;
+}
+
 static bool is_file(int dir_fd, const struct dirent *entry)
 {
     struct stat st;

@@ -401,7 +401,8 @@ static int put_program_file(struct inside *in, const struct plan_op *op, bool ov
         return 0;
     if (errno == ENOSPC)
         return err_set(err, SBR_E_INVALID, "program",
-                       "the program's files do not fit; raise --disk or --inodes");
+                       "the program's files do not fit; raise --disk or --inodes, or show their "
+                       "directory with --project");
     if (over_tree && errno == EISDIR)
         return err_set(err, SBR_E_INVALID, "program",
                        "the file '/%s' of the request has the name of a directory that is there; "

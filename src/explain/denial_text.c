@@ -255,11 +255,12 @@ static const struct plan_op *tree_of(const struct plan *plan, const char *path)
 #define WRITE_HERE "write below /work or /tmp"
 
 /* Suggests only what a shell takes unquoted and the option can express. */
-static void format_volume(const char *path, char *remedy, size_t size)
+static void format_volume(const char *from, const char *to, const char *mode, char *remedy,
+                          size_t size)
 {
     const char *plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+@%,=";
-    bool simple = path[strspn(path, plain)] == '\0' && path[1];
-    int n = simple ? snprintf(remedy, size, "--volume %s:%s:ro", path, path) : -1;
+    bool simple = from[strspn(from, plain)] == '\0' && to[strspn(to, plain)] == '\0' && *to;
+    int n = simple ? snprintf(remedy, size, "--volume %s:/%s:%s", from, to, mode) : -1;
 
     if (n < 0 || (size_t)n >= size)
         snprintf(remedy, size, "bring it in with --volume or --file");
@@ -269,7 +270,7 @@ static void note_missing(const struct saying *said, const char *why, struct deni
 {
     char remedy[sizeof(ret->items->remedy)];
 
-    format_volume(said->path, remedy, sizeof(remedy));
+    format_volume(said->path, said->path + 1, "ro", remedy, sizeof(remedy));
     denials_note(ret, DENIAL_FILE, why, remedy, "%s", said->path);
 }
 
@@ -291,6 +292,31 @@ static bool is_of_cow(int error)
     return error == EXDEV || error == EOVERFLOW;
 }
 
+/* A read-only tree of the user. */
+static bool is_volume(const struct plan_op *tree)
+{
+    return tree->kind == OP_BIND && tree->from && tree->flags & OP_VIEW_ONLY;
+}
+
+/* The rights of the file itself refuse what is not EROFS.  A tree that root has passed is read with
+ * the id of the run, unless it is copy-on-write: then its owner is the user inside. */
+static void note_volume(const struct plan_op *tree, const struct saying *said, struct denials *ret)
+{
+    char remedy[sizeof(ret->items->remedy)], rule[sizeof(ret->items->rule)];
+
+    if (said->error == EROFS) {
+        snprintf(rule, sizeof(rule), "volumes: /%.80s is read-only", tree->to);
+        format_volume(tree->from, tree->to, "rw", remedy, sizeof(remedy));
+    } else {
+        snprintf(rule, sizeof(rule), "volumes: the user inside has no right to it in /%.60s",
+                 tree->to);
+        snprintf(remedy, sizeof(remedy), "give the calling user the right to it");
+        if (tree->flags & OP_PASSED)
+            format_volume(tree->from, tree->to, "cow", remedy, sizeof(remedy));
+    }
+    denials_note(ret, DENIAL_FILE, rule, remedy, "%s", said->path);
+}
+
 static void note_root(const struct plan *plan, const struct saying *said, struct denials *ret)
 {
     const struct plan_op *tree = tree_of(plan, said->path);
@@ -306,6 +332,10 @@ static void note_root(const struct plan *plan, const struct saying *said, struct
     if (is_of_cow(said->error) ||
         (tree && (tree->kind == OP_SCRATCH || tree->kind == OP_COW || tree->flags & OP_WRITABLE)))
         return; /* writable for the program: not our refusal */
+    if (tree && is_volume(tree)) {
+        note_volume(tree, said, ret);
+        return;
+    }
     snprintf(rule, sizeof(rule), "stderr: root: /%.80s is read-only%s", tree ? tree->to : "",
              said->error == EROFS ? "" : ", or the file is closed to the user inside");
     denials_note(ret, DENIAL_FILE, rule, WRITE_HERE, "%s", said->path);
@@ -331,10 +361,56 @@ static void note_host_tree(const struct plan *plan, const struct saying *said, s
         note_missing(said, "stderr: landlock: not among what can be read", ret);
 }
 
+/* Where one of the texts begins in the line, behind it; 0: nowhere. */
+static size_t find_any(struct line line, const char *const *texts, size_t n)
+{
+    for (size_t at = 0; at < line.len; at++)
+        for (size_t i = 0; i < n; i++)
+            if (has_at(line, at, texts[i]))
+                return at + strlen(texts[i]);
+    return 0;
+}
+
+/* The port of loopback that refused a connection, by the words of the program; 0: none did. */
+static unsigned int refused_port(struct line line)
+{
+    static const char *const words[] = { "refused", "couldn't connect", "failed to connect" };
+    static const char *const hosts[] = { "127.0.0.1", "localhost", "::1" };
+    size_t at = find_any(line, hosts, ARRAY_LEN(hosts));
+    size_t most = at + sizeof("', port=");
+    unsigned int port = 0;
+
+    if (!at || !find_any(line, words, ARRAY_LEN(words)))
+        return 0;
+    while (at < line.len && at < most && !(line.text[at] >= '0' && line.text[at] <= '9'))
+        at++;
+    for (; at < line.len && line.text[at] >= '0' && line.text[at] <= '9' && port <= 65535; at++)
+        port = 10 * port + (unsigned int)(line.text[at] - '0');
+    return port <= 65535 ? port : 0;
+}
+
+/* With egress, loopback is the sandbox's own, and nobody of us sees a connection to it. */
+static void note_loopback(const struct plan *plan, struct line line, struct denials *ret)
+{
+    unsigned int port = network_goes_outside(plan->network) ? refused_port(line) : 0;
+    char remedy[64];
+
+    for (size_t i = 0; i < plan->n_forward_ports; i++)
+        if (plan->forward_ports[i] == port)
+            return; /* allowed: then the host's server refused it */
+    if (!port)
+        return;
+    snprintf(remedy, sizeof(remedy), "--allow-host localhost:%u", port);
+    denials_note(ret, DENIAL_CONNECT, "stderr: network: localhost is the sandbox's own", remedy,
+                 "localhost:%u", port);
+}
+
 static void look_at_line(const struct plan *plan, struct line line, struct denials *ret)
 {
     struct saying said;
 
+    if (line.len <= MAX_LINE)
+        note_loopback(plan, line, ret);
     if (line.len > MAX_LINE || !read_line(line, &said) || strstr(said.path, "/.."))
         return; /* only the kernel can resolve ".." */
     if (plan->run_dir)

@@ -19,7 +19,10 @@ struct diagnose_input {
     const sbr_request *request; /* for the lines of its files */
     const char *work;           /* the work directory inside, to remove from paths: "/work" */
     const char *driver;         /* directory of drivers, whose frames are ours; NULL: "/driver" */
-    const char *main_file;      /* relative; the file that holds the request's code */
+    /* The program's directory on the host, and whether it holds a file; NULL: unknown. */
+    const char *origin;
+    bool (*is_beside)(const char *origin, const char *name);
+    const char *main_file; /* relative; the file that holds the request's code */
     /* How it ended other than by an exit: the name of a signal or a verdict ("SIGSEGV",
      * "memory_limit"), or NULL.  When no line matches, rules see the line "ended by SIGSEGV". */
     const char *ending;

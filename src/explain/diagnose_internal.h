@@ -40,7 +40,8 @@ char *diagnose_source_nearest(const struct diagnose_input *in, const char *words
 unsigned int diagnose_source_marked_column(const struct diagnose_state *s, const struct hit *hit,
                                            const struct diagnosis *d);
 
-/* diagnose_wording.c: expands \1 and ${nearest:\1}.  NULL: no word is near, or no memory. */
+/* diagnose_wording.c: expands \1, ${nearest:\1}, ${beside:\1.py} and ${origin}.  NULL:
+ * no word is near, no such file lies beside the program, or no memory. */
 char *diagnose_wording_expand(const struct diagnose_input *in, const struct hit *hit,
                               const char *text);
 /* The first of the alternatives that can be expanded. */

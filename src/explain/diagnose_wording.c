@@ -1,4 +1,5 @@
 /* Expands the texts of rules with what they quote. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +9,6 @@
 #include "explain/diagnose_internal.h"
 
 #define WORDING_MAX 4096
-#define NEAREST "${nearest:"
 #define ALTERNATIVE " || "
 
 void diagnose_wording_clean(char *text, size_t max)
@@ -64,6 +64,92 @@ static int add_nearest(struct buf *out, const struct diagnose_input *in, const s
     return near ? buf_add_text(out, near) : -1;
 }
 
+/* Quotes the text for a shell where it has to be. */
+static int add_quoted(struct buf *out, const char *text, size_t len)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-+@%,=:";
+
+    if (memchr(text, '\'', len))
+        return -1;
+    if (strspn(text, plain) >= len)
+        return buf_add(out, text, len);
+    buf_add(out, "'", 1);
+    buf_add(out, text, len);
+    return buf_add(out, "'", 1);
+}
+
+/* The program chose the name: only what stays below its directory is looked for. */
+static const char *name_beside(const struct diagnose_input *in, char *name)
+{
+    static const char plain[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789/._-";
+    size_t work = in->work ? strlen(in->work) : 0;
+
+    if (work && !strncmp(name, in->work, work) && name[work] == '/')
+        name += work + 1;
+    while (!strncmp(name, "./", 2))
+        name += 2;
+    if (!*name || *name == '/' || name[strspn(name, plain)] || strstr(name, ".."))
+        return NULL;
+    return in->is_beside && in->origin && in->is_beside(in->origin, name) ? name : NULL;
+}
+
+/* The first of several files, separated by |, that lies beside the program; -1: none does. */
+static int add_beside(struct buf *out, const struct diagnose_input *in, const struct hit *hit,
+                      struct source words)
+{
+    const char *found = NULL;
+    char *rest, *name;
+    struct buf expanded;
+    int r = -1;
+
+    buf_init(&expanded, WORDING_MAX);
+    add_groups(&expanded, hit, words);
+    buf_add(&expanded, "", 1);
+    rest = expanded.failed ? NULL : expanded.data;
+    while (rest && !found && (name = strsep(&rest, "|")))
+        found = name_beside(in, name);
+    if (found && strcmp(in->origin, ".") != 0) {
+        scoped_free char *path = NULL;
+
+        if (asprintf(&path, "%s/%s", in->origin, found) >= 0)
+            r = add_quoted(out, path, strlen(path));
+    } else if (found)
+        r = add_quoted(out, found, strlen(found));
+    buf_done(&expanded);
+    return r;
+}
+
+static int add_origin(struct buf *out, const struct diagnose_input *in, const struct hit *hit,
+                      struct source words)
+{
+    (void)hit;
+    (void)words;
+    return in->origin ? add_quoted(out, in->origin, strlen(in->origin)) : -1;
+}
+
+/* What stands for words that are looked up. */
+static const struct {
+    const char *start;
+    int (*add)(struct buf *out, const struct diagnose_input *in, const struct hit *hit,
+               struct source words);
+} lookups[] = {
+    { "${nearest:", add_nearest },
+    { "${beside:", add_beside },
+    { "${origin", add_origin },
+};
+
+/* The one that begins here, or -1. */
+static int lookup_at(const char *at, size_t len)
+{
+    for (size_t i = 0; i < ARRAY_LEN(lookups); i++)
+        if (strlen(lookups[i].start) <= len &&
+            !memcmp(at, lookups[i].start, strlen(lookups[i].start)))
+            return (int)i;
+    return -1;
+}
+
 static char *expand(const struct diagnose_input *in, const struct hit *hit, struct source text)
 {
     struct buf out;
@@ -71,15 +157,17 @@ static char *expand(const struct diagnose_input *in, const struct hit *hit, stru
     buf_init(&out, WORDING_MAX);
     buf_add(&out, "", 0);
     while (text.len > 0) {
-        const char *from = memmem(text.text, text.len, NEAREST, strlen(NEAREST));
-        const char *end = from ? memchr(from, '}', text.len - (size_t)(from - text.text)) : NULL;
+        const char *from = memmem(text.text, text.len, "${", 2);
+        int which = from ? lookup_at(from, text.len - (size_t)(from - text.text)) : -1;
+        const char *end =
+            which >= 0 ? memchr(from, '}', text.len - (size_t)(from - text.text)) : NULL;
         size_t plain = end ? (size_t)(from - text.text) : text.len;
 
         add_groups(&out, hit, (struct source){ text.text, plain });
         if (!end)
             break;
-        from += strlen(NEAREST);
-        if (add_nearest(&out, in, hit, (struct source){ from, (size_t)(end - from) }) < 0)
+        from += strlen(lookups[which].start);
+        if (lookups[which].add(&out, in, hit, (struct source){ from, (size_t)(end - from) }) < 0)
             out.failed = true;
         text.len -= (size_t)(end + 1 - text.text);
         text.text = end + 1;

@@ -23,14 +23,15 @@ static const struct {
     enum sbr_verdict verdict;
     enum sbr_limit limit;
     const char *sentence; /* between the subject and the value */
+    const char *unknown;  /* behind the value: what we cannot tell */
 } limit_ends[] = {
-    { SBR_TIMEOUT,       SBR_WALL_MS,      "was still running after" },
-    { SBR_CPU_LIMIT,     SBR_CPU_MS,       "used more CPU time than" },
-    { SBR_MEMORY_LIMIT,  SBR_MEMORY_BYTES, "needed more memory than" },
-    { SBR_OUTPUT_LIMIT,  SBR_OUTPUT_BYTES, "wrote more output to one stream than" },
-    { SBR_DISK_LIMIT,    SBR_DISK_BYTES,   "filled its space for files," },
-    { SBR_DISK_LIMIT,    SBR_INODES,       "made more files than" },
-    { SBR_PROCESS_LIMIT, SBR_PIDS,         "was refused a process or thread beyond its" },
+    { SBR_TIMEOUT,       SBR_WALL_MS,      "was still running after", "" },
+    { SBR_CPU_LIMIT,     SBR_CPU_MS,       "used more CPU time than", "" },
+    { SBR_MEMORY_LIMIT,  SBR_MEMORY_BYTES, "needed more memory than", " (how much is not known)" },
+    { SBR_OUTPUT_LIMIT,  SBR_OUTPUT_BYTES, "wrote more output to one stream than", "" },
+    { SBR_DISK_LIMIT,    SBR_DISK_BYTES,   "filled its space for files,", "" },
+    { SBR_DISK_LIMIT,    SBR_INODES,       "made more files than", "" },
+    { SBR_PROCESS_LIMIT, SBR_PIDS,         "was refused a process or thread beyond its", "" },
 };
 
 /* What a signal that the kernel or the program itself sent is a sign of. */
@@ -80,9 +81,9 @@ static void explain_limit(sbr_result *result, enum stage stage, size_t row)
     ending_remedy(stage, which, value, remedy, sizeof(remedy));
     snprintf(setting, sizeof(setting), "%s%s%s", stages[stage].before, limit_defs[which].option,
              stages[stage].after);
-    snprintf(result->explanation, sizeof(result->explanation), "%s %s %s; %s %s",
-             stages[stage].subject, limit_ends[row].sentence, limit, remedy[0] ? remedy : setting,
-             remedy[0] ? "would allow more" : "sets this limit");
+    snprintf(result->explanation, sizeof(result->explanation), "%s %s %s%s; %s %s",
+             stages[stage].subject, limit_ends[row].sentence, limit, limit_ends[row].unknown,
+             remedy[0] ? remedy : setting, remedy[0] ? "would allow more" : "sets this limit");
 }
 
 static void explain_signal(sbr_result *result, enum stage stage)

@@ -45,8 +45,7 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
     if (!language->install.run.n) {
         if (job->req->deps.n)
             return err_set(err, SBR_E_UNSUPPORTED, "dependencies",
-                           "%s has no package registry here; bring what '%.60s' is in as files "
-                           "with --file",
+                           "%s has no package registry here; bring what '%.60s' is in as files",
                            language->name, job->req->deps.items[0]);
         return 0;
     }
@@ -76,8 +75,8 @@ static int decide_compile(sbr_job *job, sbr_error *err)
 
     if (stage == N_STAGES && job->req->check)
         return err_set(err, SBR_E_UNSUPPORTED, "check",
-                       "%s has no check other than running the program; leave --check out",
-                       job->language->name);
+                       "%s has no check other than running the program; leave %s out",
+                       job->language->name, request_word(job->req, CALLED_CHECK));
     if (stage == N_STAGES)
         return 0;
     if (stage == STAGE_COMPILE)

@@ -38,6 +38,15 @@ static char *read_program(const sbr_job *job, size_t *ret_len)
     return text;
 }
 
+/* `origin` is a directory that the caller has named; a link in it is as good as a file. */
+static bool is_beside(const char *origin, const char *name)
+{
+    scoped_fd int dir = open(origin, O_PATH | O_DIRECTORY | O_CLOEXEC);
+    struct stat st;
+
+    return dir >= 0 && fstatat(dir, name, &st, 0) == 0;
+}
+
 static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *said, const char *text,
                                        size_t len)
 {
@@ -54,6 +63,8 @@ static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *sai
                                  .request = &seen,
                                  .work = work,
                                  .driver = driver,
+                                 .origin = job->req->origin,
+                                 .is_beside = is_beside,
                                  .main_file = main_file(job),
                                  .code_line = job->req->code_line,
                                  .code_lines = job->req->code_lines };

@@ -1,13 +1,17 @@
 /* sbr_request, and languages from files: checks arguments, translates.  A setter that refuses
  * leaves the reason in the request. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/scope.h"
+#include "config/config.h"
 #include "model/request.h"
 #include "plan/language.h"
 #include "plan/language_file.h"
 #include "plan/policy.h"
+#include "plan/template_program.h"
 
 /* Languages of the user are known by now: sbr_language_add_file comes before requests. */
 static int check_names(const sbr_request *req, sbr_error *err)
@@ -57,6 +61,26 @@ const sbr_error *sbr_request_error(const sbr_request *req)
     return req ? &req->refusal : NULL;
 }
 
+int sbr_request_apply_config(sbr_request *req, const char *dir, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    struct config config;
+    int r;
+
+    if (!req)
+        return err_set(e, SBR_E_INVALID, "config", "there is no request");
+    if (config_load(dir, &config, e) < 0)
+        return e->code;
+    r = config_apply(&config, req, e);
+    if (r == 0 && dir && config.notes.len) {
+        err_set(e, SBR_E_DENIED, "config", "%.*s", (int)strcspn(config.notes.data, "\n"),
+                config.notes.data);
+        r = 1;
+    }
+    config_done(&config);
+    return r;
+}
+
 int sbr_language_add_file(const char *path, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
@@ -85,6 +109,30 @@ int sbr_request_add_file(sbr_request *req, const char *path, const void *data, s
     if (!req || !path || (!data && len))
         return missing(req, path ? "the content of the file" : "the path of the file");
     return request_add_file(req, path, data, len, &req->refusal);
+}
+
+static int read_template(const char *path, char **ret, size_t *ret_len, sbr_error *err)
+{
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return err_set_errno(err, "template", "cannot open the template '%.200s'", path);
+    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
+
+int sbr_request_set_template(sbr_request *req, const char *name, const char *const *values)
+{
+    struct template_use use = { .name = name, .values = values };
+    scoped_free char *text = NULL;
+
+    if (!req || !name)
+        return missing(req, "the name of the template");
+    while (values && values[use.n_values])
+        use.n_values++;
+    if (strchr(name, '/') && read_template(name, &text, &use.len, &req->refusal) < 0)
+        return req->refusal.code;
+    use.text = text;
+    return template_program(req, &use, &req->refusal);
 }
 
 int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len)

@@ -54,6 +54,28 @@ struct string_list {
     size_t n;
 };
 
+/* What messages call the parts of a request: its maker decides.  Requests of the library and of
+ * JSON have the plain words; those of the command line name options. */
+enum request_word {
+    CALLED_VOLUME, /* begins a sentence about a value: WORD 'VALUE' ... */
+    CALLED_PROJECT,
+    CALLED_WORKSPACE,
+    CALLED_OUTPUT,
+    CALLED_DIFF,
+    CALLED_KEEP,
+    CALLED_CHECK,
+    CALLED_NETWORK,
+    CALLED_ALLOW_HOST,
+    CALLED_ALLOW_DNS,
+    CALLED_A_PROJECT, /* what to give */
+    CALLED_A_COW_VOLUME,
+    CALLED_AN_OUTPUT,
+    CALLED_LANGUAGE, /* how to give one; begins with a blank or is empty */
+    CALLED_A_PROGRAM,
+    CALLED_A_VALUE, /* of a template */
+    N_REQUEST_WORDS
+};
+
 #define REQUEST_MAX_TERM 64
 #define REQUEST_TTY_ROWS 24 /* where the caller has no terminal whose size could be taken */
 #define REQUEST_TTY_COLUMNS 80
@@ -92,6 +114,7 @@ struct sbr_request {
     /* The content of /work: at most one of the two. */
     char *project;    /* a directory on the host, absolute, copy-on-write */
     char *workspace;  /* the name of a work directory that is kept between runs */
+    char *origin;     /* the program's directory on the host, as it was named; for hints only */
     char *program;    /* a file of the project, relative to it; NULL: the request has it */
     bool diff;        /* report the changes in copy-on-write trees */
     bool keep;        /* and store them under an id */
@@ -106,8 +129,11 @@ struct sbr_request {
     enum tier require;
     bool require_given;
     char caller[REQUEST_MAX_CALLER + 1]; /* whose run it is, for the engine; empty: not given */
+    bool has_options;                    /* the words of its messages are options */
     sbr_error refusal; /* of the last setter of the library that refused; code 0: none has */
 };
+
+const char *request_word(const sbr_request *req, enum request_word word);
 
 /* The public functions of sandboxrun.h check their arguments and call these. */
 int request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err);

@@ -25,6 +25,8 @@
 #define DNS_PACKET 512
 #define LIBRARY_LOOKS 64 /* reading a process's map is slow, and the program decides how often */
 #define MAP_LINES 2000
+#define LOOPBACK_LOOKS 64
+#define SOCKET_LINES 1000
 
 static const struct notify_answer go_on = { .go_on = true }, no_way = { .error = ENETUNREACH },
                                   success = { .error = 0 };
@@ -86,19 +88,63 @@ static bool is_internet(const struct place_wanted *place)
     return place->family == AF_INET || place->family == AF_INET6;
 }
 
+/* Hexadecimal "...:PORT" of a local address, then the state: 0A listens, 07 is open for UDP. */
+static bool is_open_line(const char *line, uint16_t port)
+{
+    unsigned int local, state;
+
+    return sscanf(line, " %*u: %*[0-9A-F]:%x %*[0-9A-F]:%*x %x", &local, &state) == 2 &&
+           local == port && (state == 0x0a || state == 0x07);
+}
+
+/* True when a process in the network namespace of `pid` waits at this port. */
+static bool is_served_inside(pid_t pid, uint16_t port)
+{
+    static const char *const tables[] = { "tcp", "tcp6", "udp", "udp6" };
+    bool found = false;
+
+    for (size_t i = 0; i < ARRAY_LEN(tables) && !found; i++) {
+        char path[40], line[256];
+        FILE *table;
+
+        snprintf(path, sizeof(path), "/proc/%d/net/%s", (int)pid, tables[i]);
+        table = fopen(path, "re");
+        for (int k = 0; table && !found && k < SOCKET_LINES && fgets(line, sizeof(line), table);
+             k++)
+            found = is_open_line(line, port);
+        if (table)
+            fclose(table);
+    }
+    return found;
+}
+
+static void format_place(const struct place_wanted *place, char *target, size_t size)
+{
+    char text[ADDRESS_TEXT_SIZE];
+
+    address_format(&place->address, text);
+    snprintf(target, size, address_is_v4(&place->address) ? "%s:%u" : "[%s]:%u", text, place->port);
+}
+
+/* The first of them also looks whether a process inside serves the port; the others cost less. */
+static bool is_for_inside(struct seccomp_notify *n, const struct place_wanted *place)
+{
+    return n->loopback_looks++ < LOOPBACK_LOOKS && is_served_inside(n->init, place->port);
+}
+
 /* Ignores port 0: with it, C libraries ask the kernel which of their addresses it would use. */
 static void note_place(struct seccomp_notify *n, const struct place_wanted *place)
 {
-    char text[ADDRESS_TEXT_SIZE], target[ADDRESS_TEXT_SIZE + 8], remedy[120] = "";
+    char target[ADDRESS_TEXT_SIZE + 8], remedy[120] = "";
     enum address_class class = address_outer_class(&place->address);
 
     if (place->port == 0)
         return;
-    address_format(&place->address, text);
-    snprintf(target, sizeof(target), address_is_v4(&place->address) ? "%s:%u" : "[%s]:%u", text,
-             place->port);
-    if (class == ADDRESS_LOOPBACK)
+    format_place(place, target, sizeof(target));
+    if (class == ADDRESS_LOOPBACK && is_for_inside(n, place))
         snprintf(remedy, sizeof(remedy), "--network localhost");
+    else if (class == ADDRESS_LOOPBACK)
+        snprintf(remedy, sizeof(remedy), "--network allow --allow-host localhost:%u", place->port);
     else if (class != ADDRESS_MULTICAST)
         snprintf(remedy, sizeof(remedy), "--network allow --allow-host %s", target);
     denials_note(n->denials, DENIAL_CONNECT, rule_of(n), remedy, "%s", target);
@@ -194,11 +240,25 @@ static bool is_reachable(const struct seccomp_notify *n, const struct place_want
            address_outer_class(&place->address) == ADDRESS_LOOPBACK;
 }
 
+/* Remembers a port of loopback at which nothing waits inside: should the program fail, it may have
+ * meant the host's. */
+static void look_for_server(struct seccomp_notify *n, const struct place_wanted *place)
+{
+    if (n->loopback_looks++ >= LOOPBACK_LOOKS || place->port == 0)
+        return;
+    if (!is_served_inside(n->init, place->port))
+        n->unserved_port = place->port;
+    else if (n->unserved_port == place->port)
+        n->unserved_port = 0;
+}
+
 static struct notify_answer on_connect(struct seccomp_notify *n, const struct seccomp_notif *notif,
                                        const struct place_wanted *place)
 {
-    if (is_reachable(n, place))
+    if (is_reachable(n, place)) {
+        look_for_server(n, place);
         return go_on;
+    }
     if (!is_resolver(place)) {
         note_place(n, place);
         return no_way;
@@ -295,6 +355,18 @@ struct notify_answer notify_network(struct seccomp_notify *n, const struct secco
     if (network_goes_outside(n->plan->network))
         return go_on;
     return answer_network(n, notif);
+}
+
+void notify_unserved(struct seccomp_notify *n)
+{
+    char remedy[80];
+
+    if (!n->unserved_port)
+        return;
+    snprintf(remedy, sizeof(remedy), "--network allow --allow-host localhost:%u", n->unserved_port);
+    denials_note(n->denials, DENIAL_CONNECT,
+                 "network: localhost (the sandbox's own, where nothing waits at this port)", remedy,
+                 "localhost:%u", n->unserved_port);
 }
 
 void notify_unnamed(struct seccomp_notify *n)

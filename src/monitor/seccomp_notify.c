@@ -87,6 +87,7 @@ void seccomp_notify_blame(struct seccomp_notify *n)
 {
     if (n->probe_by)
         note_call(n, n->probe_by, &n->probe);
+    notify_unserved(n);
 }
 
 /* NOTICE of socket() is about the number of sockets, of any other call about the destination. */

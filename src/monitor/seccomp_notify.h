@@ -55,6 +55,8 @@ struct seccomp_notify {
     struct notify_lookup lookups[NOTIFY_LOOKUPS];
     unsigned int next_lookup;
     unsigned int lookups_seen, names_seen;
+    unsigned int loopback_looks; /* reading the tables of sockets is slow as well */
+    uint16_t unserved_port;      /* of loopback, connected to in vain; 0: none */
 
     unsigned int netlinks; /* at the last count, and made after it */
     unsigned int filters;  /* of the program's own, ever */
@@ -80,6 +82,8 @@ void seccomp_notify_blame(struct seccomp_notify *n);
 struct notify_answer notify_network(struct seccomp_notify *n, const struct seccomp_notif *notif);
 /* Calls whose number is bounded (notify_count.c). */
 struct notify_answer notify_count(struct seccomp_notify *n, const struct seccomp_notif *notif);
+/* The program failed: notes the port of loopback at which nothing waited. */
+void notify_unserved(struct seccomp_notify *n);
 /* Notes that a name was looked up, without knowing which. */
 void notify_unnamed(struct seccomp_notify *n);
 /* False when the caller is gone: what was read is then not its memory. */

@@ -168,7 +168,8 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
 
     if (req->code && !in->language)
         return err_set(err, SBR_E_INVALID, "plan",
-                       "the request has code but no language; name one with --lang");
+                       "the request has code but no language; name one%s",
+                       request_word(req, CALLED_LANGUAGE));
     if (req->code) {
         struct request_file program = { .data = req->code, .len = req->code_len };
 
@@ -238,8 +239,8 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
                        "%s has no sessions; `sandbox-run languages` shows which have",
                        in->language ? in->language->name : "a command");
     if (in->language && !source && in->stage != STAGE_PREPARE && !in->request->kernel)
-        return err_set(err, SBR_E_INVALID, "plan",
-                       "there is no program; give a file, --code TEXT or the program on stdin");
+        return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
+                       request_word(in->request, CALLED_A_PROGRAM));
     plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
     if (source)
         path =

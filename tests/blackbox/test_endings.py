@@ -26,7 +26,7 @@ ENDS = {
     "CPU time": (["--cpu-time", "100ms"], "while :; do :; done",
                  f"the program used more CPU time than 100ms; --cpu-time 200ms {MORE}"),
     "memory": (["--memory", "32m", "--disk", "1g"], "head -c 200000000 /dev/zero >/dev/shm/f",
-               f"the program needed more memory than 32m; --memory 64m {MORE}"),
+               f"the program needed more memory than 32m (how much is not known); --memory 64m {MORE}"),
     "disk": (["--disk", "1m"], "head -c 2000000 /dev/zero >/tmp/f",
              f"the program filled its space for files, 1m; --disk 2m {MORE}"),
     "files": (["--inodes", "100"], "i=0; while mkdir /tmp/$i; do i=$((i+1)); done; exit 1",
@@ -174,7 +174,7 @@ def test_what_limits_say_is_said_once(any_caller):
     done = sandbox_run("run", "--text", "--memory", "64m", "--lang", "python", "--code",
                        "x = []\nwhile True: x.append(b'1' * 1000000)", caller=any_caller)
     body = done.stderr.decode().splitlines()[1:-1]
-    assert body == [f"sandbox-run: the program needed more memory than 64m; --memory 128m {MORE}"]
+    assert body == [f"sandbox-run: the program needed more memory than 64m (how much is not known); --memory 128m {MORE}"]
 
 
 # ---- stages ---------------------------------------------------------------------------------------

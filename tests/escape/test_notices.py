@@ -78,8 +78,8 @@ def test_sending_descriptors_stays_refused_in_the_strict_policy(scene, caller):
 CONNECTIONS = [
     (("tcp", "93.184.216.34", 443), "93.184.216.34:443",
      "--network allow --allow-host 93.184.216.34:443"),
-    (("tcp", "127.0.0.1", 80), "127.0.0.1:80", "--network localhost"),
-    (("tcp6", "::1", 80), "[::1]:80", "--network localhost"),
+    (("tcp", "127.0.0.1", 80), "127.0.0.1:80", "--network allow --allow-host localhost:80"),
+    (("tcp6", "::1", 80), "[::1]:80", "--network allow --allow-host localhost:80"),
     (("tcp6", "2001:4860:4860::8888", 443), "[2001:4860:4860::8888]:443",
      "--network allow --allow-host [2001:4860:4860::8888]:443"),
     (("tcp6", "::ffff:93.184.216.34", 80), "93.184.216.34:80",

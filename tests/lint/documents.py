@@ -4,7 +4,7 @@
     is a phrase: at most MAX_CELL columns.  So are lines that `sandbox-run` itself prints in an example.
   - Files and folders of the tree that a document names exist, and so do the targets of its links and of `make`.
   - ARCHITECTURE.md: folders, steps, states of the monitor, messages; CONTRIBUTING.md: suites;
-    README.md and docs/: limits, outcomes, keys of JSON, calls of policies; docs/environment.md: variables that the code reads, and the words of
+    docs/: limits, outcomes, keys of JSON, calls of policies; docs/environment.md: variables that the code reads, and the words of
     SANDBOX_RUN_TEST_WITHOUT.
   - Each folder of src/ has its page in docs/internals/, and the functions that it names; each picture there is drawn from its source as it is now.
 
@@ -261,10 +261,10 @@ def compare_suites(document, runner):
 
 
 def compare_limits(readme, request, limits):
-    """Options of limits in README.md, and their exact names in docs/request.md."""
+    """Options of limits in the guide, and their exact names in docs/request.md."""
     coded = re.findall(r'\[SBR_\w+\]\s*= \{ "(\w+)",\s*"([\w-]+)",\s*"(\w+)"', limits)
     options = [name for row in rows(readme, "option") for name in words(row[0])]
-    problems = differences("README.md: Limits", options,
+    problems = differences("docs/SANDBOX_RUN.md: Limits", options,
                            [f"--{option} {meta}" for _, option, meta in coded])
     names = [(word(row[0]), word(row[1])) for row in rows(request, "exact")]
     return problems + differences("docs/request.md: Limits", names,
@@ -438,7 +438,7 @@ def table_problems(root):
         problems += compare_messages(architecture, first, column, read(root, header), enums)
     problems += compare_suites(read(root, "CONTRIBUTING.md"), read(root, "tests/run.py"))
     result = read(root, "docs/result.md")
-    problems += compare_limits(read(root, "README.md"), read(root, "docs/request.md"),
+    problems += compare_limits(read(root, "docs/SANDBOX_RUN.md"), read(root, "docs/request.md"),
                                read(root, "src/model/limits.c"))
     problems += compare_outcomes(result, read(root, "src/model/result.c"))
     problems += compare_keys("docs/result.md", result, read(root, "src/model/result_json.c"), False)

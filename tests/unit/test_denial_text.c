@@ -97,6 +97,38 @@ static void what_cannot_be_written_is_found_in_every_language(void **state)
     assert_rows(rows, ARRAY_LEN(rows));
 }
 
+static void a_refused_port_of_loopback_is_the_sandboxs_own(void **state)
+{
+    static const char *const lines[] = {
+        "curl: (7) Failed to connect to 127.0.0.1 port 8765 after 0 ms: Couldn't connect to server",
+        "Error: connect ECONNREFUSED 127.0.0.1:8765",
+        "dial tcp [::1]:8765: connect: connection refused",
+        "requests: HTTPConnectionPool(host='localhost', port=8765): Connection refused",
+    };
+    static const char *const others[] = { "Connection refused", "connection refused: 192.0.2.1:80",
+                                          "127.0.0.1:8765 is my address" };
+    struct plan *plan = make_plan();
+
+    (void)state;
+    plan->network = NETWORK_FULL;
+    for (size_t i = 0; i < ARRAY_LEN(lines); i++) {
+        struct denials d = { 0 };
+
+        denial_text(plan, lines[i], strlen(lines[i]), &d);
+        if (d.n != 1)
+            fail_msg("'%s' gave %zu", lines[i], d.n);
+        assert_string_equal(d.items[0].remedy, "--allow-host localhost:8765");
+        denials_done(&d);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        struct denials d = { 0 };
+
+        denial_text(plan, others[i], strlen(others[i]), &d);
+        assert_int_equal(d.n, 0);
+    }
+    plan_free(plan);
+}
+
 static void what_is_not_in_the_tree_is_found(void **state)
 {
     /* clang-format off */
@@ -255,6 +287,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_cannot_be_written_is_found_in_every_language),
+        cmocka_unit_test(a_refused_port_of_loopback_is_the_sandboxs_own),
         cmocka_unit_test(what_is_not_in_the_tree_is_found),
         cmocka_unit_test(what_the_sandbox_did_not_refuse_is_left_alone),
         cmocka_unit_test(a_resolver_says_which_name_it_asked_for),

@@ -1,0 +1,124 @@
+"""What a message tells one to type is taken from the message itself, typed, and then succeeds."""
+import http.server
+import re
+import shlex
+import threading
+
+import pytest
+
+import support
+from support import sandbox_run
+
+FETCH = "import sys, urllib.request\nprint(urllib.request.urlopen(sys.argv[1], timeout=5).status)\n"
+CRASH = "#include <stddef.h>\nstatic int first(int *p)\n{\n    return *p;\n}\nint main(void)\n{\n    return first(NULL);\n}\n"
+OPTION = re.compile(r"--[a-z][a-z-]*[ =][^ ;,]+(?: --[a-z][a-z-]*[ =][^ ;,]+)*")
+
+
+@pytest.fixture(scope="module", name="server")
+def fixture_server():
+    """The URL of a server on this machine's loopback."""
+    class Quiet(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):  # pylint: disable=invalid-name
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format, *args):  # pylint: disable=redefined-builtin
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Quiet) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture(name="folder")
+def fixture_folder(tmp_path, monkeypatch):
+    """An open directory that commands run in, with files to be had."""
+    for name, text in {"fetch.py": FETCH, "crash.c": CRASH, "app/main.py": "import util\nprint(util.WORD)\n",
+                       "app/util.py": "WORD = 'found'\n", "js/main.js": "console.log(require('./util').word)\n",
+                       "js/util.js": "exports.word = 'found'\n", "two/a.py": "print('found')\n",
+                       "two/b.py": "print('found')\n", "data/old": "old\n"}.items():
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def remedy_in(run):
+    """The options of the message's last remedy, as words."""
+    lines = [line for line in run.stderr.decode().splitlines()
+             if line.startswith(("sandbox-run: ", "hint ")) and OPTION.search(line)]
+    assert lines, run.stderr
+    return shlex.split(OPTION.search(lines[0]).group())
+
+
+def without(words, option):
+    """The words without an option that the remedy gives once more."""
+    kept = list(words)
+    while option in kept:
+        at = kept.index(option)
+        del kept[at:at + 2]
+    return kept
+
+
+# Options, then what follows them; what shows that it succeeded.
+CASES = {
+    "a server of this machine": (["--text"], ["fetch.py", "--", "{server}"], b"200"),
+    "the same, with a loopback of its own": (["--text", "--network", "localhost"], ["fetch.py", "--", "{server}"], b"200"),
+    "the same, by its words": (["exec", "--network", "full"], ["--", "curl", "-sSo", "/dev/null", "{server}"], b""),
+    "a module beside the program": (["--text"], ["app/main.py"], b"found"),
+    "the same in JavaScript": (["--text"], ["js/main.js"], b"found"),
+    "a directory without a main file": ([], ["two"], b"found"),
+    "a volume to write to": (["exec", "--volume", "data:/data"], ["--", "sh", "-c", "echo found >/data/new"], b""),
+}
+
+
+def typed(case, more, server):
+    """The options with a remedy, which takes the place of what it repeats."""
+    options, rest, _ = case
+    for word in more:
+        if word.startswith("--"):
+            options = without(options, word)
+    return sandbox_run(*options, *more, *[word.format(server=server) for word in rest])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_remedy_that_is_typed_succeeds(name, folder, server):
+    if name == "the same, by its words" and not support.have("curl"):
+        pytest.skip("no curl")
+    case = CASES[name]
+    failed = typed(case, [], server)
+    assert failed.returncode != 0
+    done = typed(case, remedy_in(failed), server)
+    assert done.returncode == 0, (remedy_in(failed), done.stderr)
+    assert case[2] in done.stdout
+    assert name != "a volume to write to" or (folder / "data/new").read_text() == "found\n"
+
+
+def test_memory_is_raised_until_it_suffices():
+    """How much is needed is not known, and the message says so: the remedy is typed again."""
+    words, memory = ["--text", "--lang", "python", "--code", "print(len(bytearray(90 << 20)))"], ["--memory", "32m"]
+    for _ in range(3):
+        run = sandbox_run(*memory, *words)
+        if run.returncode == 0:
+            break
+        assert b"how much is not known" in run.stderr or b"MemoryError" in run.stderr
+        memory = remedy_in(run)
+    assert run.returncode == 0 and memory != ["--memory", "32m"]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_crash_in_c_gets_its_line_by_the_sanitizer_that_the_hint_names():
+    failed = sandbox_run("--text", "crash.c")
+    assert b"SIGSEGV" in failed.stderr
+    traced = sandbox_run("--text", *remedy_in(failed), "crash.c")
+    assert b"at crash.c:4" in traced.stderr, traced.stderr
+    assert b"AddressSanitizer" in traced.stderr
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_program_of_the_project_is_found_by_its_name_in_it():
+    assert sandbox_run("--project", "app", "main.py").stdout == b"found\n"
