@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "changes/textdiff.h"
+#include "cli/preparation.h"
 #include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/stream.h"
@@ -387,6 +388,10 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         status = fail(&front, &err);
     else
         status = exit_status(&front, result);
+    if (result && runner_owes_prepared(front.job) && preparation_begin(o) && front.progress)
+        fputs(
+            "sandbox-run: the language's whole library is being compiled in the background, once\n",
+            stderr);
     runner_leave(front.job);
     return status;
 }
