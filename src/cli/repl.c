@@ -8,12 +8,19 @@
 #include "base/scope.h"
 
 static sbr_session *volatile running; /* for the handler; NULL: no cell runs */
+static volatile sig_atomic_t pending; /* an interrupt before its cell ran */
 
 static void on_interrupt(int number)
 {
     (void)number;
+    pending = 1;
     if (running)
         (void)sbr_session_interrupt(running);
+}
+
+void repl_forget_interrupt(void)
+{
+    pending = 0;
 }
 
 /* Without SA_RESTART: an interrupt at the prompt ends the line. */
@@ -62,9 +69,14 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err)
     json_t *result;
     int status;
 
+    if (pending) { /* while the kernel was asked about the cell */
+        pending = 0;
+        return 0;
+    }
     running = r->session;
     status = sbr_session_exec(r->session, code, len, 0, repl_show_event, r, &json, err);
     running = NULL;
+    pending = 0;
     if (status < 0)
         return status;
     result = json_loads(json, 0, NULL);

@@ -41,6 +41,8 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err) m
 
 /* An interrupt is for the cell that runs, and ends the line at the prompt. */
 void repl_watch_interrupts(void);
+/* The line has been ended. */
+void repl_forget_interrupt(void);
 
 /* Screen. */
 void repl_show_event(void *context, const char *line, size_t len);

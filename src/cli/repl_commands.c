@@ -123,7 +123,7 @@ static json_t *notebook_cell(const json_t *cell, size_t i)
                      (json_int_t)(i + 1), "outputs", outputs);
 }
 
-static char *notebook(const struct repl *r)
+static char *notebook(const struct repl *r, size_t *ret_cells)
 {
     json_t *cells = json_array(), *whole;
     const json_t *cell;
@@ -135,12 +135,13 @@ static char *notebook(const struct repl *r)
     whole = json_pack("{s:o, s:{s:{s:s}}, s:i, s:i}", "cells", cells, "metadata", "language_info",
                       "name", r->language, "nbformat", 4, "nbformat_minor", 5);
     text = json_dumps(whole, JSON_INDENT(1));
+    *ret_cells = json_array_size(r->cells);
     json_decref(whole);
     return text;
 }
 
 /* The code of the cells that did not fail. */
-static char *script(const struct repl *r)
+static char *script(const struct repl *r, size_t *ret_cells)
 {
     const json_t *cell;
     struct buf text;
@@ -154,6 +155,7 @@ static char *script(const struct repl *r)
             continue;
         buf_add(&text, json_string_value(code), json_string_length(code));
         buf_add_text(&text, "\n");
+        ++*ret_cells;
     }
     return buf_take(&text, &(size_t){ 0 });
 }
@@ -161,11 +163,12 @@ static char *script(const struct repl *r)
 static int save_run(struct repl *r, const char *words, sbr_error *err)
 {
     scoped_free char *text = NULL;
+    size_t cells = 0;
     FILE *file;
 
     if (!words[0])
         return err_set(err, SBR_E_INVALID, "repl", "name a file: `:save work.ipynb`");
-    text = ends_with(words, ".ipynb") ? notebook(r) : script(r);
+    text = ends_with(words, ".ipynb") ? notebook(r, &cells) : script(r, &cells);
     file = fopen(words, "we");
     if (!file || fputs(text ? text : "", file) < 0) {
         err_set(err, SBR_E_INVALID, "repl", "cannot write '%.200s': %m", words);
@@ -175,7 +178,7 @@ static int save_run(struct repl *r, const char *words, sbr_error *err)
     }
     if (fclose(file) != 0)
         return err_set(err, SBR_E_INVALID, "repl", "cannot write '%.200s': %m", words);
-    printf("%zu cells saved to %s\n", json_array_size(r->cells), words);
+    printf("%zu %s saved to %s\n", cells, cells == 1 ? "cell" : "cells", words);
     return 0;
 }
 

@@ -176,7 +176,7 @@ static unsigned char paste(EditLine *edit, int key)
         if (text.data[i] == '\n')
             kept = i + 1;
     if (kept && buf_add(in->cell, text.data, kept) == 0) {
-        fputs("\r\033[K", stdout);
+        printf("\r\033[K%s", prompt(edit));
         repl_show_text(in->repl, STDOUT_FILENO, text.data, kept);
         fflush(stdout);
         in->more = true;
@@ -307,6 +307,7 @@ int repl_input_line(struct repl *r, bool more, struct buf *cell, const char *ind
     line = el_gets(in->edit, &len);
     fputs(PASTE_OFF, stdout);
     if (!line && len < 0 && errno == EINTR) {
+        repl_forget_interrupt();
         fputs("^C\n", stdout);
         fflush(stdout);
         el_reset(in->edit);
