@@ -388,5 +388,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
     else
         status = exit_status(&front, result);
     runner_leave(front.job);
+    (void)fflush(stdout);
+    settings_retain(o);
     return status;
 }
