@@ -300,17 +300,6 @@ void present_stages(const sbr_result *result, const struct options *o)
     }
 }
 
-void present_stage(const char *name)
-{
-    static bool shown;
-
-    if (name)
-        fprintf(stderr, "\r\033[K%s ...", name);
-    else if (shown)
-        fputs("\r\033[K", stderr);
-    shown = name != NULL;
-}
-
 void present_explanation(const sbr_result *result, const struct options *o)
 {
     if (result->explanation[0])

@@ -43,7 +43,5 @@ void present_changes(const sbr_result *result, const struct options *o);
 
 /* Output of the stages before the program: of a failed one; with --verbose of all. */
 void present_stages(const sbr_result *result, const struct options *o);
-/* A line of progress on the terminal; NULL removes it. */
-void present_stage(const char *name);
 
 #endif
