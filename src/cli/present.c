@@ -8,6 +8,7 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
+#include "cli/not_inside.h"
 #include "cli/terminal.h"
 #include "explain/ending.h"
 
@@ -298,6 +299,15 @@ void present_stages(const sbr_result *result, const struct options *o)
         write_stream(&stage->out, o);
         write_stream(&stage->err, o);
     }
+}
+
+void present_not_inside(const sbr_result *result, const struct options *o)
+{
+    const char *word = result_success(result) ? NULL : not_inside_find(o);
+
+    if (word && result->verdict == SBR_EXITED)
+        say(o, YELLOW, "your directory has '%.100s' but is not inside; --project . brings it in",
+            word);
 }
 
 void present_explanation(const sbr_result *result, const struct options *o)

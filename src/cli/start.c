@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "changes/textdiff.h"
+#include "cli/not_inside.h"
 #include "cli/present.h"
 #include "cli/progress.h"
 #include "cli/stream.h"
@@ -234,6 +235,7 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
         if (present_has_words(result, detail))
             start_line(front);
         present_result(result, o, detail);
+        present_not_inside(result, o);
         present_streams(result, o);
         present_changes(result, o);
     } else if (result->lost) {
@@ -410,6 +412,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         present_header(title, o);
     if (run(&front, &result, &err) == 0 && result)
         complete_explanation(&front, result);
+    else
+        not_inside_explain(o, &err);
     if (!result || present(&front, result, &err) < 0)
         status = fail(&front, &err);
     else
