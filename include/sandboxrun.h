@@ -244,6 +244,11 @@ int sbr_request_set_network(sbr_request *req, const char *mode);
 /* Adds a host, as `--allow-host` takes it: NAME, *.NAME, ADDRESS or ADDRESS/BITS, each also with
  * :PORT.  Without a mode it sets "allow"; with "none" or "localhost" the run is refused. */
 int sbr_request_allow_host(sbr_request *req, const char *rule);
+/* Sets what the request leaves open by the user's configuration file and, with `dir`, by the
+ * project's file there (docs/configuration.md).  The library reads no configuration unless it is
+ * called.  0; 1: the same, but *err says why something of the project's file was not taken;
+ * negative: a file has a fault, and the run should not be started. */
+int sbr_request_apply_config(sbr_request *req, const char *dir, sbr_error *err);
 /* Allows lookups of every name, not only of the allowed hosts.  Only with "allow" and "full". */
 int sbr_request_allow_dns(sbr_request *req, int allow);
 /* Adds a file or directory of the host, SRC:DST or SRC:DST:MODE: "ro" (the default), "rw": writes

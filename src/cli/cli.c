@@ -17,6 +17,7 @@
 #include "cli/documents.h"
 #include "cli/env_files.h"
 #include "cli/present.h"
+#include "cli/settings.h"
 #include "cli/stream.h"
 #include "lib/runner.h"
 
@@ -110,6 +111,8 @@ static bool needs_documents(const struct options *o)
 
     if (o->request_path || o->language_files.n)
         return true;
+    if (settings_exist(o))
+        return true;
     if (!runner_config_dir(config, sizeof(config)))
         return false;
     snprintf(dir, sizeof(dir), "%s/languages", config);
@@ -119,7 +122,8 @@ static bool needs_documents(const struct options *o)
 static int start_command(const struct program *program, struct options *o, sbr_error *err)
 {
     open_log(o);
-    if (program->documents && program->documents->add_languages(o, err) < 0)
+    if (program->documents && (program->documents->read_config(o, err) < 0 ||
+                               program->documents->add_languages(o, err) < 0))
         return cli_fail(o, err);
     if (env_files_load(o, err) < 0)
         return cli_fail(o, err);
@@ -149,6 +153,8 @@ static int run_command(const struct program *program, const struct command *comm
         status = start_command(program, &o, &err);
     }
     status = check_stdout(&o, status);
+    if (o.config)
+        program->documents->free_config(&o);
     options_done(&o);
     return status;
 }

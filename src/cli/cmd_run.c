@@ -31,11 +31,11 @@ const struct command cmd_run = {
         "  sandbox-run --allow-host example.org:443 --allow-host '*.example.net' fetch.py\n"
         "  sandbox-run --check app.ts           the type checker, nothing is run\n"
         "  #!/usr/bin/env -S sandbox-run --lang python --\n",
-    .options =
-        (const struct option *const[]){ options_program, options_build, options_language_file,
-                                        options_stdin, options_trees, options_network,
-                                        options_isolation, options_json, options_stream,
-                                        options_output, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ options_program, options_build,
+                                               options_language_file, options_stdin, options_trees,
+                                               options_network, options_isolation, options_json,
+                                               options_stream, options_output, options_config,
+                                               options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .arguments = true,
     .run = run_run,

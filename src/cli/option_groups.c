@@ -194,6 +194,12 @@ const struct option options_output[] = {
     { 0 },
 };
 
+const struct option options_config[] = {
+    { 0, "no-config", NULL, "read neither your configuration file nor the project's",
+      OPTION_FIELD(no_config) },
+    { 0 },
+};
+
 const struct option options_look[] = {
     { 0, "no-color", NULL, "no colours", OPTION_FIELD(no_color) },
     { 0, "verbose",  NULL, "report on stderr what each stage does; twice: more",

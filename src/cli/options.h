@@ -9,6 +9,7 @@
 #include "model/request.h"
 
 struct command;
+struct config;
 struct documents;
 struct option;
 
@@ -34,7 +35,9 @@ struct options {
     bool stream;               /* events as lines of JSON */
     const char *metrics_every; /* a duration; NULL: no metrics among the events */
     bool json, text, quiet, raw, no_color, help, version;
-    bool cold; /* no engine is asked */
+    bool cold;             /* no engine is asked */
+    bool no_config;        /* neither configuration file is read */
+    struct config *config; /* what the files say; NULL: nothing was read */
     bool tty, no_tty;
     int verbose;
     char **positional; /* before "--"  */
@@ -83,7 +86,7 @@ extern const struct option options_program[], options_tools[], options_build[],
     options_language_file[];
 extern const struct option options_stdin[], options_trees[], options_network[];
 extern const struct option options_isolation[], options_json[], options_stream[];
-extern const struct option options_output[];
+extern const struct option options_output[], options_config[];
 extern const struct option options_look[], options_general[];
 
 #define LIMITS_ALL ((1u << N_LIMITS) - 1)

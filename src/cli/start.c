@@ -16,6 +16,7 @@
 #include "cli/not_inside.h"
 #include "cli/present.h"
 #include "cli/progress.h"
+#include "cli/settings.h"
 #include "cli/stream.h"
 #include "cli/terminal.h"
 #include "cli/user_tty.h"
@@ -400,6 +401,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
     /* A log has its own lines for the stages. */
     front.progress =
         !o->json && !o->quiet && isatty(STDERR_FILENO) && log_current_level == LOG_SILENT;
+    if (settings_apply(o, &err) < 0)
+        return cli_fail(o, &err);
     if (stream_check_options(o, &err) < 0 || open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
         return cli_fail(o, &err);
     if (user_tty_request(o, stdin_fd, &err) < 0)

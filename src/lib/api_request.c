@@ -6,6 +6,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "config/config.h"
 #include "model/request.h"
 #include "plan/language.h"
 #include "plan/language_file.h"
@@ -58,6 +59,26 @@ int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_e
 const sbr_error *sbr_request_error(const sbr_request *req)
 {
     return req ? &req->refusal : NULL;
+}
+
+int sbr_request_apply_config(sbr_request *req, const char *dir, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    struct config config;
+    int r;
+
+    if (!req)
+        return err_set(e, SBR_E_INVALID, "config", "there is no request");
+    if (config_load(dir, &config, e) < 0)
+        return e->code;
+    r = config_apply(&config, req, e);
+    if (r == 0 && dir && config.notes.len) {
+        err_set(e, SBR_E_DENIED, "config", "%.*s", (int)strcspn(config.notes.data, "\n"),
+                config.notes.data);
+        r = 1;
+    }
+    config_done(&config);
+    return r;
 }
 
 int sbr_language_add_file(const char *path, sbr_error *err)

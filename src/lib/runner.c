@@ -108,7 +108,7 @@ void runner_signal(sbr_job *job, int number)
 
 void runner_pause(sbr_job *job, bool pause)
 {
-    struct monitor *monitor = job_monitor(job);
+    struct monitor *monitor = job_stage_monitor(job);
 
     if (monitor && pause)
         monitor_pause(monitor);

@@ -60,6 +60,7 @@ void runner_use_tty(sbr_job *job, const struct runner_tty *tty);
 void runner_interrupt(sbr_job *job);
 /* Each does nothing while no program runs; see monitor/monitor.h. */
 void runner_signal(sbr_job *job, int number);
+/* Also while it is being compiled or its packages are being installed. */
 void runner_pause(sbr_job *job, bool pause);
 void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns);
 void runner_hold_stdin(sbr_job *job, bool held);
