@@ -246,7 +246,8 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 
     if (plan_files(plan, in, &source, err) < 0)
         return err->code;
-    if (in->request->language && !in->request->command && !source && in->stage != STAGE_PREPARE)
+    if (in->language && in->request->language && !in->request->command && !source &&
+        in->stage != STAGE_PREPARE)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
     plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
