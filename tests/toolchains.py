@@ -84,7 +84,8 @@ class Toolchains:
                 if self.stopped:
                     return
                 process = subprocess.Popen(
-                    support.command("languages", name, "--json", "--selftest", caller=caller),
+                    support.command("languages", name, "--json", "--prepare", "--selftest",
+                                    caller=caller),
                     env=support.surroundings(caller), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
                 self.live.append(process)

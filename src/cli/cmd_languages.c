@@ -23,7 +23,7 @@ static const struct option own_options[] = {
       OPTION_OWN(struct languages_options, no_selftest) },
     { 0, "fresh",       NULL, "run the selftests again, whatever earlier ones said",
       OPTION_OWN(struct languages_options, fresh) },
-    { 0, "prepare",     NULL, "make the languages ready, so that their first program need not wait",
+    { 0, "prepare",     NULL, "make ready what a language compiles once, such as Go's library",
       OPTION_OWN(struct languages_options, prepare) },
     { 0 },
 };

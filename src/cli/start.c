@@ -14,6 +14,7 @@
 #include "base/scope.h"
 #include "changes/textdiff.h"
 #include "cli/not_inside.h"
+#include "cli/preparation.h"
 #include "cli/present.h"
 #include "cli/progress.h"
 #include "cli/settings.h"
@@ -421,6 +422,10 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         status = fail(&front, &err);
     else
         status = exit_status(&front, result);
+    if (result && runner_owes_prepared(front.job) && preparation_begin(o) && front.progress)
+        fputs(
+            "sandbox-run: the language's whole library is being compiled in the background, once\n",
+            stderr);
     runner_leave(front.job);
     return status;
 }

@@ -165,8 +165,8 @@ static int find_toolchains(struct language_inspector *inspector, const char *ver
 static bool wants_run(const struct language_inspector *inspector, const struct language *language,
                       bool is_known)
 {
-    if (inspector->prepare)
-        return language->prepare.run.n > 0;
+    if (inspector->prepare && language->prepare.run.n)
+        return true;
     return inspector->fresh || (inspector->selftest && !is_known);
 }
 

@@ -22,7 +22,7 @@ struct language_report {
 struct language_inspector {
     bool selftest; /* run it unless its result is known */
     bool fresh;    /* run it in any case */
-    bool prepare;  /* the same for languages that have to be made ready, and only for them */
+    bool prepare;  /* run it in any case if the language has to be made ready */
     /* May be NULL.  `stage` NULL: the version is asked; `name` NULL: the end.  Again every second
      * while a stage runs. */
     void (*on_progress)(const char *name, const char *stage);

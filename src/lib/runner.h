@@ -71,6 +71,8 @@ bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
 bool runner_is_in_line(const sbr_job *job, bool out);
 /* True when the reader of stdout left before the program's end. */
 bool runner_lost_reader(const sbr_job *job);
+/* The language whose prepare stage was left out, because the program could do without; or NULL. */
+const struct language *runner_owes_prepared(const sbr_job *job);
 /* In place of sbr_job_free for a process that ends right after: the kernel frees the memory. */
 void runner_leave(sbr_job *job);
 
