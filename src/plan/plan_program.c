@@ -78,7 +78,7 @@ static const char *path_variable(struct plan *plan, const struct plan_input *in,
     const char *binary = values->text[WORD_BINARY], *deps = values->text[WORD_DEPS];
     const char *slash = binary ? strrchr(binary, '/') : NULL;
 
-    if (!slash || in->stage != STAGE_RUN || in->language->run.n)
+    if (!slash || !in->language || in->stage != STAGE_RUN || in->language->run.n)
         return "PATH=" PLAN_USUAL_PATH;
     if (deps)
         return plan_printf(plan, "PATH=%s/bin:%s/node_modules/.bin:%.*s:" PLAN_USUAL_PATH, deps,
