@@ -103,6 +103,7 @@ struct sbr_request {
     struct string_list deps;         /* NAME or NAME@VERSION */
     struct string_list compile_args; /* additional arguments of the compiler */
     struct limits compile_limits;    /* only the given ones apply */
+    bool command;                    /* args are the command; the language gives its tools */
     bool check;                      /* compile or check, but do not run */
     bool kernel;                     /* run the language's kernel for a session, no program */
     bool complete; /* every stage of the language, also those that a program can do without */
