@@ -391,9 +391,11 @@ int sbr_session_export(const char *id, const char *format, char **ret, sbr_error
 /* Executes the cells of a notebook, or of the cells.jsonl of a session, and compares what they
  * print.  *ret becomes JSON: {"cells": n, "different": [...]}; the caller frees it. */
 int sbr_session_replay(sbr_session *s, const char *text, size_t len, char **ret, sbr_error *err);
-/* Ends a session and removes what is left of it.  *ret (unless NULL) becomes JSON, for a request
- * with changes to keep with their `changes_id`; the caller frees it. */
-int sbr_session_close(const char *id, char **ret, sbr_error *err);
+/* Ends a session and removes what is left of it. */
+int sbr_session_close(const char *id, sbr_error *err);
+/* The same; *ret becomes JSON, for a request with changes to keep with their `changes_id`; the
+ * caller frees it. */
+int sbr_session_finish(const char *id, char **ret, sbr_error *err);
 void sbr_session_free(sbr_session *s); /* the session lives on */
 
 #ifdef __GNUC__

@@ -105,7 +105,7 @@ static int close_run(const struct options *o, sbr_error *err)
     for (size_t i = 1; i < o->n_positional; i++) {
         scoped_free char *json = NULL;
 
-        if (sbr_session_close(o->positional[i], &json, err) < 0)
+        if (sbr_session_finish(o->positional[i], &json, err) < 0)
             return err->code;
         print_closed(json, o);
     }

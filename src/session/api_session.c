@@ -253,7 +253,7 @@ static int close_living(const char *id, char **ret, sbr_error *err)
     return r;
 }
 
-int sbr_session_close(const char *id, char **ret, sbr_error *err)
+int sbr_session_finish(const char *id, char **ret, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
     struct session_dir dir;
@@ -275,6 +275,11 @@ int sbr_session_close(const char *id, char **ret, sbr_error *err)
         *ret = take_ptr(answer);
     free(answer);
     return r;
+}
+
+int sbr_session_close(const char *id, sbr_error *err)
+{
+    return sbr_session_finish(id, NULL, err);
 }
 
 static json_t *describe(const struct session_dir *dir)
