@@ -242,7 +242,8 @@ static const char *const refused_words[N_DENIAL_KINDS] = {
 /* denials_add has removed control characters from the texts. */
 static void print_denial(const struct denial *d, const struct options *o)
 {
-    fprintf(stderr, "%ssandbox-run: refused:%s %s%s", paint(o, YELLOW), paint(o, PLAIN),
+    fprintf(stderr, "%ssandbox-run: %s:%s %s%s", paint(o, YELLOW),
+            d->source == DENIAL_BY_HOST ? "failed" : "refused", paint(o, PLAIN),
             refused_words[d->kind], d->target);
     if (d->count > 1)
         fprintf(stderr, TIMES "%llu", (unsigned long long)d->count);

@@ -11,6 +11,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "cli/documents.h"
+#include "lib/request_template.h"
 #include "plan/language.h"
 
 static const char *base_name(const char *path)
@@ -248,7 +249,8 @@ int source_load(struct options *o, struct source *source, sbr_error *err)
                        "give the program once: a file, --code or --request");
     if (load_program(o, source, word, err) < 0 ||
         load_extra_files(o, word, !word && !o->code && !o->request_path, err) < 0 ||
-        add_args(o, o->rest, err) < 0 || source_put_in_template(o, err) < 0)
+        add_args(o, o->rest, err) < 0 ||
+        request_template_put(o->request, o->template, o->sets.items, o->sets.n, err) < 0)
         return err->code;
     make_title(o, source, word);
     return 0;

@@ -4,10 +4,20 @@
 #include <string.h>
 
 #include "base/scope.h"
+#include "lib/request_template.h"
 #include "model/request.h"
 #include "plan/language.h"
 #include "plan/language_file.h"
 #include "plan/policy.h"
+
+/* What a request in JSON asks for besides: its own language, and a harness around its program. */
+static int complete(sbr_request *req, sbr_error *err)
+{
+    if (req->language_file && language_file_add(req->language_file, err) < 0)
+        return err->code;
+    return request_template_put(req, req->template_name, (const char *const *)req->sets.items,
+                                req->sets.n, err);
+}
 
 /* Languages of the user are known by now: sbr_language_add_file comes before requests. */
 static int check_names(const sbr_request *req, sbr_error *err)
@@ -23,7 +33,7 @@ static int check_names(const sbr_request *req, sbr_error *err)
 /* Takes the request over. */
 static int return_checked(sbr_request *req, sbr_request **ret, sbr_error *err)
 {
-    if (check_names(req, err) < 0) {
+    if (complete(req, err) < 0 || check_names(req, err) < 0) {
         request_free(req);
         return err->code;
     }

@@ -6,6 +6,7 @@
 
 #include "base/encoding.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "model/request.h"
 
 typedef int field_reader(sbr_request *req, const json_t *value, sbr_error *err);
@@ -324,6 +325,19 @@ static int set_exact_limit(struct limits *limits, enum sbr_limit which, const js
     return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
 }
 
+static int unknown_limit(const char *key, sbr_error *err)
+{
+    const char *names[2 * N_LIMITS], *near;
+
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        names[2 * i] = limit_defs[i].option;
+        names[2 * i + 1] = limit_defs[i].name;
+    }
+    near = text_nearest(key, names, ARRAY_LEN(names));
+    return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'%s%s%s", key,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static int set_json_limit(struct limits *limits, const char *key, const json_t *item,
                           sbr_error *err)
 {
@@ -333,7 +347,7 @@ static int set_json_limit(struct limits *limits, const char *key, const json_t *
         if (!strcmp(key, limit_defs[i].name))
             return set_exact_limit(limits, (enum sbr_limit)i, item, err);
     }
-    return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'", key);
+    return unknown_limit(key, err);
 }
 
 static int read_limits_into(struct limits *limits, const char *field, const json_t *value,
@@ -383,6 +397,40 @@ static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error 
     return 0;
 }
 
+static int read_template(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("template", "a string, a name or a file", err);
+    return request_set_text(&req->template_name, plain_text(value), err);
+}
+
+static int read_set(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const char *name;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return wrong_type("set", "an object of strings", err);
+    json_object_foreach((json_t *)value, name, item) {
+        scoped_free char *pair = NULL;
+
+        if (!plain_text(item) || strchr(name, '='))
+            return wrong_type("set", "an object of strings, without '=' in the names", err);
+        if (asprintf(&pair, "%s=%s", name, plain_text(item)) < 0)
+            return err_set_oom(err, "request");
+        if (request_add_set(req, pair, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_language_file(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!plain_text(value))
+        return wrong_type("language_file", "a string, a path", err);
+    return request_set_text(&req->language_file, plain_text(value), err);
+}
+
 static int read_tty(sbr_request *req, const json_t *value, sbr_error *err)
 {
     const json_t *rows = json_object_get(value, "rows"),
@@ -412,6 +460,7 @@ static const struct field fields[] = {
     { "buffered",       read_buffered       },
     { "keep_output",    read_keep_output    },
     { "language",       read_language       },
+    { "language_file",  read_language_file  },
     { "limits",         read_limits         },
     { "network",        read_network        },
     { "outputs",        read_outputs        },
@@ -419,7 +468,9 @@ static const struct field fields[] = {
     { "program",        read_program        },
     { "project",        read_project        },
     { "require",        read_require        },
+    { "set",            read_set            },
     { "stdin",          read_stdin          },
+    { "template",       read_template       },
     { "tty",            read_tty            },
     { "volumes",        read_volumes        },
     { "workdir",        read_workdir        },
@@ -427,12 +478,30 @@ static const struct field fields[] = {
 };
 /* clang-format on */
 
+/* A limit at the top belongs into `limits`; anything else may be misspelt. */
+static int unknown_field(const char *key, sbr_error *err)
+{
+    const char *names[ARRAY_LEN(fields)], *near;
+
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (!strcmp(key, limit_defs[i].option) || !strcmp(key, limit_defs[i].name))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the request has an unknown field '%.60s'; it is a limit: \"limits\": "
+                           "{\"%.60s\": ...}",
+                           key, key);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        names[i] = fields[i].name;
+    near = text_nearest(key, names, ARRAY_LEN(names));
+    return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'%s%s%s",
+                   key, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static int read_field(sbr_request *req, const char *key, const json_t *value, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (!strcmp(key, fields[i].name))
             return fields[i].read(req, value, err);
-    return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'", key);
+    return unknown_field(key, err);
 }
 
 static int read_request(sbr_request *req, const json_t *root, sbr_error *err)

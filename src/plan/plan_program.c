@@ -218,7 +218,9 @@ static int plan_argv(struct plan *plan, const struct words *words, const struct 
     for (size_t i = 0; i < args->n; i++)
         out.at[out.n++] = args->items[i];
     if (out.n == 0 || !out.at[0][0])
-        return err_set(err, SBR_E_INVALID, "plan", "there is no command to run");
+        return err_set(err, SBR_E_INVALID, "plan",
+                       "there is no command to run; a request names one in `args`, or a program by "
+                       "`language` and `code`, `files` or `program`");
     plan->argv = out.at;
     return 0;
 }
@@ -231,8 +233,10 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (plan_files(plan, in, &source, err) < 0)
         return err->code;
     if (in->language && !source && in->stage != STAGE_PREPARE)
-        return err_set(err, SBR_E_INVALID, "plan",
-                       "there is no program; give a file, --code TEXT or the program on stdin");
+        return err_set(
+            err, SBR_E_INVALID, "plan",
+            "there is no program; give a file, --code TEXT or the program on stdin, and in a "
+            "request `code`, `files` or `program`");
     plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
     if (source)
         path =

@@ -122,3 +122,51 @@ def test_a_crash_in_c_gets_its_line_by_the_sanitizer_that_the_hint_names():
 @pytest.mark.usefixtures("folder")
 def test_a_program_of_the_project_is_found_by_its_name_in_it():
     assert sandbox_run("--project", "app", "main.py").stdout == b"found\n"
+
+
+# What is misspelt, and the word that the message has to offer.
+MISSPELT = {
+    "language": (["--lang", "py3", "--code", ""], "'py'"),
+    "option": (["--hlep"], "--help"),
+    "topic": (["help", "exce"], "`sandbox-run help exec`"),
+    "policy": (["exec", "--policy", "strcit", "--", "true"], "'strict'"),
+    "id": (["changes", "38b8"], "`sandbox-run changes show 38b8`"),
+    "action": (["cache", "foo"], "say one of: list, prune,"),
+    "unit": (["--timeout", "5sec", "--lang", "sh", "--code", ""], "(ms, s, m, h)"),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_misspelt_word_is_answered_with_the_right_one(name):
+    words, right = MISSPELT[name]
+    run = sandbox_run(*words)
+    assert run.returncode != 0 and right.encode() in run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("request_text, right", [
+    ('{"langauge": "python"}', "did you mean 'language'?"),
+    ('{"args": ["true"], "limits": {"memroy": "1g"}}', "did you mean 'memory'?"),
+    ('{"timeout": 5}', '"limits": {"timeout": ...}'),
+    ('{"args": ["true"], "limits": {"memory": "1q"}}', "memory '1q' has an unknown unit"),
+    ("{}", "`args`, or a program by `language` and `code`, `files` or `program`"),
+])
+def test_a_wrong_request_is_answered_in_words_of_requests(request_text, right):
+    run = sandbox_run("--request", "-", stdin=request_text.encode())
+    assert right.encode() in run.stderr and b"--" not in run.stderr, run.stderr
+
+
+def test_a_request_has_a_template_with_values():
+    run = support.result_of("--json", "--request", "-", stdin=(
+        b'{"language": "python", "code": "def add(a, b):\\n    return a + b\\n", "template": "call",'
+        b' "set": {"function": "add", "inputs": "2, 3", "expected": "5"}}'))
+    assert run["outcome"] == "exited" and run["exit_code"] == 0, run
+    wrong = sandbox_run("--request", "-", stdin=b'{"language": "python", "code": "", "set": {"a": "b"}}')
+    assert wrong.returncode != 0 and b"template" in wrong.stderr
+
+
+def test_a_request_brings_a_language_of_its_own(tmp_path):
+    (tmp_path / "shout.yaml").write_text("name: shout\nabout: louder\nextensions: [.shout]\nbinaries: [/usr/bin/tr]\n"
+                                         "source: main.shout\nrun: [sh, -c, 'tr a-z A-Z <main.shout']\n")
+    run = sandbox_run("--request", "-", stdin=(
+        f'{{"language_file": "{tmp_path}/shout.yaml", "language": "shout", "code": "found"}}').encode())
+    assert run.stdout == b"FOUND", run.stderr
