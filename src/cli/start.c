@@ -35,6 +35,7 @@ struct front {
     int event_fd; /* a signal came, or the timer of the terminal is due */
     int signal;   /* the first that asked us to end; 0: none */
     bool decorated, progress;
+    size_t shown; /* stages before the program whose output was shown */
     struct diff_options diff;
     struct event_stream stream; /* of --stream */
 };
@@ -215,7 +216,7 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
 
     if (o->json)
         return print_json(front, result, err);
-    present_stages(result, o);
+    present_stages(result, front->shown, o);
     if (!o->quiet) {
         if (present_has_words(result, detail))
             start_line(front);
@@ -267,6 +268,17 @@ static void show_progress(const sbr_event *event)
     }
 }
 
+/* What compilers have said comes before what the program says. */
+static void show_warnings(struct front *front)
+{
+    const sbr_result *stage;
+
+    while (!front->o->json && (stage = runner_stage_done(front->job, front->shown))) {
+        present_warnings(stage, front->o);
+        front->shown++;
+    }
+}
+
 static void event_came(void *context, const sbr_event *event)
 {
     struct front *front = context;
@@ -274,6 +286,8 @@ static void event_came(void *context, const sbr_event *event)
     /* Without overlayfs a project is copied, which may take a while: a signal must end it. */
     if (event->type == SBR_EVENT_PROGRESS)
         signal_came(front);
+    if (event->type == SBR_EVENT_STAGE)
+        show_warnings(front);
     if (front->progress)
         show_progress(event);
 }

@@ -71,7 +71,11 @@ int sbr_language_add_file(const char *path, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
 
-    return path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
+    int r = path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
+
+    if (r < 0 && !strcmp(e->stage, "compile")) /* the reader's own word, while we are built */
+        snprintf(e->stage, sizeof(e->stage), "language");
+    return r;
 }
 
 /* An argument is NULL that must not be. */
