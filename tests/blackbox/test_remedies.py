@@ -8,6 +8,7 @@ import pytest
 
 import support
 from support import sandbox_run
+from waiting import on_terminal
 
 FETCH = "import sys, urllib.request\nprint(urllib.request.urlopen(sys.argv[1], timeout=5).status)\n"
 CRASH = "#include <stddef.h>\nstatic int first(int *p)\n{\n    return *p;\n}\nint main(void)\n{\n    return first(NULL);\n}\n"
@@ -166,7 +167,33 @@ def test_a_request_has_a_template_with_values():
 
 def test_a_request_brings_a_language_of_its_own(tmp_path):
     (tmp_path / "shout.yaml").write_text("name: shout\nabout: louder\nextensions: [.shout]\nbinaries: [/usr/bin/tr]\n"
-                                         "source: main.shout\nrun: [sh, -c, 'tr a-z A-Z <main.shout']\n")
+                                         "source: main.shout\nmains: [main.shout]\nrun: [sh, -c, 'tr a-z A-Z <main.shout']\n")
     run = sandbox_run("--request", "-", stdin=(
         f'{{"language_file": "{tmp_path}/shout.yaml", "language": "shout", "code": "found"}}').encode())
     assert run.stdout == b"FOUND", run.stderr
+
+
+def test_warnings_of_a_compiler_come_before_the_program(tmp_path):
+    """Once, on a terminal; in a pipe only with --verbose."""
+    source = tmp_path / "warn.c"
+    source.write_text(f'#include <stdio.h>\nint main(void)\n{{\n    int x = "{tmp_path}";\n    puts("ran");\n'
+                      '    return x == 0;\n}\n')
+    status, seen = on_terminal("--project", str(tmp_path), str(source), env=support.surroundings(None))
+    assert status == 0 and seen.count(b"warning: ") == 1
+    assert seen.index(b"warning: ") < seen.index(b"ran\r\n")
+    source.write_text(source.read_text() + "/* again */\n")
+    quiet = sandbox_run(str(source))
+    assert (quiet.stdout, quiet.stderr) == (b"ran\n", b"")
+
+
+def test_an_explanation_begins_with_the_end_and_what_was_refused():
+    result = sandbox_run("exec", "--json", "--", "sh", "-c", "cat /no/such; exit 3").stdout
+    lines = sandbox_run("explain", "-", stdin=result).stdout.decode().splitlines()
+    assert lines[:2] == ["How it ended", "  exited 3"]
+    assert lines.index("What was refused") < lines.index("What the program could use")
+
+
+def test_a_wrong_key_of_a_language_is_named_with_its_line(tmp_path):
+    (tmp_path / "bad.yaml").write_text("name: bad\nabout: bad\n\nbinaries: [/usr/bin/awk]\nrunn: [awk]\n")
+    run = sandbox_run("--language-file", str(tmp_path / "bad.yaml"), "--lang", "bad", "--code", "")
+    assert run.stderr.startswith(f"sandbox-run: language: {tmp_path}/bad.yaml:5: ".encode()), run.stderr
