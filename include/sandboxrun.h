@@ -71,6 +71,10 @@ enum sbr_verdict {
     SBR_INSTALL_FAILED /* packages could not be installed, so the program did not run */
 };
 
+/* The value of a limit that is switched off: SBR_WALL_MS, SBR_CPU_MS, SBR_CPU_MILLIS and
+ * SBR_OUTPUT_BYTES can be. */
+#define SBR_NO_LIMIT UINT64_MAX
+
 enum sbr_limit {
     SBR_WALL_MS,
     SBR_CPU_MS,
@@ -210,6 +214,10 @@ int sbr_request_from_json(const char *json, size_t len, sbr_request **ret, sbr_e
 const sbr_error *sbr_request_error(const sbr_request *req);
 /* The program as text, in a file that has the name that the language expects. */
 int sbr_request_set_code(sbr_request *req, const char *code, size_t len);
+/* Puts the program, which was set before, in a template (docs/templates.md): one that ships with
+ * the language, by its name, or a file, by a path with a '/'.  `values` are NAME=VALUE, with a
+ * NULL behind them; NULL: none. */
+int sbr_request_set_template(sbr_request *req, const char *name, const char *const *values);
 /* Adds a file in the work directory; the first one is the program.  `path` is relative. */
 int sbr_request_add_file(sbr_request *req, const char *path, const void *data, size_t len);
 int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len);
@@ -236,6 +244,11 @@ int sbr_request_set_network(sbr_request *req, const char *mode);
 /* Adds a host, as `--allow-host` takes it: NAME, *.NAME, ADDRESS or ADDRESS/BITS, each also with
  * :PORT.  Without a mode it sets "allow"; with "none" or "localhost" the run is refused. */
 int sbr_request_allow_host(sbr_request *req, const char *rule);
+/* Sets what the request leaves open by the user's configuration file and, with `dir`, by the
+ * project's file there (docs/configuration.md).  The library reads no configuration unless it is
+ * called.  0; 1: the same, but *err says why something of the project's file was not taken;
+ * negative: a file has a fault, and the run should not be started. */
+int sbr_request_apply_config(sbr_request *req, const char *dir, sbr_error *err);
 /* Allows lookups of every name, not only of the allowed hosts.  Only with "allow" and "full". */
 int sbr_request_allow_dns(sbr_request *req, int allow);
 /* Adds a file or directory of the host, SRC:DST or SRC:DST:MODE: "ro" (the default), "rw": writes
@@ -320,6 +333,8 @@ const sbr_report *sbr_result_report(const sbr_result *r);
 char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL without memory */
 /* The id of the stored changes; NULL: none are stored.  Borrowed from the result. */
 const char *sbr_result_changes_id(const sbr_result *r);
+/* The id of the kept output, for `sandbox-run output ID`; NULL: it is not kept.  Borrowed. */
+const char *sbr_result_output_id(const sbr_result *r);
 void sbr_result_free(sbr_result *r);
 
 /* Makes stored changes real: all, or those at and below `paths` (NULL-terminated, or NULL).

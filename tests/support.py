@@ -93,8 +93,9 @@ def is_warm(caller):
 
 
 def environment(extra=None, caller=None):
-    """An empty environment but for the path and the engine."""
-    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), **engine_of(caller), **(extra or {})}
+    """An empty environment but for the path and the engine; nothing goes on after a run."""
+    given = {"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "SANDBOX_RUN_NO_BACKGROUND": "1", **engine_of(caller),
+             **(extra or {})}
     return {name: value for name, value in given.items() if value is not None}
 
 

@@ -84,7 +84,7 @@ class Toolchains:
                 if self.stopped:
                     return
                 process = subprocess.Popen(
-                    support.command("languages", name, "--json", caller=caller), env=support.surroundings(caller),
+                    support.command("languages", name, "--prepare", "--json", caller=caller), env=support.surroundings(caller),
                     stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
                 self.live.append(process)
             process.wait()

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
+#define DOCUMENT_MOST_KEYS 128
 #define DOCUMENT_LINE_MAX 4096
 
 /* What libcyaml reported: the fault first, then its place from the inside to the outside. */
@@ -80,12 +83,44 @@ complaint_add(cyaml_log_t level, void *ctx, const char *fmt, va_list args)
         complaint_add_place(c, start);
 }
 
-static int complaint_report(const struct complaint *c, const char *path, sbr_error *err)
+/* Every key that a mapping of the schema knows, at any depth. */
+static size_t collect_keys(const cyaml_schema_value_t *schema, const char **keys, size_t n)
+{
+    if (schema->type == CYAML_SEQUENCE || schema->type == CYAML_SEQUENCE_FIXED)
+        return collect_keys(schema->sequence.entry, keys, n);
+    if (schema->type != CYAML_MAPPING)
+        return n;
+    for (const cyaml_schema_field_t *f = schema->mapping.fields; f->key; f++) {
+        if (n < DOCUMENT_MOST_KEYS)
+            keys[n++] = f->key;
+        n = collect_keys(&f->value, keys, n);
+    }
+    return n;
+}
+
+/* What to do about it; a misspelt key gets the nearest one. */
+static const char *advise(const struct complaint *c, const cyaml_schema_value_t *schema, char *buf,
+                          size_t size)
+{
+    static const char unexpected[] = "Unexpected key: ";
+    const char *keys[DOCUMENT_MOST_KEYS], *near;
+
+    if (strncmp(c->fault, unexpected, sizeof(unexpected) - 1) != 0)
+        return advice_for(c->fault);
+    near = text_nearest(c->fault + sizeof(unexpected) - 1, keys, collect_keys(schema, keys, 0));
+    if (!near)
+        return advice_for(c->fault);
+    snprintf(buf, size, "did you mean '%s'?", near);
+    return buf;
+}
+
+static int complaint_report(const struct complaint *c, const char *path,
+                            const cyaml_schema_value_t *schema, sbr_error *err)
 {
     static const char unexpected[] = "Unexpected key: ";
     bool is_key = strncmp(c->fault, unexpected, sizeof(unexpected) - 1) == 0;
     unsigned int line = is_key ? document_line_of(path, c->fault + sizeof(unexpected) - 1) : 0;
-    char where[96] = "";
+    char where[96] = "", advice[96];
 
     if (line > 0) /* libcyaml names the place before the key */
         snprintf(where, sizeof(where), "%u:", line);
@@ -94,11 +129,12 @@ static int complaint_report(const struct complaint *c, const char *path, sbr_err
     if (c->field[0] != '\0')
         snprintf(where + strlen(where), sizeof(where) - strlen(where), " in '%.40s':", c->field);
     return err_set(err, SBR_E_INVALID, "compile", "%s:%s %s; %s", path, where, c->fault,
-                   advice_for(c->fault));
+                   advise(c, schema, advice, sizeof(advice)));
 }
 
-int document_load(const char *path, const cyaml_schema_value_t *schema, void **ret_data,
-                  sbr_error *err)
+/* `text` NULL: the file of that name. */
+static int load(const char *path, const char *text, size_t len, const cyaml_schema_value_t *schema,
+                void **ret_data, sbr_error *err)
 {
     struct complaint complaint = { .fault = "" };
     const cyaml_config_t config = {
@@ -108,7 +144,9 @@ int document_load(const char *path, const cyaml_schema_value_t *schema, void **r
         .log_level = CYAML_LOG_WARNING,
     };
     cyaml_data_t *data = NULL;
-    cyaml_err_t fault = cyaml_load_file(path, &config, schema, &data, NULL);
+    cyaml_err_t fault =
+        text ? cyaml_load_data((const uint8_t *)text, len, &config, schema, &data, NULL)
+             : cyaml_load_file(path, &config, schema, &data, NULL);
 
     /* A warning means that a part of the file was not read: for a policy that is a fault. */
     if (fault == CYAML_OK && data && complaint.fault[0] == '\0') {
@@ -121,7 +159,19 @@ int document_load(const char *path, const cyaml_schema_value_t *schema, void **r
     if (complaint.fault[0] == '\0')
         snprintf(complaint.fault, sizeof(complaint.fault), "%s",
                  fault == CYAML_OK ? "the file says nothing" : cyaml_strerror(fault));
-    return complaint_report(&complaint, path, err);
+    return complaint_report(&complaint, path, schema, err);
+}
+
+int document_load(const char *path, const cyaml_schema_value_t *schema, void **ret_data,
+                  sbr_error *err)
+{
+    return load(path, NULL, 0, schema, ret_data, err);
+}
+
+int document_load_text(const char *name, const char *text, size_t len,
+                       const cyaml_schema_value_t *schema, void **ret_data, sbr_error *err)
+{
+    return load(name, text, len, schema, ret_data, err);
 }
 
 void document_free(const cyaml_schema_value_t *schema, void *data)

@@ -16,6 +16,10 @@ extern const cyaml_schema_value_t document_text;
 /* 0, or SBR_E_*.  The caller frees *ret_data with document_free(). */
 int document_load(const char *path, const cyaml_schema_value_t *schema, void **ret_data,
                   sbr_error *err) must_check;
+/* The same for a text that was read already; `name` is for errors. */
+int document_load_text(const char *name, const char *text, size_t len,
+                       const cyaml_schema_value_t *schema, void **ret_data, sbr_error *err)
+    must_check;
 void document_free(const cyaml_schema_value_t *schema, void *data);
 
 /* libcyaml does not keep the place of a value, so a fault that is found later looks its word up

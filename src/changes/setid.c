@@ -41,7 +41,7 @@ struct look {
 static int refuse(const struct look *l, const char *what)
 {
     return err_set(l->err, SBR_E_DENIED, "volumes",
-                   "--volume: '%.150s' cannot be rw: %s '%.180s' in it; take that away, bring the "
+                   "the volume '%.150s' cannot be rw: %s '%.180s' in it; take that away, bring the "
                    "tree in as cow, or name a directory without it",
                    l->source, what, l->path);
 }
@@ -50,7 +50,7 @@ static int refuse_unseen(const struct look *l, const char *why)
 {
     return err_set(
         l->err, SBR_E_DENIED, "volumes",
-        "--volume: '%.150s' cannot be rw: it has to be looked through for set-id files, "
+        "the volume '%.150s' cannot be rw: it has to be looked through for set-id files, "
         "and %s ('%.100s'); bring it in as cow, name a directory in it, or mount it nosuid",
         l->source, why, l->path);
 }
@@ -203,7 +203,7 @@ int setid_look(const char *source, sbr_error *err)
     struct stat st;
 
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, "volumes", "--volume: cannot look at '%.200s'", source);
+        return err_set_errno(err, "volumes", "cannot look at the volume '%.200s'", source);
     if (!is_honoured(fd) && !mount_is_below(source))
         return 0;
     return S_ISDIR(st.st_mode) ? look_through(&look, fd, &st) : look_at_one(&look, &st);

@@ -15,7 +15,9 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "cli/documents.h"
+#include "cli/env_files.h"
 #include "cli/present.h"
+#include "cli/settings.h"
 #include "cli/stream.h"
 #include "lib/runner.h"
 
@@ -109,6 +111,8 @@ static bool needs_documents(const struct options *o)
 
     if (o->request_path || o->language_files.n)
         return true;
+    if (settings_exist(o))
+        return true;
     if (!runner_config_dir(config, sizeof(config)))
         return false;
     snprintf(dir, sizeof(dir), "%s/languages", config);
@@ -118,7 +122,10 @@ static bool needs_documents(const struct options *o)
 static int start_command(const struct program *program, struct options *o, sbr_error *err)
 {
     open_log(o);
-    if (program->documents && program->documents->add_languages(o, err) < 0)
+    if (program->documents && (program->documents->read_config(o, err) < 0 ||
+                               program->documents->add_languages(o, err) < 0))
+        return cli_fail(o, err);
+    if (env_files_load(o, err) < 0)
         return cli_fail(o, err);
     return o->command->run(o);
 }
@@ -146,6 +153,8 @@ static int run_command(const struct program *program, const struct command *comm
         status = start_command(program, &o, &err);
     }
     status = check_stdout(&o, status);
+    if (o.config)
+        program->documents->free_config(&o);
     options_done(&o);
     return status;
 }
@@ -189,15 +198,25 @@ static bool wants_overview(int argc, char **argv)
     return argc == 2 && (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"));
 }
 
-/* No command was named: help, a command that only the full program has, or a program to run. */
-static int run_without_name(const struct program *program, int argc, char **argv)
+/* The word that may name a command: the first that is no option. */
+static size_t find_command_word(const struct program *program, int argc, char **argv)
 {
-    const char *word = argc > 1 && argv[1][0] != '-' ? argv[1] : NULL;
-    bool is_missing = word && access(word, F_OK) < 0, overview = wants_overview(argc, argv);
+    if (argc > 1 && argv[1][0] != '-')
+        return 1;
+    return argc > 1 ? options_first_word(program->commands, argv) : 0;
+}
+
+/* No command of this program was named: help, a command that only the full program has, or a
+ * program to run. */
+static int run_without_name(const struct program *program, char **argv, size_t at, bool overview)
+{
+    const char *word = at && strcmp(argv[at], "-") != 0 ? argv[at] : NULL;
+    bool is_missing = word && access(word, F_OK) < 0;
+    bool may_be = word && may_be_command(word);
     struct options none = { 0 };
     sbr_error err;
 
-    if (program->hand_over && (overview || (word && (is_missing || may_be_command(word))))) {
+    if (program->hand_over && (overview || may_be || (is_missing && at == 1))) {
         (void)program->hand_over(argv, &err);
         return cli_fail(&none, &err);
     }
@@ -205,22 +224,34 @@ static int run_without_name(const struct program *program, int argc, char **argv
         program->help(NULL);
         return check_stdout(&none, 0);
     }
-    if (is_missing) {
+    if (is_missing && (at == 1 || may_be)) {
         unknown_command(program, word, &err);
         return cli_fail(&none, &err);
     }
     return run_command(program, program->commands[0], argv, argv + 1);
 }
 
+/* `sandbox-run --memory 1g exec` means `sandbox-run exec --memory 1g`. */
+static void put_command_first(char **argv, size_t at)
+{
+    char *name = argv[at];
+
+    memmove(argv + 2, argv + 1, (at - 1) * sizeof(*argv));
+    argv[1] = name;
+}
+
 int cli_main(const struct program *program, int argc, char **argv)
 {
-    const struct command *command = argc > 1 ? cli_find_command(program->commands, argv[1]) : NULL;
+    size_t at = find_command_word(program, argc, argv);
+    const struct command *command = at ? cli_find_command(program->commands, argv[at]) : NULL;
 
     if (claim_standard_fds() < 0)
         return EXIT_OURS;
     raise_fd_limit();
     signal(SIGPIPE, SIG_IGN); /* lint-ok: signal: a reader that left is seen as EPIPE */
     signal(SIGXFSZ, SIG_IGN); /* lint-ok: signal: a file that may not grow is seen as EFBIG */
-    return command ? run_command(program, command, argv, argv + 2)
-                   : run_without_name(program, argc, argv);
+    if (!command)
+        return run_without_name(program, argv, at, wants_overview(argc, argv));
+    put_command_first(argv, at);
+    return run_command(program, command, argv, argv + 2);
 }

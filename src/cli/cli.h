@@ -23,6 +23,7 @@ struct command {
     unsigned int limits;                 /* bit per enum sbr_limit that is an option too */
     size_t own_size;                     /* of the values of its own options: o->own */
     const char *ids;   /* the command that prints the words that may follow; NULL: there is none */
+    bool arguments;    /* words behind the first are arguments of the program */
     bool command_line; /* everything from the first word on is the command to run */
     int (*run)(struct options *o);
 };
@@ -32,7 +33,7 @@ extern const struct command cmd_run, cmd_exec;
 /* Only the full program has these. */
 extern const struct command cmd_plan, cmd_explain, cmd_doctor, cmd_languages, cmd_cache;
 extern const struct command cmd_changes, cmd_apply, cmd_undo, cmd_workspace, cmd_serve;
-extern const struct command cmd_output;
+extern const struct command cmd_output, cmd_config, cmd_trust;
 extern const struct command cmd_completion, cmd_help;
 /* NULL-terminated, in the order of the help. */
 extern const struct command *const commands[];

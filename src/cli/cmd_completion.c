@@ -233,6 +233,12 @@ static void print_man(void)
         printf(".\n");
         each_option(commands[i], print_man_option);
     }
+    printf(".SH FILES\n.TP\n.I ~/.config/sandbox\\-run/config.yaml\nthe user's configuration\n"
+           ".TP\n.I .sandbox\\-run.yaml\na project's; counts once `sandbox\\-run trust` was said\n"
+           ".TP\n.I ~/.config/sandbox\\-run/languages/*.yaml\nlanguages of one's own\n"
+           ".TP\n.I ~/.cache/sandbox\\-run\nwhat stages left: compiled programs, packages\n"
+           ".TP\n.I ~/.local/state/sandbox\\-run\n"
+           "changesets, workspaces, kept output, trusted files\n");
     printf(".SH EXIT STATUS\nThe program's own; 124 time limit; 125 we could not run it; 126 "
            "denied or "
            "not executable; 127 no such language, file or command; 128+n signal n.\n");

@@ -29,10 +29,10 @@ const struct command cmd_exec = {
                 "  sandbox-run exec --volume .:/data -- grep -rn TODO /data\n"
                 "  sandbox-run exec --project . --diff -- make clean\n"
                 "  sandbox-run exec --workspace build -- sh -c 'echo 1 >> runs; cat runs'\n",
-    .options =
-        (const struct option *const[]){ options_stdin, options_trees, options_network,
-                                        options_isolation, options_json, options_stream,
-                                        options_output, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ options_stdin, options_trees, options_network,
+                                               options_isolation, options_json, options_stream,
+                                               options_output, options_config, options_look,
+                                               options_general, NULL },
     .limits = LIMITS_ALL,
     .command_line = true,
     .run = exec_run,

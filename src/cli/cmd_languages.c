@@ -11,13 +11,15 @@
 #include "lib/language_status.h"
 
 struct languages_options {
-    bool no_selftest, fresh;
+    bool no_selftest, fresh, prepare;
 };
 
 /* clang-format off */
 static const struct option own_options[] = {
     { 0, "no-selftest", NULL, "run no selftests; show what earlier ones said",
       OPTION_OWN(struct languages_options, no_selftest) },
+    { 0, "prepare",     NULL, "make ready what a language compiles once, such as Go's library",
+      OPTION_OWN(struct languages_options, prepare) },
     { 0, "fresh",       NULL, "run the selftests again, whatever earlier ones said",
       OPTION_OWN(struct languages_options, fresh) },
     { 0 },
@@ -249,7 +251,7 @@ static int languages_run(struct options *o)
 {
     const struct languages_options *own = o->own;
     struct language_inspector inspector = { .selftest = !own->no_selftest,
-                                            .fresh = own->fresh,
+                                            .fresh = own->fresh || own->prepare,
                                             .on_progress =
                                                 isatty(STDERR_FILENO) ? show_progress : NULL };
     struct reports reports = { 0 };
@@ -274,12 +276,13 @@ static int languages_run(struct options *o)
 
 const struct command cmd_languages = {
     .name = "languages",
-    .usage = "[NAME[@VERSION]] [--json] [--no-selftest] [--fresh]",
+    .usage = "[NAME[@VERSION]] [--json] [--no-selftest] [--fresh] [--prepare]",
     .help = "list the languages, their versions here, and whether they pass their selftests",
     .examples = "Examples:\n  sandbox-run languages\n  sandbox-run languages python --json\n"
                 "\nResults of selftests are remembered until the tools change.\n",
-    .options = (const struct option *const[]){ options_language_file, options_json, own_options,
-                                               options_look, options_general, NULL },
+    .options =
+        (const struct option *const[]){ options_language_file, options_json, own_options,
+                                        options_config, options_look, options_general, NULL },
     .own_size = sizeof(struct languages_options),
     .run = languages_run,
 };

@@ -3,6 +3,7 @@
 #include "base/scope.h"
 #include "cli/cli.h"
 #include "cli/present.h"
+#include "cli/settings.h"
 #include "cli/source.h"
 #include "lib/runner.h"
 
@@ -54,7 +55,8 @@ static int plan_run(struct options *o)
     sbr_error err;
     int status = 0;
 
-    if (source_load(o, &source, &err) < 0 || runner_open(RUNNER_PLAN, false, &runtime, &err) < 0 ||
+    if (source_load(o, &source, &err) < 0 || settings_apply(o, &err) < 0 ||
+        runner_open(RUNNER_PLAN, false, &runtime, &err) < 0 ||
         runner_plan(runtime, o->request, &plan, &err) < 0) {
         status = cli_fail(o, &err);
     } else if (o->json) {
@@ -70,12 +72,14 @@ static int plan_run(struct options *o)
 
 const struct command cmd_plan = {
     .name = "plan",
-    .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
+    .usage = "[OPTIONS] [FILE | DIR | -] [ARG...] [-- ARG...]",
     .help = "print the steps that a run would take, without taking them",
     .examples = "Example:\n  sandbox-run plan --lang bash --code 'ls' --json\n",
-    .options = (const struct option *const[]){ options_program, options_language_file,
-                                               options_trees, options_network, options_isolation,
-                                               options_json, options_look, options_general, NULL },
+    .options =
+        (const struct option *const[]){ options_program, options_language_file, options_trees,
+                                        options_network, options_isolation, options_json,
+                                        options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
+    .arguments = true,
     .run = plan_run,
 };

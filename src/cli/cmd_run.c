@@ -14,11 +14,12 @@ static int run_run(struct options *o)
 
 const struct command cmd_run = {
     .name = "run",
-    .usage = "[OPTIONS] [FILE | DIR | -] [-- ARG...]",
+    .usage = "[OPTIONS] [FILE | DIR | -] [ARG...] [-- ARG...]",
     .help = "run a program; `run` itself may be left out",
     .examples =
         "Examples:\n"
-        "  sandbox-run hello.py -- first second\n"
+        "  sandbox-run hello.py first second\n"
+        "  sandbox-run hello.py -- --fast first          options of the program come after --\n"
         "  sandbox-run -l python -c 'import sys; print(sys.stdin.read())' < data.txt\n"
         "  sandbox-run --json --timeout 2s --memory 128m job.py\n"
         "  sandbox-run project/                 a directory with a main file\n"
@@ -30,11 +31,12 @@ const struct command cmd_run = {
         "  sandbox-run --allow-host example.org:443 --allow-host '*.example.net' fetch.py\n"
         "  sandbox-run --check app.ts           the type checker, nothing is run\n"
         "  #!/usr/bin/env -S sandbox-run --lang python --\n",
-    .options =
-        (const struct option *const[]){ options_program, options_build, options_language_file,
-                                        options_stdin, options_trees, options_network,
-                                        options_isolation, options_json, options_stream,
-                                        options_output, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ options_program, options_build,
+                                               options_language_file, options_stdin, options_trees,
+                                               options_network, options_isolation, options_json,
+                                               options_stream, options_output, options_config,
+                                               options_look, options_general, NULL },
     .limits = LIMITS_ALL,
+    .arguments = true,
     .run = run_run,
 };

@@ -1,11 +1,14 @@
 #include "cli/documents.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "cli/settings.h"
+#include "config/config.h"
 #include "lib/runner.h"
 #include "toolchain/toolchain_paths.h"
 
@@ -50,13 +53,54 @@ static int add_directory(sbr_error *err)
     return r;
 }
 
+static int read_config(struct options *o, sbr_error *err)
+{
+    char dir[CONFIG_PATH_SIZE];
+    struct config *config;
+
+    if (o->no_config || !settings_apply_to(o->command))
+        return 0;
+    config = calloc(1, sizeof(*config));
+    if (!config)
+        return err_set_oom(err, "config");
+    if (config_load(settings_start(o, dir), config, err) < 0) {
+        free(config);
+        return err->code;
+    }
+    o->config = config;
+    return 0;
+}
+
+static void free_config(struct options *o)
+{
+    config_done(o->config);
+    free(o->config);
+    o->config = NULL;
+}
+
+static int apply_config(struct options *o, sbr_error *err)
+{
+    const char *line = o->config && !o->quiet ? o->config->notes.data : NULL;
+
+    for (const char *end; line && (end = strchr(line, '\n')); line = end + 1)
+        fprintf(stderr, "sandbox-run: %.*s\n", (int)(end - line), line);
+    return o->config ? config_apply(o->config, o->request, err) : 0;
+}
+
 static int add_languages(const struct options *o, sbr_error *err)
 {
     int r = add_directory(err);
+
+    if (r == 0 && o->config)
+        r = config_add_languages(o->config, err);
 
     for (size_t i = 0; r == 0 && i < o->language_files.n; i++)
         r = sbr_language_add_file(o->language_files.items[i], err);
     return r;
 }
 
-const struct documents documents = { .load_request = load_request, .add_languages = add_languages };
+const struct documents documents = { .load_request = load_request,
+                                     .read_config = read_config,
+                                     .free_config = free_config,
+                                     .apply_config = apply_config,
+                                     .add_languages = add_languages };

@@ -7,6 +7,11 @@
 struct documents {
     /* --request: replaces o->request by the JSON request, with the options on top. */
     int (*load_request)(struct options *o, struct source *source, sbr_error *err);
+    /* The configuration into o->config, for commands that take --no-config. */
+    int (*read_config)(struct options *o, sbr_error *err);
+    void (*free_config)(struct options *o);
+    /* Sets what the request leaves open, and reports on stderr what was not taken. */
+    int (*apply_config)(struct options *o, sbr_error *err);
     /* The user's languages and --language-file; later ones count before earlier ones. */
     int (*add_languages)(const struct options *o, sbr_error *err);
 };

@@ -1,5 +1,6 @@
 /* Options that more than one command takes, as groups. */
 #include "base/scope.h"
+#include "cli/env_files.h"
 #include "cli/host_path.h"
 #include "cli/options.h"
 #include "plan/language.h"
@@ -127,8 +128,11 @@ const struct option options_stdin[] = {
 };
 
 const struct option options_trees[] = {
-    { 'e', "env",     "K=V", "a variable of the program's environment",
-      OPTION_REQUEST(request_add_env) },
+    { 'e', "env",     "NAME[=VALUE]",
+      "a variable of the program's environment; without a value: ours is handed on",
+      OPTION_REQUEST(env_add) },
+    { 0, "env-file",  "FILE", "variables, a line each: NAME=VALUE, or NAME to hand ours on",
+      OPTION_FIELD(env_files) },
     { 'w', "workdir", "DIR", "where the program starts, inside (default: /work)",
       OPTION_REQUEST(request_set_workdir) },
     { 'v', "volume",  "SRC:DST[:MODE]",
@@ -191,6 +195,12 @@ const struct option options_output[] = {
       OPTION_OF_REQUEST(keep_output) },
     { 0,   "cold",  NULL, "make the sandbox anew, though an engine has some ready",
       OPTION_FIELD(cold) },
+    { 0 },
+};
+
+const struct option options_config[] = {
+    { 0, "no-config", NULL, "read neither your configuration file nor the project's",
+      OPTION_FIELD(no_config) },
     { 0 },
 };
 

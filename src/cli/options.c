@@ -103,10 +103,10 @@ int option_set_request(struct options *o, const struct option *option, const cha
 }
 
 /* `len` bytes of a long name, or one letter. */
-static bool find_option(const struct options *o, const char *name, size_t len, bool is_letter,
+static bool find_option(const struct command *command, const char *name, size_t len, bool is_letter,
                         struct option *ret)
 {
-    for (struct option_walk walk = { .command = o->command }; option_next(&walk, ret);)
+    for (struct option_walk walk = { .command = command }; option_next(&walk, ret);)
         if (is_letter ? ret->letter == *name
                       : strlen(ret->name) == len && !strncmp(ret->name, name, len))
             return true;
@@ -126,8 +126,11 @@ static int unknown_option(const struct options *o, const char *word, sbr_error *
     snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + strspn(word, "-"), "="),
              word + strspn(word, "-"));
     near = text_nearest(name, names, n);
-    return err_set(err, SBR_E_INVALID, "options", "there is no option '%.60s'%s%s%s", word,
-                   near ? "; did you mean --" : "; see --help", near ? near : "", near ? "?" : "");
+    return err_set(err, SBR_E_INVALID, "options", "there is no option '%.60s'%s%s%s%s", word,
+                   near ? "; did you mean --" : "; see --help", near ? near : "", near ? "?" : "",
+                   o->command->arguments && o->n_positional
+                       ? "; what is for the program comes after --"
+                       : "");
 }
 
 /* --name, --name=value, --name value.  Moves *argv past what it used. */
@@ -137,7 +140,7 @@ static int parse_long(struct options *o, char ***argv, sbr_error *err)
     size_t len = equals ? (size_t)(equals - word) : strlen(word);
     struct option option;
 
-    if (!find_option(o, word, len, false, &option))
+    if (!find_option(o->command, word, len, false, &option))
         return unknown_option(o, **argv, err);
     (*argv)++;
     if (!option.metavar && equals)
@@ -159,12 +162,12 @@ static int parse_short(struct options *o, char ***argv, sbr_error *err)
     /* What other programs call an interactive terminal; -i with a file `t` would be meant by no
      * user. */
     if ((!strcmp(letters, "it") || !strcmp(letters, "ti")) &&
-        find_option(o, "tty", 3, false, &option)) {
+        find_option(o->command, "tty", 3, false, &option)) {
         (*argv)++;
         return option.set(o, &option, NULL, err);
     }
     for (; *letters; letters++) {
-        if (!find_option(o, letters, 1, true, &option))
+        if (!find_option(o->command, letters, 1, true, &option))
             return unknown_option(o, **argv, err);
         if (option.metavar)
             break;
@@ -195,6 +198,54 @@ static int parse_word(struct options *o, char ***argv, sbr_error *err)
     return 0;
 }
 
+static bool find_in_any(const struct command *const *list, const char *name, size_t len,
+                        bool is_letter, struct option *ret)
+{
+    for (; *list; list++)
+        if (find_option(*list, name, len, is_letter, ret))
+            return true;
+    return false;
+}
+
+/* How many words an option takes, its own included; 0: it is unknown. */
+static size_t words_of_option(const struct command *const *list, const char *word)
+{
+    struct option option;
+
+    if (!strcmp(word, "-it") || !strcmp(word, "-ti"))
+        return 1;
+    if (word[1] == '-') {
+        size_t len = strcspn(word + 2, "=");
+
+        if (!find_in_any(list, word + 2, len, false, &option))
+            return 0;
+        return option.metavar && !word[2 + len] ? 2 : 1;
+    }
+    while (*++word) {
+        if (!find_in_any(list, word, 1, true, &option))
+            return 0;
+        if (option.metavar)
+            return word[1] ? 1 : 2;
+    }
+    return 1;
+}
+
+size_t options_first_word(const struct command *const *list, char **argv)
+{
+    for (size_t at = 1; argv[at];) {
+        size_t n = 0;
+
+        if (argv[at][0] != '-' || !argv[at][1])
+            return at;
+        if (strcmp(argv[at], "--") != 0)
+            n = words_of_option(list, argv[at]);
+        if (n == 0 || !argv[at + n - 1])
+            return 0;
+        at += n;
+    }
+    return 0;
+}
+
 int options_parse(struct options *o, char **argv, sbr_error *err)
 {
     size_t n = 0;
@@ -207,6 +258,7 @@ int options_parse(struct options *o, char **argv, sbr_error *err)
         return err_set_oom(err, "options");
     if (request_new(NULL, NULL, &o->request, err) < 0)
         return err->code;
+    o->request->has_options = true;
     while (*argv) {
         bool is_word = **argv != '-' || !(*argv)[1];
 

@@ -9,6 +9,7 @@
 #include "model/request.h"
 
 struct command;
+struct config;
 struct documents;
 struct option;
 
@@ -29,11 +30,14 @@ struct options {
     const char *template; /* a file, or the name of a shipped one */
     struct texts sets;    /* NAME=VALUE, for the template         */
     struct texts language_files;
+    struct texts env_files;
     const char *stdin_path;
     bool stream;               /* events as lines of JSON */
     const char *metrics_every; /* a duration; NULL: no metrics among the events */
     bool json, text, quiet, raw, no_color, help, version;
-    bool cold; /* no engine is asked */
+    bool cold;             /* no engine is asked */
+    bool no_config;        /* neither configuration file is read */
+    struct config *config; /* what the files say; NULL: nothing was read */
     bool tty, no_tty;
     int verbose;
     char **positional; /* before "--"  */
@@ -81,7 +85,7 @@ struct option {
 extern const struct option options_program[], options_build[], options_language_file[];
 extern const struct option options_stdin[], options_trees[], options_network[];
 extern const struct option options_isolation[], options_json[], options_stream[];
-extern const struct option options_output[];
+extern const struct option options_output[], options_config[];
 extern const struct option options_look[], options_general[];
 
 #define LIMITS_ALL ((1u << N_LIMITS) - 1)
@@ -93,6 +97,10 @@ struct option_walk {
 };
 /* False past the last. */
 bool option_next(struct option_walk *walk, struct option *ret);
+
+/* Where the first word stands that is neither an option of one of the commands nor an option's
+ * value; 0: there is none before "--", or an option before it is unknown. */
+size_t options_first_word(const struct command *const *list, char **argv);
 
 /* Parses argv (without the command's name) for o->command.  Borrows strings from it. */
 int options_parse(struct options *o, char **argv, sbr_error *err) must_check;

@@ -11,7 +11,6 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "cli/documents.h"
-#include "lib/request_template.h"
 #include "plan/language.h"
 
 static const char *base_name(const char *path)
@@ -146,17 +145,20 @@ static int load_stdin(struct options *o, struct source *source, sbr_error *err)
     return request_set_code(o->request, data, len, err);
 }
 
-/* Arguments of the program are what follows "--". */
-static int add_args(struct options *o, char **args, sbr_error *err)
+/* Arguments of the program: the words behind its name, then what follows "--". */
+static int add_args(struct options *o, sbr_error *err)
 {
-    for (; args && *args; args++)
-        if (request_add_arg(o->request, *args, err) < 0)
+    for (size_t i = 1; i < o->n_positional; i++)
+        if (request_add_arg(o->request, o->positional[i], err) < 0)
+            return err->code;
+    for (char **arg = o->rest; arg && *arg; arg++)
+        if (request_add_arg(o->request, *arg, err) < 0)
             return err->code;
     return 0;
 }
 
-/* The one positional word, or the first behind "--" when nothing else names a program: that is how
- * `#!/usr/bin/env -S sandbox-run --lang python --` calls us. */
+/* The first positional word, or the first behind "--" when nothing else names a program: so does
+ * `#!/usr/bin/env -S sandbox-run --lang python --` call us. */
 static const char *program_word(struct options *o)
 {
     if (o->n_positional)
@@ -240,17 +242,12 @@ int source_load(struct options *o, struct source *source, sbr_error *err)
     const char *word = program_word(o);
 
     *source = (struct source){ 0 };
-    if (o->n_positional > 1)
-        return err_set(err, SBR_E_INVALID, "options",
-                       "'%.100s' is one word too many; put the program's arguments after --",
-                       o->positional[1]);
     if ((word != NULL) + (o->code != NULL) + (o->request_path != NULL) > 1)
         return err_set(err, SBR_E_INVALID, "options",
                        "give the program once: a file, --code or --request");
     if (load_program(o, source, word, err) < 0 ||
         load_extra_files(o, word, !word && !o->code && !o->request_path, err) < 0 ||
-        add_args(o, o->rest, err) < 0 ||
-        request_template_put(o->request, o->template, o->sets.items, o->sets.n, err) < 0)
+        add_args(o, err) < 0 || source_put_in_template(o, err) < 0)
         return err->code;
     make_title(o, source, word);
     return 0;

@@ -35,4 +35,7 @@ struct language;
 size_t source_choose_main(const char *const *names, size_t n, const struct language *wanted,
                           const struct language **ret);
 
+/* Puts the program into the harness that was asked for, if any. */
+int source_put_in_template(struct options *o, sbr_error *err) must_check;
+
 #endif

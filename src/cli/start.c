@@ -12,7 +12,9 @@
 #include "base/log.h"
 #include "base/scope.h"
 #include "changes/textdiff.h"
+#include "cli/preparation.h"
 #include "cli/present.h"
+#include "cli/settings.h"
 #include "cli/stream.h"
 #include "cli/terminal.h"
 #include "cli/user_tty.h"
@@ -382,6 +384,8 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
     /* A log has its own lines for the stages. */
     front.progress =
         !o->json && !o->quiet && isatty(STDERR_FILENO) && log_current_level == LOG_SILENT;
+    if (settings_apply(o, &err) < 0)
+        return cli_fail(o, &err);
     if (stream_check_options(o, &err) < 0 || open_stdin(o, stdin_is_program, &stdin_fd, &err) < 0)
         return cli_fail(o, &err);
     if (user_tty_request(o, stdin_fd, &err) < 0)
@@ -398,6 +402,10 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         status = fail(&front, &err);
     else
         status = exit_status(&front, result);
+    if (result && runner_owes_prepared(front.job) && preparation_begin(o) && front.progress)
+        fputs(
+            "sandbox-run: the language's whole library is being compiled in the background, once\n",
+            stderr);
     runner_leave(front.job);
     return status;
 }

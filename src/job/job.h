@@ -37,6 +37,8 @@ int job_turn(sbr_job *job, bool wait, sbr_error *err) must_check;
 void job_cancel(sbr_job *job);
 /* The monitor of the program itself; NULL: it does not run.  Not for other threads. */
 struct monitor *job_monitor(sbr_job *job);
+/* The monitor of whichever stage runs now, or NULL.  Not for other threads. */
+struct monitor *job_stage_monitor(sbr_job *job);
 /* The caller owns the result; or the reason why there is none. */
 int job_take_result(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
 /* Fills result->language by what the job knows of its tools. */

@@ -1,6 +1,7 @@
 /* Which stages a job needs. */
 #include <string.h>
 
+#include "base/scope.h"
 #include "job/job_layers.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
@@ -43,8 +44,7 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
     if (!language->install.run.n) {
         if (job->req->deps.n)
             return err_set(err, SBR_E_UNSUPPORTED, "dependencies",
-                           "%s has no package registry here; bring what '%.60s' is in as files "
-                           "with --file",
+                           "%s has no package registry here; bring what '%.60s' is in as files",
                            language->name, job->req->deps.items[0]);
         return 0;
     }
@@ -72,8 +72,8 @@ static int decide_compile(sbr_job *job, sbr_error *err)
 
     if (stage == N_STAGES && job->req->check)
         return err_set(err, SBR_E_UNSUPPORTED, "check",
-                       "%s has no check other than running the program; leave --check out",
-                       job->language->name);
+                       "%s has no check other than running the program; leave %s out",
+                       job->language->name, request_word(job->req, CALLED_CHECK));
     if (stage == N_STAGES)
         return 0;
     if (stage == STAGE_COMPILE)
@@ -98,6 +98,30 @@ static bool any_todo_uses(const sbr_job *job, enum word_name name)
     return false;
 }
 
+static bool todo_has(const sbr_job *job, enum stage stage)
+{
+    for (size_t i = 0; i < job->n_todo; i++)
+        if (job->todo[i] == stage)
+            return true;
+    return false;
+}
+
+/* An installer compiles packages with what the prepare stage left, so that the layer of packages is
+ * as it always is. */
+static bool can_wait(const sbr_job *job)
+{
+    return job->language->prepare.optional && !job->req->complete && !todo_has(job, STAGE_INSTALL);
+}
+
+static int owe_prepared(sbr_job *job, sbr_error *err)
+{
+    scoped_fd int lock = -1;
+    int r = store_lock(STORE_PREPARED, job->keys[LAYER_PREPARED], &lock, err);
+
+    job->owes_prepared = r == STORE_LOCKED;
+    return r < 0 ? r : 0;
+}
+
 /* What comes before everything else, if a stage that is left to do uses it. */
 static int decide_prepared(sbr_job *job, sbr_error *err)
 {
@@ -105,6 +129,8 @@ static int decide_prepared(sbr_job *job, sbr_error *err)
         return 0;
     switch (job_layers_find(job, LAYER_PREPARED, err)) {
     case LAYER_TO_MAKE:
+        if (can_wait(job))
+            return owe_prepared(job, err);
         memmove(job->todo + 1, job->todo, job->n_todo++ * sizeof(job->todo[0]));
         job->todo[0] = STAGE_PREPARE;
         return 0;

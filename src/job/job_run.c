@@ -56,11 +56,14 @@ void job_cancel(sbr_job *job)
     (void)ignored;
 }
 
+struct monitor *job_stage_monitor(sbr_job *job)
+{
+    return job->state == JOB_RUNNING && job->now.watching ? &job->now.monitor : NULL;
+}
+
 struct monitor *job_monitor(sbr_job *job)
 {
-    return job->state == JOB_RUNNING && job->now.watching && job->now.stage == STAGE_RUN
-               ? &job->now.monitor
-               : NULL;
+    return job->now.stage == STAGE_RUN ? job_stage_monitor(job) : NULL;
 }
 
 int job_finish(sbr_job *job, sbr_result **ret, sbr_error *err)

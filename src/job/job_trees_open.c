@@ -144,17 +144,19 @@ static bool passes_through(const char *path, const char *top)
 
 /* The program could put a link in place of an output's directory, and the caller would write to
  * where it leads. */
-static int check_outputs(const struct job_trees *trees, const struct output_rules *rules,
-                         sbr_error *err)
+static int check_outputs(const sbr_request *req, const struct job_trees *trees, sbr_error *err)
 {
+    const struct output_rules *rules = &req->outputs;
+
     for (size_t i = 0; i < trees->n; i++)
         for (size_t j = 0; j < rules->n; j++)
             if (trees->at[i].mode == VOLUME_RW && rules->items[j].dir &&
                 passes_through(rules->items[j].dir, trees->at[i].source))
                 return err_set(err, SBR_E_INVALID, "outputs",
-                               "--output: '%.150s' lies in '%.150s', where the program could put "
-                               "a link in its place; save to a directory that it cannot write to",
-                               rules->items[j].dir, trees->at[i].source);
+                               "%s: '%.150s' lies in '%.150s', where the program could put a "
+                               "link in its place; save to a directory that it cannot write to",
+                               request_word(req, CALLED_OUTPUT), rules->items[j].dir,
+                               trees->at[i].source);
     return 0;
 }
 
@@ -173,9 +175,11 @@ static struct job_tree *add_tree(struct job_trees *trees, const char *source, co
 static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *err)
 {
     const sbr_request *req = job->req;
+    const char *word = request_word(req, CALLED_VOLUME);
 
     if (req->project &&
-        check_source("--project", add_tree(trees, req->project, INSIDE_WORK, VOLUME_COW), err) < 0)
+        check_source(request_word(req, CALLED_PROJECT),
+                     add_tree(trees, req->project, INSIDE_WORK, VOLUME_COW), err) < 0)
         return err->code;
     for (size_t i = 0; i < req->n_volumes; i++) {
         const struct request_volume *volume = &req->volumes[i];
@@ -183,15 +187,15 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
         struct job_tree *tree = add_tree(trees, volume->source, volume->target, volume->mode);
 
         tree->sockets = volume->sockets;
-        if (check_source("--volume", tree, err) < 0 ||
-            own_places_check("--volume", volume->source, volume->mode, err) < 0)
+        if (check_source(word, tree, err) < 0 ||
+            own_places_check(word, volume->source, volume->mode, err) < 0)
             return err->code;
         /* An overlay would show what another mount covers. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
     }
     if (check_overlaps(trees, err) < 0)
         return err->code;
-    return check_outputs(trees, &req->outputs, err);
+    return check_outputs(req, trees, err);
 }
 
 static bool is_wanted(const sbr_request *req)

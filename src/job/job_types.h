@@ -84,7 +84,8 @@ struct sbr_job {
     enum stage todo[N_STAGES];
     size_t n_todo, at;
     bool cached;
-    struct job_trees *trees;        /* NULL: none; see job/job_trees.h */
+    bool owes_prepared;      /* the language's prepare stage was left out, and no process does it */
+    struct job_trees *trees; /* NULL: none; see job/job_trees.h */
     char run_dir[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
     struct kept_writer kept;    /* of the program's output; without an id: not kept */

@@ -48,6 +48,7 @@ static int make_request(const struct language *language, const char *version, sb
     if (request_new(name, NULL, ret, err) < 0)
         return err->code;
     request_set_require(*ret, TIER_PROCESS);
+    (*ret)->complete = true;
     if (request_set_code(*ret, test->code, strlen(test->code), err) < 0 ||
         (test->stdin_text &&
          request_set_stdin(*ret, test->stdin_text, strlen(test->stdin_text), err) < 0)) {

@@ -1,22 +1,51 @@
 /* sbr_request, and languages from files: checks arguments, translates.  A setter that refuses
  * leaves the reason in the request. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/fd.h"
 #include "base/scope.h"
-#include "lib/request_template.h"
+#include "config/config.h"
 #include "model/request.h"
 #include "plan/language.h"
 #include "plan/language_file.h"
 #include "plan/policy.h"
+#include "plan/template_program.h"
 
-/* What a request in JSON asks for besides: its own language, and a harness around its program. */
+static int read_template(const char *path, char **ret, size_t *ret_len, sbr_error *err)
+{
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return err_set_errno(err, "template", "cannot open the template '%.200s'", path);
+    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
+
+/* `sets` are NAME=VALUE.  A name with a slash is a file. */
+static int put_template(sbr_request *req, const char *name, const char *const *sets, size_t n,
+                        sbr_error *err)
+{
+    struct template_use use = { .name = name, .values = sets, .n_values = n };
+    scoped_free char *text = NULL;
+
+    if (strchr(name, '/') && read_template(name, &text, &use.len, err) < 0)
+        return err->code;
+    use.text = text;
+    return template_program(req, &use, err);
+}
+
+/* What a request in JSON asks for besides: its own language, and a template for its program. */
 static int complete(sbr_request *req, sbr_error *err)
 {
-    if (req->language_file && language_file_add(req->language_file, err) < 0)
+    if (req->language_file && sbr_language_add_file(req->language_file, err) < 0)
         return err->code;
-    return request_template_put(req, req->template_name, (const char *const *)req->sets.items,
-                                req->sets.n, err);
+    if (req->sets.n && !req->template_name)
+        return err_set(err, SBR_E_INVALID, "request", "`set` needs a `template` to set it in");
+    return !req->template_name
+               ? 0
+               : put_template(req, req->template_name, (const char *const *)req->sets.items,
+                              req->sets.n, err);
 }
 
 /* Languages of the user are known by now: sbr_language_add_file comes before requests. */
@@ -67,6 +96,26 @@ const sbr_error *sbr_request_error(const sbr_request *req)
     return req ? &req->refusal : NULL;
 }
 
+int sbr_request_apply_config(sbr_request *req, const char *dir, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    struct config config;
+    int r;
+
+    if (!req)
+        return err_set(e, SBR_E_INVALID, "config", "there is no request");
+    if (config_load(dir, &config, e) < 0)
+        return e->code;
+    r = config_apply(&config, req, e);
+    if (r == 0 && dir && config.notes.len) {
+        err_set(e, SBR_E_DENIED, "config", "%.*s", (int)strcspn(config.notes.data, "\n"),
+                config.notes.data);
+        r = 1;
+    }
+    config_done(&config);
+    return r;
+}
+
 int sbr_language_add_file(const char *path, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
@@ -99,6 +148,17 @@ int sbr_request_add_file(sbr_request *req, const char *path, const void *data, s
     if (!req || !path || (!data && len))
         return missing(req, path ? "the content of the file" : "the path of the file");
     return request_add_file(req, path, data, len, &req->refusal);
+}
+
+int sbr_request_set_template(sbr_request *req, const char *name, const char *const *values)
+{
+    size_t n = 0;
+
+    if (!req || !name)
+        return missing(req, "the name of the template");
+    while (values && values[n])
+        n++;
+    return put_template(req, name, values, n, &req->refusal);
 }
 
 int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len)

@@ -16,6 +16,11 @@ const char *sbr_result_changes_id(const sbr_result *r)
     return r && r->changes_id[0] ? r->changes_id : NULL;
 }
 
+const char *sbr_result_output_id(const sbr_result *r)
+{
+    return r && r->output_id[0] ? r->output_id : NULL;
+}
+
 void sbr_result_free(sbr_result *r)
 {
     result_free(r);

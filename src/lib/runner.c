@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "job/job_types.h"
 #include "job/own_places.h"
 #include "lib/job_client.h"
 #include "sandbox/probe.h"
@@ -108,7 +109,7 @@ void runner_signal(sbr_job *job, int number)
 
 void runner_pause(sbr_job *job, bool pause)
 {
-    struct monitor *monitor = job_monitor(job);
+    struct monitor *monitor = job_stage_monitor(job);
 
     if (monitor && pause)
         monitor_pause(monitor);
@@ -159,6 +160,11 @@ bool runner_lost_reader(const sbr_job *job)
     const struct forward *out = &job->client->out;
 
     return job->options.forward_out && out->fd < 0 && !out->sys_errno;
+}
+
+const struct language *runner_owes_prepared(const sbr_job *job)
+{
+    return job && job->owes_prepared ? job->language : NULL;
 }
 
 void runner_leave(sbr_job *job)

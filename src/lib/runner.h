@@ -60,6 +60,7 @@ void runner_use_tty(sbr_job *job, const struct runner_tty *tty);
 void runner_interrupt(sbr_job *job);
 /* Each does nothing while no program runs; see monitor/monitor.h. */
 void runner_signal(sbr_job *job, int number);
+/* Also while it is being compiled or its packages are being installed. */
 void runner_pause(sbr_job *job, bool pause);
 void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns);
 void runner_hold_stdin(sbr_job *job, bool held);
@@ -72,6 +73,8 @@ bool runner_is_in_line(const sbr_job *job, bool out);
 const sbr_result *runner_stage_done(const sbr_job *job, size_t i);
 /* True when the reader of stdout left before the program's end. */
 bool runner_lost_reader(const sbr_job *job);
+/* The language whose prepare stage was left out, because the program could do without; or NULL. */
+const struct language *runner_owes_prepared(const sbr_job *job);
 /* In place of sbr_job_free for a process that ends right after: the kernel frees the memory. */
 void runner_leave(sbr_job *job);
 

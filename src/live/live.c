@@ -11,31 +11,17 @@
  * A program that chooses a buffering of its own, reopens stdout or prints wide characters gets the
  * C library's stream back. */
 #include <dlfcn.h>
-#include <errno.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <stdarg.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdio_ext.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
-#include <unistd.h>
 #include <wchar.h>
 
-#include "base/arch.h"
+#include "live/live_common.h"
 
 #define BUFFER_SIZE 4096u   /* as the C library's own for a pipe */
 #define LINE_BUFFERED 0x200 /* _IO_LINE_BUF of libio.h, the same in all versions */
 #define NEEDS_LOCK 0x80     /* _IO_FLAGS2_NEED_LOCK, the same since it exists */
-#define BURST 200           /* lines that are written one by one in any case */
-#define PER_SECOND 1000     /* and so many after them */
-#define PERIOD_MS 10        /* a byte is written in its second period at the latest */
-#define QUIET 20            /* periods with few bytes each, after which the thread ends */
-#define FEW 128
-#define STACK_SIZE (8u << 10)
 
 static FILE *ours, *original;
 static char buffer[BUFFER_SIZE];
@@ -46,17 +32,11 @@ static size_t ahead;     /* bytes of the buffer that the thread has written */
 static uint64_t flushes; /* of the stream: the buffer began anew */
 static size_t written;   /* bytes since the thread last looked */
 static bool is_thread;
-static int64_t room = BURST * 1000, last_ms; /* in thousandths of a line */
-/* The next thread uses the other one, because the last may still be about to exit. */
-static _Alignas(16) char stacks[2][STACK_SIZE];
-static unsigned int n_threads;
 
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
                              void *dso) __attribute__((weak));
 #pragma weak dlsym /* older C libraries have it in a library of its own */
 
-/* The thread shares the thread-local storage of the one that started it.  So what it calls makes
- * system calls without the C library, which would write errno. */
 static void take_lock(void)
 {
     int seen = 0;
@@ -72,27 +52,6 @@ static void drop_lock(void)
 {
     if (__atomic_exchange_n(&lock_word, 0, __ATOMIC_RELEASE) == 2)
         arch_syscall5(SYS_futex, (long)&lock_word, FUTEX_WAKE_PRIVATE, 1, 0, 0);
-}
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC_COARSE, &t);
-    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* True while lines are few enough to be written one by one. */
-static bool has_room(void)
-{
-    int64_t now = now_ms();
-
-    room += (now - last_ms) * PER_SECOND;
-    if (room > BURST * 1000)
-        room = BURST * 1000;
-    last_ms = now;
-    room -= 1000;
-    return room >= 0;
 }
 
 /* 0, or an error of the kernel's. */
@@ -178,29 +137,12 @@ static void flush_often(void *nothing)
         arch_syscall(SYS_exit, 0, 0, 0);
 }
 
-/* Not by pthread_create: the C library would take locks for every character from then on.  All
- * signals are blocked, so that the program's handlers run in the program's own threads. */
-static bool start_thread(void)
-{
-    const long clone_call[] = { SYS_clone,
-                                CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                                    CLONE_SYSVSEM,
-                                (long)(stacks[n_threads++ % 2] + STACK_SIZE), 0 };
-    uint64_t all = ~0ULL, before = 0;
-    long tid;
-
-    arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all), 0);
-    tid = arch_clone_at(clone_call, flush_often, NULL);
-    arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(all), 0);
-    return tid > 0;
-}
-
 /* The stream looks at its flags after this write, so the change holds from the next line on. */
 static void become_bulk(void)
 {
     room = BURST * 1000;
     if (!is_thread)
-        is_thread = start_thread();
+        is_thread = start_thread(flush_often);
     if (is_thread)
         ours->_flags &= ~LINE_BUFFERED;
 }
@@ -256,13 +198,6 @@ static void in_child(void)
     drop_lock();
 }
 
-static bool is_pipe(int fd)
-{
-    struct stat st;
-
-    return fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode));
-}
-
 /* Functions that a program may also define itself: they are weak. */
 #define INTERPOSED __attribute__((weak, visibility("default")))
 #define REAL(name)                                                                                 \
@@ -301,17 +236,11 @@ static void begin(void)
 }
 
 #ifdef LIVE_PRELOADED
-/* The program does not see that there is such an object, and its children do not get it. */
 static void __attribute__((constructor)) begin_preloaded(int argc, char **argv, char **env)
 {
-    size_t n = 0;
-
     (void)argc;
     (void)argv;
-    for (char **item = env; *item; item++)
-        if (strncmp(*item, "LD_PRELOAD=", 11) != 0)
-            env[n++] = *item;
-    env[n] = NULL;
+    hide_preload(env);
     begin();
 }
 #else

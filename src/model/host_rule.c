@@ -59,7 +59,7 @@ static int check_characters(const char *text, sbr_error *err)
     if (strchr(text, '%'))
         return rule_error(text, "has a '%' in it; a zone or an escape has no place in a rule", err);
     if (strchr(text, ','))
-        return rule_error(text, "has a ',' in it; give the option once for each host", err);
+        return rule_error(text, "has a ',' in it; give it once for each host", err);
     return 0;
 }
 
@@ -215,7 +215,7 @@ int host_rule_parse(const char *text, struct host_rule *ret, sbr_error *err)
     if (!parts.host[0])
         return rule_error(text, "has no host", err);
     if (!strcmp(parts.host, "*"))
-        return rule_error(text, "would be every host; use --network full", err);
+        return rule_error(text, "would be every host; choose the network mode full", err);
     if (parts.bracketed || strchr(parts.host, ':') || strchr(parts.host, '/') ||
         address_parse(parts.host, &address))
         r = parse_network(&parts, &rule, err);

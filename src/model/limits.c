@@ -15,16 +15,17 @@ const struct limit_def limit_defs[N_LIMITS] = {
                            min       max          preset, then help */
     [SBR_WALL_MS]      = { "wall_ms",           "timeout",         "TIME", LIMIT_DURATION,
                            1,        24 * HOUR,   30 * SECOND,
-                           "real time; then SIGTERM, a grace period and SIGKILL to everything" },
+                           "real time; then SIGTERM, a grace period and SIGKILL to everything",
+                           true },
     [SBR_CPU_MS]       = { "cpu_ms",            "cpu-time",        "TIME", LIMIT_DURATION,
                            1,        240 * HOUR,  LIMIT_NONE,
-                           "CPU time of all processes together" },
+                           "CPU time of all processes together", true },
     [SBR_MEMORY_BYTES] = { "memory_bytes",      "memory",          "SIZE", LIMIT_SIZE,
                            4 * MIB,  64 * TIB,    512 * MIB,
                            "memory of all processes, files in /tmp and /work included; no swap" },
     [SBR_CPU_MILLIS]   = { "cpus",              "cpus",            "N",    LIMIT_MILLIS,
                            10,       4096000,     LIMIT_NONE,
-                           "CPUs at a time, as in 1.5" },
+                           "CPUs at a time, as in 1.5", true },
     [SBR_PIDS]         = { "pids",              "pids",            "N",    LIMIT_COUNT,
                            1,        100000,      128,
                            "processes and threads alive at a time" },
@@ -39,7 +40,7 @@ const struct limit_def limit_defs[N_LIMITS] = {
                            "open descriptors of one process" },
     [SBR_OUTPUT_BYTES] = { "output_bytes",      "max-output",      "SIZE", LIMIT_SIZE,
                            1,        1 * TIB,     LIMIT_NONE,
-                           "bytes that the program may write to stdout, and to stderr" },
+                           "bytes that the program may write to stdout, and to stderr", true },
     [SBR_GRACE_MS]     = { "grace_ms",          "grace",           "TIME", LIMIT_DURATION,
                            0,        60 * SECOND, SECOND / 2,
                            "time between SIGTERM and SIGKILL" },
@@ -93,8 +94,8 @@ static int range_error(enum sbr_limit which, const char *name, const char *text,
 
     limits_format(which, def->min, min, sizeof(min));
     limits_format(which, def->max, max, sizeof(max));
-    return err_set(err, SBR_E_INVALID, "limits", "%s '%.40s' %s; give a value from %s to %s", name,
-                   text, reason, min, max);
+    return err_set(err, SBR_E_INVALID, "limits", "%s '%.40s' %s; give a value from %s to %s%s",
+                   name, text, reason, min, max, def->may_be_none ? " or none" : "");
 }
 
 static const char *range_fault(const struct limit_def *def, uint64_t value)
@@ -120,7 +121,8 @@ static void format_exact(enum sbr_limit which, uint64_t value, char *buf, size_t
 int limits_set(struct limits *limits, enum sbr_limit which, uint64_t value, sbr_error *err)
 {
     const struct limit_def *def = &limit_defs[which];
-    const char *fault = range_fault(def, value);
+    bool is_none = def->may_be_none && value == LIMIT_NONE;
+    const char *fault = is_none ? NULL : range_fault(def, value);
     char text[32], min[32], max[32];
 
     if (!fault) {
@@ -163,6 +165,10 @@ int limits_set_named(struct limits *limits, enum sbr_limit which, const char *na
     uint64_t value;
     enum text_fault fault = parse_in_unit(def->unit, text, &value);
 
+    if (def->may_be_none && !strcmp(text, "none")) {
+        set_given(limits, which, LIMIT_NONE);
+        return 0;
+    }
     if (fault == TEXT_BAD_UNIT)
         return range_error(which, name, text, unit_words[def->unit], err);
     if (fault != TEXT_OK)

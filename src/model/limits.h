@@ -8,7 +8,7 @@
 #include "base/err.h"
 
 #define N_LIMITS (SBR_NETWORK_OUT + 1)
-#define LIMIT_NONE UINT64_MAX /* the limit is not set */
+#define LIMIT_NONE SBR_NO_LIMIT /* the limit is not set */
 
 enum limit_unit { LIMIT_COUNT, LIMIT_SIZE, LIMIT_DURATION, LIMIT_MILLIS };
 
@@ -20,6 +20,7 @@ struct limit_def {
     uint64_t min, max;
     uint64_t preset; /* the default; LIMIT_NONE: unlimited */
     const char *help;
+    bool may_be_none; /* `none` switches it off */
 };
 
 /* Indexed by enum sbr_limit. */

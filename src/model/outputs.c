@@ -10,12 +10,18 @@
 #define MAX_DIR 4000
 #define WORK "/work/"
 
-static int spec_error(const char *spec, const char *what, sbr_error *err)
+/* One rule as the caller wrote it. */
+struct spec {
+    const char *word; /* what the caller calls it */
+    const char *text;
+};
+
+static int spec_error(const struct spec *spec, const char *what, sbr_error *err)
 {
     return err_set(err, SBR_E_INVALID, "request",
-                   "--output '%.100s' %s; give PATTERN or PATTERN:DIR, for example "
+                   "%s '%.100s' %s; give PATTERN or PATTERN:DIR, for example "
                    "'out/**/*.png:results'",
-                   spec, what);
+                   spec->word, spec->text, what);
 }
 
 const char *output_spec_dir(const char *spec)
@@ -37,7 +43,7 @@ const char *output_spec_dir(const char *spec)
 }
 
 /* Appends the pattern as an absolute path without empty and "." parts; refuses "..". */
-static int put_pattern(struct buf *out, const char *spec, const char *pattern, size_t len,
+static int put_pattern(struct buf *out, const struct spec *spec, const char *pattern, size_t len,
                        sbr_error *err)
 {
     const char *end = pattern + len;
@@ -71,7 +77,7 @@ static int put_pattern(struct buf *out, const char *spec, const char *pattern, s
 }
 
 /* Copies an absolute path without its trailing slashes. */
-static int copy_dir(const char *spec, const char *dir, char **ret, sbr_error *err)
+static int copy_dir(const struct spec *spec, const char *dir, char **ret, sbr_error *err)
 {
     size_t len = strlen(dir);
 
@@ -87,14 +93,14 @@ static int copy_dir(const char *spec, const char *dir, char **ret, sbr_error *er
     return *ret ? 0 : err_set_oom(err, "request");
 }
 
-static int parse_rule(const char *spec, struct output_rule *rule, sbr_error *err)
+static int parse_rule(const struct spec *spec, struct output_rule *rule, sbr_error *err)
 {
-    const char *dir = output_spec_dir(spec);
-    size_t len = dir ? (size_t)(dir - spec) - 1 : strlen(spec);
+    const char *dir = output_spec_dir(spec->text);
+    size_t len = dir ? (size_t)(dir - spec->text) - 1 : strlen(spec->text);
     struct buf pattern;
 
     buf_init(&pattern, 2 * MAX_PATTERN);
-    if (put_pattern(&pattern, spec, spec, len, err) < 0 ||
+    if (put_pattern(&pattern, spec, spec->text, len, err) < 0 ||
         (dir && copy_dir(spec, dir, &rule->dir, err) < 0)) {
         buf_done(&pattern);
         return err->code;
@@ -109,14 +115,15 @@ static void rule_done(struct output_rule *rule)
     free(rule->dir);
 }
 
-int output_rules_add(struct output_rules *rules, const char *spec, sbr_error *err)
+int output_rules_add(struct output_rules *rules, const char *word, const char *text, sbr_error *err)
 {
+    const struct spec spec = { word, text };
     struct output_rule rule = { 0 }, *grown;
 
     if (rules->n >= OUTPUTS_MAX_RULES)
         return err_set(err, SBR_E_INVALID, "request",
                        "a request has at most %d outputs; use patterns", OUTPUTS_MAX_RULES);
-    if (parse_rule(spec, &rule, err) < 0) {
+    if (parse_rule(&spec, &rule, err) < 0) {
         rule_done(&rule);
         return err->code;
     }

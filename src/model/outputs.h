@@ -27,7 +27,9 @@ struct output_rules {
     size_t n;
 };
 
-int output_rules_add(struct output_rules *rules, const char *spec, sbr_error *err) must_check;
+/* `text` is PATTERN[:DIR]; messages call it `word`. */
+int output_rules_add(struct output_rules *rules, const char *word, const char *text, sbr_error *err)
+    must_check;
 void output_rules_done(struct output_rules *rules);
 
 struct output_file {

@@ -320,17 +320,18 @@ bool request_has_network(const sbr_request *req)
 static int check_network(const sbr_request *req, sbr_error *err)
 {
     const struct network *network = &req->network;
-    const char *option = network->n_rules ? "--allow-host" : "--allow-dns";
+    const char *mode = request_word(req, CALLED_NETWORK);
+    const char *rule = request_word(req, network->n_rules ? CALLED_ALLOW_HOST : CALLED_ALLOW_DNS);
 
     if (network_goes_outside(network->mode) || (!network->n_rules && !network->allow_dns))
         return 0;
     if (!req->network_given)
         return err_set(err, SBR_E_INVALID, "network",
-                       "--allow-dns alone opens nothing; add --network allow or --network full");
+                       "%s alone opens nothing; add %s allow or %s full", rule, mode, mode);
     return err_set(err, SBR_E_INVALID, "network",
-                   "%s does not go together with --network %s; choose --network allow or "
-                   "--network full, or leave %s out",
-                   option, network_mode_name(network->mode), option);
+                   "%s does not go together with %s %s; choose %s allow or %s full, or leave %s "
+                   "out",
+                   rule, mode, network_mode_name(network->mode), mode, mode, rule);
 }
 
 int request_check(const sbr_request *req, sbr_error *err)
@@ -466,6 +467,7 @@ int request_set_tty(sbr_request *req, uint64_t rows, uint64_t columns, sbr_error
 
 int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
+    req->has_options |= over->has_options;
     limits_override(&req->limits, &over->limits);
     limits_override(&req->compile_limits, &over->compile_limits);
     req->check |= over->check;

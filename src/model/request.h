@@ -54,6 +54,28 @@ struct string_list {
     size_t n;
 };
 
+/* What messages call the parts of a request: its maker decides.  Requests of the library and of
+ * JSON have the plain words; those of the command line name options. */
+enum request_word {
+    CALLED_VOLUME, /* begins a sentence about a value: WORD 'VALUE' ... */
+    CALLED_PROJECT,
+    CALLED_WORKSPACE,
+    CALLED_OUTPUT,
+    CALLED_DIFF,
+    CALLED_KEEP,
+    CALLED_CHECK,
+    CALLED_NETWORK,
+    CALLED_ALLOW_HOST,
+    CALLED_ALLOW_DNS,
+    CALLED_A_PROJECT, /* what to give */
+    CALLED_A_COW_VOLUME,
+    CALLED_AN_OUTPUT,
+    CALLED_LANGUAGE, /* how to give one; begins with a blank or is empty */
+    CALLED_A_PROGRAM,
+    CALLED_A_VALUE, /* of a template */
+    N_REQUEST_WORDS
+};
+
 #define REQUEST_MAX_TERM 64
 #define REQUEST_TTY_ROWS 24 /* where the caller has no terminal whose size could be taken */
 #define REQUEST_TTY_COLUMNS 80
@@ -86,7 +108,8 @@ struct sbr_request {
     struct string_list compile_args; /* additional arguments of the compiler */
     struct limits compile_limits;    /* only the given ones apply */
     bool check;                      /* compile or check, but do not run */
-    bool buffered;                   /* stdout as the language itself buffers it in a pipe */
+    bool complete; /* every stage of the language, also those that a program can do without */
+    bool buffered; /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */
     unsigned int code_line, code_lines;
     struct string_list env; /* NAME=VALUE */
@@ -110,8 +133,11 @@ struct sbr_request {
     enum tier require;
     bool require_given;
     char caller[REQUEST_MAX_CALLER + 1]; /* whose run it is, for the engine; empty: not given */
+    bool has_options;                    /* the words of its messages are options */
     sbr_error refusal; /* of the last setter of the library that refused; code 0: none has */
 };
+
+const char *request_word(const sbr_request *req, enum request_word word);
 
 /* The public functions of sandboxrun.h check their arguments and call these. */
 int request_new(const char *language, const char *policy, sbr_request **ret, sbr_error *err);

@@ -317,6 +317,8 @@ static int set_exact_limit(struct limits *limits, enum sbr_limit which, const js
 {
     double value = json_number_value(item);
 
+    if (json_is_null(item) && limit_defs[which].may_be_none) /* as in a result */
+        return limits_set(limits, which, LIMIT_NONE, err);
     if (json_is_integer(item) && json_integer_value(item) >= 0)
         return limits_set(limits, which, (uint64_t)json_integer_value(item), err);
     /* Some serialisers write every number with a decimal point. */

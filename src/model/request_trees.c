@@ -63,15 +63,17 @@ static void tidy_path(char *path)
     *to = '\0';
 }
 
-static int volume_error(const char *spec, const char *what, sbr_error *err)
+static int volume_error(const sbr_request *req, const char *spec, const char *what, sbr_error *err)
 {
     return err_set(err, SBR_E_INVALID, "request",
-                   "--volume '%.100s' %s; give SRC:DST or SRC:DST:MODE, as in /srv/data:/data:cow",
-                   spec, what);
+                   "%s '%.100s' %s; give SRC:DST or SRC:DST:MODE, as in /srv/data:/data:cow",
+                   request_word(req, CALLED_VOLUME), spec, what);
 }
 
-static int check_own(const char *spec, const char *target, sbr_error *err)
+static int check_own(const sbr_request *req, const char *spec, const char *target, sbr_error *err)
 {
+    const char *word = request_word(req, CALLED_VOLUME);
+
     for (size_t i = 0; i < ARRAY_LEN(own_trees); i++) {
         size_t len = strlen(own_trees[i]);
 
@@ -79,13 +81,13 @@ static int check_own(const char *spec, const char *target, sbr_error *err)
             continue;
         if (!strcmp(own_trees[i], "/work"))
             return err_set(err, SBR_E_INVALID, "request",
-                           "--volume '%.100s' would cover the sandbox's own /work; --project DIR "
-                           "puts a directory there, other volumes go elsewhere, as to /data",
-                           spec);
+                           "%s '%.100s' would cover the sandbox's own /work; %s puts a directory "
+                           "there, other volumes go elsewhere, as to /data",
+                           word, spec, request_word(req, CALLED_A_PROJECT));
         return err_set(err, SBR_E_INVALID, "request",
-                       "--volume '%.100s' would cover the sandbox's own %s; choose another target, "
-                       "for example /data",
-                       spec, own_trees[i]);
+                       "%s '%.100s' would cover the sandbox's own %s; choose another target, for "
+                       "example /data",
+                       word, spec, own_trees[i]);
     }
     return 0;
 }
@@ -94,27 +96,27 @@ static int check_volume(const sbr_request *req, const char *spec,
                         const struct request_volume *volume, sbr_error *err)
 {
     if (!text_is_safe_relative_path(volume->target + 1, REQUEST_MAX_PATH))
-        return volume_error(spec, "has a target that is not an absolute path without '..' below /",
-                            err);
+        return volume_error(req, spec,
+                            "has a target that is not an absolute path without '..' below /", err);
     if (strlen(volume->source) > REQUEST_MAX_PATH)
-        return volume_error(spec, "has a source that is too long", err);
-    if (check_own(spec, volume->target, err) < 0)
+        return volume_error(req, spec, "has a source that is too long", err);
+    if (check_own(req, spec, volume->target, err) < 0)
         return err->code;
     for (size_t i = 0; i < req->n_volumes; i++)
         if (trees_overlap(req->volumes[i].target, volume->target))
             return err_set(err, SBR_E_INVALID, "request",
-                           "--volume '%.100s' overlaps the target %.100s of another volume; give "
-                           "each volume a place of its own",
-                           spec, req->volumes[i].target);
+                           "%s '%.100s' overlaps the target %.100s of another volume; give each "
+                           "volume a place of its own",
+                           request_word(req, CALLED_VOLUME), spec, req->volumes[i].target);
     if (req->n_volumes >= REQUEST_MAX_VOLUMES)
         return err_set(err, SBR_E_INVALID, "request",
-                       "--volume '%.100s' is one too many; a request has at most %d volumes", spec,
-                       REQUEST_MAX_VOLUMES);
+                       "%s '%.100s' is one too many; a request has at most %d volumes",
+                       request_word(req, CALLED_VOLUME), spec, REQUEST_MAX_VOLUMES);
     return 0;
 }
 
-static int parse_mode(const char *spec, const char *name, struct request_volume *ret,
-                      sbr_error *err)
+static int parse_mode(const sbr_request *req, const char *spec, const char *name,
+                      struct request_volume *ret, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(modes); i++) {
         if (!strcmp(name, modes[i].name)) {
@@ -124,14 +126,15 @@ static int parse_mode(const char *spec, const char *name, struct request_volume 
         }
     }
     return err_set(err, SBR_E_INVALID, "request",
-                   "--volume '%.100s' has no mode '%.40s'; choose ro (only read), rw (writes reach "
-                   "the host) or cow (changes stay in the sandbox); ro+sockets and rw+sockets let "
+                   "%s '%.100s' has no mode '%.40s'; choose ro (only read), rw (writes reach the "
+                   "host) or cow (changes stay in the sandbox); ro+sockets and rw+sockets let "
                    "the program connect to sockets of the host's that are in it",
-                   spec, name);
+                   request_word(req, CALLED_VOLUME), spec, name);
 }
 
 /* Splits the copy of a spec into its parts; the mode is optional. */
-static int split_volume(char *copy, const char *spec, struct request_volume *ret, sbr_error *err)
+static int split_volume(const sbr_request *req, char *copy, const char *spec,
+                        struct request_volume *ret, sbr_error *err)
 {
     char *target = strchr(copy, ':'), *mode = NULL;
     int r = 0;
@@ -143,14 +146,14 @@ static int split_volume(char *copy, const char *spec, struct request_volume *ret
     if (mode)
         *mode++ = '\0';
     if (!target || !*copy || !*target)
-        return volume_error(spec, "has no source or no target", err);
+        return volume_error(req, spec, "has no source or no target", err);
     if (*copy != '/')
-        return volume_error(spec, "has a source that is not an absolute path", err);
+        return volume_error(req, spec, "has a source that is not an absolute path", err);
     if (*target != '/')
-        return volume_error(spec, "has a target that is not an absolute path without '..' below /",
-                            err);
+        return volume_error(req, spec,
+                            "has a target that is not an absolute path without '..' below /", err);
     if (mode)
-        r = parse_mode(spec, mode, ret, err);
+        r = parse_mode(req, spec, mode, ret, err);
     if (r < 0)
         return r;
     tidy_path(copy);
@@ -168,7 +171,7 @@ int request_add_volume(sbr_request *req, const char *spec, sbr_error *err)
 
     if (!copy)
         return err_set_oom(err, "request");
-    r = split_volume(copy, spec, &volume, err);
+    r = split_volume(req, copy, spec, &volume, err);
     if (r == 0)
         r = check_volume(req, spec, &volume, err);
     if (r < 0)
@@ -225,7 +228,7 @@ int request_set_workspace(sbr_request *req, const char *name, sbr_error *err)
 
 int request_add_output(sbr_request *req, const char *spec, sbr_error *err)
 {
-    return output_rules_add(&req->outputs, spec, err);
+    return output_rules_add(&req->outputs, request_word(req, CALLED_OUTPUT), spec, err);
 }
 
 static bool has_cow_volume(const sbr_request *req)
@@ -236,16 +239,16 @@ static bool has_cow_volume(const sbr_request *req)
     return false;
 }
 
-/* With --check nothing runs, so there are no changes and no outputs. */
+/* With a check nothing runs, so there are no changes and no outputs. */
 static int check_nothing_runs(const sbr_request *req, sbr_error *err)
 {
-    const char *option = req->diff ? "--diff" : req->keep ? "--keep" : "--output";
+    enum request_word word = req->diff ? CALLED_DIFF : req->keep ? CALLED_KEEP : CALLED_OUTPUT;
 
     if (!req->check || (!req->diff && !req->keep && !req->outputs.n))
         return 0;
     return err_set(err, SBR_E_INVALID, "request",
-                   "--check runs nothing, so there is nothing for %s; leave one of them out",
-                   option);
+                   "%s runs nothing, so there is nothing for %s; leave one of them out",
+                   request_word(req, CALLED_CHECK), request_word(req, word));
 }
 
 static bool is_below(const char *path, size_t len, const char *top)
@@ -267,10 +270,10 @@ static int check_output(const sbr_request *req, const char *pattern, sbr_error *
         if (is_below(pattern, fixed, top) || is_below(pattern, whole, top))
             return 0;
     }
-    return err_set(err, SBR_E_INVALID, "request",
-                   "--output '%.150s' is outside of /work, /tmp and every volume; results come "
-                   "from there",
-                   pattern);
+    return err_set(
+        err, SBR_E_INVALID, "request",
+        "%s '%.150s' is outside of /work, /tmp and every volume; results come from there",
+        request_word(req, CALLED_OUTPUT), pattern);
 }
 
 static int check_changes(const sbr_request *req, sbr_error *err)
@@ -279,15 +282,19 @@ static int check_changes(const sbr_request *req, sbr_error *err)
 
     if (req->keep && req->workspace)
         return err_set(err, SBR_E_INVALID, "request",
-                       "a workspace keeps what is changed in it by itself; leave --keep out");
+                       "a workspace keeps what is changed in it by itself; leave %s out",
+                       request_word(req, CALLED_KEEP));
     if (req->diff && !cow && !req->workspace)
         return err_set(err, SBR_E_INVALID, "request",
-                       "--diff has nothing to look at; bring a tree in with --project DIR or "
-                       "--volume SRC:DST:cow");
+                       "%s has nothing to look at; bring a tree in with %s or %s",
+                       request_word(req, CALLED_DIFF), request_word(req, CALLED_A_PROJECT),
+                       request_word(req, CALLED_A_COW_VOLUME));
     if (req->keep && !cow && !req->outputs.n)
         return err_set(err, SBR_E_INVALID, "request",
-                       "--keep has nothing to store; bring a tree in with --project DIR or "
-                       "--volume SRC:DST:cow, or name results with --output PATTERN");
+                       "%s has nothing to store; bring a tree in with %s or %s, or name results "
+                       "with %s",
+                       request_word(req, CALLED_KEEP), request_word(req, CALLED_A_PROJECT),
+                       request_word(req, CALLED_A_COW_VOLUME), request_word(req, CALLED_AN_OUTPUT));
     for (size_t i = 0; i < req->outputs.n; i++)
         if (check_output(req, req->outputs.items[i].pattern, err) < 0)
             return err->code;
@@ -298,19 +305,20 @@ int request_check_trees(const sbr_request *req, sbr_error *err)
 {
     if (req->project && req->workspace)
         return err_set(err, SBR_E_INVALID, "request",
-                       "--project and --workspace both stand at /work; give one of them");
+                       "%s and %s both stand at /work; give one of them",
+                       request_word(req, CALLED_PROJECT), request_word(req, CALLED_WORKSPACE));
     if (req->program && !req->project)
         return err_set(err, SBR_E_INVALID, "request",
                        "the program '%.100s' is one of a project, but there is no project; name it "
-                       "with --project",
-                       req->program);
+                       "with %s",
+                       req->program, request_word(req, CALLED_A_PROJECT));
     if (req->program && req->code)
         return err_set(err, SBR_E_INVALID, "request",
                        "the project's program '%.100s' and code were given; give the program once",
                        req->program);
     if (req->program && !req->language)
         return err_set(err, SBR_E_INVALID, "request",
-                       "the project's program '%.100s' has no language; name one with --lang",
-                       req->program);
+                       "the project's program '%.100s' has no language; name one%s", req->program,
+                       request_word(req, CALLED_LANGUAGE));
     return check_changes(req, err);
 }

@@ -62,14 +62,24 @@ static bool program_runs(const struct monitor *m)
     return m->box->report->state >= REPORT_RUNNING;
 }
 
+/* Setup has at most the program's time. */
+static uint64_t setup_ms(const struct plan *plan)
+{
+    uint64_t wall_ms = plan->limits.value[SBR_WALL_MS];
+
+    return wall_ms == LIMIT_NONE ? limit_defs[SBR_WALL_MS].max : wall_ms;
+}
+
 /* The clock starts with the program.  Init does not wake us then; its report has the time. */
 static void deadline_due(void *context, uint32_t events)
 {
     struct monitor *m = context;
-    uint64_t deadline =
-        m->box->report->ready_us + monitor_paused_us(m) + m->plan->limits.value[SBR_WALL_MS] * 1000;
+    uint64_t wall_ms = m->plan->limits.value[SBR_WALL_MS];
+    uint64_t deadline = m->box->report->ready_us + monitor_paused_us(m) + wall_ms * 1000;
 
     (void)events;
+    if (wall_ms == LIMIT_NONE && program_runs(m))
+        return;
     if (m->box->report->paused_since_us)
         loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + PAUSE_LOOK_US, deadline_due, m);
     else if (program_runs(m) && clock_now_us() < deadline)
@@ -461,9 +471,8 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                                                  .context = m,
                                                  .listener = -1,
                                                  .control = -1 };
-    /* Setup has at most the program's time. */
-    loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + plan->limits.value[SBR_WALL_MS] * 1000,
-                   deadline_due, m);
+    loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + setup_ms(plan) * 1000, deadline_due,
+                   m);
     if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE &&
         (box->cgroup.controllers || box->egress.page))
         cpu_timer_due(m, 0);

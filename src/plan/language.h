@@ -42,7 +42,9 @@ struct stage_def {
     struct words env;    /* NAME=VALUE, added to the language's */
     struct words limits; /* OPTION=VALUE, as in timeout=60s */
     bool network;
-    bool system; /* its result depends on other packages of the system, such as headers */
+    bool
+        optional; /* others work without what it leaves, only slower: it is made after the answer */
+    bool system;  /* its result depends on other packages of the system, such as headers */
     /* With a network: the client's own configuration on the host. */
     struct words config_env;
     struct words config_files; /* ~/ is the home directory */

@@ -46,6 +46,7 @@ static const cyaml_schema_field_t stage_fields[] = {
     WORDS(struct stage_def, env, MAYBE),
     WORDS(struct stage_def, limits, MAYBE),
     FLAG(struct stage_def, network),
+    FLAG(struct stage_def, optional),
     FLAG(struct stage_def, system),
     WORDS(struct stage_def, config_env, MAYBE),
     WORDS(struct stage_def, config_files, MAYBE),

@@ -107,10 +107,10 @@ static int choose_policy(struct plan *plan, const struct plan_input *in, sbr_err
         plan->policy = policy_find(plan->network == NETWORK_LOCALHOST ? "localhost" : "network");
     else
         return err_set(err, SBR_E_INVALID, "plan",
-                       "policy '%s' leaves the program no network, so --network %s cannot be had "
-                       "with it; leave one "
-                       "of them out",
-                       in->policy->name, network_mode_name(plan->network));
+                       "policy '%s' leaves the program no network, so %s %s cannot be had with it; "
+                       "leave one of them out",
+                       in->policy->name, request_word(in->request, CALLED_NETWORK),
+                       network_mode_name(plan->network));
     return 0;
 }
 
@@ -123,10 +123,9 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
     plan->network = plan->egress.mode;
     if (plan->network != NETWORK_NONE && !in->features->user_namespaces)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
-                       "without namespaces there is no network that could be limited, so --network "
-                       "%s is refused; "
-                       "`sandbox-run doctor` says how to get them",
-                       network_mode_name(plan->network));
+                       "without namespaces there is no network that could be limited, so %s %s "
+                       "is refused; `sandbox-run doctor` says how to get them",
+                       request_word(in->request, CALLED_NETWORK), network_mode_name(plan->network));
     if (choose_policy(plan, in, err) < 0)
         return err->code;
     if (network_goes_outside(plan->network)) {

@@ -165,7 +165,8 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
 
     if (req->code && !in->language)
         return err_set(err, SBR_E_INVALID, "plan",
-                       "the request has code but no language; name one with --lang");
+                       "the request has code but no language; name one%s",
+                       request_word(req, CALLED_LANGUAGE));
     if (req->code) {
         struct request_file program = { .data = req->code, .len = req->code_len };
 
@@ -233,10 +234,8 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (plan_files(plan, in, &source, err) < 0)
         return err->code;
     if (in->language && !source && in->stage != STAGE_PREPARE)
-        return err_set(
-            err, SBR_E_INVALID, "plan",
-            "there is no program; give a file, --code TEXT or the program on stdin, and in a "
-            "request `code`, `files` or `program`");
+        return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
+                       request_word(in->request, CALLED_A_PROGRAM));
     plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
     if (source)
         path =

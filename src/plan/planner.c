@@ -51,6 +51,14 @@ static void plan_namespaces(struct plan *plan, const struct plan_input *in)
     }
 }
 
+/* Init's own clock, for the case that the supervisor does not look.  0: none. */
+static uint64_t deadline_of(const struct limits *limits)
+{
+    if (limits->value[SBR_WALL_MS] == LIMIT_NONE)
+        return 0;
+    return limits->value[SBR_WALL_MS] + limits->value[SBR_GRACE_MS] + DEADLINE_MARGIN_MS;
+}
+
 /* Uses the quota controller only for a quota, because it costs a cgroup for each run. */
 static void plan_cgroup(struct plan *plan, const struct plan_input *in)
 {
@@ -76,8 +84,7 @@ static void plan_cgroup(struct plan *plan, const struct plan_input *in)
     plan->memory_bytes = plan->limits.value[SBR_MEMORY_BYTES];
     plan->cpu_ms = plan->limits.value[SBR_CPU_MS];
     plan->max_processes = plan->limits.value[SBR_PIDS];
-    plan->deadline_ms =
-        plan->limits.value[SBR_WALL_MS] + plan->limits.value[SBR_GRACE_MS] + DEADLINE_MARGIN_MS;
+    plan->deadline_ms = deadline_of(&plan->limits);
 }
 
 /* Only the program itself has a terminal, not a compiler or an installer. */

@@ -171,8 +171,8 @@ static int refuse_unset(const struct expansion *e, const struct marker *m, sbr_e
         return err_set(err, SBR_E_INVALID, "template",
                        "%s:%u: '%s' is not set, but '%s' is: did you mean '%s'?", e->in->name,
                        m->line, m->name, near, m->name);
-    return err_set(err, SBR_E_INVALID, "template", "%s:%u: '%s' is not set: add --set %s=VALUE",
-                   e->in->name, m->line, m->name, m->name);
+    return err_set(err, SBR_E_INVALID, "template", "%s:%u: '%s' is not set: add %s %s=VALUE",
+                   e->in->name, m->line, m->name, e->in->value_word, m->name);
 }
 
 static int put_literal(struct expansion *e, const struct marker *m, const struct template_value *v,

@@ -33,7 +33,8 @@ struct template_input {
     size_t code_len;
     const struct template_value *values;
     size_t n_values;
-    const char *literal; /* style of the language's literals; NULL: none */
+    const char *value_word; /* what messages call a value: "--set" */
+    const char *literal;    /* style of the language's literals; NULL: none */
 };
 
 /* The position of the code in the program. */

@@ -45,8 +45,8 @@ def test_the_help_names_every_limit_with_its_preset():
 def test_the_examples_of_the_help_work(folder):
     (folder / "hello.py").write_text("import sys; print(sys.argv[1:])")
     text = sandbox_run("run", "--help").stdout.decode()
-    assert "sandbox-run hello.py -- first second" in text
-    done = sandbox_run("hello.py", "--", "first", "second", cwd=folder)
+    assert "sandbox-run hello.py first second" in text
+    done = sandbox_run("hello.py", "first", "second", cwd=folder)
     assert done.stdout == b"['first', 'second']\n"
 
 

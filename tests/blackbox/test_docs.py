@@ -33,7 +33,10 @@ def test_an_example_does_what_it_shows(path, text, folder, tools):
     work = folder / "here"
     work.mkdir()
     cache = support.cache_of(support.available_callers()[0])
-    example = doc_examples.Example(text, work, doc_examples.surroundings(tools, cache, folder / "state"))
+    env = doc_examples.surroundings(tools, cache, folder / "state")
+    if path.name == "configuration.md":
+        env = {**env, "XDG_CONFIG_HOME": str(work / ".config")}
+    example = doc_examples.Example(text, work, env)
     if os.environ.get("UPDATE_DOCS"):
         path.write_text(path.read_text().replace(text, example.renewed()))
     else:

@@ -79,7 +79,7 @@ def streamer(session_folder):
 
 
 STREAM_CASES = ("conversation", "stdin", "much", "metrics", "denials", "held", "passed", "terminal",
-                "threads")
+                "threads", "unfit", "template")
 
 
 @pytest.mark.parametrize("case", STREAM_CASES)
@@ -98,6 +98,41 @@ def test_a_runtime_checks_itself(root, streamer):
     machine_gives.skip_if(support.lacks(support.available_callers()[0]))
     done = run(streamer, "check")
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+
+
+def test_kept_output_has_an_id(any_caller, streamer):
+    machine_gives.skip_if(support.lacks(any_caller))
+    degraded = ["degraded"] if any_caller == "user" else []
+    done = run(streamer, "kept", *degraded, caller=any_caller,
+               env={"SANDBOX_RUN_STATE": support.state_of(any_caller)})
+    name = done.stdout.decode().strip()
+    assert (done.returncode, done.stderr, name != "") == (0, b"", True)
+    shown = support.sandbox_run("output", name, caller=any_caller)
+    assert (shown.returncode, shown.stdout) == (0, b"kept\n")
+
+
+def documented_program():
+    """The example of docs/library.md."""
+    page = (support.REPO / "docs/library.md").read_text()
+    return re.search(r"^```c\n(/\* chat\.c .*?)^```$", page, re.S | re.M).group(1)
+
+
+def test_the_streaming_example_of_the_manual_runs(root, session_folder):
+    machine_gives.skip_if(support.lacks(root))
+    source, target = session_folder / "chat.c", session_folder / "chat"
+    source.write_text(documented_program())
+    subprocess.run(["gcc", "-std=gnu17", "-Wall", "-Wextra", "-Werror", f"-I{HEADER.parent}", source, "-o", target,
+                    f"-L{LIBRARY.parent}", "-lsandboxrun"], check=True)
+    env = {**os.environ, "LD_LIBRARY_PATH": str(LIBRARY.parent)}
+    with subprocess.Popen([target], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          env=env) as chat:
+        assert chat.stdout.readline() == b"name?\n", chat.stderr.read()
+        chat.stdin.write(b"Ada\n")
+        chat.stdin.flush()
+        assert chat.stdout.readline() == b"hello Ada\n"  # stdin is still open
+        chat.stdin.close()
+        assert (chat.stdout.read(), chat.stderr.read()) == (b"bye\n", b"run: exited, exit code 0\n")
+        assert chat.wait(60) == 0
 
 
 @pytest.mark.parametrize("compiler, flags", [

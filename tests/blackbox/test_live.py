@@ -34,6 +34,8 @@ BUSY = {
     "c": C_BURST + "for (;;) ; }",
     "c++": f'#include <iostream>\nint main() {{ for (int i = 0; i < {BURST}; i++) std::cout << i << "\\n"; for (;;) asm(""); }}',
     "lua": f'for i = 0, {BURST - 1} do io.write(i, "\\n") end while true do end',
+    "perl": f'print "$_\\n" for 0..{BURST - 1}; 1 while 1;',
+    "ruby": f'0.upto({BURST - 1}) {{ |i| puts i }}; loop {{}}',
 }
 
 
@@ -136,3 +138,59 @@ def test_the_bytes_are_the_same_with_and_without(root, way):
     results = [result_of("run", *options, "--lang", "c", "--code", code) for options in ((), ("--buffered",))]
     live, bare = ({name: result[name] for name in ("stdout", "stderr", "exit_code", "outcome")} for result in results)
     assert live == bare
+
+
+# Each way by which what was printed must be in the pipe before something else is, in the middle of many lines.
+ORDERS = {
+    "perl": ("$| = 1;", r'''
+use IO::Handle;
+for my $i (1..3000) { print "line $i\n"; }
+print STDERR "err\n";
+system("echo child");
+for my $i (1..3000) { print "more $i\n"; }
+my $pid = fork(); if (!$pid) { for my $i (1..3000) { print "c $i\n" } exit 0 } waitpid $pid, 0;
+print "after\n";
+open(my $copy, ">&STDOUT"); $copy->autoflush(1);
+for my $i (1..500) { print "x $i\n"; print $copy "y $i\n"; }
+for my $i (1..3000) { print "z $i\n"; }
+print "x" x 100000, "\n";
+print `echo back`;
+open(STDOUT, ">", "/tmp/f"); print "file\n"; close STDOUT; open(STDOUT, ">&", $copy); print "again\n" for 1..3000;
+syswrite(STDOUT, "sys\n");
+for my $i (1..3000) { print "e $i\n"; }
+exec "echo", "exec";
+'''),
+    "ruby": ("$stdout.sync = true;", r'''
+3000.times { |i| puts "line #{i}" }
+$stderr.puts "err"
+system("echo child")
+3000.times { |i| puts "more #{i}" }
+pid = fork { 3000.times { |i| puts "c #{i}" } }
+Process.wait pid
+puts "after"
+copy = $stdout.dup
+copy.sync = true
+500.times { |i| puts "x #{i}"; copy.puts "y #{i}" }
+3000.times { |i| puts "z #{i}" }
+puts "x" * 100000
+puts `echo back`
+system("echo to err", out: :err)
+3000.times { |i| puts "q #{i}" }
+File.write("/tmp/in", "copied\n")
+IO.copy_stream("/tmp/in", $stdout)
+4.times.map { |k| Thread.new { 2000.times { $stdout.write("t\n") } } }.each(&:join)
+3000.times { |i| puts "e #{i}" }
+$stdout.reopen(copy)
+3000.times { |i| puts "r #{i}" }
+exec "echo", "exec"
+'''),
+}
+
+
+@pytest.mark.parametrize("language", ORDERS)
+def test_many_lines_stay_in_the_order_of_the_program(root, language):
+    """The same bytes as from a program that itself has every line written."""
+    language_tables.need(language_tables.TABLES[language], "root")
+    itself, code = ORDERS[language]
+    wanted = printed("--buffered", language=language, code=itself + code)
+    assert printed(language=language, code=code) == wanted and wanted.endswith(b"exec\n")

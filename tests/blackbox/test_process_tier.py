@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import tempfile
 import time
@@ -13,9 +14,10 @@ import pytest
 
 import no_userns
 import support
+from screen import screen_of
 from support import Callers
 from test_library import LIBRARY, program  # noqa: F401 (a fixture)
-from waiting import SOON, read_line
+from waiting import SOON, read_line, wait_until
 
 pytestmark = pytest.mark.skipif(no_userns.LANDLOCK_ABI < 1, reason="the tier needs Landlock")
 
@@ -375,3 +377,71 @@ def test_there_is_no_network_to_be_had(machine, options):
     result = shell(machine, "echo ran", *options)
     assert result["_status"] == 125 and "network" in result["error"]["message"], result
     assert shell(machine, "echo ran", "--network", "none")["stdout"] == "ran\n"
+
+
+# ---- at a terminal ----
+
+
+def shown(machine, *args, caller):
+    env = {**machine.environment(), "TERM": "xterm-256color"}
+    return screen_of(*machine.command(*args, caller=caller), env=env)
+
+
+def test_a_prompt_is_shown_and_answered_at_a_terminal(machine, caller):
+    code = "import os\nname = input('name? ')\nprint('hi', name, *os.get_terminal_size())"
+    with shown(machine, "run", "-q", "-l", "python", "-c", code, caller=caller) as screen:
+        screen.wait("name?")
+        screen.wait(screen.is_raw)
+        screen.resize(30, 100)
+        screen.type("Adx\x7fa\r")
+        assert screen.end() == 0
+        assert screen.text == "name? Ada\nhi Ada 100 30"
+        assert screen.settings_are_as_before()
+
+
+def test_a_shell_at_a_terminal_controls_its_jobs(machine, caller):
+    with shown(machine, "exec", "-q", "--", "bash", "--norc", caller=caller) as screen:
+        screen.wait("$")
+        screen.type("echo rea''dy; cat\r")
+        screen.wait("\nready")
+        screen.type("first\r")
+        screen.wait("\nfirst\nfirst")
+        screen.type("\x1a")
+        screen.wait("Stopped")
+        screen.type("kill %1; echo $((40 + 2)); cat\r")
+        screen.wait("\n42")
+        screen.type("second\r")
+        screen.wait("\nsecond\nsecond")
+        screen.type("\x03")
+        screen.wait(lambda: "^C" in screen.text and screen.text.endswith("$"))
+        screen.type("exit 7\r")
+        assert screen.end() == 7
+        assert screen.settings_are_as_before()
+
+
+def test_an_interrupt_at_a_terminal_is_the_programs_and_two_end_the_run(machine, caller):
+    code = ("import signal, time\n"
+            "try:\n    print('ready'); time.sleep(1000)\n"
+            "except KeyboardInterrupt:\n    signal.signal(2, signal.SIG_IGN); print('deaf')\n"
+            "time.sleep(1000)")
+    with shown(machine, "run", "-l", "python", "-c", code, caller=caller) as screen:
+        screen.wait("ready")
+        screen.type("\x03")
+        screen.wait("deaf")
+        screen.type("\x03")
+        assert screen.end() == 143
+        assert "\n── cancelled" in screen.text, screen.text
+        assert screen.settings_are_as_before()
+
+
+def test_a_killed_tool_gives_the_terminal_back(machine, caller):
+    hold = "stty -echo -icanon; printf '\\033[?1049h\\033[?25lready'; exec sleep 1000"
+    with shown(machine, "exec", "-q", "--", "sh", "-c", hold, caller=caller) as screen:
+        screen.wait("ready")
+        screen.wait(screen.is_raw)
+        os.kill(screen.process.pid, signal.SIGKILL)
+        screen.end()
+        screen.wait(screen.settings_are_as_before)
+        for undone in (b"\x1b[?1049l", b"\x1b[?25h"):
+            screen.wait(lambda undone=undone: undone in screen.bytes)
+    assert wait_until(lambda: machine.left() == [])

@@ -1,6 +1,8 @@
 """At a terminal: what a user sees and types, with the screen of an emulator compared."""
+import json
 import os
 import select
+import shlex
 import signal
 import time
 
@@ -197,6 +199,36 @@ def test_a_stopped_run_stands_still_and_its_clock_too(any_caller, options, folde
         screen.wait(lambda: "exited 0" in screen.text and screen.text.endswith("%"))
         screen.type("exit\r")
         screen.end()
+
+
+def test_a_stop_while_it_compiles_stands_still_and_its_clock_too(any_caller, folder):
+    inside = Inside()
+    child = f"child = subprocess.Popen(['sh', '-c', 'sleep 1000; :', '{inside.mark}'])"
+    ticks = TICKS.replace("while", child + "\nwhile", 1)
+    compiler = ["${binary}", "-c", f"import subprocess\n{ticks}\nchild.kill()\nopen('/build/made', 'w')"]
+    language = {"name": "slow", "about": "compiles slowly", "extensions": [".slow"], "mains": ["main.slow"],
+                "binaries": ["/usr/bin/python3"], "package": "python3", "source": "main.slow",
+                "compile": {"run": compiler, "limits": ["timeout=4s"]},
+                "run": ["${binary}", "-c", "print('made', __import__('os').path.exists('/build/made'))"],
+                "selftest": {"code": "x", "stdout": "made True\n", "exit": 0}}
+    (folder / "slow.yaml").write_text(json.dumps(language))
+    tool = support.command("run", "--language-file", folder / "slow.yaml", "-l", "slow", "-c", inside.mark, "--text",
+                           caller=any_caller)
+    with screen_of("bash", "--norc", "-i", env=shell_env(any_caller)) as screen:
+        screen.wait("%")
+        script = folder / "go"
+        script.write_text("exec " + shlex.join(map(str, tool)))
+        screen.type(f"bash {script}\r")
+        inside.find(2)  # it ticks, and has a child
+        screen.type(CTRL_Z)
+        screen.wait("Stopped")
+        select.select([], [], [], 4.2)  # the time itself is what is tried here
+        screen.type("fg\r")
+        screen.wait("made True")
+        screen.wait(lambda: "exited 0" in screen.text and screen.text.endswith("%"))
+        screen.type("exit\r")
+        screen.end()
+    inside.close()
 
 
 def test_a_tool_that_is_stopped_does_not_stop_the_time_limit(caller):

@@ -24,6 +24,7 @@ ORDER = (
     "workspace",
     "job",
     "session",
+    "config",
     "lib",
     "engine",
     "service",
@@ -49,6 +50,9 @@ MAY_INCLUDE_ONLY = {
         "changes/apply.h",  # changes, apply, undo
         "changes/kept_output.h",  # output
         "changes/textdiff.h",  # how diffs and names are shown
+        "config/config.h",  # config; what holds for a run
+        "config/config_find.h",  # the same, for the lean program
+        "config/trust.h",  # trust
         "store/store.h",  # cache
         "toolchain/toolchain_paths.h",  # where languages of the user's own are
         "workspace/workspace.h",  # workspace

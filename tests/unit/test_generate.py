@@ -201,7 +201,7 @@ def test_a_64_bit_mask_is_compared_in_both_halves(tmp_path):
     ("  unknown: ENOSYS\n", "", ":4:", "'unknown' is missing"),
     ("proc: masked", "proc: whole", ":3:", "Invalid ENUM value: whole"),
     ("proc: masked\n", "", ":", "Missing required mapping field: proc; add the field"),
-    ("about: a test", "abuot: a test", ":", "Unexpected key: abuot; correct its spelling"),
+    ("about: a test", "abuot: a test", ":", "Unexpected key: abuot; did you mean 'about'?"),
     ("about: a test", "name: b", ":", "already seen: name; keep one of the two"),
     ("[read, write]", "[read, write", ":", "mend the YAML there"),
     ("[read, write]", "[]", ":8:", "name at least one"),

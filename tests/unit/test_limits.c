@@ -36,6 +36,27 @@ static void the_table_is_consistent(void **state)
     }
 }
 
+static void none_switches_a_limit_off_where_that_is_safe(void **state)
+{
+    (void)state;
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        enum sbr_limit which = (enum sbr_limit)i;
+        struct limits limits;
+        sbr_error err;
+
+        limits_init(&limits);
+        if (which == SBR_WALL_MS || which == SBR_CPU_MS || which == SBR_CPU_MILLIS ||
+            which == SBR_OUTPUT_BYTES) {
+            assert_int_equal(limits_set_text(&limits, which, "none", &err), 0);
+            assert_true(limits.value[i] == LIMIT_NONE && limits.given == 1u << i);
+            assert_int_equal(limits_set(&limits, which, SBR_NO_LIMIT, &err), 0);
+        } else {
+            assert_refused(limits_set_text(&limits, which, "none", &err), &err, SBR_E_INVALID,
+                           "is not a number");
+        }
+    }
+}
+
 static void both_ends_of_every_range_are_taken_and_their_neighbours_refused(void **state)
 {
     (void)state;
@@ -55,8 +76,9 @@ static void both_ends_of_every_range_are_taken_and_their_neighbours_refused(void
                            "is too small");
         assert_refused(limits_set(&limits, which, def->max + 1, &err), &err, SBR_E_INVALID,
                        "is too large");
-        assert_refused(limits_set(&limits, which, UINT64_MAX, &err), &err, SBR_E_INVALID,
-                       "is too large");
+        if (!def->may_be_none)
+            assert_refused(limits_set(&limits, which, UINT64_MAX, &err), &err, SBR_E_INVALID,
+                           "is too large");
         assert_true(limits.value[i] == def->max);
     }
 }
@@ -72,7 +94,8 @@ static void a_refusal_names_option_value_and_range(void **state)
     assert_string_equal(err.message, "--memory '3m' is too small; give a value from 4m to 64t");
     assert_string_equal(err.stage, "limits");
     assert_int_equal(limits_set_text(&limits, SBR_CPU_MILLIS, "5000", &err), SBR_E_INVALID);
-    assert_string_equal(err.message, "--cpus '5000' is too large; give a value from 0.010 to 4096");
+    assert_string_equal(err.message,
+                        "--cpus '5000' is too large; give a value from 0.010 to 4096 or none");
     assert_int_equal(limits.given, 0);
 }
 
@@ -385,6 +408,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_limit_starts_with_its_preset),
         cmocka_unit_test(the_table_is_consistent),
+        cmocka_unit_test(none_switches_a_limit_off_where_that_is_safe),
         cmocka_unit_test(both_ends_of_every_range_are_taken_and_their_neighbours_refused),
         cmocka_unit_test(a_refusal_names_option_value_and_range),
         cmocka_unit_test(every_class_of_bad_text_is_refused_for_every_limit),

@@ -163,6 +163,36 @@ static void words_before_and_after_two_dashes_are_kept_apart(void **state)
     assert_null(o.rest[0]);
 }
 
+static void the_first_word_is_found_behind_options_and_their_values(void **state)
+{
+    static const struct command *const list[] = { &cmd_run, &cmd_exec, &cmd_serve, NULL };
+    static const struct {
+        const char *line;
+        size_t at;
+    } rows[] = {
+        { "x exec", 1 },
+        { "x --memory 1g exec", 3 },
+        { "x --memory=1g exec", 2 },
+        { "x -m 1g exec", 3 },
+        { "x -m1g exec", 2 },
+        { "x -jq exec", 2 },
+        { "x -qm 1g exec", 3 },
+        { "x -it exec", 2 },
+        { "x --status serve", 2 },
+        { "x -j -", 2 },
+        { "x", 0 },
+        { "x -- exec", 0 },
+        { "x --memory exec", 0 },
+        { "x --nonsense exec", 0 },
+        { "x -jY exec", 0 },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (options_first_word(list, words_of(rows[i].line)) != rows[i].at)
+            fail_msg("'%s'", rows[i].line);
+}
+
 static void for_exec_the_first_word_starts_the_command(void **state)
 {
     (void)state;
@@ -202,7 +232,8 @@ static void a_bad_command_line_is_refused_with_its_reason(void **state)
         { "--timeout -1", &cmd_run, "is negative" },
         { "--timeout=", &cmd_run, "is empty" },
         { "-m 1", &cmd_run, "is too small" },
-        { "--env A", &cmd_run, "is not NAME=VALUE" },
+        { "--env =A", &cmd_run, "is not NAME=VALUE" },
+        { "x --fast", &cmd_run, "what is for the program comes after --" },
         { "--volume /a", &cmd_run, "has no source or no target" },
         { "--workdir x", &cmd_run, "is not an absolute path" },
         { "--require vm", &cmd_run, "there is no isolation tier" },
@@ -342,6 +373,7 @@ int main(void)
         OPTIONS_TEST(values_reach_the_request),
         OPTIONS_TEST(every_limit_is_an_option),
         OPTIONS_TEST(words_before_and_after_two_dashes_are_kept_apart),
+        OPTIONS_TEST(the_first_word_is_found_behind_options_and_their_values),
         OPTIONS_TEST(for_exec_the_first_word_starts_the_command),
         OPTIONS_TEST(a_bad_command_line_is_refused_with_its_reason),
         OPTIONS_TEST(a_word_of_any_length_is_refused_in_one_sentence),

@@ -32,7 +32,7 @@ static void specs_become_absolute_patterns(void **state)
         struct output_rules rules = { 0 };
         sbr_error err;
 
-        assert_int_equal(output_rules_add(&rules, rows[i].spec, &err), 0);
+        assert_int_equal(output_rules_add(&rules, "--output", rows[i].spec, &err), 0);
         assert_int_equal(rules.n, 1);
         assert_string_equal(rules.items[0].pattern, rows[i].pattern);
         if (rows[i].dir)
@@ -64,18 +64,21 @@ static void bad_specs_are_refused_with_their_reason(void **state)
 
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        assert_refused(output_rules_add(&rules, rows[i].spec, &err), &err, SBR_E_INVALID,
-                       rows[i].says);
+        assert_refused(output_rules_add(&rules, "--output", rows[i].spec, &err), &err,
+                       SBR_E_INVALID, rows[i].says);
     memset(long_spec, 'a', sizeof(long_spec));
     long_spec[sizeof(long_spec) - 1] = '\0';
-    assert_refused(output_rules_add(&rules, long_spec, &err), &err, SBR_E_INVALID, "1024");
+    assert_refused(output_rules_add(&rules, "--output", long_spec, &err), &err, SBR_E_INVALID,
+                   "1024");
     for (size_t i = 0; i < sizeof(deep); i++)
         deep[i] = i % 2 ? '/' : 'a';
     deep[sizeof(deep) - 1] = '\0';
-    assert_refused(output_rules_add(&rules, deep, &err), &err, SBR_E_INVALID, "too many parts");
+    assert_refused(output_rules_add(&rules, "--output", deep, &err), &err, SBR_E_INVALID,
+                   "too many parts");
     for (int i = 0; i < OUTPUTS_MAX_RULES; i++)
-        assert_int_equal(output_rules_add(&rules, "x", &err), 0);
-    assert_refused(output_rules_add(&rules, "x", &err), &err, SBR_E_INVALID, "at most 32");
+        assert_int_equal(output_rules_add(&rules, "--output", "x", &err), 0);
+    assert_refused(output_rules_add(&rules, "--output", "x", &err), &err, SBR_E_INVALID,
+                   "at most 32");
     output_rules_done(&rules);
 }
 

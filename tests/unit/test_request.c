@@ -338,6 +338,7 @@ static void what_opens_the_outside_needs_a_mode_that_has_one(void **state)
             assert_int_equal(request_set_network(req, rows[i].mode, &err), 0);
         if (rows[i].host)
             assert_int_equal(request_allow_host(req, rows[i].host, &err), 0);
+        req->has_options = true;
         req->network.allow_dns = rows[i].names;
         if (rows[i].part)
             assert_refused(request_check(req, &err), &err, SBR_E_INVALID, rows[i].part);

@@ -257,7 +257,7 @@ static void every_field_has_one_type(void **state)
         { "{\"code\": [\"echo\"]}", "'code' must be a string" },
         { "{\"stdin\": 5}", "'stdin' must be a string" },
         { "{\"workdir\": 1}", "'workdir' must be a string" },
-        { "{\"volumes\": [\"/tmp\"]}", "--volume '/tmp'" },
+        { "{\"volumes\": [\"/tmp\"]}", "the volume '/tmp'" },
         { "{\"volumes\": [\"relative:/data\"]}", "not an absolute path" },
         { "{\"files\": [{\"path\": \"/a\", \"content\": \"\"}]}", "'/a'" },
         { "{\"files\": [{\"path\": \"a/./b\", \"content\": \"\"}]}", "'a/./b'" },

@@ -78,9 +78,9 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
         { "/a:/./proc/1", "cover the sandbox's own /proc" },
         { "/a:/data:rx",
           "has no mode 'rx'; choose ro (only read), rw (writes reach the host) or cow" },
-        { "/a:/work", "--project DIR puts a directory there" },
-        { "/a:/work:cow", "--project DIR puts a directory there" },
-        { "/a:/work/sub", "--project DIR puts a directory there" },
+        { "/a:/work", "a project puts a directory there" },
+        { "/a:/work:cow", "a project puts a directory there" },
+        { "/a:/work/sub", "a project puts a directory there" },
         { "/a:/b\nc", "has a target that is not an absolute path" },
     };
     sbr_request *req = *state;
@@ -89,6 +89,8 @@ static void a_bad_volume_is_refused_with_its_reason(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         assert_refused(request_add_volume(req, rows[i].spec, &err), &err, SBR_E_INVALID,
                        rows[i].reason);
+    assert_refused(request_add_volume(req, "/a", &err), &err, SBR_E_INVALID, "the volume '/a' ");
+    req->has_options = true;
     assert_refused(request_add_volume(req, "/a", &err), &err, SBR_E_INVALID, "--volume '/a' ");
     assert_int_equal(req->n_volumes, 0);
 }
@@ -198,6 +200,7 @@ static void assert_together(const struct tree_case *row)
         (row->volume && request_add_volume(req, row->volume, &err) < 0) ||
         (row->output && request_add_output(req, row->output, &err) < 0))
         fail_msg("%s", err.message);
+    req->has_options = true;
     req->diff = row->diff;
     req->keep = row->keep;
     req->check = row->check;

@@ -29,6 +29,7 @@ static struct template_input input_of(const struct setup *s)
         .code_len = strlen(s->code ? s->code : "CODE"),
         .values = s->values,
         .n_values = s->n_values,
+        .value_word = "--set",
         .literal = s->literal,
     };
 }

@@ -339,17 +339,18 @@ static void saw_ready(void *context, int stream, const char *data, size_t len)
     struct seen *seen = context;
 
     saw_output(context, stream, data, len);
-    if (seen->rooms == 0 && strstr(seen->out, "30 90")) {
+    if (seen->rooms == 0 && strstr(seen->out, "30 90") && strstr(seen->out, "ready")) {
         seen->rooms = 1;
         check(sbr_job_resize(seen->job, 40, 100) == 0, "it can be resized");
         check(sbr_job_signal(seen->job, SIGUSR1) == 0, "it can be signalled");
     }
 }
 
+/* The signal goes to the whole group: once it is ready, the shell starts no other process. */
 static void a_terminal(void)
 {
     sbr_request *req = make_request("trap 'stty size; exit 5' USR1; stty size; "
-                                    "while :; do sleep 0.05; done");
+                                    "echo ready; while :; do :; done");
     struct seen seen = { 0 };
 
     check(sbr_request_set_tty(req, 30, 90) == 0, "a terminal can be asked for");
@@ -421,6 +422,10 @@ static void refusals(void)
     refused(sbr_request_set_caller(req, ""), req, "caller");
     refused(sbr_request_add_dependency(req, "-x"), req, "'-x'");
     refused(sbr_request_set_changes(req, 64), req, "0x40");
+    refused(sbr_request_add_volume(req, "/a:/b:rx"), req, "the volume '/a:/b:rx' has no mode 'rx'");
+    refused(sbr_request_add_output(req, "../x"), req, "the output '../x' has '..'");
+    refused(sbr_request_allow_host(req, "*"), req, "choose the network mode full");
+    refused(sbr_request_set_template(req, "call", NULL), req, "a template needs a program");
     check(sbr_request_set_limit(NULL, SBR_PIDS, 1) == SBR_E_INVALID, "no request");
     check(sbr_request_set_workdir(req, "/tmp") == 0 &&
               sbr_request_set_require(req, "process") == 0 &&
@@ -447,6 +452,148 @@ static void works(void)
     if (sbr_runtime_check(runtime, &err) < 0)
         complain("check", err.message);
     check(sbr_runtime_check(NULL, &err) == SBR_E_INVALID && err.message[0], "no runtime to check");
+}
+
+/* What does not fit together is found when the job starts, and named as setters name it. */
+static void unfit(void)
+{
+    sbr_request *req = make_request("true");
+    sbr_job *job = NULL;
+    sbr_error err = { 0 };
+
+    sbr_request_allow_dns(req, 1);
+    check(sbr_job_start(runtime, req, &job, &err) == SBR_E_INVALID &&
+              !strcmp(err.message,
+                      "allow_dns alone opens nothing; add the network mode allow or the "
+                      "network mode full"),
+          err.message);
+    sbr_request_allow_dns(req, 0);
+    sbr_request_set_changes(req, SBR_CHANGES_DIFF);
+    check(sbr_job_start(runtime, req, &job, &err) == SBR_E_INVALID &&
+              strstr(err.message, "diff has nothing") && !strstr(err.message, "--"),
+          err.message);
+    sbr_request_free(req);
+}
+
+static void a_template(void)
+{
+    static const char *const values[] = { "function=add", "inputs=1, 2", "expected=3", NULL };
+    static const char *const wrong[] = { "function=add", "input", NULL };
+    static const char code[] = "def add(a, b):\n    return a + b\n";
+    sbr_request *req = NULL;
+    struct seen seen = { 0 };
+    sbr_error err;
+
+    if (sbr_request_new("python", NULL, &req, &err) < 0) {
+        complain("python", err.message);
+        return;
+    }
+    check(sbr_request_set_code(req, code, strlen(code)) == 0, "code is taken");
+    refused(sbr_request_set_template(req, NULL, NULL), req, "the name of the template is missing");
+    refused(sbr_request_set_template(req, "cal", values), req, "python has no template 'cal'");
+    refused(sbr_request_set_template(req, "/no/such", values), req, "'/no/such'");
+    refused(sbr_request_set_template(req, "call", wrong), req, "the value 'input' is not NAME=");
+    refused(sbr_request_set_template(req, "call", NULL), req, "add the value ");
+    check(sbr_request_set_template(req, "call", values) == 0, sbr_request_error(req)->message);
+    refused(sbr_request_set_template(req, "call", values), req, "in a template already");
+    sbr_request_allow_degraded(req, degraded);
+    start(req, &seen);
+    check(verdict(seen.job) == SBR_EXITED, "it exits");
+    check(!strcmp(seen.out, "ok\n"), seen.out);
+    sbr_job_free(seen.job);
+    sbr_request_free(req);
+}
+
+static void kept_output(void)
+{
+    sbr_request *req = make_request("echo kept"), *plain = make_request("echo not");
+    sbr_result *result = NULL;
+    sbr_error err = { 0 };
+
+    check(sbr_request_set_keep_output(req, 1) == 0, "output can be kept");
+    if (sbr_run(runtime, req, &result, &err) < 0)
+        complain("run", err.message);
+    check(result && sbr_result_output_id(result), "it has an id");
+    printf("%s\n", result && sbr_result_output_id(result) ? sbr_result_output_id(result) : "");
+    sbr_result_free(result);
+    result = NULL;
+    if (sbr_run(runtime, plain, &result, &err) < 0)
+        complain("run", err.message);
+    check(!sbr_result_output_id(result) && !sbr_result_output_id(NULL), "without it there is none");
+    sbr_result_free(result);
+    sbr_request_free(req);
+    sbr_request_free(plain);
+}
+
+/* One that runs until its stdin has a line, and three that wait: the last one's caller is OTHER. */
+struct fair_job {
+    struct seen seen;
+    sbr_request *req;
+    int is_over;
+};
+
+static int fair_turn(struct fair_job *one)
+{
+    sbr_result *result = NULL;
+    sbr_error err;
+    int r = sbr_job_dispatch(one->seen.job, &result, &err);
+
+    if (r < 0)
+        complain("dispatch", err.message);
+    sbr_result_free(result);
+    return one->is_over = r != 0;
+}
+
+static void fair_wait(struct fair_job *one, const int *until)
+{
+    while (!*until && !one->is_over) {
+        struct pollfd ready = { sbr_job_fd(one->seen.job), POLLIN, 0 };
+
+        check(poll(&ready, 1, 20000) == 1, "a job goes on");
+        fair_turn(one);
+    }
+}
+
+static int fair_end(struct fair_job *jobs, size_t n)
+{
+    struct pollfd ready[4];
+
+    for (size_t i = 0; i < n; i++)
+        ready[i] =
+            (struct pollfd){ jobs[i].is_over ? -1 : sbr_job_fd(jobs[i].seen.job), POLLIN, 0 };
+    if (poll(ready, n, 20000) <= 0)
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        if (ready[i].revents && fair_turn(&jobs[i]))
+            printf("%zu", i);
+    return 1;
+}
+
+static void in_turn(void)
+{
+    struct fair_job jobs[4] = { 0 };
+    const char *other = getenv("OTHER");
+    int over = 0;
+
+    for (size_t i = 0; i < LENGTH(jobs); i++) {
+        jobs[i].req = make_request(i ? "echo" : "echo; read x");
+        check(sbr_request_set_caller(jobs[i].req, i == 3 && other ? other : "one") == 0, "a name");
+        start(jobs[i].req, &jobs[i].seen);
+        if (i == 0)
+            check(sbr_job_write_stdin(jobs[i].seen.job, NULL, 0) == 0, "stdin stays open");
+        while (i == 0 && jobs[i].seen.out_len == 0 && !jobs[i].is_over)
+            fair_turn(&jobs[i]);
+        if (i)
+            fair_wait(&jobs[i], &jobs[i].seen.queued);
+    }
+    check(sbr_job_close_stdin(jobs[0].seen.job) == 0, "the first may end");
+    for (; over < 4 && fair_end(jobs, LENGTH(jobs));)
+        over = jobs[0].is_over + jobs[1].is_over + jobs[2].is_over + jobs[3].is_over;
+    check(over == 4, "all end");
+    for (size_t i = 0; i < LENGTH(jobs); i++) {
+        sbr_job_free(jobs[i].seen.job);
+        sbr_request_free(jobs[i].req);
+    }
 }
 
 static void copy_output(void *context, int stream, const char *data, size_t len)
@@ -484,6 +631,10 @@ static const struct {
     { "passed", passed_on },
     { "threads", two_threads },
     { "refusals", refusals },
+    { "unfit", unfit },
+    { "template", a_template },
+    { "kept", kept_output },
+    { "turn", in_turn },
     { "check", works },
     { "copy", copy },
     { "terminal", a_terminal },

@@ -1,0 +1,57 @@
+#include "cli/settings.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "cli/documents.h"
+
+bool settings_apply_to(const struct command *command)
+{
+    for (const struct option *const *group = command->options; *group; group++)
+        if (*group == options_config)
+            return true;
+    return false;
+}
+
+/* The word that names the program, as source_load takes it. */
+static const char *program_word(const struct options *o)
+{
+    if (o->n_positional)
+        return o->positional[0];
+    if (o->files.n)
+        return o->files.items[0];
+    return !o->code && !o->request_path && o->rest ? *o->rest : NULL;
+}
+
+const char *settings_start(const struct options *o, char dir[CONFIG_PATH_SIZE])
+{
+    const char *word = o->command->limits && !o->command->command_line ? program_word(o) : NULL;
+    struct stat st;
+    char *slash;
+
+    if (o->request->project)
+        return o->request->project;
+    if (!word || !strcmp(word, "-") || strlen(word) >= CONFIG_PATH_SIZE)
+        return "";
+    snprintf(dir, CONFIG_PATH_SIZE, "%s", word);
+    if (stat(dir, &st) == 0 && S_ISDIR(st.st_mode))
+        return dir;
+    slash = strrchr(dir, '/');
+    if (!slash)
+        return "";
+    slash[slash == dir] = '\0';
+    return dir;
+}
+
+bool settings_exist(const struct options *o)
+{
+    char dir[CONFIG_PATH_SIZE];
+
+    return !o->no_config && settings_apply_to(o->command) && config_exists(settings_start(o, dir));
+}
+
+int settings_apply(struct options *o, sbr_error *err)
+{
+    return o->documents ? o->documents->apply_config(o, err) : 0;
+}

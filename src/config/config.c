@@ -1,0 +1,203 @@
+#include "config/config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "config/trust.h"
+#include "plan/language.h"
+#include "plan/policy.h"
+
+#define NOTES_MAX (64 * 1024)
+
+static void note_from(struct config *config, unsigned int item, const struct config_text *text,
+                      const char *section, const char *key)
+{
+    config->from[item] =
+        (struct config_from){ CONFIG_BY_USER, config_text_line(text, section, key) };
+}
+
+static int take_names(struct config *config, const struct config_text *text,
+                      const struct config_document *document, sbr_error *err)
+{
+    const struct policy *policy;
+
+    if (document->policy) {
+        if (policy_resolve(document->policy, &policy, err) < 0)
+            return config_value_fault(text, NULL, "policy", err);
+        snprintf(config->policy, sizeof(config->policy), "%s", document->policy);
+        note_from(config, CONFIG_POLICY, text, NULL, "policy");
+    }
+    if (document->require) {
+        if (request_tier_from_name(document->require, &config->require, err) < 0)
+            return config_value_fault(text, NULL, "require", err);
+        note_from(config, CONFIG_REQUIRE, text, NULL, "require");
+    }
+    return 0;
+}
+
+static int take_user(struct config *config, const struct config_text *text,
+                     const struct config_document *document, sbr_error *err)
+{
+    const struct config_network *network = &document->network;
+
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        if (!document->limits.value[i])
+            continue;
+        if (config_set_limit(text, &config->limits, (enum sbr_limit)i, document->limits.value[i],
+                             err) < 0)
+            return err->code;
+        note_from(config, i, text, "limits", limit_defs[i].option);
+    }
+    if (network->mode || network->allow_hosts_count || network->allow_dns) {
+        if (config_parse_network(text, network, &config->network, err) < 0)
+            return err->code;
+        note_from(config, CONFIG_NETWORK, text, NULL, "network");
+    }
+    return take_names(config, text, document, err);
+}
+
+static int load_user(struct config *config, sbr_error *err)
+{
+    struct config_text text = { .text = NULL };
+    int r;
+
+    if (!config_user_path(config->path[CONFIG_OF_USER]))
+        return 0;
+    r = config_text_read(CONFIG_OF_USER, config->path[CONFIG_OF_USER], &text, err);
+    if (r == 1)
+        r = config_document_load(&text, CONFIG_OF_USER, &config->user, err);
+    else if (r == 0)
+        return 0;
+    if (r == 0)
+        r = take_user(config, &text, config->user, err);
+    config->languages_line = config_text_line(&text, NULL, "languages");
+    config->state[CONFIG_OF_USER] = CONFIG_READ;
+    config_text_done(&text);
+    return r;
+}
+
+static int load_project(struct config *config, const char *start, sbr_error *err)
+{
+    struct config_text text = { .text = NULL };
+    struct config_document *document = NULL;
+    sbr_error refusal;
+    int r;
+
+    if (!start || !config_project_path(start, config->path[CONFIG_OF_PROJECT])) {
+        config->path[CONFIG_OF_PROJECT][0] = '\0';
+        return 0;
+    }
+    r = config_text_read(CONFIG_OF_PROJECT, config->path[CONFIG_OF_PROJECT], &text, &refusal);
+    /* A file that is not trusted, or that others could have written, changes nothing. */
+    config->state[CONFIG_OF_PROJECT] = r == 0 ? CONFIG_ABSENT : CONFIG_IGNORED;
+    if (r < 0) {
+        buf_printf(&config->notes, "%s; it is ignored\n", refusal.message);
+    } else if (r == 1 && !trust_has(text.path, text.digest)) {
+        buf_printf(&config->notes,
+                   "'%s' is not trusted and is ignored; read it, then say `sandbox-run trust %s`\n",
+                   text.path, text.path);
+    } else if (r == 1) {
+        config->state[CONFIG_OF_PROJECT] = CONFIG_READ;
+        r = config_document_load(&text, CONFIG_OF_PROJECT, &document, err);
+        if (r == 0)
+            r = config_tighten(config, &text, document, err);
+        config_document_free(document);
+    }
+    config_text_done(&text);
+    return config->state[CONFIG_OF_PROJECT] == CONFIG_READ ? r : 0;
+}
+
+static void init(struct config *config)
+{
+    *config = (struct config){ .require = TIER_CONTAINER, .policy = "default" };
+    limits_init(&config->limits);
+    buf_init(&config->notes, NOTES_MAX);
+}
+
+int config_load(const char *start, struct config *ret, sbr_error *err)
+{
+    init(ret);
+    if (load_user(ret, err) < 0 || load_project(ret, start, err) < 0) {
+        config_done(ret);
+        return err->code;
+    }
+    return 0;
+}
+
+void config_done(struct config *config)
+{
+    network_done(&config->network);
+    config_document_free(config->user);
+    buf_done(&config->notes);
+    config->user = NULL;
+}
+
+int config_check_project(const struct config_text *text, sbr_error *err)
+{
+    struct config_document *document = NULL;
+    struct config config;
+    int r;
+
+    init(&config);
+    r = config_document_load(text, CONFIG_OF_PROJECT, &document, err);
+    if (r == 0)
+        r = config_tighten(&config, text, document, err);
+    config_document_free(document);
+    config_done(&config);
+    return r;
+}
+
+static int apply_network(const struct config *config, sbr_request *req, sbr_error *err)
+{
+    const struct network *network = &config->network;
+
+    if (config->from[CONFIG_NETWORK].origin == CONFIG_BY_DEFAULT || request_has_network(req) ||
+        req->network.allow_dns || (req->policy && strcmp(req->policy, "default") != 0))
+        return 0; /* another policy has a network of its own */
+    for (size_t i = 0; i < network->n_rules; i++)
+        if (network_add_rule(&req->network, &network->rules[i], err) < 0)
+            return err->code;
+    req->network.mode = network->mode;
+    req->network.allow_dns = network->allow_dns;
+    req->network_given = true;
+    return 0;
+}
+
+/* The version that the user prefers, when the request names the language alone. */
+static int apply_version(const struct config *config, sbr_request *req, sbr_error *err)
+{
+    const struct language *wanted = NULL;
+
+    if (!config->user || !req->language || strchr(req->language, '@'))
+        return 0;
+    wanted = language_find(req->language);
+    for (unsigned int i = config->user->n_languages; wanted && i-- > 0;) {
+        const struct config_language *l = &config->user->languages[i];
+        char name[128];
+
+        if (!l->version || !l->name || language_find(l->name) != wanted)
+            continue;
+        snprintf(name, sizeof(name), "%.60s@%.60s", req->language, l->version);
+        return request_set_text(&req->language, name, err);
+    }
+    return 0;
+}
+
+int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
+{
+    struct limits limits = config->limits;
+
+    limits.given = 0;
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (config->from[i].origin != CONFIG_BY_DEFAULT && !(req->limits.given >> i & 1))
+            limits.given |= 1u << i;
+    limits_override(&req->limits, &limits);
+    if (config->from[CONFIG_POLICY].origin != CONFIG_BY_DEFAULT && !req->policy &&
+        request_set_text(&req->policy, config->policy, err) < 0)
+        return err->code;
+    if (config->from[CONFIG_REQUIRE].origin != CONFIG_BY_DEFAULT && !req->require_given)
+        request_set_require(req, config->require);
+    return apply_network(config, req, err) < 0 ? err->code : apply_version(config, req, err);
+}

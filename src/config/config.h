@@ -1,0 +1,66 @@
+/* What holds for runs of this user in this place: defaults, the user's file, the project's file.
+ *
+ * A value of the user's file replaces the default.  One of the project's file is taken only when
+ * it is stricter than what holds without it; the file is ignored unless the user trusts it.
+ * Options and fields of a request win over both (config_apply fills only what is not given).
+ * docs/decisions/0027-configuration.md has the reasons. */
+#ifndef CONFIG_CONFIG_H
+#define CONFIG_CONFIG_H
+
+#include "base/buf.h"
+#include "config/config_file.h"
+#include "model/request.h"
+
+enum config_origin { CONFIG_BY_DEFAULT, CONFIG_BY_USER, CONFIG_BY_PROJECT };
+
+struct config_from {
+    enum config_origin origin;
+    unsigned int line;
+};
+
+/* Limits have the numbers of enum sbr_limit. */
+enum config_item { CONFIG_NETWORK = N_LIMITS, CONFIG_POLICY, CONFIG_REQUIRE, N_CONFIG_ITEMS };
+
+enum config_state { CONFIG_ABSENT, CONFIG_READ, CONFIG_IGNORED };
+
+struct config {
+    struct limits limits;
+    struct network network;
+    char policy[64];
+    enum tier require;
+    struct config_from from[N_CONFIG_ITEMS];
+    char path[2][CONFIG_PATH_SIZE]; /* indexed by enum config_kind */
+    enum config_state state[2];
+    struct config_document *user; /* NULL: there is none; for its languages */
+    unsigned int languages_line;
+    struct buf notes; /* what was not taken and why: one sentence in each line */
+};
+
+/* `start`: where to look for the project's file; "": the current directory; NULL: nowhere.  A file
+ * of the user with a fault is an error, and so is one of a project that is trusted. */
+int config_load(const char *start, struct config *ret, sbr_error *err) must_check;
+void config_done(struct config *config);
+
+/* Adds the languages of the user's file for the life of the process. */
+int config_add_languages(const struct config *config, sbr_error *err) must_check;
+/* Sets what the request does not set itself. */
+int config_apply(const struct config *config, sbr_request *req, sbr_error *err) must_check;
+
+/* Reads and checks the file of a project as a run would, for `trust`. */
+int config_check_project(const struct config_text *text, sbr_error *err) must_check;
+
+/* What both files need: see config_values.c. */
+/* The sentence of *err with the place of the value in front. */
+int config_value_fault(const struct config_text *text, const char *section, const char *key,
+                       sbr_error *err);
+int config_parse_network(const struct config_text *text, const struct config_network *from,
+                         struct network *ret, sbr_error *err) must_check;
+int config_set_limit(const struct config_text *text, struct limits *limits, enum sbr_limit which,
+                     const char *value, sbr_error *err) must_check;
+/* The project's file on top. */
+int config_tighten(struct config *config, const struct config_text *text,
+                   const struct config_document *document, sbr_error *err) must_check;
+/* True when all that `narrow` opens `wide` opens too. */
+bool config_rule_covers(const struct host_rule *wide, const struct host_rule *narrow);
+
+#endif

@@ -1,0 +1,85 @@
+/* Languages of the user's configuration: files of one's own, and other binaries of shipped ones. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "config/config.h"
+#include "plan/language.h"
+#include "plan/language_file.h"
+
+static int entry_fault(const struct config *config, const char *name, const char *why,
+                       sbr_error *err)
+{
+    return err_set(err, SBR_E_INVALID, "config", "%s: in 'languages': '%.100s' %s",
+                   config->path[CONFIG_OF_USER], name, why);
+}
+
+/* ~/ is the user's home; other paths are relative to the configuration's directory. */
+static char *path_of(const struct config *config, const char *path)
+{
+    const char *home = getenv("HOME"), *own = config->path[CONFIG_OF_USER];
+    char *made = NULL;
+    int r;
+
+    if (!strncmp(path, "~/", 2) && home)
+        r = asprintf(&made, "%s%s", home, path + 1);
+    else if (path[0] == '/')
+        r = asprintf(&made, "%s", path);
+    else
+        r = asprintf(&made, "%.*s/%s", (int)(strrchr(own, '/') - own), own, path);
+    return r < 0 ? NULL : made;
+}
+
+/* The same language with one binary; it lives as long as the process. */
+static int use_binary(const struct config *config, const struct config_language *entry,
+                      const struct language *language, sbr_error *err)
+{
+    scoped_free struct language *copy = malloc(sizeof(*copy));
+    scoped_free const char **binaries = calloc(2, sizeof(*binaries));
+    scoped_free char *path = path_of(config, entry->binary);
+
+    if (!copy || !binaries || !path)
+        return err_set_oom(err, "config");
+    if (access(path, X_OK) < 0)
+        return entry_fault(config, path, "is no program on this machine; correct the path", err);
+    *copy = *language;
+    binaries[0] = path;
+    copy->binaries = (struct words){ binaries, 1 };
+    if (language_add(copy) < 0)
+        return entry_fault(config, entry->name, "is one language too many", err);
+    copy = NULL;
+    binaries = NULL;
+    path = NULL;
+    return 0;
+}
+
+static int add_entry(const struct config *config, const struct config_language *entry,
+                     sbr_error *err)
+{
+    const char *shown = entry->file ? entry->file : entry->name ? entry->name : "-";
+    const struct language *language = NULL;
+
+    if (entry->file) {
+        scoped_free char *path = path_of(config, entry->file);
+
+        if (entry->name || entry->binary || entry->version)
+            return entry_fault(config, shown, "is a file; give 'name' in an entry of its own", err);
+        return path ? language_file_add(path, err) : err_set_oom(err, "config");
+    }
+    if (!entry->name || (!entry->binary && !entry->version))
+        return entry_fault(config, shown, "needs 'file', or 'name' with 'binary' or 'version'",
+                           err);
+    if (language_resolve(entry->name, &language, err) < 0)
+        return err->code;
+    return entry->binary ? use_binary(config, entry, language, err) : 0;
+}
+
+int config_add_languages(const struct config *config, sbr_error *err)
+{
+    for (unsigned int i = 0; config->user && i < config->user->n_languages; i++)
+        if (add_entry(config, &config->user->languages[i], err) < 0)
+            return err->code;
+    return 0;
+}

@@ -1,0 +1,44 @@
+/* Values that both files have, as a run needs them. */
+#include <stdio.h>
+
+#include "config/config.h"
+
+/* The sentence of *err with the place of the value in front. */
+int config_value_fault(const struct config_text *text, const char *section, const char *key,
+                       sbr_error *err)
+{
+    char why[sizeof(err->message)];
+
+    snprintf(why, sizeof(why), "%s", err->message);
+    return config_fault(text, section, key, why, err);
+}
+
+int config_set_limit(const struct config_text *text, struct limits *limits, enum sbr_limit which,
+                     const char *value, sbr_error *err)
+{
+    const char *name = limit_defs[which].option;
+
+    if (limits_set_named(limits, which, name, value, err) < 0)
+        return config_value_fault(text, "limits", name, err);
+    return 0;
+}
+
+int config_parse_network(const struct config_text *text, const struct config_network *from,
+                         struct network *ret, sbr_error *err)
+{
+    *ret = (struct network){ .mode = from->allow_hosts_count ? NETWORK_ALLOW : NETWORK_NONE };
+    if (from->mode && network_mode_from_name(from->mode, &ret->mode, err) < 0)
+        return config_value_fault(text, "network", "mode", err);
+    for (unsigned int i = 0; i < from->allow_hosts_count; i++) {
+        struct host_rule rule;
+
+        if (host_rule_parse(from->allow_hosts[i], &rule, err) < 0 ||
+            network_add_rule(ret, &rule, err) < 0)
+            return config_value_fault(text, "network", "allow_hosts", err);
+    }
+    ret->allow_dns = from->allow_dns && *from->allow_dns;
+    if (!network_goes_outside(ret->mode) && (ret->n_rules || ret->allow_dns))
+        return config_fault(text, "network", ret->n_rules ? "allow_hosts" : "allow_dns",
+                            "the mode reaches nothing outside; make it allow or full", err);
+    return 0;
+}

@@ -1,0 +1,170 @@
+"""The configuration of the user and of the project: what holds, whose word wins, and what is refused."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import support
+from support import Callers, result_of, sandbox_run
+
+UID = {Callers.ROOT: 0, Callers.USER: support.ORDINARY_UID}
+
+
+class Place:
+    """A home with a configuration, and a project in it."""
+
+    def __init__(self, folder, caller):
+        self.caller, self.home, self.project = caller, folder / "home", folder / "home/project"
+        (self.project / ".git").mkdir(parents=True)
+        (self.project / "deep").mkdir()
+        self.own, self.projects = self.home / ".config/sandbox-run/config.yaml", self.project / ".sandbox-run.yaml"
+        self.env = {"HOME": str(self.home), "SANDBOX_RUN_STATE": str(self.home / "state")}
+        self.give(folder)
+
+    def give(self, path):
+        """To the caller, with all that is below."""
+        if os.geteuid() == 0:
+            subprocess.run(["chown", "-R", str(UID[self.caller]), path], check=True)
+
+    def write(self, path, text, mode=0o644):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        path.chmod(mode)
+        self.give(self.home)
+
+    def run(self, *words, **more):
+        return sandbox_run(*words, caller=self.caller, env=self.env, cwd=self.project, **more)
+
+    def config(self, *words):
+        done = self.run("config", "--json", *words)
+        assert done.returncode == 0, done.stderr
+        answer = json.loads(done.stdout)
+        return {row["name"]: row for row in answer["settings"]}, answer
+
+    def trust(self):
+        done = self.run("trust")
+        assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def place(folder, caller):
+    return Place(folder, caller)
+
+
+def source(row):
+    return row["value"], row["source"], row.get("line")
+
+
+def test_options_win_over_the_project_over_the_user_over_the_default(place):
+    place.write(place.own, "# mine\nlimits:\n  timeout: 9s\n  pids: 50\n  memory: 300m\n")
+    place.write(place.projects, "limits: {pids: 40, memory: 200m}\n")
+    place.trust()
+    rows, answer = place.config("--memory", "100m")
+    assert source(rows["limits.timeout"]) == ("9s", "user", 3)
+    assert source(rows["limits.pids"]) == ("40", "project", 1)
+    assert source(rows["limits.memory"]) == ("100m", "option", None)
+    assert source(rows["limits.inodes"]) == ("100000", "default", None)
+    assert answer["files"]["project"] == {"path": str(place.projects), "state": "read"} and not answer["notes"]
+
+
+def test_a_run_gets_what_the_files_say(place):
+    place.write(place.own, "limits: {timeout: 300ms}\n")
+    result = result_of("exec", "--", "sleep", "100", caller=place.caller, env=place.env, cwd=place.project)
+    assert result["outcome"] == "timeout"
+    done = place.run("exec", "--no-config", "--timeout", "20s", "--", "true")
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_project_opens_nothing(place):
+    place.write(place.own, 'network:\n  allow_hosts: ["*.example.org", "10.0.0.0/8:80"]\n')
+    place.write(place.projects, "limits: {timeout: 1h, memory: 64g}\nrequire: process\nnetwork:\n  mode: full\n"
+                "  allow_dns: true\n  allow_hosts: [www.example.org:443, example.org, evil.test, 10.1.2.3:80, "
+                "10.1.2.3:81, 10.0.0.0/7:80, 192.0.2.1]\n")
+    place.trust()
+    rows, answer = place.config()
+    assert source(rows["limits.timeout"])[:2] == ("30s", "default")
+    assert rows["require"]["value"] == "container"
+    assert rows["network.mode"]["value"] == "allow" and rows["network.allow_dns"]["value"] == "false"
+    assert rows["network.allow_hosts"]["value"] == "www.example.org:443, 10.1.2.3:80"
+    assert len(answer["notes"]) == 10, answer["notes"]
+    assert f"{place.projects}:1: '1h' would allow more than what holds (30s)" in answer["notes"][0]
+
+
+def test_a_policy_of_the_user_is_not_replaced_by_a_looser_one(place):
+    place.write(place.own, "policy: strict\n")
+    place.write(place.projects, "policy: default\n")
+    place.trust()
+    rows, answer = place.config()
+    assert source(rows["policy"]) == ("strict", "user", 1) and len(answer["notes"]) == 1
+
+
+def test_only_a_file_that_is_trusted_as_it_is_counts(place):
+    place.write(place.projects, "limits: {timeout: 3s}\n")
+    done = place.run("config")
+    assert b"is not trusted and is ignored; read it, then say `sandbox-run trust" in done.stderr
+    assert b"limits.timeout           30s" in done.stdout
+    place.trust()
+    assert source(place.config("deep")[0]["limits.timeout"]) == ("3s", "project", 1)
+    place.write(place.projects, "limits: {timeout: 2s}\n")
+    rows, answer = place.config()
+    assert source(rows["limits.timeout"])[:2] == ("30s", "default") and answer["files"]["project"]["state"] == "ignored"
+    assert b"changed" in place.run("trust", "--list").stdout
+    assert place.run("trust", "--revoke").returncode == 0
+    assert place.run("trust", "--list").stdout == b""
+    assert place.run("trust", "--revoke").returncode == 127
+
+
+@pytest.mark.parametrize("text, sentence", [
+    ("limits:\n  timout: 3s\n", "config.yaml:2:3: in 'limits': Unexpected key: timout; did you mean 'timeout'?"),
+    ("\nlimits:\n  memory: 12q\n", "config.yaml:3: in 'limits.memory': memory '12q' has an unknown unit"),
+    ("network:\n  mode: sometimes\n", "config.yaml:2: in 'network.mode': "),
+    ("network:\n  mode: none\n  allow_hosts: [a.test]\n", "config.yaml:3: in 'network.allow_hosts': the mode reaches"),
+    ("network: {allow_hosts: [localhost]}\n", "config.yaml:1: in 'network.allow_hosts': "),
+    ("policy: loose\n", "config.yaml:1: in 'policy': there is no policy 'loose'"),
+    ("languages: [{binary: /usr/bin/python3}]\n", "needs 'file', or 'name' with 'binary' or 'version'"),
+    ("a: [\n", "config.yaml:"),
+])
+def test_a_fault_has_its_place_and_stops_the_run(folder, text, sentence):
+    place = Place(folder, support.available_callers()[0])
+    place.write(place.own, text)
+    done = place.run("exec", "--", "true")
+    assert done.returncode == 125 and sentence in done.stderr.decode(), done.stderr
+    assert place.run("help").returncode == 0
+
+
+def test_a_file_that_others_could_have_written_is_refused(place):
+    place.write(place.own, "limits: {timeout: 3s}\n", mode=0o666)
+    done = place.run("exec", "--", "true")
+    assert done.returncode == 126 and b"others can write to" in done.stderr
+    place.own.unlink()
+    place.write(place.projects, "limits: {timeout: 3s}\n", mode=0o664)
+    assert b"others can write to" in place.run("trust").stderr
+    rows, answer = place.config()
+    assert rows["limits.timeout"]["source"] == "default" and "it is ignored" in answer["notes"][0]
+    place.projects.rename(place.project / "elsewhere")
+    place.projects.symlink_to("elsewhere")
+    (place.project / "elsewhere").chmod(0o644)
+    assert b"is a link" in place.run("trust").stderr
+
+
+def test_a_directory_that_everyone_can_write_to_has_no_say(place):
+    place.write(place.projects, "limits: {timeout: 3s}\n")
+    place.project.chmod(0o777)
+    assert place.config()[1]["files"]["project"] == {"state": "absent"}
+
+
+def test_outside_of_a_repository_and_home_only_the_directory_itself_counts(place, folder):
+    place.write(place.projects, "limits: {timeout: 3s}\n")
+    (place.project / ".git").rmdir()
+    place.env["HOME"] = str(folder / "home/project/deep/none")
+    assert place.config()[1]["files"]["project"]["state"] == "ignored"
+    assert place.config("deep")[1]["files"]["project"] == {"state": "absent"}
+
+
+def test_languages_are_the_users_word(place):
+    place.write(place.own, "languages:\n  - {name: python, binary: /usr/bin/nothing-here}\n")
+    done = place.run("run", "--lang", "python", "--code", "1")
+    assert done.returncode == 125 and b"'/usr/bin/nothing-here' is no program on this machine" in done.stderr
+    place.write(place.projects, "languages: [{name: python, version: '3'}]\n")
+    assert b"only the user's own file can have it" in place.run("trust").stderr
