@@ -166,8 +166,10 @@ def test_a_request_has_a_template_with_values():
 
 
 def test_a_request_brings_a_language_of_its_own(tmp_path):
-    (tmp_path / "shout.yaml").write_text("name: shout\nabout: louder\nextensions: [.shout]\nbinaries: [/usr/bin/tr]\n"
-                                         "source: main.shout\nmains: [main.shout]\nrun: [sh, -c, 'tr a-z A-Z <main.shout']\n")
+    (tmp_path / "shout.yaml").write_text(
+        "name: shout\nabout: louder\nextensions: [.shout]\nbinaries: [/usr/bin/tr]\npackage: coreutils\n"
+        "source: main.shout\nmains: [main.shout]\nrun: [sh, -c, 'tr a-z A-Z <main.shout']\n"
+        "selftest: {code: a, stdin: '', stdout: A, exit: 0}\n")
     run = sandbox_run("--request", "-", stdin=(
         f'{{"language_file": "{tmp_path}/shout.yaml", "language": "shout", "code": "found"}}').encode())
     assert run.stdout == b"FOUND", run.stderr
@@ -180,7 +182,7 @@ def test_warnings_of_a_compiler_come_before_the_program(tmp_path):
                       '    return x == 0;\n}\n')
     status, seen = on_terminal("--project", str(tmp_path), str(source), env=support.surroundings(None))
     assert status == 0 and seen.count(b"warning: ") == 1
-    assert seen.index(b"warning: ") < seen.index(b"ran\r\n")
+    assert seen.index(b"warning: ") < seen.index(b"\nran")
     source.write_text(source.read_text() + "/* again */\n")
     quiet = sandbox_run(str(source))
     assert (quiet.stdout, quiet.stderr) == (b"ran\n", b"")
