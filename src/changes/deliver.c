@@ -220,7 +220,7 @@ static int deliver_entry(struct delivery *d, const struct collect_list_entry *en
     return output_files_add(files, &file, err);
 }
 
-/* A pattern without a file stands in the list itself: otherwise its absence would look like success. */
+/* A pattern without a file stands in the list itself: its absence would look like success. */
 static int list_unmatched(const struct output_rule *rule, struct output_files *files,
                           sbr_error *err)
 {

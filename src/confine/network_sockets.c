@@ -69,9 +69,9 @@ static int bind_to(int fd, int family, bool loopback, uint16_t port)
                              : bind(fd, (struct sockaddr *)&v6, sizeof(v6));
 }
 
-/* Datagrams of all listeners together that may wait for egress: a burst of some thousand small ones,
- * while egress waits for a CPU.  The kernel gives twice as much, for its own use, and never more
- * than its net.core.rmem_max. */
+/* Datagrams of all listeners together that may wait for egress: a burst of some thousand small
+ * ones, while egress waits for a CPU.  The kernel gives twice as much, for its own use, and never
+ * more than its net.core.rmem_max. */
 #define DATAGRAM_BYTES (2 << 20)
 #define DATAGRAM_PRESET (104 << 10) /* half of the kernel's default */
 
