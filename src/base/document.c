@@ -27,7 +27,7 @@ static const struct {
     const char *fault;
     const char *advice;
 } advices[] = {
-    { "Invalid INT value",        "use a number or a name from src/generate/policy_schema.c" },
+    { "Invalid INT value",        "use a number or a name from src/plan/policy_schema.c" },
     { "Invalid ENUM value",       "use one of the words that this field knows" },
     { "Invalid",                  "correct the value" },
     { "Missing required mapping", "add the field" },

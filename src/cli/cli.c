@@ -109,7 +109,7 @@ static bool needs_documents(const struct options *o)
 {
     char config[2048], dir[2100];
 
-    if (o->request_path || o->language_files.n)
+    if (o->request_path || o->language_files.n || settings_names_policy_file(o))
         return true;
     if (settings_exist(o))
         return true;

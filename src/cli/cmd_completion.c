@@ -238,7 +238,7 @@ static void print_man(void)
            ".TP\n.I ~/.config/sandbox\\-run/languages/*.yaml\nlanguages of one's own\n"
            ".TP\n.I ~/.cache/sandbox\\-run\nwhat stages left: compiled programs, packages\n"
            ".TP\n.I ~/.local/state/sandbox\\-run\n"
-           "changesets, workspaces, kept output, trusted files\n");
+           "changesets, workspaces, kept output, trusted files, the audit\n");
     printf(".SH EXIT STATUS\nThe program's own; 124 time limit; 125 we could not run it; 126 "
            "denied or "
            "not executable; 127 no such language, file or command; 128+n signal n.\n");

@@ -128,6 +128,7 @@ static void show_names(const struct printer *p)
     const struct config *config = p->o->config;
     struct setting policy = setting_from(p->o, CONFIG_POLICY, req->policy != NULL);
     struct setting require = setting_from(p->o, CONFIG_REQUIRE, req->require_given);
+    struct setting audit = setting_from(p->o, CONFIG_AUDIT, false);
 
     snprintf(policy.name, sizeof(policy.name), "policy");
     snprintf(policy.value, sizeof(policy.value), "%s", req->policy ? req->policy : config->policy);
@@ -136,6 +137,9 @@ static void show_names(const struct printer *p)
     snprintf(require.value, sizeof(require.value), "%s",
              request_tier_name(req->require_given ? req->require : config->require));
     show(p, &require);
+    snprintf(audit.name, sizeof(audit.name), "audit");
+    snprintf(audit.value, sizeof(audit.value), "%s", config->audit ? "true" : "false");
+    show(p, &audit);
 }
 
 static void show_languages(const struct printer *p)

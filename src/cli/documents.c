@@ -10,6 +10,7 @@
 #include "cli/settings.h"
 #include "config/config.h"
 #include "lib/runner.h"
+#include "plan/policy_own.h"
 #include "toolchain/toolchain_paths.h"
 
 static int load_request(struct options *o, struct source *source, sbr_error *err)
@@ -78,6 +79,18 @@ static void free_config(struct options *o)
     o->config = NULL;
 }
 
+/* --policy FILE: from here on its name stands for it. */
+static int load_policy(struct options *o, sbr_error *err)
+{
+    const struct policy *policy;
+
+    if (!o->request || !settings_names_policy_file(o))
+        return 0;
+    if (policy_own_add(o->request->policy, &policy, err) < 0)
+        return err->code;
+    return request_set_text(&o->request->policy, policy->name, err);
+}
+
 static int apply_config(struct options *o, sbr_error *err)
 {
     const char *line = o->config && !o->quiet ? o->config->notes.data : NULL;
@@ -87,10 +100,12 @@ static int apply_config(struct options *o, sbr_error *err)
     return o->config ? config_apply(o->config, o->request, err) : 0;
 }
 
-static int add_languages(const struct options *o, sbr_error *err)
+static int add_languages(struct options *o, sbr_error *err)
 {
     int r = add_directory(err);
 
+    if (r == 0)
+        r = load_policy(o, err);
     if (r == 0 && o->config)
         r = config_add_languages(o->config, err);
 

@@ -12,8 +12,9 @@ struct documents {
     void (*free_config)(struct options *o);
     /* Sets what the request leaves open, and reports on stderr what was not taken. */
     int (*apply_config)(struct options *o, sbr_error *err);
-    /* The user's languages and --language-file; later ones count before earlier ones. */
-    int (*add_languages)(const struct options *o, sbr_error *err);
+    /* --policy FILE, the user's languages and --language-file; of languages, later ones count
+     * before earlier ones. */
+    int (*add_languages)(struct options *o, sbr_error *err);
 };
 
 extern const struct documents documents;

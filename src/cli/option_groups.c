@@ -163,7 +163,7 @@ const struct option options_network[] = {
 };
 
 const struct option options_isolation[] = {
-    { 0, "policy", "NAME", "what the program may ask of the kernel: default, strict",
+    { 0, "policy", "NAME", "what the program may ask of the kernel: default, strict, FILE.yaml",
       OPTION_REQUEST(set_policy), .word = policy_word },
     { 0, "require", "TIER", "least isolation: container (default), reduced, process",
       OPTION_REQUEST(set_require), .word = tier_word },

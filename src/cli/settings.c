@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "cli/documents.h"
+#include "plan/policy.h"
 
 bool settings_apply_to(const struct command *command)
 {
@@ -49,6 +50,11 @@ bool settings_exist(const struct options *o)
     char dir[CONFIG_PATH_SIZE];
 
     return !o->no_config && settings_apply_to(o->command) && config_exists(settings_start(o, dir));
+}
+
+bool settings_names_policy_file(const struct options *o)
+{
+    return o->request->policy && policy_is_file(o->request->policy);
 }
 
 int settings_apply(struct options *o, sbr_error *err)

@@ -12,6 +12,8 @@ bool settings_apply_to(const struct command *command);
 const char *settings_start(const struct options *o, char dir[CONFIG_PATH_SIZE]);
 /* True when the command reads a configuration and there is one. */
 bool settings_exist(const struct options *o);
+/* True when --policy is a file. */
+bool settings_names_policy_file(const struct options *o);
 /* Sets what the request leaves open. */
 int settings_apply(struct options *o, sbr_error *err) must_check;
 

@@ -7,7 +7,7 @@
 #include "base/scope.h"
 #include "config/trust.h"
 #include "plan/language.h"
-#include "plan/policy.h"
+#include "plan/policy_own.h"
 
 #define NOTES_MAX (64 * 1024)
 
@@ -18,16 +18,32 @@ static void note_from(struct config *config, unsigned int item, const struct con
         (struct config_from){ CONFIG_BY_USER, config_text_line(text, section, key) };
 }
 
+/* By its name, or from a file. */
+static int find_policy(const struct config *config, const char *word, const struct policy **ret,
+                       sbr_error *err)
+{
+    scoped_free char *path = NULL;
+
+    if (!policy_is_file(word))
+        return policy_resolve(word, ret, err);
+    path = config_value_path(config, word);
+    return path ? policy_own_add(path, ret, err) : err_set_oom(err, "config");
+}
+
 static int take_names(struct config *config, const struct config_text *text,
                       const struct config_document *document, sbr_error *err)
 {
     const struct policy *policy;
 
     if (document->policy) {
-        if (policy_resolve(document->policy, &policy, err) < 0)
+        if (find_policy(config, document->policy, &policy, err) < 0)
             return config_value_fault(text, NULL, "policy", err);
-        snprintf(config->policy, sizeof(config->policy), "%s", document->policy);
+        snprintf(config->policy, sizeof(config->policy), "%s", policy->name);
         note_from(config, CONFIG_POLICY, text, NULL, "policy");
+    }
+    if (document->audit) {
+        config->audit = *document->audit;
+        note_from(config, CONFIG_AUDIT, text, NULL, "audit");
     }
     if (document->require) {
         if (request_tier_from_name(document->require, &config->require, err) < 0)
@@ -194,6 +210,7 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
         if (config->from[i].origin != CONFIG_BY_DEFAULT && !(req->limits.given >> i & 1))
             limits.given |= 1u << i;
     limits_override(&req->limits, &limits);
+    req->audit |= config->audit;
     if (config->from[CONFIG_POLICY].origin != CONFIG_BY_DEFAULT && !req->policy &&
         request_set_text(&req->policy, config->policy, err) < 0)
         return err->code;

@@ -19,7 +19,13 @@ struct config_from {
 };
 
 /* Limits have the numbers of enum sbr_limit. */
-enum config_item { CONFIG_NETWORK = N_LIMITS, CONFIG_POLICY, CONFIG_REQUIRE, N_CONFIG_ITEMS };
+enum config_item {
+    CONFIG_NETWORK = N_LIMITS,
+    CONFIG_POLICY,
+    CONFIG_REQUIRE,
+    CONFIG_AUDIT,
+    N_CONFIG_ITEMS
+};
 
 enum config_state { CONFIG_ABSENT, CONFIG_READ, CONFIG_IGNORED };
 
@@ -28,6 +34,7 @@ struct config {
     struct network network;
     char policy[64];
     enum tier require;
+    bool audit;
     struct config_from from[N_CONFIG_ITEMS];
     char path[2][CONFIG_PATH_SIZE]; /* indexed by enum config_kind */
     enum config_state state[2];
@@ -50,6 +57,9 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err) 
 int config_check_project(const struct config_text *text, sbr_error *err) must_check;
 
 /* What both files need: see config_values.c. */
+/* A path of the user's file: ~/ is the home, others are relative to the configuration's directory.
+ * The caller frees it; NULL without memory. */
+char *config_value_path(const struct config *config, const char *path);
 /* The sentence of *err with the place of the value in front. */
 int config_value_fault(const struct config_text *text, const char *section, const char *key,
                        sbr_error *err);

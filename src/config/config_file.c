@@ -57,6 +57,7 @@ static const cyaml_schema_field_t document_fields[] = {
     CYAML_FIELD_MAPPING("network", MAYBE, struct config_document, network, network_fields),
     TEXT(struct config_document, policy),
     TEXT(struct config_document, require),
+    CYAML_FIELD_BOOL_PTR("audit", OWNED | MAYBE, struct config_document, audit),
     CYAML_FIELD_SEQUENCE_COUNT("languages", OWNED | MAYBE, struct config_document, languages,
                                n_languages, &language_entry, 0, 128),
     CYAML_FIELD_END,
@@ -156,13 +157,23 @@ int config_fault(const struct config_text *text, const char *section, const char
                    key, why);
 }
 
-/* Languages are commands and paths of this machine: a repository has no say in them. */
+/* Languages are commands and paths of this machine, and what is kept on record is the user's own
+ * business: a repository has no say in them. */
 static int check_keys_of_project(const struct config_text *text,
                                  const struct config_document *document, sbr_error *err)
 {
-    if (document->n_languages)
-        return config_fault(text, NULL, "languages",
-                            "only the user's own file can have it; remove it here", err);
+    const struct {
+        const char *key;
+        bool given;
+    } rows[] = {
+        { "languages", document->n_languages > 0 },
+        { "audit", document->audit != NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].given)
+            return config_fault(text, NULL, rows[i].key,
+                                "only the user's own file can have it; remove it here", err);
     return 0;
 }
 

@@ -50,6 +50,7 @@ struct config_document {
     struct config_network network;
     char *policy;
     char *require;
+    bool *audit;
     struct config_language *languages;
     unsigned int n_languages;
 };

@@ -16,29 +16,13 @@ static int entry_fault(const struct config *config, const char *name, const char
                    config->path[CONFIG_OF_USER], name, why);
 }
 
-/* ~/ is the user's home; other paths are relative to the configuration's directory. */
-static char *path_of(const struct config *config, const char *path)
-{
-    const char *home = getenv("HOME"), *own = config->path[CONFIG_OF_USER];
-    char *made = NULL;
-    int r;
-
-    if (!strncmp(path, "~/", 2) && home)
-        r = asprintf(&made, "%s%s", home, path + 1);
-    else if (path[0] == '/')
-        r = asprintf(&made, "%s", path);
-    else
-        r = asprintf(&made, "%.*s/%s", (int)(strrchr(own, '/') - own), own, path);
-    return r < 0 ? NULL : made;
-}
-
 /* The same language with one binary; it lives as long as the process. */
 static int use_binary(const struct config *config, const struct config_language *entry,
                       const struct language *language, sbr_error *err)
 {
     scoped_free struct language *copy = malloc(sizeof(*copy));
     scoped_free const char **binaries = calloc(2, sizeof(*binaries));
-    scoped_free char *path = path_of(config, entry->binary);
+    scoped_free char *path = config_value_path(config, entry->binary);
 
     if (!copy || !binaries || !path)
         return err_set_oom(err, "config");
@@ -62,7 +46,7 @@ static int add_entry(const struct config *config, const struct config_language *
     const struct language *language = NULL;
 
     if (entry->file) {
-        scoped_free char *path = path_of(config, entry->file);
+        scoped_free char *path = config_value_path(config, entry->file);
 
         if (entry->name || entry->binary || entry->version)
             return entry_fault(config, shown, "is a file; give 'name' in an entry of its own", err);

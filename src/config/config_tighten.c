@@ -154,6 +154,9 @@ static int tighten_policy(struct config *config, const struct config_text *text,
     unsigned int line = config_text_line(text, NULL, "policy");
     const struct policy *policy;
 
+    if (policy_is_file(name))
+        return config_fault(text, NULL, "policy",
+                            "only the user's own file can name a file; name a shipped policy", err);
     if (policy_resolve(name, &policy, err) < 0)
         return config_value_fault(text, NULL, "policy", err);
     if (strcmp(name, config->policy) != 0 && strcmp(config->policy, "default") != 0) {

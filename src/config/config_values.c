@@ -1,5 +1,7 @@
 /* Values that both files have, as a run needs them. */
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "config/config.h"
 
@@ -41,4 +43,19 @@ int config_parse_network(const struct config_text *text, const struct config_net
         return config_fault(text, "network", ret->n_rules ? "allow_hosts" : "allow_dns",
                             "the mode reaches nothing outside; make it allow or full", err);
     return 0;
+}
+
+char *config_value_path(const struct config *config, const char *path)
+{
+    const char *home = getenv("HOME"), *own = config->path[CONFIG_OF_USER];
+    char *made = NULL;
+    int r;
+
+    if (!strncmp(path, "~/", 2) && home)
+        r = asprintf(&made, "%s%s", home, path + 1);
+    else if (path[0] == '/')
+        r = asprintf(&made, "%s", path);
+    else
+        r = asprintf(&made, "%.*s/%s", (int)(strrchr(own, '/') - own), own, path);
+    return r < 0 ? NULL : made;
 }

@@ -8,6 +8,9 @@
 /* policy_table[] from policies/, for one architecture. */
 int generate_policies(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 
+/* call_table[] for one architecture, and policy_sources[] with the texts of policies/. */
+int generate_sources(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
+
 /* language_table[] from languages/, the same for every architecture, so `arch` is NULL. */
 int generate_languages(FILE *out, const char *arch, char *const *paths, sbr_error *err) must_check;
 

@@ -21,6 +21,7 @@ struct command {
 
 static const struct command commands[] = {
     { "policies", "ARCH OUT.c FILE.yaml...", true, true, generate_policies },
+    { "sources", "ARCH OUT.c FILE.yaml...", true, true, generate_sources },
     { "languages", "OUT.c FILE.yaml...", false, true, generate_languages },
     { "netlink", "OUT.c", false, false, generate_netlink },
     { "templates", "OUT.c LANGUAGE/NAME.EXTENSION.in...", false, true, generate_templates },

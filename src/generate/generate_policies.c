@@ -3,8 +3,8 @@
 
 #include "generate/c_text.h"
 #include "generate/commands.h"
-#include "generate/filter.h"
-#include "generate/rules.h"
+#include "plan/filter.h"
+#include "plan/policy_rules.h"
 
 #define POLICIES_MAX 32
 
@@ -125,11 +125,31 @@ static void write_network(FILE *out, const struct policy_file *file)
         fputs("    .allow_dns = true,\n", out);
 }
 
+/* An array of struct policy_rule. */
+static void write_rules(FILE *out, const struct rules *rules, const char *policy)
+{
+    if (rules->len == 0)
+        return;
+    fprintf(out, "\nstatic const struct policy_rule rules_%s[] = {\n", policy);
+    for (size_t number = 0; number < CALLS_MAX; number++) {
+        const struct rules_entry *entry = &rules->calls[number];
+
+        if (!entry->call)
+            continue;
+        fprintf(out, "    { %zu, ", number);
+        c_text_string(out, entry->call);
+        fputs(", ", out);
+        c_text_string(out, entry->about);
+        fprintf(out, ", \"%s.yaml\" },\n", entry->policy);
+    }
+    fputs("};\n", out);
+}
+
 static void write_policy(FILE *out, const struct policy_file *file, const struct bpf *program,
                          const struct rules *rules)
 {
     write_hosts(out, file);
-    rules_write(out, rules, file->name);
+    write_rules(out, rules, file->name);
     fprintf(out, "\nstatic const struct policy_insn insns_%s[] = {\n", file->name);
     for (size_t i = 0; i < program->len; i++) {
         const struct policy_insn *insn = &program->code[i];
@@ -170,7 +190,7 @@ static int policies_write(const struct policies *all, const struct arch *arch, F
             r = filter_build(arch, base, file, &program, err);
         if (r < 0)
             return r;
-        rules_find(&rules, arch, base, file);
+        policy_rules_find(&rules, arch, base, file);
         write_policy(out, file, &program, &rules);
     }
     fputs("\nconst struct policy *const policy_table[] = {\n", out);
@@ -188,7 +208,7 @@ int generate_policies(FILE *out, const char *arch_name, char *const *paths, sbr_
 
     if (!arch)
         return err_set(err, SBR_E_INVALID, "compile",
-                       "architecture '%s' is not known; add a row to src/generate/calls.c",
+                       "architecture '%s' is not known; add a row to src/generate/calls_seccomp.c",
                        arch_name);
     r = policies_load(&all, paths, err);
     if (r == 0)

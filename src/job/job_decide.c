@@ -10,7 +10,9 @@ static const struct words *stage_words(const sbr_job *job, enum stage stage)
 {
     const struct stage_def *def = stage_def(job->language, stage);
 
-    return def ? &def->run : &job->language->run;
+    if (def)
+        return &def->run;
+    return job->req->kernel ? &job->language->session.run : &job->language->run;
 }
 
 /* A sandbox that is ready in the engine for programs of this stage sees the same as the program. */
@@ -60,6 +62,8 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
 /* The stage that stands for compiling; N_STAGES: the language has none. */
 static enum stage compile_stage(const sbr_job *job)
 {
+    if (job->req->kernel)
+        return N_STAGES; /* there is no program yet */
     if (job->req->check && job->language->check.run.n)
         return STAGE_CHECK;
     return job->language->compile.run.n ? STAGE_COMPILE : N_STAGES;

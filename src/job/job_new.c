@@ -36,6 +36,14 @@ static bool wants_cold(const sbr_runtime *rt)
     return rt->cold || (word && *word && strcmp(word, "0") != 0);
 }
 
+/* The engine knows the shipped policies only. */
+static bool has_own_policy(const sbr_request *req)
+{
+    const struct policy *policy = req->policy ? policy_find(req->policy) : NULL;
+
+    return policy && policy->is_own;
+}
+
 int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_options *options,
             sbr_job **ret, sbr_error *err)
 {
@@ -47,7 +55,9 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
-    job->warm = (struct warm){ .off = wants_cold(rt), .fd = -1, .answered = engine_answered };
+    job->warm = (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel,
+                               .fd = -1,
+                               .answered = engine_answered };
     job->options =
         options ? *options
                 : (struct monitor_options){ .keep_output = true,

@@ -1,8 +1,10 @@
 /* sbr_job: one run in progress, from its start to its result. */
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/loop.h"
 #include "base/sigpipe.h"
+#include "config/audit.h"
 #include "lib/job_client.h"
 
 /* A caller that polls the loop wakes up, and dispatches for the first time. */
@@ -10,6 +12,23 @@ static void wake(void *context, uint32_t events)
 {
     (void)context;
     (void)events;
+}
+
+/* Puts the end on record, once, where the request wants that.  What could not be recorded is an
+ * error: a run that the audit does not have has no result. */
+static int record(sbr_job *job, const sbr_result *result, sbr_error *err)
+{
+    const sbr_error failure = result ? (sbr_error){ 0 } : *err;
+    int fd = job->client->audit_fd, r;
+
+    if (fd < 0)
+        return 0;
+    job->client->audit_fd = -1;
+    r = audit_append(fd, job->req, result, &failure, err);
+    close(fd);
+    if (r == 0)
+        *err = failure;
+    return r;
 }
 
 static int start(const sbr_runtime *rt, const sbr_request *req, sbr_job **ret, sbr_error *err)
@@ -22,8 +41,13 @@ static int start(const sbr_runtime *rt, const sbr_request *req, sbr_job **ret, s
     if (!job->client)
         err_set_oom(err, "job");
     else
-        job->client->out.fd = job->client->err.fd = -1;
-    if (!job->client || job_resolve(job, err) < 0) {
+        job->client->out.fd = job->client->err.fd = job->client->audit_fd = -1;
+    if (!job->client || (req->audit && audit_open(&job->client->audit_fd, err) < 0)) {
+        sbr_job_free(job);
+        return err->code;
+    }
+    if (job_resolve(job, err) < 0) {
+        (void)record(job, NULL, err);
         sbr_job_free(job);
         return err->code;
     }
@@ -78,11 +102,15 @@ static int dispatch(sbr_job *job, bool wait, sbr_result **ret, sbr_error *err)
     sbr_result *result = NULL;
     int r = guarded_turn(job, wait, err);
 
+    if (r < 0)
+        (void)record(job, NULL, err);
     if (r != JOB_IS_OVER)
         return r;
-    if (job_take_result(job, &result, err) < 0)
+    if (job_take_result(job, &result, err) < 0) {
+        (void)record(job, NULL, err);
         return err->code;
-    if (job_client_check(job, err) < 0) {
+    }
+    if (record(job, result, err) < 0 || job_client_check(job, err) < 0) {
         result_free(result);
         return err->code;
     }
@@ -126,7 +154,12 @@ void sbr_job_cancel(sbr_job *job)
 void sbr_job_free(sbr_job *job)
 {
     struct job_client *client = job ? job->client : NULL;
+    sbr_error abandoned;
 
+    if (client && client->audit_fd >= 0) {
+        err_set(&abandoned, SBR_E_SYSTEM, "job", "the caller gave the job up before its end");
+        (void)record(job, NULL, &abandoned);
+    }
     job_free(job); /* it uses the client's streams until here */
     job_client_free(client);
 }

@@ -7,7 +7,8 @@
 #include "job/job.h"
 
 struct job_client {
-    bool begun; /* the first dispatch was */
+    bool begun;   /* the first dispatch was */
+    int audit_fd; /* where the run goes on record; -1: nowhere, or it is there */
     sbr_output_fn *on_output;
     void *output_context;
     sbr_event_fn *on_event;

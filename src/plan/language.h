@@ -66,6 +66,12 @@ struct warm_def {
     bool fixed_env;       /* the drivers cannot change their environment */
 };
 
+/* The kernel of a session: it is told one cell after the other; see docs/internals/session.md. */
+struct session_def {
+    struct words run;      /* command of the kernel's driver; empty: the language has no sessions */
+    const char *extension; /* of the file that the cells of a session are exported to */
+};
+
 /* Patterns of a diagnosis are extended regular expressions for one line.  Each \n in a pattern
  * extends it by one line, and \t is a tab. */
 struct frame_rule {
@@ -120,6 +126,7 @@ struct language {
     struct stage_def check;    /* checks the program without running it */
     struct words run;
     struct warm_def warm;
+    struct session_def session;
     struct diagnosis_rules diagnosis;
     struct selftest selftest;
 };

@@ -65,6 +65,12 @@ static const cyaml_schema_field_t warm_fields[] = {
     CYAML_FIELD_END,
 };
 
+static const cyaml_schema_field_t session_fields[] = {
+    WORDS(struct session_def, run, 0),
+    TEXT(struct session_def, extension, 0),
+    CYAML_FIELD_END,
+};
+
 static const cyaml_schema_field_t frame_fields[] = {
     TEXT(struct frame_rule, match, 0),  GROUP(struct frame_rule, file),
     GROUP(struct frame_rule, line),     GROUP(struct frame_rule, column),
@@ -131,6 +137,7 @@ static const cyaml_schema_field_t language_fields[] = {
     PART(check, stage_fields),
     WORDS(struct language, run, 0),
     PART(warm, warm_fields),
+    PART(session, session_fields),
     PART(diagnosis, diagnosis_fields),
     CYAML_FIELD_MAPPING("selftest", CYAML_FLAG_DEFAULT, struct language, selftest, selftest_fields),
     CYAML_FIELD_END,

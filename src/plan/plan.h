@@ -104,6 +104,7 @@ struct plan_tty {
     uint32_t streams;       /* one bit for each of the fds 0, 1 and 2 that is the terminal */
 };
 
+#define PLAN_KERNEL_FD 3
 #define PLAN_APART_BYTES (32u << 20) /* size of each OP_APART */
 #define PLAN_MAX_COW 17
 #define PLAN_MAX_COLLECTS 64
@@ -148,6 +149,7 @@ struct plan {
     size_t n_filters;
     const char **argv; /* NULL-terminated */
     const char **env;
+    bool kernel; /* of a session: stdin is empty, PLAN_KERNEL_FD a socket to the supervisor */
     struct plan_tty tty;
     enum network_mode network;
     /* With NETWORK_ALLOW and NETWORK_FULL: ports of the host's loopback that are available inside,

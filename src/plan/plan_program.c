@@ -55,6 +55,7 @@ static const char *plan_home(const struct plan_input *in)
 
 static const struct string_list no_strings;
 
+#define KERNEL_ENV "SANDBOX_RUN_KERNEL_FD=3" /* PLAN_KERNEL_FD */
 #define DEFAULT_TERM "xterm-256color"
 
 /* The variables that say what terminal it is. */
@@ -90,7 +91,7 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
-    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 1) * sizeof(*plan->env));
+    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 2) * sizeof(*plan->env));
     if (!plan->env || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
@@ -101,6 +102,8 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
         env_set(plan->env, &n, given->items[i]);
+    if (plan->kernel)
+        env_set(plan->env, &n, KERNEL_ENV);
     return 0;
 }
 
@@ -203,9 +206,8 @@ static const struct string_list *trailing_args(const struct plan_input *in)
 static const struct words *stage_command(const struct plan_input *in)
 {
     static const struct words none;
-    const struct stage_def *def = stage_def(in->language, in->stage);
 
-    return in->language ? def ? &def->run : &in->language->run : &none;
+    return in->language ? stage_command_of(in) : &none;
 }
 
 static int plan_argv(struct plan *plan, const struct words *words, const struct word_values *values,
@@ -233,7 +235,12 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 
     if (plan_files(plan, in, &source, err) < 0)
         return err->code;
-    if (in->language && !source && in->stage != STAGE_PREPARE)
+    plan->kernel = in->request->kernel && in->stage == STAGE_RUN;
+    if (plan->kernel && !(in->language && in->language->session.run.n))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "%s has no sessions; `sandbox-run languages` shows which have",
+                       in->language ? in->language->name : "a command");
+    if (in->language && !source && in->stage != STAGE_PREPARE && !in->request->kernel)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
     plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);

@@ -217,6 +217,8 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
     if (!plan->run_dir && plan_hides_sockets(in) && !plan_list_has(in->test_without, "nosockets"))
         plan->filters[plan->n_filters++] = policy_find("nosockets")->filter;
     result_add_mechanism(&plan->isolation, "seccomp");
+    if (plan->policy->may_allow_more)
+        result_add_missing(&plan->isolation, "the rules of a shipped policy");
 }
 
 static void plan_confinement(struct plan *plan, const struct plan_input *in)

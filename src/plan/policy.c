@@ -6,10 +6,26 @@
 
 #include "base/text.h"
 
+#define MAX_ADDED 8
+
+static const struct policy *added[MAX_ADDED];
+static size_t n_added;
+
+int policy_add(const struct policy *policy)
+{
+    if (n_added == MAX_ADDED)
+        return -1;
+    added[n_added++] = policy;
+    return 0;
+}
+
 const struct policy *policy_find(const char *name)
 {
     if (!name)
         name = "default";
+    for (size_t i = 0; i < n_added; i++)
+        if (strcmp(added[i]->name, name) == 0)
+            return added[i];
     for (const struct policy *const *p = policy_table; *p; p++) {
         if (strcmp((*p)->name, name) == 0)
             return *p;
@@ -52,6 +68,9 @@ int policy_resolve(const char *name, const struct policy **ret, sbr_error *err)
 
 const struct policy *policy_of(const struct policy_filter *filter)
 {
+    for (size_t i = 0; i < n_added; i++)
+        if (added[i]->filter.insns == filter->insns)
+            return added[i];
     for (const struct policy *const *p = policy_table; *p; p++) {
         if ((*p)->filter.insns == filter->insns)
             return *p;
@@ -69,4 +88,11 @@ const struct policy_rule *policy_rule_find(const struct policy *policy, int numb
     if (policy->n_rules == 0)
         return NULL;
     return bsearch(&number, policy->rules, policy->n_rules, sizeof(*policy->rules), compare_number);
+}
+
+bool policy_is_file(const char *word)
+{
+    size_t len = strlen(word);
+
+    return strchr(word, '/') || (len > 5 && !strcmp(word + len - 5, ".yaml"));
 }

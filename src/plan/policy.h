@@ -44,6 +44,8 @@ struct policy {
     const char *about;
     enum policy_proc proc;
     bool internal;                   /* no request can name it */
+    bool is_own;                     /* read at run time; no engine has it */
+    bool may_allow_more;             /* than the shipped policies do */
     struct policy_filter filter;     /* for the architecture of this build */
     const struct policy_rule *rules; /* sorted by number */
     size_t n_rules;
@@ -57,6 +59,9 @@ struct policy {
 /* NULL-terminated, "default" first; generated from policies/. */
 extern const struct policy *const policy_table[];
 
+/* Adds one for the life of the process; 0, or -1 when there is no place for more. */
+int policy_add(const struct policy *policy);
+
 const struct policy *policy_find(const char *name); /* NULL: "default" */
 /* The same for one that a request can name; the error has their names. */
 int policy_resolve(const char *name, const struct policy **ret, sbr_error *err);
@@ -65,5 +70,8 @@ const struct policy *policy_at(size_t index);
 /* The policy with this filter; NULL when the table has none. */
 const struct policy *policy_of(const struct policy_filter *filter);
 const struct policy_rule *policy_rule_find(const struct policy *policy, int number); /* or NULL */
+
+/* True for a word that is a file, not a name: it has a slash or ends in .yaml. */
+bool policy_is_file(const char *word);
 
 #endif

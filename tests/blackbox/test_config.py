@@ -168,3 +168,68 @@ def test_languages_are_the_users_word(place):
     assert done.returncode == 125 and b"'/usr/bin/nothing-here' is no program on this machine" in done.stderr
     place.write(place.projects, "languages: [{name: python, version: '3'}]\n")
     assert b"only the user's own file can have it" in place.run("trust").stderr
+
+
+# ---- audit ---------------------------------------------------------------------------------------
+
+
+def runs(place, *words):
+    done = place.run("audit", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert answer["damaged"] == 0
+    return answer["runs"]
+
+
+def test_every_run_goes_on_record_when_the_user_wants_it(place):
+    place.write(place.own, "audit: true\n")
+    secret = "word-that-is-secret"
+    assert place.run("exec", "--env", f"KEY={secret}", "--", "sh", "-c", "exit 3", secret).returncode == 3
+    assert place.run("run", "--lang", "nonsense", "--code", "1").returncode == 127
+    first, second = runs(place)
+    assert (first["outcome"], first["exit_code"], first["uid"]) == ("exited", 3, UID[place.caller])
+    assert first["request"]["program"] == "sh" and first["request"]["network"] == "none" and first["wall_us"] > 0
+    assert len(first["program_sha256"]) == 64 and len(first["id"]) == 32
+    assert (second["outcome"], "exit_code" in second) == ("not_found", False) and "nonsense" in second["error"]
+    assert runs(place, "--last", "1") == [second] and runs(place, "--since", "1h") == [first, second]
+    assert runs(place, "--since", "2999-01-01") == []
+    assert b"exited 3" in place.run("audit").stdout
+    kept = place.home / "state/audit.jsonl"
+    assert secret not in kept.read_text() and kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_what_cannot_go_on_record_does_not_run(place):
+    place.write(place.own, "audit: true\n")
+    kept = place.home / "state/audit.jsonl"
+    kept.mkdir(parents=True)
+    kept.parent.chmod(0o700)
+    place.give(place.home)
+    done = place.run("exec", "--", "echo", "ran")
+    assert (done.returncode, done.stdout) == (125, b"") and b"audit" in done.stderr
+
+
+def test_a_project_cannot_end_the_audit(place):
+    place.write(place.projects, "audit: false\n")
+    assert b"only the user's own file can have it" in place.run("trust").stderr
+
+
+def test_lines_of_runs_that_end_together_do_not_mix(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "audit: true\n")
+    command = support.command("exec", "--", "true", caller=any_caller)
+    started = [subprocess.Popen(command, cwd=place.project, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                                env=support.surroundings(any_caller, place.env)) for _ in range(8)]
+    assert [process.wait(support.DEADLINE) for process in started] == [0] * 8
+    assert len({run["id"] for run in runs(place)}) == 8
+
+
+def test_the_record_is_bounded(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "audit: true\n")
+    kept = place.home / "state/audit.jsonl"
+    kept.parent.mkdir(mode=0o700)
+    kept.write_text('{"time":"2026-01-01T00:00:00.000Z"}\n' * (8 * 2**20 // 36 + 1))
+    place.give(place.home)
+    assert place.run("exec", "--", "true").returncode == 0
+    assert kept.read_text().count("\n") == 1 and kept.with_suffix(".jsonl.1").stat().st_size > 8 * 2**20
+    assert runs(place, "--last", "1")[0]["outcome"] == "exited"

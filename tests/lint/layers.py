@@ -23,9 +23,9 @@ ORDER = (
     "changes",
     "workspace",
     "job",
-    "session",
     "config",
     "lib",
+    "session",
     "engine",
     "service",
     "cli",
@@ -50,6 +50,7 @@ MAY_INCLUDE_ONLY = {
         "changes/apply.h",  # changes, apply, undo
         "changes/kept_output.h",  # output
         "changes/textdiff.h",  # how diffs and names are shown
+        "config/audit.h",  # audit
         "config/config.h",  # config; what holds for a run
         "config/config_find.h",  # the same, for the lean program
         "config/trust.h",  # trust

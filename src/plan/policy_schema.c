@@ -2,7 +2,7 @@
  *
  * Every constant here has the same value on all architectures that we build for, so that the
  * headers of the build machine are valid for the target. */
-#include "generate/policy_file.h"
+#include "plan/policy_file.h"
 
 #include <asm/ioctls.h>
 #include <errno.h>

@@ -1,6 +1,4 @@
-#include "generate/rules.h"
-
-#include "generate/c_text.h"
+#include "plan/policy_rules.h"
 
 /* The context of one file, whose rules replace those of an earlier one. */
 struct writer {
@@ -39,8 +37,8 @@ static void say_file(const struct writer *w, const struct policy_calls *calls)
     }
 }
 
-void rules_find(struct rules *ret, const struct arch *arch, const struct policy_file *base,
-                const struct policy_file *file)
+void policy_rules_find(struct rules *ret, const struct arch *arch, const struct policy_file *base,
+                       const struct policy_file *file)
 {
     *ret = (struct rules){ .len = 0 };
     if (base)
@@ -48,23 +46,4 @@ void rules_find(struct rules *ret, const struct arch *arch, const struct policy_
     say_file(&(struct writer){ ret, arch, file->name }, &file->syscalls);
     for (size_t number = 0; number < CALLS_MAX; number++)
         ret->len += ret->calls[number].call != NULL;
-}
-
-void rules_write(FILE *out, const struct rules *rules, const char *policy)
-{
-    if (rules->len == 0)
-        return;
-    fprintf(out, "\nstatic const struct policy_rule rules_%s[] = {\n", policy);
-    for (size_t number = 0; number < CALLS_MAX; number++) {
-        const struct rules_entry *entry = &rules->calls[number];
-
-        if (!entry->call)
-            continue;
-        fprintf(out, "    { %zu, ", number);
-        c_text_string(out, entry->call);
-        fputs(", ", out);
-        c_text_string(out, entry->about);
-        fprintf(out, ", \"%s.yaml\" },\n", entry->policy);
-    }
-    fputs("};\n", out);
 }

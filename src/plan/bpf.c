@@ -1,4 +1,4 @@
-#include "generate/bpf.h"
+#include "plan/bpf.h"
 
 #define REACH 255 /* a conditional jump has eight bits */
 

@@ -1,4 +1,4 @@
-#include "generate/filter.h"
+#include "plan/filter.h"
 
 #include <linux/seccomp.h>
 #include <stddef.h>

@@ -1,7 +1,8 @@
-#include "generate/calls.h"
+#include "generate/calls_seccomp.h"
 
 #include <linux/audit.h>
 #include <seccomp.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -52,6 +53,11 @@ const struct arch *calls_find_arch(const char *name)
     return NULL;
 }
 
+const struct arch *calls_any_arch(void)
+{
+    return &archs[0];
+}
+
 int call_number(const struct arch *arch, const char *name)
 {
     int number = seccomp_syscall_resolve_name_arch(arch->library, name);
@@ -64,4 +70,37 @@ int call_number(const struct arch *arch, const char *name)
     }
     /* Numbers below -1 are libseccomp's own, for calls of other architectures. */
     return number == __NR_SCMP_ERROR ? CALL_UNKNOWN : CALL_ABSENT;
+}
+
+static int compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+size_t calls_names(char **ret, size_t max)
+{
+    size_t n = 0, unique = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(archs); i++) {
+        for (int number = 0; number < CALLS_MAX && n < max; number++) {
+            char *name = seccomp_syscall_resolve_num_arch(archs[i].library, number);
+
+            if (name)
+                ret[n++] = name;
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(late_calls) && n < max; i++) {
+        char *name = strdup(late_calls[i].name);
+
+        if (name)
+            ret[n++] = name;
+    }
+    qsort(ret, n, sizeof(*ret), compare);
+    for (size_t i = 0; i < n; i++) {
+        if (unique && !strcmp(ret[unique - 1], ret[i]))
+            free(ret[i]);
+        else
+            ret[unique++] = ret[i];
+    }
+    return unique;
 }

@@ -2,8 +2,8 @@
  *
  * A classic jump only goes forward, so in this order every target exists before the jump to it, and
  * its distance is known at once.  A label is the index of an instruction, counted from the end. */
-#ifndef GENERATE_BPF_H
-#define GENERATE_BPF_H
+#ifndef PLAN_BPF_H
+#define PLAN_BPF_H
 #include <linux/bpf_common.h>
 #include <linux/filter.h>
 #include <stdbool.h>

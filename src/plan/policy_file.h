@@ -1,12 +1,12 @@
 /* policies/NAME.yaml as written: names of system calls, not yet numbers. */
-#ifndef GENERATE_POLICY_FILE_H
-#define GENERATE_POLICY_FILE_H
+#ifndef PLAN_POLICY_FILE_H
+#define PLAN_POLICY_FILE_H
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "base/document.h"
 #include "base/err.h"
-#include "generate/calls.h"
+#include "plan/calls.h"
 #include "plan/policy.h"
 
 /* The answer to a system call: an errno, or one of these.  Zero is neither, so that a missing field

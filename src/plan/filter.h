@@ -10,10 +10,10 @@
  * range, not a special case.  When a filter is installed, the kernel emulates the tree once for
  * each number (from 5.11 on, to remember calls that are always allowed), so the tree is kept
  * flat. */
-#ifndef GENERATE_FILTER_H
-#define GENERATE_FILTER_H
-#include "generate/bpf.h"
-#include "generate/policy_file.h"
+#ifndef PLAN_FILTER_H
+#define PLAN_FILTER_H
+#include "plan/bpf.h"
+#include "plan/policy_file.h"
 
 /* `base` answers for the calls that `file` does not name; NULL: none. */
 int filter_build(const struct arch *arch, const struct policy_file *base,
