@@ -256,7 +256,7 @@ static void show_progress(const sbr_event *event)
         present_stage(stage_doing(event->stage));
         break;
     case SBR_EVENT_PROGRESS:
-        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
+        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MiB",
                  (unsigned long long)event->files, (unsigned long long)(event->bytes >> 20));
         present_stage(text);
         break;

@@ -56,14 +56,12 @@ int policy_resolve(const char *name, const struct policy **ret, sbr_error *err)
     for (; policy_at(n) && n < ARRAY_LEN(all); n++)
         all[n] = policy_at(n)->name;
     near = text_nearest(name, all, n);
-    if (near)
-        return err_set(err, SBR_E_NOT_FOUND, "policy",
-                       "there is no policy '%.60s'; did you mean '%s'?", name, near);
     for (size_t i = 0; policy_at(i) && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
                                  policy_at(i)->name);
-    return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no policy '%.60s'; choose one of: %s",
-                   name, names);
+    return err_set(err, SBR_E_NOT_FOUND, "policy",
+                   "there is no policy '%.60s'%s%s%s; choose one of: %s", name,
+                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", names);
 }
 
 const struct policy *policy_of(const struct policy_filter *filter)
