@@ -8,6 +8,7 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
+#include "cli/not_inside.h"
 #include "cli/terminal.h"
 #include "explain/ending.h"
 
@@ -306,8 +307,6 @@ void present_warnings(const sbr_result *stage, const struct options *o)
 
     if (!result_success(stage) || o->quiet || !(o->verbose || (compiler && isatty(STDERR_FILENO))))
         return;
-    if (stage->out.total || stage->err.total)
-        present_stage(NULL);
     write_stream(&stage->out, o);
     write_stream(&stage->err, o);
 }
@@ -327,15 +326,13 @@ void present_stages(const sbr_result *result, size_t first, const struct options
     }
 }
 
-void present_stage(const char *name)
+void present_not_inside(const sbr_result *result, const struct options *o)
 {
-    static bool shown;
+    const char *word = result_success(result) ? NULL : not_inside_find(o);
 
-    if (name)
-        fprintf(stderr, "\r\033[K%s ...", name);
-    else if (shown)
-        fputs("\r\033[K", stderr);
-    shown = name != NULL;
+    if (word && result->verdict == SBR_EXITED)
+        say(o, YELLOW, "your directory has '%.100s' but is not inside; --project . brings it in",
+            word);
 }
 
 void present_explanation(const sbr_result *result, const struct options *o)

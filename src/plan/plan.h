@@ -19,6 +19,9 @@
 #include "plan/features.h"
 #include "plan/policy.h"
 
+/* Where commands are, inside as on the host. */
+#define PLAN_USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 enum op_kind {
     OP_DIR,     /* make a directory with its parents */
     OP_FILE,    /* write a new file */
