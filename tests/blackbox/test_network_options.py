@@ -190,7 +190,7 @@ def test_completion_knows_the_modes():
                         ("zsh", f":MODE:({words})'"), ("fish", f" -f -a '{words}'")):
         assert line in sandbox_run("completion", shell).stdout.decode()
     manual = sandbox_run("completion", "man").stdout.decode()
-    assert manual.count(".B \\-\\-allow\\-host HOST\n") == 4  # run, exec, plan, explain
+    assert manual.count(".B \\-\\-allow\\-host HOST\n") == 6  # run, exec, plan, explain, session, config
 
 
 def test_the_library_takes_and_refuses_the_same(caller, session_folder):
