@@ -27,4 +27,9 @@ int store_staging_name(char name[STORE_NAME_SIZE]);
 /* The current errno, with advice for the user. */
 int store_fail(const char *what, const char *path, sbr_error *err);
 
+/* The directories of a new cache; 0, or -1 with errno. */
+int store_root_furnish(int fd);
+/* False when the cache is on the disk. */
+bool store_memory_open(struct user_dir *ret);
+
 #endif
