@@ -90,6 +90,7 @@ static int make_below(const char *base)
         return -1;
     }
     snprintf(memory.path, sizeof(memory.path), "%s/%s", parent, memory.id);
+    store_root_redirect(memory.path);
     memory.parent_fd = take_fd(parent_fd);
     memory.lock_fd = fd;
     return 0;
@@ -108,21 +109,13 @@ int store_memory_begin(void)
     return -1;
 }
 
-bool store_memory_open(struct user_dir *ret)
-{
-    if (!memory.path[0])
-        return false;
-    ret->fd = open(memory.path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    snprintf(ret->path, sizeof(ret->path), "%.*s", USER_DIR_SIZE - 1, memory.path);
-    return ret->fd >= 0;
-}
-
 void store_memory_end(void)
 {
     char *slash = strrchr(memory.path, '/');
 
     if (!slash)
         return;
+    store_root_redirect(NULL);
     (void)tree_remove(memory.parent_fd, memory.id);
     *slash = '\0';
     (void)rmdir(memory.path); /* unless another process has one there */

@@ -91,10 +91,24 @@ int store_root_furnish(int fd)
     return 0;
 }
 
+static char redirected[USER_DIR_SIZE];
+
+void store_root_redirect(const char *path)
+{
+    snprintf(redirected, sizeof(redirected), "%s", path ? path : "");
+}
+
+static int open_redirected(struct user_dir *ret, sbr_error *err)
+{
+    snprintf(ret->path, sizeof(ret->path), "%s", redirected);
+    ret->fd = open(ret->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return ret->fd < 0 ? store_fail("open the cache", ret->path, err) : 1;
+}
+
 int store_root_open(bool make, struct user_dir *ret, sbr_error *err)
 {
-    if (store_memory_open(ret))
-        return 1;
+    if (redirected[0])
+        return open_redirected(ret, err);
     return user_dir_open(&cache, make, ret, err);
 }
 

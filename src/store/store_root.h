@@ -29,7 +29,7 @@ int store_fail(const char *what, const char *path, sbr_error *err);
 
 /* The directories of a new cache; 0, or -1 with errno. */
 int store_root_furnish(int fd);
-/* False when the cache is on the disk. */
-bool store_memory_open(struct user_dir *ret);
+/* From now on the cache is this directory, which the caller made and keeps; NULL: as before. */
+void store_root_redirect(const char *path);
 
 #endif
