@@ -349,6 +349,46 @@ int sbr_changes_undo(const char *id, const char *const *force, char **ret_report
 /* Deletes the stored changes. */
 int sbr_changes_drop(const char *id, sbr_error *err);
 
+/* Sessions: one sandbox that is kept alive with a language's kernel inside, and one cell of code
+ * after the other (docs/sessions.md).  A session has a process of its own, which outlives the
+ * caller; its id is all that a client needs. */
+typedef struct sbr_session sbr_session; /* a connection to a session; one thread at a time */
+
+/* The caller sets struct_size.  0: the default (an hour, a day, a minute). */
+typedef struct sbr_session_bounds {
+    size_t struct_size;
+    uint64_t idle_ms;   /* without a cell, then the session ends */
+    uint64_t age_ms;    /* then it ends in any case */
+    uint64_t freeze_ms; /* without a cell, then everything inside is stopped until the next one */
+} sbr_session_bounds;
+
+/* A line of JSON without its newline, as docs/events.md has them. */
+typedef void sbr_session_line_fn(void *context, const char *line, size_t len);
+
+/* Makes a session of the request's language.  Limits of the request hold for each cell, those of
+ * memory, processes and files for all of them.  *ret becomes JSON with the `id`; the caller frees
+ * it.  `bounds` may be NULL. */
+int sbr_session_create(const sbr_request *req, const sbr_session_bounds *bounds, char **ret,
+                       sbr_error *err);
+/* JSON with all sessions of this user, those that are lost among them; the caller frees it. */
+int sbr_session_list(char **ret, sbr_error *err);
+/* Connects to a session; the beginning of its id is enough.  SBR_E_NOT_FOUND: there is none, or it
+ * is lost. */
+int sbr_session_open(const char *id, sbr_session **ret, sbr_error *err);
+/* Executes one cell and waits for its end; *ret becomes the JSON of its result, which the caller
+ * frees.  `timeout_ms` 0: the session's.  `fn` gets what happens, as it happens; NULL: not. */
+int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t timeout_ms,
+                     sbr_session_line_fn *fn, void *context, char **ret, sbr_error *err);
+/* Interrupts the cell that runs; its variables are kept.  Safe from a signal handler and from
+ * another thread, while sbr_session_exec waits. */
+int sbr_session_interrupt(sbr_session *s);
+/* Any other operation of docs/sessions.md, as JSON: {"op": "info"}.  *ret becomes the answer, which
+ * the caller frees. */
+int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *err);
+/* Ends a session and removes what is left of it. */
+int sbr_session_close(const char *id, sbr_error *err);
+void sbr_session_free(sbr_session *s); /* the session lives on */
+
 #ifdef __GNUC__
 #pragma GCC visibility pop
 #endif

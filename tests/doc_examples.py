@@ -143,4 +143,4 @@ def surroundings(tools, cache, state):
     """Of a reader: the tool on the path, the clients' own settings, and what other tests have prepared."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("SANDBOX_RUN_", "XDG_"))}
     return {**kept, "PATH": f"{tools}:/usr/bin:/bin", "SANDBOX_RUN_CACHE": str(cache), "SANDBOX_RUN_STATE": str(state),
-            "LC_ALL": "C.UTF-8", "SANDBOX_RUN_COLD": "1"}
+            "LC_ALL": "C.UTF-8", "SANDBOX_RUN_COLD": "1", "SANDBOX_RUN_NO_BACKGROUND": "1"}

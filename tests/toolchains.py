@@ -84,8 +84,10 @@ class Toolchains:
                 if self.stopped:
                     return
                 process = subprocess.Popen(
-                    support.command("languages", name, "--json", caller=caller), env=support.surroundings(caller),
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    support.command("languages", name, "--json", "--prepare", "--selftest",
+                                    caller=caller),
+                    env=support.surroundings(caller), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
                 self.live.append(process)
             process.wait()
             with self.lock:

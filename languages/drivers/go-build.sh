@@ -73,10 +73,13 @@ has_module() {
 
 # Go searches only one cache: with dependencies, a directory of links to both.
 set_up() {
-    GOCACHE=$PREPARED/cache
+    GOCACHE=${PREPARED:-$scratch}/cache
     if [ -n "$DEPS" ]; then
         GOCACHE=$scratch/cache
-        cp -rs "$PREPARED/cache" "$GOCACHE"
+        if [ -n "$PREPARED" ]; then
+            cp -rs "$PREPARED/cache" "$GOCACHE"
+        fi
+        mkdir -p "$GOCACHE"
         cp -rs "$DEPS/cache/." "$GOCACHE"
         cp "$DEPS"/go.* .
         GOMODCACHE=$DEPS/mod
@@ -130,7 +133,7 @@ build_in_project() {
     exit 1
 }
 
-if is_simple "$@"; then
+if [ -n "$PREPARED" ] && is_simple "$@"; then
     build_directly "$@"
 fi
 while [ "$1" != -- ]; do

@@ -25,9 +25,14 @@ literal() {
 case $source in
 *[\"\\]*) source=$(printf '%s\n' "$source" | sed -e 's/[\\"]/\\&/g') ;;
 esac
+# At a terminal a person reads the rows; a script may choose another mode.
+mode=
+if [ -t 1 ] && "$sqlite" -box -version > /dev/null 2>&1; then
+    mode=-box
+fi
 read_script=".read \"$source\""
 if [ $# -eq 0 ]; then
-    exec "$sqlite" -batch -bail :memory: "$read_script"
+    exec "$sqlite" $mode -batch -bail :memory: "$read_script"
 fi
 insert='' number=0
 for argument; do
@@ -36,5 +41,5 @@ for argument; do
         insert="$insert${insert:+,}('$sign$number',$value)"
     done
 done
-exec "$sqlite" -batch -bail :memory: '.parameter init' \
+exec "$sqlite" $mode -batch -bail :memory: '.parameter init' \
     "INSERT INTO temp.sqlite_parameters VALUES $insert;" "$read_script"

@@ -8,18 +8,23 @@
 #include "base/text.h"
 #include "cli/cli.h"
 #include "cli/present.h"
+#include "cli/progress.h"
 #include "lib/language_status.h"
 
 struct languages_options {
-    bool no_selftest, fresh;
+    bool selftest, no_selftest, fresh, prepare;
 };
 
 /* clang-format off */
 static const struct option own_options[] = {
-    { 0, "no-selftest", NULL, "run no selftests; show what earlier ones said",
+    { 0, "selftest",    NULL, "run the selftests, unless an earlier result still holds",
+      OPTION_OWN(struct languages_options, selftest) },
+    { 0, "no-selftest", NULL, "run none; show what earlier ones said (default)",
       OPTION_OWN(struct languages_options, no_selftest) },
     { 0, "fresh",       NULL, "run the selftests again, whatever earlier ones said",
       OPTION_OWN(struct languages_options, fresh) },
+    { 0, "prepare",     NULL, "make ready what a language compiles once, such as Go's library",
+      OPTION_OWN(struct languages_options, prepare) },
     { 0 },
 };
 /* clang-format on */
@@ -240,23 +245,40 @@ static int gather(struct reports *reports, struct language_inspector *inspector,
     return 0;
 }
 
-static void show_progress(const char *name, const char *what)
+/* Seconds since the line was another one. */
+static void show_progress(const char *name, const char *stage)
 {
-    fprintf(stderr, "\r\x1b[K%s%s%s", name, *name ? ": " : "", what);
+    static struct progress progress;
+    char title[80];
+
+    snprintf(title, sizeof(title), "%s: %s", name ? name : "",
+             !stage                  ? "asking for its version"
+             : progress_doing(stage) ? progress_doing(stage)
+                                     : "running its selftest");
+    progress_show(&progress, name ? title : NULL);
+}
+
+static int check_own(const struct languages_options *own, sbr_error *err)
+{
+    if (own->no_selftest && (own->selftest || own->fresh || own->prepare))
+        return err_set(err, SBR_E_INVALID, "options",
+                       "--no-selftest does not go together with --selftest, --fresh and --prepare");
+    return 0;
 }
 
 static int languages_run(struct options *o)
 {
     const struct languages_options *own = o->own;
-    struct language_inspector inspector = { .selftest = !own->no_selftest,
+    struct language_inspector inspector = { .selftest = own->selftest,
                                             .fresh = own->fresh,
+                                            .prepare = own->prepare,
                                             .on_progress =
                                                 isatty(STDERR_FILENO) ? show_progress : NULL };
     struct reports reports = { 0 };
     int status = 0;
     sbr_error err;
 
-    if (gather(&reports, &inspector, o, &err) < 0)
+    if (check_own(own, &err) < 0 || gather(&reports, &inspector, o, &err) < 0)
         status = cli_fail(o, &err);
     else if (o->json)
         print_json(&reports);
@@ -274,9 +296,11 @@ static int languages_run(struct options *o)
 
 const struct command cmd_languages = {
     .name = "languages",
-    .usage = "[NAME[@VERSION]] [--json] [--no-selftest] [--fresh]",
-    .help = "list the languages, their versions here, and whether they pass their selftests",
+    .usage = "[NAME[@VERSION]] [--json] [--selftest] [--fresh] [--prepare]",
+    .help = "list the languages and their versions here; test them, make them ready",
     .examples = "Examples:\n  sandbox-run languages\n  sandbox-run languages python --json\n"
+                "  sandbox-run languages --selftest     does each work here?\n"
+                "  sandbox-run languages --prepare go   now, not when the first program waits\n"
                 "\nResults of selftests are remembered until the tools change.\n",
     .options =
         (const struct option *const[]){ options_language_file, options_json, own_options,

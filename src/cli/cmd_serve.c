@@ -1,8 +1,10 @@
 /* serve: options to numbers, and the engine's state as a table. */
 #include <ctype.h>
+#include <fcntl.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/scope.h"
@@ -20,14 +22,18 @@
 /* As they were written; NULL: not given. */
 struct serve_options {
     const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm, *preload;
-    bool status;
+    bool status, stop, daemon;
 };
 
 /* clang-format off */
 static const struct option own_options[] = {
     { 0, "status",      NULL,   "say what the engine that runs is doing",
       OPTION_OWN(struct serve_options, status) },
-    { 0, "slots",       "N",    "runs at once (default: 4 for each CPU)",
+    { 0, "stop",        NULL,   "end the engine that runs, once its runs have finished",
+      OPTION_OWN(struct serve_options, stop) },
+    { 0, "daemon",      NULL,   "go on in the background once the engine is ready",
+      OPTION_OWN(struct serve_options, daemon) },
+    { 0, "slots",       "N",    "runs at once (default: 4 for each CPU, at least 16)",
       OPTION_OWN(struct serve_options, slots) },
     { 0, "queue",       "N",    "further runs that wait; more are refused (default: 1024)",
       OPTION_OWN(struct serve_options, queue) },
@@ -175,6 +181,11 @@ static void print_head(const json_t *status)
            number_of(status, "parked_total"), number_of(status, "forked_total"),
            number_of(status, "cold_total"), number_of(status, "refused_total"));
     printf("memory   %s of %s in parked sandboxes\n", used, limit);
+    if (*text_of(status, "why_cold")) {
+        printf("parked   nothing, every run starts cold: ");
+        print_name(text_of(status, "why_cold"), 0);
+        printf("; `sandbox-run doctor` says what mends it\n");
+    }
 }
 
 static void print_pools(const json_t *pools, bool color)
@@ -246,19 +257,105 @@ static int print_status(const struct options *o)
     return 0;
 }
 
-static void report_ready(void *context, const char *socket)
+/* An engine in the background, and the process that waits until it is ready. */
+struct background {
+    int ready_fd; /* in the engine's process: closed when it is ready; -1: none */
+    bool verbose;
+};
+
+/* From now on there is no terminal and no pipe of the caller's to hold open. */
+static void leave_caller(struct background *background)
+{
+    scoped_fd int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    if (background->ready_fd < 0 || null < 0)
+        return;
+    (void)dup2(null, STDIN_FILENO);
+    (void)dup2(null, STDOUT_FILENO);
+    if (!background->verbose)
+        (void)dup2(null, STDERR_FILENO);
+    (void)!write(background->ready_fd, "", 1);
+    scope_close_fd(&background->ready_fd);
+}
+
+static void report_ready(void *context, const char *socket, const char *why_cold)
+{
+    fprintf(stderr, "ready, socket %s\n", socket);
+    if (why_cold)
+        fprintf(stderr,
+                "no sandbox can be kept ready here, so every run starts cold: %s; `sandbox-run "
+                "doctor` says what mends it\n",
+                why_cold);
+    leave_caller(context);
+}
+
+static void report_stop(void *context, uint32_t running)
 {
     (void)context;
-    fprintf(stderr, "ready, socket %s\n", socket);
+    if (running)
+        fprintf(stderr, "ends when %u %s finished\n", running,
+                running == 1 ? "run has" : "runs have");
+    else
+        fputs("ends\n", stderr);
+}
+
+static int serve_here(const struct options *o, struct engine_config *config)
+{
+    sbr_error err;
+
+    return engine_serve(config, &err) < 0 ? cli_fail(o, &err) : 0;
+}
+
+/* Until the engine is ready, its words are ours; then it has none. */
+static int serve_behind(const struct options *o, struct engine_config *config)
+{
+    struct background *background = config->context;
+    scoped_fd int reading = -1;
+    int fds[2], status;
+    char byte;
+    pid_t pid;
+    sbr_error err;
+
+    pid = pipe2(fds, O_CLOEXEC) < 0 ? -1 : fork();
+    if (pid < 0) {
+        err_set_errno(&err, "engine", "cannot start a process in the background");
+        return cli_fail(o, &err);
+    }
+    if (pid == 0) {
+        close(fds[0]);
+        background->ready_fd = fds[1];
+        (void)setsid();
+        (void)!chdir("/");
+        return serve_here(o, config);
+    }
+    close(fds[1]);
+    reading = fds[0];
+    if (read(reading, &byte, 1) == 1)
+        return 0;
+    return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_OURS;
+}
+
+static int stop_engine(const struct options *o)
+{
+    sbr_error err;
+    int status;
+
+    if (engine_stop(&err) == 0)
+        return 0;
+    status = cli_fail(o, &err);
+    return err.code == SBR_E_NOT_FOUND ? STATUS_NONE : status;
 }
 
 static int serve_run(struct options *o)
 {
     const struct serve_options *given = o->own;
+    struct background background = { .ready_fd = -1, .verbose = o->verbose };
     struct engine_config config = { .queue = ENGINE_QUEUE,
                                     .park_min = ENGINE_PARK_MIN,
                                     .park_max = ENGINE_PARK_MAX,
-                                    .on_ready = report_ready };
+                                    .on_ready = report_ready,
+                                    .on_stop = report_stop,
+                                    .context = &background };
     sbr_error err;
 
     if (o->n_positional || o->rest) {
@@ -267,20 +364,23 @@ static int serve_run(struct options *o)
     }
     if (given->status)
         return print_status(o);
-    if (parse_config(given, &config, &err) < 0 || engine_serve(&config, &err) < 0)
+    if (given->stop)
+        return stop_engine(o);
+    if (parse_config(given, &config, &err) < 0)
         return cli_fail(o, &err);
-    return 0;
+    return given->daemon ? serve_behind(o, &config) : serve_here(o, &config);
 }
 
 const struct command cmd_serve = {
     .name = "serve",
-    .usage = "[OPTIONS] | --status [--json]",
+    .usage = "[OPTIONS] | --status [--json] | --stop",
     .help =
         "keep sandboxes ready, so that runs start in no time; other calls find it by themselves",
     .examples =
         "Examples:\n"
-        "  sandbox-run serve &                      then run as ever, only faster\n"
+        "  sandbox-run serve --daemon               then run as ever, only faster\n"
         "  sandbox-run serve --status               what is ready, what runs and waits\n"
+        "  sandbox-run serve --stop                 lets runs finish, then ends it\n"
         "  sandbox-run serve --warm python,java     make these ready at the start\n"
         "  systemctl --user start sandbox-run       as a service\n\n"
         "SANDBOX_RUN_SOCKET names another socket, for both sides; `--cold` and\n"

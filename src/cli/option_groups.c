@@ -86,6 +86,14 @@ const struct option options_program[] = {
     { 0 },
 };
 
+const struct option options_tools[] = {
+    { 'l', "lang", "NAME", "a language whose tools and packages the command finds",
+      OPTION_FIELD(lang), .word = language_word },
+    { 'd', "dep",  "NAME[@VERSION]", "a package for the command; needs --lang",
+      OPTION_REQUEST(request_add_dep) },
+    { 0 },
+};
+
 const struct option options_build[] = {
     { 0, "check",    NULL,   "compile or check the program, but do not run it",
       OPTION_OF_REQUEST(check) },

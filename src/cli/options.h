@@ -82,7 +82,8 @@ struct option {
 #define OPTION_REQUEST(function) .set = option_set_request, .request = (function)
 
 /* Groups that several commands share; an empty row ends each. */
-extern const struct option options_program[], options_build[], options_language_file[];
+extern const struct option options_program[], options_tools[], options_build[],
+    options_language_file[];
 extern const struct option options_stdin[], options_trees[], options_network[];
 extern const struct option options_isolation[], options_json[], options_stream[];
 extern const struct option options_output[], options_config[];

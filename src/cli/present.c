@@ -8,6 +8,7 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
+#include "cli/not_inside.h"
 #include "cli/terminal.h"
 #include "explain/ending.h"
 
@@ -300,15 +301,13 @@ void present_stages(const sbr_result *result, const struct options *o)
     }
 }
 
-void present_stage(const char *name)
+void present_not_inside(const sbr_result *result, const struct options *o)
 {
-    static bool shown;
+    const char *word = result_success(result) ? NULL : not_inside_find(o);
 
-    if (name)
-        fprintf(stderr, "\r\033[K%s ...", name);
-    else if (shown)
-        fputs("\r\033[K", stderr);
-    shown = name != NULL;
+    if (word && result->verdict == SBR_EXITED)
+        say(o, YELLOW, "your directory has '%.100s' but is not inside; --project . brings it in",
+            word);
 }
 
 void present_explanation(const sbr_result *result, const struct options *o)

@@ -28,6 +28,8 @@ bool present_has_words(const sbr_result *result, enum present_detail detail);
 void present_explanation(const sbr_result *result, const struct options *o);
 /* Output that was lost because its reader did not read, and where all of it is kept. */
 void present_streams(const sbr_result *result, const struct options *o);
+/* That a failed command named a file of the caller's directory, which is not inside. */
+void present_not_inside(const sbr_result *result, const struct options *o);
 void present_error(const sbr_error *err, const struct options *o);
 
 /* Prints a name of a file: control characters are made visible. */
@@ -43,7 +45,5 @@ void present_changes(const sbr_result *result, const struct options *o);
 
 /* Output of the stages before the program: of a failed one; with --verbose of all. */
 void present_stages(const sbr_result *result, const struct options *o);
-/* A line of progress on the terminal; NULL removes it. */
-void present_stage(const char *name);
 
 #endif

@@ -6,13 +6,17 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
 #include "changes/textdiff.h"
+#include "cli/not_inside.h"
+#include "cli/preparation.h"
 #include "cli/present.h"
+#include "cli/progress.h"
 #include "cli/settings.h"
 #include "cli/stream.h"
 #include "cli/terminal.h"
@@ -37,6 +41,8 @@ struct front {
     int event_fd; /* a signal came, or the timer of the terminal is due */
     int signal;   /* the first that asked us to end; 0: none */
     bool decorated, progress;
+    struct progress line;
+    int second_fd; /* ticks while the line is shown; -1: not made yet */
     struct diff_options diff;
     struct event_stream stream; /* of --stream */
 };
@@ -58,6 +64,15 @@ static void end_by(struct front *front, int number)
         sbr_job_cancel(front->job);
 }
 
+static void second_passed(struct front *front)
+{
+    uint64_t times;
+
+    if (front->second_fd >= 0 && read(front->second_fd, &times, sizeof(times)) > 0 &&
+        front->line.shown)
+        progress_show(&front->line, front->line.title);
+}
+
 static void signal_came(void *context)
 {
     struct front *front = context;
@@ -74,6 +89,7 @@ static void signal_came(void *context)
             end_by(front, number);
     }
     user_tty_look(&front->tty);
+    second_passed(front);
 }
 
 static void terminal_came(void *context)
@@ -222,6 +238,7 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
         if (present_has_words(result, detail))
             start_line(front);
         present_result(result, o, detail);
+        present_not_inside(result, o);
         present_streams(result, o);
         present_changes(result, o);
     } else if (result->lost) {
@@ -230,39 +247,55 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
     return 0;
 }
 
-/* Stages before the program's own may take long: a line on a terminal names the stage. */
-static const char *stage_doing(const char *stage)
+/* The seconds of a line of progress go on while nothing else happens. */
+static void watch_seconds(struct front *front, bool on)
 {
-    static const char *const doings[N_STAGES] = {
-        [STAGE_PREPARE] = "making the language ready, once",
-        [STAGE_INSTALL] = "installing packages",
-        [STAGE_COMPILE] = "compiling",
-        [STAGE_CHECK] = "checking",
-    };
+    const struct itimerspec each = { .it_value.tv_sec = on, .it_interval.tv_sec = on };
+    struct epoll_event event = { .events = EPOLLIN };
 
-    for (int i = 0; i < N_STAGES; i++)
-        if (!strcmp(stage, stage_name((enum stage)i)))
-            return doings[i];
-    return NULL;
+    if (front->second_fd < 0 && on) {
+        front->second_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+        if (front->second_fd >= 0)
+            (void)epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->second_fd, &event);
+    }
+    if (front->second_fd >= 0)
+        (void)timerfd_settime(front->second_fd, 0, &each, NULL);
 }
 
-static void show_progress(const sbr_event *event)
+static void show_title(struct front *front, const char *title)
+{
+    progress_show(&front->line, title);
+    watch_seconds(front, title != NULL);
+}
+
+/* Stages before the program's own may take long: a line on a terminal names the stage. */
+static void show_stage(struct front *front, const char *stage)
+{
+    const char *language = front->o->request->language, *doing = progress_doing(stage);
+    char title[120];
+
+    snprintf(title, sizeof(title), "%.40s%s%s", language ? language : "", language ? ": " : "",
+             doing ? doing : "");
+    show_title(front, doing ? title : NULL);
+}
+
+static void show_progress(struct front *front, const sbr_event *event)
 {
     char text[80];
 
     switch (event->type) {
     case SBR_EVENT_STAGE:
-        present_stage(stage_doing(event->stage));
+        show_stage(front, event->stage);
         break;
     case SBR_EVENT_PROGRESS:
         snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
                  (unsigned long long)event->files, (unsigned long long)(event->bytes >> 20));
-        present_stage(text);
+        show_title(front, text);
         break;
     case SBR_EVENT_QUEUE:
         snprintf(text, sizeof(text), "waiting for the engine, %u before this one",
                  event->queue_before);
-        present_stage(event->queue_before ? text : "waiting for the engine");
+        show_title(front, event->queue_before ? text : "waiting for the engine");
         break;
     default:
         break;
@@ -277,7 +310,7 @@ static void event_came(void *context, const sbr_event *event)
     if (event->type == SBR_EVENT_PROGRESS)
         signal_came(front);
     if (front->progress)
-        show_progress(event);
+        show_progress(front, event);
 }
 
 /* Where streams and events go. */
@@ -327,7 +360,7 @@ static int run(struct front *front, sbr_result **ret, sbr_error *err)
         return err->code;
     r = sbr_job_finish(front->job, ret, err);
     user_tty_end(&front->tty);
-    present_stage(NULL);
+    progress_show(&front->line, NULL);
     return r < 0 || *ret ? r : err_set(err, SBR_E_BUG, "run", "there is no result");
 }
 
@@ -372,7 +405,7 @@ static void report_memory(const struct options *o)
 
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
-    struct front front = { .o = o, .started_us = clock_now_us(), .signal_fd = -1 };
+    struct front front = { .o = o, .started_us = clock_now_us(), .signal_fd = -1, .second_fd = -1 };
     scoped_fd int stdin_fd = -1;
     sbr_result *result = NULL;
     sbr_error err;
@@ -397,10 +430,16 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
         present_header(title, o);
     if (run(&front, &result, &err) == 0 && result)
         complete_explanation(&front, result);
+    else
+        not_inside_explain(o, &err);
     if (!result || present(&front, result, &err) < 0)
         status = fail(&front, &err);
     else
         status = exit_status(&front, result);
+    if (result && runner_owes_prepared(front.job) && preparation_begin(o) && front.progress)
+        fputs(
+            "sandbox-run: the language's whole library is being compiled in the background, once\n",
+            stderr);
     runner_leave(front.job);
     (void)fflush(stdout);
     report_memory(o);

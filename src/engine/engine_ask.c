@@ -1,6 +1,9 @@
-/* The only request that needs no lease: the engine's status. */
+/* What needs no lease: the engine's status, and its end. */
 #include <errno.h>
 #include <poll.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -10,6 +13,7 @@
 #include "wire/engine.h"
 
 #define PATIENCE_MS 5000
+#define STOP_PATIENCE_MS 45000 /* longer than the engine lets runs finish */
 #define STATUS_MAX (16u << 20)
 
 static int no_answer(sbr_error *err)
@@ -44,21 +48,74 @@ static int receive(int fd, int *ret, sbr_error *err)
     return no_answer(err);
 }
 
-int engine_status(char **ret_json, sbr_error *err)
+static int find_engine(int *ret_fd, sbr_error *err)
 {
-    const struct engine_request request = { .version = ENGINE_VERSION, .ask = ENGINE_STATUS };
-    scoped_fd int fd = -1, memory = -1;
     char path[ENGINE_PATH_SIZE];
-    size_t len;
 
     if (engine_socket_path(path, sizeof(path), err) < 0)
         return err->code;
-    if (engine_connect(&fd) < 0)
+    if (engine_connect(ret_fd) < 0)
         return err_set(err, SBR_E_NOT_FOUND, "engine",
                        "no engine is running at %s; `sandbox-run serve` starts one", path);
+    return 0;
+}
+
+static int ask_status(int fd, int *ret_memory, sbr_error *err)
+{
+    const struct engine_request request = { .version = ENGINE_VERSION, .ask = ENGINE_STATUS };
+
     if (fd_send(fd, &request, sizeof(request), NULL, 0) < 0)
         return no_answer(err);
-    if (receive(fd, &memory, err) < 0)
+    return receive(fd, ret_memory, err);
+}
+
+/* The process at the other end.  It answers after its pidfd was opened, so the pid was not that of
+ * a process that had ended. */
+static int open_process(int fd, int *ret_pidfd, sbr_error *err)
+{
+    scoped_fd int memory = -1, pidfd = -1;
+    struct ucred peer = { 0 };
+    socklen_t len = sizeof(peer);
+
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) < 0 || peer.pid <= 0)
+        return err_set_errno(err, "engine", "cannot find the engine's process");
+    pidfd = (int)syscall(SYS_pidfd_open, peer.pid, 0);
+    if (pidfd < 0)
+        return err_set_errno(err, "engine", "cannot find the engine's process");
+    if (ask_status(fd, &memory, err) < 0)
+        return err->code;
+    *ret_pidfd = take_fd(pidfd);
+    return 0;
+}
+
+int engine_stop(sbr_error *err)
+{
+    scoped_fd int fd = -1, pidfd = -1;
+    struct pollfd ended = { .events = POLLIN };
+    int r;
+
+    if (find_engine(&fd, err) < 0 || open_process(fd, &pidfd, err) < 0)
+        return err->code;
+    if (syscall(SYS_pidfd_send_signal, pidfd, SIGTERM, NULL, 0) < 0)
+        return err_set_errno(err, "engine", "cannot end the engine");
+    ended.fd = pidfd;
+    do
+        r = poll(&ended, 1, STOP_PATIENCE_MS);
+    while (r < 0 && errno == EINTR);
+    if (r <= 0)
+        return err_set(
+            err, SBR_E_BUSY, "engine",
+            "the engine has not ended yet; `sandbox-run serve --stop` again ends its runs "
+            "at once");
+    return 0;
+}
+
+int engine_status(char **ret_json, sbr_error *err)
+{
+    scoped_fd int fd = -1, memory = -1;
+    size_t len;
+
+    if (find_engine(&fd, err) < 0 || ask_status(fd, &memory, err) < 0)
         return err->code;
     if (lseek(memory, 0, SEEK_SET) < 0)
         return err_set_errno(err, "engine", "cannot read the engine's answer");

@@ -148,7 +148,8 @@ struct engine {
     const struct engine_reports *reports;
     struct engine_config config;
     sbr_runtime runtime;
-    struct peer_home home; /* our namespaces, which clients must share */
+    char why_cold[ENGINE_REASON_SIZE]; /* no sandbox can be kept ready; empty: some can */
+    struct peer_home home;             /* our namespaces, which clients must share */
     struct loop events;
     struct queue queue;
     struct pool_limits limits;
@@ -252,7 +253,9 @@ void cgroup_slots_close_all(struct engine *engine);
 /* maintenance.c: everything that a run does not wait for.  Returns the latest time to come back. */
 uint64_t maintenance_run(struct engine *engine, uint64_t now_us);
 
-/* prewarm.c: starts the next language of the list. */
+/* prewarm.c: fills why_cold. */
+void prewarm_try(struct engine *engine);
+/* Starts the next language of the list. */
 void prewarm_next(struct engine *engine);
 /* Everything on the list is ready, or could not be made. */
 bool prewarm_is_over(const struct engine *engine);

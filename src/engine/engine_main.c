@@ -18,7 +18,7 @@
 #include "lib/runner.h"
 
 #define SLOTS_PER_CPU 4
-#define LEAST_SLOTS 4
+#define LEAST_SLOTS 16 /* runs that wait for something take no CPU */
 #define SPARE_CLIENTS 64
 #define MOST_READY 512
 #define FDS_PER_STANDBY 24
@@ -107,6 +107,8 @@ static void signal_came(void *context, uint32_t events)
         return;
     }
     log_info("engine", "ends when those that run have finished");
+    if (engine->config.on_stop)
+        engine->config.on_stop(engine->config.context, engine->queue.n_running);
     notify_manager("STOPPING=1");
     engine->draining = engine->changed = true;
     engine->warm_next = NULL;
@@ -171,6 +173,7 @@ static int start(struct engine *engine, char *path, sbr_error *err)
         find_home(engine, err) < 0)
         return err->code;
     runner_probe(&engine->runtime, RUNNER_LONG);
+    prewarm_try(engine);
     return start_listening(engine, path, err);
 }
 
@@ -186,7 +189,8 @@ static uint64_t look_after_all(struct engine *engine, uint64_t now_us, const cha
         engine->ready = true;
         notify_manager("READY=1");
         if (engine->config.on_ready)
-            engine->config.on_ready(engine->config.context, path);
+            engine->config.on_ready(engine->config.context, path,
+                                    engine->why_cold[0] ? engine->why_cold : NULL);
     }
     if (engine->draining && (!engine->queue.n_running || now_us >= engine->drain_end_us))
         engine->over = true;

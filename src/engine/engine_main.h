@@ -22,8 +22,11 @@ struct engine_config {
     uint64_t pool_bytes; /* for ready sandboxes; 0: a quarter of the memory */
     const char *warm;    /* languages with commas, to prewarm; NULL: the most common ones */
     const char *preload; /* modules that zygotes load besides their own; NULL: none */
-    /* Called once, when runs are accepted and the languages are warm. */
-    void (*on_ready)(void *context, const char *socket);
+    /* Called once, when runs are accepted and the languages are warm.  `why_cold` is NULL, or why
+     * this machine lets no sandbox be kept ready. */
+    void (*on_ready)(void *context, const char *socket, const char *why_cold);
+    /* A signal asked it to end; `running` runs may finish first. */
+    void (*on_stop)(void *context, uint32_t running);
     void *context;
 };
 
@@ -37,5 +40,8 @@ int engine_serve(const struct engine_config *config, sbr_error *err) must_check;
 
 /* The state of the running engine as JSON; the caller frees it.  SBR_E_NOT_FOUND: none runs. */
 int engine_status(char **ret_json, sbr_error *err) must_check;
+
+/* Asks the running engine to end, and waits until it has.  SBR_E_NOT_FOUND: none runs. */
+int engine_stop(sbr_error *err) must_check;
 
 #endif

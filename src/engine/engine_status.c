@@ -121,6 +121,7 @@ char *engine_status_json(const struct engine *engine)
     jsonw_number(&j, "uptime_ms", (clock_now_us() - engine->started_us) / 1000);
     jsonw_bool(&j, "ready", engine->ready);
     jsonw_bool(&j, "draining", engine->draining);
+    jsonw_text(&j, "why_cold", engine->why_cold[0] ? engine->why_cold : NULL);
     put_queue(&j, engine);
     put_totals(&j, engine);
     put_memory(&j, engine);

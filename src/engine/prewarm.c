@@ -71,6 +71,18 @@ static int warm_up(struct engine *engine, const char *language, sbr_error *err)
     return 0;
 }
 
+/* The simplest run: if even its sandbox cannot be made ahead, none can. */
+void prewarm_try(struct engine *engine)
+{
+    char key[SHA256_HEX_SIZE];
+    struct plan *plan = NULL;
+    sbr_error err;
+
+    if (warm_blueprint_for(&engine->runtime, NULL, &plan, key, &err) < 0)
+        snprintf(engine->why_cold, sizeof(engine->why_cold), "%.150s", err.message);
+    plan_free(plan);
+}
+
 void prewarm_next(struct engine *engine)
 {
     char name[LANGUAGE_SIZE];

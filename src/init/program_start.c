@@ -93,6 +93,19 @@ static void take_terminal(const struct inside *in)
     }
 }
 
+/* The kernel of a session finds its channel, which came as stdin, at a number of its own. */
+static int take_channel(const struct plan *plan)
+{
+    int null;
+
+    if (!plan->kernel)
+        return 0;
+    null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (null < 0 || dup2(STDIN_FILENO, PLAN_KERNEL_FD) < 0 || dup2(null, STDIN_FILENO) < 0)
+        return -1;
+    return 0;
+}
+
 /* Shares init's memory until its exec; init waits for that. */
 static int launch_main(void *context)
 {
@@ -114,7 +127,8 @@ static int launch_main(void *context)
         /* The only file descriptor that a driver finds besides the streams. */
         if (launch->go_fd >= 0 && dup2(launch->go_fd, DRIVER_GO) < 0)
             _exit(127); /* lint-ok: _exit: the child of a vfork */
-        program_execute(plan);
+        if (take_channel(plan) == 0)
+            program_execute(plan);
         launch->sys_errno = errno;
     }
     _exit(127);
@@ -142,6 +156,8 @@ int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err)
         *err = launch.err;
         return err->code;
     }
+    if (in->plan->kernel)
+        dup2(INIT_REPORT, INIT_STDIN); /* the kernel alone has the channel: its end is seen */
     *ret = pid;
     return 0;
 }

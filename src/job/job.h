@@ -49,10 +49,15 @@ void job_free(sbr_job *job);
 /* The same for a process that ends right after: what the kernel frees by itself is left to it. */
 void job_leave(sbr_job *job);
 
+/* Called at the beginning of a stage and then every second.  `tell` may be NULL. */
+struct selftest_watch {
+    void (*tell)(void *context, enum stage stage);
+    void *context;
+};
 /* Runs the language's own test.  1: it passes; 0: it does not; negative: it could not be run.
  * `why` says so. */
 int selftest_run(const sbr_runtime *rt, const struct language *language, const char *version,
-                 char *why, size_t size);
+                 const struct selftest_watch *watch, char *why, size_t size);
 /* Lets the tool print its version, in a sandbox, and fills toolchain->version.  0 or negative. */
 int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
                          struct toolchain *toolchain);

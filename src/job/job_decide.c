@@ -1,6 +1,7 @@
 /* Which stages a job needs. */
 #include <string.h>
 
+#include "base/scope.h"
 #include "job/job_layers.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
@@ -9,7 +10,9 @@ static const struct words *stage_words(const sbr_job *job, enum stage stage)
 {
     const struct stage_def *def = stage_def(job->language, stage);
 
-    return def ? &def->run : &job->language->run;
+    if (def)
+        return &def->run;
+    return job->req->kernel ? &job->language->session.run : &job->language->run;
 }
 
 /* A sandbox that is ready in the engine for programs of this stage sees the same as the program. */
@@ -59,6 +62,8 @@ static int decide_dependencies(sbr_job *job, sbr_error *err)
 /* The stage that stands for compiling; N_STAGES: the language has none. */
 static enum stage compile_stage(const sbr_job *job)
 {
+    if (job->req->kernel)
+        return N_STAGES; /* there is no program yet */
     if (job->req->check && job->language->check.run.n)
         return STAGE_CHECK;
     return job->language->compile.run.n ? STAGE_COMPILE : N_STAGES;
@@ -97,6 +102,30 @@ static bool any_todo_uses(const sbr_job *job, enum word_name name)
     return false;
 }
 
+static bool todo_has(const sbr_job *job, enum stage stage)
+{
+    for (size_t i = 0; i < job->n_todo; i++)
+        if (job->todo[i] == stage)
+            return true;
+    return false;
+}
+
+/* An installer compiles packages with what the prepare stage left, so that the layer of packages is
+ * as it always is. */
+static bool can_wait(const sbr_job *job)
+{
+    return job->language->prepare.optional && !job->req->complete && !todo_has(job, STAGE_INSTALL);
+}
+
+static int owe_prepared(sbr_job *job, sbr_error *err)
+{
+    scoped_fd int lock = -1;
+    int r = store_lock(STORE_PREPARED, job->keys[LAYER_PREPARED], &lock, err);
+
+    job->owes_prepared = r == STORE_LOCKED;
+    return r < 0 ? r : 0;
+}
+
 /* What comes before everything else, if a stage that is left to do uses it. */
 static int decide_prepared(sbr_job *job, sbr_error *err)
 {
@@ -104,6 +133,8 @@ static int decide_prepared(sbr_job *job, sbr_error *err)
         return 0;
     switch (job_layers_find(job, LAYER_PREPARED, err)) {
     case LAYER_TO_MAKE:
+        if (can_wait(job))
+            return owe_prepared(job, err);
         memmove(job->todo + 1, job->todo, job->n_todo++ * sizeof(job->todo[0]));
         job->todo[0] = STAGE_PREPARE;
         return 0;

@@ -99,7 +99,8 @@ void job_diagnose(const sbr_job *job, sbr_result *result)
 {
     const sbr_result *said = result;
 
-    if (!job->language || result_success(result) || result->verdict == SBR_CANCELLED)
+    if (!job->language || job->language == &job->tools || result_success(result) ||
+        result->verdict == SBR_CANCELLED)
         return;
     if (!result->ran)
         said = result->n_before ? result->before[result->n_before - 1] : NULL;

@@ -1,10 +1,79 @@
 /* Which language and which tools a request means. */
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "job/job.h"
 #include "job/job_steps.h"
 
 static int ask_version(void *context, const struct language *language, struct toolchain *toolchain)
 {
     return selftest_ask_version(context, language, toolchain);
+}
+
+/* The language without a program of its own: its tools, its packages and its variables. */
+static void take_tools(sbr_job *job)
+{
+    const struct language *whole = job->language;
+
+    job->tools = (struct language){ .name = whole->name,
+                                    .release = whole->release,
+                                    .extensions = whole->extensions,
+                                    .needs = whole->needs,
+                                    .env = whole->env,
+                                    .source = whole->source,
+                                    .deps_link = whole->deps_link,
+                                    .drivers = whole->drivers,
+                                    .driver_texts = whole->driver_texts,
+                                    .version = whole->version,
+                                    .prepare = whole->prepare,
+                                    .install = whole->install };
+    job->language = &job->tools;
+    job->warm.off = true; /* what the engine has ready is for programs */
+}
+
+static bool is_in(const char *dirs, const char *name)
+{
+    char path[TOOLCHAIN_PATH + REQUEST_MAX_PATH];
+
+    for (; *dirs; dirs += *dirs == ':') {
+        size_t len = strcspn(dirs, ":");
+
+        snprintf(path, sizeof(path), "%.*s/%s", (int)len, dirs, name);
+        if (access(path, X_OK) == 0)
+            return true;
+        dirs += len;
+    }
+    return false;
+}
+
+/* A command that is not where commands are may belong to a toolchain elsewhere, such as `go`. */
+static void find_tools(sbr_job *job)
+{
+    const char *name = job->req->args.n ? job->req->args.items[0] : "";
+    const struct language *language;
+    sbr_error ignored;
+
+    if (!*name || strchr(name, '/') || strlen(name) > NAME_MAX || is_in(PLAN_USUAL_PATH, name))
+        return;
+    for (size_t i = 0; (language = language_at(i)); i++) {
+        char *slash;
+        char dir[TOOLCHAIN_PATH];
+
+        if (toolchain_find(language, NULL, &job->toolchain, &ignored) < 0)
+            continue;
+        snprintf(dir, sizeof(dir), "%s", job->toolchain.binary);
+        slash = strrchr(dir, '/');
+        if (slash)
+            *slash = '\0';
+        if (slash && is_in(dir, name)) {
+            job->language = language;
+            job->skips_version = true;
+            take_tools(job);
+            return;
+        }
+    }
 }
 
 int job_resolve(sbr_job *job, sbr_error *err)
@@ -14,10 +83,16 @@ int job_resolve(sbr_job *job, sbr_error *err)
 
     if (request_check(job->req, err) < 0)
         return err->code;
-    if (!name)
+    if (!name) {
+        find_tools(job);
         return 0;
+    }
     if (language_resolve(name, &job->language, err) < 0)
         return err->code;
     query.wanted = language_version_of(name);
-    return toolchain_find(job->language, &query, &job->toolchain, err);
+    if (toolchain_find(job->language, &query, &job->toolchain, err) < 0)
+        return err->code;
+    if (job->req->command)
+        take_tools(job);
+    return 0;
 }

@@ -79,6 +79,7 @@ struct sbr_job {
     bool begins_later; /* the first turn begins the first stage */
 
     const struct language *language; /* NULL: a command */
+    struct language tools;           /* what `language` is for a command with tools */
     struct toolchain toolchain;
     char keys[N_LAYERS][SHA256_HEX_SIZE]; /* empty: the job does not use that layer */
     struct store_entry layers[N_LAYERS];  /* path empty: not made yet */
@@ -86,7 +87,8 @@ struct sbr_job {
     enum stage todo[N_STAGES];
     size_t n_todo, at;
     bool cached;
-    struct job_trees *trees;        /* NULL: none; see job/job_trees.h */
+    bool owes_prepared;      /* the language's prepare stage was left out, and no process does it */
+    struct job_trees *trees; /* NULL: none; see job/job_trees.h */
     char run_dir[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
     struct kept_writer kept;    /* of the program's output; without an id: not kept */

@@ -1,18 +1,44 @@
 /* Runs the test that a language brings. */
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "job/job.h"
 
-static int run_request(const sbr_runtime *rt, const sbr_request *req, sbr_result **ret,
-                       sbr_error *err)
+#define SECOND_MS 1000
+
+/* True when an event of the job is there; false when a second has passed. */
+static bool wait_second(const sbr_job *job)
+{
+    struct pollfd ready = { .fd = loop_fd(&job->loop), .events = POLLIN };
+
+    return poll(&ready, 1, SECOND_MS) != 0;
+}
+
+static int finish_watched(sbr_job *job, const struct selftest_watch *watch, sbr_result **ret,
+                          sbr_error *err)
+{
+    enum stage shown = N_STAGES;
+    int r = JOB_GOES_ON;
+
+    while (r == JOB_GOES_ON) {
+        if (job->now.stage != shown || !wait_second(job))
+            watch->tell(watch->context, job->now.stage);
+        shown = job->now.stage;
+        r = job_turn(job, false, err);
+    }
+    return r < 0 ? r : job_take_result(job, ret, err);
+}
+
+static int run_request(const sbr_runtime *rt, const sbr_request *req,
+                       const struct selftest_watch *watch, sbr_result **ret, sbr_error *err)
 {
     sbr_job *job;
     int r;
 
     if (job_start(rt, req, NULL, &job, err) < 0)
         return err->code;
-    r = job_finish(job, ret, err);
+    r = watch->tell ? finish_watched(job, watch, ret, err) : job_finish(job, ret, err);
     job_free(job);
     return r;
 }
@@ -48,6 +74,7 @@ static int make_request(const struct language *language, const char *version, sb
     if (request_new(name, NULL, ret, err) < 0)
         return err->code;
     request_set_require(*ret, TIER_PROCESS);
+    (*ret)->complete = true;
     if (request_set_code(*ret, test->code, strlen(test->code), err) < 0 ||
         (test->stdin_text &&
          request_set_stdin(*ret, test->stdin_text, strlen(test->stdin_text), err) < 0)) {
@@ -58,7 +85,7 @@ static int make_request(const struct language *language, const char *version, sb
 }
 
 int selftest_run(const sbr_runtime *rt, const struct language *language, const char *version,
-                 char *why, size_t size)
+                 const struct selftest_watch *watch, char *why, size_t size)
 {
     sbr_request *req;
     sbr_result *result = NULL;
@@ -66,7 +93,7 @@ int selftest_run(const sbr_runtime *rt, const struct language *language, const c
     int r = make_request(language, version, &req, &err);
 
     if (r == 0) {
-        r = run_request(rt, req, &result, &err);
+        r = run_request(rt, req, watch, &result, &err);
         request_free(req);
     }
     if (r < 0 || !result) {

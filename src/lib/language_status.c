@@ -12,10 +12,17 @@
 #include "store/store.h"
 
 static void report_progress(const struct language_inspector *inspector, const char *name,
-                            const char *what)
+                            const char *stage)
 {
     if (inspector->on_progress)
-        inspector->on_progress(name, what);
+        inspector->on_progress(name, stage);
+}
+
+static void stage_goes_on(void *context, enum stage stage)
+{
+    const struct language_inspector *inspector = context;
+
+    report_progress(inspector, inspector->shown->name, stage_name(stage));
 }
 
 /* Opened when the first selftest or version is wanted; NULL without memory. */
@@ -32,7 +39,7 @@ static int ask_version(void *context, const struct language *language, struct to
 {
     struct language_inspector *inspector = context;
 
-    report_progress(inspector, language->name, "version");
+    report_progress(inspector, language->name, NULL);
     if (!runtime_of(inspector))
         return SBR_E_NO_MEMORY;
     return selftest_ask_version(inspector->runtime, language, toolchain);
@@ -118,12 +125,14 @@ static bool recall(const char *note, struct language_report *report)
 static void run_selftest(struct language_inspector *inspector, const char *version,
                          const char *note, struct language_report *report)
 {
+    const struct selftest_watch watch = { inspector->on_progress ? stage_goes_on : NULL,
+                                          inspector };
     char text[sizeof(report->why) + sizeof(NOTE_FAILS)];
     int r;
 
-    report_progress(inspector, report->language->name, "selftest");
+    inspector->shown = report->language;
     r = !runtime_of(inspector) ? SBR_E_NO_MEMORY
-                               : selftest_run(inspector->runtime, report->language, version,
+                               : selftest_run(inspector->runtime, report->language, version, &watch,
                                               report->why, sizeof(report->why));
     if (r > 0)
         report->why[0] = '\0';
@@ -152,6 +161,15 @@ static int find_toolchains(struct language_inspector *inspector, const char *ver
     return 0;
 }
 
+/* The selftest goes through all stages, so what it leaves in the store is what a program needs. */
+static bool wants_run(const struct language_inspector *inspector, const struct language *language,
+                      bool is_known)
+{
+    if (inspector->prepare && language->prepare.run.n)
+        return true;
+    return inspector->fresh || (inspector->selftest && !is_known);
+}
+
 int language_inspect(struct language_inspector *inspector, const struct language *language,
                      const char *version, struct language_report *ret, sbr_error *err)
 {
@@ -166,10 +184,10 @@ int language_inspect(struct language_inspector *inspector, const struct language
     r = find_toolchains(inspector, version, &report, err);
     if (r == 0 && report.n_toolchains > 0 && language->selftest.code) {
         name_note(&report, note, sizeof(note));
-        if ((inspector->fresh || !recall(note, &report)) && inspector->selftest)
+        if (wants_run(inspector, language, recall(note, &report)))
             run_selftest(inspector, version, note, &report);
     }
-    report_progress(inspector, "", "");
+    report_progress(inspector, NULL, NULL);
     if (r < 0)
         return r;
     *ret = report;

@@ -20,10 +20,14 @@ struct language_report {
 
 /* How to look; language_inspector_done closes the runtime. */
 struct language_inspector {
-    bool selftest;                                           /* run it unless its result is known */
-    bool fresh;                                              /* run it in any case                */
-    void (*on_progress)(const char *name, const char *what); /* may be NULL; "" and "": the end */
-    sbr_runtime *runtime;                                    /* NULL: not opened yet */
+    bool selftest; /* run it unless its result is known */
+    bool fresh;    /* run it in any case */
+    bool prepare;  /* run it in any case if the language has to be made ready */
+    /* May be NULL.  `stage` NULL: the version is asked; `name` NULL: the end.  Again every second
+     * while a stage runs. */
+    void (*on_progress)(const char *name, const char *stage);
+    sbr_runtime *runtime;         /* NULL: not opened yet */
+    const struct language *shown; /* of on_progress */
 };
 
 /* `version` may be NULL: all of them.  The caller frees it with language_report_done. */

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/epoll.h>
 
+#include "job/job_types.h"
 #include "job/own_places.h"
 #include "lib/job_client.h"
 #include "sandbox/probe.h"
@@ -155,6 +156,11 @@ bool runner_lost_reader(const sbr_job *job)
     const struct forward *out = &job->client->out;
 
     return job->options.forward_out && out->fd < 0 && !out->sys_errno;
+}
+
+const struct language *runner_owes_prepared(const sbr_job *job)
+{
+    return job && job->owes_prepared ? job->language : NULL;
 }
 
 void runner_leave(sbr_job *job)

@@ -71,8 +71,23 @@ bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
 bool runner_is_in_line(const sbr_job *job, bool out);
 /* True when the reader of stdout left before the program's end. */
 bool runner_lost_reader(const sbr_job *job);
+/* The language whose prepare stage was left out, because the program could do without; or NULL. */
+const struct language *runner_owes_prepared(const sbr_job *job);
 /* In place of sbr_job_free for a process that ends right after: the kernel frees the memory. */
 void runner_leave(sbr_job *job);
+
+/* For a request of a session's kernel (sbr_request.kernel). */
+
+/* The channel to the kernel, borrowed; -1 while it does not run. */
+int runner_kernel_fd(sbr_job *job);
+/* Takes the output that is in the program's pipes now. */
+void runner_drain(sbr_job *job);
+/* Moves what was refused since the last call to `to`. */
+void runner_take_denials(sbr_job *job, struct denials *to);
+/* Lets the peaks of memory and processes begin anew; false where the kernel cannot. */
+bool runner_reset_peaks(sbr_job *job);
+/* What every result of the run has: language, policy, network, isolation, startup. */
+void runner_describe(sbr_job *job, sbr_result *ret);
 
 /* The plan of the program's own stage; nothing is started.  The caller frees it before it closes
  * the runtime, because the plan borrows from it. */

@@ -33,7 +33,7 @@ static bool is_bulk, is_thread;
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
 
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
-                             void *dso);
+                             void *dso) __attribute__((weak));
 
 /* The C library's functions: found at the start, because a handler must not look for them. */
 #define POINTER(name) static __typeof__(&(name)) real_##name
@@ -413,7 +413,7 @@ static void __attribute__((constructor)) begin(int argc, char **argv, char **env
     (void)argv;
     hide_preload(env);
     FUNCTIONS(FIND);
-    if (!is_pipe(STDOUT_FILENO))
+    if (!__register_atfork || !is_pipe(STDOUT_FILENO))
         return;
     __register_atfork(before_fork, after_fork, in_child, NULL);
     last_ms = now_ms();

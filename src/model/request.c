@@ -463,6 +463,7 @@ int request_override(sbr_request *req, const sbr_request *over, sbr_error *err)
     limits_override(&req->limits, &over->limits);
     limits_override(&req->compile_limits, &over->compile_limits);
     req->check |= over->check;
+    req->command |= over->command;
     if (over->tty.rows)
         req->tty = over->tty;
     if (over->require_given)

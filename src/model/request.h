@@ -103,8 +103,11 @@ struct sbr_request {
     struct string_list deps;         /* NAME or NAME@VERSION */
     struct string_list compile_args; /* additional arguments of the compiler */
     struct limits compile_limits;    /* only the given ones apply */
+    bool command;                    /* args are the command; the language gives its tools */
     bool check;                      /* compile or check, but do not run */
-    bool buffered;                   /* stdout as the language itself buffers it in a pipe */
+    bool kernel;                     /* run the language's kernel for a session, no program */
+    bool complete; /* every stage of the language, also those that a program can do without */
+    bool buffered; /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */
     unsigned int code_line, code_lines;
     struct string_list env; /* NAME=VALUE */

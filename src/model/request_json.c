@@ -368,6 +368,11 @@ static int read_check(sbr_request *req, const json_t *value, sbr_error *err)
     return read_switch(&req->check, "check", value, err);
 }
 
+static int read_command(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    return read_switch(&req->command, "command", value, err);
+}
+
 static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!plain_text(value))
@@ -404,6 +409,7 @@ static const struct field fields[] = {
     { "args",           read_args           },
     { "check",          read_check          },
     { "code",           read_code           },
+    { "command",        read_command        },
     { "compile_args",   read_compile_args   },
     { "compile_limits", read_compile_limits },
     { "deps",           read_deps           },

@@ -234,6 +234,12 @@ static void capture_rest(struct capture *capture)
     }
 }
 
+void capture_drain(struct capture *capture)
+{
+    if (!capture->held && !capture->stopped)
+        capture_rest(capture);
+}
+
 void capture_finish(struct capture *capture, struct output *ret)
 {
     capture->held = false;

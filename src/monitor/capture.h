@@ -56,6 +56,8 @@ int capture_start(struct capture *capture, struct loop *loop, sbr_error *err) mu
 int capture_switch(struct capture *capture, int tty_fd) must_check;
 /* While it is stopped, the program's bytes stay in its pipe.  The rest comes with the end. */
 void capture_stop(struct capture *capture, bool stop);
+/* Takes what is in the pipe now, and no more. */
+void capture_drain(struct capture *capture);
 /* Everything inside is dead: takes what is in the pipe now, and closes it. */
 void capture_finish(struct capture *capture, struct output *ret);
 void capture_done(struct capture *capture);

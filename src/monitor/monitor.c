@@ -411,6 +411,8 @@ static int watch_all(struct monitor *m, sbr_error *err)
         return err_set_errno(err, "monitor", "cannot watch the sandbox");
     if (m->box->terminal >= 0)
         monitor_take_terminal(m, take_fd(m->box->terminal));
+    if (m->plan->kernel)
+        return 0; /* its stdin is empty */
     /* A terminal starts it when it is there. */
     return m->plan->tty.streams & 1 && (m->terminal >= 0 || !m->plan->run_dir)
                ? 0
@@ -429,6 +431,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                            .box = box,
                            .plan = plan,
                            .loop = options->loop,
+                           .kernel = plan->kernel ? take_fd(box->in) : -1,
                            .terminal = -1,
                            .on_terminal = options->on_terminal,
                            .startup = options->startup ? options->startup : "cold",
@@ -517,7 +520,8 @@ void monitor_done(struct monitor *m)
     capture_done(&m->out);
     capture_done(&m->err);
     scope_close_fd(&m->terminal);
-    m->terminal = -1;
+    scope_close_fd(&m->kernel);
+    m->terminal = m->kernel = -1;
     if (m->loop) {
         loop_remove(m->loop, &m->init_watch);
         loop_remove(m->loop, &m->control_watch);

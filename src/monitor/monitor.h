@@ -24,6 +24,7 @@ struct monitor {
     const struct plan *plan;
     struct capture out, err;
     struct stdin_pump stdin_pump;
+    int kernel;   /* of a session: the channel of its kernel; -1: none */
     int terminal; /* the master side of the program's; -1: none, or not yet */
     void (*on_terminal)(void *context);
     struct seccomp_notify seccomp_notify;

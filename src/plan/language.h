@@ -42,7 +42,9 @@ struct stage_def {
     struct words env;    /* NAME=VALUE, added to the language's */
     struct words limits; /* OPTION=VALUE, as in timeout=60s */
     bool network;
-    bool system; /* its result depends on other packages of the system, such as headers */
+    bool
+        optional; /* others work without what it leaves, only slower: it is made after the answer */
+    bool system;  /* its result depends on other packages of the system, such as headers */
     /* With a network: the client's own configuration on the host. */
     struct words config_env;
     struct words config_files; /* ~/ is the home directory */
@@ -62,6 +64,12 @@ struct warm_def {
     struct words compile; /* the same for the compile stage */
     bool zygote;          /* `run` is started once and forked for each run */
     bool fixed_env;       /* the drivers cannot change their environment */
+};
+
+/* The kernel of a session: it is told one cell after the other; see docs/internals/session.md. */
+struct session_def {
+    struct words run;      /* command of the kernel's driver; empty: the language has no sessions */
+    const char *extension; /* of the file that the cells of a session are exported to */
 };
 
 /* Patterns of a diagnosis are extended regular expressions for one line.  Each \n in a pattern
@@ -118,6 +126,7 @@ struct language {
     struct stage_def check;    /* checks the program without running it */
     struct words run;
     struct warm_def warm;
+    struct session_def session;
     struct diagnosis_rules diagnosis;
     struct selftest selftest;
 };

@@ -176,6 +176,7 @@ static int language_check(const char *path, const struct language *l, sbr_error 
     const char *const name_rule = "lower case letters, digits, '+', '#' and '-'";
     const char *const plain_rule = "a name without a path";
     struct words name = { (const char **)&l->name, 1 }, source = { (const char **)&l->source, 1 };
+    struct words extension = { (const char **)&l->session.extension, l->session.extension ? 1 : 0 };
     struct words literal = { (const char **)&l->literal, l->literal ? 1 : 0 };
     /* clang-format off */
     const struct list_check checks[] = {
@@ -192,6 +193,8 @@ static int language_check(const char *path, const struct language *l, sbr_error 
         { "env",        &l->env,        is_setting,      "NAME=VALUE" },
         { "version",    &l->version,    words_are_known, WORDS_KNOWN },
         { "run",        &l->run,        words_are_known, WORDS_KNOWN },
+        { "session",    &l->session.run, words_are_known, WORDS_KNOWN },
+        { "extension",  &extension,     is_extension,    "a dot and one suffix" },
     };
     const struct {
         const char *name;

@@ -46,6 +46,7 @@ static const cyaml_schema_field_t stage_fields[] = {
     WORDS(struct stage_def, env, MAYBE),
     WORDS(struct stage_def, limits, MAYBE),
     FLAG(struct stage_def, network),
+    FLAG(struct stage_def, optional),
     FLAG(struct stage_def, system),
     WORDS(struct stage_def, config_env, MAYBE),
     WORDS(struct stage_def, config_files, MAYBE),
@@ -61,6 +62,12 @@ static const cyaml_schema_field_t warm_fields[] = {
     WORDS(struct warm_def, compile, MAYBE),
     FLAG(struct warm_def, zygote),
     FLAG(struct warm_def, fixed_env),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t session_fields[] = {
+    WORDS(struct session_def, run, 0),
+    TEXT(struct session_def, extension, 0),
     CYAML_FIELD_END,
 };
 
@@ -130,6 +137,7 @@ static const cyaml_schema_field_t language_fields[] = {
     PART(check, stage_fields),
     WORDS(struct language, run, 0),
     PART(warm, warm_fields),
+    PART(session, session_fields),
     PART(diagnosis, diagnosis_fields),
     CYAML_FIELD_MAPPING("selftest", CYAML_FLAG_DEFAULT, struct language, selftest, selftest_fields),
     CYAML_FIELD_END,

@@ -19,6 +19,9 @@
 #include "plan/features.h"
 #include "plan/policy.h"
 
+/* Where commands are, inside as on the host. */
+#define PLAN_USUAL_PATH "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
 enum op_kind {
     OP_DIR,     /* make a directory with its parents */
     OP_FILE,    /* write a new file */
@@ -104,6 +107,7 @@ struct plan_tty {
     uint32_t streams;       /* one bit for each of the fds 0, 1 and 2 that is the terminal */
 };
 
+#define PLAN_KERNEL_FD 3
 #define PLAN_APART_BYTES (32u << 20) /* size of each OP_APART */
 #define PLAN_MAX_COW 17
 #define PLAN_MAX_COLLECTS 64
@@ -148,6 +152,7 @@ struct plan {
     size_t n_filters;
     const char **argv; /* NULL-terminated */
     const char **env;
+    bool kernel; /* of a session: stdin is empty, PLAN_KERNEL_FD a socket to the supervisor */
     struct plan_tty tty;
     enum network_mode network;
     /* With NETWORK_ALLOW and NETWORK_FULL: ports of the host's loopback that are available inside,

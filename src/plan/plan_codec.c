@@ -99,6 +99,7 @@ int plan_encode(const struct plan *plan, struct buf *out, sbr_error *err)
     put_confinement(out, plan);
     put_list(out, (const char *const *)plan->argv);
     put_list(out, (const char *const *)plan->env);
+    buf_put_u32(out, plan->kernel);
     buf_put_u32(out, plan->tty.rows);
     buf_put_u32(out, plan->tty.columns);
     buf_put_u32(out, plan->tty.streams);
@@ -287,6 +288,7 @@ int plan_decode(const void *data, size_t len, struct plan **ret, sbr_error *err)
     get_confinement(plan, &in);
     plan->argv = get_list(plan, &in);
     plan->env = get_list(plan, &in);
+    plan->kernel = buf_reader_u32(&in) != 0;
     plan->tty.rows = buf_reader_u32(&in);
     plan->tty.columns = buf_reader_u32(&in);
     plan->tty.streams = buf_reader_u32(&in);

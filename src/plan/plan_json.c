@@ -180,6 +180,8 @@ char *plan_to_json(const struct plan *plan, bool pretty)
     jsonw_number(&j, "seccomp_instructions", plan_filter_len(plan));
     put_list(&j, "argv", plan->argv);
     put_list(&j, "env", plan->env);
+    if (plan->kernel)
+        jsonw_number(&j, "kernel_fd", PLAN_KERNEL_FD);
     put_tty(&j, plan);
     if (plan->run_dir)
         jsonw_text(&j, "place", plan->run_dir);

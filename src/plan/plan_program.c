@@ -55,6 +55,7 @@ static const char *plan_home(const struct plan_input *in)
 
 static const struct string_list no_strings;
 
+#define KERNEL_ENV "SANDBOX_RUN_KERNEL_FD=3" /* PLAN_KERNEL_FD */
 #define DEFAULT_TERM "xterm-256color"
 
 /* The variables that say what terminal it is. */
@@ -71,12 +72,27 @@ static size_t tty_env(struct plan *plan, const struct plan_input *in, const char
     return n;
 }
 
+/* A command with the tools of a language finds them, and what its packages brought, by name. */
+static const char *path_variable(struct plan *plan, const struct plan_input *in,
+                                 const struct word_values *values)
+{
+    const char *binary = values->text[WORD_BINARY], *deps = values->text[WORD_DEPS];
+    const char *slash = binary ? strrchr(binary, '/') : NULL;
+
+    if (!slash || !in->language || in->stage != STAGE_RUN || in->language->run.n)
+        return "PATH=" PLAN_USUAL_PATH;
+    if (deps)
+        return plan_printf(plan, "PATH=%s/bin:%s/node_modules/.bin:%.*s:" PLAN_USUAL_PATH, deps,
+                           deps, (int)(slash - binary), binary);
+    return plan_printf(plan, "PATH=%.*s:" PLAN_USUAL_PATH, (int)(slash - binary), binary);
+}
+
 static int plan_env(struct plan *plan, const struct plan_input *in,
                     const struct word_values *values, const struct string_list *given,
                     sbr_error *err)
 {
     const char *const base_env[] = {
-        "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+        path_variable(plan, in, values),
         plan_printf(plan, "HOME=%s%s", plan->run_dir ? plan->run_dir : "", plan_home(in)),
         "LANG=C.UTF-8",
         "USER=sandbox",
@@ -90,8 +106,8 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
-    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 1) * sizeof(*plan->env));
-    if (!plan->env || !base_env[1] || !base_env[4])
+    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 2) * sizeof(*plan->env));
+    if (!plan->env || !base_env[0] || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);
@@ -101,6 +117,8 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
         env_set(plan->env, &n, given->items[i]);
+    if (plan->kernel)
+        env_set(plan->env, &n, KERNEL_ENV);
     return 0;
 }
 
@@ -203,9 +221,8 @@ static const struct string_list *trailing_args(const struct plan_input *in)
 static const struct words *stage_command(const struct plan_input *in)
 {
     static const struct words none;
-    const struct stage_def *def = stage_def(in->language, in->stage);
 
-    return in->language ? def ? &def->run : &in->language->run : &none;
+    return in->language ? stage_command_of(in) : &none;
 }
 
 static int plan_argv(struct plan *plan, const struct words *words, const struct word_values *values,
@@ -224,6 +241,14 @@ static int plan_argv(struct plan *plan, const struct words *words, const struct 
     return 0;
 }
 
+static bool needs_program(const struct plan_input *in)
+{
+    const sbr_request *req = in->request;
+
+    return in->language && req->language && !req->command && !req->kernel &&
+           in->stage != STAGE_PREPARE;
+}
+
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     const char *source = NULL, *path = NULL, *workdir = in->request->workdir;
@@ -231,7 +256,12 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 
     if (plan_files(plan, in, &source, err) < 0)
         return err->code;
-    if (in->language && !source && in->stage != STAGE_PREPARE)
+    plan->kernel = in->request->kernel && in->stage == STAGE_RUN;
+    if (plan->kernel && !(in->language && in->language->session.run.n))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "%s has no sessions; `sandbox-run languages` shows which have",
+                       in->language ? in->language->name : "a command");
+    if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
     plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);

@@ -178,6 +178,15 @@ static int link_dependencies(struct plan *plan, const struct plan_input *in, sbr
     return op.from ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
 }
 
+const struct words *stage_command_of(const struct plan_input *in)
+{
+    const struct stage_def *def = stage_def(in->language, in->stage);
+
+    if (def)
+        return &def->run;
+    return in->request->kernel ? &in->language->session.run : &in->language->run;
+}
+
 bool stage_uses_drivers(const struct plan_input *in)
 {
     const struct stage_def *def = stage_def(in->language, in->stage);
@@ -185,9 +194,15 @@ bool stage_uses_drivers(const struct plan_input *in)
     bool found = false;
 
     for (size_t i = 0; !found && i < ARRAY_LEN(names); i++)
-        found = words_use(def ? &def->run : &in->language->run, names[i]) ||
+        found = words_use(stage_command_of(in), names[i]) ||
                 words_use(&in->language->env, names[i]) || (def && words_use(&def->env, names[i]));
     return found;
+}
+
+/* Kernels of sessions are large, and a run of a program has no use for them. */
+static bool is_wanted(const struct plan_input *in, const char *driver)
+{
+    return in->request->kernel || strncmp(driver, "session-", 8) != 0;
 }
 
 int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
@@ -202,6 +217,8 @@ int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
                               .data = language->driver_texts.at[i],
                               .len = strlen(language->driver_texts.at[i]) };
 
+        if (!is_wanted(in, name))
+            continue;
         if (live_object_is(name)) {
             op.data = live_object_find(name).data;
             op.len = live_object_find(name).len;

@@ -38,6 +38,8 @@ struct plan_input;
 /* True when the stage sees a project or workspace at /work; prepare and install do not. */
 bool stage_sees_work(const struct plan_input *in);
 
+/* The command of the stage: of a session, its kernel's.  The input has a language. */
+const struct words *stage_command_of(const struct plan_input *in);
 /* True when the stage's command or variables use the language's drivers. */
 bool stage_uses_drivers(const struct plan_input *in);
 /* Adds the drivers' files to the directory that every stage has. */

@@ -47,6 +47,24 @@ static int make_stream(int *near, int *far, bool program_reads)
     return fcntl(*near, F_SETFL, O_NONBLOCK);
 }
 
+/* In place of stdin: the kernel of a session talks to its supervisor over this. */
+static int make_kernel_channel(int *near, int *far)
+{
+    int pair[2];
+
+    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+        return -1;
+    *near = pair[0];
+    *far = pair[1];
+    return fcntl(*near, F_SETFL, O_NONBLOCK);
+}
+
+static int make_stdin(struct sandbox *box, const struct plan *plan, struct far_channels *far)
+{
+    return plan->kernel ? make_kernel_channel(&box->in, &far->fds[INIT_STDIN])
+                        : make_stream(&box->in, &far->fds[INIT_STDIN], true);
+}
+
 /* Opening /dev/stdout and similar by name takes the owner's rights.  Where chown is refused, the
  * streams themselves still work. */
 static void own_streams(const struct sandbox *box, const struct far_channels *far)
@@ -97,7 +115,7 @@ int channels_make_streams(struct sandbox *box, const struct plan *plan, struct f
 {
     bool collects = plan->n_collects > 0;
 
-    if (make_stream(&box->in, &far->fds[INIT_STDIN], true) < 0 ||
+    if (make_stdin(box, plan, far) < 0 ||
         make_stream(&box->out, &far->fds[INIT_STDOUT], false) < 0 ||
         make_stream(&box->err, &far->fds[INIT_STDERR], false) < 0 ||
         (collects && make_stream(&box->collected, &far->fds[INIT_COLLECT], false) < 0))

@@ -15,7 +15,7 @@
 struct sandbox {
     struct process init;
     int control; /* orders to init */
-    int in;      /* the program's stdin, to write to */
+    int in;      /* the program's stdin, to write to; of a session, the kernel's channel */
     int out;     /* its stdout and stderr, to read from */
     int err;
     int terminal;               /* the master side of the program's; -1: init makes it, or none */

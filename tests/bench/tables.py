@@ -24,6 +24,8 @@ PROGRAMS = {
 MAX_OF_BWRAP = 0.4
 MAX_SUPERVISOR_KIB = 500
 MIN_CAPTURE_GB_S = 1.5
+MIN_OF_BARE = 0.8  # bulk output through a pipe
+MAX_STREAM_MS = 0.1  # that --stream adds to the first byte
 # Name, repetitions, what it is, goal for the inside in % more than outside.
 LOOPS = [
     ("cpu", 20_000_000, "pure computation", 1),
@@ -270,26 +272,30 @@ class Capture:
 
 
 CAPTURE_SECONDS = 30
+ZEROS, PYTHON = "zeros to a pipe", "lines of Python to a pipe"
 
 
 def captures(bench):
     """What is compared; a tool that does not run here is left out."""
     size = bench.effort.capture_bytes
     few = 1 << 20  # each NUL becomes six bytes of JSON
-    zeros = ["/usr/bin/head", "-c", str(size), "/dev/zero"]
+    zeros = ["/usr/bin/head", "-c", str(2 * size), "/dev/zero"]
     text = [f"{INSIDE}/workload", "write", str(size)]
     few_zeros = ["/usr/bin/head", "-c", str(few), "/dev/zero"]
-    room = ["--max-output", "2g"]
+    room = ["--max-output", "2g"]  # what JSON keeps; a stream that is passed on has no end
+    lines = ["/usr/bin/python3", "-c", f"for i in range({size // 640}): print('x' * 63)"]
     cases = []
     for peer in bench.peers.named("bare", "bwrap"):
-        cases.append(Capture(f"{peer.name}: zeros to a pipe", peer.command(zeros), size))
+        cases.append(Capture(f"{peer.name}: {ZEROS}", peer.command(zeros), 2 * size))
     for peer in bench.peers.named("bare"):
         cases.append(Capture("bare: text to a pipe", peer.command(text), size))
+        cases.append(Capture(f"bare: {PYTHON}", peer.command(lines), size // 640 * 64))
     for peer in bench.peers.named("sandbox-run"):
         cases += [
-            Capture("sandbox-run: zeros to /dev/null", peer.command(zeros, *room), size, False, True),
-            Capture("sandbox-run: zeros to a pipe", peer.command(zeros, *room), size, True, True),
-            Capture("sandbox-run: text to a pipe", peer.command(text, *room), size),
+            Capture("sandbox-run: zeros to /dev/null", peer.command(zeros), 2 * size, False, True),
+            Capture(f"sandbox-run: {ZEROS}", peer.command(zeros), 2 * size, True, True),
+            Capture("sandbox-run: text to a pipe", peer.command(text), size),
+            Capture(f"sandbox-run: {PYTHON}", peer.command(lines), size // 640 * 64),
             Capture("sandbox-run --json: text", peer.command(text, "--json", *room), size, True, True),
             Capture("sandbox-run --json: 1 MiB of zeros", peer.command(few_zeros, "--json"), few),
         ]
@@ -343,6 +349,14 @@ def capture_samples(bench, cases):
     return speeds, failures
 
 
+def share_of_bare(speeds, failures, what):
+    """Of the medians, for what goes through the same pipe with and without us."""
+    ours, bare = f"sandbox-run: {what}", f"bare: {what}"
+    known = speeds.get(ours) and speeds.get(bare) and not {ours, bare} & set(failures)
+    share = report.median(speeds[ours]) / report.median(speeds[bare]) if known else None
+    return report.goal_at_least(f"{what}: at least {MIN_OF_BARE} of bare", share, MIN_OF_BARE)
+
+
 def output(bench):
     cases = captures(bench)
     speeds, failures = capture_samples(bench, cases)
@@ -358,14 +372,55 @@ def output(bench):
             text = f"{case.name}: at least {MIN_CAPTURE_GB_S} GB/s"
             middle = report.median(taken) if taken else None
             goals.append(report.goal_at_least(text, middle, MIN_CAPTURE_GB_S, " GB/s"))
+    goals += [share_of_bare(speeds, failures, what) for what in (ZEROS, PYTHON)]
+    size = bench.effort.capture_bytes / GIB
     note = (
-        f"{bench.effort.capture_bytes / GIB:g} GiB unless said otherwise; bytes of the program per second,"
+        f"Zeros: {2 * size:g} GiB; lines of Python: a tenth of {size:g} GiB; else {size:g} GiB; bytes of the program per second,"
         " from the start of the tool to the end of the reader. Zeros: `head -c N /dev/zero`; text: lines of"
         " 64 bytes. bwrap hands its own stdout through and looks at nothing. --json keeps all of it in"
         " memory and prints it at the end, where a NUL takes six bytes."
     )
     header = ["output", "p50 GB/s", "min", "max", "N"]
     return report.Table("Output", note, header, rows, goals)
+
+
+# The first byte
+
+
+def first_byte_ms(command, wanted):
+    """From the start of the tool to the program's first byte in the reader's hands."""
+    start = time.monotonic()
+    with subprocess.Popen(command, env={}, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE) as process:
+        said = b""
+        while wanted not in said:
+            data = os.read(process.stdout.fileno(), 1 << 16)
+            if not data:
+                raise RuntimeError(f"{command[0]} ended without {wanted!r}")
+            said += data
+        taken = (time.monotonic() - start) * 1000
+        process.stdout.read()
+    return taken
+
+
+def first_byte(bench):
+    echo = ["/usr/bin/echo", "first"]
+    ways = {peer.name: (peer.command(echo), b"first") for peer in bench.peers.named("bare", "sandbox-run")}
+    for peer in bench.peers.named("sandbox-run"):
+        ways["sandbox-run --stream"] = (peer.command(echo, "--stream"), b'"data":"first')
+    taken = {name: [] for name in ways}
+    for number in range(bench.effort.rounds["dynamic"]):
+        for name in order_of_round(list(ways), number):
+            taken[name].append(first_byte_ms(*ways[name]))
+    bench.save("first-byte.txt", ["# way: ms", *(f"{n}: {s}" for n, t in taken.items() for s in t)])
+    rows = [[name, *(report.rounded(f(found)) for f in (report.median, min, max)), str(len(found))]
+            for name, found in taken.items()]
+    plain, streamed = taken.get("sandbox-run"), taken.get("sandbox-run --stream")
+    more = report.median(streamed) - report.median(plain) if plain and streamed else None
+    text = f"--stream adds at most {MAX_STREAM_MS} ms to the first byte"
+    note = ("`echo` in a pipe: from the start of the tool until its reader has the first byte of the program; with"
+            " --stream, the event that has it. The ways take turns.")
+    return report.Table("First byte", note, ["first byte", "p50 ms", "min", "max", "N"], rows,
+                        [report.goal_at_most(text, more, MAX_STREAM_MS, " ms")])
 
 
 # Running code
@@ -451,4 +506,4 @@ def throughput(bench):
     return report.Table("Runs per second", note, header, rows)
 
 
-MEASUREMENTS = (back_to_back, after_a_pause, memory, output, running_code, throughput)
+MEASUREMENTS = (back_to_back, after_a_pause, memory, output, first_byte, running_code, throughput)

@@ -1,5 +1,6 @@
 """What users of other tools type without thinking, and what it does here."""
 import json
+import shutil
 
 import pytest
 
@@ -91,3 +92,47 @@ def test_time_limits_can_be_switched_off(any_caller):
 def test_what_keeps_the_machine_safe_cannot_be_switched_off(option):
     status, _, said = say("exec", f"--{option}", "none", "--", "true")
     assert status == 125 and f"--{option} 'none'" in said and "or none" not in said
+
+
+# exec: tools, packages, and the directory that is not inside
+
+
+def test_exec_finds_toolchains_that_lie_elsewhere(any_caller):
+    """As `languages` does, and only when the command is not where commands are."""
+    listed = json.loads(sandbox_run("languages", "go", "--json", caller=any_caller).stdout)["languages"][0]
+    if not listed["installed"] or shutil.which("go", path="/usr/local/bin:/usr/bin:/bin"):
+        pytest.skip("no Go outside of the usual directories")
+    status, out, said = say("exec", "--", "go", "version", caller=any_caller)
+    assert (status, said) == (0, "") and out.startswith(f"go version go{listed['versions'][0]['version']} ")
+    assert say("exec", "--", "sh", "-c", "command -v go", caller=any_caller)[0] != 0
+    status, out, _ = say("exec", "--lang", "go", "--", "sh", "-c", "command -v go", caller=any_caller)
+    assert status == 0 and out.endswith("/go\n")
+
+
+def test_exec_brings_the_packages_of_a_language(any_caller, folder):
+    (folder / "check.py").write_text("import six; print(six.__version__)\n")
+    status, out, said = say("exec", "--lang", "python", "--dep", "six@1.16.0", "--project", folder, "--",
+                            "python3", "check.py", caller=any_caller, timeout=300)
+    if "refused" in said or "index" in said.lower():
+        pytest.skip("no registry can be reached")
+    assert (status, out, said) == (0, "1.16.0\n", "")
+    request = json.dumps({"language": "python", "command": True, "args": ["sh", "-c", "echo $PATH"]}).encode()
+    status, out, _ = say("--request", "-", stdin=request, caller=any_caller)
+    assert status == 0 and out.startswith("/usr/")
+
+
+def test_packages_without_a_language_are_refused():
+    status, _, said = say("exec", "--dep", "six", "--", "true")
+    assert status == 125 and "--dep needs --lang NAME" in said
+
+
+def test_a_command_that_misses_the_callers_files_is_told_that_they_are_not_inside(any_caller, program):
+    hint = "your directory has 'hello.py' but is not inside; --project . brings it in"
+    status, _, said = say("exec", "--", "cat", "hello.py", cwd=program, caller=any_caller)
+    assert status == 1 and hint in said
+    status, out, said = say("exec", "--project", ".", "--", "cat", "hello.py", cwd=program, caller=any_caller)
+    assert (status, out, said) == (0, SHOW, "")
+    status, _, said = say("exec", "./hello.py", cwd=program, caller=any_caller)
+    assert status == 127 and "is not inside: --project . brings it in" in said
+    for words in (["exec", "-q", "cat", "hello.py"], ["exec", "cat", "other.py"], ["exec", "echo", "hello.py"]):
+        assert "not inside" not in say(*words, cwd=program, caller=any_caller)[2], words

@@ -101,23 +101,58 @@ def test_a_selftest_runs_and_its_result_is_remembered(languages, cache):
         return {path: path.stat().st_ino for path in cache.rglob("*")
                 if path.is_file() and b"passes" in path.read_bytes()}
 
-    assert languages("sh", "--json", "--no-selftest")[0]["selftest"]["status"] == "not_run"
-    assert languages("sh", "--json")[0]["selftest"] == {"status": "passes", "message": None}
+    assert languages("sh", "--json")[0]["selftest"]["status"] == "not_run"
+    assert languages("sh", "--json", "--selftest")[0]["selftest"] == {"status": "passes", "message": None}
     before = notes()
     assert len(before) == 1
     assert languages("sh", "--json", "--no-selftest")[0]["selftest"]["status"] == "passes"
-    assert languages("sh", "--json")[0]["selftest"]["status"] == "passes"
+    assert languages("sh", "--json", "--selftest")[0]["selftest"]["status"] == "passes"
     assert notes() == before
     assert languages("sh", "--json", "--fresh")[0]["selftest"]["status"] == "passes"
     after = notes()
     assert after.keys() == before.keys() and after != before
 
 
+SLOW_LANGUAGE = """
+name: slow
+about: takes its time
+extensions: [.slow]
+mains: [main.slow]
+source: main.slow
+binaries: [/usr/bin/sh]
+package: dash
+prepare: {run: [sh, -c, "echo made > ${prepared}/made; sleep 1.2"]}
+run: [sh, "${source}", "${prepared}"]
+selftest: {code: "echo fine", stdout: "fine\\n", exit: 0}
+"""
+
+
+def test_languages_are_made_ready_ahead_and_the_seconds_are_shown(caller, cache, folder):
+    (folder / "slow.yaml").write_text(SLOW_LANGUAGE)
+    env = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(cache)}
+    words = ["languages", "slow", "--language-file", str(folder / "slow.yaml"), "--prepare"]
+    status, seen = on_terminal(*words, caller=caller, env=env)
+    assert status == 0 and b"slow: making the language ready, once ... 1 s" in seen, seen
+    status, seen = on_terminal("run", *words[2:4], "-l", "slow", "-c", "echo fine", caller=caller, env=env)
+    assert status == 0 and b"making the language ready" not in seen, seen
+
+
+def test_a_run_shows_language_stage_and_seconds_at_a_terminal_only(caller, cache, folder):
+    (folder / "slow.yaml").write_text(SLOW_LANGUAGE)
+    env = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(cache)}
+    words = ["run", "--language-file", str(folder / "slow.yaml"), "-l", "slow", "-c", "echo fine"]
+    status, seen = on_terminal(*words, caller=caller, env=env)
+    assert status == 0 and b"slow: making the language ready, once ... 1 s" in seen, seen
+    assert seen.rpartition(b"\x1b[K")[2].startswith(b"fine")
+    done = sandbox_run(*words, caller=caller, env={**env, "SANDBOX_RUN_CACHE": str(cache / "other")})
+    assert (done.stdout, done.stderr) == (b"fine\n", b"")
+
+
 def test_a_version_can_be_asked_for(languages):
     python, = languages("python", "--json", "--no-selftest")
     version = python["versions"][0]["version"]
     for wanted in (version, version.rsplit(".", 1)[0]):
-        one, = languages(f"python@{wanted}", "--json")
+        one, = languages(f"python@{wanted}", "--json", "--selftest")
         assert one["versions"][0]["version"] == version and len(one["versions"]) == 1
         assert one["selftest"]["status"] == "passes"
 
@@ -137,6 +172,7 @@ def test_a_version_that_is_not_there_is_answered_with_those_that_are(languages):
     (["klingon"], 127, "there is no language 'klingon'"),
     (["python", "bash"], 125, "one language"),
     (["--fesh"], 125, "did you mean --fresh?"),
+    (["--no-selftest", "--fresh"], 125, "--no-selftest does not go together with"),
 ])
 def test_mistakes_are_answered_with_advice(languages, words, status, part):
     text, said = languages(*words, status=status)
@@ -145,8 +181,8 @@ def test_mistakes_are_answered_with_advice(languages, words, status, part):
 
 def test_a_terminal_gets_colours_and_progress(caller, cache):
     env = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(cache)}
-    status, seen = on_terminal("languages", "sh", caller=caller, env=env)
-    assert status == 0 and b"sh: selftest" in seen and b"\x1b[32mpasses\x1b[0m" in seen
+    status, seen = on_terminal("languages", "sh", "--selftest", caller=caller, env=env)
+    assert status == 0 and b"sh: running its selftest ..." in seen and b"\x1b[32mpasses\x1b[0m" in seen
     status, seen = on_terminal("languages", "sh", "--no-color", caller=caller, env=env)
     assert status == 0 and b"passes" in seen and b"\x1b[32m" not in seen
 

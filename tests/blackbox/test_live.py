@@ -194,3 +194,20 @@ def test_many_lines_stay_in_the_order_of_the_program(root, language):
     itself, code = ORDERS[language]
     wanted = printed("--buffered", language=language, code=itself + code)
     assert printed(language=language, code=code) == wanted and wanted.endswith(b"exec\n")
+
+
+SPINS = "BEGIN { print \"one\"; while (1) ; }"
+COMMANDS = {
+    "python -u": ((), ["python3", "-u", "-c", "print('one')\nwhile True: pass"], b"one\n"),
+    "stdbuf": ((), ["stdbuf", "-oL", "awk", SPINS], b"one\n"),
+    "terminal": (("--tty",), ["awk", SPINS], b"one\r\n"),
+}
+
+
+@pytest.mark.parametrize("way", COMMANDS)
+def test_commands_are_live_by_the_ways_that_the_manual_names(root, way):
+    options, command, line = COMMANDS[way]
+    with started("exec", "-q", *options, "--", *command) as process:
+        assert read_until(process.stdout, b"\n", SOON) == line
+        process.send_signal(signal.SIGTERM)
+        process.wait(SOON)

@@ -1,6 +1,8 @@
 """How the stages of one job follow one another; what each of them is, is in test_language_programs.py."""
+import contextlib
 import json
 import os
+import pathlib
 import subprocess
 
 import pytest
@@ -8,6 +10,7 @@ import yaml
 
 import support
 from support import command, environment, result_of
+from waiting import wait_until
 
 # A language whose stages say what they do: its tool is the shell.
 STAGED = {
@@ -23,23 +26,40 @@ STAGED = {
 }
 
 
-@pytest.fixture
-def staged(folder, caller):
-    """Options for a run, with a store of its own."""
+# The same language can do without its prepare stage.
+LATER = {**STAGED, "prepare": {**STAGED["prepare"], "optional": True},
+         "compile": {**STAGED["compile"], "env": ["PREPARED=${prepared}"],
+                     "run": ["${binary}", "-c", "{ [ -z \"$PREPARED\" ] || cat $PREPARED/file; cat /dev/null $3 $2; } >$1/out",
+                             "-", "${build}", "${source}", "${deps}/names"]}}
+
+
+def runner_of(language, folder, caller):
+    """Runs with the language, with a store of its own."""
     path = folder / "staged.yaml"
-    path.write_text(yaml.safe_dump(STAGED))
+    path.write_text(yaml.safe_dump(language))
     cache = folder / "cache"
     cache.mkdir(mode=0o700)
     if caller == support.Callers.USER and os.geteuid() == 0:
         os.chown(cache, support.ORDINARY_UID, support.ORDINARY_UID)
 
-    def run(*words, code="text\n"):
+    def run(*words, code="text\n", **env):
+        env = {"SANDBOX_RUN_NO_BACKGROUND": None, **env}
         return result_of("run", "--language-file", path, "--lang", "staged", "--code", code, *words, caller=caller,
-                         env={"SANDBOX_RUN_CACHE": str(cache)})
+                         env={"SANDBOX_RUN_CACHE": str(cache), **env})
 
     run.words = ["run", "--json", "--language-file", path, "--lang", "staged", "--code", "text\n"]
     run.cache = cache
     return run
+
+
+@pytest.fixture
+def staged(folder, caller):
+    return runner_of(STAGED, folder, caller)
+
+
+@pytest.fixture
+def later(folder, caller):
+    return runner_of(LATER, folder, caller)
 
 
 def names(result):
@@ -53,6 +73,39 @@ def test_what_is_kept_is_not_made_again(staged):
     assert (names(other), other["cached"]) == (["compile", "run"], False)
     assert first["stdout"] == second["stdout"] == "prepared\ntext\n"
     assert first["stages"][1]["stdout"] == "compiled\n"
+
+
+def makers(run):
+    """Processes that make something ready for the store of this test."""
+    found = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            words = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            if b"--prepare" in words and str(run.cache.parent).encode() in words:
+                found.append(pid)
+    return found
+
+
+def test_a_first_program_does_not_wait_for_what_it_can_do_without(later):
+    first = later()
+    assert (names(first), first["stdout"]) == (["compile", "run"], "text\n")
+    assert wait_until(lambda: os.path.isdir(later.cache / "prepared") and os.listdir(later.cache / "prepared"), 30)
+    assert wait_until(lambda: not makers(later), 30)
+    other = later(code="other\n")
+    assert (names(other), other["stdout"]) == (["compile", "run"], "prepared\nother\n")
+
+
+def test_a_first_installer_waits_for_it(later):
+    first = later("--dep", "alpha")
+    assert names(first) == ["prepare", "dependencies", "compile", "run"]
+    assert first["stdout"] == "prepared\nalpha\ntext\n" and not makers(later)
+
+
+def test_nothing_goes_on_after_the_answer_where_that_is_not_wanted(later):
+    quiet = later(SANDBOX_RUN_NO_BACKGROUND="1")
+    assert names(quiet) == ["compile", "run"] and not makers(later)
+    assert names(later(code="other\n", SANDBOX_RUN_NO_BACKGROUND="1")) == ["compile", "run"]
+    assert not os.path.isdir(later.cache / "prepared") or not os.listdir(later.cache / "prepared")
 
 
 def test_dependencies_are_a_part_of_the_key(staged):

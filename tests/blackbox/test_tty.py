@@ -59,3 +59,10 @@ def test_words_of_other_programs(any_caller):
     assert done.stdout == b"/dev/pts/0\r\n", done
     done = sandbox_run("exec", "--tty", "--no-tty", "--", "tty", caller=any_caller)
     assert done.returncode == 125 and b"exclude" in done.stderr, done
+
+
+def test_rows_of_sql_are_a_table_at_a_terminal(any_caller):
+    words = ("run", "--lang", "sql", "--code", "select 'Ada' as name, 36 as age")
+    table = sandbox_run(*words, "--tty", caller=any_caller).stdout.decode().split("\r\n")
+    assert table[1:4] == ["│ name │ age │", "├──────┼─────┤", "│ Ada  │ 36  │"]
+    assert sandbox_run(*words, caller=any_caller).stdout == b"Ada|36\n"

@@ -15,7 +15,7 @@ static struct {
 } made_up;
 
 int selftest_run(const sbr_runtime *rt, const struct language *language, const char *version,
-                 char *why, size_t size)
+                 const struct selftest_watch *watch, char *why, size_t size)
 {
     (void)rt;
     (void)language;

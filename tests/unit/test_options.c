@@ -237,7 +237,7 @@ static void a_bad_command_line_is_refused_with_its_reason(void **state)
         { "--volume /a", &cmd_run, "has no source or no target" },
         { "--workdir x", &cmd_run, "is not an absolute path" },
         { "--require vm", &cmd_run, "there is no isolation tier" },
-        { "--lang python", &cmd_exec, "there is no option '--lang'" },
+        { "--code x", &cmd_exec, "there is no option '--code'" },
         { "--quiet", &cmd_plan, "there is no option '--quiet'" },
         { "--timeout 5", &cmd_doctor, "there is no option '--timeout'" },
     };

@@ -164,6 +164,44 @@ def test_many_at_once_are_all_answered(engine):
     engine.answers()
 
 
+def test_twelve_runs_that_wait_for_one_another_all_start(engine):
+    """Each says that it has started, and none ends before all have: with fewer places they would wait forever."""
+    words = support.command("exec", "--quiet", "--", "sh", "-c", "echo on; read line", caller=engine.caller)
+    running = []
+    try:
+        for _ in range(12):
+            running.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                            env=engine.environment()))
+        for process in running:
+            assert select.select([process.stdout], [], [], SOON)[0] and process.stdout.readline() == b"on\n"
+        assert engine.status()["running"] >= 12
+    finally:
+        for process in running:
+            process.communicate(b"\n", timeout=SOON)
+    assert not any(process.returncode for process in running)
+
+
+def test_one_in_the_background_is_started_and_stopped(place):
+    caller = engines.somebody()[0]
+    found = engines.Engine(place / "background", caller)
+    found.folder.mkdir(mode=0o700)
+    if caller == "user" and os.geteuid() == 0:
+        os.chown(found.folder, support.ORDINARY_UID, support.ORDINARY_UID)
+    none = support.sandbox_run("serve", "--stop", caller=caller, env=found.variables())
+    assert (none.returncode, b"no engine is running" in none.stderr) == (1, True)
+    done = support.sandbox_run("serve", "--daemon", "--warm", "command", caller=caller, env=found.variables())
+    try:
+        assert done.returncode == 0 and done.stderr.startswith(b"ready, socket "), done.stderr
+        pidfd = os.pidfd_open(found.status()["pid"])
+        second = support.sandbox_run("serve", "--daemon", caller=caller, env=found.variables())
+        assert second.returncode == 125 and second.stderr.startswith(b"sandbox-run: engine: ")
+    finally:
+        stopped = support.sandbox_run("serve", "--stop", caller=caller, env=found.variables())
+    assert (stopped.returncode, stopped.stderr) == (0, b"")
+    assert select.select([pidfd], [], [], 0)[0] and not found.socket.exists()
+    os.close(pidfd)
+
+
 def test_who_has_no_control_groups_is_served_cold(place):
     without = [caller for caller in support.available_callers() if caller not in engines.callers()]
     if not without:
@@ -171,6 +209,10 @@ def test_who_has_no_control_groups_is_served_cold(place):
     with engines.Engine(place / "without", without[0]) as found:
         for _ in range(3):
             assert found.answers()["startup"] == "cold"
+        assert "no sandbox can be kept ready here, so every run starts cold: " in found.words()
+        assert "cgroup" in found.status()["why_cold"]
+        shown = support.sandbox_run("serve", "--status", caller=without[0], env=found.variables()).stdout
+        assert b"parked   nothing, every run starts cold: " in shown
 
 
 # Groups that nobody is in

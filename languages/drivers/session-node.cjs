@@ -1,0 +1,417 @@
+// session-node.cjs [ESBUILD]: the JavaScript kernel of a session, and with esbuild the TypeScript one.
+// It speaks frames on the descriptor that SANDBOX_RUN_KERNEL_FD names.
+//
+// V8's own mode for prompts evaluates the cells: `await` at the top, and names that are declared again.
+// It is reached through the inspector's interface in this process; no port is opened.
+'use strict';
+const { spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const inspector = require('node:inspector');
+const Module = require('node:module');
+const net = require('node:net');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const util = require('node:util');
+const vm = require('node:vm');
+
+const { Buffer, process } = globalThis; // the cells may take them away
+const LARGEST = 16 << 20;
+const SHORT = 80;
+const IMPORT = '$mport'; // as long as the word that it replaces, so that columns stay
+const esbuild = process.argv[2];
+const channel = Number(process.env.SANDBOX_RUN_KERNEL_FD);
+const session = new inspector.Session();
+const maps = new Map(); // cell -> source map of its TypeScript
+const { writeSync } = fs;
+const { parse, stringify } = JSON;
+const { inspect } = util;
+const stderr = process.stderr.write.bind(process.stderr);
+let running = 0; // the cell
+let interrupt = null; // ends the wait for a cell
+let known; // names that are not the user's
+
+function send(word, number, argument, value) {
+    let text = Buffer.from(stringify(value));
+    if (text.length > LARGEST)
+        text = Buffer.from(stringify({ 'text/plain': `<${text.length} bytes, too many to show>` }));
+    let rest = Buffer.concat([Buffer.from(`${word} ${number} ${argument} ${text.length}\n`), text]);
+    while (rest.length) {
+        try {
+            rest = rest.subarray(writeSync(channel, rest));
+        } catch (error) {
+            if (error.code !== 'EAGAIN')
+                process.reallyExit(1);
+            Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1);
+        }
+    }
+}
+
+function post(method, parameters) {
+    let answer;
+    session.post(method, parameters, (error, result) => { answer = error ? { error } : result; });
+    return answer;
+}
+
+/* The value behind the inspector's description of it. */
+function valueOf(remote) {
+    if (!remote.objectId)
+        return 'unserializableValue' in remote ? (0, eval)(remote.unserializableValue) : remote.value;
+    let value;
+    const give = (given) => { value = given; };
+    Object.defineProperty(globalThis, '$give', { value: give, configurable: true });
+    post('Runtime.callFunctionOn', { functionDeclaration: 'function (v) { globalThis.$give(v) }',
+        objectId: remote.objectId, arguments: [{ objectId: remote.objectId }] });
+    delete globalThis.$give;
+    return value;
+}
+
+const show = (value) => inspect(value, { depth: 4, breakLength: SHORT, maxArrayLength: 200, maxStringLength: 100000 });
+
+function display(value) {
+    send('display', running, '-', { 'text/plain': typeof value === 'string' ? value : show(value) });
+}
+
+/* Skips what is no code from `at` on: a string, a template, a comment, a regular expression. */
+function skip(code, at, before) {
+    const next = code[at + 1];
+    if (code[at] === '/' && next === '/')
+        return (code.indexOf('\n', at) + 1 || code.length + 1) - 1;
+    if (code[at] === '/' && next === '*')
+        return (code.indexOf('*/', at + 2) + 1 || code.length) + 1;
+    if (code[at] === '/' && /(^|[=(,:;!&|?{}[\n+\-*%~^<>]|\b(return|typeof|case|in|of|void|delete))\s*$/.test(before))
+        return at + (/^\/(\\.|\[(\\.|[^\]\\\n])*\]|[^/\\\n[])+\/\w*/.exec(code.slice(at)) || ['/'])[0].length;
+    if (!'\'"`'.includes(code[at]))
+        return at;
+    for (let i = at + 1; i < code.length; i++) {
+        if (code[i] === '\\')
+            i++;
+        else if (code[i] === code[at])
+            return i + 1;
+        else if (code[i] === '\n' && code[at] !== '`')
+            return i;
+    }
+    return code.length;
+}
+
+/* `import a, { b as c } from 'd'` as a declaration with `await`, on as many lines. */
+function staticImport(text, clause, name) {
+    const names = [];
+    let space = (/\*\s*as\s+([\w$]+)/.exec(clause || '') || [])[1];
+    const first = /^[\w$]+/.exec((clause || '').trim());
+    if (first)
+        names.push(`default: ${first[0]}`);
+    const braces = /\{([^}]*)\}/.exec(clause || '');
+    if (braces)
+        names.push(...braces[1].split(',').map((word) => word.trim().replace(/^type\s+/, '')).filter(Boolean)
+            .map((word) => word.replace(/\s+as\s+/, ': ')));
+    const lines = '\n'.repeat(text.split('\n').length - 1);
+    const load = `await ${IMPORT}(${name})`;
+    if (space)
+        return `const ${space} = ${load}${names.length ? `, {${names.join(', ')}} = ${space}` : ''};${lines}`;
+    return `${names.length ? `const {${names.join(', ')}} = ` : ''}${load};${lines}`;
+}
+
+/* V8's mode for prompts has no modules: imports become calls, and `export` is dropped. */
+function withoutModules(code) {
+    if (!/\b(import|export)\b/.test(code))
+        return code;
+    let out = '';
+    for (let at = 0; at < code.length;) {
+        const end = skip(code, at, out.slice(-40));
+        if (end > at) {
+            out += code.slice(at, end);
+            at = end;
+            continue;
+        }
+        const word = /[.\w$]$/.test(out.trimEnd().slice(-1)) && /[.\w$]$/.test(out.slice(-1)) ? null
+            : /^[\w$]+/.exec(code.slice(at));
+        if (!word) {
+            out += code[at++];
+            continue;
+        }
+        const rest = code.slice(at);
+        const whole = /^import\s*(?:([\w$*{][^'";()]*?)\s*from\s*)?(('|")(?:\\.|[^\\\n])*?\3)/.exec(rest);
+        if (word[0] === 'import' && /^import\s*\(/.test(rest) && !/\.\s*$/.test(out)) {
+            out += IMPORT;
+            at += 6;
+        } else if (whole && /(^|[;}\n])\s*$/.test(out)) {
+            out += staticImport(whole[0], whole[1], whole[2]);
+            at += whole[0].length;
+        } else if (/^export\s+(const|let|var|function|class|async)\b/.test(rest) && /(^|[;}\n])\s*$/.test(out)) {
+            out += '      ';
+            at += 6;
+        } else {
+            out += word[0];
+            at += word[0].length;
+        }
+    }
+    return out;
+}
+
+/* Resolves as a module in the current directory would. */
+function load(name, options) {
+    const here = path.join(process.cwd(), 'cell.mjs');
+    const loader = vm.constants && vm.constants.USE_MAIN_CONTEXT_DEFAULT_LOADER;
+    if (loader)
+        return new vm.Script('(name, options) => import(name, options)',
+            { filename: here, importModuleDynamically: loader }).runInThisContext()(name, options);
+    if (Module.builtinModules.includes(name.replace(/^node:/, '')))
+        return import(name);
+    return import(pathToFileURL(Module.createRequire(here).resolve(name)).href, options);
+}
+
+function stripTypes(code, number) {
+    const done = spawnSync(esbuild, ['--loader=ts', '--target=esnext', '--sourcemap=inline', `--sourcefile=cell-${number}`,
+        '--tsconfig-raw={"compilerOptions":{"verbatimModuleSyntax":true}}', '--log-level=error', '--color=false'],
+    { input: code, encoding: 'utf8', stdio: ['pipe', 'pipe', 'pipe'] });
+    if (done.status !== 0) {
+        const error = new SyntaxError((/ERROR\] (.*)/.exec(done.stderr) || ['', 'esbuild failed'])[1]);
+        const place = /:(\d+):\d+:/.exec(done.stderr);
+        throw Object.assign(error, { stack: done.stderr.trim(), line: place ? Number(place[1]) : 1 });
+    }
+    const [text, map] = done.stdout.split('//# sourceMappingURL=data:application/json;base64,');
+    maps.set(number, new Module.SourceMap(parse(Buffer.from(map, 'base64'))));
+    return text;
+}
+
+/* Places in TypeScript as the user wrote it. */
+const mapped = (text) => text.replace(/cell-(\d+):(\d+):(\d+)/g, (place, cell, line, column) => {
+    const map = maps.get(Number(cell));
+    const entry = map && map.findEntry(line - 1, column - 1);
+    return entry && 'originalLine' in entry ? `cell-${cell}:${entry.originalLine + 1}:${entry.originalColumn + 1}` : place;
+});
+
+function compiles(code) {
+    try {
+        new vm.Script(code);
+        return true;
+    } catch {
+        return false;
+    }
+}
+
+function prepare(code, number) {
+    const text = withoutModules(esbuild ? stripTypes(code, number) : code);
+    // What looks like an object is one, not a block.
+    const object = /^\s*\{[^]*\}\s*$/.test(text) && compiles(`(${text}\n)`);
+    return `${object ? `(${text}\n)` : text}\n//# sourceURL=cell-${number}`;
+}
+
+/* Starts a cell; what it computes before its first `await` can be interrupted by a signal. */
+function evaluate(expression) {
+    return new Promise((resolve, reject) => {
+        interrupt = () => reject(interrupt);
+        const value = () => session.post('Runtime.evaluate', { expression, replMode: true, awaitPromise: true,
+            objectGroup: 'cell' }, (error, result) => (error ? reject(error) : resolve(result)));
+        Object.defineProperty(globalThis, '$begin', { value, configurable: true });
+        try {
+            new vm.Script('(() => { const begin = $begin; delete globalThis.$begin; begin(); })()')
+                .runInThisContext({ breakOnSigint: true });
+        } catch (error) {
+            reject(error.code === 'ERR_SCRIPT_EXECUTION_INTERRUPTED' ? interrupt : error);
+        }
+    });
+}
+
+function framesOf(stack) {
+    const frames = [];
+    for (const line of stack.split('\n')) {
+        const match = /^\s+at (?:(.*) \()?(.*?):(\d+):\d+\)?$/.exec(line);
+        if (match)
+            frames.push({ file: match[2], line: Number(match[3]), function: match[1] || '' });
+    }
+    return frames;
+}
+
+/* A stack without our own frames and Node's below them. */
+function ownStack(error) {
+    const lines = String(error.stack).split('\n');
+    const ours = lines.findIndex((line) => /^\s+at .*(node:inspector|session-node\.cjs|node:vm:)/.test(line));
+    return mapped((ours < 0 ? lines : lines.slice(0, ours)).join('\n'));
+}
+
+/* Writes an error as Node does, and gives it as data. */
+function complain(error, details) {
+    if (!util.types.isNativeError(error) && !(error instanceof Error)) {
+        stderr(`Uncaught ${show(error)}\n`);
+        return { type: 'Uncaught', message: show(error), frames: [] };
+    }
+    const stack = ownStack(error);
+    const frames = framesOf(stack);
+    let text = stack;
+    if (error.name === 'SyntaxError' && !frames.length && details)
+        frames.push({ file: `cell-${running}`, line: error.line || (details.lineNumber || 0) + 1, function: '' });
+    if (error.name === 'SyntaxError' && frames.length && !error.line)
+        text = `${frames[0].file}:${frames[0].line}\n${stack}`;
+    const extra = Object.keys(error).length && !error.line ? ` ${show({ ...error })}` : '';
+    stderr(`Uncaught ${text}${extra}\n`);
+    return { type: String(error.name), message: String(error.message), frames };
+}
+
+async function execute(number, code) {
+    running = number;
+    if (!process.listeners('SIGINT').includes(onInterrupt))
+        process.on('SIGINT', onInterrupt);
+    let status = 'ok', details = {};
+    try {
+        const result = await evaluate(prepare(code, number));
+        const value = valueOf(result.result);
+        if (result.exceptionDetails) {
+            status = 'error';
+            details = complain(value, result.exceptionDetails);
+        } else if (value !== undefined) {
+            globalThis._ = value;
+            send('display', number, '-', { 'text/plain': show(value) });
+        }
+    } catch (error) {
+        if (error === interrupt) {
+            status = 'interrupted';
+            stderr('Interrupted\n');
+        } else {
+            status = 'error';
+            details = complain(error, {});
+        }
+    }
+    interrupt = null;
+    post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
+    send('done', number, status, details);
+    running = 0;
+}
+
+function onInterrupt() {
+    if (interrupt)
+        interrupt();
+}
+
+function check(code) {
+    let text = code;
+    if (esbuild) {
+        const done = spawnSync(esbuild, ['--loader=ts', '--log-level=error', '--color=false'], { input: code, encoding: 'utf8' });
+        if (done.status !== 0)
+            return [/Unexpected end of file|Unterminated (template|multi)|but found end of file/.test(done.stderr)
+                ? 'incomplete' : 'invalid', {}];
+        text = done.stdout;
+    }
+    text = withoutModules(text);
+    const end = /Unexpected end of input|Unterminated template|missing \) after argument list/;
+    let message = '';
+    for (const attempt of [text, `(async () => {\n${text}\n})`]) {
+        try {
+            new vm.Script(attempt);
+            return ['complete', {}];
+        } catch (error) {
+            message = message || (/^await is only/.test(error.message) ? '' : error.message);
+        }
+    }
+    // `await` hides the end of the input: an end that is given is then what is missing.
+    const open = end.test(message) || /\/\*(?![^]*\*\/)/.test(text) || [')', '}', ']', '`'].some((sign) =>
+        /\bawait\b/.test(text) && compiles(`(async () => {\n${text}${sign}\n})`));
+    return [open ? 'incomplete' : 'invalid', { indent: '' }];
+}
+
+function propertiesOf(value) {
+    const names = new Set();
+    for (let at = Object(value), depth = 0; at && depth < 10; at = Object.getPrototypeOf(at), depth++)
+        Object.getOwnPropertyNames(at).forEach((name) => /^[A-Za-z_$][\w$]*$/.test(name) && names.add(name));
+    return names;
+}
+
+function complete(code, cursor) {
+    const text = Buffer.from(code).subarray(0, cursor).toString();
+    const [, object, word] = /(?:((?:[A-Za-z_$][\w$]*\.)*[A-Za-z_$][\w$]*)\.)?([A-Za-z_$][\w$]*)?$/.exec(text);
+    let names = [];
+    if (object) {
+        const found = post('Runtime.evaluate', { expression: object, throwOnSideEffect: true, objectGroup: 'ask' });
+        if (found.result && !found.exceptionDetails && found.result.type !== 'undefined')
+            names = [...propertiesOf(valueOf(found.result))];
+    } else if (word) {
+        names = [...Object.getOwnPropertyNames(globalThis), ...post('Runtime.globalLexicalScopeNames', {}).names];
+    }
+    post('Runtime.releaseObjectGroup', { objectGroup: 'ask' });
+    const matches = [...new Set(names)].filter((name) => name.startsWith(word || '') && name !== IMPORT).sort().slice(0, 500);
+    return { matches, start: cursor - Buffer.byteLength(word || '') };
+}
+
+function variables() {
+    const names = [...Object.getOwnPropertyNames(globalThis).filter((name) => !known.has(name)),
+        ...post('Runtime.globalLexicalScopeNames', {}).names];
+    const vars = [];
+    for (const name of new Set(names)) {
+        const found = post('Runtime.evaluate', { expression: name, objectGroup: 'ask' });
+        if (!found.result || found.exceptionDetails)
+            continue;
+        const value = valueOf(found.result);
+        const text = inspect(value, { depth: 1, breakLength: Infinity, maxArrayLength: 20, maxStringLength: SHORT });
+        vars.push({ name, type: found.result.className || found.result.type, size: text.length,
+            value: text.length > SHORT ? `${text.slice(0, SHORT - 3)}...` : text });
+    }
+    post('Runtime.releaseObjectGroup', { objectGroup: 'ask' });
+    return { vars };
+}
+
+const questions = {
+    check: (code) => check(code),
+    complete: (code, argument) => ['ok', complete(code, Number(argument))],
+    vars: () => ['ok', variables()],
+};
+
+async function serveFrame({ word, number, argument, payload }) {
+    if (word === 'execute')
+        return execute(number, payload);
+    let answer = ['invalid', { message: `this kernel does not know '${word}'` }];
+    try {
+        answer = questions[word] ? questions[word](payload, argument) : answer;
+    } catch (error) {
+        answer = ['invalid', { message: String(error) }];
+    }
+    send('answer', number, answer[0], answer[1]);
+}
+
+function readFrames(socket) {
+    let waiting = Buffer.alloc(0), last = Promise.resolve();
+    socket.on('data', (data) => {
+        waiting = Buffer.concat([waiting, data]);
+        for (let end; (end = waiting.indexOf(10)) >= 0;) {
+            const [word, number, argument, length] = waiting.toString('latin1', 0, end).split(' ');
+            if (!(Number(length) <= LARGEST))
+                process.reallyExit(1);
+            if (waiting.length < end + 1 + Number(length))
+                return;
+            const payload = waiting.toString('utf8', end + 1, end + 1 + Number(length));
+            waiting = waiting.subarray(end + 1 + Number(length));
+            last = last.then(() => serveFrame({ word, number: Number(number), argument, payload }));
+        }
+    });
+    socket.on('end', () => process.exit(0));
+    socket.on('error', () => process.exit(1));
+}
+
+/* Node calls the means by which a cell imports experimental; that is not the user's business. */
+function silence() {
+    const { emitWarning } = process;
+    process.emitWarning = function (warning, ...rest) {
+        if (!String(warning).includes('USE_MAIN_CONTEXT_DEFAULT_LOADER'))
+            emitWarning.call(process, warning, ...rest);
+    };
+}
+
+function main() {
+    silence();
+    delete process.env.SANDBOX_RUN_KERNEL_FD;
+    process.argv.length = 1;
+    session.connect();
+    const require = Module.createRequire(path.join(process.cwd(), 'cell.js'));
+    for (const [name, value] of Object.entries({ [IMPORT]: load, require, display, module: { exports: {} } }))
+        Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
+    process.on('SIGINT', onInterrupt);
+    process.on('uncaughtException', (error) => complain(error));
+    process.on('exit', (code) => {
+        if (running)
+            send('done', running, 'exit', { code: Number(process.exitCode ?? code) & 255 });
+    });
+    known = new Set([...Object.getOwnPropertyNames(globalThis), '_', '$begin', '$give']);
+    readFrames(new net.Socket({ fd: channel, readable: true, writable: true }));
+    send('ready', 0, '-', { version: process.versions.node, can: ['check', 'complete', 'vars'], pid: process.pid });
+}
+
+main();

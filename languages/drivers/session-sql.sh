@@ -1,0 +1,196 @@
+# session-sql.sh DRIVERS sqlite SQLITE3 | DRIVERS postgres BIN PREPARED: the SQL kernel of a session.
+#
+# One client of the database lives as long as the session, so transactions and temporary tables do.
+# It is given one statement after the other, each as a file; what it prints goes to another file.
+# A cell ends at its first error.
+# shellcheck shell=bash
+set -u
+drivers=$1 dialect=$2
+channel=$SANDBOX_RUN_KERNEL_FD
+unset SANDBOX_RUN_KERNEL_FD
+eval "exec {high}<&$channel $channel<&-"
+channel=$high
+folder=$(mktemp -d "${TMPDIR:-/tmp}/.cells.XXXXXX") || exit 125
+mkdir "$folder/statement"
+hit='' running='' length=0
+
+send() { # WORD NUMBER ARG PAYLOAD
+    local LC_ALL=C
+    printf '%s %s %s %d\n%s' "$1" "$2" "$3" "${#4}" "$4" >&"$channel" 2>/dev/null || exit 0
+}
+
+start_sqlite() {
+    # Interactive, because otherwise an interrupt ends it.
+    coproc client { exec "$1" -interactive :memory: 2>"$folder/err" {channel}>&-; }
+    say '.prompt "" ""'
+    say '.mode quote'
+    say '.headers on'
+    say '.separator "\037" "\036"'
+    version=$("$1" -version)
+}
+
+start_postgres() {
+    data=${TMPDIR:-/tmp}/postgres.$$
+    mkdir -m 700 "$data"
+    tar -C "$data" -xf "$2/template.tar"
+    "$1/postgres" -D "$data" -k "$data" </dev/null >"$data/log" 2>&1 {channel}>&- &
+    server=$!
+    tar -C "$data" -xf "$2/template1.tar"
+    until [[ -e $data/postmaster.pid && $(tail -n 1 "$data/postmaster.pid") == ready* ]]; do
+        kill -0 "$server" 2>/dev/null || {
+            cat "$data/log" >&2
+            exit 125
+        }
+        sleep 0.002
+    done
+    connect=("$1/psql" -X -q -P pager=off -h "$data" -U postgres -d postgres)
+    coproc client { exec "${connect[@]}" -A -P footer=off -P null=$'\036NULL' -F $'\037' -R $'\036' \
+        2>"$folder/err" {channel}>&-; }
+    version=$("$1/postgres" --version)
+}
+
+say() {
+    printf '%s\n' "$1" >&"${client[1]}" 2>/dev/null
+}
+
+# Waits until the client has done all that it was told; false when it ended.
+reached() {
+    local ignored
+    if [[ $dialect == sqlite ]]; then
+        say '.print "\035"'
+    else
+        say '\echo `printf "\\035"`'
+    fi
+    IFS='' read -r -d $'\035' -u "${client[0]}" ignored
+}
+
+interrupt() {
+    hit=1
+    [[ $running ]] || return
+    if [[ $dialect == sqlite ]]; then
+        kill -INT "$client_PID" 2>/dev/null
+    else
+        "${connect[@]}" -c "SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+            WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'" >/dev/null 2>&1 &
+    fi
+}
+
+quoted() { # a JSON text, in `text`
+    local LC_ALL=C
+    text=${1//\\/\\\\}
+    text=${text//\"/\\\"}
+    text=${text//$'\n'/\\n}
+    text=${text//[[:cntrl:]]/ }
+    text=\"$text\"
+}
+
+# CELL STATEMENT: runs one statement; false when it failed.
+run_statement() {
+    : >"$folder/out"
+    : >"$folder/err"
+    if [[ $dialect == sqlite ]]; then
+        say ".output $folder/out"
+        say ".read $folder/statement/$2"
+        say '.output stdout'
+    else
+        say "\\o $folder/out"
+        say "\\i $folder/statement/$2"
+        say '\o'
+    fi
+    reached || return 2
+    if [[ -s $folder/out ]]; then
+        if LC_ALL=C grep -q $'\036' "$folder/out"; then
+            send display "$1" - \
+                "$(LC_ALL=C awk -v task=table -v dialect="$dialect" -f "$drivers/session-sql.awk" "$folder/out")"
+        else
+            cat "$folder/out"
+        fi
+    fi
+    [[ ! -s $folder/err ]]
+}
+
+failed() { # CELL
+    local message line='' text type
+    message=$(sed -e "s|^psql:$folder/statement/[0-9]*:\([0-9]*\): |cell-$1:\1: |" \
+        -e "s|near line \([0-9]*\)|near line \1 of cell-$1|" "$folder/err")
+    printf '%s\n' "$message" >&2
+    [[ ! $message =~ cell-[0-9]+:([0-9]+): ]] || line=${BASH_REMATCH[1]}
+    [[ ! $message =~ near\ line\ ([0-9]+) ]] || line=${BASH_REMATCH[1]}
+    message=${message%%$'\n'*}
+    quoted "${message#*: }"
+    type=SQLError
+    send 'done' "$1" error "{\"type\": \"$type\", \"message\": $text, \"frames\": \
+[{\"file\": \"cell-$1\", \"line\": ${line:-1}, \"function\": \"\"}]}"
+}
+
+split_code() { # writes the statements of `code`; their number and whether the last one has its end
+    rm -f "$folder"/statement/*
+    printf '%s' "$code" >"$folder/code"
+    LC_ALL=C awk -v task=split -v folder="$folder/statement" -v dialect="$dialect" \
+        -f "$drivers/session-sql.awk" "$folder/code"
+}
+
+execute() { # CELL
+    local count state i
+    read -r count state < <(split_code)
+    hit='' running=1
+    for ((i = 1; i <= count; i++)); do
+        run_statement "$1" "$i"
+        case $?,$hit in
+        2,*)
+            running=''
+            send 'done' "$1" exit '{"code": 0}'
+            leave 0
+            ;;
+        *,1)
+            running=''
+            reached
+            send 'done' "$1" interrupted '{}'
+            return
+            ;;
+        1,)
+            running=''
+            failed "$1"
+            return
+            ;;
+        esac
+    done
+    running=''
+    send 'done' "$1" ok '{}'
+}
+
+check() { # NUMBER
+    local count state
+    read -r count state < <(split_code)
+    if [[ $state == open && $code != *$'\n' ]]; then
+        send answer "$1" incomplete '{"indent": ""}'
+    else
+        send answer "$1" complete '{}'
+    fi
+}
+
+leave() {
+    [[ $dialect != postgres ]] || kill -QUIT "$server" 2>/dev/null
+    rm -rf "$folder"
+    exit "$1"
+}
+
+trap interrupt INT
+shift 2
+"start_$dialect" "$@"
+reached || {
+    cat "$folder/err" >&2
+    leave 125
+}
+version=${version#"${version%%[0-9]*}"}
+send ready 0 - "{\"version\": \"${version%% *}\", \"can\": [\"check\"], \"pid\": $$}"
+while IFS=' ' read -r -u "$channel" word number argument length; do
+    code=''
+    ((length == 0)) || LC_ALL=C IFS='' read -r -N "$length" -u "$channel" code || break
+    case $word in
+    execute) execute "$number" ;;
+    check) check "$number" ;;
+    *) send answer "$number" invalid '{"message": "this kernel cannot do that"}' ;;
+    esac
+done
+leave 0

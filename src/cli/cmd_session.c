@@ -1,0 +1,369 @@
+/* session: one sandbox kept alive, and one cell of code after the other in it. */
+#include <jansson.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/action.h"
+#include "cli/amounts.h"
+#include "cli/present.h"
+#include "cli/source.h"
+#include "cli/terminal.h"
+#include "sandboxrun.h"
+
+struct session_options {
+    const char *idle, *age, *freeze;
+};
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "idle", "TIME", "end the session after so long without a cell (default: 1h)",
+      OPTION_OWN(struct session_options, idle) },
+    { 0, "age", "TIME", "end it after so long in any case (default: 24h)",
+      OPTION_OWN(struct session_options, age) },
+    { 0, "freeze", "TIME", "stop everything inside after so long without a cell (default: 1m)",
+      OPTION_OWN(struct session_options, freeze) },
+    { 0 },
+};
+/* clang-format on */
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int read_duration(const char *option, const char *text, uint64_t *ret, sbr_error *err)
+{
+    enum text_fault fault = text ? text_parse_duration(text, ret) : TEXT_OK;
+
+    if (fault != TEXT_OK || (text && !*ret))
+        return err_set(err, SBR_E_INVALID, "session", "--%s '%.40s' %s; give a time such as 10m",
+                       option, text, fault ? text_fault_reason(fault) : "is nothing");
+    return 0;
+}
+
+static int read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err)
+{
+    const struct session_options *own = o->own;
+
+    *ret = (sbr_session_bounds){ .struct_size = sizeof(*ret) };
+    if (read_duration("idle", own->idle, &ret->idle_ms, err) < 0 ||
+        read_duration("age", own->age, &ret->age_ms, err) < 0)
+        return err->code;
+    return read_duration("freeze", own->freeze, &ret->freeze_ms, err);
+}
+
+static int bring_files(const struct options *o, sbr_error *err)
+{
+    for (size_t i = 0; i < o->files.n; i++) {
+        scoped_free char *data = NULL;
+        size_t len;
+
+        if (source_read_path(o->files.items[i], &data, &len, err) < 0 ||
+            request_add_file(o->request, base_name(o->files.items[i]), data, len, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static void print_json(const char *text)
+{
+    json_t *json = present_has_lines() ? json_loads(text, 0, NULL) : NULL;
+    scoped_free char *lines = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+
+    json_decref(json);
+    printf("%s\n", lines ? lines : text);
+}
+
+static int create_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    sbr_session_bounds bounds;
+    json_t *made;
+
+    if (!o->lang)
+        return err_set(err, SBR_E_INVALID, "session",
+                       "say which language: `sandbox-run session create --lang python`");
+    if (request_set_text(&o->request->language, o->lang, err) < 0 || bring_files(o, err) < 0 ||
+        read_bounds(o, &bounds, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
+        return err->code;
+    if (o->json) {
+        print_json(json);
+        return 0;
+    }
+    made = json_loads(json, 0, NULL);
+    printf("%s\n", json_string_value(json_object_get(made, "id")));
+    json_decref(made);
+    return 0;
+}
+
+static const char *text_of(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+static void print_row(const json_t *one)
+{
+    char memory[24], idle[24];
+    json_t *memory_bytes = json_object_get(one, "memory_bytes");
+
+    amount_of_bytes((uint64_t)json_integer_value(memory_bytes), memory, sizeof(memory));
+    snprintf(idle, sizeof(idle), "%.0fs", json_number_value(json_object_get(one, "idle_s")));
+    printf("%s  %-12s %-8s %6lld cells  %8s  idle %6s%s%s\n", text_of(one, "id"),
+           text_of(one, "lang"), text_of(one, "state"),
+           (long long)json_integer_value(json_object_get(one, "cells")), memory, idle,
+           text_of(one, "reason")[0] ? "  " : "", text_of(one, "reason"));
+}
+
+static int list_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    json_t *all, *one;
+    size_t i;
+
+    if (sbr_session_list(&json, err) < 0)
+        return err->code;
+    if (o->json) {
+        print_json(json);
+        return 0;
+    }
+    all = json_loads(json, 0, NULL);
+    json_array_foreach(json_object_get(all, "sessions"), i, one)
+        print_row(one);
+    if (!i)
+        fputs("there is no session; `sandbox-run session create --lang NAME` makes one\n", stderr);
+    json_decref(all);
+    return 0;
+}
+
+static int close_run(const struct options *o, sbr_error *err)
+{
+    for (size_t i = 1; i < o->n_positional; i++)
+        if (sbr_session_close(o->positional[i], err) < 0)
+            return err->code;
+    if (o->json)
+        printf("{\"closed\":%zu}\n", o->n_positional - 1);
+    return 0;
+}
+
+/* --code, a file, or stdin. */
+static int read_cell(const struct options *o, char **ret, size_t *ret_len, sbr_error *err)
+{
+    const char *path = o->n_positional > 2 ? o->positional[2]
+                       : o->files.n        ? o->files.items[0]
+                                           : "-";
+
+    if (o->code && o->n_positional > 2)
+        return err_set(err, SBR_E_INVALID, "session", "give --code or a file, not both");
+    if (o->code) {
+        *ret = strdup(o->code);
+        *ret_len = strlen(o->code);
+        return *ret ? 0 : err_set_oom(err, "session");
+    }
+    if (strcmp(path, "-") != 0)
+        return source_read_path(path, ret, ret_len, err);
+    return fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
+
+static void print_stream(const json_t *event, const char *type)
+{
+    const json_t *data = json_object_get(event, "data");
+    const char *base64 = json_string_value(json_object_get(event, "data_b64"));
+    FILE *out = !strcmp(type, "stderr") ? stderr : stdout;
+    scoped_free char *bytes = NULL;
+    size_t len = json_string_length(data);
+
+    if (base64 && encoding_from_base64(base64, &bytes, &len) < 0)
+        return;
+    fwrite(bytes ? bytes : json_string_value(data), 1, len, out);
+    fflush(out);
+}
+
+/* Events as a person sees them. */
+static void show_line(void *context, const char *line, size_t len)
+{
+    json_t *event = json_loadb(line, len, 0, NULL);
+    const char *type = text_of(event, "type");
+
+    (void)context;
+    if (!strcmp(type, "stdout") || !strcmp(type, "stderr"))
+        print_stream(event, type);
+    json_decref(event);
+}
+
+static void pass_line(void *context, const char *line, size_t len)
+{
+    (void)context;
+    fwrite(line, 1, len, stdout);
+    fputc('\n', stdout);
+    fflush(stdout);
+}
+
+static void show_end(const json_t *result, const struct options *o)
+{
+    json_t *bundle;
+    size_t i;
+
+    json_array_foreach(json_object_get(result, "display"), i, bundle) {
+        const char *text = text_of(bundle, "text/plain");
+
+        printf("%s%s", text, text[0] && text[strlen(text) - 1] == '\n' ? "" : "\n");
+    }
+    fflush(stdout);
+    if (text_of(result, "explanation")[0] && !o->quiet)
+        fprintf(stderr, "sandbox-run: %s\n", text_of(result, "explanation"));
+}
+
+static int status_of(const json_t *result)
+{
+    const char *outcome = text_of(result, "outcome");
+
+    if (!strcmp(outcome, "exited"))
+        return (int)json_integer_value(json_object_get(result, "exit_code"));
+    if (!strcmp(outcome, "timeout"))
+        return EXIT_TIMEOUT;
+    if (!strcmp(outcome, "denied"))
+        return EXIT_DENIED;
+    return EXIT_SIGNAL + (strcmp(outcome, "cancelled") ? SIGKILL : SIGINT);
+}
+
+static sbr_session *volatile interrupted; /* for the handler */
+
+static void interrupt(int number)
+{
+    (void)number;
+    (void)sbr_session_interrupt(interrupted);
+}
+
+static int execute(sbr_session *s, const struct options *o, char **ret, sbr_error *err)
+{
+    struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART };
+    scoped_free char *code = NULL;
+    uint64_t timeout = 0;
+    size_t len;
+    int r;
+
+    if (read_cell(o, &code, &len, err) < 0)
+        return err->code;
+    if (o->request->limits.given & 1u << SBR_WALL_MS)
+        timeout = o->request->limits.value[SBR_WALL_MS];
+    interrupted = s;
+    sigaction(SIGINT, &action, NULL);
+    r = sbr_session_exec(s, code, len, timeout,
+                         o->stream ? pass_line
+                         : o->json ? NULL
+                                   : show_line,
+                         NULL, ret, err);
+    action.sa_handler = SIG_DFL;
+    sigaction(SIGINT, &action, NULL);
+    return r;
+}
+
+/* The exit status is the cell's; a negative one is an error. */
+static int exec_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    sbr_session *s = NULL;
+    json_t *result;
+    int r;
+
+    if (sbr_session_open(o->positional[1], &s, err) < 0)
+        return err->code;
+    r = execute(s, o, &json, err);
+    sbr_session_free(s);
+    if (r < 0)
+        return r;
+    result = json_loads(json, 0, NULL);
+    if (o->json && !o->stream)
+        print_json(json);
+    else if (!o->stream)
+        show_end(result, o);
+    r = status_of(result);
+    json_decref(result);
+    return r;
+}
+
+/* An operation whose answer is printed as JSON. */
+static int ask(const struct options *o, const char *request, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    sbr_session *s = NULL;
+    int r = sbr_session_open(o->positional[1], &s, err);
+
+    if (r == 0)
+        r = sbr_session_call(s, request, &json, err);
+    if (r == 0)
+        print_json(json);
+    sbr_session_free(s);
+    return r;
+}
+
+static int info_run(const struct options *o, sbr_error *err)
+{
+    return ask(o, "{\"op\": \"info\"}", err);
+}
+
+static int interrupt_run(const struct options *o, sbr_error *err)
+{
+    return ask(o, "{\"op\": \"interrupt\"}", err);
+}
+
+static int vars_run(const struct options *o, sbr_error *err)
+{
+    return ask(o, "{\"op\": \"vars\"}", err);
+}
+
+/* clang-format off */
+static const struct action actions[] = {
+    { "list",      list_run,      0, 0,   "" },
+    { "create",    create_run,    0, 0,   "" },
+    { "exec",      exec_run,      1, 2,   " ID [--code TEXT | FILE | -]" },
+    { "close",     close_run,     1, 64,  " ID..." },
+    { "info",      info_run,      1, 1,   " ID" },
+    { "interrupt", interrupt_run, 1, 1,   " ID" },
+    { "vars",      vars_run,      1, 1,   " ID" },
+    { 0 },
+};
+/* clang-format on */
+
+static int session_run(struct options *o)
+{
+    sbr_error err = { 0 };
+    const struct action *action = action_find(o, actions, &err);
+    int r = action ? action->run(o, &err) : err.code;
+
+    return r < 0 ? cli_fail(o, &err) : r;
+}
+
+const struct command cmd_session = {
+    .name = "session",
+    .usage = "list | create --lang NAME [OPTIONS] | exec ID [--code TEXT | FILE | -] | close ID... "
+             "| ...",
+    .help = "keep a sandbox alive, and run one cell of code after the other in it",
+    .examples =
+        "Examples:\n"
+        "  id=$(sandbox-run session create --lang python --memory 512m)\n"
+        "  sandbox-run session exec $id --code 'x = 41'\n"
+        "  sandbox-run session exec $id --code 'x + 1' --timeout 5s\n"
+        "  sandbox-run session list             all sessions, also those that are lost\n"
+        "  sandbox-run session interrupt $id    stop the cell that runs, keep the variables\n"
+        "  sandbox-run session close $id\n",
+    .options =
+        (const struct option *const[]){ options_program, options_language_file, options_trees,
+                                        options_network, options_isolation, own_options,
+                                        options_json, options_stream, options_output, options_look,
+                                        options_general, NULL },
+    .limits = LIMITS_ALL,
+    .own_size = sizeof(struct session_options),
+    .ids = NULL,
+    .run = session_run,
+};

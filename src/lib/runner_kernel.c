@@ -1,0 +1,66 @@
+/* What a session needs of the run that its kernel is. */
+#include <stdio.h>
+
+#include "lib/job_client.h"
+#include "lib/runner.h"
+
+#define RESET_SLACK (1u << 20)
+
+int runner_kernel_fd(sbr_job *job)
+{
+    const struct monitor *monitor = job_client_running(job);
+
+    return monitor ? monitor->kernel : -1;
+}
+
+void runner_drain(sbr_job *job)
+{
+    struct monitor *monitor = job_client_running(job);
+
+    if (!monitor || monitor->state == DONE)
+        return;
+    capture_drain(&monitor->out);
+    capture_drain(&monitor->err);
+}
+
+void runner_take_denials(sbr_job *job, struct denials *to)
+{
+    const struct monitor *monitor = job_client_running(job);
+
+    if (monitor && monitor->result)
+        denials_merge(to, &monitor->result->denials);
+}
+
+bool runner_reset_peaks(sbr_job *job)
+{
+    const struct monitor *monitor = job_client_running(job);
+    struct cgroup_usage usage;
+    struct cgroup_now now;
+
+    if (!monitor || !(monitor->box->cgroup.controllers & 1u << CG_MEMORY))
+        return false;
+    cgroup_forget_peaks(&monitor->box->cgroup);
+    cgroup_read(&monitor->box->cgroup, &usage);
+    cgroup_read_now(&monitor->box->cgroup, &now);
+    /* Some pages may have come in between; a peak that stayed is further away. */
+    return usage.peak_memory_bytes && usage.peak_memory_bytes <= now.memory_bytes + RESET_SLACK;
+}
+
+void runner_describe(sbr_job *job, sbr_result *ret)
+{
+    const struct plan *plan = job->now.plan;
+    sbr_error ignored; /* without memory the result lists fewer rules */
+
+    if (!plan)
+        return;
+    ret->isolation = plan->isolation;
+    ret->policy = plan->policy->name;
+    ret->network.mode = plan->network;
+    ret->network.allow_dns = plan->egress.allow_dns;
+    for (size_t i = 0; i < plan->egress.n_rules; i++)
+        if (network_add_rule(&ret->network, &plan->egress.rules[i], &ignored) < 0)
+            break;
+    ret->startup = job->now.startup ? job->now.startup : "cold";
+    if (!job->skips_version)
+        job_outcome_name_tool(job, ret);
+}

@@ -1,0 +1,235 @@
+/* sbr_session: sessions that outlive their clients, through the supervisor of each. */
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "session/session_client.h"
+#include "session/supervisor.h"
+
+#define IDLE_MS (60 * 60 * 1000ULL)
+#define AGE_MS (24 * 60 * 60 * 1000ULL)
+#define FREEZE_MS (60 * 1000ULL)
+
+int sbr_session_create(const sbr_request *req, const sbr_session_bounds *bounds, char **ret,
+                       sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    struct session_bounds own = { IDLE_MS, AGE_MS, FREEZE_MS };
+
+    if (!req || !ret)
+        return err_set(e, SBR_E_INVALID, "session",
+                       "a session needs a request and a place for "
+                       "its description");
+    if (bounds && bounds->struct_size < sizeof(*bounds))
+        return err_set(e, SBR_E_INVALID, "session", "set struct_size of the bounds");
+    if (bounds && bounds->idle_ms)
+        own.idle_ms = bounds->idle_ms;
+    if (bounds && bounds->age_ms)
+        own.age_ms = bounds->age_ms;
+    if (bounds && bounds->freeze_ms)
+        own.freeze_ms = bounds->freeze_ms;
+    return supervisor_create(req, &own, ret, e);
+}
+
+int sbr_session_open(const char *id, sbr_session **ret, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+
+    if (!id || !ret)
+        return err_set(e, SBR_E_INVALID, "session", "give the id of a session");
+    return session_client_open(id, ret, e);
+}
+
+void sbr_session_free(sbr_session *s)
+{
+    session_client_free(s);
+}
+
+/* The last line of an answer. */
+struct answer {
+    json_t *json;
+    const char *type;
+    char *result; /* of an `end`, as it was written: a reader would round its numbers */
+};
+
+static char *result_of(const char *line, size_t len)
+{
+    static const char key[] = ",\"result\":";
+    const char *at = strstr(line, key);
+
+    return at ? strndup(at + sizeof(key) - 1, len - (size_t)(at - line) - sizeof(key)) : NULL;
+}
+
+/* Reads lines until the last of an answer; those before are for `fn`. */
+static int read_answer(sbr_session *s, sbr_session_line_fn *fn, void *context, struct answer *ret,
+                       sbr_error *err)
+{
+    for (;;) {
+        scoped_free char *line = NULL;
+        size_t len;
+
+        if (session_client_read(s, &line, &len, err) < 0)
+            return err->code;
+        ret->json = json_loadb(line, len, 0, NULL);
+        ret->type = json_string_value(json_object_get(ret->json, "type"));
+        if (!ret->type) {
+            json_decref(ret->json);
+            return err_set(err, SBR_E_BUG, "session", "the session sent no event");
+        }
+        if (!strcmp(ret->type, "answer") || !strcmp(ret->type, "end") ||
+            !strcmp(ret->type, "error")) {
+            if (fn && !strcmp(ret->type, "end"))
+                fn(context, line, len);
+            ret->result = !strcmp(ret->type, "end") ? result_of(line, len) : NULL;
+            return 0;
+        }
+        if (fn)
+            fn(context, line, len);
+        json_decref(ret->json);
+    }
+}
+
+static int call(sbr_session *s, const json_t *request, sbr_session_line_fn *fn, void *context,
+                char **ret, sbr_error *err)
+{
+    struct answer answer = { 0 };
+    int r = 0;
+
+    if (session_client_send(s, request, err) < 0 || read_answer(s, fn, context, &answer, err) < 0)
+        return err->code;
+    if (!strcmp(answer.type, "error"))
+        r = session_client_error(json_object_get(answer.json, "error"), err);
+    else if (!(*ret = answer.result ? answer.result
+                                    : json_dumps(json_object_get(answer.json, "answer"),
+                                                 JSON_COMPACT | JSON_REAL_PRECISION(12))))
+        r = err_set_oom(err, "session");
+    json_decref(answer.json);
+    return r;
+}
+
+int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t timeout_ms,
+                     sbr_session_line_fn *fn, void *context, char **ret, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    json_t *request;
+    int r;
+
+    if (!s || !code || !ret)
+        return err_set(e, SBR_E_INVALID, "session",
+                       "a cell needs a session, code and a place for "
+                       "its result");
+    if (len > FRAME_PAYLOAD_MAX)
+        return err_set(e, SBR_E_INVALID, "session",
+                       "the cell has %zu bytes; it may have at most 16 MiB", len);
+    if (!text_is_utf8(code, len))
+        return err_set(e, SBR_E_INVALID, "session", "the cell is not UTF-8 text");
+    request = json_pack("{s:s, s:s%, s:b}", "op", "exec", "code", code, len, "stream", fn != NULL);
+    if (request && timeout_ms)
+        json_object_set_new(request, "timeout_ms", json_integer((json_int_t)timeout_ms));
+    r = call(s, request, fn, context, ret, e);
+    json_decref(request);
+    return r;
+}
+
+int sbr_session_interrupt(sbr_session *s)
+{
+    static const char line[] = "{\"op\":\"interrupt\",\"quiet\":true}\n";
+
+    if (!s)
+        return SBR_E_INVALID;
+    return send(s->fd, line, sizeof(line) - 1, MSG_NOSIGNAL) == (ssize_t)sizeof(line) - 1
+               ? 0
+               : SBR_E_SYSTEM;
+}
+
+int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    json_t *request;
+    int r;
+
+    if (!s || !json || !ret)
+        return err_set(e, SBR_E_INVALID, "session",
+                       "a call needs a session, a request and a place "
+                       "for its answer");
+    request = json_loads(json, 0, NULL);
+    if (!json_is_object(request)) {
+        json_decref(request);
+        return err_set(e, SBR_E_INVALID, "session", "the request is no JSON object");
+    }
+    r = call(s, request, NULL, NULL, ret, e);
+    json_decref(request);
+    return r;
+}
+
+int sbr_session_close(const char *id, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    struct session_dir dir;
+    sbr_session *s = NULL;
+    char *answer = NULL;
+    int r;
+
+    if (!id)
+        return err_set(e, SBR_E_INVALID, "session", "give the id of a session");
+    if (session_dir_open(id, &dir, e) < 0)
+        return e->code;
+    if (session_dir_is_alive(&dir)) {
+        r = session_client_open(dir.id, &s, e);
+        if (r == 0)
+            r = sbr_session_call(s, "{\"op\": \"close\"}", &answer, e);
+        session_client_free(s);
+        free(answer);
+    } else {
+        r = session_dir_remove(&dir, e);
+    }
+    session_dir_close(&dir);
+    return r;
+}
+
+static json_t *describe(const struct session_dir *dir)
+{
+    sbr_session *s;
+    sbr_error ignored; /* it ends right now */
+    char *text = NULL;
+    json_t *info;
+
+    if (!session_dir_is_alive(dir))
+        return session_client_remains(dir);
+    if (session_client_open(dir->id, &s, &ignored) < 0)
+        return NULL;
+    (void)!sbr_session_call(s, "{\"op\": \"info\"}", &text, &ignored);
+    info = text ? json_loads(text, 0, NULL) : NULL;
+    session_client_free(s);
+    free(text);
+    return info;
+}
+
+static int add_one(void *context, const struct session_dir *dir)
+{
+    json_t *info = describe(dir);
+
+    if (info)
+        json_array_append_new(context, info);
+    return 0;
+}
+
+int sbr_session_list(char **ret, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    json_t *sessions, *all;
+    int r;
+
+    if (!ret)
+        return err_set(e, SBR_E_INVALID, "session", "there is no place for the list");
+    sessions = json_array();
+    r = session_dir_each(add_one, sessions, e);
+    all = json_pack("{s:o}", "sessions", sessions);
+    *ret = r < 0 || !all ? NULL : json_dumps(all, JSON_COMPACT);
+    json_decref(all);
+    if (r == 0 && !*ret)
+        r = err_set_oom(e, "session");
+    return r;
+}

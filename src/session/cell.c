@@ -1,0 +1,298 @@
+/* One cell from its code to its end. */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "monitor/capture.h"
+#include "session/supervisor.h"
+
+#define DISPLAY_MAX ((size_t)16 << 20) /* bytes of all bundles of a cell */
+#define CPU_LOOK_US 1000
+
+static void begin_figures(struct session *s, struct cell *cell)
+{
+    struct denials before = { 0 };
+
+    runner_drain(s->job); /* what came before is not the cell's */
+    runner_take_denials(s->job, &before);
+    denials_done(&before);
+    cell->peak_is_own = runner_reset_peaks(s->job);
+    cell->before.struct_size = sizeof(cell->before);
+    (void)sbr_job_metrics(s->job, &cell->before);
+    cell->started_us = cell->lines.started_us = clock_now_us();
+    cell->started_at_us = clock_read_us(CLOCK_REALTIME);
+}
+
+static void time_is_up(void *context, uint32_t events)
+{
+    (void)events;
+    cell_stop_it(context, CELL_TIMEOUT);
+}
+
+static uint64_t cpu_used_us(const struct session *s)
+{
+    sbr_metrics now = { .struct_size = sizeof(now) };
+
+    (void)sbr_job_metrics(s->job, &now);
+    return now.cpu_user_us + now.cpu_system_us - s->cell->before.cpu_user_us -
+           s->cell->before.cpu_system_us;
+}
+
+/* Fires at the earliest time at which the limit can be reached, with all CPUs busy. */
+static void look_at_cpu(void *context, uint32_t events)
+{
+    struct session *s = context;
+    uint64_t limit = s->limits.value[SBR_CPU_MS] * 1000, used = cpu_used_us(s);
+    uint64_t cpus = (uint64_t)sysconf(_SC_NPROCESSORS_ONLN), wait;
+
+    (void)events;
+    if (used >= limit) {
+        cell_stop_it(s, CELL_CPU);
+        return;
+    }
+    wait = (limit - used) / (cpus ? cpus : 1);
+    loop_set_timer(&s->loop, TIMER_CPU, clock_now_us() + (wait > CPU_LOOK_US ? wait : CPU_LOOK_US),
+                   look_at_cpu, s);
+}
+
+static void init_streams(struct cell *cell)
+{
+    head_tail_init(&cell->out, OUTPUT_KEPT / 2, OUTPUT_KEPT / 2);
+    head_tail_init(&cell->err, OUTPUT_KEPT / 2, OUTPUT_KEPT / 2);
+}
+
+static void tell_start(struct session *s, struct cell *cell)
+{
+    struct buf out;
+
+    if (!cell->client || !cell->request.stream)
+        return;
+    buf_init(&out, 1 << 20);
+    event_lines_start(&cell->lines, &s->request, &out);
+    connection_send(s, cell->client, out.data, out.len);
+    buf_done(&out);
+}
+
+void cell_begin(struct session *s, struct connection *client, struct cell_request *request)
+{
+    struct cell *cell = calloc(1, sizeof(*cell));
+
+    kernel_freeze(s, false);
+    if (!cell || !(cell->display = json_array())) {
+        sbr_error err;
+
+        err_set_oom(&err, "session");
+        connection_error(s, client, &err);
+        free(take_ptr(request->code));
+        free(cell);
+        return;
+    }
+    cell->request = *request;
+    request->code = NULL;
+    cell->client = client;
+    cell->number = ++s->cells;
+    init_streams(cell);
+    begin_figures(s, cell);
+    s->cell = cell;
+    s->state = SESSION_BUSY;
+    loop_set_timer(&s->loop, TIMER_IDLE, 0, NULL, NULL);
+    loop_set_timer(&s->loop, TIMER_CELL, cell->started_us + cell->request.timeout_ms * 1000,
+                   time_is_up, s);
+    if (s->limits.value[SBR_CPU_MS] != LIMIT_NONE)
+        look_at_cpu(s, 0);
+    tell_start(s, cell);
+    kernel_send(s, "execute", cell->number, "-", cell->request.code, cell->request.len);
+}
+
+/* To a client that wants events, as they come. */
+static void stream_output(struct session *s, int stream, const char *data, size_t len)
+{
+    struct cell *cell = s->cell;
+    struct buf out;
+
+    if (!cell->client || !cell->request.stream)
+        return;
+    buf_init(&out, 16 * len + 4096);
+    event_lines_output(&cell->lines, stream, data, len, &out);
+    if (!out.failed && out.len)
+        connection_send(s, cell->client, out.data, out.len);
+    buf_done(&out);
+}
+
+/* Output between cells comes from threads and processes that earlier ones left. */
+static void keep_background(struct session *s, int stream, const char *data, size_t len)
+{
+    size_t which = stream == SBR_STDERR;
+
+    head_tail_add(&s->background[which], data, len);
+    s->background_bytes[which] += len;
+}
+
+void cell_output(struct session *s, int stream, const char *data, size_t len)
+{
+    struct cell *cell = s->cell;
+    uint64_t *bytes, max = s->limits.value[SBR_OUTPUT_BYTES];
+    size_t part;
+
+    if (!cell) {
+        keep_background(s, stream, data, len);
+        return;
+    }
+    bytes = stream == SBR_STDERR ? &cell->err_bytes : &cell->out_bytes;
+    part = *bytes >= max ? 0 : len < max - *bytes ? len : (size_t)(max - *bytes);
+    *bytes += len;
+    if (part) {
+        head_tail_add(stream == SBR_STDERR ? &cell->err : &cell->out, data, part);
+        stream_output(s, stream, data, part);
+    }
+    if (part < len && cell->stop == CELL_ON)
+        cell_stop_it(s, CELL_OUTPUT);
+}
+
+void cell_display(struct session *s, const struct frame *frame)
+{
+    struct cell *cell = s->cell;
+    json_t *bundle = json_loadb(frame->payload, frame->len, 0, NULL);
+
+    if (!bundle || !json_is_object(bundle)) {
+        json_decref(bundle);
+        s->hooks->lose(s, "the kernel broke its channel");
+        return;
+    }
+    if (!cell || frame->number != cell->number || frame->len > DISPLAY_MAX - cell->display_bytes) {
+        if (cell)
+            cell->display_dropped++;
+        json_decref(bundle);
+        return;
+    }
+    cell->display_bytes += frame->len;
+    json_array_append_new(cell->display, bundle);
+}
+
+static void cell_free(struct cell *cell)
+{
+    free(cell->request.code);
+    head_tail_done(&cell->out);
+    head_tail_done(&cell->err);
+    json_decref(cell->display);
+    denials_done(&cell->denials);
+    free(cell);
+}
+
+/* The answer, the record, and no more cell. */
+static void finish(struct session *s, const struct cell_end *end)
+{
+    struct cell *cell = s->cell;
+    scoped_free char *json = NULL;
+    struct buf out;
+
+    for (unsigned int timer = TIMER_CELL; timer <= TIMER_KILL; timer++)
+        loop_set_timer(&s->loop, timer, 0, NULL, NULL);
+    loop_set_timer(&s->loop, TIMER_CPU, 0, NULL, NULL);
+    json = cell_result(s, end);
+    s->cell = NULL;
+    s->used_us = clock_now_us();
+    if (cell->client) {
+        buf_init(&out, json ? strlen(json) + 4096 : 4096);
+        event_lines_end(&cell->lines, json ? json : "null", &out);
+        connection_send(s, cell->client, out.data, out.len);
+        buf_done(&out);
+    }
+    cell_free(cell);
+}
+
+static const char *const stop_texts[] = {
+    [CELL_ON] = "",
+    [CELL_TIMEOUT] = "the cell used up its time and was interrupted; --timeout gives more",
+    [CELL_CANCELLED] = "the cell was interrupted",
+    [CELL_OUTPUT] = "the cell wrote more than its limit and was interrupted; --max-output gives "
+                    "more",
+    [CELL_CPU] = "the cell used up its CPU time and was interrupted; --cpu-time gives more",
+};
+
+static const enum sbr_verdict stop_verdicts[] = { [CELL_TIMEOUT] = SBR_TIMEOUT,
+                                                  [CELL_CANCELLED] = SBR_CANCELLED,
+                                                  [CELL_OUTPUT] = SBR_OUTPUT_LIMIT,
+                                                  [CELL_CPU] = SBR_CPU_LIMIT };
+
+static int exit_code_of(const struct frame *frame)
+{
+    json_t *payload = json_loadb(frame->payload, frame->len, 0, NULL);
+    json_int_t code = payload ? json_integer_value(json_object_get(payload, "code")) : 0;
+
+    json_decref(payload);
+    return (int)(code & 0xff);
+}
+
+void cell_done(struct session *s, const struct frame *frame)
+{
+    struct cell_end end = { .verdict = SBR_EXITED, .exit_code = 1, .session = "kept" };
+    bool exits = !strcmp(frame->arg, "exit");
+
+    if (!s->cell || frame->number != s->cell->number)
+        return; /* a cell that was given up */
+    runner_drain(s->job);
+    if (!s->cell)
+        return; /* its last output ended it */
+    if (exits)
+        end = (struct cell_end){ .verdict = SBR_EXITED,
+                                 .exit_code = exit_code_of(frame),
+                                 .session = "lost",
+                                 .explanation = "the cell ended the kernel; `session restart` "
+                                                "begins anew" };
+    else if (s->cell->stop != CELL_ON)
+        end = (struct cell_end){ .verdict = stop_verdicts[s->cell->stop],
+                                 .exit_code = -1,
+                                 .session = "kept",
+                                 .explanation = stop_texts[s->cell->stop] };
+    else if (!strcmp(frame->arg, "ok"))
+        end.exit_code = 0;
+    finish(s, &end);
+    if (exits) {
+        snprintf(s->reason, sizeof(s->reason), "a cell ended the kernel with exit code %d",
+                 end.exit_code);
+        return; /* the end of the run follows */
+    }
+    s->state = SESSION_READY;
+    s->hooks->go_on(s);
+}
+
+static void not_stopped(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    s->hooks->lose(s, "the cell did not end when it was interrupted, so everything was killed");
+}
+
+void cell_stop_it(struct session *s, enum cell_stop why)
+{
+    uint64_t grace_us = s->limits.value[SBR_GRACE_MS] * 1000 + 1;
+
+    if (!s->cell || s->cell->stop != CELL_ON)
+        return;
+    s->cell->stop = why;
+    (void)sbr_job_signal(s->job, SIGINT);
+    loop_set_timer(&s->loop, TIMER_KILL, clock_now_us() + grace_us, not_stopped, s);
+}
+
+void cell_lost(struct session *s, const sbr_result *result)
+{
+    struct cell_end end = { .verdict = result ? result->verdict : SBR_CANCELLED,
+                            .exit_code = result ? result->exit_code : -1,
+                            .signal = result ? result->signal : 0,
+                            .session = "lost",
+                            .explanation = s->reason };
+
+    if (!s->cell)
+        return;
+    if (s->cell->stop != CELL_ON) {
+        end.verdict = stop_verdicts[s->cell->stop];
+        end.exit_code = -1;
+        end.signal = 0;
+    }
+    finish(s, &end);
+}

@@ -1,0 +1,119 @@
+/* A cell's result: that of a run, with `cell`, `display`, `session` and `memory_is`. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "explain/diagnose.h"
+#include "session/supervisor.h"
+
+static uint64_t less(uint64_t all, uint64_t part)
+{
+    return all > part ? all - part : 0;
+}
+
+static void fill_usage(const struct session *s, const struct cell *cell, sbr_result *result)
+{
+    const sbr_metrics *before = &cell->before;
+    sbr_metrics now = { .struct_size = sizeof(now) };
+    struct usage *usage = &result->usage;
+
+    usage->wall_us = clock_now_us() - cell->started_us;
+    result->total_us = result->stage_us = usage->wall_us;
+    if (!s->job || sbr_job_metrics(s->job, &now) < 0 || !now.stage)
+        return;
+    usage->cpu_user_us = less(now.cpu_user_us, before->cpu_user_us);
+    usage->cpu_system_us = less(now.cpu_system_us, before->cpu_system_us);
+    usage->peak_memory_bytes =
+        cell->peak_is_own ? now.peak_memory_bytes : less(now.memory_bytes, before->memory_bytes);
+    usage->peak_processes = now.processes;
+    usage->io_read_bytes = less(now.io_read_bytes, before->io_read_bytes);
+    usage->io_write_bytes = less(now.io_write_bytes, before->io_write_bytes);
+}
+
+/* A line of an earlier cell is not in this one's code: no lines are shown then. */
+static void explain(const struct session *s, const struct cell *cell, sbr_result *result)
+{
+    char name[32];
+    sbr_request seen = s->request;
+    struct diagnose_input in = { .language = s->language,
+                                 .request = &seen,
+                                 .work = "/work",
+                                 .driver = "/driver",
+                                 .main_file = name };
+
+    if (result_success(result) || result->verdict == SBR_CANCELLED || !s->language)
+        return;
+    snprintf(name, sizeof(name), "cell-%llu", (unsigned long long)cell->number);
+    seen.code = cell->request.code;
+    seen.code_len = cell->request.len;
+    in.text = result_output_end(&result->err, &in.len);
+    result->diagnosis = diagnose(&in);
+}
+
+static void fill(struct session *s, struct cell *cell, const struct cell_end *end,
+                 sbr_result *result)
+{
+    result->verdict = end->verdict;
+    result->exit_code = end->verdict == SBR_EXITED ? end->exit_code : -1;
+    result->signal = end->signal;
+    if (s->job) {
+        runner_describe(s->job, result);
+        runner_take_denials(s->job, &cell->denials);
+    }
+    result->limits = s->limits;
+    result->limits.value[SBR_WALL_MS] = cell->request.timeout_ms;
+    result->stage = "run";
+    result->ran = true;
+    result->started_at_us = cell->started_at_us;
+    snprintf(result->explanation, sizeof(result->explanation), "%s",
+             end->explanation ? end->explanation : "");
+    head_tail_take(&cell->out, cell->out_bytes > cell->out.total, &result->out);
+    head_tail_take(&cell->err, cell->err_bytes > cell->err.total, &result->err);
+    result->out.total = cell->out_bytes;
+    result->err.total = cell->err_bytes;
+    result->out.truncated = result->out.len + result->out.tail_len < cell->out_bytes;
+    result->err.truncated = result->err.len + result->err.tail_len < cell->err_bytes;
+    denials_merge(&result->denials, &cell->denials);
+    fill_usage(s, cell, result);
+    explain(s, cell, result);
+    result_complete(result);
+}
+
+/* The object of the result, open again. */
+static void add_own_fields(const struct cell *cell, const char *session, struct buf *out)
+{
+    scoped_free char *display = json_dumps(cell->display, JSON_COMPACT | JSON_ENCODE_ANY);
+
+    out->len--; /* its closing bracket */
+    buf_printf(out, ",\"cell\":%llu,\"session\":\"%s\",\"memory_is\":\"%s\",",
+               (unsigned long long)cell->number, session, cell->peak_is_own ? "peak" : "change");
+    if (cell->display_dropped)
+        buf_printf(out, "\"display_dropped\":%llu,", (unsigned long long)cell->display_dropped);
+    buf_add_text(out, "\"display\":");
+    buf_add_text(out, display ? display : "[]");
+    buf_add_text(out, "}");
+}
+
+char *cell_result(struct session *s, const struct cell_end *end)
+{
+    struct cell *cell = s->cell;
+    sbr_result *result = calloc(1, sizeof(*result));
+    scoped_free char *json = NULL;
+    struct buf out;
+
+    if (!result || encoding_random_id(result->id) < 0) {
+        free(result);
+        return NULL;
+    }
+    fill(s, cell, end, result);
+    json = result_to_json(result);
+    result_free(result);
+    if (!json)
+        return NULL;
+    buf_init(&out, SIZE_MAX / 2);
+    buf_add_text(&out, json);
+    add_own_fields(cell, end->session, &out);
+    return buf_take(&out, &(size_t){ 0 });
+}

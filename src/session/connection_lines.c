@@ -1,0 +1,267 @@
+/* Clients of a session: lines of JSON over its socket, both ways.  Only processes of the same user
+ * and outside of every sandbox are served. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "session/supervisor.h"
+
+#define LINE_MAX_BYTES ((size_t)112 << 20) /* a cell of FRAME_PAYLOAD_MAX, each byte escaped */
+#define OUT_MAX ((size_t)256 << 20)        /* what a client does not read; then it is dropped */
+#define READ_SIZE ((size_t)64 * 1024)
+#define BACKLOG 64
+#define CONNECTIONS_MAX 64
+
+struct connection {
+    struct loop_garbage garbage;
+    struct link link;
+    struct session *session;
+    struct loop_watch watch;
+    struct buf in, out;
+    bool waits; /* for its turn, with this: */
+    struct cell_request request;
+};
+
+static void forget(struct session *s, struct connection *c)
+{
+    if (s->cell && s->cell->client == c)
+        s->cell->client = NULL; /* the cell goes on */
+    if (s->asking == c)
+        s->asking = NULL;
+}
+
+static void connection_drop(struct session *s, struct connection *c)
+{
+    forget(s, c);
+    link_remove(&c->link);
+    loop_close(&s->loop, &c->watch);
+    buf_done(&c->in);
+    buf_done(&c->out);
+    free(take_ptr(c->request.code));
+    c->waits = false;
+    loop_free_later(&s->loop, &c->garbage);
+}
+
+/* False when the client is gone. */
+static bool write_out(struct session *s, struct connection *c)
+{
+    size_t at = 0;
+
+    while (at < c->out.len) {
+        ssize_t n = send(c->watch.fd, c->out.data + at, c->out.len - at, MSG_NOSIGNAL);
+
+        if (n < 0 && errno != EAGAIN && errno != EINTR)
+            return false;
+        if (n <= 0)
+            break;
+        at += (size_t)n;
+    }
+    buf_drop(&c->out, at);
+    (void)loop_change(&s->loop, &c->watch, EPOLLIN | (c->out.len ? EPOLLOUT : 0u));
+    return true;
+}
+
+void connection_send(struct session *s, struct connection *c, const char *text, size_t len)
+{
+    if (!c || !c->watch.on)
+        return;
+    if (buf_add(&c->out, text, len) < 0 || !write_out(s, c))
+        shutdown(c->watch.fd, SHUT_RDWR); /* its end is read in another turn */
+}
+
+void connection_answer(struct session *s, struct connection *c, json_t *take_answer)
+{
+    json_t *line = json_pack("{s:s, s:o}", "type", "answer", "answer", take_answer);
+    scoped_free char *text = line ? json_dumps(line, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
+
+    json_decref(line);
+    connection_send(s, c, text ? text : "{}", text ? strlen(text) : 2);
+    connection_send(s, c, "\n", 1);
+}
+
+void connection_error(struct session *s, struct connection *c, const sbr_error *err)
+{
+    json_t *line =
+        json_pack("{s:s, s:{s:s, s:s, s:s}}", "type", "error", "error", "code",
+                  err_code_name(err->code), "stage", err->stage, "message", err->message);
+    scoped_free char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+
+    json_decref(line);
+    if (!text)
+        text = strdup("{\"type\":\"error\",\"error\":{\"code\":\"bug\",\"stage\":\"session\","
+                      "\"message\":\"the session could not describe its error\"}}");
+    connection_send(s, c, text ? text : "{}", text ? strlen(text) : 2);
+    connection_send(s, c, "\n", 1);
+}
+
+void connection_wait(struct connection *c, struct cell_request *request)
+{
+    free(c->request.code);
+    c->request = *request;
+    request->code = NULL;
+    c->waits = true;
+    link_remove(&c->link);
+    list_append(&c->session->connections, &c->link); /* behind those that wait already */
+}
+
+struct connection *connection_next(struct session *s, struct cell_request *ret)
+{
+    list_each(at, &s->connections) {
+        struct connection *c = link_owner(at, struct connection, link);
+
+        if (!c->waits)
+            continue;
+        c->waits = false;
+        *ret = c->request;
+        c->request.code = NULL;
+        return c;
+    }
+    return NULL;
+}
+
+static void too_long(struct session *s, struct connection *c)
+{
+    sbr_error err;
+
+    err_set(&err, SBR_E_INVALID, "session", "a line of more than %zu MiB; send less at a time",
+            LINE_MAX_BYTES >> 20);
+    connection_error(s, c, &err);
+    shutdown(c->watch.fd, SHUT_RD);
+}
+
+static void handle_lines(struct session *s, struct connection *c, size_t fresh)
+{
+    size_t at = 0;
+    const char *from = c->in.data + (c->in.len - fresh), *newline;
+
+    while (c->watch.on && (newline = memchr(from, '\n', (size_t)(c->in.data + c->in.len - from)))) {
+        size_t len = (size_t)(newline - c->in.data) - at;
+
+        s->hooks->line(s, c, c->in.data + at, len);
+        at += len + 1;
+        from = c->in.data + at;
+    }
+    if (c->watch.on)
+        buf_drop(&c->in, at);
+}
+
+static void read_in(struct session *s, struct connection *c)
+{
+    char *to = buf_extend(&c->in, READ_SIZE);
+    ssize_t n;
+
+    if (!to) {
+        too_long(s, c);
+        connection_drop(s, c);
+        return;
+    }
+    n = read(c->watch.fd, to, READ_SIZE);
+    c->in.len -= READ_SIZE - (size_t)(n > 0 ? n : 0);
+    if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+        connection_drop(s, c);
+    else if (n > 0)
+        handle_lines(s, c, (size_t)n);
+}
+
+static void connection_ready(void *context, uint32_t events)
+{
+    struct connection *c = context;
+    struct session *s = c->session;
+
+    if (events & EPOLLOUT && !write_out(s, c)) {
+        connection_drop(s, c);
+        return;
+    }
+    if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
+        read_in(s, c);
+}
+
+static size_t count(const struct session *s)
+{
+    size_t n = 0;
+
+    for (const struct link *at = s->connections.next; at != &s->connections; at = at->next)
+        n++;
+    return n;
+}
+
+static void accepted(struct session *s, int fd)
+{
+    struct connection *c = NULL;
+
+    if (count(s) < CONNECTIONS_MAX && peer_is_neighbour(fd, &s->home, NULL))
+        c = calloc(1, sizeof(*c));
+    if (!c) {
+        close(fd);
+        return;
+    }
+    c->session = s;
+    link_init(&c->link);
+    buf_init(&c->in, LINE_MAX_BYTES);
+    buf_init(&c->out, OUT_MAX);
+    c->watch = loop_watch_of(fd, connection_ready, c);
+    if (loop_add(&s->loop, &c->watch, EPOLLIN) < 0) {
+        close(fd);
+        free(c);
+        return;
+    }
+    list_append(&s->connections, &c->link);
+}
+
+static void client_came(void *context, uint32_t events)
+{
+    struct session *s = context;
+    int fd;
+
+    (void)events;
+    while ((fd = accept4(s->listen_watch.fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK)) >= 0)
+        accepted(s, fd);
+}
+
+/* The directory's path may be longer than the address of a socket. */
+int connection_listen(struct session *s, sbr_error *err)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+    link_init(&s->connections);
+    peer_look_home(&s->home);
+    snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" SESSION_SOCKET,
+             s->dir.fd);
+    if (fd < 0 || bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ||
+        listen(fd, BACKLOG) < 0)
+        return err_set_errno(err, "session", "cannot listen on the session's socket");
+    s->listen_watch = loop_watch_of(fd, client_came, s);
+    if (loop_add(&s->loop, &s->listen_watch, EPOLLIN) < 0)
+        return err_set_errno(err, "session", "cannot watch the session's socket");
+    (void)take_fd(fd);
+    return 0;
+}
+
+/* At the end of the process: answers reach clients that read them. */
+void connection_write_all(struct session *s)
+{
+    list_each(at, &s->connections) {
+        struct connection *c = link_owner(at, struct connection, link);
+        int flags = fcntl(c->watch.fd, F_GETFL);
+        struct timeval patience = { .tv_sec = 2 };
+
+        (void)fcntl(c->watch.fd, F_SETFL, flags & ~O_NONBLOCK);
+        (void)setsockopt(c->watch.fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+        (void)write_out(s, c);
+    }
+}
+
+void connection_close_all(struct session *s)
+{
+    list_each(at, &s->connections)
+        connection_drop(s, link_owner(at, struct connection, link));
+    loop_close(&s->loop, &s->listen_watch);
+}

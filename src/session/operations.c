@@ -1,0 +1,215 @@
+/* What clients of a session can ask for: one row each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "session/supervisor.h"
+
+typedef void operation(struct session *s, struct connection *c, const json_t *line);
+
+static void refuse(struct session *s, struct connection *c, int code, const char *message)
+{
+    sbr_error err;
+
+    err_set(&err, code, "session", "%s", message);
+    connection_error(s, c, &err);
+}
+
+/* False, and answered, when no kernel is there to be asked. */
+static bool has_kernel(struct session *s, struct connection *c)
+{
+    sbr_error err;
+
+    if (s->state == SESSION_READY || s->state == SESSION_BUSY)
+        return true;
+    err_set(&err, SBR_E_UNSUPPORTED, "session",
+            s->state == SESSION_LOST ? "the session is lost: %.200s; `sandbox-run session restart "
+                                       "%s` begins anew"
+                                     : "the session is not ready yet%.0s; ask %s again",
+            s->reason, s->dir.id);
+    connection_error(s, c, &err);
+    return false;
+}
+
+static void op_exec(struct session *s, struct connection *c, const json_t *line)
+{
+    const json_t *code = json_object_get(line, "code"),
+                 *timeout = json_object_get(line, "timeout_ms");
+    struct cell_request request = { .timeout_ms = s->limits.value[SBR_WALL_MS],
+                                    .stream = json_is_true(json_object_get(line, "stream")) };
+
+    if (!has_kernel(s, c))
+        return;
+    if (!json_is_string(code) || json_string_length(code) > FRAME_PAYLOAD_MAX) {
+        refuse(s, c, SBR_E_INVALID, "a cell is text of at most 16 MiB; give it as \"code\"");
+        return;
+    }
+    if (timeout && (json_integer_value(timeout) <= 0 ||
+                    (uint64_t)json_integer_value(timeout) > limit_defs[SBR_WALL_MS].max)) {
+        refuse(s, c, SBR_E_INVALID, "\"timeout_ms\" is a number from 1 to 86400000");
+        return;
+    }
+    if (timeout)
+        request.timeout_ms = (uint64_t)json_integer_value(timeout);
+    request.len = json_string_length(code);
+    request.code = malloc(request.len + 1);
+    if (!request.code) {
+        refuse(s, c, SBR_E_NO_MEMORY, "out of memory");
+        return;
+    }
+    memcpy(request.code, json_string_value(code), request.len + 1);
+    connection_wait(c, &request);
+    supervisor_go_on(s);
+}
+
+static uint64_t memory_now(const struct session *s)
+{
+    sbr_metrics now = { .struct_size = sizeof(now) };
+
+    return s->job && sbr_job_metrics(s->job, &now) == 0 ? now.memory_bytes : 0;
+}
+
+static double idle_s(const struct session *s)
+{
+    return s->state == SESSION_BUSY ? 0 : (double)(clock_now_us() - s->used_us) / 1e6;
+}
+
+static void op_info(struct session *s, struct connection *c, const json_t *line)
+{
+    json_t *answer =
+        json_pack("{s:s, s:s, s:s, s:I, s:I, s:f, s:I, s:f, s:s?}", "id", s->dir.id, "lang",
+                  s->language->name, "state", supervisor_state_name(s), "cells",
+                  (json_int_t)s->cells, "created", (json_int_t)(s->created_at_us / 1000000),
+                  "idle_s", idle_s(s), "memory_bytes", (json_int_t)memory_now(s), "startup_ms",
+                  (double)s->startup_us / 1000, "reason",
+                  s->state == SESSION_LOST ? s->reason : NULL);
+
+    (void)line;
+    if (s->hello)
+        json_object_set(answer, "kernel", s->hello);
+    json_object_set_new(answer, "background_bytes",
+                        json_integer(
+                            (json_int_t)(s->background_bytes[0] + s->background_bytes[1])));
+    connection_answer(s, c, answer);
+}
+
+static void op_interrupt(struct session *s, struct connection *c, const json_t *line)
+{
+    bool runs = s->cell != NULL;
+
+    if (json_is_true(json_object_get(line, "quiet"))) {
+        cell_stop_it(s, CELL_CANCELLED); /* the answer is the end of the cell */
+        return;
+    }
+    if (!has_kernel(s, c))
+        return;
+    cell_stop_it(s, CELL_CANCELLED);
+    connection_answer(s, c, json_pack("{s:b}", "interrupted", runs));
+}
+
+static void op_close(struct session *s, struct connection *c, const json_t *line)
+{
+    sbr_error err;
+
+    (void)line;
+    s->closing = true;
+    supervisor_lose(s, "the session was closed");
+    if (session_dir_remove(&s->dir, &err) < 0)
+        connection_error(s, c, &err);
+    else
+        connection_answer(s, c, json_pack("{s:b, s:s}", "closed", 1, "id", s->dir.id));
+    s->over = true;
+}
+
+static bool can(const struct session *s, const char *what)
+{
+    const json_t *list = s->hello ? json_object_get(s->hello, "can") : NULL;
+    const json_t *word;
+    size_t i;
+
+    json_array_foreach(list, i, word)
+        if (json_is_string(word) && !strcmp(json_string_value(word), what))
+            return true;
+    return false;
+}
+
+/* Asks the kernel, which can answer only between cells. */
+static void ask_kernel(struct session *s, struct connection *c, const json_t *line,
+                       const char *word)
+{
+    const json_t *code = json_object_get(line, "code"), *cursor = json_object_get(line, "cursor");
+    char arg[FRAME_ARG_SIZE] = "-";
+
+    if (!has_kernel(s, c))
+        return;
+    if (!can(s, word)) {
+        refuse(s, c, SBR_E_UNSUPPORTED, "the kernel of this language cannot do that");
+        return;
+    }
+    if (s->state == SESSION_BUSY || s->asking) {
+        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
+        return;
+    }
+    if (json_is_string(code) && json_string_length(code) > FRAME_PAYLOAD_MAX) {
+        refuse(s, c, SBR_E_INVALID, "the code has more than 16 MiB");
+        return;
+    }
+    if (json_is_integer(cursor) && json_integer_value(cursor) >= 0)
+        snprintf(arg, sizeof(arg), "%lld", (long long)json_integer_value(cursor));
+    kernel_freeze(s, false);
+    s->asking = c;
+    s->asked++;
+    kernel_send(s, word, s->asked, arg, json_is_string(code) ? json_string_value(code) : "",
+                json_is_string(code) ? json_string_length(code) : 0);
+}
+
+static void op_check(struct session *s, struct connection *c, const json_t *line)
+{
+    ask_kernel(s, c, line, "check");
+}
+
+static void op_complete(struct session *s, struct connection *c, const json_t *line)
+{
+    ask_kernel(s, c, line, "complete");
+}
+
+static void op_vars(struct session *s, struct connection *c, const json_t *line)
+{
+    ask_kernel(s, c, line, "vars");
+}
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    operation *run;
+} operations[] = {
+    { "exec", op_exec }, { "info", op_info }, { "interrupt", op_interrupt },
+    { "close", op_close }, { "check", op_check }, { "complete", op_complete },
+    { "vars", op_vars },
+};
+/* clang-format on */
+
+static operation *find(const char *name)
+{
+    for (size_t i = 0; name && i < ARRAY_LEN(operations); i++)
+        if (!strcmp(operations[i].name, name))
+            return operations[i].run;
+    return NULL;
+}
+
+void operation_handle(struct session *s, struct connection *c, const char *line, size_t len)
+{
+    json_t *request = json_loadb(line, len, 0, NULL);
+    const json_t *op = request ? json_object_get(request, "op") : NULL;
+    operation *run = find(json_string_value(op));
+
+    if (!request)
+        refuse(s, c, SBR_E_INVALID, "the line is no JSON object in UTF-8");
+    else if (!run)
+        refuse(s, c, SBR_E_INVALID, "there is no such \"op\"; see docs/sessions.md");
+    else
+        run(s, c, request);
+    json_decref(request);
+}

@@ -1,0 +1,27 @@
+/* The client's side of a session: connects to the supervisor, sends lines, reads lines. */
+#ifndef SESSION_SESSION_CLIENT_H
+#define SESSION_SESSION_CLIENT_H
+
+#include <jansson.h>
+
+#include "base/buf.h"
+#include "session/session_dir.h"
+
+struct sbr_session {
+    char id[SESSION_ID_SIZE];
+    int fd;
+    struct buf in;
+};
+
+int session_client_open(const char *id, sbr_session **ret, sbr_error *err) must_check;
+void session_client_free(sbr_session *s);
+/* Sends one object as a line. */
+int session_client_send(sbr_session *s, const json_t *request, sbr_error *err) must_check;
+/* The next line, without its newline; the caller frees it. */
+int session_client_read(sbr_session *s, char **ret, size_t *ret_len, sbr_error *err) must_check;
+/* Reads an error object of the session; its code. */
+int session_client_error(const json_t *error, sbr_error *err);
+/* What is known of a session without its supervisor; the caller owns it.  NULL without memory. */
+json_t *session_client_remains(const struct session_dir *dir);
+
+#endif

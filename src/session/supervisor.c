@@ -1,0 +1,320 @@
+#include "session/supervisor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/scope.h"
+#include "explain/ending.h"
+
+#define START_US 60000000 /* from the request to the kernel's first word */
+
+const char *supervisor_state_name(const struct session *s)
+{
+    static const char *const names[N_SESSION_STATES] = { "starting", "ready", "busy", "lost" };
+
+    return s->state == SESSION_READY && s->frozen ? "frozen" : names[s->state];
+}
+
+void supervisor_note(const struct session *s)
+{
+    char boot[SESSION_BOOT_SIZE];
+    json_t *meta;
+    scoped_free char *text = NULL;
+    sbr_error ignored; /* `list` then knows less of a session whose supervisor died */
+
+    session_dir_boot_id(boot);
+    meta = json_pack("{s:s, s:s, s:I, s:s, s:I, s:I, s:s?}", "id", s->dir.id, "lang",
+                     s->language->name, "created", (json_int_t)(s->created_at_us / 1000000),
+                     "boot_id", boot, "pid", (json_int_t)getpid(), "cells", (json_int_t)s->cells,
+                     "reason", s->state == SESSION_LOST ? s->reason : NULL);
+    text = meta ? json_dumps(meta, JSON_COMPACT) : NULL;
+    json_decref(meta);
+    if (text && !s->closing)
+        (void)!session_dir_write(&s->dir, SESSION_META, text, &ignored);
+}
+
+/* The client that created the session waits for this line. */
+static void report_start(struct session *s, const sbr_error *err)
+{
+    scoped_free char *text = NULL;
+    json_t *line;
+
+    if (s->ready_fd < 0)
+        return;
+    if (err)
+        line = json_pack("{s:{s:i, s:s, s:s}}", "error", "code", err->code, "stage", err->stage,
+                         "message", err->message);
+    else
+        line = json_pack("{s:s, s:s, s:s, s:s, s:f}", "id", s->dir.id, "lang", s->language->name,
+                         "state", "ready", "startup", "cold", "startup_ms",
+                         (double)s->startup_us / 1000);
+    text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+    json_decref(line);
+    if (text)
+        (void)!fd_write_all(s->ready_fd, text, strlen(text));
+    close(take_fd(s->ready_fd));
+}
+
+/* What the end of the run means for the session, in one sentence. */
+static void name_end(struct session *s, const sbr_result *result, const sbr_error *err)
+{
+    if (s->reason[0])
+        return;
+    if (!result)
+        snprintf(s->reason, sizeof(s->reason), "%.200s", err->message);
+    else if (result->explanation[0])
+        snprintf(s->reason, sizeof(s->reason), "%.230s", result->explanation);
+    else if (result->verdict == SBR_EXITED)
+        snprintf(s->reason, sizeof(s->reason), "the kernel ended with exit code %d",
+                 result->exit_code);
+    else
+        snprintf(s->reason, sizeof(s->reason), "the kernel ended: %s",
+                 result_verdict_name(result->verdict));
+}
+
+static void drop_job(struct session *s)
+{
+    loop_remove(&s->loop, &s->job_watch);
+    kernel_channel_close(s);
+    loop_set_timer(&s->loop, TIMER_CHANNEL, 0, NULL, NULL);
+    loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
+}
+
+static void fail_start(struct session *s, const sbr_error *err)
+{
+    sbr_error why;
+
+    if (s->ready_fd < 0)
+        return;
+    if (err && err->code)
+        why = *err;
+    else
+        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.200s", s->reason);
+    report_start(s, &why);
+    s->closing = s->over = true;
+}
+
+/* The run is over; `result` is NULL when there is none. */
+static void job_ended(struct session *s, const sbr_result *result, const sbr_error *err)
+{
+    bool started = s->state != SESSION_STARTING;
+
+    name_end(s, result, err);
+    drop_job(s);
+    cell_lost(s, result);
+    sbr_job_free(take_ptr(s->job));
+    s->state = SESSION_LOST;
+    s->frozen = false;
+    s->used_us = clock_now_us();
+    supervisor_note(s);
+    if (!started)
+        fail_start(s, err);
+    supervisor_go_on(s);
+}
+
+static void job_ready(void *context, uint32_t events)
+{
+    struct session *s = context;
+    sbr_result *result = NULL;
+    sbr_error err = { 0 };
+    int r;
+
+    (void)events;
+    r = sbr_job_dispatch(s->job, &result, &err);
+    if (r != 0) {
+        job_ended(s, r == 1 ? result : NULL, &err);
+        sbr_result_free(result);
+        return;
+    }
+    if (s->kernel_watch.fd < 0 && s->state == SESSION_STARTING && runner_kernel_fd(s->job) >= 0)
+        kernel_channel_open(s, runner_kernel_fd(s->job));
+}
+
+static void output_came(void *context, int stream, const char *data, size_t len)
+{
+    cell_output(context, stream, data, len);
+}
+
+static void start_late(void *context, uint32_t events)
+{
+    (void)events;
+    supervisor_lose(context, "the kernel did not say within a minute that it is ready");
+}
+
+int supervisor_start_job(struct session *s, sbr_error *err)
+{
+    s->reason[0] = '\0';
+    s->state = SESSION_STARTING;
+    s->started_us = clock_now_us();
+    s->kernel_watch.fd = -1;
+    if (sbr_job_start(s->rt, &s->request, &s->job, err) < 0)
+        return err->code;
+    (void)sbr_job_on_output(s->job, output_came, s);
+    (void)sbr_job_set_result_output(s->job, 0);
+    s->job_watch = loop_watch_of(sbr_job_fd(s->job), job_ready, s);
+    if (loop_add(&s->loop, &s->job_watch, EPOLLIN) < 0)
+        return err_set_errno(err, "session", "cannot watch the kernel's run");
+    loop_set_timer(&s->loop, TIMER_START, clock_now_us() + START_US, start_late, s);
+    return 0;
+}
+
+/* Ends everything inside without asking; the run's result may name a limit that was the cause. */
+void supervisor_lose(struct session *s, const char *reason)
+{
+    sbr_result *result = NULL;
+    sbr_error err = { 0 };
+    int r;
+
+    if (!s->job)
+        return;
+    if (!s->reason[0])
+        snprintf(s->reason, sizeof(s->reason), "%s", reason);
+    kernel_freeze(s, false);
+    drop_job(s);
+    sbr_job_cancel(s->job);
+    sbr_job_cancel(s->job);
+    r = sbr_job_finish(s->job, &result, &err);
+    job_ended(s, r < 0 ? NULL : result, &err);
+    sbr_result_free(result);
+}
+
+static void expired(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    supervisor_lose(s, "the session was idle for too long");
+    s->closing = s->over = true;
+}
+
+static void wait_for_expiry(struct session *s)
+{
+    loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + s->bounds.idle_ms * 1000, expired, s);
+}
+
+static void freeze_due(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    if (s->state == SESSION_READY && !s->asking)
+        kernel_freeze(s, true);
+    wait_for_expiry(s);
+}
+
+static void begin_idle(struct session *s)
+{
+    if (s->used_us == 0)
+        s->used_us = clock_now_us();
+    if (s->bounds.freeze_ms && s->bounds.freeze_ms < s->bounds.idle_ms)
+        loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + s->bounds.freeze_ms * 1000, freeze_due,
+                       s);
+    else
+        wait_for_expiry(s);
+}
+
+/* Clients whose cells can never begin. */
+static void refuse_waiting(struct session *s)
+{
+    struct cell_request request;
+    struct connection *c;
+    sbr_error err;
+
+    err_set(&err, SBR_E_UNSUPPORTED, "session", "the session is lost: %.200s", s->reason);
+    while ((c = connection_next(s, &request)) != NULL) {
+        free(request.code);
+        connection_error(s, c, &err);
+    }
+}
+
+void supervisor_go_on(struct session *s)
+{
+    struct cell_request request;
+    struct connection *c;
+
+    if (s->state == SESSION_LOST)
+        refuse_waiting(s);
+    if (s->state == SESSION_READY) {
+        report_start(s, NULL);
+        c = connection_next(s, &request);
+        if (c) {
+            cell_begin(s, c, &request);
+            return;
+        }
+    }
+    if (s->state != SESSION_BUSY)
+        begin_idle(s);
+}
+
+static void is_ready(struct session *s, const struct frame *frame)
+{
+    if (s->state != SESSION_STARTING)
+        return;
+    json_decref(s->hello);
+    s->hello = json_loadb(frame->payload, frame->len, 0, NULL);
+    s->startup_us = clock_now_us() - s->started_us;
+    s->state = SESSION_READY;
+    loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
+    supervisor_note(s);
+    supervisor_go_on(s);
+}
+
+static void answered(struct session *s, const struct frame *frame)
+{
+    json_t *payload = json_loadb(frame->payload, frame->len, JSON_DECODE_ANY, NULL);
+    struct connection *asking = s->asking;
+
+    if (!payload || frame->number != s->asked) {
+        json_decref(payload);
+        return;
+    }
+    s->asking = NULL;
+    if (!asking) {
+        json_decref(payload);
+        return;
+    }
+    connection_answer(s, asking, json_pack("{s:s, s:o}", "status", frame->arg, "data", payload));
+}
+
+/* clang-format off */
+static const struct {
+    const char *word;
+    void (*handle)(struct session *s, const struct frame *frame);
+} words[] = {
+    { "ready", is_ready }, { "display", cell_display }, { "done", cell_done },
+    { "answer", answered },
+};
+/* clang-format on */
+
+bool supervisor_frame(struct session *s, const struct frame *frame)
+{
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (!strcmp(frame->word, words[i].word)) {
+            words[i].handle(s, frame);
+            return true;
+        }
+    }
+    return false;
+}
+
+void supervisor_run(struct session *s)
+{
+    sbr_error err = { 0 };
+
+    if (supervisor_start_job(s, &err) < 0) {
+        snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
+        fail_start(s, &err);
+    }
+    while (!s->over)
+        if (loop_turn(&s->loop, LOOP_FOREVER) < 0)
+            break;
+    connection_write_all(s);
+    connection_close_all(s);
+    if (s->closing)
+        (void)!session_dir_remove(&s->dir, &err);
+}

@@ -1,0 +1,176 @@
+/* The supervisor of one session: a process of its own that starts one long run, whose program is
+ * the language's kernel, and gives it one cell after the other.  It outlives its clients; its own
+ * death ends the sandbox.
+ *
+ *   STARTING --ready--> READY --exec--> BUSY --done--> READY
+ *       '------- the run ends, or the channel breaks ------'--> LOST --restart--> STARTING
+ *
+ * One process, one loop: the job's fd, the kernel's channel, the listening socket, its clients. */
+#ifndef SESSION_SUPERVISOR_H
+#define SESSION_SUPERVISOR_H
+
+#include <jansson.h>
+
+#include "base/list.h"
+#include "base/loop.h"
+#include "lib/event_lines.h"
+#include "lib/runner.h"
+#include "monitor/head_tail.h"
+#include "sandbox/peer.h"
+#include "session/frame.h"
+#include "session/session_dir.h"
+
+enum session_state {
+    SESSION_STARTING,
+    SESSION_READY,
+    SESSION_BUSY,
+    SESSION_LOST,
+    N_SESSION_STATES
+};
+
+/* Slots of the loop. */
+enum { TIMER_CELL, TIMER_KILL, TIMER_START, TIMER_IDLE, TIMER_AGE, TIMER_CHANNEL, TIMER_CPU };
+
+/* Why a cell did not end by itself. */
+enum cell_stop { CELL_ON, CELL_TIMEOUT, CELL_CANCELLED, CELL_OUTPUT, CELL_CPU };
+
+struct connection;
+struct session;
+
+/* What the lower files call: supervisor_start.c fills it. */
+struct session_hooks {
+    void (*line)(struct session *s, struct connection *c, const char *line, size_t len);
+    bool (*frame)(struct session *s, const struct frame *frame); /* false: no kernel says that */
+    void (*lose)(struct session *s, const char *reason);         /* ends the run */
+    void (*go_on)(struct session *s);                            /* nothing runs any more */
+};
+
+/* What a client wants to be executed. */
+struct cell_request {
+    char *code;
+    size_t len;
+    uint64_t timeout_ms;
+    bool stream;
+};
+
+struct cell {
+    uint64_t number;
+    struct cell_request request;
+    struct connection *client; /* NULL: it has left, or there is none */
+    struct event_lines lines;
+    struct head_tail out, err;
+    uint64_t out_bytes, err_bytes;
+    json_t *display;
+    size_t display_bytes;
+    uint64_t display_dropped;
+    struct denials denials;
+    sbr_metrics before;
+    bool peak_is_own; /* the peak of memory began anew with the cell */
+    uint64_t started_us, started_at_us;
+    enum cell_stop stop;
+};
+
+/* How long a session may be idle and live, in milliseconds. */
+struct session_bounds {
+    uint64_t idle_ms, age_ms, freeze_ms;
+};
+
+struct session {
+    const struct session_hooks *hooks;
+    struct session_dir dir;
+    sbr_request request; /* the client's, borrowed; its limits are those of the kernel's run */
+    struct limits limits;
+    struct session_bounds bounds;
+    const struct language *language;
+    sbr_runtime *rt;
+    sbr_job *job; /* NULL: none runs */
+    struct loop loop;
+    struct loop_watch job_watch, kernel_watch, listen_watch;
+    struct link connections;
+    struct peer_home home;
+    int ready_fd; /* of the client that waits for the start; -1: none any more */
+    enum session_state state;
+    bool over;    /* the process ends after this turn */
+    bool closing; /* the client asked for the end */
+    bool frozen;
+    char reason[240]; /* why the session is lost */
+    struct buf to_kernel, from_kernel;
+    struct cell *cell;
+    uint64_t cells;                 /* the number of the last one */
+    struct connection *asking;      /* waits for an `answer` of the kernel */
+    uint64_t asked;                 /* its number */
+    json_t *hello;                  /* the payload of `ready` */
+    struct head_tail background[2]; /* output between cells */
+    uint64_t background_bytes[2];
+    uint64_t created_at_us, used_us, started_us, startup_us;
+};
+
+/* supervisor.c */
+/* Runs until the session is closed or expires. */
+void supervisor_run(struct session *s);
+/* Starts the kernel's run. */
+int supervisor_start_job(struct session *s, sbr_error *err) must_check;
+/* Ends the run at once; what is known afterwards is `reason`. */
+void supervisor_lose(struct session *s, const char *reason);
+/* Writes session.json. */
+void supervisor_note(const struct session *s);
+const char *supervisor_state_name(const struct session *s);
+/* Nothing runs: begins the next waiting cell, if there is one, else the idle time. */
+void supervisor_go_on(struct session *s);
+/* One frame of the kernel. */
+bool supervisor_frame(struct session *s, const struct frame *frame);
+
+/* supervisor_start.c */
+/* Makes a session and its process; returns once the kernel is ready.  *ret is JSON, which the
+ * caller frees. */
+int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
+                      sbr_error *err) must_check;
+
+/* kernel_channel.c */
+void kernel_channel_open(struct session *s, int fd);
+void kernel_channel_close(struct session *s);
+/* Stops everything inside while nothing is wanted, and lets it go on. */
+void kernel_freeze(struct session *s, bool freeze);
+/* Sends a frame, or as much of it as the kernel takes now and the rest later. */
+void kernel_send(struct session *s, const char *word, uint64_t number, const char *arg,
+                 const char *payload, size_t len);
+
+/* cell.c */
+/* Takes the code over. */
+void cell_begin(struct session *s, struct connection *client, struct cell_request *request);
+void cell_output(struct session *s, int stream, const char *data, size_t len);
+void cell_display(struct session *s, const struct frame *frame);
+void cell_done(struct session *s, const struct frame *frame);
+/* Interrupts the cell, and ends the session when that does not help. */
+void cell_stop_it(struct session *s, enum cell_stop why);
+/* The kernel's run is over; `result` is NULL when it failed. */
+void cell_lost(struct session *s, const sbr_result *result);
+
+/* cell_result.c */
+struct cell_end {
+    enum sbr_verdict verdict;
+    int exit_code, signal;
+    const char *session; /* "kept", "lost" */
+    const char *explanation;
+};
+/* The JSON of the cell's result; the caller frees it. */
+char *cell_result(struct session *s, const struct cell_end *end);
+
+/* connection_lines.c */
+int connection_listen(struct session *s, sbr_error *err) must_check;
+/* Adds a line to what the client gets. */
+void connection_send(struct session *s, struct connection *c, const char *text, size_t len);
+void connection_answer(struct session *s, struct connection *c, json_t *take_answer);
+void connection_error(struct session *s, struct connection *c, const sbr_error *err);
+/* Keeps the code until nothing else runs. */
+void connection_wait(struct connection *c, struct cell_request *request);
+/* The first client that waits, and what it wants; NULL: none does. */
+struct connection *connection_next(struct session *s, struct cell_request *ret);
+void connection_write_all(struct session *s);
+void connection_close_all(struct session *s);
+
+/* operations.c */
+/* One line of a client. */
+void operation_handle(struct session *s, struct connection *c, const char *line, size_t len);
+
+#endif

@@ -1,0 +1,210 @@
+/* Makes the process of a session: forked twice, in a session of its own, without a terminal, with
+ * no file descriptor of its maker.  It executes nothing, so that the request need not be written
+ * down; what it costs is a few pages that its maker had. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/scope.h"
+#include "plan/language.h"
+#include "session/supervisor.h"
+
+#define PROCESS_NAME "sandbox-session"
+#define ANSWER_MAX 65536
+#define BACKGROUND_KEPT ((size_t)64 * 1024)
+#define AGE_SLACK_MS 60000
+
+/* Keeps `n` fds, which become 3, 4, ... */
+static int leave_maker(int *const *fds, size_t n)
+{
+    int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+    for (size_t i = 0; i < n; i++) /* above all that is going to be overwritten */
+        if ((*fds[i] = fcntl(*fds[i], F_DUPFD_CLOEXEC, 64)) < 0)
+            return -1;
+    for (int i = 0; i < 3; i++)
+        if (null < 0 || dup2(null, i) < 0)
+            return -1;
+    for (size_t i = 0; i < n; i++) {
+        int target = 3 + (int)i;
+
+        if (dup3(*fds[i], target, O_CLOEXEC) < 0)
+            return -1;
+        *fds[i] = target;
+    }
+    syscall(SYS_close_range, 3 + (unsigned int)n, ~0U, 0);
+    (void)!chdir("/");
+    umask(077);
+    prctl(PR_SET_NAME, PROCESS_NAME, 0, 0, 0);
+    return 0;
+}
+
+static void reset_signals(void)
+{
+    struct sigaction action = { .sa_handler = SIG_DFL };
+    sigset_t none;
+
+    for (int i = 1; i < NSIG; i++)
+        sigaction(i, &action, NULL);
+    action.sa_handler = SIG_IGN;
+    sigaction(SIGPIPE, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
+/* The run of the kernel lasts as long as the session; a cell has the limits of the request. */
+static void set_limits(struct session *s)
+{
+    struct limits *run = &s->request.limits;
+
+    s->limits = *run;
+    run->value[SBR_WALL_MS] = s->bounds.age_ms + AGE_SLACK_MS;
+    run->value[SBR_CPU_MS] = run->value[SBR_OUTPUT_BYTES] = LIMIT_NONE;
+}
+
+static void age_reached(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    supervisor_lose(s, "the session reached its greatest age");
+    s->closing = s->over = true;
+}
+
+static int set_up(struct session *s, sbr_error *err)
+{
+    set_limits(s);
+    s->created_at_us = clock_read_us(CLOCK_REALTIME);
+    for (unsigned int i = 0; i < ARRAY_LEN(s->background); i++)
+        head_tail_init(&s->background[i], 0, BACKGROUND_KEPT);
+    if (loop_init_timers(&s->loop, "session", err) < 0 || connection_listen(s, err) < 0)
+        return err->code;
+    loop_set_timer(&s->loop, TIMER_AGE, clock_now_us() + s->bounds.age_ms * 1000, age_reached, s);
+    return runner_open(RUNNER_ONCE, false, &s->rt, err);
+}
+
+static void tell_error(int fd, const sbr_error *err)
+{
+    json_t *line = json_pack("{s:{s:i, s:s, s:s}}", "error", "code", err->code, "stage", err->stage,
+                             "message", err->message);
+    scoped_free char *text = line ? json_dumps(line, JSON_COMPACT) : NULL;
+
+    json_decref(line);
+    if (text)
+        (void)!fd_write_all(fd, text, strlen(text));
+}
+
+static void supervise(struct session *s)
+{
+    int *const fds[] = { &s->dir.fd, &s->dir.lock_fd, &s->ready_fd };
+    sbr_error err = { 0 };
+
+    setsid();
+    reset_signals();
+    if (leave_maker(fds, ARRAY_LEN(fds)) < 0)
+        return;
+    if (set_up(s, &err) < 0) {
+        tell_error(s->ready_fd, &err);
+        (void)!session_dir_remove(&s->dir, &err);
+        return;
+    }
+    supervisor_run(s);
+    sbr_runtime_close(s->rt);
+}
+
+/* The maker waits for the process between only, so that no child of its own is left to it. */
+static int fork_apart(struct session *s, sbr_error *err)
+{
+    pid_t pid = fork();
+
+    if (pid < 0)
+        return err_set_errno(err, "session", "cannot make a process for the session");
+    if (pid == 0) {
+        if (fork() == 0)
+            supervise(s);
+        _exit(0); /* lint-ok: _exit: the processes of a session are made here */
+    }
+    while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    return 0;
+}
+
+static int read_answer(int fd, char **ret, sbr_error *err)
+{
+    scoped_free char *text = NULL;
+    json_t *answer, *error;
+    size_t len;
+
+    if (fd_read_text(fd, ANSWER_MAX, &text, &len, err) < 0)
+        return err->code;
+    answer = json_loadb(text ? text : "", len, 0, NULL);
+    if (!answer)
+        return err_set(err, SBR_E_BUG, "session", "the session's process ended before it began");
+    error = json_object_get(answer, "error");
+    if (error) {
+        const char *stage = json_string_value(json_object_get(error, "stage"));
+
+        err_set(err, (int)json_integer_value(json_object_get(error, "code")),
+                stage ? stage : "session", "%.470s",
+                json_string_value(json_object_get(error, "message")));
+    } else {
+        *ret = take_ptr(text);
+    }
+    json_decref(answer);
+    return error ? err->code : 0;
+}
+
+static int check(const sbr_request *req, const struct language **ret, sbr_error *err)
+{
+    if (!req->language)
+        return err_set(err, SBR_E_INVALID, "session",
+                       "a session needs a language; name it with "
+                       "--lang");
+    if (language_resolve(req->language, ret, err) < 0)
+        return err->code;
+    if (!(*ret)->session.run.n)
+        return err_set(err, SBR_E_UNSUPPORTED, "session",
+                       "%s has no sessions; docs/sessions.md says which languages have",
+                       (*ret)->name);
+    return request_check(req, err);
+}
+
+static const struct session_hooks hooks = { operation_handle, supervisor_frame, supervisor_lose,
+                                            supervisor_go_on };
+
+int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
+                      sbr_error *err)
+{
+    struct session s = {
+        .hooks = &hooks, .request = *req, .bounds = *bounds, .dir = SESSION_DIR_NONE
+    };
+    int ready[2], r;
+
+    s.request.kernel = true;
+    if (check(req, &s.language, err) < 0 || session_dir_make(&s.dir, err) < 0)
+        return err->code;
+    if (pipe2(ready, O_CLOEXEC) < 0) {
+        session_dir_close(&s.dir);
+        return err_set_errno(err, "session", "cannot make a pipe");
+    }
+    s.ready_fd = ready[1];
+    s.kernel_watch.fd = s.job_watch.fd = s.listen_watch.fd = -1;
+    r = fork_apart(&s, err);
+    close(ready[1]);
+    session_dir_close(&s.dir);
+    if (r == 0)
+        r = read_answer(ready[0], ret, err);
+    close(ready[0]);
+    return r;
+}

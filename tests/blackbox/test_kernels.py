@@ -1,0 +1,337 @@
+"""The kernels of sessions: one driver per language, spoken to as the supervisor does."""
+import base64
+import os
+
+import pytest
+
+import machine_gives
+from kernels import Kernel
+
+PYTHON = ["/usr/bin/python3", "-B", "-s", "${driver}/session-python.py"]
+
+
+def start(words, folder, env=None):
+    machine_gives.skip_if(None if os.path.exists(words[0]) else f"{words[0]} is not installed")
+    return Kernel(words, folder, env)
+
+
+@pytest.fixture(name="python")
+def python_kernel(tmp_path):
+    with start(PYTHON, tmp_path) as kernel:
+        yield kernel
+
+
+def test_python_keeps_names_and_shows_the_last_expression(python):
+    assert python.run("x = 40\nprint('hello')").out == "hello\n"
+    done = python.run("x += 2\nx")
+    assert (done.status, done.value, done.out, done.err) == ("ok", "42", "", "")
+    assert python.run("None").shown == []
+    assert python.run("x;").shown == []
+    assert python.run("_ + 1").value == "43"
+
+
+def test_python_names_the_lines_of_the_cell_in_an_error(python):
+    python.run("def divide(a, b):\n    return a / b")
+    done = python.run("divide(1, 0)")
+    assert done.status == "error"
+    assert done.details["type"] == "ZeroDivisionError"
+    assert [(f["file"], f["line"], f["function"]) for f in done.details["frames"]] == [
+        ("cell-2", 1, "<module>"), ("cell-1", 2, "divide")]
+    assert 'File "cell-1", line 2, in divide\n    return a / b' in done.err
+    assert "session-python" not in done.err
+    done = python.run("if x\n")
+    assert done.details["type"] == "SyntaxError" and done.details["frames"][0]["file"] == "cell-3"
+
+
+def test_python_shows_bundles(python):
+    done = python.run("""
+class Table:
+    def __repr__(self): return "a table"
+    def _repr_html_(self): return "<table></table>"
+    def _repr_png_(self): return b"png"
+    def _repr_svg_(self): raise ValueError
+    def _repr_json_(self): return {"rows": 1}
+display(Table())
+Table()
+""")
+    assert done.shown == 2 * [{"text/plain": "a table", "text/html": "<table></table>",
+                               "image/png": base64.b64encode(b"png").decode(), "application/json": {"rows": 1}}]
+
+
+def test_python_awaits_at_the_top(python):
+    python.run("import asyncio\nasync def twice(n):\n    await asyncio.sleep(0)\n    return 2 * n")
+    assert python.run("await twice(21)").value == "42"
+    assert python.run("y = await twice(4)\nasync with asyncio.Lock():\n    y += 1\ny").value == "9"
+
+
+def test_python_is_interrupted_and_keeps_its_state(python):
+    python.run("x = 1")
+    python.interrupt()  # nothing runs
+    python.begin("x = 2; print('begun', flush=True)\nwhile True: pass")
+    python.wait_for("begun")
+    python.interrupt()
+    done = python.end()
+    assert done.status == "interrupted" and "KeyboardInterrupt" in done.err
+    assert python.run("x").value == "2"
+
+
+def test_python_can_be_asked(python):
+    assert python.ask("check", "for x in y:") == ("incomplete", {"indent": "    "})
+    assert python.ask("check", "for x in y:\n    pass")[0] == "incomplete"
+    assert python.ask("check", "for x in y:\n    pass\n")[0] == "complete"
+    assert python.ask("check", "await f(")[0] == "incomplete"
+    assert python.ask("check", "x = )")[0] == "invalid"
+    assert python.ask("check", "x = 1")[0] == "complete"
+    python.run("number = 5\nimport json")
+    assert python.ask("complete", "print(num", 9) == ("ok", {"matches": ["number"], "start": 6})
+    assert python.ask("complete", "é; json.du", 11)[1] == {"matches": ["json.dump(", "json.dumps("], "start": 4}
+    variables = python.ask("vars")[1]["vars"]
+    assert [(v["name"], v["type"], v["value"]) for v in variables] == [("number", "int", "5")]
+
+
+def test_python_reloads_changed_modules(python, tmp_path):
+    module = tmp_path / "part.py"
+    module.write_text("value = 1\n")
+    assert python.run("import part\npart.value").value == "1"
+    module.write_text("value = 22\n")
+    assert python.ask("reload") == ("ok", {"modules": ["part"]})
+    assert python.run("part.value").value == "22"
+
+
+def test_python_goes_back_to_saved_states(python):
+    python.run("x = [1]")
+    assert python.ask("checkpoint", number=2) == ("ok", {})
+    python.run("x.append(2)")
+    assert python.ask("checkpoint", number=3) == ("ok", {})
+    python.run("x.append(3)")
+    assert python.ask("rollback", number=2) == ("ok", {})
+    assert python.run("x").value == "[1]"
+    assert python.ask("rollback", number=3)[0] == "invalid"
+    python.begin("print('begun', flush=True)\nwhile True: pass")
+    python.wait_for("begun")
+    python.interrupt()  # of the process that was started first
+    assert python.end().status == "interrupted"
+    assert python.run("exit(5)").details == {"code": 5}
+    assert python.process.wait() == 5
+
+
+@pytest.mark.parametrize("code", [
+    "import sys; sys.stdout = sys.stderr = None",
+    "import sys; sys.stdout.close(); sys.stderr.close()",
+    "import os; os.close(0); os.close(1); os.close(2)",
+    "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); signal.pthread_sigmask(0, [signal.SIGINT])",
+    "import os, json; os.write = os.read = json.dumps = None",
+    "import os\nif os.fork() == 0: raise ValueError",
+    "import os; os.fork() or os.execv('/bin/true', ['true'])",
+    "print('done 1 ok 2\\n{}')",
+    "import builtins; del builtins.print",
+    "class E(BaseException):\n    def __str__(self): raise self\nraise E",
+    "import os; [os.set_blocking(n, False) for n in range(3)]",
+])
+def test_a_cell_in_python_does_not_break_the_next(python, code):
+    python.run(code)
+    assert python.run("import sys; sys.stdout.write('out'); sys.stderr.write('err'); 6 * 7").value == "42"
+    python.begin("import sys; sys.stdout.write('begun\\n')\nwhile True: pass")
+    python.wait_for("begun")
+    python.interrupt()
+    assert python.end().status == "interrupted"
+
+
+def test_a_cell_in_python_that_takes_the_channel_ends_the_session(python):
+    python.begin("import os; os.closerange(3, 1024)")
+    with pytest.raises(EOFError):
+        python.end()
+
+
+def test_python_exits_as_the_cell_says(python):
+    done = python.run("import sys; sys.exit('no')")
+    assert (done.status, done.details, done.err) == ("exit", {"code": 1}, "no\n")
+    assert python.process.wait() == 1
+
+
+BASH = ["/usr/bin/bash", "${driver}/session-bash.sh"]
+
+
+@pytest.fixture(name="bash")
+def bash_kernel(tmp_path):
+    with start(BASH, tmp_path) as kernel:
+        yield kernel
+
+
+def test_bash_keeps_variables_functions_and_its_directory(bash):
+    assert bash.run("x=5 y='ü'; declare -A map=([a]=1); greet() { echo \"$x $1\"; }").status == "ok"
+    assert bash.run("greet $y; cd /usr; echo ${map[a]}").out == "5 ü\n1\n"
+    assert bash.run("pwd; cd - >/dev/null; pwd").out == f"/usr\n{bash.folder}\n"
+    done = bash.run("true\nnosuch\nfalse")
+    assert (done.status, done.err) == ("error", "cell-4: line 2: nosuch: command not found\n")
+    assert "cell-5: line 1: syntax error" in bash.run("if then").err
+    assert bash.run("set -u").status == "ok"
+    assert bash.run("sleep 100 & echo $!; jobs | wc -l").out.endswith("\n1\n")
+    assert bash.run("kill %1; wait %1; echo $?").out == "143\n"
+    assert bash.run("cat; ls /proc/self/fd").out == "0\n1\n2\n3\n"
+    assert bash.run("exit 4").details == {"code": 4}
+    assert bash.process.wait() == 4
+
+
+@pytest.mark.parametrize("code", ["sleep 1000", "while :; do :; done", "f() { while true; do sleep 1000; done; }; f",
+                                  "cat <(sleep 1000)", "eval 'g() { for i in 1 2 3; do sleep 1000; done; }; g | cat'"])
+def test_bash_is_interrupted_and_keeps_its_state(bash, code):
+    bash.interrupt()
+    bash.begin(f"x=2; echo begun\n{code}\nx=3; echo never")
+    bash.wait_for("begun")
+    done = bash.stop()
+    assert (done.status, done.out) == ("interrupted", "")
+    assert bash.run("echo $x").out == "2\n"
+
+
+def test_bash_can_be_asked(bash):
+    for code, status in {"for x in 1; do": "incomplete", "echo 'a": "incomplete", "cat <<E\na": "incomplete",
+                         "echo a \\": "incomplete", "fi": "invalid", "echo a": "complete"}.items():
+        assert bash.ask("check", code)[0] == status, code
+    bash.run("number=5 list=(a b)")
+    assert bash.ask("complete", "echo $num", 9)[1] == {"matches": ["$number"], "start": 5}
+    assert "printf" in bash.ask("complete", "é; print", 9)[1]["matches"]
+    assert [(v["name"], v["type"]) for v in bash.ask("vars")[1]["vars"]] == [("list", "array"), ("number", "text")]
+
+
+@pytest.mark.parametrize("code", ["exec 0<&- 1>&- 2>&-", "trap '' INT", "printf 'done 1 ok 2\\n{}'", "set -u; PATH=/usr/bin",
+                                  "IFS=0123456789", "read() { :; }; printf() { :; }", "cd /; rm -r \"$OLDPWD\""])
+def test_a_cell_in_bash_does_not_break_the_next(bash, code):
+    bash.run(code)
+    assert bash.run("echo out; echo err >&2").out == "out\n"
+    bash.begin("echo begun; sleep 1000")
+    bash.wait_for("begun")
+    assert bash.stop().status == "interrupted"
+
+
+NODE = ["/usr/bin/node", "${driver}/session-node.cjs"]
+
+
+@pytest.fixture(name="node")
+def node_kernel(tmp_path):
+    with start(NODE, tmp_path) as kernel:
+        yield kernel
+
+
+def test_node_declares_again_awaits_and_imports(node, tmp_path):
+    (tmp_path / "part.mjs").write_text("export default 1; export const two = 2;\n")
+    assert node.run("const x = 1").shown == []
+    assert node.run("const x = {a: [1]}; x").value == "{ a: [ 1 ] }"
+    assert node.run("{b: 2}").value == "{ b: 2 }"
+    done = node.run("import one, { two as zwei } from './part.mjs';\nimport * as path from 'node:path'\n"
+                    "[one, zwei, path.basename('/a/b'), 'import(\"x\")']")
+    assert (done.value, done.err) == ("[ 1, 2, 'b', 'import(\"x\")' ]", "")
+    assert node.run("let y = (await import('node:os')).EOL; y.length").value == "1"
+    assert "│ 0       │ 1 │" in node.run("console.table([{ a: 1 }])").out
+    assert node.run("class A {}\nclass A { b = 1 }\nnew A").status == "error"
+    assert node.run("export const z = [1n, null, NaN]; z").value == "[ 1n, null, NaN ]"
+
+
+def test_node_names_the_lines_of_the_cell_in_an_error(node):
+    node.run("function f() {\n  throw new TypeError('no')\n}")
+    done = node.run("f()")
+    assert done.err == "Uncaught TypeError: no\n    at f (cell-1:2:9)\n    at cell-2:1:1\n"
+    assert done.details == {"type": "TypeError", "message": "no", "frames": [
+        {"file": "cell-1", "line": 2, "function": "f"}, {"file": "cell-2", "line": 1, "function": ""}]}
+    assert node.run("1 +").details["frames"][0]["file"] == "cell-3"
+    assert node.run("throw 5").err == "Uncaught 5\n"
+    assert "Uncaught Error: late" in node.run(
+        "setTimeout(() => { throw new Error('late') }); await new Promise((r) => setTimeout(r, 9))").err
+
+
+@pytest.mark.parametrize("code", ["", "await null;"])
+def test_node_is_interrupted_and_keeps_its_state(node, code):
+    node.interrupt()
+    after = "await new Promise(() => {})" if code else "while (true);"
+    node.begin(f"globalThis.x = 2; {code} console.log('begun'); {after}")
+    node.wait_for("begun")
+    assert node.stop().status == "interrupted"
+    assert node.run("x").value == "2"
+
+
+def test_node_can_be_asked(node):
+    for code, status in {"function f() {": "incomplete", "await f(": "incomplete", "`a": "incomplete", "}": "invalid",
+                         "await 1": "complete", "import a from 'b'": "complete", "x = )": "invalid"}.items():
+        assert node.ask("check", code)[0] == status, code
+    node.run("const number = 5; var other = [1]")
+    assert node.ask("complete", "é; numb", 8)[1] == {"matches": ["number"], "start": 4}
+    assert node.ask("complete", "other.findL", 11)[1] == {"matches": ["findLast", "findLastIndex"], "start": 6}
+    assert [(v["name"], v["type"], v["value"]) for v in node.ask("vars")[1]["vars"]] == [
+        ("other", "Array", "[ 1 ]"), ("number", "number", "5")]
+
+
+@pytest.mark.parametrize("code", ["process.stdout.write = null", "process.removeAllListeners('SIGINT')",
+                                  "console.log('done 1 ok 2\\n{}')", "JSON.stringify = JSON.parse = null",
+                                  "delete globalThis.process", "Object.defineProperty(globalThis, 'x', {value: 1})"])
+def test_a_cell_in_node_does_not_break_the_next(node, code):
+    node.run(code)
+    assert node.run("6 * 7").value == "42"
+
+
+def test_node_exits_as_the_cell_says(node):
+    assert node.run("process.exit(3)").details == {"code": 3}
+    assert node.process.wait() == 3
+
+
+SQLITE = ["/usr/bin/bash", "${driver}/session-sql.sh", "${driver}", "sqlite", "/usr/bin/sqlite3"]
+
+
+@pytest.fixture(name="sqlite")
+def sqlite_kernel(tmp_path):
+    machine_gives.skip_if(None if os.path.exists(SQLITE[-1]) else "sqlite3 is not installed")
+    with start(SQLITE, tmp_path) as kernel:
+        yield kernel
+
+
+def test_sqlite_shows_result_sets_and_keeps_transactions(sqlite):
+    assert sqlite.run("CREATE TABLE t (a INT, b TEXT); INSERT INTO t VALUES (1, 'x;y'), (2, 'Ünï''s'), (3, NULL);"
+                      "-- note; only").status == "ok"
+    done = sqlite.run("SELECT * FROM t;\nSELECT count(*) AS n FROM t")
+    assert [shown["text/plain"] for shown in done.shown] == [
+        "a | b\n--+------\n1 | x;y\n2 | Ünï's\n3 | NULL", "n\n-\n3"]
+    assert done.shown[0]["application/json"] == [{"a": 1, "b": "x;y"}, {"a": 2, "b": "Ünï's"}, {"a": 3, "b": None}]
+    assert "<td>x;y</td>" in done.shown[0]["text/html"]
+    sqlite.run("BEGIN; DELETE FROM t;")
+    assert sqlite.run("SELECT count(*) FROM t;").shown[0]["application/json"] == [{"count(*)": 0}]
+    assert sqlite.run("ROLLBACK; SELECT count(*) FROM t").shown[0]["application/json"] == [{"count(*)": 3}]
+    assert sqlite.run(".tables").out == "t\n"
+    done = sqlite.run("CREATE TRIGGER g AFTER INSERT ON t BEGIN SELECT 1; SELECT CASE WHEN 1 THEN 2 END; END; SELECT 5;")
+    assert [shown["application/json"] for shown in done.shown] == [[{"5": 5}]]
+
+
+def test_sqlite_ends_a_cell_at_its_first_error(sqlite):
+    done = sqlite.run("SELECT 1;\nSELEC 2;\nSELECT 3;")
+    assert (done.status, len(done.shown)) == ("error", 1)
+    assert done.details["frames"] == [{"file": "cell-1", "line": 2, "function": ""}]
+    assert done.err.startswith('Parse error near line 2 of cell-1: near "SELEC": syntax error\n')
+    assert sqlite.ask("check", "SELECT 1")[0] == "incomplete"
+    assert sqlite.ask("check", "SELECT 1;")[0] == "complete"
+
+
+def test_sqlite_is_interrupted_and_keeps_its_state(sqlite):
+    sqlite.run("CREATE TABLE t AS SELECT 7 AS a;")
+    sqlite.begin(".print begun\nWITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n;")
+    sqlite.wait_for("begun")
+    assert sqlite.stop().status == "interrupted"
+    assert sqlite.run("SELECT a FROM t;").value == "a\n-\n7"
+
+
+RUBY = ["/usr/bin/ruby", "${driver}/session-ruby.rb"]
+
+
+def test_ruby_keeps_names_and_shows_values(tmp_path):
+    with start(RUBY, tmp_path) as ruby:
+        assert ruby.run("x = 5; puts 'hé'; x").value == "5"
+        assert ruby.run("def f(a)\n  raise ArgumentError, 'no' if a == 1\n  a * x\nend").status == "ok"
+        done = ruby.run("f(1)")
+        assert done.err == "cell-2:2:in `f': no (ArgumentError)\n\tfrom cell-3:1:in `<main>'\n" or "cell-2:2" in done.err
+        assert done.details["frames"][0]["line"] == 2
+        assert ruby.ask("check", "def f")[0] == "incomplete" and ruby.ask("check", "end")[0] == "invalid"
+        assert "digits" in ruby.ask("complete", "x.di", 4)[1]["matches"]
+        assert ruby.ask("vars")[1]["vars"] == [{"name": "x", "type": "Integer", "size": 1, "value": "5"}]
+        ruby.run("fork; $stdout.close")
+        ruby.begin("puts 'begun'; loop {}")
+        ruby.wait_for("begun")
+        assert ruby.stop().status == "interrupted"
+        assert ruby.run("exit 3").details == {"code": 3}
+        assert ruby.process.wait() == 3
