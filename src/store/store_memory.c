@@ -31,7 +31,10 @@ static bool has_room(const char *path, uint64_t bytes)
 {
     struct statvfs st;
 
-    return statvfs(path, &st) == 0 && (uint64_t)st.f_bavail * st.f_frsize >= bytes && st.f_favail;
+    /* Some file systems count no blocks (procfs) or no inodes (btrfs). */
+    return statvfs(path, &st) == 0 &&
+           (!st.f_blocks || (uint64_t)st.f_bavail * st.f_frsize >= bytes) &&
+           (!st.f_files || st.f_favail);
 }
 
 bool store_memory_is_needed(void)
