@@ -41,6 +41,7 @@ struct front {
     int event_fd; /* a signal came, or the timer of the terminal is due */
     int signal;   /* the first that asked us to end; 0: none */
     bool decorated, progress;
+    size_t shown; /* stages before the program whose output was shown */
     struct progress line;
     int second_fd; /* ticks while the line is shown; -1: not made yet */
     struct diff_options diff;
@@ -233,7 +234,7 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
 
     if (o->json)
         return print_json(front, result, err);
-    present_stages(result, o);
+    present_stages(result, front->shown, o);
     if (!o->quiet) {
         if (present_has_words(result, detail))
             start_line(front);
@@ -288,7 +289,7 @@ static void show_progress(struct front *front, const sbr_event *event)
         show_stage(front, event->stage);
         break;
     case SBR_EVENT_PROGRESS:
-        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
+        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MiB",
                  (unsigned long long)event->files, (unsigned long long)(event->bytes >> 20));
         show_title(front, text);
         break;
@@ -302,6 +303,19 @@ static void show_progress(struct front *front, const sbr_event *event)
     }
 }
 
+/* What compilers have said comes before what the program says. */
+static void show_warnings(struct front *front)
+{
+    const sbr_result *stage;
+
+    while (!front->o->json && (stage = runner_stage_done(front->job, front->shown))) {
+        if (front->progress)
+            progress_show(&front->line, NULL);
+        present_warnings(stage, front->o);
+        front->shown++;
+    }
+}
+
 static void event_came(void *context, const sbr_event *event)
 {
     struct front *front = context;
@@ -309,6 +323,8 @@ static void event_came(void *context, const sbr_event *event)
     /* Without overlayfs a project is copied, which may take a while: a signal must end it. */
     if (event->type == SBR_EVENT_PROGRESS)
         signal_came(front);
+    if (event->type == SBR_EVENT_STAGE)
+        show_warnings(front);
     if (front->progress)
         show_progress(front, event);
 }

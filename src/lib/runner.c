@@ -151,6 +151,11 @@ bool runner_is_in_line(const sbr_job *job, bool out)
     return is_in_line(&job->client->err) || (out && is_in_line(&job->client->out));
 }
 
+const sbr_result *runner_stage_done(const sbr_job *job, size_t i)
+{
+    return i < job->n_done ? job->done[i] : NULL;
+}
+
 bool runner_lost_reader(const sbr_job *job)
 {
     const struct forward *out = &job->client->out;

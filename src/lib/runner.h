@@ -69,6 +69,8 @@ bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
 /* After the end: true when the last byte that was passed on to stderr, or with `out` also to
  * stdout, ended no line. */
 bool runner_is_in_line(const sbr_job *job, bool out);
+/* The i-th stage that is done, or NULL. */
+const sbr_result *runner_stage_done(const sbr_job *job, size_t i);
 /* True when the reader of stdout left before the program's end. */
 bool runner_lost_reader(const sbr_job *job);
 /* The language whose prepare stage was left out, because the program could do without; or NULL. */
@@ -86,6 +88,9 @@ void runner_drain(sbr_job *job);
 void runner_take_denials(sbr_job *job, struct denials *to);
 /* Lets the peaks of memory and processes begin anew; false where the kernel cannot. */
 bool runner_reset_peaks(sbr_job *job);
+/* The program's work directory (O_PATH), and the user on the host that its files belong to; -1 with
+ * errno.  What is below it may change at any time: open it with RESOLVE_BENEATH. */
+int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid);
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 
