@@ -5,7 +5,7 @@
 
 #include "base/text.h"
 
-#define MOST_ACTIONS 16
+#define MOST_ACTIONS 32
 
 static int check_words(const struct options *o, const struct action *action, sbr_error *err)
 {

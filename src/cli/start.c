@@ -23,6 +23,7 @@
 #include "cli/user_tty.h"
 #include "explain/ending.h"
 #include "lib/runner.h"
+#include "store/store.h"
 
 #define DIFF_MAX_FILE (1u << 20)
 #define DIFF_MAX_BYTES (4u << 20)
@@ -405,6 +406,19 @@ static void complete_explanation(const struct front *front, sbr_result *result)
         result->explanation[0] = '\0';
 }
 
+/* The disk of the cache is full. */
+static void report_memory(const struct options *o)
+{
+    if (!store_memory_is_used())
+        return;
+    store_memory_end();
+    if (!o->quiet)
+        fputs(
+            "sandbox-run: the disk of the cache is full, so what was compiled or installed was in "
+            "memory for this run only; `sandbox-run cache prune --older 1d` makes room\n",
+            stderr);
+}
+
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
     struct front front = { .o = o, .started_us = clock_now_us(), .signal_fd = -1, .second_fd = -1 };
@@ -444,6 +458,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
             stderr);
     runner_leave(front.job);
     (void)fflush(stdout);
+    report_memory(o);
     settings_retain(o);
     return status;
 }

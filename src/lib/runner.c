@@ -29,6 +29,7 @@ int runner_open(enum runner_use use, bool cold, sbr_runtime **ret, sbr_error *er
     if (!rt)
         return err_set_oom(err, "runtime");
     rt->cold = cold;
+    rt->once = use == RUNNER_ONCE;
     runner_probe(rt, use);
     if (use == RUNNER_LONG && !cold)
         rt->pool = engine_connections_new(); /* without memory for it every job connects anew */
