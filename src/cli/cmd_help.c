@@ -1,6 +1,7 @@
 /* help, and the table of all commands that it lists. */
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "plan/language.h"
 
@@ -82,6 +83,21 @@ void cli_help(const struct command *command)
     }
 }
 
+#define MOST_COMMANDS 64
+
+static void refuse(const char *name, sbr_error *err)
+{
+    const char *names[MOST_COMMANDS], *near;
+    size_t n = 0;
+
+    for (; commands[n] && n < MOST_COMMANDS; n++)
+        names[n] = commands[n]->name;
+    near = text_nearest(name, names, n);
+    err_set(err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'; %s%s%s", name,
+            near ? "did you mean `sandbox-run help " : "`sandbox-run help` lists them",
+            near ? near : "", near ? "`?" : "");
+}
+
 static int help_run(struct options *o)
 {
     const char *name = o->n_positional ? o->positional[0] : NULL;
@@ -89,7 +105,7 @@ static int help_run(struct options *o)
     sbr_error err;
 
     if (name && !command) {
-        err_set(&err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'", name);
+        refuse(name, &err);
         return cli_fail(o, &err);
     }
     cli_help(command);

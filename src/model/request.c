@@ -83,6 +83,9 @@ void request_free(sbr_request *req)
     free(req->project);
     free(req->workspace);
     free(req->origin);
+    free(req->template_name);
+    free(req->language_file);
+    string_list_done(&req->sets);
     free(req->program);
     free(req->code);
     free(req->stdin_data);
@@ -242,6 +245,11 @@ static bool is_no_dependency(const char *dep)
     return len == 0 || len > REQUEST_MAX_DEP || strchr("-./~", dep[0]) || strstr(dep, "..") ||
            strstr(dep, ":/") || strstr(dep, "file:") || dep[strspn(dep, "@")] == '\0' ||
            (dep[0] == '@' && !strchr(dep, '/'));
+}
+
+int request_add_set(sbr_request *req, const char *pair, sbr_error *err)
+{
+    return string_list_add(&req->sets, pair, err);
 }
 
 int request_add_dep(sbr_request *req, const char *dep, sbr_error *err)

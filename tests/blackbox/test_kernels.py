@@ -335,3 +335,47 @@ def test_ruby_keeps_names_and_shows_values(tmp_path):
         assert ruby.stop().status == "interrupted"
         assert ruby.run("exit 3").details == {"code": 3}
         assert ruby.process.wait() == 3
+
+
+PHP = ["/usr/bin/php", "${driver}/session-php.php"]
+JAVA = ["/usr/bin/java", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "--add-opens", "java.base/java.io=ALL-UNNAMED",
+        "${driver}/SessionJava.java"]
+
+
+def test_php_keeps_names_and_shows_values(tmp_path):
+    with start(PHP, tmp_path) as php:
+        assert php.run("$x = 5; echo 'hé';").out == "hé"
+        assert php.run("$x + 1").value == "6"
+        assert php.run("function f($a) {\n  return intdiv(1, $a);\n}").status == "ok"
+        done = php.run("\nf(0);")
+        assert done.err == "PHP Fatal error:  Uncaught DivisionByZeroError: Division by zero in cell-3:2\n"
+        assert [(f["file"], f["line"]) for f in done.details["frames"]] == [("cell-3", 2), ("cell-3", 2), ("cell-4", 2)]
+        assert php.ask("check", "function g() {")[0] == "incomplete" and php.ask("check", "}")[0] == "invalid"
+        assert php.ask("vars")[1]["vars"] == [{"name": "x", "type": "int", "size": 1, "value": "5"}]
+        assert php.run("$y = ;").details["frames"][0] == {"file": "cell-5", "line": 1, "function": ""}
+        php.begin("echo 'begun'; while (true);")
+        php.wait_for("begun")
+        assert php.stop().status == "interrupted"
+        assert php.run("$x").value == "5"
+        php.begin("exit(3);")
+        with pytest.raises(EOFError):
+            php.end()
+        assert php.process.wait() == 3
+
+
+def test_java_keeps_names_and_shows_values(tmp_path):
+    with start(JAVA, tmp_path) as java:
+        assert java.run('int x = 41; System.out.println("hé");').out == "hé\n"
+        assert java.run("x + 1").value == "42"
+        java.run("int f(int a) {\n  return 1 / a;\n}")
+        done = java.run("\nf(0)")
+        assert done.err == ("Exception java.lang.ArithmeticException: / by zero\n"
+                            "\tat f (cell-3:2)\n\tat cell-4:2\n")
+        assert java.run('x = 1;\nint y = "s";').err.startswith("cell-5:2: error: incompatible types")
+        assert java.ask("check", "int g() {")[0] == "incomplete" and java.ask("check", "}")[0] == "invalid"
+        assert java.ask("complete", "x; Sys", 6)[1] == {"matches": ["System"], "start": 3}
+        assert [v["value"] for v in java.ask("vars")[1]["vars"]] == ["1"]
+        java.begin('System.out.println("begun"); while (true) Thread.sleep(10);')
+        java.wait_for("begun")
+        assert java.stop().status == "interrupted"
+        assert java.run("x").value == "1"
