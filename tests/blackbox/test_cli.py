@@ -118,7 +118,7 @@ def test_an_unknown_command_is_answered_with_the_nearest(word, near):
 
 @pytest.mark.parametrize("words", [
     ["run", "--json=yes", "x.py"], ["run", "--lang"], ["run", "-l"], ["run", "-Z"],
-    ["run", "--", ""], ["run", ""], ["exec", "--lang", "sh", "--", "true"],
+    ["run", "--", ""], ["run", ""], ["exec", "--check", "--", "true"],
 ])
 def test_a_misused_option_is_refused(words):
     done = sandbox_run(*words)

@@ -93,7 +93,7 @@ def test_a_directory_without_a_main_file_is_refused(any_caller, folder):
     write(folder / "project" / "readme.txt", "nothing to run")
     done = sandbox_run("run", folder / "project", caller=any_caller)
     assert (done.returncode, done.stdout) == (125, b"")
-    assert b"no main file" in done.stderr
+    assert b"has no file in a language" in done.stderr
 
 
 def test_a_link_in_a_directory_does_not_bring_in_a_host_file(caller, folder):
@@ -154,13 +154,6 @@ def test_what_follows_two_dashes_reaches_the_program_unchanged(any_caller, folde
         assert done.stdout.decode() == ascii(args) + "\n"
 
 
-def test_a_second_word_is_refused_with_advice(any_caller, folder):
-    path = write(folder / "p.py", "print(1)")
-    done = sandbox_run("run", path, "extra", caller=any_caller)
-    assert (done.returncode, done.stdout) == (125, b"")
-    assert b"extra" in done.stderr and b"--" in done.stderr
-
-
 def test_the_program_may_be_given_only_once(any_caller, folder):
     path = write(folder / "p.py", "print(1)")
     done = sandbox_run("run", "--lang", "python", "--code", "print(2)", path, caller=any_caller)
@@ -189,7 +182,7 @@ def test_a_given_variable_replaces_ours(any_caller):
 
 
 def test_a_variable_that_is_not_name_and_value_is_refused():
-    said = {pair: sandbox_run("exec", "--env", pair, "--", "true") for pair in ("NAME", "=value", "", "A B=1", "A\n=1")}
+    said = {pair: sandbox_run("exec", "--env", pair, "--", "true") for pair in ("=value", "", "A B=1", "A\n=1")}
     assert not {pair: done for pair, done in said.items()
                 if (done.returncode, done.stdout) != (125, b"") or len(done.stderr.splitlines()) != 1}
 
