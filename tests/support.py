@@ -1,5 +1,6 @@
 """What the black-box and escape tests share: running the tool, as root and as an ordinary user."""
 import atexit
+import contextlib
 import fcntl
 import functools
 import hashlib
@@ -114,7 +115,8 @@ def _folder_of(caller, ending=""):
     caller = caller or available_callers()[0]
     folder = os.path.join(_caches(), caller + ending)
     if not os.path.isdir(folder):
-        os.mkdir(folder, 0o700)
+        with contextlib.suppress(FileExistsError):  # another worker was quicker
+            os.mkdir(folder, 0o700)
         if caller == Callers.USER and os.geteuid() == 0:
             os.chown(folder, ORDINARY_UID, ORDINARY_UID)
     return folder

@@ -100,6 +100,22 @@ int kept_output_begin(const struct kept_output_bounds *bounds, const char *about
     return r;
 }
 
+int kept_output_clean(const struct kept_output_bounds *bounds, sbr_error *err)
+{
+    scoped_kept_entries struct kept_entries all = { 0 };
+    struct state_dir state;
+    scoped_fd int lock = -1;
+    int r = kept_entries_open(false, &state, &lock, err);
+
+    if (r <= 0)
+        return r;
+    r = kept_entries_read(&state, &all, err);
+    if (r == 0)
+        kept_entries_make_room(&state, bounds, time(NULL), &all);
+    state_close(&state);
+    return r < 0 ? r : 0;
+}
+
 static size_t write_all(struct kept_writer *writer, int fd, const char *data, size_t len)
 {
     size_t done = 0;

@@ -55,6 +55,8 @@ int kept_output_list(kept_output_visit *visit, void *context, sbr_error *err) mu
 /* `id` may be a unique prefix of at least 4 characters.  The caller closes *ret_fd. */
 int kept_output_open(const char *id, enum kept_stream stream, struct kept_output *ret, int *ret_fd,
                      sbr_error *err) must_check;
+/* Removes what expired, and the oldest until all fit; never one whose run still writes. */
+int kept_output_clean(const struct kept_output_bounds *bounds, sbr_error *err) must_check;
 /* SBR_E_BUSY while its run writes. */
 int kept_output_remove(const char *id, sbr_error *err) must_check;
 /* All whose runs do not write any more. */

@@ -142,6 +142,18 @@ static void show_names(const struct printer *p)
     show(p, &audit);
 }
 
+static void show_retention(const struct printer *p)
+{
+    for (unsigned int i = 0; i < N_RETENTIONS; i++) {
+        struct setting s = setting_from(p->o, CONFIG_RETENTION + i, false);
+
+        snprintf(s.name, sizeof(s.name), "retention.%s", retention_defs[i].key);
+        retention_format((enum retention_item)i, p->o->config->retention.value[i], s.value,
+                         sizeof(s.value));
+        show(p, &s);
+    }
+}
+
 static void show_languages(const struct printer *p)
 {
     const struct config_document *user = p->o->config->user;
@@ -163,6 +175,7 @@ static void show_all(const struct printer *p)
     show_limits(p);
     show_network(p);
     show_names(p);
+    show_retention(p);
     show_languages(p);
 }
 

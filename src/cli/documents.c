@@ -114,8 +114,14 @@ static int add_languages(struct options *o, sbr_error *err)
     return r;
 }
 
+static const struct retention *retention(const struct options *o)
+{
+    return o->config ? &o->config->retention : NULL;
+}
+
 const struct documents documents = { .load_request = load_request,
                                      .read_config = read_config,
                                      .free_config = free_config,
                                      .apply_config = apply_config,
+                                     .retention = retention,
                                      .add_languages = add_languages };

@@ -12,6 +12,8 @@ struct documents {
     void (*free_config)(struct options *o);
     /* Sets what the request leaves open, and reports on stderr what was not taken. */
     int (*apply_config)(struct options *o, sbr_error *err);
+    /* How long things are kept; NULL: the default. */
+    const struct retention *(*retention)(const struct options *o);
     /* --policy FILE, the user's languages and --language-file; of languages, later ones count
      * before earlier ones. */
     int (*add_languages)(struct options *o, sbr_error *err);

@@ -14,6 +14,8 @@ const char *settings_start(const struct options *o, char dir[CONFIG_PATH_SIZE]);
 bool settings_exist(const struct options *o);
 /* True when --policy is a file. */
 bool settings_names_policy_file(const struct options *o);
+/* After the answer: cleans what is kept, when it is time. */
+void settings_retain(const struct options *o);
 /* Sets what the request leaves open. */
 int settings_apply(struct options *o, sbr_error *err) must_check;
 

@@ -427,5 +427,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
             "sandbox-run: the language's whole library is being compiled in the background, once\n",
             stderr);
     runner_leave(front.job);
+    (void)fflush(stdout);
+    settings_retain(o);
     return status;
 }

@@ -53,6 +53,26 @@ static int take_names(struct config *config, const struct config_text *text,
     return 0;
 }
 
+static int take_retention(struct config *config, const struct config_text *text,
+                          const struct config_document *document, sbr_error *err)
+{
+    for (unsigned int i = 0; i < N_RETENTIONS; i++) {
+        const char *value = document->retention.value[i], *reason;
+        char why[200];
+
+        if (!value)
+            continue;
+        if (retention_parse((enum retention_item)i, value, &config->retention.value[i], &reason) <
+            0) {
+            snprintf(why, sizeof(why), "'%.60s' %s; write it as %s", value, reason,
+                     retention_defs[i].is_age ? "30d or 12h" : "10g");
+            return config_fault(text, "retention", retention_defs[i].key, why, err);
+        }
+        note_from(config, CONFIG_RETENTION + i, text, "retention", retention_defs[i].key);
+    }
+    return 0;
+}
+
 static int take_user(struct config *config, const struct config_text *text,
                      const struct config_document *document, sbr_error *err)
 {
@@ -71,6 +91,8 @@ static int take_user(struct config *config, const struct config_text *text,
             return err->code;
         note_from(config, CONFIG_NETWORK, text, NULL, "network");
     }
+    if (take_retention(config, text, document, err) < 0)
+        return err->code;
     return take_names(config, text, document, err);
 }
 
@@ -129,6 +151,7 @@ static void init(struct config *config)
 {
     *config = (struct config){ .require = TIER_CONTAINER, .policy = "default" };
     limits_init(&config->limits);
+    retention_init(&config->retention);
     buf_init(&config->notes, NOTES_MAX);
 }
 
@@ -211,6 +234,8 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
             limits.given |= 1u << i;
     limits_override(&req->limits, &limits);
     req->audit |= config->audit;
+    req->keep_seconds = config->retention.value[RETAIN_OUTPUT_AGE];
+    req->keep_bytes = config->retention.value[RETAIN_OUTPUT_SIZE];
     if (config->from[CONFIG_POLICY].origin != CONFIG_BY_DEFAULT && !req->policy &&
         request_set_text(&req->policy, config->policy, err) < 0)
         return err->code;

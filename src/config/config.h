@@ -24,7 +24,8 @@ enum config_item {
     CONFIG_POLICY,
     CONFIG_REQUIRE,
     CONFIG_AUDIT,
-    N_CONFIG_ITEMS
+    CONFIG_RETENTION, /* and the numbers of enum retention_item */
+    N_CONFIG_ITEMS = CONFIG_RETENTION + N_RETENTIONS
 };
 
 enum config_state { CONFIG_ABSENT, CONFIG_READ, CONFIG_IGNORED };
@@ -35,6 +36,7 @@ struct config {
     char policy[64];
     enum tier require;
     bool audit;
+    struct retention retention;
     struct config_from from[N_CONFIG_ITEMS];
     char path[2][CONFIG_PATH_SIZE]; /* indexed by enum config_kind */
     enum config_state state[2];

@@ -21,14 +21,23 @@
  */
 static cyaml_schema_field_t limit_fields[N_LIMITS + 1];
 
-static void fill_limit_fields(void)
+static cyaml_schema_field_t retention_fields[N_RETENTIONS + 1];
+
+static cyaml_schema_field_t text_field(const char *key, size_t index)
+{
+    return (cyaml_schema_field_t){
+        .key = key,
+        .data_offset = (uint32_t)(index * sizeof(char *)),
+        .value = { CYAML_VALUE_STRING(OWNED | MAYBE, char, 1, VALUE_MAX) },
+    };
+}
+
+static void fill_fields(void)
 {
     for (size_t i = 0; i < N_LIMITS; i++)
-        limit_fields[i] = (cyaml_schema_field_t){
-            .key = limit_defs[i].option,
-            .data_offset = (uint32_t)(i * sizeof(char *)),
-            .value = { CYAML_VALUE_STRING(OWNED | MAYBE, char, 1, VALUE_MAX) },
-        };
+        limit_fields[i] = text_field(limit_defs[i].option, i);
+    for (size_t i = 0; i < N_RETENTIONS; i++)
+        retention_fields[i] = text_field(retention_defs[i].key, i);
 }
 
 static const cyaml_schema_field_t network_fields[] = {
@@ -58,6 +67,7 @@ static const cyaml_schema_field_t document_fields[] = {
     TEXT(struct config_document, policy),
     TEXT(struct config_document, require),
     CYAML_FIELD_BOOL_PTR("audit", OWNED | MAYBE, struct config_document, audit),
+    CYAML_FIELD_MAPPING("retention", MAYBE, struct config_document, retention, retention_fields),
     CYAML_FIELD_SEQUENCE_COUNT("languages", OWNED | MAYBE, struct config_document, languages,
                                n_languages, &language_entry, 0, 128),
     CYAML_FIELD_END,
@@ -162,13 +172,17 @@ int config_fault(const struct config_text *text, const char *section, const char
 static int check_keys_of_project(const struct config_text *text,
                                  const struct config_document *document, sbr_error *err)
 {
-    const struct {
+    struct {
         const char *key;
         bool given;
     } rows[] = {
         { "languages", document->n_languages > 0 },
         { "audit", document->audit != NULL },
+        { "retention", false },
     };
+
+    for (size_t i = 0; i < N_RETENTIONS; i++)
+        rows[2].given |= document->retention.value[i] != NULL;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].given)
@@ -196,7 +210,7 @@ int config_document_load(const struct config_text *text, enum config_kind kind,
 {
     void *data = NULL;
 
-    fill_limit_fields();
+    fill_fields();
     if (is_empty(text)) {
         *ret = calloc(1, sizeof(**ret));
         return *ret ? 0 : err_set_oom(err, "config");

@@ -5,6 +5,7 @@
 #include "base/document.h"
 #include "base/sha256.h"
 #include "config/config_find.h"
+#include "config/retention.h"
 #include "model/limits.h"
 #include "model/network.h"
 
@@ -51,6 +52,9 @@ struct config_document {
     char *policy;
     char *require;
     bool *audit;
+    struct {
+        char *value[N_RETENTIONS];
+    } retention;
     struct config_language *languages;
     unsigned int n_languages;
 };

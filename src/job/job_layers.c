@@ -30,6 +30,13 @@ enum layer_found job_layers_find(sbr_job *job, enum layer layer, sbr_error *err)
 {
     int r = store_find(rows[layer].kind, job->keys[layer], &job->layers[layer], err);
 
+    if (r == STORE_SOUND && !job->held[layer]) {
+        job->held[layer] = store_hold(&job->layers[layer]) + 1;
+        if (!job->held[layer]) { /* it is being removed */
+            job->layers[layer].path[0] = '\0';
+            r = STORE_ABSENT;
+        }
+    }
     return r < 0 ? LAYER_ERROR : r == STORE_ABSENT ? LAYER_TO_MAKE : LAYER_THERE;
 }
 

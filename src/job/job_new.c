@@ -104,6 +104,9 @@ void job_free(sbr_job *job)
     result_free(job->result);
     loop_done(&job->loop);
     scope_close_fd(&job->cancel_fd);
+    for (size_t i = 0; i < N_LAYERS; i++)
+        if (job->held[i])
+            close(job->held[i] - 1);
     free(job);
 }
 

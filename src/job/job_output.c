@@ -30,15 +30,22 @@ static void keep_stderr(void *context, const char *data, size_t len)
 
 void job_output_begin(sbr_job *job, struct monitor_options *options)
 {
+    struct kept_output_bounds bounds = kept_output_bounds;
     char about[KEPT_OUTPUT_ABOUT];
 
     if (!job->req->keep_output)
         return;
+    if (job->req->keep_seconds)
+        bounds.seconds = (int64_t)job->req->keep_seconds;
+    if (job->req->keep_bytes)
+        bounds.all_bytes = job->req->keep_bytes;
+    if (bounds.run_bytes > bounds.all_bytes / 4)
+        bounds.run_bytes = bounds.all_bytes / 4;
     job->keep_failure.code = 0;
     job_output_describe(job, about, sizeof(about));
     /* A stage that is started once more has one already. */
     if (!job->kept.about.id[0] &&
-        kept_output_begin(&kept_output_bounds, about, &job->kept, &job->keep_failure) < 0)
+        kept_output_begin(&bounds, about, &job->kept, &job->keep_failure) < 0)
         return;
     options->file_out = (struct capture_sink){ keep_stdout, &job->kept };
     options->file_err = (struct capture_sink){ keep_stderr, &job->kept };

@@ -82,6 +82,7 @@ struct sbr_job {
     struct toolchain toolchain;
     char keys[N_LAYERS][SHA256_HEX_SIZE]; /* empty: the job does not use that layer */
     struct store_entry layers[N_LAYERS];  /* path empty: not made yet */
+    int held[N_LAYERS]; /* fd + 1 that keeps a layer from being cleaned away; 0: none */
     enum stage todo[N_STAGES];
     size_t n_todo, at;
     bool cached;

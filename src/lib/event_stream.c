@@ -30,9 +30,22 @@ static void reader_is_ready(void *context)
     hold(context, false);
 }
 
+/* The start and the line after it in one write: each wakes the reader, before the program began. */
+static void join_first(struct event_stream *stream, struct buf *lines)
+{
+    if (!stream->first.len)
+        return;
+    buf_add(&stream->first, lines->data, lines->len);
+    stream->first.failed |= lines->failed;
+    buf_done(lines);
+    *lines = stream->first;
+    buf_init(&stream->first, LINE_MAX_BYTES);
+}
+
 /* Takes the lines over. */
 static void write_lines(struct event_stream *stream, struct buf *lines)
 {
+    join_first(stream, lines);
     if (lines->failed && !stream->to.sys_errno)
         stream->to.sys_errno = ENOMEM;
     if (lines->len && forward_write(&stream->to, lines->data, lines->len) < 0)
@@ -69,8 +82,6 @@ static void event_came(void *context, const sbr_event *event)
 int event_stream_start(struct event_stream *stream, sbr_job *job, int fd, const sbr_request *req,
                        sbr_error *err)
 {
-    struct buf lines;
-
     stream->job = job;
     stream->lines = (struct event_lines){ .started_us = job->options.started_us };
     forward_init(&stream->to, fd);
@@ -78,9 +89,8 @@ int event_stream_start(struct event_stream *stream, sbr_job *job, int fd, const 
     if (sbr_job_on_output(job, output_came, stream) < 0 ||
         sbr_job_on_event(job, event_came, stream) < 0)
         return err_set(err, SBR_E_BUG, "events", "the job has begun already");
-    buf_init(&lines, LINE_MAX_BYTES);
-    event_lines_start(&stream->lines, req, &lines);
-    write_lines(stream, &lines);
+    buf_init(&stream->first, LINE_MAX_BYTES);
+    event_lines_start(&stream->lines, req, &stream->first);
     return 0;
 }
 

@@ -3,6 +3,7 @@
 #ifndef LIB_EVENT_STREAM_H
 #define LIB_EVENT_STREAM_H
 
+#include "base/buf.h"
 #include "lib/event_lines.h"
 #include "monitor/forward.h"
 
@@ -10,6 +11,7 @@ struct event_stream {
     sbr_job *job;
     struct event_lines lines;
     struct forward to;
+    struct buf first;   /* the start: it goes out with the next line, which follows at once */
     bool holds;         /* the program's output, until the reader has taken more */
     bool is_gone;       /* the reader left: the job is cancelled */
     sbr_event_fn *also; /* gets the events, too; NULL: none */

@@ -121,7 +121,8 @@ struct sbr_request {
     bool diff;        /* report the changes in copy-on-write trees */
     bool keep;        /* and store them under an id */
     bool keep_output; /* all of stdout and stderr, in the state directory */
-    bool audit;       /* a line about the run is kept; only the user's configuration sets it */
+    uint64_t keep_seconds, keep_bytes; /* how long, and how much of all runs; 0: the default */
+    bool audit; /* a line about the run is kept; only the user's configuration sets it */
     struct output_rules outputs;
     char *stdin_data; /* NULL: not given, the program reads end-of-file */
     size_t stdin_len;

@@ -93,6 +93,11 @@ int store_remove(enum store_kind kind, const char *key, sbr_error *err) must_che
 int store_verify(enum store_kind kind, const char *key, sbr_error *err) must_check;
 /* Removes notes, and what makers that died left behind. */
 int store_sweep(sbr_error *err) must_check;
+/* While the fd is open, store_retain leaves the entry alone.  -1 when it is being removed. */
+int store_hold(const struct store_entry *entry) must_check;
+/* Removes what was not used for so long, and the least recently used until no more than `bytes` are
+ * there; never what a run holds. */
+int store_retain(uint64_t seconds, uint64_t bytes, sbr_error *err) must_check;
 /* Where it is, or would be made. */
 int store_path(char *buf, size_t size, sbr_error *err) must_check;
 

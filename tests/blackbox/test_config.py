@@ -7,6 +7,7 @@ import pytest
 
 import support
 from support import Callers, result_of, sandbox_run
+from waiting import wait_until
 
 UID = {Callers.ROOT: 0, Callers.USER: support.ORDINARY_UID}
 
@@ -233,3 +234,81 @@ def test_the_record_is_bounded(any_caller, folder):
     assert place.run("exec", "--", "true").returncode == 0
     assert kept.read_text().count("\n") == 1 and kept.with_suffix(".jsonl.1").stat().st_size > 8 * 2**20
     assert runs(place, "--last", "1")[0]["outcome"] == "exited"
+
+
+# ---- retention -----------------------------------------------------------------------------------
+
+LONG_AGO = 40 * 24 * 3600
+
+
+def age(path, seconds=LONG_AGO):
+    then = os.stat(path).st_mtime - seconds
+    os.utime(path, (then, then))
+
+
+def entries(place):
+    answer = json.loads(place.run("cache", "list", "--json").stdout)
+    return {entry["key"]: entry["kind"] for entry in answer["entries"]}
+
+
+def test_what_is_old_goes_by_itself_and_what_is_in_use_stays(any_caller, folder):
+    place = Place(folder, any_caller)
+    cache = place.home / "cache"
+    place.env.update(SANDBOX_RUN_CACHE=str(cache))
+    compiled = []
+    for number in range(3):
+        source = place.project / f"p{number}.c"
+        source.write_text(f"#include <stdio.h>\n#include <unistd.h>\nint main(int n, char **v) {{ puts(\"{number}\"); "
+                          "fflush(stdout); return n > 1 ? (int)read(0, v[0], 1) : 0; }\n")
+        before = set(entries(place))
+        assert place.run("run", source).returncode == 0
+        compiled += set(entries(place)) - before
+    assert len(compiled) == 3
+    for key in compiled[:2]:
+        age(next(cache.glob(f"*/{key}/meta")))
+    held = subprocess.Popen(support.command("run", place.project / "p1.c", "--", "wait", caller=any_caller),
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=place.project,
+                            env=support.surroundings(any_caller, place.env))
+    with held:
+        assert held.stdout.readline() == b"1\n"
+        age(next(cache.glob(f"*/{compiled[1]}/meta")))
+        age(cache / "cleaned")
+        assert place.run("exec", "--", "true").returncode == 0
+        assert wait_until(lambda: compiled[0] not in entries(place), 30)
+        assert set(compiled[1:]) <= set(entries(place))
+        held.stdin.close()
+    assert held.returncode == 0
+
+
+def test_kept_changes_and_output_are_bounded_by_the_configuration(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "retention:\n  changes_size: 3k\n  output_age: 2d\n  output_size: 1m\n  cache_age: 7d\n")
+    place.env.update(SANDBOX_RUN_CACHE=str(place.home / "cache"))
+    rows, _ = place.config()
+    assert source(rows["retention.output_age"]) == ("2d", "user", 3)
+    assert source(rows["retention.cache_age"]) == ("7d", "user", 5)
+    assert source(rows["retention.changes_age"]) == ("90d", "default", None)
+    for number in range(2):
+        done = place.run("exec", "--project", place.project, "--keep", "--keep-output", "--", "sh", "-c",
+                         f"head -c 2000 /dev/zero > new{number}; echo {number}")
+        assert done.returncode == 0, done.stderr
+
+    def kept(what):
+        return sorted(path.name for path in (place.home / "state" / what).iterdir() if len(path.name) == 32)
+
+    assert len(kept("changes")) == 2 and len(kept("output")) == 2
+    first = min(kept("changes"), key=lambda name: (place.home / "state/changes" / name).stat().st_mtime)
+    for name in kept("output"):
+        for path in (place.home / "state/output" / name).iterdir():
+            age(path)
+    stamp = next(path for path in (place.home / "cache/cleaned", place.home / "state/cleaned") if path.exists())
+    age(stamp)
+    assert place.run("exec", "--", "true").returncode == 0
+    assert wait_until(lambda: len(kept("changes")) == 1 and not kept("output"), 30) and first not in kept("changes")
+
+
+def test_an_age_has_a_unit(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "retention: {cache_age: 12x}\n")
+    assert b"in 'retention.cache_age': '12x' has an unknown unit; write it as 30d or 12h" in \
+        place.run("exec", "--", "true").stderr

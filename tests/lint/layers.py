@@ -53,6 +53,7 @@ MAY_INCLUDE_ONLY = {
         "config/audit.h",  # audit
         "config/config.h",  # config; what holds for a run
         "config/config_find.h",  # the same, for the lean program
+        "config/retention.h",  # what goes by itself after a run
         "config/trust.h",  # trust
         "store/store.h",  # cache
         "toolchain/toolchain_paths.h",  # where languages of the user's own are
