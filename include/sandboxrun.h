@@ -385,8 +385,17 @@ int sbr_session_interrupt(sbr_session *s);
 /* Any other operation of docs/sessions.md, as JSON: {"op": "info"}.  *ret becomes the answer, which
  * the caller frees. */
 int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *err);
+/* What the session has executed, as text: "ipynb", "md", or the language's own ("py", "js", "sql");
+ * also of a session that is lost.  The caller frees it. */
+int sbr_session_export(const char *id, const char *format, char **ret, sbr_error *err);
+/* Executes the cells of a notebook, or of the cells.jsonl of a session, and compares what they
+ * print.  *ret becomes JSON: {"cells": n, "different": [...]}; the caller frees it. */
+int sbr_session_replay(sbr_session *s, const char *text, size_t len, char **ret, sbr_error *err);
 /* Ends a session and removes what is left of it. */
 int sbr_session_close(const char *id, sbr_error *err);
+/* The same; *ret becomes JSON, for a request with changes to keep with their `changes_id`; the
+ * caller frees it. */
+int sbr_session_finish(const char *id, char **ret, sbr_error *err);
 void sbr_session_free(sbr_session *s); /* the session lives on */
 
 #ifdef __GNUC__

@@ -135,7 +135,7 @@ function table(  n, i, j, rows, cells, number, line, rule, text, page, data, nam
     RS = "\036"
     most = 1000
     while ((getline line < file) > 0) {
-        sub(/^\n/, "", line)
+        sub(dialect == "sqlite" ? "^\n" : "\n$", "", line)
         if (line == "" && rows)
             continue
         if (rows++ > most)

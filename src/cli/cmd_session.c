@@ -12,13 +12,10 @@
 #include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/present.h"
+#include "cli/session_actions.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "sandboxrun.h"
-
-struct session_options {
-    const char *idle, *age, *freeze;
-};
 
 /* clang-format off */
 static const struct option own_options[] = {
@@ -28,59 +25,11 @@ static const struct option own_options[] = {
       OPTION_OWN(struct session_options, age) },
     { 0, "freeze", "TIME", "stop everything inside after so long without a cell (default: 1m)",
       OPTION_OWN(struct session_options, freeze) },
+    { 0, "format", "NAME", "of `export`: ipynb (default), md, or the language's own, as py",
+      OPTION_OWN(struct session_options, format) },
     { 0 },
 };
 /* clang-format on */
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-
-    return slash ? slash + 1 : path;
-}
-
-static int read_duration(const char *option, const char *text, uint64_t *ret, sbr_error *err)
-{
-    enum text_fault fault = text ? text_parse_duration(text, ret) : TEXT_OK;
-
-    if (fault != TEXT_OK || (text && !*ret))
-        return err_set(err, SBR_E_INVALID, "session", "--%s '%.40s' %s; give a time such as 10m",
-                       option, text, fault ? text_fault_reason(fault) : "is nothing");
-    return 0;
-}
-
-static int read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err)
-{
-    const struct session_options *own = o->own;
-
-    *ret = (sbr_session_bounds){ .struct_size = sizeof(*ret) };
-    if (read_duration("idle", own->idle, &ret->idle_ms, err) < 0 ||
-        read_duration("age", own->age, &ret->age_ms, err) < 0)
-        return err->code;
-    return read_duration("freeze", own->freeze, &ret->freeze_ms, err);
-}
-
-static int bring_files(const struct options *o, sbr_error *err)
-{
-    for (size_t i = 0; i < o->files.n; i++) {
-        scoped_free char *data = NULL;
-        size_t len;
-
-        if (source_read_path(o->files.items[i], &data, &len, err) < 0 ||
-            request_add_file(o->request, base_name(o->files.items[i]), data, len, err) < 0)
-            return err->code;
-    }
-    return 0;
-}
-
-static void print_json(const char *text)
-{
-    json_t *json = present_has_lines() ? json_loads(text, 0, NULL) : NULL;
-    scoped_free char *lines = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
-
-    json_decref(json);
-    printf("%s\n", lines ? lines : text);
-}
 
 static int create_run(const struct options *o, sbr_error *err)
 {
@@ -91,24 +40,18 @@ static int create_run(const struct options *o, sbr_error *err)
     if (!o->lang)
         return err_set(err, SBR_E_INVALID, "session",
                        "say which language: `sandbox-run session create --lang python`");
-    if (request_set_text(&o->request->language, o->lang, err) < 0 || bring_files(o, err) < 0 ||
-        read_bounds(o, &bounds, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
+    if (request_set_text(&o->request->language, o->lang, err) < 0 ||
+        session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
+        sbr_session_create(o->request, &bounds, &json, err) < 0)
         return err->code;
     if (o->json) {
-        print_json(json);
+        session_print_json(json);
         return 0;
     }
     made = json_loads(json, 0, NULL);
     printf("%s\n", json_string_value(json_object_get(made, "id")));
     json_decref(made);
     return 0;
-}
-
-static const char *text_of(const json_t *object, const char *key)
-{
-    const char *text = json_string_value(json_object_get(object, key));
-
-    return text ? text : "";
 }
 
 static void print_row(const json_t *one)
@@ -118,10 +61,10 @@ static void print_row(const json_t *one)
 
     amount_of_bytes((uint64_t)json_integer_value(memory_bytes), memory, sizeof(memory));
     snprintf(idle, sizeof(idle), "%.0fs", json_number_value(json_object_get(one, "idle_s")));
-    printf("%s  %-12s %-8s %6lld cells  %8s  idle %6s%s%s\n", text_of(one, "id"),
-           text_of(one, "lang"), text_of(one, "state"),
+    printf("%s  %-12s %-8s %6lld cells  %8s  idle %6s%s%s\n", session_text(one, "id"),
+           session_text(one, "lang"), session_text(one, "state"),
            (long long)json_integer_value(json_object_get(one, "cells")), memory, idle,
-           text_of(one, "reason")[0] ? "  " : "", text_of(one, "reason"));
+           session_text(one, "reason")[0] ? "  " : "", session_text(one, "reason"));
 }
 
 static int list_run(const struct options *o, sbr_error *err)
@@ -133,7 +76,7 @@ static int list_run(const struct options *o, sbr_error *err)
     if (sbr_session_list(&json, err) < 0)
         return err->code;
     if (o->json) {
-        print_json(json);
+        session_print_json(json);
         return 0;
     }
     all = json_loads(json, 0, NULL);
@@ -145,13 +88,27 @@ static int list_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
+static void print_closed(const char *json, const struct options *o)
+{
+    json_t *answer = json_loads(json, 0, NULL);
+    const char *changes = session_text(answer, "changes_id");
+
+    if (o->json)
+        session_print_json(json);
+    else if (changes[0])
+        printf("changes are kept; `sandbox-run apply %s` makes them real\n", changes);
+    json_decref(answer);
+}
+
 static int close_run(const struct options *o, sbr_error *err)
 {
-    for (size_t i = 1; i < o->n_positional; i++)
-        if (sbr_session_close(o->positional[i], err) < 0)
+    for (size_t i = 1; i < o->n_positional; i++) {
+        scoped_free char *json = NULL;
+
+        if (sbr_session_finish(o->positional[i], &json, err) < 0)
             return err->code;
-    if (o->json)
-        printf("{\"closed\":%zu}\n", o->n_positional - 1);
+        print_closed(json, o);
+    }
     return 0;
 }
 
@@ -192,7 +149,7 @@ static void print_stream(const json_t *event, const char *type)
 static void show_line(void *context, const char *line, size_t len)
 {
     json_t *event = json_loadb(line, len, 0, NULL);
-    const char *type = text_of(event, "type");
+    const char *type = session_text(event, "type");
 
     (void)context;
     if (!strcmp(type, "stdout") || !strcmp(type, "stderr"))
@@ -214,18 +171,18 @@ static void show_end(const json_t *result, const struct options *o)
     size_t i;
 
     json_array_foreach(json_object_get(result, "display"), i, bundle) {
-        const char *text = text_of(bundle, "text/plain");
+        const char *text = session_text(bundle, "text/plain");
 
         printf("%s%s", text, text[0] && text[strlen(text) - 1] == '\n' ? "" : "\n");
     }
     fflush(stdout);
-    if (text_of(result, "explanation")[0] && !o->quiet)
-        fprintf(stderr, "sandbox-run: %s\n", text_of(result, "explanation"));
+    if (session_text(result, "explanation")[0] && !o->quiet)
+        fprintf(stderr, "sandbox-run: %s\n", session_text(result, "explanation"));
 }
 
 static int status_of(const json_t *result)
 {
-    const char *outcome = text_of(result, "outcome");
+    const char *outcome = session_text(result, "outcome");
 
     if (!strcmp(outcome, "exited"))
         return (int)json_integer_value(json_object_get(result, "exit_code"));
@@ -284,7 +241,7 @@ static int exec_run(const struct options *o, sbr_error *err)
         return r;
     result = json_loads(json, 0, NULL);
     if (o->json && !o->stream)
-        print_json(json);
+        session_print_json(json);
     else if (!o->stream)
         show_end(result, o);
     r = status_of(result);
@@ -292,34 +249,19 @@ static int exec_run(const struct options *o, sbr_error *err)
     return r;
 }
 
-/* An operation whose answer is printed as JSON. */
-static int ask(const struct options *o, const char *request, sbr_error *err)
-{
-    scoped_free char *json = NULL;
-    sbr_session *s = NULL;
-    int r = sbr_session_open(o->positional[1], &s, err);
-
-    if (r == 0)
-        r = sbr_session_call(s, request, &json, err);
-    if (r == 0)
-        print_json(json);
-    sbr_session_free(s);
-    return r;
-}
-
 static int info_run(const struct options *o, sbr_error *err)
 {
-    return ask(o, "{\"op\": \"info\"}", err);
+    return session_ask(o, "{\"op\": \"info\"}", err);
 }
 
 static int interrupt_run(const struct options *o, sbr_error *err)
 {
-    return ask(o, "{\"op\": \"interrupt\"}", err);
+    return session_ask(o, "{\"op\": \"interrupt\"}", err);
 }
 
 static int vars_run(const struct options *o, sbr_error *err)
 {
-    return ask(o, "{\"op\": \"vars\"}", err);
+    return session_ask(o, "{\"op\": \"vars\"}", err);
 }
 
 /* clang-format off */
@@ -331,6 +273,14 @@ static const struct action actions[] = {
     { "info",      info_run,      1, 1,   " ID" },
     { "interrupt", interrupt_run, 1, 1,   " ID" },
     { "vars",      vars_run,      1, 1,   " ID" },
+    { "restart", session_restart_run,   1, 1,   " ID" },
+    { "metrics", session_metrics_run,   1, 1,   " ID" },
+    { "files", session_files_run,     1, 1,   " ID" },
+    { "put", session_put_run,       2, 3,   " ID FILE [PATH]" },
+    { "get", session_get_run,       2, 3,   " ID PATH [FILE]" },
+    { "export", session_export_run,    1, 2,   " ID [FILE] [--format ipynb|md|py|...]" },
+    { "replay", session_replay_run,    2, 2,   " ID FILE" },
+    { "restore", session_restore_run,   1, 1,   " ID [OPTIONS]" },
     { 0 },
 };
 /* clang-format on */
@@ -356,6 +306,9 @@ const struct command cmd_session = {
         "  sandbox-run session exec $id --code 'x + 1' --timeout 5s\n"
         "  sandbox-run session list             all sessions, also those that are lost\n"
         "  sandbox-run session interrupt $id    stop the cell that runs, keep the variables\n"
+        "  sandbox-run session put $id data.csv; sandbox-run session get $id plot.png plot.png\n"
+        "  sandbox-run session export $id work.ipynb; sandbox-run session replay $id work.ipynb\n"
+        "  sandbox-run session restart $id      a new kernel, also after it was lost\n"
         "  sandbox-run session close $id\n",
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,

@@ -1,4 +1,6 @@
 /* What a session needs of the run that its kernel is. */
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 
 #include "lib/job_client.h"
@@ -44,6 +46,24 @@ bool runner_reset_peaks(sbr_job *job)
     cgroup_read_now(&monitor->box->cgroup, &now);
     /* Some pages may have come in between; a peak that stayed is further away. */
     return usage.peak_memory_bytes && usage.peak_memory_bytes <= now.memory_bytes + RESET_SLACK;
+}
+
+int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid)
+{
+    const struct monitor *monitor = job_client_running(job);
+    char path[REQUEST_MAX_PATH + 32];
+
+    if (!monitor || monitor->state == DONE) {
+        errno = ESRCH;
+        return -1;
+    }
+    *ret_uid = monitor->box->ids.host_uid;
+    *ret_gid = monitor->box->ids.host_gid;
+    if (monitor->plan->run_dir)
+        snprintf(path, sizeof(path), "%s/work", monitor->plan->run_dir);
+    else
+        snprintf(path, sizeof(path), "/proc/%d/root/work", (int)monitor->box->init.pid);
+    return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
 void runner_describe(sbr_job *job, sbr_result *ret)

@@ -5,6 +5,8 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "plan/language.h"
+#include "session/cell_record.h"
 #include "session/session_client.h"
 #include "session/supervisor.h"
 
@@ -164,11 +166,97 @@ int sbr_session_call(sbr_session *s, const char *json, char **ret, sbr_error *er
     return r;
 }
 
-int sbr_session_close(const char *id, sbr_error *err)
+int sbr_session_export(const char *id, const char *format, char **ret, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    const struct language *language;
+    struct session_dir dir;
+    json_t *meta, *cells;
+    const char *name;
+
+    if (!id || !format || !ret)
+        return err_set(e, SBR_E_INVALID, "session",
+                       "an export needs a session, a format and a "
+                       "place for its text");
+    if (session_dir_open(id, &dir, e) < 0)
+        return e->code;
+    meta = session_client_remains(&dir);
+    cells = cell_record_read(&dir);
+    session_dir_close(&dir);
+    name = json_string_value(json_object_get(meta, "lang"));
+    language = name ? language_find(name) : NULL;
+    *ret = cell_record_export(cells, name ? name : "text",
+                              language ? language->session.extension : NULL, format, e);
+    json_decref(meta);
+    json_decref(cells);
+    return *ret ? 0 : e->code;
+}
+
+/* 1: goes on; 0: the session is lost; negative: an error. */
+static int replay_cell(sbr_session *s, const json_t *cell, json_t *different, sbr_error *err)
+{
+    const json_t *code = json_object_get(cell, "code");
+    scoped_free char *text = NULL;
+    json_t *result, *difference;
+    int goes_on;
+
+    if (sbr_session_exec(s, json_string_value(code), json_string_length(code), 0, NULL, NULL, &text,
+                         err) < 0)
+        return err->code;
+    result = json_loads(text, 0, NULL);
+    difference = cell_record_compare(json_object_get(cell, "result"), result);
+    goes_on = strcmp(json_string_value(json_object_get(result, "session")), "lost") != 0;
+    if (difference)
+        json_array_append_new(different, difference);
+    json_decref(result);
+    return goes_on;
+}
+
+int sbr_session_replay(sbr_session *s, const char *text, size_t len, char **ret, sbr_error *err)
+{
+    sbr_error unused = { 0 }, *e = err ? err : &unused;
+    json_t *cells, *different, *cell, *report;
+    size_t i;
+    int r = 1;
+
+    if (!s || !text || !ret)
+        return err_set(e, SBR_E_INVALID, "session",
+                       "a replay needs a session, a file and a place "
+                       "for its report");
+    cells = cell_record_import(text, len, e);
+    if (!cells)
+        return e->code;
+    different = json_array();
+    json_array_foreach(cells, i, cell) {
+        r = replay_cell(s, cell, different, e);
+        if (r <= 0)
+            break;
+    }
+    report = json_pack("{s:i, s:b, s:o}", "cells", (int)(r == 0 ? i + 1 : i), "lost", r == 0,
+                       "different", different);
+    *ret = r < 0 || !report ? NULL : json_dumps(report, JSON_COMPACT);
+    json_decref(report);
+    json_decref(cells);
+    if (r >= 0 && !*ret)
+        return err_set_oom(e, "session");
+    return r < 0 ? r : 0;
+}
+
+static int close_living(const char *id, char **ret, sbr_error *err)
+{
+    sbr_session *s = NULL;
+    int r = session_client_open(id, &s, err);
+
+    if (r == 0)
+        r = sbr_session_call(s, "{\"op\": \"close\"}", ret, err);
+    session_client_free(s);
+    return r;
+}
+
+int sbr_session_finish(const char *id, char **ret, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
     struct session_dir dir;
-    sbr_session *s = NULL;
     char *answer = NULL;
     int r;
 
@@ -177,16 +265,21 @@ int sbr_session_close(const char *id, sbr_error *err)
     if (session_dir_open(id, &dir, e) < 0)
         return e->code;
     if (session_dir_is_alive(&dir)) {
-        r = session_client_open(dir.id, &s, e);
-        if (r == 0)
-            r = sbr_session_call(s, "{\"op\": \"close\"}", &answer, e);
-        session_client_free(s);
-        free(answer);
+        r = close_living(dir.id, &answer, e);
     } else {
         r = session_dir_remove(&dir, e);
+        answer = r < 0 ? NULL : text_format("{\"closed\":true,\"id\":\"%s\"}", dir.id);
     }
     session_dir_close(&dir);
+    if (ret && r == 0)
+        *ret = take_ptr(answer);
+    free(answer);
     return r;
+}
+
+int sbr_session_close(const char *id, sbr_error *err)
+{
+    return sbr_session_finish(id, NULL, err);
 }
 
 static json_t *describe(const struct session_dir *dir)

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "monitor/capture.h"
+#include "session/cell_record.h"
 #include "session/supervisor.h"
 
 #define DISPLAY_MAX ((size_t)16 << 20) /* bytes of all bundles of a cell */
@@ -193,6 +194,7 @@ static void finish(struct session *s, const struct cell_end *end)
         loop_set_timer(&s->loop, timer, 0, NULL, NULL);
     loop_set_timer(&s->loop, TIMER_CPU, 0, NULL, NULL);
     json = cell_result(s, end);
+    cell_record_add(&s->dir, cell->request.code, cell->request.len, json);
     s->cell = NULL;
     s->used_us = clock_now_us();
     if (cell->client) {

@@ -35,6 +35,8 @@ static void forget(struct session *s, struct connection *c)
         s->cell->client = NULL; /* the cell goes on */
     if (s->asking == c)
         s->asking = NULL;
+    if (s->starting == c)
+        s->starting = NULL;
 }
 
 static void connection_drop(struct session *s, struct connection *c)
@@ -243,6 +245,12 @@ int connection_listen(struct session *s, sbr_error *err)
         return err_set_errno(err, "session", "cannot watch the session's socket");
     (void)take_fd(fd);
     return 0;
+}
+
+void connection_tell_all(struct session *s, const char *text)
+{
+    list_each(at, &s->connections)
+        connection_send(s, link_owner(at, struct connection, link), text, strlen(text));
 }
 
 /* At the end of the process: answers reach clients that read them. */

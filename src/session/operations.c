@@ -92,6 +92,7 @@ static void op_info(struct session *s, struct connection *c, const json_t *line)
     json_object_set_new(answer, "background_bytes",
                         json_integer(
                             (json_int_t)(s->background_bytes[0] + s->background_bytes[1])));
+    json_object_set_new(answer, "expires_in_s", json_real(supervisor_expires_s(s)));
     connection_answer(s, c, answer);
 }
 
@@ -111,16 +112,104 @@ static void op_interrupt(struct session *s, struct connection *c, const json_t *
 
 static void op_close(struct session *s, struct connection *c, const json_t *line)
 {
+    json_t *answer = json_pack("{s:b, s:s}", "closed", 1, "id", s->dir.id);
     sbr_error err;
 
     (void)line;
-    s->closing = true;
-    supervisor_lose(s, "the session was closed");
-    if (session_dir_remove(&s->dir, &err) < 0)
-        connection_error(s, c, &err);
+    s->closing = s->over = true;
+    supervisor_close(s, answer);
+    if (session_dir_remove(&s->dir, &err) == 0) {
+        connection_answer(s, c, answer);
+        return;
+    }
+    json_decref(answer);
+    connection_error(s, c, &err);
+}
+
+static void op_restart(struct session *s, struct connection *c, const json_t *line)
+{
+    (void)line;
+    if (s->state == SESSION_STARTING)
+        refuse(s, c, SBR_E_BUSY, "the session starts already; ask again");
     else
-        connection_answer(s, c, json_pack("{s:b, s:s}", "closed", 1, "id", s->dir.id));
-    s->over = true;
+        supervisor_restart(s, c);
+}
+
+static json_t *background_of(struct session *s, size_t which)
+{
+    struct output output = { 0 };
+    struct head_tail copy;
+    json_t *text;
+
+    head_tail_take_tail(&s->background[which], &output);
+    text = json_stringn(output.tail ? output.tail : "", output.tail_len);
+    if (!text) /* no UTF-8 */
+        text = json_string("");
+    head_tail_init(&copy, 0, BACKGROUND_KEPT);
+    head_tail_add(&copy, output.tail ? output.tail : "", output.tail_len);
+    s->background[which] = copy;
+    free(output.tail);
+    return text;
+}
+
+static void op_metrics(struct session *s, struct connection *c, const json_t *line)
+{
+    sbr_metrics now = { .struct_size = sizeof(now) };
+
+    (void)line;
+    if (!has_kernel(s, c))
+        return;
+    (void)sbr_job_metrics(s->job, &now);
+    connection_answer(s, c,
+                      json_pack("{s:s, s:I, s:f, s:f, s:f, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+                                "id", s->dir.id, "cells", (json_int_t)s->cells, "wall_ms",
+                                (double)now.wall_us / 1000, "cpu_user_ms",
+                                (double)now.cpu_user_us / 1000, "cpu_system_ms",
+                                (double)now.cpu_system_us / 1000, "memory_bytes",
+                                (json_int_t)now.memory_bytes, "processes",
+                                (json_int_t)now.processes, "io_read_bytes",
+                                (json_int_t)now.io_read_bytes, "io_write_bytes",
+                                (json_int_t)now.io_write_bytes, "background_stdout_bytes",
+                                (json_int_t)s->background_bytes[0], "background_stderr_bytes",
+                                (json_int_t)s->background_bytes[1], "background_stdout",
+                                background_of(s, 0), "background_stderr", background_of(s, 1)));
+}
+
+static void answer_files(struct session *s, struct connection *c, json_t *answer,
+                         const sbr_error *err)
+{
+    if (answer)
+        connection_answer(s, c, answer);
+    else
+        connection_error(s, c, err);
+}
+
+static void op_files(struct session *s, struct connection *c, const json_t *line)
+{
+    sbr_error err = { 0 };
+
+    (void)line;
+    if (has_kernel(s, c))
+        answer_files(s, c, session_files_list(s, &err), &err);
+}
+
+static void op_get(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *path = json_string_value(json_object_get(line, "path"));
+    sbr_error err = { 0 };
+
+    if (has_kernel(s, c))
+        answer_files(s, c, session_files_get(s, path ? path : "", &err), &err);
+}
+
+static void op_put(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *path = json_string_value(json_object_get(line, "path"));
+    const char *data = json_string_value(json_object_get(line, "data_b64"));
+    sbr_error err = { 0 };
+
+    if (has_kernel(s, c))
+        answer_files(s, c, session_files_put(s, path ? path : "", data ? data : "", &err), &err);
 }
 
 static bool can(const struct session *s, const char *what)
@@ -187,7 +276,8 @@ static const struct {
 } operations[] = {
     { "exec", op_exec }, { "info", op_info }, { "interrupt", op_interrupt },
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
-    { "vars", op_vars },
+    { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
+    { "files", op_files }, { "get", op_get }, { "put", op_put },
 };
 /* clang-format on */
 

@@ -4,13 +4,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "explain/ending.h"
 
+#define WARN_MS 60000     /* before the end of an idle session */
 #define START_US 60000000 /* from the request to the kernel's first word */
 
 const char *supervisor_state_name(const struct session *s)
@@ -99,6 +102,18 @@ static void fail_start(struct session *s, const sbr_error *err)
     s->closing = s->over = true;
 }
 
+static void answer_restart(struct session *s, const sbr_error *err)
+{
+    struct connection *c = take_ptr(s->starting);
+
+    if (c && err)
+        connection_error(s, c, err);
+    else if (c)
+        connection_answer(s, c,
+                          json_pack("{s:s, s:s, s:f}", "id", s->dir.id, "state", "ready",
+                                    "startup_ms", (double)s->startup_us / 1000));
+}
+
 /* The run is over; `result` is NULL when there is none. */
 static void job_ended(struct session *s, const sbr_result *result, const sbr_error *err)
 {
@@ -112,8 +127,13 @@ static void job_ended(struct session *s, const sbr_result *result, const sbr_err
     s->frozen = false;
     s->used_us = clock_now_us();
     supervisor_note(s);
-    if (!started)
+    if (!started) {
+        sbr_error why;
+
+        err_set(&why, SBR_E_UNSUPPORTED, "session", "the kernel did not start: %.200s", s->reason);
+        answer_restart(s, &why);
         fail_start(s, err);
+    }
     supervisor_go_on(s);
 }
 
@@ -133,6 +153,47 @@ static void job_ready(void *context, uint32_t events)
     }
     if (s->kernel_watch.fd < 0 && s->state == SESSION_STARTING && runner_kernel_fd(s->job) >= 0)
         kernel_channel_open(s, runner_kernel_fd(s->job));
+}
+
+void supervisor_restart(struct session *s, struct connection *c)
+{
+    sbr_error err = { 0 };
+
+    supervisor_lose(s, "the session was restarted");
+    json_decref(take_ptr(s->hello));
+    s->starting = c;
+    if (supervisor_start_job(s, &err) == 0)
+        return;
+    snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
+    s->state = SESSION_LOST;
+    sbr_job_free(take_ptr(s->job));
+    answer_restart(s, &err);
+}
+
+/* The end of its channel ends a kernel as an exit would, so that init hands out what it left. */
+void supervisor_close(struct session *s, json_t *answer)
+{
+    scoped_free char *json = NULL;
+    sbr_result *result = NULL;
+    sbr_error err = { 0 };
+    json_t *all;
+
+    if (!s->job || s->state != SESSION_READY || !(s->request.diff || s->request.keep)) {
+        supervisor_lose(s, "the session was closed");
+        return;
+    }
+    snprintf(s->reason, sizeof(s->reason), "the session was closed");
+    kernel_freeze(s, false);
+    shutdown(s->kernel_watch.fd, SHUT_RDWR);
+    drop_job(s);
+    if (sbr_job_finish(s->job, &result, &err) == 0 && (json = sbr_result_to_json(result))) {
+        all = json_loads(json, 0, NULL);
+        json_object_set(answer, "changes", json_object_get(all, "changes"));
+        json_object_set(answer, "changes_id", json_object_get(all, "changes_id"));
+        json_decref(all);
+    }
+    job_ended(s, result, &err);
+    sbr_result_free(result);
 }
 
 static void output_came(void *context, int stream, const char *data, size_t len)
@@ -183,6 +244,13 @@ void supervisor_lose(struct session *s, const char *reason)
     sbr_result_free(result);
 }
 
+double supervisor_expires_s(const struct session *s)
+{
+    uint64_t now = clock_now_us(), end = s->used_us + s->bounds.idle_ms * 1000;
+
+    return s->state == SESSION_BUSY || now > end ? 0 : (double)(end - now) / 1e6;
+}
+
 static void expired(void *context, uint32_t events)
 {
     struct session *s = context;
@@ -192,9 +260,27 @@ static void expired(void *context, uint32_t events)
     s->closing = s->over = true;
 }
 
+/* Clients that are connected hear of the end before it comes. */
+static void warn(void *context, uint32_t events)
+{
+    struct session *s = context;
+    scoped_free char *line = NULL;
+
+    (void)events;
+    line =
+        text_format("{\"type\":\"warning\",\"message\":\"the session ends in %.0f s unless a cell "
+                    "runs\"}\n",
+                    supervisor_expires_s(s));
+    if (line)
+        connection_tell_all(s, line);
+    loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + s->bounds.idle_ms * 1000, expired, s);
+}
+
 static void wait_for_expiry(struct session *s)
 {
-    loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + s->bounds.idle_ms * 1000, expired, s);
+    uint64_t before = s->bounds.idle_ms / 10 < WARN_MS ? s->bounds.idle_ms / 10 : WARN_MS;
+
+    loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + (s->bounds.idle_ms - before) * 1000, warn, s);
 }
 
 static void freeze_due(void *context, uint32_t events)
@@ -261,6 +347,7 @@ static void is_ready(struct session *s, const struct frame *frame)
     s->state = SESSION_READY;
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
     supervisor_note(s);
+    answer_restart(s, NULL);
     supervisor_go_on(s);
 }
 

@@ -20,6 +20,8 @@
 #include "session/frame.h"
 #include "session/session_dir.h"
 
+#define BACKGROUND_KEPT ((size_t)64 * 1024) /* of the output between cells, of each stream */
+
 enum session_state {
     SESSION_STARTING,
     SESSION_READY,
@@ -98,6 +100,7 @@ struct session {
     struct cell *cell;
     uint64_t cells;                 /* the number of the last one */
     struct connection *asking;      /* waits for an `answer` of the kernel */
+    struct connection *starting;    /* asked for a restart */
     uint64_t asked;                 /* its number */
     json_t *hello;                  /* the payload of `ready` */
     struct head_tail background[2]; /* output between cells */
@@ -105,7 +108,19 @@ struct session {
     uint64_t created_at_us, used_us, started_us, startup_us;
 };
 
+/* session_files.c */
+/* Each fills an answer, or an error. */
+json_t *session_files_list(struct session *s, sbr_error *err);
+json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
+json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
+
 /* supervisor.c */
+/* Ends what runs, if anything does, and starts a new kernel; `c` gets the answer. */
+void supervisor_restart(struct session *s, struct connection *c);
+/* Ends the kernel so that its changes are kept; fills the answer. */
+void supervisor_close(struct session *s, json_t *answer);
+/* When the session expires, in seconds from now. */
+double supervisor_expires_s(const struct session *s);
 /* Runs until the session is closed or expires. */
 void supervisor_run(struct session *s);
 /* Starts the kernel's run. */
@@ -166,6 +181,8 @@ void connection_error(struct session *s, struct connection *c, const sbr_error *
 void connection_wait(struct connection *c, struct cell_request *request);
 /* The first client that waits, and what it wants; NULL: none does. */
 struct connection *connection_next(struct session *s, struct cell_request *ret);
+/* To every client. */
+void connection_tell_all(struct session *s, const char *text);
 void connection_write_all(struct session *s);
 void connection_close_all(struct session *s);
 

@@ -21,7 +21,6 @@
 
 #define PROCESS_NAME "sandbox-session"
 #define ANSWER_MAX 65536
-#define BACKGROUND_KEPT ((size_t)64 * 1024)
 #define AGE_SLACK_MS 60000
 
 /* Keeps `n` fds, which become 3, 4, ... */

@@ -1,44 +1,20 @@
 """Sessions: one sandbox, one cell of code after the other."""
 import json
+import os
+import signal
 
 import pytest
 
+import sessions
 import support
+from sessions import Session
 from support import sandbox_run
-
-
-class Session:
-    """A session of the test's own, in a state directory of its own."""
-
-    def __init__(self, state, *options, lang="python", caller=None):
-        self.env, self.caller = {"SANDBOX_RUN_STATE": str(state)}, caller
-        self.made = self.json("create", "--lang", lang, *options)
-        self.id = self.made["id"]
-
-    def run(self, *words, **kwargs):
-        return sandbox_run("session", *words, env=self.env, caller=self.caller, **kwargs)
-
-    def json(self, *words, **kwargs):
-        done = self.run(*words, "--json", **kwargs)
-        assert done.stdout, done.stderr.decode()
-        return json.loads(done.stdout)
-
-    def cell(self, code, *options):
-        return self.json("exec", self.id, "--code", code, *options)
-
-    def value(self, code, *options):
-        """The text of the last value."""
-        return self.cell(code, *options)["display"][-1]["text/plain"]
-
-    def close(self):
-        return self.run("close", self.id)
+from waiting import started, wait_until
 
 
 @pytest.fixture(name="state")
 def own_state(folder, any_caller):
-    if any_caller == support.Callers.USER and support.os.geteuid() == 0:
-        support.os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
-    return folder / "state"
+    return sessions.own_state(folder, any_caller)
 
 
 @pytest.fixture(name="session")
@@ -46,6 +22,11 @@ def one_session(state, any_caller):
     session = Session(state, caller=any_caller)
     yield session
     session.close()
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return file.read().split()
 
 
 def test_variables_stay_and_every_cell_has_its_own_result(session):
@@ -83,3 +64,107 @@ def test_what_has_no_session_is_refused(state, any_caller):
     for options, words in ((["--lang", "c"], b"c has no sessions"), ([], b"say which language")):
         done = sandbox_run("session", "create", *options, env=env, caller=any_caller)
         assert done.returncode == 125 and words in done.stderr
+
+
+def test_figures_denials_and_output_are_the_cells_own(session):
+    first = session.cell("x = bytearray(50 << 20)\nsum(range(3_000_000))")
+    second = session.cell("import subprocess\n_ = subprocess.run(['sh', '-c', 'echo child; echo bad >&2'])")
+    assert first["memory_is"] in ("peak", "change") and first["metrics"]["peak_memory_bytes"] > 45 << 20
+    assert first["metrics"]["cpu_user_ms"] > second["metrics"]["cpu_user_ms"]
+    assert (second["stdout"], second["stderr"]) == ("child\n", "bad\n")
+    refused = "import socket\ntry: socket.create_connection(('192.0.2.1', 80), 1)\nexcept OSError: pass"
+    for _ in range(2):
+        assert [one["kind"] for one in session.cell(refused)["denials"]] == ["connect"]
+    assert session.cell("1")["denials"] == []
+
+
+def test_output_between_cells_is_the_sessions(session):
+    session.cell("import threading, os, time\nstart = threading.Event()\n"
+                 "def later():\n    start.wait()\n    os.write(1, b'late')\n    done.set()\n"
+                 "done = threading.Event()\nthreading.Thread(target=later).start()")
+    assert session.cell("threading.Timer(0.05, start.set).start()")["stdout"] == ""
+    wait_until(lambda: session.json("metrics", session.id)["background_stdout"] == "late")
+    assert session.cell("print('mine')")["stdout"] == "mine\n"
+
+
+def test_files_go_in_and_out_without_a_link_on_the_way(session, folder):
+    (folder / "data.bin").write_bytes(bytes(range(256)))
+    assert session.run("put", session.id, folder / "data.bin").returncode == 0
+    assert session.value("open('data.bin', 'rb').read() == bytes(range(256))") == "True"
+    session.cell("import os\nos.mkdir('d'); open('d/out', 'w').write('out')\n"
+                 "os.symlink('/etc', 'link'); os.symlink('/etc/passwd', 'd/file'); os.mkfifo('pipe')")
+    assert session.run("get", session.id, "d/out").stdout == b"out"
+    assert {one["path"] for one in session.json("files", session.id)["files"]} == \
+        {"data.bin", "d/out", "d/file", "link", "pipe"}
+    for path in ("link/passwd", "d/file", "pipe", "../etc/passwd", "/etc/passwd", "none"):
+        assert session.run("get", session.id, path).returncode != 0, path
+    for path in ("link/new", "d/file", "pipe", "../new"):
+        assert session.run("put", session.id, folder / "data.bin", path).returncode != 0, path
+
+
+def test_a_session_is_exported_replayed_and_restarted(session, folder):
+    for code in ("x = 20", "print('said')", "x * 2 + 2", "1 / 0"):
+        session.cell(code)
+    assert session.run("export", session.id, folder / "work.ipynb").returncode == 0
+    book = json.loads((folder / "work.ipynb").read_text())
+    assert (book["nbformat"], [cell["source"] for cell in book["cells"]][2]) == (4, "x * 2 + 2")
+    assert book["cells"][2]["outputs"][0]["data"] == {"text/plain": "42"}
+    assert book["cells"][3]["outputs"][0]["ename"] == "ZeroDivisionError"
+    assert session.run("export", session.id, "--format", "py").stdout == b"x = 20\nprint('said')\nx * 2 + 2\n1 / 0\n"
+    assert session.run("export", session.id, "--format", "rs").returncode == 125
+    assert session.json("restart", session.id)["state"] == "ready"
+    assert session.cell("x")["diagnosis"]["type"] == "NameError"
+    assert session.json("replay", session.id, folder / "work.ipynb") == {"cells": 4, "lost": False, "different": []}
+    book["cells"][2]["outputs"][0]["data"]["text/plain"] = "43"
+    (folder / "work.ipynb").write_text(json.dumps(book))
+    done = session.run("replay", session.id, folder / "work.ipynb")
+    assert done.returncode == 1 and b"43" in done.stdout
+
+
+def test_a_dead_supervisor_leaves_nothing_but_the_record(session):
+    session.cell("x = 5")
+    pid, inside = session.supervisor(), children_of(session.supervisor())
+    os.kill(pid, signal.SIGKILL)
+    wait_until(lambda: not any(os.path.exists(f"/proc/{one}") for one in [pid, *inside]))
+    lost = session.listed()[session.id]
+    assert (lost["state"], lost["reason"]) == ("lost", "its supervisor was killed")
+    gone = session.run("exec", session.id, "--code", "x")
+    assert gone.returncode == 127 and b"is lost" in gone.stderr
+    restored = session.run("restore", session.id).stdout.decode().strip()
+    assert session.json("exec", restored, "--code", "x")["display"] == [{"text/plain": "5"}]
+    assert session.run("close", restored).returncode == 0
+
+
+def test_a_cell_outlives_its_client_and_can_be_interrupted(session):
+    with started("session", "exec", session.id, "--code", "import time\nx = 7\nwhile True: time.sleep(0.01)",
+                 caller=session.caller, env=session.env) as client:
+        wait_until(lambda: session.listed()[session.id]["state"] == "busy")
+        client.kill()
+    assert session.listed()[session.id]["state"] == "busy"
+    assert session.json("interrupt", session.id) == {"interrupted": True}
+    assert session.value("x") == "7"
+
+
+def test_a_project_is_not_touched_until_its_changes_are_applied(state, folder, any_caller):
+    project = folder / "project"
+    project.mkdir()
+    (project / "a").write_text("old")
+    if os.geteuid() == 0 and any_caller == support.Callers.USER:
+        for path in (project, project / "a"):
+            os.chown(path, support.ORDINARY_UID, support.ORDINARY_UID)
+    session = Session(state, "--project", str(project), "--keep", caller=any_caller)
+    session.cell("open('a', 'w').write('new')")
+    closed = session.json("close", session.id)
+    assert (project / "a").read_text() == "old" and [one["path"] for one in closed["changes"]] == ["a"]
+    assert sandbox_run("apply", "--yes", closed["changes_id"], env=session.env, caller=any_caller).returncode == 0
+    assert (project / "a").read_text() == "new"
+
+
+def test_an_idle_session_is_frozen_and_ends(state, any_caller):
+    session = Session(state, "--freeze", "100ms", "--idle", "3s", caller=any_caller)
+    try:
+        wait_until(lambda: session.listed()[session.id]["state"] == "frozen")
+        assert session.value("6 * 7") == "42"
+        wait_until(lambda: not session.listed())
+    finally:
+        session.close()

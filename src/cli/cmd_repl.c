@@ -1,0 +1,162 @@
+/* repl: a prompt for a session of its own. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/present.h"
+#include "cli/repl.h"
+#include "cli/source.h"
+
+#define CELL_MAX ((size_t)16 << 20)
+#define DEFAULT_LANGUAGE "python"
+
+/* Whether the kernel takes the code as it is; `indent` is then for the line that follows. */
+static bool is_complete(struct repl *r, const struct buf *cell, char *indent, size_t size)
+{
+    sbr_error ignored;
+    json_t *answer =
+        repl_ask(r, json_pack("{s:s, s:s%}", "op", "check", "code", cell->data, cell->len),
+                 &ignored);
+    const char *status = json_string_value(json_object_get(answer, "status"));
+    const char *space =
+        json_string_value(json_object_get(json_object_get(answer, "data"), "indent"));
+    bool complete = !status || strcmp(status, "incomplete") != 0;
+
+    snprintf(indent, size, "%s", !complete && space ? space : "");
+    json_decref(answer);
+    return complete;
+}
+
+static bool is_blank(const char *line)
+{
+    return !line[strspn(line, " \t")];
+}
+
+/* Reads one cell.  1: there is one; 0: the input is over. */
+static int read_cell(struct repl *r, struct buf *cell)
+{
+    char indent[256] = "";
+
+    for (;;) {
+        scoped_free char *line = NULL;
+        int interrupted = repl_input_line(r, cell->len > 0, cell, indent, &line);
+
+        if (interrupted) {
+            cell->len = 0;
+            indent[0] = '\0';
+            continue;
+        }
+        if (!line)
+            return cell->len > 0;
+        if (!cell->len && (is_blank(line) || line[0] == ':')) {
+            if (line[0] == ':' && buf_add_text(cell, line) == 0)
+                return 1;
+            continue;
+        }
+        if (is_blank(line) && cell->len)
+            line[0] = '\0'; /* the indent was ours */
+        if (buf_add_text(cell, line) < 0 || !text_is_utf8(cell->data, cell->len))
+            return 1; /* the session says what is wrong with it */
+        if (is_complete(r, cell, indent, sizeof(indent)))
+            return 1;
+        if (buf_add_text(cell, "\n") < 0)
+            return 1;
+    }
+}
+
+static int loop(struct repl *r, sbr_error *err)
+{
+    struct buf cell;
+    int status = 0;
+
+    buf_init(&cell, CELL_MAX);
+    while (!r->over && status == 0) {
+        cell.len = 0;
+        if (!read_cell(r, &cell))
+            break;
+        status = cell.data[0] == ':' ? (buf_add(&cell, "", 1), repl_command(r, cell.data, err))
+                                     : repl_execute(r, cell.data, cell.len, err);
+        if (status == SBR_E_INVALID || status == SBR_E_UNSUPPORTED || status == SBR_E_BUSY) {
+            present_error(err, r->o); /* of this cell; the session goes on */
+            r->status = EXIT_OURS;
+            status = 0;
+        }
+    }
+    buf_done(&cell);
+    return status;
+}
+
+static int bring_files(const struct options *o, sbr_error *err)
+{
+    for (size_t i = 0; i < o->files.n; i++) {
+        const char *path = o->files.items[i], *slash = strrchr(path, '/');
+        scoped_free char *data = NULL;
+        size_t len;
+
+        if (source_read_path(path, &data, &len, err) < 0 ||
+            request_add_file(o->request, slash ? slash + 1 : path, data, len, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int open_session(struct repl *r, sbr_error *err)
+{
+    const char *language = r->o->n_positional ? r->o->positional[0] : r->o->lang;
+    scoped_free char *json = NULL;
+    json_t *made;
+
+    r->language = language ? language : DEFAULT_LANGUAGE;
+    if (request_set_text(&r->o->request->language, r->language, err) < 0 ||
+        bring_files(r->o, err) < 0 || sbr_session_create(r->o->request, NULL, &json, err) < 0)
+        return err->code;
+    made = json_loads(json, 0, NULL);
+    snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
+    json_decref(made);
+    return sbr_session_open(r->id, &r->session, err);
+}
+
+static void greet(const struct repl *r)
+{
+    if (r->terminal && !r->o->quiet)
+        fprintf(stderr, "%s in a sandbox; :help for help, Ctrl-D to leave\n", r->language);
+}
+
+static int repl_run(struct options *o)
+{
+    struct repl r = { .o = o, .cells = json_array(), .terminal = isatty(STDOUT_FILENO) };
+    sbr_error err = { 0 }, ignored;
+    int status = open_session(&r, &err);
+
+    if (status == 0)
+        status = repl_input_open(&r, &err);
+    if (status == 0) {
+        greet(&r);
+        repl_watch_interrupts();
+        status = loop(&r, &err);
+        repl_input_close(&r);
+    }
+    sbr_session_free(r.session);
+    if (r.id[0])
+        (void)!sbr_session_close(r.id, &ignored);
+    json_decref(r.cells);
+    return status < 0 ? cli_fail(o, &err) : r.status;
+}
+
+const struct command cmd_repl = {
+    .name = "repl",
+    .usage = "[OPTIONS] [LANG]",
+    .help = "a prompt in a sandbox: each cell with its own limits and its own end",
+    .examples = "Examples:\n"
+                "  sandbox-run repl                        Python\n"
+                "  sandbox-run repl javascript --memory 1g\n"
+                "  sandbox-run repl python --dep numpy --file data.csv\n"
+                "  echo '6 * 7' | sandbox-run repl\n",
+    .options = (const struct option *const[]){ options_program, options_language_file,
+                                               options_trees, options_network, options_isolation,
+                                               options_look, options_general, NULL },
+    .limits = LIMITS_ALL,
+    .run = repl_run,
+};

@@ -1,0 +1,237 @@
+/* Lines of a prompt that begin with a colon: one row each. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/amounts.h"
+#include "cli/repl.h"
+#include "cli/source.h"
+#include "model/limits.h"
+
+struct colon_command {
+    const char *name, *words, *help;
+    int (*run)(struct repl *r, const char *words, sbr_error *err);
+};
+
+static int help_run(struct repl *r, const char *words, sbr_error *err);
+
+static int vars_run(struct repl *r, const char *words, sbr_error *err)
+{
+    json_t *answer = repl_ask(r, json_pack("{s:s}", "op", "vars"), err);
+    const json_t *one;
+    size_t i;
+
+    (void)words;
+    if (!answer)
+        return err->code;
+    json_array_foreach(json_object_get(json_object_get(answer, "data"), "vars"), i, one) {
+        const char *name = json_string_value(json_object_get(one, "name"));
+        const char *type = json_string_value(json_object_get(one, "type"));
+        const char *value = json_string_value(json_object_get(one, "value"));
+        char size[24];
+
+        amount_of_bytes((uint64_t)json_integer_value(json_object_get(one, "size")), size,
+                        sizeof(size));
+        printf("%-16s %-12s %6s  ", name ? name : "", type ? type : "", size);
+        repl_show_text(r, STDOUT_FILENO, value ? value : "", value ? strlen(value) : 0);
+        fputc('\n', stdout);
+    }
+    json_decref(answer);
+    return 0;
+}
+
+static double milliseconds(const json_t *metrics, const char *name)
+{
+    return json_number_value(json_object_get(metrics, name));
+}
+
+/* Of the last cell, and of the session. */
+static int metrics_run(struct repl *r, const char *words, sbr_error *err)
+{
+    const json_t *last = json_array_get(r->cells, json_array_size(r->cells) - 1);
+    const json_t *result = json_object_get(last, "result");
+    const json_t *metrics = json_object_get(result, "metrics");
+    const char *memory_is = json_string_value(json_object_get(result, "memory_is"));
+    json_t *info = repl_ask(r, json_pack("{s:s}", "op", "info"), err);
+    char memory[24];
+
+    (void)words;
+    if (!info)
+        return err->code;
+    if (last) {
+        amount_of_bytes((uint64_t)json_integer_value(json_object_get(metrics, "peak_memory_bytes")),
+                        memory, sizeof(memory));
+        printf("cell %-6lld %.1f ms, CPU %.1f ms, memory %s%s\n",
+               (long long)json_integer_value(json_object_get(result, "cell")),
+               milliseconds(metrics, "wall_ms"),
+               milliseconds(metrics, "cpu_user_ms") + milliseconds(metrics, "cpu_system_ms"),
+               memory, memory_is && !strcmp(memory_is, "change") ? " more than before" : "");
+    }
+    amount_of_bytes((uint64_t)json_integer_value(json_object_get(info, "memory_bytes")), memory,
+                    sizeof(memory));
+    printf("session     %lld cells, memory %s\n",
+           (long long)json_integer_value(json_object_get(info, "cells")), memory);
+    json_decref(info);
+    return 0;
+}
+
+static int limits_run(struct repl *r, const char *words, sbr_error *err)
+{
+    const struct limits *limits = &r->o->request->limits;
+    char value[32];
+
+    (void)words, (void)err;
+    for (size_t i = 0; i < N_LIMITS; i++) {
+        limits_format((enum sbr_limit)i,
+                      limits->given & 1u << i ? limits->value[i] : limit_defs[i].preset, value,
+                      sizeof(value));
+        printf("--%-14s %-8s %s\n", limit_defs[i].option, value, limit_defs[i].help);
+    }
+    return 0;
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t len = strlen(text), n = strlen(end);
+
+    return len >= n && !strcmp(text + len - n, end);
+}
+
+/* One cell of a notebook, with what it showed. */
+static json_t *notebook_cell(const json_t *cell, size_t i)
+{
+    const json_t *result = json_object_get(cell, "result");
+    const char *out = json_string_value(json_object_get(result, "stdout"));
+    json_t *outputs = json_array();
+    const json_t *bundle;
+    char id[32];
+    size_t k;
+
+    snprintf(id, sizeof(id), "cell-%zu", i + 1);
+    if (out && out[0])
+        json_array_append_new(outputs, json_pack("{s:s, s:s, s:s}", "output_type", "stream", "name",
+                                                 "stdout", "text", out));
+    json_array_foreach(json_object_get(result, "display"), k, bundle)
+        json_array_append_new(outputs, json_pack("{s:s, s:O, s:{}}", "output_type", "display_data",
+                                                 "data", bundle, "metadata"));
+    return json_pack("{s:s, s:s, s:{}, s:O, s:I, s:o}", "cell_type", "code", "id", id, "metadata",
+                     "source", json_object_get(cell, "code"), "execution_count",
+                     (json_int_t)(i + 1), "outputs", outputs);
+}
+
+static char *notebook(const struct repl *r, size_t *ret_cells)
+{
+    json_t *cells = json_array(), *whole;
+    const json_t *cell;
+    char *text;
+    size_t i;
+
+    json_array_foreach(r->cells, i, cell)
+        json_array_append_new(cells, notebook_cell(cell, i));
+    whole = json_pack("{s:o, s:{s:{s:s}}, s:i, s:i}", "cells", cells, "metadata", "language_info",
+                      "name", r->language, "nbformat", 4, "nbformat_minor", 5);
+    text = json_dumps(whole, JSON_INDENT(1));
+    *ret_cells = json_array_size(r->cells);
+    json_decref(whole);
+    return text;
+}
+
+/* The code of the cells that did not fail. */
+static char *script(const struct repl *r, size_t *ret_cells)
+{
+    const json_t *cell;
+    struct buf text;
+    size_t i;
+
+    buf_init(&text, SIZE_MAX / 2);
+    json_array_foreach(r->cells, i, cell) {
+        const json_t *code = json_object_get(cell, "code");
+
+        if (!json_is_true(json_object_get(json_object_get(cell, "result"), "success")))
+            continue;
+        buf_add(&text, json_string_value(code), json_string_length(code));
+        buf_add_text(&text, "\n");
+        ++*ret_cells;
+    }
+    return buf_take(&text, &(size_t){ 0 });
+}
+
+static int save_run(struct repl *r, const char *words, sbr_error *err)
+{
+    scoped_free char *text = NULL;
+    size_t cells = 0;
+    FILE *file;
+
+    if (!words[0])
+        return err_set(err, SBR_E_INVALID, "repl", "name a file: `:save work.ipynb`");
+    text = ends_with(words, ".ipynb") ? notebook(r, &cells) : script(r, &cells);
+    file = fopen(words, "we");
+    if (!file || fputs(text ? text : "", file) < 0) {
+        err_set(err, SBR_E_INVALID, "repl", "cannot write '%.200s': %m", words);
+        if (file)
+            fclose(file);
+        return err->code;
+    }
+    if (fclose(file) != 0)
+        return err_set(err, SBR_E_INVALID, "repl", "cannot write '%.200s': %m", words);
+    printf("%zu %s saved to %s\n", cells, cells == 1 ? "cell" : "cells", words);
+    return 0;
+}
+
+static int load_run(struct repl *r, const char *words, sbr_error *err)
+{
+    scoped_free char *text = NULL;
+    size_t len;
+
+    if (!words[0])
+        return err_set(err, SBR_E_INVALID, "repl", "name a file: `:load part.py`");
+    if (source_read_path(words, &text, &len, err) < 0)
+        return SBR_E_INVALID; /* the prompt goes on */
+    return repl_execute(r, text, len, err);
+}
+
+static int quit_run(struct repl *r, const char *words, sbr_error *err)
+{
+    (void)words, (void)err;
+    r->over = true;
+    return 0;
+}
+
+/* clang-format off */
+static const struct colon_command colon_commands[] = {
+    { "help",    "",     "these lines",                                        help_run    },
+    { "vars",    "",     "names, types and values",                            vars_run    },
+    { "metrics", "",     "time and memory of the last cell, and of the session", metrics_run },
+    { "limits",  "",     "what each cell may use",                             limits_run  },
+    { "save",    "FILE", "write the cells to a file; .ipynb: with their output", save_run    },
+    { "load",    "FILE", "run a file as one cell",                             load_run    },
+    { "quit",    "",     "end the session",                                    quit_run    },
+    { 0 },
+};
+/* clang-format on */
+
+static int help_run(struct repl *r, const char *words, sbr_error *err)
+{
+    (void)r, (void)words, (void)err;
+    for (const struct colon_command *c = colon_commands; c->name; c++)
+        printf(":%-8s %-6s %s\n", c->name, c->words, c->help);
+    puts("Ctrl-C interrupts a cell and keeps its variables; Ctrl-D leaves; Tab completes.");
+    return 0;
+}
+
+int repl_command(struct repl *r, const char *line, sbr_error *err)
+{
+    size_t len = strcspn(line + 1, " \t");
+    const char *words = line + 1 + len;
+
+    words += strspn(words, " \t");
+    for (const struct colon_command *c = colon_commands; c->name; c++)
+        if (strlen(c->name) == len && !strncmp(c->name, line + 1, len))
+            return c->run(r, words, err);
+    return err_set(err, SBR_E_INVALID, "repl", "there is no '%.40s'; :help lists what there is",
+                   line);
+}

@@ -1,0 +1,323 @@
+/* Where the lines of a prompt come from.  At a terminal from libedit: editing, a history for each
+ * language, completion by the kernel, pasted text as one cell.  Otherwise line by line. */
+#include <errno.h>
+#include <fcntl.h>
+#include <histedit.h>
+#include <locale.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "cli/repl.h"
+#include "lib/prompt_history.h"
+
+#define HISTORY_LINES 2000
+#define PASTE_MAX ((size_t)16 << 20)
+#define PASTE_BEGIN "\033[200~"
+#define PASTE_END "\033[201~"
+#define PASTE_ON "\033[?2004h"
+#define PASTE_OFF "\033[?2004l"
+#define PATH_SIZE 1300
+
+struct repl_input {
+    struct repl *repl;
+    EditLine *edit; /* NULL: a plain reader */
+    History *history;
+    char path[PATH_SIZE]; /* of the history; empty: it is not kept */
+    bool more;
+    struct buf *cell; /* of the line that is read */
+};
+
+static char *prompt(EditLine *edit)
+{
+    static char text[80];
+    struct repl_input *in;
+    size_t len;
+
+    el_get(edit, EL_CLIENTDATA, &in);
+    len = strlen(in->repl->language);
+    if (in->more)
+        snprintf(text, sizeof(text), "%*s> ", (int)(len > 3 ? len : 3), "...");
+    else
+        snprintf(text, sizeof(text), "%.60s> ", in->repl->language);
+    return text;
+}
+
+static size_t characters(const char *text, size_t len)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len; i++)
+        n += ((unsigned char)text[i] & 0xc0) != 0x80;
+    return n;
+}
+
+/* How far all matches agree. */
+static size_t common_length(const json_t *matches)
+{
+    const char *first = json_string_value(json_array_get(matches, 0));
+    size_t len = first ? strlen(first) : 0, i;
+    const json_t *match;
+
+    json_array_foreach(matches, i, match) {
+        const char *text = json_string_value(match);
+        size_t n = 0;
+
+        while (text && n < len && text[n] == first[n])
+            n++;
+        len = n;
+    }
+    while (len && ((unsigned char)first[len] & 0xc0) == 0x80)
+        len--;
+    return len;
+}
+
+static void list_matches(struct repl_input *in, const json_t *matches)
+{
+    const json_t *match;
+    size_t i;
+
+    fputc('\n', stdout);
+    json_array_foreach(matches, i, match) {
+        const char *text = json_string_value(match);
+
+        repl_show_text(in->repl, STDOUT_FILENO, text, strlen(text));
+        fputs((i + 1) % 4 ? "    " : "\n", stdout);
+    }
+    fputs(i % 4 ? "\n" : "", stdout);
+    fflush(stdout);
+}
+
+/* Puts what is certain into the line.  False when nothing is. */
+static bool insert_match(EditLine *edit, const json_t *matches, const char *word, size_t len)
+{
+    size_t common = common_length(matches);
+    scoped_free char *text = NULL;
+
+    if (!common || (common <= len && json_array_size(matches) > 1))
+        return false;
+    text = strndup(json_string_value(json_array_get(matches, 0)), common);
+    if (!text || (common == len && !strncmp(text, word, len)))
+        return false;
+    el_deletestr(edit, (int)characters(word, len));
+    el_insertstr(edit, text);
+    return true;
+}
+
+static unsigned char complete(EditLine *edit, int key)
+{
+    struct repl_input *in;
+    const LineInfo *line = el_line(edit);
+    size_t before = (size_t)(line->cursor - line->buffer), start;
+    sbr_error ignored;
+    struct buf code;
+    json_t *answer, *data, *matches;
+    unsigned char done = CC_ERROR;
+
+    (void)key;
+    el_get(edit, EL_CLIENTDATA, &in);
+    if (strspn(line->buffer, " \t") >= before)
+        return el_insertstr(edit, "    ") < 0 ? CC_ERROR : CC_REFRESH;
+    buf_init(&code, PASTE_MAX);
+    buf_add(&code, in->cell->data, in->cell->len);
+    buf_add(&code, line->buffer, before);
+    answer = repl_ask(in->repl,
+                      json_pack("{s:s, s:s%, s:I}", "op", "complete", "code", code.data, code.len,
+                                "cursor", (json_int_t)code.len),
+                      &ignored);
+    data = json_object_get(answer, "data");
+    matches = json_object_get(data, "matches");
+    start = (size_t)json_integer_value(json_object_get(data, "start"));
+    if (json_array_size(matches) && start <= code.len && code.len - start <= before) {
+        size_t len = code.len - start;
+
+        if (insert_match(edit, matches, line->cursor - len, len)) {
+            done = CC_REFRESH;
+        } else if (json_array_size(matches) > 1) {
+            list_matches(in, matches);
+            done = CC_REDISPLAY;
+        }
+    }
+    json_decref(answer);
+    buf_done(&code);
+    return done;
+}
+
+/* Reads pasted bytes up to their end. */
+static void read_paste(EditLine *edit, struct buf *text)
+{
+    const size_t end = sizeof(PASTE_END) - 1;
+    char c;
+
+    while (el_getc(edit, &c) == 1 && buf_add(text, &(char){ c == '\r' ? '\n' : c }, 1) == 0)
+        if (text->len >= end && !memcmp(text->data + text->len - end, PASTE_END, end)) {
+            text->len -= end;
+            return;
+        }
+}
+
+/* Pasted lines become part of the cell at once; the last one can be edited. */
+static unsigned char paste(EditLine *edit, int key)
+{
+    struct repl_input *in;
+    const LineInfo *line = el_line(edit);
+    size_t typed = (size_t)(line->lastchar - line->buffer), kept = 0;
+    struct buf text;
+
+    (void)key;
+    el_get(edit, EL_CLIENTDATA, &in);
+    buf_init(&text, PASTE_MAX);
+    buf_add(&text, line->buffer, typed);
+    read_paste(edit, &text);
+    for (size_t i = 0; i < text.len; i++)
+        if (text.data[i] == '\n')
+            kept = i + 1;
+    if (kept && buf_add(in->cell, text.data, kept) == 0) {
+        printf("\r\033[K%s", prompt(edit));
+        repl_show_text(in->repl, STDOUT_FILENO, text.data, kept);
+        fflush(stdout);
+        in->more = true;
+    }
+    el_cursor(edit, (int)characters(line->cursor, (size_t)(line->lastchar - line->cursor)));
+    el_deletestr(edit, (int)characters(line->buffer, typed));
+    buf_add(&text, "", 1);
+    if (text.data && text.data[kept])
+        el_insertstr(edit, text.data + kept);
+    buf_done(&text);
+    return kept ? CC_REDISPLAY : CC_REFRESH;
+}
+
+/* A history that cannot be kept is no reason to refuse a prompt. */
+static void open_history(struct repl_input *in)
+{
+    sbr_error ignored;
+    HistEvent event;
+
+    in->history = history_init();
+    if (!in->history)
+        return;
+    history(in->history, &event, H_SETSIZE, HISTORY_LINES);
+    history(in->history, &event, H_SETUNIQUE, 1);
+    if (prompt_history_path(in->repl->language, in->path, sizeof(in->path), &ignored) == 0)
+        history(in->history, &event, H_LOAD, in->path);
+    else
+        in->path[0] = '\0';
+}
+
+static void save_history(const struct repl_input *in)
+{
+    HistEvent event;
+    mode_t before;
+
+    if (!in->history || !in->path[0])
+        return;
+    before = umask(077);
+    history(in->history, &event, H_SAVE, in->path);
+    umask(before);
+}
+
+static void open_editor(struct repl_input *in)
+{
+    if (!setlocale(LC_CTYPE, "") || !strcmp(setlocale(LC_CTYPE, NULL), "C"))
+        setlocale(LC_CTYPE, "C.UTF-8"); /* cells are UTF-8 */
+    in->edit = el_init("sandbox-run", stdin, stdout, stderr);
+    if (!in->edit)
+        return;
+    open_history(in);
+    el_set(in->edit, EL_CLIENTDATA, in);
+    el_set(in->edit, EL_PROMPT, prompt);
+    el_set(in->edit, EL_EDITOR, "emacs");
+    el_set(in->edit, EL_SIGNAL, 0);
+    if (in->history)
+        el_set(in->edit, EL_HIST, history, in->history);
+    el_set(in->edit, EL_ADDFN, "sandbox-run-complete", "asks the kernel", complete);
+    el_set(in->edit, EL_BIND, "^I", "sandbox-run-complete", NULL);
+    el_set(in->edit, EL_ADDFN, "sandbox-run-paste", "takes pasted text", paste);
+    el_set(in->edit, EL_BIND, PASTE_BEGIN, "sandbox-run-paste", NULL);
+    el_set(in->edit, EL_BIND, "^R", "em-inc-search-prev", NULL);
+}
+
+int repl_input_open(struct repl *r, sbr_error *err)
+{
+    const char *term = getenv("TERM");
+
+    r->input = calloc(1, sizeof(*r->input));
+    if (!r->input)
+        return err_set_oom(err, "repl");
+    r->input->repl = r;
+    if (isatty(STDIN_FILENO) && isatty(STDOUT_FILENO) && term && strcmp(term, "dumb") != 0)
+        open_editor(r->input);
+    return 0;
+}
+
+void repl_input_close(struct repl *r)
+{
+    struct repl_input *in = r->input;
+
+    if (in->edit) {
+        save_history(in);
+        el_end(in->edit);
+        if (in->history)
+            history_end(in->history);
+    }
+    free(in);
+    r->input = NULL;
+}
+
+static char *without_newline(const char *line, size_t len)
+{
+    while (len && (line[len - 1] == '\n' || line[len - 1] == '\r'))
+        len--;
+    return strndup(line, len);
+}
+
+static int plain_line(char **ret)
+{
+    scoped_free char *line = NULL;
+    size_t size = 0;
+    ssize_t len;
+
+    do {
+        clearerr(stdin);
+        len = getline(&line, &size, stdin);
+    } while (len < 0 && errno == EINTR && ferror(stdin));
+    *ret = len < 0 ? NULL : without_newline(line, (size_t)len);
+    return 0;
+}
+
+int repl_input_line(struct repl *r, bool more, struct buf *cell, const char *indent, char **ret)
+{
+    struct repl_input *in = r->input;
+    const char *line;
+    HistEvent event;
+    int len = 0;
+
+    if (!in->edit)
+        return plain_line(ret);
+    in->more = more;
+    in->cell = cell;
+    if (indent[0])
+        el_push(in->edit, indent);
+    fputs(PASTE_ON, stdout);
+    fflush(stdout);
+    errno = 0;
+    line = el_gets(in->edit, &len);
+    fputs(PASTE_OFF, stdout);
+    if (!line && len < 0 && errno == EINTR) {
+        repl_forget_interrupt();
+        fputs("^C\n", stdout);
+        fflush(stdout);
+        el_reset(in->edit);
+        return 1;
+    }
+    if (!line || len <= 0)
+        fputc('\n', stdout); /* behind the prompt */
+    fflush(stdout);
+    *ret = line && len > 0 ? without_newline(line, (size_t)len) : NULL;
+    if (in->history && *ret && (*ret)[strspn(*ret, " \t")])
+        history(in->history, &event, H_ENTER, *ret);
+    return 0;
+}

@@ -1,0 +1,277 @@
+#include "cli/session_actions.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/encoding.h"
+#include "base/fd.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "cli/present.h"
+#include "cli/source.h"
+
+static const char *base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+
+    return slash ? slash + 1 : path;
+}
+
+static int read_duration(const char *option, const char *text, uint64_t *ret, sbr_error *err)
+{
+    enum text_fault fault = text ? text_parse_duration(text, ret) : TEXT_OK;
+
+    if (fault != TEXT_OK || (text && !*ret))
+        return err_set(err, SBR_E_INVALID, "session", "--%s '%.40s' %s; give a time such as 10m",
+                       option, text, fault ? text_fault_reason(fault) : "is nothing");
+    return 0;
+}
+
+int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err)
+{
+    const struct session_options *own = o->own;
+
+    *ret = (sbr_session_bounds){ .struct_size = sizeof(*ret) };
+    if (read_duration("idle", own->idle, &ret->idle_ms, err) < 0 ||
+        read_duration("age", own->age, &ret->age_ms, err) < 0)
+        return err->code;
+    return read_duration("freeze", own->freeze, &ret->freeze_ms, err);
+}
+
+int session_bring_files(const struct options *o, sbr_error *err)
+{
+    for (size_t i = 0; i < o->files.n; i++) {
+        scoped_free char *data = NULL;
+        size_t len;
+
+        if (source_read_path(o->files.items[i], &data, &len, err) < 0 ||
+            request_add_file(o->request, base_name(o->files.items[i]), data, len, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+void session_print_json(const char *text)
+{
+    json_t *json = present_has_lines() ? json_loads(text, 0, NULL) : NULL;
+    scoped_free char *lines = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
+
+    json_decref(json);
+    printf("%s\n", lines ? lines : text);
+}
+
+const char *session_text(const json_t *object, const char *key)
+{
+    const char *text = json_string_value(json_object_get(object, key));
+
+    return text ? text : "";
+}
+
+/* An operation whose answer is printed as JSON. */
+int session_ask(const struct options *o, const char *request, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    sbr_session *s = NULL;
+    int r = sbr_session_open(o->positional[1], &s, err);
+
+    if (r == 0)
+        r = sbr_session_call(s, request, &json, err);
+    if (r == 0)
+        session_print_json(json);
+    sbr_session_free(s);
+    return r;
+}
+
+int session_restart_run(const struct options *o, sbr_error *err)
+{
+    return session_ask(o, "{\"op\": \"restart\"}", err);
+}
+
+int session_metrics_run(const struct options *o, sbr_error *err)
+{
+    return session_ask(o, "{\"op\": \"metrics\"}", err);
+}
+
+static int call(const char *id, json_t *take_request, char **ret, sbr_error *err)
+{
+    scoped_free char *text = take_request ? json_dumps(take_request, JSON_COMPACT) : NULL;
+    sbr_session *s = NULL;
+    int r = text ? sbr_session_open(id, &s, err) : err_set_oom(err, "session");
+
+    json_decref(take_request);
+    if (r == 0)
+        r = sbr_session_call(s, text, ret, err);
+    sbr_session_free(s);
+    return r;
+}
+
+int session_files_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    json_t *answer, *file;
+    size_t i;
+
+    if (call(o->positional[1], json_pack("{s:s}", "op", "files"), &json, err) < 0)
+        return err->code;
+    if (o->json) {
+        session_print_json(json);
+        return 0;
+    }
+    answer = json_loads(json, 0, NULL);
+    json_array_foreach(json_object_get(answer, "files"), i, file)
+        printf("%10lld  %s\n", (long long)json_integer_value(json_object_get(file, "size")),
+               session_text(file, "path"));
+    json_decref(answer);
+    return 0;
+}
+
+/* put ID FILE [PATH]: a file of the host becomes one of the session. */
+int session_put_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *data = NULL, *base64 = NULL, *json = NULL;
+    const char *from = o->positional[2];
+    size_t len;
+
+    if (source_read_path(from, &data, &len, err) < 0)
+        return err->code;
+    base64 = encoding_to_base64(data, len);
+    if (!base64)
+        return err_set_oom(err, "session");
+    if (call(o->positional[1],
+             json_pack("{s:s, s:s, s:s}", "op", "put", "path",
+                       o->n_positional > 3 ? o->positional[3] : base_name(from), "data_b64",
+                       base64),
+             &json, err) < 0)
+        return err->code;
+    if (o->json)
+        session_print_json(json);
+    return 0;
+}
+
+static int save(const char *path, const char *data, size_t len, sbr_error *err)
+{
+    scoped_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+
+    if (fd < 0 || fd_write_all(fd, data, len) < 0)
+        return err_set_errno(err, "session", "cannot write '%.200s'", path);
+    return 0;
+}
+
+/* get ID PATH [FILE]: without a file, to stdout. */
+int session_get_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL, *data = NULL;
+    json_t *answer;
+    size_t len = 0;
+    int r;
+
+    if (call(o->positional[1], json_pack("{s:s, s:s}", "op", "get", "path", o->positional[2]),
+             &json, err) < 0)
+        return err->code;
+    if (o->json) {
+        session_print_json(json);
+        return 0;
+    }
+    answer = json_loads(json, 0, NULL);
+    r = encoding_from_base64(session_text(answer, "data_b64"), &data, &len);
+    json_decref(answer);
+    if (r < 0)
+        return err_set_oom(err, "session");
+    if (o->n_positional > 3)
+        return save(o->positional[3], data, len, err);
+    fwrite(data, 1, len, stdout);
+    return 0;
+}
+
+int session_export_run(const struct options *o, sbr_error *err)
+{
+    const struct session_options *own = o->own;
+    scoped_free char *text = NULL;
+
+    if (sbr_session_export(o->positional[1], own->format ? own->format : "ipynb", &text, err) < 0)
+        return err->code;
+    if (o->n_positional > 2)
+        return save(o->positional[2], text, strlen(text), err);
+    fputs(text, stdout);
+    return 0;
+}
+
+static void print_difference(const json_t *one)
+{
+    printf("cell %lld differs\n", (long long)json_integer_value(json_object_get(one, "cell")));
+    for (int i = 0; i < 2; i++) {
+        const json_t *side = json_object_get(one, i ? "found" : "expected");
+        const json_t *value = json_array_get(json_object_get(side, "display"), 0);
+
+        printf("  %s %s%s\n", i ? "found   " : "expected", session_text(side, "stdout"),
+               value ? json_string_value(value) : "");
+    }
+}
+
+/* 0: everything came as it was recorded; 1: not. */
+static int show_replay(const char *json, const struct options *o)
+{
+    json_t *report = json_loads(json, 0, NULL), *one;
+    const json_t *different = json_object_get(report, "different");
+    int status = json_array_size(different) || json_is_true(json_object_get(report, "lost"));
+    size_t i;
+
+    if (o->json)
+        session_print_json(json);
+    else
+        json_array_foreach(different, i, one)
+            print_difference(one);
+    json_decref(report);
+    return status;
+}
+
+int session_replay_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *text = NULL, *json = NULL;
+    sbr_session *s = NULL;
+    size_t len;
+    int r;
+
+    if (source_read_path(o->positional[2], &text, &len, err) < 0 ||
+        sbr_session_open(o->positional[1], &s, err) < 0)
+        return err->code;
+    r = sbr_session_replay(s, text, len, &json, err);
+    sbr_session_free(s);
+    return r < 0 ? r : show_replay(json, o);
+}
+
+/* restore ID: a new session that executes what a lost one had executed; options as of create. */
+int session_restore_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *book = NULL, *made = NULL, *json = NULL;
+    sbr_session_bounds bounds;
+    sbr_session *s = NULL;
+    json_t *answer;
+    int r;
+
+    if (sbr_session_export(o->positional[1], "ipynb", &book, err) < 0)
+        return err->code;
+    answer = json_loads(book, 0, NULL);
+    r = request_set_text(&o->request->language,
+                         o->lang ? o->lang
+                                 : session_text(json_object_get(json_object_get(answer, "metadata"),
+                                                                "language_info"),
+                                                "name"),
+                         err);
+    json_decref(answer);
+    if (r < 0 || session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
+        sbr_session_create(o->request, &bounds, &made, err) < 0)
+        return err->code;
+    answer = json_loads(made, 0, NULL);
+    r = sbr_session_open(session_text(answer, "id"), &s, err);
+    if (r == 0)
+        r = sbr_session_replay(s, book, strlen(book), &json, err);
+    sbr_session_free(s);
+    if (r == 0 && o->json)
+        session_print_json(made);
+    else if (r == 0)
+        printf("%s\n", session_text(answer, "id"));
+    json_decref(answer);
+    return r;
+}

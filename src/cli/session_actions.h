@@ -1,0 +1,33 @@
+/* What `sandbox-run session` does with sessions that are there; cmd_session.c has the rest. */
+#ifndef CLI_SESSION_ACTIONS_H
+#define CLI_SESSION_ACTIONS_H
+
+#include <jansson.h>
+
+#include "cli/options.h"
+#include "sandboxrun.h"
+
+struct session_options {
+    const char *idle, *age, *freeze, *format;
+};
+
+/* Prints JSON on stdout, indented for a person. */
+void session_print_json(const char *text);
+/* A member of an object that is text; "" when there is none. */
+const char *session_text(const json_t *object, const char *key);
+/* The files of --file become the session's. */
+int session_bring_files(const struct options *o, sbr_error *err);
+int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err);
+/* An operation on the session that the first word names; its answer is printed. */
+int session_ask(const struct options *o, const char *request, sbr_error *err);
+
+int session_restart_run(const struct options *o, sbr_error *err);
+int session_metrics_run(const struct options *o, sbr_error *err);
+int session_files_run(const struct options *o, sbr_error *err);
+int session_put_run(const struct options *o, sbr_error *err);
+int session_get_run(const struct options *o, sbr_error *err);
+int session_export_run(const struct options *o, sbr_error *err);
+int session_replay_run(const struct options *o, sbr_error *err);
+int session_restore_run(const struct options *o, sbr_error *err);
+
+#endif

@@ -1,0 +1,189 @@
+/* Files in the work directory of a living session.  The program may change everything there at any
+ * time: no link is followed, nothing but regular files is opened, and root acts as the program's
+ * user. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/listing.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "changes/beneath.h"
+#include "changes/node.h"
+#include "session/supervisor.h"
+
+#define FILE_MAX ((size_t)64 << 20)
+#define ENTRIES_MAX 2000
+#define DEPTH_MAX 16
+#define PATH_SIZE 1024
+
+/* While it is open, this process has the rights of the program's user to files. */
+struct work {
+    int fd;
+};
+
+static int work_open(struct session *s, struct work *ret, sbr_error *err)
+{
+    unsigned int uid, gid;
+
+    ret->fd = runner_open_work(s->job, &uid, &gid);
+    if (ret->fd < 0)
+        return err_set_errno(err, "session", "cannot open the work directory of the session");
+    if (geteuid() == 0) {
+        setfsgid(gid);
+        setfsuid(uid);
+    }
+    return 0;
+}
+
+static void work_close(struct work *work)
+{
+    close(work->fd);
+    if (geteuid() == 0) {
+        setfsuid(0);
+        setfsgid(0);
+    }
+}
+
+static int check_path(const char *path, sbr_error *err)
+{
+    if (text_is_safe_relative_path(path, PATH_SIZE - 1))
+        return 0;
+    return err_set(err, SBR_E_INVALID, "session",
+                   "'%.100s' is no path below /work; give a relative one without '..'", path);
+}
+
+static int cannot(const char *what, const char *path, sbr_error *err)
+{
+    bool missing = errno == ENOENT;
+
+    err_set_errno(err, "session", "cannot %s '%.200s' in the session's /work", what, path);
+    if (missing)
+        err->code = SBR_E_NOT_FOUND;
+    return err->code;
+}
+
+static void list_dir(int dir_fd, const char *prefix, unsigned int depth, json_t *files)
+{
+    scoped_listing struct listing names = { 0 };
+
+    if (listing_read(dir_fd, &names) < 0)
+        return;
+    for (size_t i = 0; i < names.n && json_array_size(files) < ENTRIES_MAX; i++) {
+        char path[PATH_SIZE], shown[PATH_SIZE];
+        struct stat st;
+        scoped_fd int below = -1;
+
+        if (snprintf(path, sizeof(path), "%s%s", prefix, names.names[i]) >= PATH_SIZE - 1 ||
+            fstatat(dir_fd, names.names[i], &st, AT_SYMLINK_NOFOLLOW) < 0)
+            continue;
+        text_copy_visibly(shown, sizeof(shown), path, strlen(path));
+        if (S_ISDIR(st.st_mode) && depth < DEPTH_MAX) {
+            below = openat(dir_fd, names.names[i], O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+            (void)!snprintf(path + strlen(path), 2, "/");
+            if (below >= 0)
+                list_dir(below, path, depth + 1, files);
+        } else {
+            json_array_append_new(files, json_pack("{s:s, s:I, s:b}", "path", shown, "size",
+                                                   (json_int_t)st.st_size, "regular",
+                                                   S_ISREG(st.st_mode) != 0));
+        }
+    }
+}
+
+json_t *session_files_list(struct session *s, sbr_error *err)
+{
+    json_t *files;
+    struct work work;
+    int fd;
+
+    if (work_open(s, &work, err) < 0)
+        return NULL;
+    fd = openat(work.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    files = json_array();
+    if (fd >= 0) {
+        list_dir(fd, "", 0, files);
+        close(fd);
+    }
+    work_close(&work);
+    return json_pack("{s:b, s:o}", "complete", json_array_size(files) < ENTRIES_MAX, "files",
+                     files);
+}
+
+static int read_file(const struct work *work, const char *path, char **ret, size_t *ret_len,
+                     sbr_error *err)
+{
+    scoped_fd int fd = node_open(work->fd, path, O_RDONLY | O_NONBLOCK);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return cannot("read", path, err);
+    if (!S_ISREG(st.st_mode) || st.st_size > (off_t)FILE_MAX)
+        return err_set(err, SBR_E_INVALID, "session",
+                       "'%.200s' is no regular file of at most 64 MiB", path);
+    return fd_read_text(fd, FILE_MAX, ret, ret_len, err);
+}
+
+json_t *session_files_get(struct session *s, const char *path, sbr_error *err)
+{
+    scoped_free char *data = NULL, *base64 = NULL;
+    struct work work;
+    size_t len = 0;
+    int r;
+
+    if (check_path(path, err) < 0 || work_open(s, &work, err) < 0)
+        return NULL;
+    r = read_file(&work, path, &data, &len, err);
+    work_close(&work);
+    if (r < 0)
+        return NULL;
+    base64 = encoding_to_base64(data ? data : "", len);
+    if (!base64)
+        err_set_oom(err, "session");
+    return base64 ? json_pack("{s:s, s:I, s:s}", "path", path, "size", (json_int_t)len, "data_b64",
+                              base64)
+                  : NULL;
+}
+
+static int write_file(const struct work *work, const char *path, const char *data, size_t len,
+                      sbr_error *err)
+{
+    const char *name = NULL;
+    scoped_fd int dir = beneath_parent(work->fd, path, &name);
+    scoped_fd int fd = -1;
+    struct stat st;
+
+    if (dir >= 0)
+        fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return cannot("write", path, err);
+    if (!S_ISREG(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "session", "'%.200s' is no regular file", path);
+    if (ftruncate(fd, 0) < 0 || fd_write_all(fd, data, len) < 0)
+        return cannot("write", path, err);
+    return 0;
+}
+
+json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err)
+{
+    scoped_free char *data = NULL;
+    struct work work;
+    size_t len = 0;
+    int r;
+
+    if (encoding_from_base64(base64, &data, &len) < 0) {
+        err_set(err, SBR_E_INVALID, "session", "\"data_b64\" is no base64");
+        return NULL;
+    }
+    if (check_path(path, err) < 0 || work_open(s, &work, err) < 0)
+        return NULL;
+    r = write_file(&work, path, data, len, err);
+    work_close(&work);
+    return r < 0 ? NULL : json_pack("{s:s, s:I}", "path", path, "size", (json_int_t)len);
+}

@@ -1,0 +1,46 @@
+"""A session of a test's own, in a state directory of its own."""
+import json
+import os
+
+import support
+from support import sandbox_run
+
+
+class Session:
+    """A living session; `close` ends it."""
+
+    def __init__(self, state, *options, lang="python", caller=None):
+        self.env, self.caller, self.state = {"SANDBOX_RUN_STATE": str(state)}, caller, state
+        self.made = self.json("create", "--lang", lang, *options)
+        assert "id" in self.made, self.made
+        self.id = self.made["id"]
+
+    def run(self, *words, **kwargs):
+        return sandbox_run("session", *words, env=self.env, caller=self.caller, **kwargs)
+
+    def json(self, *words, **kwargs):
+        done = self.run(*words, "--json", **kwargs)
+        assert done.stdout, done.stderr.decode()
+        return json.loads(done.stdout)
+
+    def cell(self, code, *options):
+        return self.json("exec", self.id, "--code", code, *options)
+
+    def value(self, code, *options):
+        """The text of the last value."""
+        return self.cell(code, *options)["display"][-1]["text/plain"]
+
+    def listed(self):
+        return {one["id"]: one for one in self.json("list")["sessions"]}
+
+    def supervisor(self):
+        return json.loads((self.state / "sessions" / self.id / "session.json").read_text())["pid"]
+
+    def close(self):
+        return self.run("close", self.id)
+
+
+def own_state(folder, caller):
+    if caller == support.Callers.USER and os.geteuid() == 0:
+        os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
+    return folder / "state"

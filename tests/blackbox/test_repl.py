@@ -1,0 +1,142 @@
+"""The prompt: `sandbox-run repl`, at a terminal and without one."""
+import json
+import re
+import stat
+
+import pytest
+
+import support
+from screen import shown
+from support import sandbox_run
+
+CTRL_C, CTRL_D = "\x03", "\x04"
+UP = "\x1b[A"
+PASTE, PASTED = "\x1b[200~", "\x1b[201~"
+
+
+@pytest.fixture(name="own")
+def own_state(folder):
+    return {"SANDBOX_RUN_STATE": str(folder / "state")}
+
+
+def piped(own, caller, text, *words):
+    return sandbox_run("repl", *words, stdin=text.encode(), env=own, caller=caller)
+
+
+def test_without_a_terminal_cells_come_from_stdin(own, root):
+    done = piped(own, root, "def twice(x):\n    return 2 * x\n\nprint('é')\ntwice(21)\n'text'\n")
+    assert (done.stdout.decode(), done.stderr, done.returncode) == ("é\n42\n'text'\n", b"", 0)
+
+
+def test_an_error_is_the_status_and_the_next_cell_runs(own, root):
+    done = piped(own, root, "x = 1\n1 / 0\nx\n:nonsense\ny", "python")
+    assert done.stdout == b"1\n" and done.returncode == 1
+    text = done.stderr.decode()
+    assert 'File "cell-2", line 1' in text and "ZeroDivisionError" in text
+    assert "there is no ':nonsense'" in text and "NameError" in text
+    assert piped(own, root, "exit(7)\nprint('never')\n").returncode == 7
+
+
+def test_lines_with_a_colon_are_for_the_prompt(own, root, folder):
+    (folder / "part.py").write_text("loaded = 5\n")
+    notebook, script = folder / "work.ipynb", folder / "work.py"
+    done = piped(own, root, f"a = 6\n:load {folder}/part.py\na * 7\nbad\n:vars\n:metrics\n:limits\n"
+                 f":save {notebook}\n:save {script}\n:quit\nprint('never')\n", "--memory", "300m")
+    out = done.stdout.decode()
+    assert re.search(r"^a +int +\d+  6$", out, re.M) and re.search(r"^loaded +int +\d+  5$", out, re.M)
+    assert re.search(r"^cell 4 +\d+\.\d ms, CPU \d+\.\d ms, memory ", out, re.M)
+    assert re.search(r"^--memory +300m ", out, re.M) and "never" not in out
+    assert script.read_text() == "a = 6\nloaded = 5\n\na * 7\n"
+    cells = json.loads(notebook.read_text())["cells"]
+    assert [cell["source"] for cell in cells] == ["a = 6", "loaded = 5\n", "a * 7", "bad"]
+    assert cells[2]["outputs"][0]["data"]["text/plain"] == "42"
+
+
+@pytest.mark.parametrize("language, text, out", [
+    ("bash", "x=5\ncd /tmp\nfor i in 1 2; do\necho $i $x\ndone\npwd\n", "1 5\n2 5\n/tmp\n"),
+    ("javascript", "const x = 1\nconst x = [1, 2]\nx.map((n) =>\n  n * 2)\n", "[ 2, 4 ]\n"),
+    ("sql", "CREATE TABLE t (a);\nINSERT INTO t\nVALUES (1);\nSELECT * FROM t;\n", "a\n-\n1\n"),
+    ("ruby", "x = [1, 2]\nx.map do |v|\n  v * 2\nend\n", "[1, 2]\n[2, 4]\n"),
+])
+def test_every_kernel_stays_between_cells(own, root, language, text, out):
+    done = piped(own, root, text, language)
+    assert (done.stdout.decode(), done.stderr.decode()) == (out, "")
+
+
+def test_a_picture_becomes_a_file(own, root):
+    code = "class P:\n    def _repr_png_(self): return b'png'\n    def __repr__(self): return 'P'\n\nP()\n"
+    done = piped({**own, "TMPDIR": "/tmp"}, root, code)
+    shown_text, path = re.match(r"(P)\n\[image/png, 3: (/tmp/\S+)\]\n", done.stdout.decode()).groups()
+    try:
+        assert shown_text == "P" and open(path, "rb").read() == b"png"
+    finally:
+        support.os.unlink(path)
+        support.os.rmdir(support.os.path.dirname(path))
+
+
+class Prompt:
+    """What is typed waits for the prompt before it, and for the one behind it."""
+
+    def __init__(self, screen):
+        self.screen, self.seen = screen, 0
+        self.wait()
+
+    def wait(self):
+        self.seen += 1
+        self.screen.wait(lambda: self.screen.text.count("python>") == self.seen and self.screen.text.endswith("python>"))
+
+    def type(self, text):
+        self.screen.type(text)
+        self.wait()
+
+
+def test_lines_are_edited_and_blocks_asked_for(own, root, folder):
+    with shown("repl", "python", caller=root, env=own) as screen:
+        prompt = Prompt(screen)
+        prompt.type("x = 4\x7f41\r")
+        screen.type("def f():\r")
+        screen.wait("   ...>")
+        screen.type("return x + 1\r")  # the indent is there already
+        screen.wait(lambda: screen.text.endswith("   ...>"))
+        prompt.type("\r")
+        prompt.type("f()\r")
+        assert "\n42\n" in screen.text
+        prompt.type(UP + UP + UP + UP + "\r")  # the oldest
+        assert screen.text.count("> x = 41") == 2
+        screen.type("unfinished")
+        screen.wait("unfinished")
+        prompt.type(CTRL_C)
+        screen.type(CTRL_D)
+        assert screen.end() == 0 and screen.settings_are_as_before()
+    history = folder / "state/history/python"
+    assert stat.S_IMODE(history.stat().st_mode) == 0o600
+    assert "x = 41" in history.read_text().replace("\\040", " ")
+
+
+def test_a_cell_is_interrupted_and_the_names_stay(own, root):
+    with shown("repl", caller=root, env=own) as screen:
+        prompt = Prompt(screen)
+        screen.type("import time; x = 5; print('beg' + 'un'); time.sleep(1000)\r")
+        screen.wait("begun")
+        prompt.type(CTRL_C)
+        assert "KeyboardInterrupt" in screen.text
+        prompt.type("x * 2\r")
+        assert "\n10\n" in screen.text
+        screen.type(":quit\r")
+        screen.end()
+
+
+def test_the_kernel_completes_and_pasted_lines_are_one_cell(own, root):
+    with shown("repl", caller=root, env=own) as screen:
+        prompt = Prompt(screen)
+        prompt.type("number = 21\r")
+        screen.type("numb\t")
+        screen.wait("\npython> number")
+        prompt.type(" * 2\r")
+        assert "\n42\n" in screen.text
+        screen.type(f"{PASTE}for i in range(2):\n    y = i\n\nprint('one', y)\n{PASTED}")
+        screen.wait("print('one', y)")
+        prompt.type("\r")
+        assert "\none 1\n" in screen.text
+        screen.type(CTRL_D)
+        assert screen.end() == 0
