@@ -87,8 +87,9 @@ const struct command cmd_apply = {
         "A file that was changed since the run is a conflict: then nothing is applied, and the\n"
         "status is 126.  Each file is replaced in one step: after an interruption, repeat the\n"
         "command.  `sandbox-run undo ID` takes everything back.\n",
-    .options = (const struct option *const[]){ options_json, options_changeset, options_look,
+    .options = (const struct option *const[]){ options_report, options_changeset, options_look,
                                                options_general, NULL },
     .own_size = sizeof(struct changeset_options),
+    .ids = "changes 2>/dev/null | cut -c1-12",
     .run = apply_run,
 };

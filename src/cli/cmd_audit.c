@@ -145,7 +145,7 @@ const struct command cmd_audit = {
     .usage = "[--since TIME] [--last N] [--json]",
     .help = "list the runs on record, where the configuration has `audit: true`",
     .examples = "Examples:\n  sandbox-run audit --since 2h\n  sandbox-run audit --last 10 --json\n",
-    .options = (const struct option *const[]){ own_options, options_json, options_look,
+    .options = (const struct option *const[]){ own_options, options_report, options_look,
                                                options_general, NULL },
     .own_size = sizeof(struct audit_options),
     .run = audit_run,

@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "cli/cli.h"
+#include "cli/manual.h"
+#include "cli/topics.h"
 
 static void print_values(const struct option *option)
 {
@@ -78,6 +80,8 @@ static void print_bash(void)
 {
     printf("_sandbox_run() {\n"
            "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options\n"
+           "    [ \"$word\" = = ] && word=\n"
+           "    [ \"$before\" = = ] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
            "    case $before in\n");
     for (size_t i = 0; commands[i]; i++)
         each_option(commands[i], print_bash_values);
@@ -176,80 +180,12 @@ static void print_fish(void)
     }
 }
 
-/* A hyphen in the source of a manual page is a soft one unless it is escaped. */
-static void print_roff(const char *text)
-{
-    for (; *text; text++) {
-        if (*text == '-' || *text == '\\')
-            putchar('\\');
-        putchar(*text);
-    }
-}
-
-static void print_man_option(const struct command *command, const struct option *option)
-{
-    (void)command;
-    printf(".TP\n.B ");
-    if (option->letter)
-        printf("\\-%c, ", option->letter);
-    printf("\\-\\-");
-    print_roff(option->name);
-    if (option->metavar)
-        printf(" %s", option->metavar);
-    printf("\n");
-    print_roff(option->help);
-    if (option->limit) {
-        char preset[32];
-
-        limits_format((enum sbr_limit)(option->limit - limit_defs), option->limit->preset, preset,
-                      sizeof(preset));
-        printf(" (default %s)", preset);
-    }
-    printf("\n");
-}
-
-static void print_upper(const char *text)
-{
-    for (; *text; text++)
-        putchar(toupper((unsigned char)*text));
-}
-
-static void print_man(void)
-{
-    printf(".TH SANDBOX\\-RUN 1 \"\" \"sandbox\\-run %d.%d.%d\"\n.SH NAME\n"
-           "sandbox\\-run \\- run code that nobody vouches for, and say exactly what happened\n"
-           ".SH SYNOPSIS\n",
-           SBR_VERSION_MAJOR, SBR_VERSION_MINOR, SBR_VERSION_PATCH);
-    for (size_t i = 0; commands[i]; i++) {
-        printf(".B sandbox\\-run %s\n", commands[i]->name);
-        print_roff(commands[i]->usage);
-        printf("\n.br\n");
-    }
-    for (size_t i = 0; commands[i]; i++) {
-        printf(".SH ");
-        print_upper(commands[i]->name);
-        printf("\n");
-        print_roff(commands[i]->help);
-        printf(".\n");
-        each_option(commands[i], print_man_option);
-    }
-    printf(".SH FILES\n.TP\n.I ~/.config/sandbox\\-run/config.yaml\nthe user's configuration\n"
-           ".TP\n.I .sandbox\\-run.yaml\na project's; counts once `sandbox\\-run trust` was said\n"
-           ".TP\n.I ~/.config/sandbox\\-run/languages/*.yaml\nlanguages of one's own\n"
-           ".TP\n.I ~/.cache/sandbox\\-run\nwhat stages left: compiled programs, packages\n"
-           ".TP\n.I ~/.local/state/sandbox\\-run\n"
-           "changesets, workspaces, kept output, trusted files, the audit\n");
-    printf(".SH EXIT STATUS\nThe program's own; 124 time limit; 125 we could not run it; 126 "
-           "denied or "
-           "not executable; 127 no such language, file or command; 128+n signal n.\n");
-}
-
 /* clang-format off */
 static const struct {
     const char *name;
     void (*print)(void);
 } forms[] = {
-    { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish }, { "man", print_man },
+    { "bash", print_bash }, { "zsh", print_zsh }, { "fish", print_fish }, { "man", manual_print },
 };
 /* clang-format on */
 

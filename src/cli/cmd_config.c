@@ -266,7 +266,7 @@ const struct command cmd_config = {
                 "  sandbox-run config tools/fetch.py --timeout 5s --json\n\n"
                 "docs/configuration.md has the keys of the files.\n",
     .options =
-        (const struct option *const[]){ options_network, options_isolation, options_json,
+        (const struct option *const[]){ options_network, options_isolation, options_report,
                                         options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = config_run,

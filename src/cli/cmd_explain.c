@@ -126,9 +126,10 @@ const struct command cmd_explain = {
                 "  sandbox-run --json job.py > result.json; sandbox-run explain result.json\n"
                 "  sandbox-run --json job.py | sandbox-run explain\n"
                 "  sandbox-run explain --network allow --allow-host example.org:443 job.py\n",
-    .options = (const struct option *const[]){ options_program, options_language_file,
-                                               options_trees, options_network, options_isolation,
-                                               options_json, options_look, options_general, NULL },
+    .options =
+        (const struct option *const[]){ options_program, options_language_file, options_trees,
+                                        options_network, options_isolation, options_report,
+                                        options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .run = explain_run,
 };

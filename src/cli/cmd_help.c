@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 #include "cli/cli.h"
+#include "cli/topics.h"
 #include "plan/language.h"
 
 /* clang-format off */
@@ -40,6 +41,9 @@ static void print_overview(void)
     for (size_t i = 0; commands[i]; i++)
         printf("  %-10s %s\n", commands[i]->name, commands[i]->help);
     print_languages();
+    printf("\nTopics, for `sandbox-run help TOPIC`:\n");
+    for (size_t i = 0; topic_name(i); i++)
+        printf("  %-13s %s\n", topic_name(i), topic_about(i));
     printf(
         "\nExit status: the program's own; 124 time limit; 125 we could not run it; 126 denied or\n"
         "not executable; 127 no such language, file or command; 128+n signal n.\n"
@@ -93,17 +97,42 @@ static void refuse(const char *name, sbr_error *err)
     for (; commands[n] && n < MOST_COMMANDS; n++)
         names[n] = commands[n]->name;
     near = text_nearest(name, names, n);
-    err_set(err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'; %s%s%s", name,
+    err_set(err, SBR_E_NOT_FOUND, "help", "there is no command or topic '%.60s'; %s%s%s", name,
             near ? "did you mean `sandbox-run help " : "`sandbox-run help` lists them",
             near ? near : "", near ? "`?" : "");
 }
 
+struct help_options {
+    bool names;
+};
+
+static const struct option own_options[] = {
+    { 0, "names", NULL, "print the words that it takes, one on a line",
+      OPTION_OWN(struct help_options, names) },
+    { 0 },
+};
+
+static int print_names(void)
+{
+    for (size_t i = 0; commands[i]; i++)
+        printf("%s\n", commands[i]->name);
+    for (size_t i = 0; topic_name(i); i++)
+        printf("%s\n", topic_name(i));
+    return 0;
+}
+
+/* `languages` is a command and a topic: `languages --help` has its options. */
 static int help_run(struct options *o)
 {
+    const struct help_options *own = o->own;
     const char *name = o->n_positional ? o->positional[0] : NULL;
     const struct command *command = name ? cli_find_command(commands, name) : NULL;
     sbr_error err;
 
+    if (own->names)
+        return print_names();
+    if (name && topic_exists(name))
+        return topic_show(name, &err) < 0 ? cli_fail(o, &err) : 0;
     if (name && !command) {
         refuse(name, &err);
         return cli_fail(o, &err);
@@ -114,8 +143,12 @@ static int help_run(struct options *o)
 
 const struct command cmd_help = {
     .name = "help",
-    .usage = "[COMMAND]",
-    .help = "explain a command",
-    .options = (const struct option *const[]){ options_general, NULL },
+    .usage = "[COMMAND | TOPIC]",
+    .help = "explain a command, or show a page of the documentation",
+    .examples = "Examples:\n  sandbox-run help exec\n  sandbox-run help network\n"
+                "  sandbox-run help --names             all commands and topics\n",
+    .options = (const struct option *const[]){ own_options, options_general, NULL },
+    .own_size = sizeof(struct help_options),
+    .ids = "help --names",
     .run = help_run,
 };

@@ -77,7 +77,7 @@ const struct command cmd_plan = {
     .examples = "Example:\n  sandbox-run plan --lang bash --code 'ls' --json\n",
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,
-                                        options_network, options_isolation, options_json,
+                                        options_network, options_isolation, options_report,
                                         options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .arguments = true,

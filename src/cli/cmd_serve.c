@@ -385,7 +385,7 @@ const struct command cmd_serve = {
         "  systemctl --user start sandbox-run       as a service\n\n"
         "SANDBOX_RUN_SOCKET names another socket, for both sides; `--cold` and\n"
         "SANDBOX_RUN_COLD=1 do without the engine.  SIGTERM lets runs finish, then ends it.\n",
-    .options = (const struct option *const[]){ options_json, own_options, options_config,
+    .options = (const struct option *const[]){ options_report, own_options, options_config,
                                                options_look, options_general, NULL },
     .own_size = sizeof(struct serve_options),
     .run = serve_run,

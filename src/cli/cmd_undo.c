@@ -41,8 +41,9 @@ const struct command cmd_undo = {
         "A file that was changed after it was applied is a conflict: then nothing is undone, and\n"
         "the status is 126; --force PATH takes it back all the same.  The changes stay kept, and\n"
         "can be applied again.\n",
-    .options = (const struct option *const[]){ options_json, options_changeset, options_look,
+    .options = (const struct option *const[]){ options_report, options_changeset, options_look,
                                                options_general, NULL },
     .own_size = sizeof(struct changeset_options),
+    .ids = "changes 2>/dev/null | cut -c1-12",
     .run = undo_run,
 };

@@ -307,8 +307,9 @@ const struct command cmd_workspace = {
         "  sandbox-run workspace rm demo                 it goes, with all that is in it\n\n"
         "A run makes, uses and saves one with `--workspace NAME`; --disk and --inodes are\n"
         "then what it may take altogether.\n",
-    .options = (const struct option *const[]){ options_json, own_options, options_look,
+    .options = (const struct option *const[]){ options_report, own_options, options_look,
                                                options_general, NULL },
     .limits = 1u << SBR_DISK_BYTES | 1u << SBR_INODES,
+    .ids = "workspace 2>/dev/null | sed \"s/ .*//\"",
     .run = workspace_run,
 };

@@ -186,6 +186,12 @@ const struct option options_json[] = {
     { 0 },
 };
 
+/* Of commands that run no program. */
+const struct option options_report[] = {
+    { 'j', "json", NULL, "print JSON instead of text", OPTION_FIELD(json) },
+    { 0 },
+};
+
 const struct option options_stream[] = {
     { 0, "stream", NULL, "print what happens as lines of JSON, each at once",
       OPTION_FIELD(stream) },

@@ -85,7 +85,7 @@ struct option {
 extern const struct option options_program[], options_tools[], options_build[],
     options_language_file[];
 extern const struct option options_stdin[], options_trees[], options_network[];
-extern const struct option options_isolation[], options_json[], options_stream[];
+extern const struct option options_isolation[], options_json[], options_report[], options_stream[];
 extern const struct option options_output[], options_config[];
 extern const struct option options_look[], options_general[];
 

@@ -20,28 +20,6 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-static int open_error(const char *path, sbr_error *err)
-{
-    bool missing = errno == ENOENT;
-
-    err_set_errno(err, "program", "cannot read '%.200s'", path);
-    if (missing)
-        err->code = SBR_E_NOT_FOUND;
-    return err->code;
-}
-
-int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err)
-{
-    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    struct stat st;
-
-    if (fd < 0 || fstat(fd, &st) < 0)
-        return open_error(path, err);
-    if (S_ISDIR(st.st_mode))
-        return err_set(err, SBR_E_INVALID, "program", "'%.200s' is a directory, not a file", path);
-    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
-}
-
 /* --lang, then the #! line, as the kernel would, then the name. */
 static int choose_language(struct options *o, const char *path, const char *text, size_t len,
                            sbr_error *err)
@@ -237,6 +215,14 @@ static void make_title(const struct options *o, struct source *source, const cha
              o->request->language ? o->request->language : "program", name);
 }
 
+/* The word, if it is the whole program. */
+static const char *single_file(const struct options *o, const char *word)
+{
+    const sbr_request *req = o->request;
+
+    return word && req->n_files == 1 && !strcmp(req->files[0].path, base_name(word)) ? word : NULL;
+}
+
 int source_load(struct options *o, struct source *source, sbr_error *err)
 {
     const char *word = program_word(o);
@@ -247,7 +233,8 @@ int source_load(struct options *o, struct source *source, sbr_error *err)
                        "give the program once: a file, --code or --request");
     if (load_program(o, source, word, err) < 0 ||
         load_extra_files(o, word, !word && !o->code && !o->request_path, err) < 0 ||
-        add_args(o, err) < 0 || source_put_in_template(o, err) < 0)
+        add_args(o, err) < 0 || source_add_deps(o, single_file(o, word), err) < 0 ||
+        source_put_in_template(o, err) < 0)
         return err->code;
     make_title(o, source, word);
     return 0;

@@ -35,6 +35,9 @@ struct language;
 size_t source_choose_main(const char *const *names, size_t n, const struct language *wanted,
                           const struct language **ret);
 
+/* Adds the packages that the program itself names.  `path`: the single file that it is, or NULL. */
+int source_add_deps(struct options *o, const char *path, sbr_error *err) must_check;
+
 /* Puts the program into the harness that was asked for, if any. */
 int source_put_in_template(struct options *o, sbr_error *err) must_check;
 

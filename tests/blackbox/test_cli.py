@@ -213,3 +213,50 @@ def test_the_descriptors_we_were_given_do_not_reach_the_program(caller):
     finally:
         os.close(reader)
         os.close(writer)
+
+
+TOPICS = ["network", "limits", "workspaces", "engine", "languages", "security", "guide"]
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_help_shows_the_pages_of_the_documentation(topic):
+    done = sandbox_run("help", topic)
+    text = done.stdout.decode()
+    assert (done.returncode, done.stderr) == (0, b"") and text.startswith("#")
+    pages = {"limits": "SANDBOX_RUN.md", "guide": "SANDBOX_RUN.md", "security": "../SECURITY.md"}
+    page = (support.REPO / "docs" / pages.get(topic, f"{topic}.md")).read_text()
+    assert text in page and (topic == "limits" or text == page)
+
+
+def test_help_at_a_terminal_goes_through_the_pager(any_caller):
+    status, seen = on_terminal("help", "limits", caller=any_caller, env={"PAGER": "sed s/Limits/Paged/"})
+    assert status == 0 and b"## Paged" in seen
+    names = sandbox_run("help", "--names").stdout.decode().split()
+    assert set(TOPICS) | set(COMMANDS) <= set(names)
+    assert all(f"\n  {topic} " in sandbox_run("help").stdout.decode() for topic in TOPICS)
+
+
+def test_the_manual_has_its_sections_and_the_documented_variables():
+    text = sandbox_run("completion", "man").stdout.decode()
+    for section in ("EXAMPLES", "ENVIRONMENT", "FILES", "EXIT STATUS"):
+        assert f"\n.SH {section}\n" in text
+    variables = set(re.findall(r"^\.B (SANDBOX_RUN_\w+)$", text, re.M))
+    page = (support.REPO / "docs/environment.md").read_text().partition("## Of the desktop")[0]
+    assert variables == set(re.findall(r"^\| `(SANDBOX_RUN_\w+)`", page, re.M))
+    assert re.search(r"sandbox\\-run hello\.py first second", text)
+
+
+@pytest.mark.skipif(not shutil.which("bash"), reason="no bash")
+@pytest.mark.parametrize("line, word", [
+    ("sandbox-run help netw", "network"), ("sandbox-run --lang = pyth", "python"),
+    ("sandbox-run --policy str", "strict"), ("sandbox-run serve --st", "--status"),
+])
+def test_bash_completes_topics_languages_and_policies(folder, line, word):
+    """COMP_WORDS as bash cuts them: `=` is a word of its own."""
+    script = folder / "complete.sh"
+    script.write_text(f"""sandbox-run() {{ '{support.SANDBOX_RUN}' "$@"; }}
+{sandbox_run("completion", "bash").stdout.decode()}
+COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _sandbox_run; printf '%s\\n' "${{COMPREPLY[@]}}"
+""")
+    done = subprocess.run(["bash", script], capture_output=True, cwd=folder, env=support.environment(), check=False)
+    assert word in done.stdout.decode().split(), done

@@ -136,3 +136,35 @@ def test_a_command_that_misses_the_callers_files_is_told_that_they_are_not_insid
     assert status == 127 and "is not inside: --project . brings it in" in said
     for words in (["exec", "-q", "cat", "hello.py"], ["exec", "cat", "other.py"], ["exec", "echo", "hello.py"]):
         assert "not inside" not in say(*words, cwd=program, caller=any_caller)[2], words
+
+
+# Packages that a file names by itself
+
+SCRIPT = """#!/usr/bin/env python3
+# /// script
+# requires-python = ">=3.9"
+# dependencies = [
+#   "six == 1.16.0",  # the last of its kind
+# ]
+# ///
+import six
+print(six.__version__)
+"""
+
+
+def test_the_block_of_a_python_script_names_its_packages(any_caller, folder):
+    (folder / "job.py").write_text(SCRIPT)
+    status, out, said = say("job.py", cwd=folder, caller=any_caller, timeout=300)
+    assert (status, out, said) == (0, "1.16.0\n", "")
+    status, _, said = say("-l", "python", "-", stdin=SCRIPT.replace('1.16.0"', '1.16.0; x"').encode(), caller=any_caller)
+    assert status == 125 and "has a condition" in said
+
+
+def test_the_package_json_beside_a_program_counts(any_caller, folder):
+    (folder / "package.json").write_text('{"dependencies": {"left-pad": "1.3.0"}}')
+    (folder / "app.js").write_text("console.log(require('left-pad')('x', 3))")
+    (folder / "plain.js").write_text("console.log(process.cwd())")
+    status, out, said = say("app.js", cwd=folder, caller=any_caller, timeout=300)
+    assert (status, out, said) == (0, "  x\n", "")
+    result = json.loads(say("--json", str(folder / "plain.js"), caller=any_caller)[1])
+    assert result["stdout"] == "/work\n" and [stage["name"] for stage in result["stages"]] == ["run"]

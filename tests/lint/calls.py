@@ -15,7 +15,6 @@ import tree
 
 # The only circles of calls: two halves of one idea, and the idea.
 HALVES = {
-    ("src/cli/source.c", "src/cli/source_template.c"): "the program's text",
     ("src/egress/connection.c", "src/egress/flow.c"): "what is relayed, against one limit of bytes",
     ("src/explain/diagnose.c", "src/explain/diagnose_frames.c"): "the place of an error",
     ("src/explain/diagnose_source.c", "src/explain/diagnose_wording.c"): "the words of a suggestion",

@@ -1,0 +1,30 @@
+/* The bytes of a program. */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "cli/source.h"
+
+static int open_error(const char *path, sbr_error *err)
+{
+    bool missing = errno == ENOENT;
+
+    err_set_errno(err, "program", "cannot read '%.200s'", path);
+    if (missing)
+        err->code = SBR_E_NOT_FOUND;
+    return err->code;
+}
+
+int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err)
+{
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    struct stat st;
+
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return open_error(path, err);
+    if (S_ISDIR(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "program", "'%.200s' is a directory, not a file", path);
+    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
