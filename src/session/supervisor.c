@@ -1,9 +1,11 @@
 #include "session/supervisor.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/inotify.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -407,11 +409,41 @@ bool supervisor_frame(struct session *s, const struct frame *frame)
     return false;
 }
 
+/* Without its socket no client would ever find the session again. */
+static void directory_changed(void *context, uint32_t events)
+{
+    struct session *s = context;
+    char buf[4096];
+
+    (void)events;
+    while (read(s->dir_watch.fd, buf, sizeof(buf)) > 0)
+        continue;
+    if (faccessat(s->dir.fd, SESSION_SOCKET, F_OK, AT_SYMLINK_NOFOLLOW) < 0) {
+        supervisor_lose(s, "the session's directory was removed");
+        s->over = true;
+    }
+}
+
+static int watch_directory(struct session *s, sbr_error *err)
+{
+    scoped_fd int fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
+    char path[40];
+
+    snprintf(path, sizeof(path), "/proc/self/fd/%d", s->dir.fd);
+    if (fd < 0 || inotify_add_watch(fd, path, IN_DELETE) < 0)
+        return err_set_errno(err, "session", "cannot watch the session's directory");
+    s->dir_watch = loop_watch_of(fd, directory_changed, s);
+    if (loop_add(&s->loop, &s->dir_watch, EPOLLIN) < 0)
+        return err_set_errno(err, "session", "cannot watch the session's directory");
+    (void)take_fd(fd);
+    return 0;
+}
+
 void supervisor_run(struct session *s)
 {
     sbr_error err = { 0 };
 
-    if (supervisor_start_job(s, &err) < 0) {
+    if (watch_directory(s, &err) < 0 || supervisor_start_job(s, &err) < 0) {
         snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
         fail_start(s, &err);
     }

@@ -87,7 +87,7 @@ struct session {
     sbr_runtime *rt;
     sbr_job *job; /* NULL: none runs */
     struct loop loop;
-    struct loop_watch job_watch, kernel_watch, listen_watch;
+    struct loop_watch job_watch, kernel_watch, listen_watch, dir_watch;
     struct link connections;
     struct peer_home home;
     int ready_fd; /* of the client that waits for the start; -1: none any more */

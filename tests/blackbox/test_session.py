@@ -182,3 +182,11 @@ def test_a_saved_state_comes_back(session):
     assert (late["outcome"], late["session"]) == ("timeout", "kept")
     refused = session.run("rollback", session.id, "3")
     assert refused.returncode == 125 and b"no state was saved before cell 3" in refused.stderr
+
+
+def test_a_session_whose_directory_is_removed_ends(session, state):
+    supervisor = session.json("info", session.id)["pid"]
+    with pidfd_of(supervisor) as fd:
+        shutil.rmtree(pathlib.Path(state) / "sessions" / session.id)
+        assert select.select([fd], [], [], 20)[0]
+    assert session.json("list")["sessions"] == []
