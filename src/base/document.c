@@ -117,9 +117,14 @@ static const char *advise(const struct complaint *c, const cyaml_schema_value_t 
 static int complaint_report(const struct complaint *c, const char *path,
                             const cyaml_schema_value_t *schema, sbr_error *err)
 {
+    static const char unexpected[] = "Unexpected key: ";
+    bool is_key = strncmp(c->fault, unexpected, sizeof(unexpected) - 1) == 0;
+    unsigned int line = is_key ? document_line_of(path, c->fault + sizeof(unexpected) - 1) : 0;
     char where[96] = "", advice[96];
 
-    if (c->line > 0)
+    if (line > 0) /* libcyaml names the place before the key */
+        snprintf(where, sizeof(where), "%u:", line);
+    else if (c->line > 0)
         snprintf(where, sizeof(where), "%lu:%lu:", c->line, c->column);
     if (c->field[0] != '\0')
         snprintf(where + strlen(where), sizeof(where) - strlen(where), " in '%.40s':", c->field);

@@ -179,32 +179,38 @@ void text_format_millis(uint64_t thousandths, char *buf, size_t size)
         snprintf(buf, size, "%" PRIu64 ".%03" PRIu64, whole, rest);
 }
 
-/* Levenshtein distance of two short words; anything longer than the row is far away. */
+#define MOST_LETTERS 47
+
+static size_t smaller(size_t a, size_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Insertions, deletions, replacements and swaps of neighbours that lead from one short word to the
+ * other; anything longer than a row is far away. */
 static size_t edit_distance(const char *a, const char *b)
 {
-    size_t row[48];
-    size_t len_b = strlen(b);
+    size_t rows[3][MOST_LETTERS + 1]; /* the last three, in turn */
+    size_t len_a = strlen(a), len_b = strlen(b);
 
-    if (len_b + 1 > sizeof(row) / sizeof(row[0]))
+    if (len_b > MOST_LETTERS)
         return 99;
-    for (size_t j = 0; j <= len_b; j++)
-        row[j] = j;
-    for (size_t i = 1; *a; a++, i++) {
-        size_t diagonal = row[0];
+    for (size_t i = 0; i <= len_a; i++) {
+        size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *second = rows[(i + 1) % 3];
 
         row[0] = i;
         for (size_t j = 1; j <= len_b; j++) {
-            size_t above = row[j], best = diagonal + (*a != b[j - 1]);
-
-            if (above + 1 < best)
-                best = above + 1;
-            if (row[j - 1] + 1 < best)
-                best = row[j - 1] + 1;
-            row[j] = best;
-            diagonal = above;
+            if (i == 0) {
+                row[j] = j;
+                continue;
+            }
+            row[j] =
+                smaller(above[j - 1] + (a[i - 1] != b[j - 1]), smaller(above[j], row[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = smaller(row[j], second[j - 2] + 1);
         }
     }
-    return row[len_b];
+    return rows[len_a % 3][len_b];
 }
 
 const char *text_nearest(const char *word, const char *const *candidates, size_t n)

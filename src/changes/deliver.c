@@ -220,18 +220,39 @@ static int deliver_entry(struct delivery *d, const struct collect_list_entry *en
     return output_files_add(files, &file, err);
 }
 
+/* A pattern without a file stands in the list itself: its absence would look like success. */
+static int list_unmatched(const struct output_rule *rule, struct output_files *files,
+                          sbr_error *err)
+{
+    struct output_file none = { .path = strdup(rule->pattern),
+                                .mime = outputs_mime_of(rule->pattern),
+                                .skipped = strdup("matches no file") };
+
+    if (!none.path || !none.skipped) {
+        free(none.path);
+        free(none.skipped);
+        return err_set_oom(err, "outputs");
+    }
+    return output_files_add(files, &none, err);
+}
+
 int deliver(const struct output_rule *rule, const struct collected *collected,
             struct output_files *files, sbr_error *err)
 {
     struct delivery d = { .rule = rule, .collected = collected, .dir_fd = -1 };
+    bool matched = false;
     int r = 0;
 
     for (size_t i = 0; i < collected->list.n && r == 0; i++) {
         const struct collect_list_entry *entry = &collected->list.items[i];
 
-        if (entry->kind == COLLECT_FILE || reason_of(entry))
-            r = deliver_entry(&d, entry, collect_list_path(&collected->list, i), files, err);
+        if (entry->kind != COLLECT_FILE && !reason_of(entry))
+            continue;
+        matched = true;
+        r = deliver_entry(&d, entry, collect_list_path(&collected->list, i), files, err);
     }
+    if (!matched && r == 0)
+        r = list_unmatched(rule, files, err);
     scope_close_fd(&d.dir_fd);
     return r;
 }

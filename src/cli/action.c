@@ -1,10 +1,11 @@
 #include "cli/action.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "base/text.h"
 
-#define MOST_ACTIONS 16
+#define MOST_ACTIONS 32
 
 static int check_words(const struct options *o, const struct action *action, sbr_error *err)
 {
@@ -21,6 +22,33 @@ static int check_words(const struct options *o, const struct action *action, sbr
                    action->name, action->words);
 }
 
+static bool is_id(const char *word)
+{
+    return strlen(word) >= 4 && word[strspn(word, "0123456789abcdef")] == '\0';
+}
+
+/* An id alone most likely wants to be shown; otherwise names what there is. */
+static void refuse_word(const struct options *o, const struct action *actions, const char *word,
+                        sbr_error *err)
+{
+    const char *command = o->command->name;
+    char names[160] = "";
+    size_t used = 0;
+
+    for (size_t i = 0; actions[i].name && used < sizeof(names); i++) {
+        if (is_id(word) && !strcmp(actions[i].name, "show")) {
+            err_set(err, SBR_E_INVALID, command,
+                    "there is no `sandbox-run %s %.60s`; did you mean `sandbox-run %s show %.60s`?",
+                    command, word, command, word);
+            return;
+        }
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
+                                 actions[i].name);
+    }
+    err_set(err, SBR_E_INVALID, command, "there is no `sandbox-run %s %.60s`; say one of: %s",
+            command, word, names);
+}
+
 const struct action *action_find(const struct options *o, const struct action *actions,
                                  sbr_error *err)
 {
@@ -34,8 +62,11 @@ const struct action *action_find(const struct options *o, const struct action *a
         names[n] = actions[n].name;
     }
     near = text_nearest(word, names, n);
-    err_set(err, SBR_E_INVALID, o->command->name, "there is no `sandbox-run %s %.60s`%s%s%s",
-            o->command->name, word, near ? "; did you mean `" : "; see --help", near ? near : "",
-            near ? "`?" : "");
+    if (!near)
+        refuse_word(o, actions, word, err);
+    else
+        err_set(err, SBR_E_INVALID, o->command->name,
+                "there is no `sandbox-run %s %.60s`; did you mean `%s`?", o->command->name, word,
+                near);
     return NULL;
 }

@@ -33,12 +33,19 @@ static void print_path(FILE *out, const struct changes *changes, const struct ch
     present_name(out, whole ? whole : path);
 }
 
-static void print_change(FILE *out, const struct changes *changes, const struct change *c)
+/* What applying it will do, for a list that comes before the question. */
+static const char *const coming_names[N_CHANGE_OPS] = {
+    [CHANGE_CREATED] = "create", [CHANGE_MODIFIED] = "modify", [CHANGE_DELETED] = "delete",
+    [CHANGE_RENAMED] = "rename", [CHANGE_MODE] = "mode",
+};
+
+static void print_change(FILE *out, const struct changes *changes, const struct change *c,
+                         bool coming)
 {
     const struct node *node = c->op == CHANGE_DELETED ? &c->base : &c->now;
     char size[SIZE_TEXT_SIZE];
 
-    fprintf(out, "%-8s  ", change_op_name(c->op));
+    fprintf(out, "%-8s  ", coming ? coming_names[c->op] : change_op_name(c->op));
     if (c->from) {
         print_path(out, changes, c, c->from);
         fputs(" -> ", out);
@@ -58,10 +65,10 @@ static void print_change(FILE *out, const struct changes *changes, const struct 
     fputs(c->raced ? "  (changed outside meanwhile)\n" : "\n", out);
 }
 
-void changesets_print_changes(FILE *out, const struct changes *changes, size_t most)
+void changesets_print_changes(FILE *out, const struct changes *changes, size_t most, bool coming)
 {
     for (size_t i = 0; i < changes->n && i < most; i++)
-        print_change(out, changes, &changes->items[i]);
+        print_change(out, changes, &changes->items[i], coming);
     if (changes->n > most)
         fprintf(out, "... and %zu more\n", changes->n - most);
 }
@@ -199,7 +206,7 @@ int changesets_report(const struct options *o, const struct changeset *changeset
         fprintf(stderr, "sandbox-run: %s", summary);
     else
         fprintf(stderr, "sandbox-run: %zu %s, %zu %s", report->applied, done, report->already,
-                undo ? "were back" : "were so before");
+                undo ? "were back already" : "were like that already");
     if (report->skipped)
         fprintf(stderr, "; %zu left out, as pipes, sockets and devices are not made",
                 report->skipped);

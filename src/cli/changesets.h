@@ -15,7 +15,7 @@ struct changeset_options {
 extern const struct option options_changeset[];
 
 /* One line for each change; more than `most` are counted. */
-void changesets_print_changes(FILE *out, const struct changes *changes, size_t most);
+void changesets_print_changes(FILE *out, const struct changes *changes, size_t most, bool coming);
 
 /* PATH... and --force of the command line, which may be relative to the tree, or on the host, or
  * inside.  Borrows the strings from `o` or `changeset`; changesets_words_done frees the lists. */

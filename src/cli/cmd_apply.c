@@ -20,7 +20,7 @@ static int show(const struct options *o, const struct changeset *changeset,
         return err->code;
     changes_summary(&selected, true, done, SUMMARY_SIZE);
     if (!o->json) {
-        changesets_print_changes(stderr, &selected, LINES_SHOWN);
+        changesets_print_changes(stderr, &selected, LINES_SHOWN, true);
         changes_summary(&selected, false, summary, sizeof(summary));
         fprintf(stderr, "sandbox-run: %s\n", summary);
     }

@@ -14,7 +14,8 @@
 #include "store/store.h"
 
 #define SHOWN_KEY 12
-#define LEAST_KEY 4 /* digits that `rm` needs, so that a typing error removes nothing */
+#define LEAST_KEY 4   /* digits that `rm` needs, so that a typing error removes nothing */
+#define LIST_SHORT 20 /* entries that a list shows unasked */
 #define PRUNE_PRESET "30d"
 #define DAY_MS (24 * 3600 * 1000ULL)
 #define STATUS_DAMAGED 1 /* of `verify`: an entry was damaged, and is removed */
@@ -26,6 +27,7 @@ struct items {
 
 struct cache_options {
     const char *older, *max_size;
+    bool all;
     struct items items; /* all of the store, when an action begins */
 };
 
@@ -33,6 +35,8 @@ struct cache_options {
 static const struct option own_options[] = {
     { 0, "older",    "TIME", "prune: what was not used for so long, as in 30d",
       OPTION_OWN(struct cache_options, older) },
+    { 0, "all",      NULL,   "list: every entry, not only those used last",
+      OPTION_OWN(struct cache_options, all) },
     { 0, "max-size", "SIZE", "prune: least recently used, until the rest is no more",
       OPTION_OWN(struct cache_options, max_size) },
     { 0 },
@@ -134,17 +138,44 @@ static int report(const struct options *o, const char *name, const struct items 
     return 0;
 }
 
+/* One line for each kind of which there are several entries. */
+static void print_kinds(const struct items *items)
+{
+    for (unsigned int kind = 0; kind < N_STORE_KINDS; kind++) {
+        char count[40], size[16];
+        uint64_t bytes = 0;
+        size_t n = 0;
+
+        for (size_t i = 0; i < items->n; i++) {
+            bool is = items->v[i].kind == (enum store_kind)kind;
+
+            n += is;
+            bytes += is ? items->v[i].bytes : 0;
+        }
+        amount_of(n, "entry", "entries", count, sizeof(count));
+        amount_of_bytes(bytes, size, sizeof(size));
+        if (n > 1 && n < items->n)
+            fprintf(stderr, "%s: %s, %s\n", store_kind_name((enum store_kind)kind), count, size);
+    }
+}
+
 static int list_run(const struct options *o, sbr_error *err)
 {
     struct items *items = items_of(o);
     bool color = present_uses_color(STDOUT_FILENO, o);
+    bool all = ((const struct cache_options *)o->own)->all || items->n <= LIST_SHORT + 1;
+    size_t shown = all ? items->n : LIST_SHORT;
 
     if (!o->json && items->n)
         printf("%s%-8s  %-*s  %6s  %6s  %5s  %s%s\n", color ? "\x1b[2m" : "", "KIND", SHOWN_KEY,
                "KEY", "SIZE", "FILES", "IDLE", "ABOUT", color ? "\x1b[0m" : "");
-    for (size_t i = 0; !o->json && i < items->n; i++)
+    for (size_t i = 0; !o->json && i < shown; i++)
         print_item(&items->v[i], color);
-    fflush(stdout); /* before the line of totals on a terminal */
+    fflush(stdout); /* before the lines of totals on a terminal */
+    if (!o->json && shown < items->n)
+        fprintf(stderr, "and %zu more; `sandbox-run cache --all` lists them\n", items->n - shown);
+    if (!o->json)
+        print_kinds(items);
     return report(o, "entries", items, err);
 }
 
@@ -354,7 +385,8 @@ const struct command cmd_cache = {
     .usage = "[list | prune | clear | verify | rm KEY... | path]",
     .help = "show or remove what is kept between runs: programs, packages, toolchains",
     .examples =
-        "  sandbox-run cache                       what there is, last used first\n"
+        "  sandbox-run cache                       what was used last, and totals\n"
+        "  sandbox-run cache --all                 everything that there is\n"
         "  sandbox-run cache prune                 what was not used for 30 days goes\n"
         "  sandbox-run cache prune --older 12h     or for less\n"
         "  sandbox-run cache prune --max-size 2g   least recently used, down to a size\n"

@@ -156,7 +156,7 @@ static void show_text(const struct changeset *changeset)
         present_name(stdout, changeset->changes.roots[i].source);
         fputc('\n', stdout);
     }
-    changesets_print_changes(stdout, &changeset->changes, SIZE_MAX);
+    changesets_print_changes(stdout, &changeset->changes, SIZE_MAX, false);
     show_files(&changeset->files);
     changes_summary(&changeset->changes, changeset->applied, summary, sizeof(summary));
     printf("%s\n", summary);

@@ -71,6 +71,8 @@ static void print_finding(const struct finding *finding, const struct finding *b
     for (size_t i = 0; i < FIX_LINES && finding->fix[i][0]; i++)
         if (!before || strcmp(finding->fix[i], before->fix[i]) != 0)
             printf("           %s\n", finding->fix[i]);
+    if (finding->lasts && finding->state != FOUND && (!before || before->lasts != finding->lasts))
+        printf("           (this lasts %s)\n", finding->lasts);
     if (finding->boot[0])
         printf("           boot the kernel %s `%s`\n", finding->boot[0] == '+' ? "with" : "without",
                finding->boot + 1);
@@ -100,6 +102,7 @@ static void put_findings(struct jsonw *j, const struct finding *findings, size_t
         for (size_t k = 0; k < FIX_LINES && findings[i].fix[k][0]; k++)
             jsonw_text(j, NULL, findings[i].fix[k]);
         jsonw_close(j, ']');
+        jsonw_text(j, "lasts", findings[i].lasts);
         jsonw_text(j, "boot", findings[i].boot[0] ? findings[i].boot : NULL);
         jsonw_close(j, '}');
     }

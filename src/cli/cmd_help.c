@@ -1,6 +1,7 @@
 /* help, and the table of all commands that it lists. */
 #include <stdio.h>
 
+#include "base/text.h"
 #include "cli/cli.h"
 #include "cli/topics.h"
 #include "plan/language.h"
@@ -105,6 +106,21 @@ static int print_names(void)
     return 0;
 }
 
+#define MOST_COMMANDS 64
+
+static void refuse(const char *name, sbr_error *err)
+{
+    const char *names[MOST_COMMANDS], *near;
+    size_t n = 0;
+
+    for (; commands[n] && n < MOST_COMMANDS; n++)
+        names[n] = commands[n]->name;
+    near = text_nearest(name, names, n);
+    err_set(err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'; %s%s%s", name,
+            near ? "did you mean `sandbox-run help " : "`sandbox-run help` lists them",
+            near ? near : "", near ? "`?" : "");
+}
+
 /* `languages` is a command and a topic: `languages --help` has its options. */
 static int help_run(struct options *o)
 {
@@ -118,8 +134,7 @@ static int help_run(struct options *o)
     if (name && topic_exists(name))
         return topic_show(name, &err) < 0 ? cli_fail(o, &err) : 0;
     if (name && !command) {
-        err_set(&err, SBR_E_NOT_FOUND, "help",
-                "there is no command or topic '%.60s'; `sandbox-run help` lists them", name);
+        refuse(name, &err);
         return cli_fail(o, &err);
     }
     cli_help(command);

@@ -12,8 +12,10 @@
 #include "base/text.h"
 #include "changes/kept_output.h"
 #include "cli/amounts.h"
+#include "cli/documents.h"
 #include "cli/present.h"
 #include "cli/terminal.h"
+#include "config/retention.h"
 
 #define CHUNK (64 * 1024)
 
@@ -32,7 +34,15 @@ static const char *state_word(const struct kept_output *output)
     return output->running ? "running" : output->ended ? "ended" : "killed";
 }
 
-static void put_output(struct jsonw *j, const struct kept_output *output)
+/* As the configuration has it. */
+static uint64_t seconds_kept(const struct options *o)
+{
+    const struct retention *retention = o->documents ? o->documents->retention(o) : NULL;
+
+    return retention ? retention->value[RETAIN_OUTPUT_AGE] : (uint64_t)kept_output_bounds.seconds;
+}
+
+static void put_output(struct jsonw *j, const struct options *o, const struct kept_output *output)
 {
     static const char *const names[N_KEPT_STREAMS][2] = { { "stdout_bytes", "stdout_kept_bytes" },
                                                           { "stderr_bytes", "stderr_kept_bytes" } };
@@ -40,7 +50,7 @@ static void put_output(struct jsonw *j, const struct kept_output *output)
     jsonw_text(j, "id", output->id);
     jsonw_text(j, "about", output->about);
     jsonw_number(j, "created", output->created > 0 ? (uint64_t)output->created : 0);
-    jsonw_number(j, "expires", (uint64_t)(output->used + kept_output_bounds.seconds));
+    jsonw_number(j, "expires", (uint64_t)output->used + seconds_kept(o));
     jsonw_text(j, "state", state_word(output));
     for (unsigned int i = 0; i < N_KEPT_STREAMS; i++) {
         jsonw_number(j, names[i][0], output->total[i]);
@@ -80,7 +90,7 @@ static int list_one(void *context, const struct kept_output *output)
         return 0;
     }
     jsonw_open(&listing->json, NULL, '{');
-    put_output(&listing->json, output);
+    put_output(&listing->json, listing->o, output);
     jsonw_close(&listing->json, '}');
     return 0;
 }
@@ -180,7 +190,7 @@ static int show_run(const struct options *o, sbr_error *err)
     if (o->json) {
         jsonw_init(&j, present_has_lines());
         jsonw_open(&j, NULL, '{');
-        put_output(&j, &output);
+        put_output(&j, o, &output);
         jsonw_close(&j, '}');
         present_json(&j);
         return 0;
@@ -270,8 +280,8 @@ const struct command cmd_output = {
         "  sandbox-run output 3f9ac0 --range 1m-2m     a part of the middle\n"
         "  sandbox-run output rm 3f9ac0                removes it\n\n"
         "A run keeps at most 1 GiB, all runs 4 GiB; the oldest go first, and all after a day.\n",
-    .options = (const struct option *const[]){ own_options, options_report, options_look,
-                                               options_general, NULL },
+    .options = (const struct option *const[]){ own_options, options_report, options_config,
+                                               options_look, options_general, NULL },
     .own_size = sizeof(struct output_options),
     .ids = "output list --ids",
     .run = output_run,

@@ -274,6 +274,8 @@ static const struct action actions[] = {
     { "interrupt", interrupt_run, 1, 1,   " ID" },
     { "vars",      vars_run,      1, 1,   " ID" },
     { "restart", session_restart_run,   1, 1,   " ID" },
+    { "checkpoint", session_checkpoint_run, 1, 1, " ID" },
+    { "rollback", session_rollback_run, 2, 2, " ID CELL" },
     { "metrics", session_metrics_run,   1, 1,   " ID" },
     { "files", session_files_run,     1, 1,   " ID" },
     { "put", session_put_run,       2, 3,   " ID FILE [PATH]" },

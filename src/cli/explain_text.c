@@ -184,15 +184,44 @@ static void print_refusal(const struct page *page, const json_t *refusal)
            a[0] ? a : "nothing would allow it in a sandbox", paint(page, "\x1b[0m"));
 }
 
+static void print_refusals(const struct page *page, const json_t *refused)
+{
+    const json_t *refusal;
+    size_t i;
+
+    print_title(page, "What was refused");
+    json_array_foreach(refused, i, refusal)
+        print_refusal(page, refusal);
+    if (json_array_size(refused) == 0)
+        printf("  nothing that we know of; docs/result.md lists what cannot be seen\n");
+    printf("\n");
+}
+
+/* "exited 3", "timeout: ..." */
+static void print_end(const struct page *page, const json_t *explanation)
+{
+    const json_t *code = json_object_get(explanation, "exit_code");
+    char a[TEXT_SHOWN];
+
+    print_title(page, "How it ended");
+    printf("  %s", shown_key(explanation, "outcome", a));
+    if (json_is_integer(code))
+        printf(" %lld", (long long)json_integer_value(code));
+    if (shown_key(explanation, "explanation", a)[0])
+        printf(": %s", a);
+    printf("\n\n");
+}
+
 void explain_print(const json_t *explanation, const struct options *o)
 {
     const struct page page = { .color = present_uses_color(STDOUT_FILENO, o) };
     const json_t *allowed = json_object_get(explanation, "allowed");
-    const json_t *refused = json_object_get(explanation, "refused"), *refusal;
     bool result = json_is_string(json_object_get(explanation, "outcome"));
-    char a[TEXT_SHOWN];
-    size_t i;
 
+    if (result) {
+        print_end(&page, explanation);
+        print_refusals(&page, json_object_get(explanation, "refused"));
+    }
     print_title(&page, result ? "What the program could use" : "What the program may use");
     print_network(&page, json_object_get(allowed, "network"));
     print_files(&page, json_object_get(allowed, "files"));
@@ -200,18 +229,4 @@ void explain_print(const json_t *explanation, const struct options *o)
     print_calls(&page, json_object_get(allowed, "system_calls"));
     print_list(&page, "environment", json_object_get(allowed, "environment"), "");
     print_isolation(&page, json_object_get(allowed, "isolation"));
-    if (!result)
-        return;
-    printf("\n");
-    print_title(&page, "What was refused");
-    json_array_foreach(refused, i, refusal)
-        print_refusal(&page, refusal);
-    if (json_array_size(refused) == 0)
-        printf("  nothing that we know of; docs/result.md lists what cannot be seen\n");
-    printf("\n");
-    print_title(&page, "How it ended");
-    printf("  %s", shown_key(explanation, "outcome", a));
-    if (shown_key(explanation, "explanation", a)[0])
-        printf(": %s", a);
-    printf("\n");
 }

@@ -80,11 +80,23 @@ static int set_project(sbr_request *req, const char *dir, sbr_error *err)
     return host_path(dir, &made, err) < 0 ? err->code : request_set_project(req, made, err);
 }
 
+/* Of two programs one would be silently left out. */
+static int set_code(struct options *o, const struct option *option, const char *value,
+                    sbr_error *err)
+{
+    (void)option;
+    if (o->code)
+        return err_set(err, SBR_E_INVALID, "options",
+                       "--code is given twice; put both texts into one, with a line break between");
+    o->code = value;
+    return 0;
+}
+
 /* clang-format off */
 const struct option options_program[] = {
     { 'l', "lang",    "NAME", "language of the program (default: from its name or its #! line)",
       OPTION_FIELD(lang), .word = language_word },
-    { 'c', "code",    "TEXT", "the program itself", OPTION_FIELD(code) },
+    { 'c', "code",    "TEXT", "the program itself", .set = set_code },
     { 'f', "file",    "FILE", "a file of the program; the first is its main file",
       OPTION_FIELD(files) },
     { 0,   "request", "FILE", "a whole request as JSON; - is stdin", OPTION_FIELD(request_path) },

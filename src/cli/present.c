@@ -240,14 +240,26 @@ static const char *const refused_words[N_DENIAL_KINDS] = {
     [DENIAL_DISK] = "more ",
 };
 
+/* Without the words that say where we know it from: JSON and `explain` have them. */
+static const char *rule_for_people(const char *rule)
+{
+    static const char *const sources[] = { "stderr: ", "root: ", "landlock: ", "volumes: " };
+
+    for (size_t i = 0; i < ARRAY_LEN(sources); i++)
+        if (!strncmp(rule, sources[i], strlen(sources[i])))
+            rule += strlen(sources[i]);
+    return rule;
+}
+
 /* denials_add has removed control characters from the texts. */
 static void print_denial(const struct denial *d, const struct options *o)
 {
-    fprintf(stderr, "%ssandbox-run: refused:%s %s%s", paint(o, YELLOW), paint(o, PLAIN),
+    fprintf(stderr, "%ssandbox-run: %s:%s %s%s", paint(o, YELLOW),
+            d->source == DENIAL_BY_HOST ? "failed" : "refused", paint(o, PLAIN),
             refused_words[d->kind], d->target);
     if (d->count > 1)
         fprintf(stderr, TIMES "%llu", (unsigned long long)d->count);
-    fprintf(stderr, " (%s)", d->rule);
+    fprintf(stderr, " (%s)", rule_for_people(d->rule));
     if (d->remedy[0])
         fprintf(stderr, "; %s%s%s%s", paint(o, "\x1b[36m"), d->remedy, paint(o, PLAIN),
                 d->remedy[0] != '-'            ? ""
@@ -289,13 +301,26 @@ static void write_stream(const struct output *stream, const struct options *o)
     write_untrusted(stream->tail, stream->tail_len, o);
 }
 
-void present_stages(const sbr_result *result, const struct options *o)
+void present_warnings(const sbr_result *stage, const struct options *o)
+{
+    bool compiler = !strcmp(stage->stage, "compile") || !strcmp(stage->stage, "check");
+
+    if (!result_success(stage) || o->quiet || !(o->verbose || (compiler && isatty(STDERR_FILENO))))
+        return;
+    write_stream(&stage->out, o);
+    write_stream(&stage->err, o);
+}
+
+void present_stages(const sbr_result *result, size_t first, const struct options *o)
 {
     for (size_t i = 0; i < result->n_before; i++) {
         const sbr_result *stage = result->before[i];
 
-        if (result_success(stage) && !o->verbose)
+        if (result_success(stage)) {
+            if (i >= first)
+                present_warnings(stage, o);
             continue;
+        }
         write_stream(&stage->out, o);
         write_stream(&stage->err, o);
     }

@@ -43,7 +43,10 @@ void present_json(struct jsonw *j);
 /* Changes in copy-on-write trees and files that were copied out, where the request wants them. */
 void present_changes(const sbr_result *result, const struct options *o);
 
-/* Output of the stages before the program: of a failed one; with --verbose of all. */
-void present_stages(const sbr_result *result, const struct options *o);
+/* Output of a stage that succeeded, before the program's own: with --verbose, and a compiler's on a
+ * terminal, because it warns. */
+void present_warnings(const sbr_result *stage, const struct options *o);
+/* Output of the stages before the program that failed, and warnings of those from `first` on. */
+void present_stages(const sbr_result *result, size_t first, const struct options *o);
 
 #endif

@@ -88,6 +88,24 @@ int session_restart_run(const struct options *o, sbr_error *err)
     return session_ask(o, "{\"op\": \"restart\"}", err);
 }
 
+int session_checkpoint_run(const struct options *o, sbr_error *err)
+{
+    return session_ask(o, "{\"op\": \"checkpoint\"}", err);
+}
+
+/* rollback ID N: the state before cell N. */
+int session_rollback_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *request = NULL;
+    uint64_t cell;
+
+    if (text_parse_count(o->positional[2], &cell) != TEXT_OK)
+        return err_set(err, SBR_E_INVALID, "session", "'%.40s' is no number of a cell",
+                       o->positional[2]);
+    request = text_format("{\"op\": \"rollback\", \"cell\": %llu}", (unsigned long long)cell);
+    return request ? session_ask(o, request, err) : err_set_oom(err, "session");
+}
+
 int session_metrics_run(const struct options *o, sbr_error *err)
 {
     return session_ask(o, "{\"op\": \"metrics\"}", err);

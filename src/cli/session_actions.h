@@ -22,6 +22,8 @@ int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_er
 int session_ask(const struct options *o, const char *request, sbr_error *err);
 
 int session_restart_run(const struct options *o, sbr_error *err);
+int session_checkpoint_run(const struct options *o, sbr_error *err);
+int session_rollback_run(const struct options *o, sbr_error *err);
 int session_metrics_run(const struct options *o, sbr_error *err);
 int session_files_run(const struct options *o, sbr_error *err);
 int session_put_run(const struct options *o, sbr_error *err);

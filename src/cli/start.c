@@ -23,6 +23,7 @@
 #include "cli/user_tty.h"
 #include "explain/ending.h"
 #include "lib/runner.h"
+#include "store/store.h"
 
 #define DIFF_MAX_FILE (1u << 20)
 #define DIFF_MAX_BYTES (4u << 20)
@@ -40,6 +41,7 @@ struct front {
     int event_fd; /* a signal came, or the timer of the terminal is due */
     int signal;   /* the first that asked us to end; 0: none */
     bool decorated, progress;
+    size_t shown; /* stages before the program whose output was shown */
     struct progress line;
     int second_fd; /* ticks while the line is shown; -1: not made yet */
     struct diff_options diff;
@@ -232,7 +234,7 @@ static int present(struct front *front, const sbr_result *result, sbr_error *err
 
     if (o->json)
         return print_json(front, result, err);
-    present_stages(result, o);
+    present_stages(result, front->shown, o);
     if (!o->quiet) {
         if (present_has_words(result, detail))
             start_line(front);
@@ -287,7 +289,7 @@ static void show_progress(struct front *front, const sbr_event *event)
         show_stage(front, event->stage);
         break;
     case SBR_EVENT_PROGRESS:
-        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MB",
+        snprintf(text, sizeof(text), "copying the project: %llu files, %llu MiB",
                  (unsigned long long)event->files, (unsigned long long)(event->bytes >> 20));
         show_title(front, text);
         break;
@@ -301,6 +303,19 @@ static void show_progress(struct front *front, const sbr_event *event)
     }
 }
 
+/* What compilers have said comes before what the program says. */
+static void show_warnings(struct front *front)
+{
+    const sbr_result *stage;
+
+    while (!front->o->json && (stage = runner_stage_done(front->job, front->shown))) {
+        if (front->progress)
+            progress_show(&front->line, NULL);
+        present_warnings(stage, front->o);
+        front->shown++;
+    }
+}
+
 static void event_came(void *context, const sbr_event *event)
 {
     struct front *front = context;
@@ -308,6 +323,8 @@ static void event_came(void *context, const sbr_event *event)
     /* Without overlayfs a project is copied, which may take a while: a signal must end it. */
     if (event->type == SBR_EVENT_PROGRESS)
         signal_came(front);
+    if (event->type == SBR_EVENT_STAGE)
+        show_warnings(front);
     if (front->progress)
         show_progress(front, event);
 }
@@ -389,6 +406,19 @@ static void complete_explanation(const struct front *front, sbr_result *result)
         result->explanation[0] = '\0';
 }
 
+/* The disk of the cache is full. */
+static void report_memory(const struct options *o)
+{
+    if (!store_memory_is_used())
+        return;
+    store_memory_end();
+    if (!o->quiet)
+        fputs(
+            "sandbox-run: the disk of the cache is full, so what was compiled or installed was in "
+            "memory for this run only; `sandbox-run cache prune --older 1d` makes room\n",
+            stderr);
+}
+
 int start_request(struct options *o, const char *title, bool stdin_is_program)
 {
     struct front front = { .o = o, .started_us = clock_now_us(), .signal_fd = -1, .second_fd = -1 };
@@ -428,6 +458,7 @@ int start_request(struct options *o, const char *title, bool stdin_is_program)
             stderr);
     runner_leave(front.job);
     (void)fflush(stdout);
+    report_memory(o);
     settings_retain(o);
     return status;
 }

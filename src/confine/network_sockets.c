@@ -69,8 +69,15 @@ static int bind_to(int fd, int family, bool loopback, uint16_t port)
                              : bind(fd, (struct sockaddr *)&v6, sizeof(v6));
 }
 
+/* Datagrams of all listeners together that may wait for egress: a burst of some thousand small
+ * ones, while egress waits for a CPU.  The kernel gives twice as much, for its own use, and never
+ * more than its net.core.rmem_max. */
+#define DATAGRAM_BYTES (2 << 20)
+#define DATAGRAM_PRESET (104 << 10) /* half of the kernel's default */
+
 struct batch {
     int link_fd;
+    int datagram_bytes; /* for each listener */
     struct egress_message message;
     int fds[EGRESS_MESSAGE_FDS];
 };
@@ -106,6 +113,8 @@ static int add_bound(struct batch *batch, enum egress_socket kind, int family, u
 
     if (fd < 0)
         return -1;
+    if (datagrams && batch->datagram_bytes > DATAGRAM_PRESET) /* with less, bursts lose more */
+        (void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &batch->datagram_bytes, sizeof(int));
     /* With a listener per port, a forwarded loopback port has a second one on its own address. */
     if ((!datagrams && set_one(fd, SOL_SOCKET, SO_REUSEPORT) < 0) ||
         make_transparent(fd, family, datagrams) < 0 || bind_to(fd, family, loopback, port) < 0 ||
@@ -165,7 +174,10 @@ static int add_all(struct batch *batch, const struct network_sockets *wanted)
 
 int network_send_sockets(int link_fd, const struct network_sockets *wanted)
 {
-    struct batch batch = { .link_fd = link_fd, .message.way = wanted->way };
+    size_t listeners = wanted->way == WAY_TPROXY ? 1 : wanted->plan->n_ports + 1;
+    struct batch batch = { .link_fd = link_fd,
+                           .message.way = wanted->way,
+                           .datagram_bytes = (int)(DATAGRAM_BYTES / listeners) };
 
     if (add_all(&batch, wanted) == 0)
         return flush(&batch, true);

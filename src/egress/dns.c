@@ -136,6 +136,21 @@ static void refuse_for_room(struct dns *dns, const struct dns_asker *asker,
     refuse(dns, asker, q, &full);
 }
 
+/* A name that a rule allows: the program's failure is none of the sandbox's. */
+static void report_absent(struct dns *dns, const struct resolution *resolution)
+{
+    struct decision why = { .allowed = false, .source = DENIAL_BY_HOST };
+
+    if (!decide_name(dns->network, resolution->name).by)
+        return;
+    snprintf(why.rule, sizeof(why.rule), "allowed, but this host's resolver %s",
+             resolution->exists ? "failed" : "knows no such name");
+    snprintf(why.remedy, sizeof(why.remedy),
+             resolution->exists ? "see whether this host itself can look it up"
+                                : "look for the right spelling");
+    dns->refused(dns->context, resolution->name, &why);
+}
+
 /* Only a name with addresses gets an entry in the table.  An existing entry keeps its addresses
  * when this lookup found nothing, because connections may use them. */
 static void looked_up(void *context, const struct resolution *resolution)
@@ -148,6 +163,8 @@ static void looked_up(void *context, const struct resolution *resolution)
 
     if (entry)
         entry_store(entry, resolution);
+    if (!found)
+        report_absent(dns, resolution);
     while (take_pending(dns->pending, resolution->name, &one)) {
         if (entry)
             reply_found(dns, &one.asker, &one.question, entry, number);

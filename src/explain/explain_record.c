@@ -36,6 +36,8 @@ static const struct {
     { "network:", "--network and --allow-host, or the block `network` of the policy; `none` unless "
                   "given" },
     { "limits:",  "the limits of this run" },
+    { "volumes:", "--volume and what the program itself said on stderr" },
+    { "allowed,", "the resolver of this host, which the sandbox asked" },
     { "stderr:",  "what the program itself said on stderr, held against its tree; a program can "
                   "print anything" },
 };
@@ -240,6 +242,8 @@ static void put_outcome(json_t *ret, const json_t *record)
     const char *sentence = text_of(record, "explanation");
 
     put_text(ret, "outcome", text_of(record, "outcome"));
+    if (json_is_integer(json_object_get(record, "exit_code")))
+        json_object_set(ret, "exit_code", json_object_get(record, "exit_code"));
     if (!sentence)
         sentence = text_of(json_object_get(record, "error"), "message");
     put_text(ret, "explanation", sentence);

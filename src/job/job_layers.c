@@ -1,5 +1,7 @@
 #include "job/job_layers.h"
 
+#include <errno.h>
+
 /* clang-format off */
 static const struct {
     enum stage maker;
@@ -40,6 +42,43 @@ enum layer_found job_layers_find(sbr_job *job, enum layer layer, sbr_error *err)
     return r < 0 ? LAYER_ERROR : r == STORE_ABSENT ? LAYER_TO_MAKE : LAYER_THERE;
 }
 
+static bool is_full(const sbr_error *err)
+{
+    return err->sys_errno == ENOSPC || err->sys_errno == EDQUOT;
+}
+
+/* Only for a process with one job: it removes the cache in memory at its end. */
+static bool go_to_memory(sbr_job *job)
+{
+    if (!job->rt->once || store_memory_is_used() || store_memory_begin() < 0)
+        return false;
+    job->warm.off = true; /* the engine knows layers of the real cache only */
+    return true;
+}
+
+static int lock_layer(sbr_job *job, enum layer layer, sbr_error *err)
+{
+    int r = store_lock(rows[layer].kind, job->keys[layer], &job->now.lock_fd, err);
+
+    if (r < 0 && is_full(err) && go_to_memory(job))
+        r = store_lock(rows[layer].kind, job->keys[layer], &job->now.lock_fd, err);
+    return r;
+}
+
+static int stage_layer(sbr_job *job, sbr_error *err)
+{
+    struct stage_run *now = &job->now;
+    enum store_kind kind = rows[now->layer].kind;
+    int r;
+
+    if (store_memory_is_needed())
+        (void)go_to_memory(job);
+    r = store_stage(kind, &now->staging, err);
+    if (r < 0 && is_full(err) && go_to_memory(job))
+        r = store_stage(kind, &now->staging, err);
+    return r;
+}
+
 enum layer_found job_layers_take_turn(sbr_job *job, enum stage stage, sbr_error *err)
 {
     enum layer layer = layer_of(stage);
@@ -48,7 +87,7 @@ enum layer_found job_layers_take_turn(sbr_job *job, enum stage stage, sbr_error 
     job->now.layer = layer;
     if (layer == N_LAYERS || !rows[layer].locked)
         return LAYER_TO_MAKE;
-    r = store_lock(rows[layer].kind, job->keys[layer], &job->now.lock_fd, err);
+    r = lock_layer(job, layer, err);
     if (r != STORE_LOCKED)
         return r < 0 ? LAYER_ERROR : LAYER_BUSY;
     return job_layers_find(job, layer, err);
@@ -60,7 +99,7 @@ int job_layers_open(sbr_job *job, sbr_error *err)
 
     if (now->layer == N_LAYERS)
         return 0;
-    if (store_stage(rows[now->layer].kind, &now->staging, err) < 0)
+    if (stage_layer(job, err) < 0)
         return err->code;
     now->staged = true;
     now->part = (struct collect_part){ .dir_fd = now->staging.tree_fd };

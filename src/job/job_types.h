@@ -24,6 +24,7 @@ struct job_trees;
 struct sbr_runtime {
     struct features features;
     bool cold;                       /* no job asks an engine, as in the engine itself */
+    bool once;                       /* the process ends after its one job             */
     struct engine_connections *pool; /* NULL: connections to an engine are not kept    */
 };
 

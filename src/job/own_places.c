@@ -100,7 +100,7 @@ static int check_place(const struct written *w, const char *noun, const char *pa
     return 0;
 }
 
-/* Each file may be a link to another directory with settings. */
+/* Each file may be a link to another directory with settings, and so may the configuration. */
 static int check_languages(const struct written *w, sbr_error *err)
 {
     char path[PLACE_SIZE], pattern[PLACE_SIZE + 24];
@@ -115,7 +115,10 @@ static int check_languages(const struct written *w, sbr_error *err)
         r = check_place(w, "a language", found.at[i], err);
     toolchain_paths_done(&found);
     snprintf(pattern, sizeof(pattern), "%s/languages", path);
-    return r == 0 ? check_place(w, "the languages", pattern, err) : r;
+    if (r == 0)
+        r = check_place(w, "the languages", pattern, err);
+    snprintf(pattern, sizeof(pattern), "%s/config.yaml", path);
+    return r == 0 ? check_place(w, "the configuration", pattern, err) : r;
 }
 
 static int check_written(const char *option, const char *source, const struct stat *st,

@@ -13,6 +13,41 @@
 #include "plan/policy.h"
 #include "plan/template_program.h"
 
+static int read_template(const char *path, char **ret, size_t *ret_len, sbr_error *err)
+{
+    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+
+    if (fd < 0)
+        return err_set_errno(err, "template", "cannot open the template '%.200s'", path);
+    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
+}
+
+/* `sets` are NAME=VALUE.  A name with a slash is a file. */
+static int put_template(sbr_request *req, const char *name, const char *const *sets, size_t n,
+                        sbr_error *err)
+{
+    struct template_use use = { .name = name, .values = sets, .n_values = n };
+    scoped_free char *text = NULL;
+
+    if (strchr(name, '/') && read_template(name, &text, &use.len, err) < 0)
+        return err->code;
+    use.text = text;
+    return template_program(req, &use, err);
+}
+
+/* What a request in JSON asks for besides: its own language, and a template for its program. */
+static int complete(sbr_request *req, sbr_error *err)
+{
+    if (req->language_file && sbr_language_add_file(req->language_file, err) < 0)
+        return err->code;
+    if (req->sets.n && !req->template_name)
+        return err_set(err, SBR_E_INVALID, "request", "`set` needs a `template` to set it in");
+    return !req->template_name
+               ? 0
+               : put_template(req, req->template_name, (const char *const *)req->sets.items,
+                              req->sets.n, err);
+}
+
 /* Languages of the user are known by now: sbr_language_add_file comes before requests. */
 static int check_names(const sbr_request *req, sbr_error *err)
 {
@@ -27,7 +62,7 @@ static int check_names(const sbr_request *req, sbr_error *err)
 /* Takes the request over. */
 static int return_checked(sbr_request *req, sbr_request **ret, sbr_error *err)
 {
-    if (check_names(req, err) < 0) {
+    if (complete(req, err) < 0 || check_names(req, err) < 0) {
         request_free(req);
         return err->code;
     }
@@ -85,7 +120,11 @@ int sbr_language_add_file(const char *path, sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
 
-    return path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
+    int r = path ? language_file_add(path, e) : err_set(e, SBR_E_INVALID, "language", "no file");
+
+    if (r < 0 && !strcmp(e->stage, "compile")) /* the reader's own word, while we are built */
+        snprintf(e->stage, sizeof(e->stage), "language");
+    return r;
 }
 
 /* An argument is NULL that must not be. */
@@ -111,28 +150,15 @@ int sbr_request_add_file(sbr_request *req, const char *path, const void *data, s
     return request_add_file(req, path, data, len, &req->refusal);
 }
 
-static int read_template(const char *path, char **ret, size_t *ret_len, sbr_error *err)
-{
-    scoped_fd int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-
-    if (fd < 0)
-        return err_set_errno(err, "template", "cannot open the template '%.200s'", path);
-    return fd_read_text(fd, REQUEST_MAX_BYTES, ret, ret_len, err);
-}
-
 int sbr_request_set_template(sbr_request *req, const char *name, const char *const *values)
 {
-    struct template_use use = { .name = name, .values = values };
-    scoped_free char *text = NULL;
+    size_t n = 0;
 
     if (!req || !name)
         return missing(req, "the name of the template");
-    while (values && values[use.n_values])
-        use.n_values++;
-    if (strchr(name, '/') && read_template(name, &text, &use.len, &req->refusal) < 0)
-        return req->refusal.code;
-    use.text = text;
-    return template_program(req, &use, &req->refusal);
+    while (values && values[n])
+        n++;
+    return put_template(req, name, values, n, &req->refusal);
 }
 
 int sbr_request_set_stdin(sbr_request *req, const void *data, size_t len)

@@ -45,30 +45,33 @@ static void __attribute__((format(printf, 2, 3))) fix(struct finding *finding, c
 #define BWRAP_OPTIONS                                                                              \
     "bwrap --bind DIR / --dev-bind /dev /dev --bind /proc /proc --bind /sys /sys ..."
 
+#define UNTIL_BOOT_SYSCTL "until the next boot; the same line in /etc/sysctl.d makes it last"
+
 /* clang-format off */
 static const struct {
     const char *found;
     const char *fix[FIX_LINES];
+    const char *lasts;
 } barriers[N_BARRIERS] = {
-    [BARRIER_NONE] = { "allowed", { NULL } },
+    [BARRIER_NONE] = { "allowed", { NULL }, NULL },
     [BARRIER_CLONE_SYSCTL] = { "forbidden to ordinary users by kernel.unprivileged_userns_clone",
-        { "sudo sysctl -w kernel.unprivileged_userns_clone=1" } },
+        { "sudo sysctl -w kernel.unprivileged_userns_clone=1" }, UNTIL_BOOT_SYSCTL },
     [BARRIER_MAX_SYSCTL] = { "forbidden by user.max_user_namespaces",
-        { "sudo sysctl -w user.max_user_namespaces=15000" } },
+        { "sudo sysctl -w user.max_user_namespaces=15000" }, UNTIL_BOOT_SYSCTL },
     [BARRIER_APPARMOR] = {
         "of no use to ordinary users because of kernel.apparmor_restrict_unprivileged_userns",
         { "printf 'abi <abi/4.0>,\\nprofile sandbox-run %s flags=(unconfined) {\\n  userns,\\n}"
           "\\n' "
           "\"$(command -v sandbox-run)\" | sudo tee /etc/apparmor.d/sandbox-run",
-          "sudo apparmor_parser -r /etc/apparmor.d/sandbox-run" } },
+          "sudo apparmor_parser -r /etc/apparmor.d/sandbox-run" }, NULL },
     [BARRIER_REFUSED] = { "refused by a container's filter or profile",
-        { PODMAN_OPTIONS, DOCKER_OPTIONS } },
+        { PODMAN_OPTIONS, DOCKER_OPTIONS }, NULL },
     [BARRIER_CHROOT] = {
         "refused, as they are in a chroot; bubblewrap enters a directory without one",
-        { BWRAP_OPTIONS } },
+        { BWRAP_OPTIONS }, NULL },
     [BARRIER_COVERED_PROC] = {
         "of no use here: a container covers parts of /proc, so that no new one may be mounted",
-        { PODMAN_OPTIONS, DOCKER_OPTIONS, "bwrap --bind /proc /proc ..." } },
+        { PODMAN_OPTIONS, DOCKER_OPTIONS, "bwrap --bind /proc /proc ..." }, NULL },
 };
 /* clang-format on */
 
@@ -78,6 +81,7 @@ static void check_user_namespaces(const struct features *f, struct finding *find
     say(finding, "%s", barriers[f->barrier].found);
     for (size_t i = 0; i < FIX_LINES && barriers[f->barrier].fix[i]; i++)
         fix(finding, "%s", barriers[f->barrier].fix[i]);
+    finding->lasts = barriers[f->barrier].lasts;
 }
 
 #define V2_ROOT "/sys/fs/cgroup"
@@ -111,6 +115,8 @@ static void fix_v2_user(const struct features *f, struct finding *finding)
         "%u $g $g/cgroup.procs $g/cgroup.subtree_control $g/shell/cgroup.procs'",
         f->uid, f->uid);
     fix(finding, "echo $$ | sudo tee " V2_ROOT "/sandbox-run-%u/shell/cgroup.procs", f->uid);
+    finding->lasts = "the last line for this shell and what it starts, the others until the next "
+                     "boot; repeat the last one in a new shell";
 }
 
 /* Root of a container: its cgroup holds processes, so that it cannot pass controllers on. */
@@ -125,6 +131,7 @@ static void fix_v2_root(struct finding *finding)
         "mkdir -p " V2_ROOT "/all && for p in $(cat " V2_ROOT "/cgroup.procs); do echo $p >" V2_ROOT
         "/all/cgroup.procs; done 2>/dev/null; for c in memory "
         "pids cpu; do echo +$c >" V2_ROOT "/cgroup.subtree_control; done");
+    finding->lasts = "until the container ends";
 }
 
 static void fix_v1(const struct features *f, struct finding *finding)
@@ -133,6 +140,7 @@ static void fix_v1(const struct features *f, struct finding *finding)
         "for c in memory pids cpuacct cpu; do g=" V2_ROOT "/$c/sandbox-run-%u; sudo mkdir -p $g && "
         "sudo chown -R %u $g && echo $$ | sudo tee $g/tasks; done",
         f->uid, f->uid);
+    finding->lasts = "for this shell and what it starts; repeat it in a new shell";
 }
 
 static void fix_controller(const struct features *f, enum cgroup_controller which,
@@ -146,6 +154,7 @@ static void fix_controller(const struct features *f, enum cgroup_controller whic
         snprintf(finding->boot, sizeof(finding->boot), "-cgroup_disable=memory");
     } else if (access(V2_ROOT, F_OK) < 0 || (!v2 && access(V2_ROOT "/memory", F_OK) < 0)) {
         fix(finding, "sudo mount -t cgroup2 cgroup2 " V2_ROOT);
+        finding->lasts = "until the next boot";
     } else if (!v2) {
         fix_v1(f, finding);
     } else if (which != CG_CPUACCT && !file_names(V2_ROOT "/cgroup.controllers", name)) {

@@ -15,6 +15,7 @@ struct finding {
     enum finding_state state;
     char found[480];
     char fix[FIX_LINES][480]; /* lines for a shell; the first empty one ends them              */
+    const char *lasts;        /* how long the lines hold; NULL: for good, or there are none    */
     char boot[256];           /* an argument of the kernel to add (+) or to remove (-), or none */
 };
 

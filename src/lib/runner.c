@@ -29,6 +29,7 @@ int runner_open(enum runner_use use, bool cold, sbr_runtime **ret, sbr_error *er
     if (!rt)
         return err_set_oom(err, "runtime");
     rt->cold = cold;
+    rt->once = use == RUNNER_ONCE;
     runner_probe(rt, use);
     if (use == RUNNER_LONG && !cold)
         rt->pool = engine_connections_new(); /* without memory for it every job connects anew */
@@ -148,6 +149,11 @@ static bool is_in_line(const struct forward *forward)
 bool runner_is_in_line(const sbr_job *job, bool out)
 {
     return is_in_line(&job->client->err) || (out && is_in_line(&job->client->out));
+}
+
+const sbr_result *runner_stage_done(const sbr_job *job, size_t i)
+{
+    return i < job->n_done ? job->done[i] : NULL;
 }
 
 bool runner_lost_reader(const sbr_job *job)

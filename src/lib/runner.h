@@ -69,6 +69,8 @@ bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
 /* After the end: true when the last byte that was passed on to stderr, or with `out` also to
  * stdout, ended no line. */
 bool runner_is_in_line(const sbr_job *job, bool out);
+/* The i-th stage that is done, or NULL. */
+const sbr_result *runner_stage_done(const sbr_job *job, size_t i);
 /* True when the reader of stdout left before the program's end. */
 bool runner_lost_reader(const sbr_job *job);
 /* The language whose prepare stage was left out, because the program could do without; or NULL. */

@@ -51,7 +51,9 @@ static bool has_room(void)
 static _Alignas(16) char stacks[2][STACK_SIZE];
 static unsigned int n_threads;
 
-/* Not by pthread_create: the C library would take locks for every character from then on.  All
+/* Once refused, it is not tried again: the result of a run with a limit counts each refusal.
+ *
+ * Not by pthread_create: the C library would take locks for every character from then on.  All
  * signals are blocked, so that the program's handlers run in the program's own threads. */
 static bool start_thread(void (*main)(void *))
 {
@@ -59,13 +61,15 @@ static bool start_thread(void (*main)(void *))
                                 CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
                                     CLONE_SYSVSEM,
                                 (long)(stacks[n_threads++ % 2] + STACK_SIZE), 0 };
+    static bool is_refused;
     uint64_t all = ~0ULL, before = 0;
-    long tid;
 
+    if (is_refused)
+        return false;
     arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&all, (long)&before, sizeof(all), 0);
-    tid = arch_clone_at(clone_call, main, NULL);
+    is_refused = arch_clone_at(clone_call, main, NULL) <= 0;
     arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(all), 0);
-    return tid > 0;
+    return !is_refused;
 }
 
 static bool is_pipe(int fd)

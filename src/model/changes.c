@@ -102,21 +102,21 @@ const char *changes_node_kind_name(enum node_kind kind)
 
 void changes_size_text(uint64_t bytes, char buf[SIZE_TEXT_SIZE])
 {
-    static const char *const units[] = { "kB", "MB", "GB", "TB", "PB", "EB" };
-    uint64_t scale = 1000, whole, tenths;
+    static const char *const units[] = { "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    uint64_t scale = 1024, whole, tenths;
     size_t unit = 0;
 
-    if (bytes < 1000) {
+    if (bytes < 1024) {
         snprintf(buf, SIZE_TEXT_SIZE, "%" PRIu64 " byte%s", bytes, bytes == 1 ? "" : "s");
         return;
     }
-    /* Ends when the rounded value is below 1000. */
-    while (bytes / scale + (bytes % scale >= scale / 2) >= 1000 && unit + 1 < ARRAY_LEN(units)) {
-        scale *= 1000;
+    /* Ends when the rounded value is below 1024. */
+    while (bytes / scale + (bytes % scale >= scale / 2) >= 1024 && unit + 1 < ARRAY_LEN(units)) {
+        scale *= 1024;
         unit++;
     }
     whole = bytes / scale + (bytes % scale >= scale / 2);
-    tenths = bytes / scale * 10 + (bytes % scale + scale / 20) / (scale / 10);
+    tenths = bytes / scale * 10 + (bytes % scale * 10 + scale / 2) / scale;
     if (tenths < 100 && tenths % 10)
         snprintf(buf, SIZE_TEXT_SIZE, "%" PRIu64 ".%" PRIu64 " %s", tenths / 10, tenths % 10,
                  units[unit]);

@@ -22,8 +22,9 @@ enum denial_kind {
 
 const char *denial_kind_name(enum denial_kind kind); /* "connect", ... */
 
-/* What refused it: a limit gives way to a higher one, everything else to a rule. */
-enum denial_source { DENIAL_BY_RULE, DENIAL_BY_LIMIT };
+/* What refused it: a limit gives way to a higher one, a rule to another one.  The host: it was
+ * allowed, and could not be had. */
+enum denial_source { DENIAL_BY_RULE, DENIAL_BY_LIMIT, DENIAL_BY_HOST };
 
 /* Plain data: it also stands in memory that sandbox-run-egress shares with its supervisor. */
 struct denial {

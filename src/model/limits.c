@@ -151,6 +151,13 @@ static enum text_fault parse_in_unit(enum limit_unit unit, const char *text, uin
     return text_parse_count(text, ret);
 }
 
+static const char *const unit_words[] = {
+    [LIMIT_COUNT] = "has an unknown unit (it takes none)",
+    [LIMIT_SIZE] = "has an unknown unit (b, k, m, g, t)",
+    [LIMIT_DURATION] = "has an unknown unit (ms, s, m, h)",
+    [LIMIT_MILLIS] = "has an unknown unit (it takes none)",
+};
+
 int limits_set_named(struct limits *limits, enum sbr_limit which, const char *name,
                      const char *text, sbr_error *err)
 {
@@ -162,6 +169,8 @@ int limits_set_named(struct limits *limits, enum sbr_limit which, const char *na
         set_given(limits, which, LIMIT_NONE);
         return 0;
     }
+    if (fault == TEXT_BAD_UNIT)
+        return range_error(which, name, text, unit_words[def->unit], err);
     if (fault != TEXT_OK)
         return range_error(which, name, text, text_fault_reason(fault), err);
     if (range_fault(def, value))
@@ -197,6 +206,12 @@ void limits_override(struct limits *limits, const struct limits *over)
     limits->given |= over->given;
 }
 
+/* To a number that people read: a tenth of a GiB of this machine's memory is no matter. */
+static uint64_t round_down(uint64_t value)
+{
+    return value < MIB ? value : value - value % (value < 16 * GIB ? MIB : GIB);
+}
+
 int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *err)
 {
     const struct {
@@ -220,11 +235,12 @@ int limits_fit(struct limits *limits, const struct machine *machine, sbr_error *
             continue;
         }
         limits_format(which, value, text, sizeof(text));
-        limits_format(which, bounds[i].most, most, sizeof(most));
+        limits_format(which, round_down(bounds[i].most), most, sizeof(most));
         limits_format(which, limit_defs[which].min, min, sizeof(min));
-        return err_set(err, SBR_E_INVALID, "limits",
-                       "--%s '%s' is more than this machine has; give a value from %s to %s",
-                       limit_defs[which].option, text, min, most);
+        return err_set(
+            err, SBR_E_INVALID, "limits",
+            "the limit %s '%s' is more than this machine has; give a value from %s to %s",
+            limit_defs[which].option, text, min, most);
     }
     return 0;
 }

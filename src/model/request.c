@@ -83,6 +83,9 @@ void request_free(sbr_request *req)
     free(req->project);
     free(req->workspace);
     free(req->origin);
+    free(req->template_name);
+    free(req->language_file);
+    string_list_done(&req->sets);
     free(req->program);
     free(req->code);
     free(req->stdin_data);
@@ -244,6 +247,11 @@ static bool is_no_dependency(const char *dep)
            (dep[0] == '@' && !strchr(dep, '/'));
 }
 
+int request_add_set(sbr_request *req, const char *pair, sbr_error *err)
+{
+    return string_list_add(&req->sets, pair, err);
+}
+
 int request_add_dep(sbr_request *req, const char *dep, sbr_error *err)
 {
     if (is_no_dependency(dep))
@@ -286,8 +294,9 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err)
 }
 
 /* Names need the way out that `allow` has, which opens no connection without a rule. */
-static void settle_network(sbr_request *req)
+void request_allow_dns(sbr_request *req, bool allow)
 {
+    req->network.allow_dns = allow;
     if (req->network_given && req->network_asked == NETWORK_LOCALHOST)
         req->network.mode = req->network.allow_dns ? NETWORK_ALLOW : NETWORK_LOCALHOST;
     else if (!req->network_given && !req->network.n_rules)
@@ -300,14 +309,8 @@ int request_set_network(sbr_request *req, const char *mode, sbr_error *err)
         return err->code;
     req->network.mode = req->network_asked;
     req->network_given = true;
-    settle_network(req);
+    request_allow_dns(req, req->network.allow_dns);
     return 0;
-}
-
-void request_allow_dns(sbr_request *req, bool allow)
-{
-    req->network.allow_dns = allow;
-    settle_network(req);
 }
 
 int request_allow_host(sbr_request *req, const char *rule, sbr_error *err)
@@ -337,8 +340,7 @@ static int check_network(const sbr_request *req, sbr_error *err)
         (!network->n_rules && (!network->allow_dns || asked == NETWORK_LOCALHOST)))
         return 0;
     return err_set(err, SBR_E_INVALID, "network",
-                   "%s does not go together with %s %s; choose %s allow or %s full, or leave %s "
-                   "out",
+                   "%s does not go together with %s %s; choose %s allow or %s full, or leave %s out",
                    rule, mode, network_mode_name(asked), mode, mode, rule);
 }
 

@@ -93,7 +93,11 @@ struct request_tty {
 struct sbr_request {
     char *language; /* NULL: args are the command */
     char *policy;   /* NULL: "default" */
-    char *workdir;  /* inside; NULL: /work */
+    /* Of a request in JSON, until it is complete: a harness around the program, its values, and a
+     * language of the request's own. */
+    char *template_name, *language_file;
+    struct string_list sets; /* NAME=VALUE */
+    char *workdir;           /* inside; NULL: /work */
     struct request_file *files;
     size_t n_files;
     size_t file_bytes;
@@ -153,6 +157,8 @@ int request_replace_file(sbr_request *req, size_t index, const void *data, size_
 int request_set_code(sbr_request *req, const char *code, size_t len, sbr_error *err);
 int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error *err);
 int request_add_arg(sbr_request *req, const char *arg, sbr_error *err);
+/* NAME=VALUE for the request's template. */
+int request_add_set(sbr_request *req, const char *pair, sbr_error *err) must_check;
 int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
 int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */

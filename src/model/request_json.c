@@ -4,9 +4,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/encoding.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "model/request.h"
+#include "model/request_json_parts.h"
 
 typedef int field_reader(sbr_request *req, const json_t *value, sbr_error *err);
 
@@ -15,52 +16,39 @@ struct field {
     field_reader *read;
 };
 
-static int wrong_type(const char *field, const char *wanted, sbr_error *err)
-{
-    return err_set(err, SBR_E_INVALID, "request", "the field '%.60s' must be %s", field, wanted);
-}
-
-/* Text without NUL: it becomes an argument, a name or a path. */
-static const char *plain_text(const json_t *value)
-{
-    const char *text = json_string_value(value);
-
-    return text && strlen(text) == json_string_length(value) ? text : NULL;
-}
-
 static int read_language(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("language", "a string", err);
-    return request_set_text(&req->language, plain_text(value), err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("language", "a string", err);
+    return request_set_text(&req->language, request_json_parts_text(value), err);
 }
 
 static int read_policy(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("policy", "a string", err);
-    return request_set_text(&req->policy, plain_text(value), err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("policy", "a string", err);
+    return request_set_text(&req->policy, request_json_parts_text(value), err);
 }
 
 static int read_workdir(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("workdir", "a string", err);
-    return request_set_workdir(req, plain_text(value), err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("workdir", "a string", err);
+    return request_set_workdir(req, request_json_parts_text(value), err);
 }
 
 /* The planner names the program's file as its language does. */
 static int read_code(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!json_is_string(value))
-        return wrong_type("code", "a string", err);
+        return request_json_parts_wrong("code", "a string", err);
     return request_set_code(req, json_string_value(value), json_string_length(value), err);
 }
 
 static int read_stdin(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!json_is_string(value))
-        return wrong_type("stdin", "a string", err);
+        return request_json_parts_wrong("stdin", "a string", err);
     return request_set_stdin(req, json_string_value(value), json_string_length(value), err);
 }
 
@@ -70,11 +58,11 @@ static int read_args(sbr_request *req, const json_t *value, sbr_error *err)
     size_t i;
 
     if (!json_is_array(value))
-        return wrong_type("args", "an array of strings", err);
+        return request_json_parts_wrong("args", "an array of strings", err);
     json_array_foreach(value, i, item) {
-        if (!plain_text(item))
-            return wrong_type("args", "an array of strings without NUL", err);
-        if (request_add_arg(req, plain_text(item), err) < 0)
+        if (!request_json_parts_text(item))
+            return request_json_parts_wrong("args", "an array of strings without NUL", err);
+        if (request_add_arg(req, request_json_parts_text(item), err) < 0)
             return err->code;
     }
     return 0;
@@ -86,82 +74,17 @@ static int read_env(sbr_request *req, const json_t *value, sbr_error *err)
     json_t *item;
 
     if (!json_is_object(value))
-        return wrong_type("env", "an object of strings", err);
+        return request_json_parts_wrong("env", "an object of strings", err);
     json_object_foreach((json_t *)value, name, item) {
         scoped_free char *pair = NULL;
 
-        if (!plain_text(item) || strchr(name, '='))
-            return wrong_type("env", "an object of strings, without '=' in the names", err);
-        if (asprintf(&pair, "%s=%s", name, plain_text(item)) < 0)
+        if (!request_json_parts_text(item) || strchr(name, '='))
+            return request_json_parts_wrong("env", "an object of strings, without '=' in the names",
+                                            err);
+        if (asprintf(&pair, "%s=%s", name, request_json_parts_text(item)) < 0)
             return err_set_oom(err, "request");
         if (request_add_env(req, pair, err) < 0)
             return err->code;
-    }
-    return 0;
-}
-
-#define FILES_SHAPE "an array of {path, content, encoding, executable}"
-
-/* Refuses unknown fields.  Only `content` may contain NUL. */
-static int check_file_fields(const json_t *item, sbr_error *err)
-{
-    const char *key;
-    json_t *value;
-
-    json_object_foreach((json_t *)item, key, value) {
-        bool right;
-
-        if (!strcmp(key, "content"))
-            right = json_is_string(value);
-        else if (!strcmp(key, "executable"))
-            right = json_is_boolean(value);
-        else if (!strcmp(key, "path") || !strcmp(key, "encoding"))
-            right = plain_text(value) != NULL;
-        else
-            return err_set(err, SBR_E_INVALID, "request",
-                           "a file of the request has an unknown field '%.60s'", key);
-        if (!right)
-            return wrong_type("files", FILES_SHAPE, err);
-    }
-    return 0;
-}
-
-static int add_json_file(sbr_request *req, const json_t *item, sbr_error *err)
-{
-    const char *path = plain_text(json_object_get(item, "path"));
-    const json_t *content = json_object_get(item, "content");
-    const char *encoding = plain_text(json_object_get(item, "encoding"));
-    scoped_free char *decoded = NULL;
-    size_t len = 0;
-
-    if (check_file_fields(item, err) < 0)
-        return err->code;
-    if (!path || !content)
-        return wrong_type("files", FILES_SHAPE, err);
-    if (!encoding || !strcmp(encoding, "utf-8"))
-        return request_add_file(req, path, json_string_value(content), json_string_length(content),
-                                err);
-    if (strcmp(encoding, "base64") != 0)
-        return err_set(err, SBR_E_INVALID, "request",
-                       "the file '%.100s' has the encoding '%.20s'; use utf-8 or base64", path,
-                       encoding);
-    if (!plain_text(content) || encoding_from_base64(plain_text(content), &decoded, &len) < 0)
-        return err_set(err, SBR_E_INVALID, "request", "the content of '%.100s' is not base64",
-                       path);
-    return request_add_file(req, path, decoded, len, err);
-}
-
-static int read_files(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    const json_t *item;
-    size_t i;
-
-    if (!json_is_array(value))
-        return wrong_type("files", FILES_SHAPE, err);
-    json_array_foreach(value, i, item) {
-        if (add_json_file(req, item, err) < 0)
-            return err->code;
-        req->files[req->n_files - 1].executable = json_is_true(json_object_get(item, "executable"));
     }
     return 0;
 }
@@ -176,11 +99,11 @@ static int read_texts(sbr_request *req, const json_t *value, const char *const f
     size_t i;
 
     if (!json_is_array(value))
-        return wrong_type(field[0], field[1], err);
+        return request_json_parts_wrong(field[0], field[1], err);
     json_array_foreach(value, i, item) {
-        if (!plain_text(item))
-            return wrong_type(field[0], field[1], err);
-        if (add(req, plain_text(item), err) < 0)
+        if (!request_json_parts_text(item))
+            return request_json_parts_wrong(field[0], field[1], err);
+        if (add(req, request_json_parts_text(item), err) < 0)
             return err->code;
     }
     return 0;
@@ -202,30 +125,30 @@ static int read_outputs(sbr_request *req, const json_t *value, sbr_error *err)
 
 static int read_project(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("project", "a string, an absolute path", err);
-    return request_set_project(req, plain_text(value), err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("project", "a string, an absolute path", err);
+    return request_set_project(req, request_json_parts_text(value), err);
 }
 
 static int read_program(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("program", "a string, a path below the project", err);
-    return request_set_program(req, plain_text(value), err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("program", "a string, a path below the project", err);
+    return request_set_program(req, request_json_parts_text(value), err);
 }
 
 static int read_workspace(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("workspace", "a string", err);
-    return request_set_workspace(req, plain_text(value), err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("workspace", "a string", err);
+    return request_set_workspace(req, request_json_parts_text(value), err);
 }
 
 static int read_network(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("network", "a string: none, localhost, allow or full", err);
-    return request_set_network(req, plain_text(value), err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("network", "a string: none, localhost, allow or full", err);
+    return request_set_network(req, request_json_parts_text(value), err);
 }
 
 /* A list can be long: the message names the entry. */
@@ -236,12 +159,13 @@ static int read_allow_hosts(sbr_request *req, const json_t *value, sbr_error *er
     size_t i;
 
     if (!json_is_array(value))
-        return wrong_type("allow_hosts", "an array of HOST or HOST:PORT strings", err);
+        return request_json_parts_wrong("allow_hosts", "an array of HOST or HOST:PORT strings",
+                                        err);
     json_array_foreach(value, i, item) {
-        if (!plain_text(item))
+        if (!request_json_parts_text(item))
             return err_set(err, SBR_E_INVALID, "request",
                            "allow_hosts[%zu] must be a string, HOST or HOST:PORT, without NUL", i);
-        if (request_allow_host(req, plain_text(item), &reason) < 0)
+        if (request_allow_host(req, request_json_parts_text(item), &reason) < 0)
             return err_set(err, (enum sbr_code)reason.code, reason.stage,
                            "allow_hosts[%zu]: %.440s", i, reason.message);
     }
@@ -251,7 +175,7 @@ static int read_allow_hosts(sbr_request *req, const json_t *value, sbr_error *er
 static int read_switch(bool *ret, const char *field, const json_t *value, sbr_error *err)
 {
     if (!json_is_boolean(value))
-        return wrong_type(field, "true or false", err);
+        return request_json_parts_wrong(field, "true or false", err);
     *ret = json_is_true(value);
     return 0;
 }
@@ -306,11 +230,12 @@ static int set_option_limit(struct limits *limits, enum sbr_limit which, const j
 {
     char text[48];
 
-    if (plain_text(item))
-        return limits_set_named(limits, which, limit_defs[which].option, plain_text(item), err);
+    if (request_json_parts_text(item))
+        return limits_set_named(limits, which, limit_defs[which].option,
+                                request_json_parts_text(item), err);
     if (!json_is_number(item))
-        return wrong_type(limit_defs[which].option,
-                          "a number or a text such as \"30s\" or \"512m\"", err);
+        return request_json_parts_wrong(limit_defs[which].option,
+                                        "a number or a text such as \"30s\" or \"512m\"", err);
     snprintf(text, sizeof(text), "%.15g", json_number_value(item));
     return limits_set_named(limits, which, limit_defs[which].option, text, err);
 }
@@ -328,7 +253,21 @@ static int set_exact_limit(struct limits *limits, enum sbr_limit which, const js
     /* Some serialisers write every number with a decimal point. */
     if (json_is_real(item) && value >= 0 && value < 0x1p63 && value == (double)(uint64_t)value)
         return limits_set(limits, which, (uint64_t)value, err);
-    return wrong_type(limit_defs[which].name, "a whole number that is not negative", err);
+    return request_json_parts_wrong(limit_defs[which].name, "a whole number that is not negative",
+                                    err);
+}
+
+static int unknown_limit(const char *key, sbr_error *err)
+{
+    const char *names[2 * N_LIMITS], *near;
+
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        names[2 * i] = limit_defs[i].option;
+        names[2 * i + 1] = limit_defs[i].name;
+    }
+    near = text_nearest(key, names, ARRAY_LEN(names));
+    return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'%s%s%s", key,
+                   near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
 static int set_json_limit(struct limits *limits, const char *key, const json_t *item,
@@ -340,7 +279,7 @@ static int set_json_limit(struct limits *limits, const char *key, const json_t *
         if (!strcmp(key, limit_defs[i].name))
             return set_exact_limit(limits, (enum sbr_limit)i, item, err);
     }
-    return err_set(err, SBR_E_INVALID, "request", "there is no limit '%.60s'", key);
+    return unknown_limit(key, err);
 }
 
 static int read_limits_into(struct limits *limits, const char *field, const json_t *value,
@@ -350,7 +289,7 @@ static int read_limits_into(struct limits *limits, const char *field, const json
     json_t *item;
 
     if (!json_is_object(value))
-        return wrong_type(field, "an object", err);
+        return request_json_parts_wrong(field, "an object", err);
     json_object_foreach((json_t *)value, key, item) {
         if (set_json_limit(limits, key, item, err) < 0)
             return err->code;
@@ -380,19 +319,54 @@ static int read_command(sbr_request *req, const json_t *value, sbr_error *err)
 
 static int read_require(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    if (!plain_text(value))
-        return wrong_type("require", "a string", err);
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("require", "a string", err);
     req->require_given = true;
-    return request_tier_from_name(plain_text(value), &req->require, err);
+    return request_tier_from_name(request_json_parts_text(value), &req->require, err);
 }
 
 static int read_allow_degraded(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!json_is_boolean(value))
-        return wrong_type("allow_degraded", "true or false", err);
+        return request_json_parts_wrong("allow_degraded", "true or false", err);
     if (json_is_true(value))
         req->require = TIER_PROCESS;
     return 0;
+}
+
+static int read_template(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("template", "a string, a name or a file", err);
+    return request_set_text(&req->template_name, request_json_parts_text(value), err);
+}
+
+static int read_set(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    const char *name;
+    json_t *item;
+
+    if (!json_is_object(value))
+        return request_json_parts_wrong("set", "an object of strings", err);
+    json_object_foreach((json_t *)value, name, item) {
+        scoped_free char *pair = NULL;
+
+        if (!request_json_parts_text(item) || strchr(name, '='))
+            return request_json_parts_wrong("set", "an object of strings, without '=' in the names",
+                                            err);
+        if (asprintf(&pair, "%s=%s", name, request_json_parts_text(item)) < 0)
+            return err_set_oom(err, "request");
+        if (request_add_set(req, pair, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int read_language_file(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("language_file", "a string, a path", err);
+    return request_set_text(&req->language_file, request_json_parts_text(value), err);
 }
 
 static int read_tty(sbr_request *req, const json_t *value, sbr_error *err)
@@ -401,7 +375,8 @@ static int read_tty(sbr_request *req, const json_t *value, sbr_error *err)
                  *columns = json_object_get(value, "columns");
 
     if (!json_is_integer(rows) || !json_is_integer(columns) || json_object_size(value) != 2)
-        return wrong_type("tty", "an object with two whole numbers, rows and columns", err);
+        return request_json_parts_wrong("tty", "an object with two whole numbers, rows and columns",
+                                        err);
     return request_set_tty(req, (uint64_t)json_integer_value(rows),
                            (uint64_t)json_integer_value(columns), err);
 }
@@ -420,11 +395,12 @@ static const struct field fields[] = {
     { "deps",           read_deps           },
     { "diff",           read_diff           },
     { "env",            read_env            },
-    { "files",          read_files          },
+    { "files",          request_json_parts_files },
     { "keep",           read_keep           },
     { "buffered",       read_buffered       },
     { "keep_output",    read_keep_output    },
     { "language",       read_language       },
+    { "language_file",  read_language_file  },
     { "limits",         read_limits         },
     { "network",        read_network        },
     { "outputs",        read_outputs        },
@@ -432,7 +408,9 @@ static const struct field fields[] = {
     { "program",        read_program        },
     { "project",        read_project        },
     { "require",        read_require        },
+    { "set",            read_set            },
     { "stdin",          read_stdin          },
+    { "template",       read_template       },
     { "tty",            read_tty            },
     { "volumes",        read_volumes        },
     { "workdir",        read_workdir        },
@@ -440,12 +418,30 @@ static const struct field fields[] = {
 };
 /* clang-format on */
 
+/* A limit at the top belongs into `limits`; anything else may be misspelt. */
+static int unknown_field(const char *key, sbr_error *err)
+{
+    const char *names[ARRAY_LEN(fields)], *near;
+
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (!strcmp(key, limit_defs[i].option) || !strcmp(key, limit_defs[i].name))
+            return err_set(err, SBR_E_INVALID, "request",
+                           "the request has an unknown field '%.60s'; it is a limit: \"limits\": "
+                           "{\"%.60s\": ...}",
+                           key, key);
+    for (size_t i = 0; i < ARRAY_LEN(fields); i++)
+        names[i] = fields[i].name;
+    near = text_nearest(key, names, ARRAY_LEN(names));
+    return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'%s%s%s",
+                   key, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
 static int read_field(sbr_request *req, const char *key, const json_t *value, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (!strcmp(key, fields[i].name))
             return fields[i].read(req, value, err);
-    return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'", key);
+    return unknown_field(key, err);
 }
 
 static int read_request(sbr_request *req, const json_t *root, sbr_error *err)

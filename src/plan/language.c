@@ -78,15 +78,20 @@ const struct language *language_find(const char *name_or_alias)
 int language_resolve(const char *name, const struct language **ret, sbr_error *err)
 {
     const struct language *found = language_find(name);
-    const char *names[128], *near;
+    const char *names[256], *near;
+    const struct language *l;
     size_t n = 0;
 
     if (found) {
         *ret = found;
         return 0;
     }
-    for (; n < ARRAY_LEN(names) && language_at(n); n++)
-        names[n] = language_at(n)->name;
+    for (size_t i = 0; (l = language_at(i)); i++) {
+        if (n < ARRAY_LEN(names))
+            names[n++] = l->name;
+        for (unsigned int k = 0; k < l->aliases.n && n < ARRAY_LEN(names); k++)
+            names[n++] = l->aliases.at[k];
+    }
     near = text_nearest(name, names, n);
     return err_set(err, SBR_E_NOT_FOUND, "language",
                    "there is no language '%.60s'%s%s%s; `sandbox-run languages` lists them", name,

@@ -236,7 +236,9 @@ static int plan_argv(struct plan *plan, const struct words *words, const struct 
     for (size_t i = 0; i < args->n; i++)
         out.at[out.n++] = args->items[i];
     if (out.n == 0 || !out.at[0][0])
-        return err_set(err, SBR_E_INVALID, "plan", "there is no command to run");
+        return err_set(err, SBR_E_INVALID, "plan",
+                       "there is no command to run; a request names one in `args`, or a program by "
+                       "`language` and `code`, `files` or `program`");
     plan->argv = out.at;
     return 0;
 }

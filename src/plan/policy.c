@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 #define MAX_ADDED 8
 
 static const struct policy *added[MAX_ADDED];
@@ -43,18 +45,23 @@ const struct policy *policy_at(size_t index)
 int policy_resolve(const char *name, const struct policy **ret, sbr_error *err)
 {
     const struct policy *found = policy_find(name);
+    const char *all[16] = { NULL }, *near;
     char names[200] = "";
-    size_t used = 0;
+    size_t used = 0, n = 0;
 
     if (found && !found->internal) {
         *ret = found;
         return 0;
     }
+    for (; policy_at(n) && n < ARRAY_LEN(all); n++)
+        all[n] = policy_at(n)->name;
+    near = text_nearest(name, all, n);
     for (size_t i = 0; policy_at(i) && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
                                  policy_at(i)->name);
-    return err_set(err, SBR_E_NOT_FOUND, "policy", "there is no policy '%.60s'; choose one of: %s",
-                   name, names);
+    return err_set(err, SBR_E_NOT_FOUND, "policy",
+                   "there is no policy '%.60s'%s%s%s; choose one of: %s", name,
+                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", names);
 }
 
 const struct policy *policy_of(const struct policy_filter *filter)

@@ -224,6 +224,20 @@ static bool can(const struct session *s, const char *what)
     return false;
 }
 
+/* False, and answered, when the kernel cannot be asked for this now. */
+static bool may_ask(struct session *s, struct connection *c, const char *what)
+{
+    if (!has_kernel(s, c))
+        return false;
+    if (!can(s, what))
+        refuse(s, c, SBR_E_UNSUPPORTED, "the kernel of this language cannot do that");
+    else if (s->state == SESSION_BUSY || s->asking)
+        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
+    else
+        return true;
+    return false;
+}
+
 /* Asks the kernel, which can answer only between cells. */
 static void ask_kernel(struct session *s, struct connection *c, const json_t *line,
                        const char *word)
@@ -231,16 +245,8 @@ static void ask_kernel(struct session *s, struct connection *c, const json_t *li
     const json_t *code = json_object_get(line, "code"), *cursor = json_object_get(line, "cursor");
     char arg[FRAME_ARG_SIZE] = "-";
 
-    if (!has_kernel(s, c))
+    if (!may_ask(s, c, word))
         return;
-    if (!can(s, word)) {
-        refuse(s, c, SBR_E_UNSUPPORTED, "the kernel of this language cannot do that");
-        return;
-    }
-    if (s->state == SESSION_BUSY || s->asking) {
-        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
-        return;
-    }
     if (json_is_string(code) && json_string_length(code) > FRAME_PAYLOAD_MAX) {
         refuse(s, c, SBR_E_INVALID, "the code has more than 16 MiB");
         return;
@@ -249,9 +255,45 @@ static void ask_kernel(struct session *s, struct connection *c, const json_t *li
         snprintf(arg, sizeof(arg), "%lld", (long long)json_integer_value(cursor));
     kernel_freeze(s, false);
     s->asking = c;
+    s->asks_state = false;
     s->asked++;
     kernel_send(s, word, s->asked, arg, json_is_string(code) ? json_string_value(code) : "",
                 json_is_string(code) ? json_string_length(code) : 0);
+}
+
+/* Saved states of the kernel are named by the cell that follows them. */
+static void ask_for_state(struct session *s, struct connection *c, const char *word,
+                          uint64_t number)
+{
+    if (!may_ask(s, c, "checkpoint"))
+        return;
+    kernel_freeze(s, false);
+    s->asking = c;
+    s->asks_state = true;
+    s->asked = number;
+    kernel_send(s, word, number, "-", "", 0);
+}
+
+static void op_checkpoint(struct session *s, struct connection *c, const json_t *line)
+{
+    (void)line;
+    ask_for_state(s, c, "checkpoint", s->cells + 1);
+}
+
+static void op_rollback(struct session *s, struct connection *c, const json_t *line)
+{
+    json_int_t cell = json_integer_value(json_object_get(line, "cell"));
+
+    if (cell <= 0 || (uint64_t)cell > s->cells + 1)
+        refuse(s, c, SBR_E_INVALID,
+               "\"cell\" is the number of a cell before which a state was saved");
+    else
+        ask_for_state(s, c, "rollback", (uint64_t)cell);
+}
+
+static void op_reload(struct session *s, struct connection *c, const json_t *line)
+{
+    ask_kernel(s, c, line, "reload");
 }
 
 static void op_check(struct session *s, struct connection *c, const json_t *line)
@@ -277,6 +319,7 @@ static const struct {
     { "exec", op_exec }, { "info", op_info }, { "interrupt", op_interrupt },
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
+    { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
     { "files", op_files }, { "get", op_get }, { "put", op_put },
 };
 /* clang-format on */

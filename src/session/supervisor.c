@@ -351,21 +351,39 @@ static void is_ready(struct session *s, const struct frame *frame)
     supervisor_go_on(s);
 }
 
+/* What a saved state of the kernel's process has not got. */
+static void answer_state(struct session *s, struct connection *c, const struct frame *frame,
+                         const json_t *payload)
+{
+    const char *message = json_string_value(json_object_get(payload, "message"));
+    sbr_error err;
+
+    if (!strcmp(frame->arg, "ok")) {
+        connection_answer(s, c,
+                          json_pack("{s:I, s:s, s:[s, s, s, s]}", "cell", (json_int_t)frame->number,
+                                    "by", "fork", "not_covered", "files", "threads", "sockets",
+                                    "children"));
+        return;
+    }
+    err_set(&err, SBR_E_UNSUPPORTED, "session", "%.200s",
+            message ? message : "the kernel refused it");
+    connection_error(s, c, &err);
+}
+
 static void answered(struct session *s, const struct frame *frame)
 {
     json_t *payload = json_loadb(frame->payload, frame->len, JSON_DECODE_ANY, NULL);
     struct connection *asking = s->asking;
 
-    if (!payload || frame->number != s->asked) {
-        json_decref(payload);
-        return;
+    if (payload && frame->number == s->asked) {
+        s->asking = NULL;
+        if (asking && s->asks_state)
+            answer_state(s, asking, frame, payload);
+        else if (asking)
+            connection_answer(s, asking,
+                              json_pack("{s:s, s:O}", "status", frame->arg, "data", payload));
     }
-    s->asking = NULL;
-    if (!asking) {
-        json_decref(payload);
-        return;
-    }
-    connection_answer(s, asking, json_pack("{s:s, s:o}", "status", frame->arg, "data", payload));
+    json_decref(payload);
 }
 
 /* clang-format off */

@@ -100,6 +100,7 @@ struct session {
     struct cell *cell;
     uint64_t cells;                 /* the number of the last one */
     struct connection *asking;      /* waits for an `answer` of the kernel */
+    bool asks_state;                /* for a checkpoint or a rollback */
     struct connection *starting;    /* asked for a restart */
     uint64_t asked;                 /* its number */
     json_t *hello;                  /* the payload of `ready` */

@@ -93,6 +93,12 @@ int store_remove(enum store_kind kind, const char *key, sbr_error *err) must_che
 int store_verify(enum store_kind kind, const char *key, sbr_error *err) must_check;
 /* Removes notes, and what makers that died left behind. */
 int store_sweep(sbr_error *err) must_check;
+/* A cache in memory, for this process and until store_memory_end: for a disk that is full.  Not for
+ * two threads.  0, or -1 where no memory can be used. */
+int store_memory_begin(void);
+bool store_memory_is_needed(void); /* the disk is full, and the cache is on it */
+bool store_memory_is_used(void);
+void store_memory_end(void);
 /* While the fd is open, store_retain leaves the entry alone.  -1 when it is being removed. */
 int store_hold(const struct store_entry *entry) must_check;
 /* Removes what was not used for so long, and the least recently used until no more than `bytes` are

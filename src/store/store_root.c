@@ -43,8 +43,6 @@ int store_staging_name(char name[STORE_NAME_SIZE])
     return 0;
 }
 
-static int furnish(int fd);
-
 static const struct user_dir_kind cache = {
     .noun = "cache",
     .variable = "SANDBOX_RUN_CACHE",
@@ -52,7 +50,7 @@ static const struct user_dir_kind cache = {
     .in_home = ".cache/sandbox-run",
     .when_full = " (`sandbox-run cache clear` makes room)",
     .forbidden = S_IWGRP | S_IWOTH,
-    .furnish = furnish,
+    .furnish = store_root_furnish,
 };
 
 int store_fail(const char *what, const char *path, sbr_error *err)
@@ -74,7 +72,7 @@ static int tag_root(int fd)
 }
 
 /* STORE_STAGING is made last: where it is, all are. */
-static int furnish(int fd)
+int store_root_furnish(int fd)
 {
     const char *const names[] = { store_kind_name(STORE_ARTIFACT),
                                   store_kind_name(STORE_LAYER),
@@ -93,8 +91,24 @@ static int furnish(int fd)
     return 0;
 }
 
+static char redirected[USER_DIR_SIZE];
+
+void store_root_redirect(const char *path)
+{
+    snprintf(redirected, sizeof(redirected), "%s", path ? path : "");
+}
+
+static int open_redirected(struct user_dir *ret, sbr_error *err)
+{
+    snprintf(ret->path, sizeof(ret->path), "%s", redirected);
+    ret->fd = open(ret->path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    return ret->fd < 0 ? store_fail("open the cache", ret->path, err) : 1;
+}
+
 int store_root_open(bool make, struct user_dir *ret, sbr_error *err)
 {
+    if (redirected[0])
+        return open_redirected(ret, err);
     return user_dir_open(&cache, make, ret, err);
 }
 

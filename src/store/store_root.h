@@ -27,4 +27,9 @@ int store_staging_name(char name[STORE_NAME_SIZE]);
 /* The current errno, with advice for the user. */
 int store_fail(const char *what, const char *path, sbr_error *err);
 
+/* The directories of a new cache; 0, or -1 with errno. */
+int store_root_furnish(int fd);
+/* From now on the cache is this directory, which the caller made and keeps; NULL: as before. */
+void store_root_redirect(const char *path);
+
 #endif

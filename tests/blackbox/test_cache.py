@@ -198,7 +198,7 @@ def test_a_damaged_entry_is_listed_and_pruned(cache):
 
 MISTAKES = [
     (["lst"], 125, "did you mean `list`?"),
-    (["nonsense"], 125, "see --help"),
+    (["nonsense"], 125, "say one of: list, prune"),
     (["rm"], 125, "say which"),
     (["rm", "abc"], 125, "not the start of a key"),
     (["rm", "../etc"], 125, "not the start of a key"),

@@ -312,3 +312,21 @@ def test_an_age_has_a_unit(any_caller, folder):
     place.write(place.own, "retention: {cache_age: 12x}\n")
     assert b"in 'retention.cache_age': '12x' has an unknown unit; write it as 30d or 12h" in \
         place.run("exec", "--", "true").stderr
+
+
+# ---- a full disk ---------------------------------------------------------------------------------
+
+
+def test_a_full_disk_under_the_cache_is_no_reason_to_fail(root, folder):
+    cache, source = folder / "cache", folder / "p.c"
+    cache.mkdir(mode=0o700)
+    source.write_text('#include <stdio.h>\nint main(void) { puts("works"); return 0; }\n')
+    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", cache], check=True)
+    try:
+        done = sandbox_run("run", source, caller=root, env={"SANDBOX_RUN_CACHE": str(cache)})
+        assert (done.returncode, done.stdout) == (0, b"works\n"), done.stderr
+        assert b"the disk of the cache is full, so what was compiled or installed was in memory" in done.stderr
+        assert not list((cache / "artifact").glob("*"))
+    finally:
+        subprocess.run(["umount", cache], check=True)
+    assert not os.path.exists("/dev/shm/sandbox-run-memory-0")

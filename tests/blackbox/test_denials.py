@@ -214,7 +214,7 @@ def test_a_compiler_that_was_refused_something_has_denials_of_its_own(root):
 def test_lines_on_stderr_tell_a_reader_of_a_failed_run():
     done = sandbox_run("run", "--lang", "python", "--code", WRITES["python"][0])
     last = done.stderr.decode().splitlines()[-1]
-    assert last == ("sandbox-run: refused: /usr/refused (stderr: root: /usr is read-only); "
+    assert last == ("sandbox-run: refused: /usr/refused (/usr is read-only); "
                     "write below /work or /tmp")
     quiet = sandbox_run("run", "--quiet", "--lang", "python", "--code", WRITES["python"][0])
     assert b"refused:" not in quiet.stderr and quiet.returncode == done.returncode == 1

@@ -169,3 +169,27 @@ def test_the_static_library_works_too(root, session_folder):
                     "-pthread", "-o", target], check=True)
     done = run(target)
     assert (done.returncode, done.stderr) == (0, b"") and b"hello, world" in done.stdout
+
+
+def test_the_configuration_is_read_only_when_it_is_asked_for(any_caller, folder, session_folder):
+    machine_gives.skip_if(support.lacks(any_caller))
+    tool = compiled("library_config.c", session_folder / "library-config")
+    (folder / "sandbox-run").mkdir()
+    (folder / "sandbox-run/config.yaml").write_text("limits: {timeout: 9s}\naudit: true\n")
+    (folder / ".sandbox-run.yaml").write_text("limits: {timeout: 3s}\n")
+    if os.geteuid() == 0 and any_caller == "user":
+        subprocess.run(["chown", "-R", str(support.ORDINARY_UID), folder], check=True)
+    env = {"XDG_CONFIG_HOME": str(folder), "SANDBOX_RUN_STATE": str(folder / "state"), "SANDBOX_RUN_COLD": "1"}
+
+    def wall(*words):
+        first, second = run(tool, *words, caller=any_caller, env=env).stdout.decode().splitlines()
+        return first, json.loads(second)["limits"]["wall_ms"]
+
+    assert wall() == ("0 ", 30000)
+    assert not (folder / "state/audit.jsonl").exists()
+    said, timeout = wall(folder)
+    assert said.startswith("1 ") and "is not trusted and is ignored" in said and timeout == 9000
+    assert (folder / "state/audit.jsonl").read_text().count("\n") == 1
+    (folder / "sandbox-run/config.yaml").write_text("limitz: 1\n")
+    done = run(tool, folder, caller=any_caller, env=env)
+    assert done.returncode == 1 and b"did you mean 'limits'?" in done.stdout

@@ -211,3 +211,13 @@ def test_commands_are_live_by_the_ways_that_the_manual_names(root, way):
         assert read_until(process.stdout, b"\n", SOON) == line
         process.send_signal(signal.SIGTERM)
         process.wait(SOON)
+
+
+@pytest.mark.parametrize("language", ["c", "lua", "perl"])
+def test_without_room_for_a_thread_every_line_is_written(root, language):
+    """The thread is asked for once, and the refusal is in the result."""
+    code = {"c": C_BURST + "return 0; }", "lua": f'for i = 0, {BURST - 1} do io.write(i, "\\n") end',
+            "perl": f'print "$_\\n" for 0..{BURST - 1};'}[language]
+    result = result_of("run", "--pids", "1", "--lang", language, "--code", code)
+    assert (result["outcome"], result["stdout"].encode()) == ("exited", LINES)
+    assert [denial["count"] for denial in result["denials"]] == [1]

@@ -66,7 +66,9 @@ def test_how_a_lookup_fails_is_passed_on(lab):
     outcomes, result = lab.probe([["resolve", "gone.example.org"], ["dns", "broken.example.org", A]],
                                  *LISTED)
     assert outcomes == ["NOT EAI_NONAME", "SERVFAIL 0"]
-    assert not result.get("denials"), "a listed name that does not exist was not refused"
+    host = "allowed, but this host's resolver "
+    assert {one["target"]: one["rule"] for one in result["denials"]} == {
+        "gone.example.org": host + "knows no such name", "broken.example.org": host + "failed"}
 
 
 def test_a_host_with_one_family_has_addresses_that_work(lab, caller):

@@ -92,6 +92,12 @@ def test_datagrams(lab, caller):
     assert metrics(result) == [6, 240000 + 15 + 9000, 240000 + 15 + 9000]
 
 
+def test_a_burst_of_datagrams_goes_out_whole(lab, caller):
+    outcomes, result = lab.probe([["udp_burst", WEB4, 7, 900, 100]], *OPEN, caller=caller)
+    assert outcomes == ["passed"]
+    assert result["metrics"]["network_bytes_out"] >= 900 * 100
+
+
 def test_kinds_of_datagrams(lab, caller):
     table = [(["udp_parallel", WEB4, 7, 100], 100), (["udp_segments", WEB4, 7, 100, 10], [100] * 10),
              (["udp", WEB4, 7, "x" * 65507], "x" * 65507)]

@@ -71,11 +71,13 @@ MAKE = ("mkdir -p out/sub; echo 1 > out/a.txt; echo 2 > out/b.png; echo 3 > out/
     ("out/**/*.txt", ["/work/out/.hidden.txt", "/work/out/a.txt", "/work/out/sub/c.txt"]),
     ("out", ["/work/out/.hidden.txt", "/work/out/a.txt", "/work/out/b.png", "/work/out/sub/c.txt"]),
     ("/work/out/[bc]*", ["/work/out/b.png"]),
-    ("none*", []),
+    ("none*", ["/work/none*"]),  # listed as one that matches nothing
 ])
 def test_patterns_choose_files(outputs, pattern, expected):
     result = outputs.run(MAKE, "--output", pattern)
     assert result["success"] and paths_of(result) == expected
+    assert [file["skipped"] for file in result["files"]] == (
+        ["matches no file"] if pattern == "none*" else [None] * len(expected))
 
 
 def test_files_are_told_with_size_and_kind(outputs):

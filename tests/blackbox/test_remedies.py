@@ -8,6 +8,7 @@ import pytest
 
 import support
 from support import sandbox_run
+from waiting import on_terminal
 
 FETCH = "import sys, urllib.request\nprint(urllib.request.urlopen(sys.argv[1], timeout=5).status)\n"
 CRASH = "#include <stddef.h>\nstatic int first(int *p)\n{\n    return *p;\n}\nint main(void)\n{\n    return first(NULL);\n}\n"
@@ -122,3 +123,79 @@ def test_a_crash_in_c_gets_its_line_by_the_sanitizer_that_the_hint_names():
 @pytest.mark.usefixtures("folder")
 def test_a_program_of_the_project_is_found_by_its_name_in_it():
     assert sandbox_run("--project", "app", "main.py").stdout == b"found\n"
+
+
+# What is misspelt, and the word that the message has to offer.
+MISSPELT = {
+    "language": (["--lang", "py3", "--code", ""], "'py'"),
+    "option": (["--hlep"], "--help"),
+    "topic": (["help", "exce"], "`sandbox-run help exec`"),
+    "policy": (["exec", "--policy", "strcit", "--", "true"], "'strict'"),
+    "id": (["changes", "38b8"], "`sandbox-run changes show 38b8`"),
+    "action": (["cache", "foo"], "say one of: list, prune,"),
+    "unit": (["--timeout", "5sec", "--lang", "sh", "--code", ""], "(ms, s, m, h)"),
+}
+
+
+@pytest.mark.parametrize("name", MISSPELT)
+def test_a_misspelt_word_is_answered_with_the_right_one(name):
+    words, right = MISSPELT[name]
+    run = sandbox_run(*words)
+    assert run.returncode != 0 and right.encode() in run.stderr, run.stderr
+
+
+@pytest.mark.parametrize("request_text, right", [
+    ('{"langauge": "python"}', "did you mean 'language'?"),
+    ('{"args": ["true"], "limits": {"memroy": "1g"}}', "did you mean 'memory'?"),
+    ('{"timeout": 5}', '"limits": {"timeout": ...}'),
+    ('{"args": ["true"], "limits": {"memory": "1q"}}', "memory '1q' has an unknown unit"),
+    ("{}", "`args`, or a program by `language` and `code`, `files` or `program`"),
+])
+def test_a_wrong_request_is_answered_in_words_of_requests(request_text, right):
+    run = sandbox_run("--request", "-", stdin=request_text.encode())
+    assert right.encode() in run.stderr and b"--" not in run.stderr, run.stderr
+
+
+def test_a_request_has_a_template_with_values():
+    run = support.result_of("--json", "--request", "-", stdin=(
+        b'{"language": "python", "code": "def add(a, b):\\n    return a + b\\n", "template": "call",'
+        b' "set": {"function": "add", "inputs": "2, 3", "expected": "5"}}'))
+    assert run["outcome"] == "exited" and run["exit_code"] == 0, run
+    wrong = sandbox_run("--request", "-", stdin=b'{"language": "python", "code": "", "set": {"a": "b"}}')
+    assert wrong.returncode != 0 and b"template" in wrong.stderr
+
+
+def test_a_request_brings_a_language_of_its_own(tmp_path):
+    (tmp_path / "shout.yaml").write_text(
+        "name: shout\nabout: louder\nextensions: [.shout]\nbinaries: [/usr/bin/tr]\npackage: coreutils\n"
+        "source: main.shout\nmains: [main.shout]\nrun: [sh, -c, 'tr a-z A-Z <main.shout']\n"
+        "selftest: {code: a, stdin: '', stdout: A, exit: 0}\n")
+    run = sandbox_run("--request", "-", stdin=(
+        f'{{"language_file": "{tmp_path}/shout.yaml", "language": "shout", "code": "found"}}').encode())
+    assert run.stdout == b"FOUND", run.stderr
+
+
+def test_warnings_of_a_compiler_come_before_the_program(tmp_path):
+    """Once, on a terminal; in a pipe only with --verbose."""
+    source = tmp_path / "warn.c"
+    source.write_text(f'#include <stdio.h>\nint main(void)\n{{\n    int x = "{tmp_path}";\n    puts("ran");\n'
+                      '    return x == 0;\n}\n')
+    status, seen = on_terminal("--project", str(tmp_path), str(source), env=support.surroundings(None))
+    assert status == 0 and seen.count(b"warning: ") == 1
+    assert seen.index(b"warning: ") < seen.index(b"\nran")
+    source.write_text(source.read_text() + "/* again */\n")
+    quiet = sandbox_run(str(source))
+    assert (quiet.stdout, quiet.stderr) == (b"ran\n", b"")
+
+
+def test_an_explanation_begins_with_the_end_and_what_was_refused():
+    result = sandbox_run("exec", "--json", "--", "sh", "-c", "cat /no/such; exit 3").stdout
+    lines = sandbox_run("explain", "-", stdin=result).stdout.decode().splitlines()
+    assert lines[:2] == ["How it ended", "  exited 3"]
+    assert lines.index("What was refused") < lines.index("What the program could use")
+
+
+def test_a_wrong_key_of_a_language_is_named_with_its_line(tmp_path):
+    (tmp_path / "bad.yaml").write_text("name: bad\nabout: bad\n\nbinaries: [/usr/bin/awk]\nrunn: [awk]\n")
+    run = sandbox_run("--language-file", str(tmp_path / "bad.yaml"), "--lang", "bad", "--code", "")
+    assert run.stderr.startswith(f"sandbox-run: language: {tmp_path}/bad.yaml:5: ".encode()), run.stderr

@@ -168,3 +168,17 @@ def test_an_idle_session_is_frozen_and_ends(state, any_caller):
         wait_until(lambda: not session.listed())
     finally:
         session.close()
+
+
+def test_a_saved_state_comes_back(session):
+    session.cell("x = [1]")
+    saved = session.json("checkpoint", session.id)
+    assert saved["cell"] == 2 and saved["by"] == "fork" and "files" in saved["not_covered"]
+    session.cell("x.append(2); y = 1")
+    assert session.json("rollback", session.id, "2")["cell"] == 2
+    assert session.value("x") == "[1]"
+    assert session.cell("y")["diagnosis"]["type"] == "NameError"
+    late = session.cell("while True: pass", "--timeout", "300ms")
+    assert (late["outcome"], late["session"]) == ("timeout", "kept")
+    refused = session.run("rollback", session.id, "3")
+    assert refused.returncode == 125 and b"no state was saved before cell 3" in refused.stderr

@@ -77,13 +77,17 @@ def test_no_volume_holds_a_link_on_the_way_to_them(home, caller):
     folder = home(caller)
     as_caller(caller, "mkdir", "-p", folder / "apart/other", folder / "links", folder / ".local/state")
     for noun, below in {**PLACES, "languages": ".config/sandbox-run/languages",
-                        "a language": ".config/sandbox-run/languages/own.yaml"}.items():
+                        "a language": ".config/sandbox-run/languages/own.yaml",
+                        "configuration": ".config/sandbox-run/config.yaml"}.items():
         place, target = folder / below, folder / "apart" / noun.replace(" ", "-")
         as_caller(caller, "mkdir", "-p", "-m", "700", place.parent)
         if noun == "a language":
             target = folder / "apart/own.yaml"
             target.write_text(LANGUAGE)
             os.chmod(target, 0o666)
+        elif noun == "configuration":
+            target = folder / "apart/config.yaml"
+            as_caller(caller, "touch", target)
         else:
             as_caller(caller, "mkdir", "-m", "700", target)
         as_caller(caller, "ln", "-s", target, folder / "links" / target.name)

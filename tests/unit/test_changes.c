@@ -76,14 +76,14 @@ static void the_summary_is_one_line(void **state)
         add(CHANGE_DELETED, "log", file(15000000), nothing);
     add(CHANGE_DELETED, "logs", dir, nothing);
     add(CHANGE_MODIFIED, "index", file(10), file(20));
-    assert_summary(false, "would delete 3 files, 45 MB; modify 1");
-    assert_summary(true, "deleted 3 files, 45 MB; modified 1");
+    assert_summary(false, "would delete 3 files, 43 MiB; modify 1");
+    assert_summary(true, "deleted 3 files, 43 MiB; modified 1");
     add(CHANGE_RENAMED, "x", file(10), file(10));
     add(CHANGE_CREATED, "y", nothing, file(1));
     add(CHANGE_MODE, "z", file(10), file(10));
-    assert_summary(false, "would delete 3 files, 45 MB; modify 1; rename 1; create 1, 1 byte; "
+    assert_summary(false, "would delete 3 files, 43 MiB; modify 1; rename 1; create 1, 1 byte; "
                           "change the mode of 1");
-    assert_summary(true, "deleted 3 files, 45 MB; modified 1; renamed 1; created 1, 1 byte; "
+    assert_summary(true, "deleted 3 files, 43 MiB; modified 1; renamed 1; created 1, 1 byte; "
                          "changed the mode of 1");
 }
 
@@ -115,10 +115,12 @@ static void sizes_are_those_of_people(void **state)
         uint64_t bytes;
         const char *text;
     } sizes[] = {
-        { 0, "0 bytes" },      { 1, "1 byte" },          { 999, "999 bytes" },
-        { 1000, "1 kB" },      { 1500, "1.5 kB" },       { 9949, "9.9 kB" },
-        { 12345, "12 kB" },    { 999499, "999 kB" },     { 999999, "1 MB" },
-        { 45000000, "45 MB" }, { 2500000000, "2.5 GB" }, { UINT64_MAX, "18 EB" },
+        { 0, "0 bytes" },           { 1, "1 byte" },
+        { 1023, "1023 bytes" },     { 1024, "1 KiB" },
+        { 1536, "1.5 KiB" },        { 10187, "9.9 KiB" },
+        { 12345, "12 KiB" },        { 1023 << 10, "1023 KiB" },
+        { (1 << 20) - 1, "1 MiB" }, { 45000000, "43 MiB" },
+        { 2500000000, "2.3 GiB" },  { UINT64_MAX, "16 EiB" },
     };
     char text[SIZE_TEXT_SIZE];
 
@@ -130,7 +132,7 @@ static void sizes_are_those_of_people(void **state)
     /* Sparse files can claim more than a number holds. */
     add(CHANGE_CREATED, "a", nothing, file(UINT64_MAX));
     add(CHANGE_CREATED, "b", nothing, file(UINT64_MAX));
-    assert_summary(true, "created 2 files, 18 EB");
+    assert_summary(true, "created 2 files, 16 EiB");
 }
 
 static json_t *as_json(const struct changes *changes)

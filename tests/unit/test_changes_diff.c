@@ -103,7 +103,7 @@ static void what_is_no_text_is_named_with_its_size(void **state)
     compare_now();
     assert_shown("diff --git a/binary b/binary\nnew file mode 100644\nbinary, 3 bytes\n"
                  "created directory dir\n"
-                 "diff --git a/large b/large\ntoo large to be shown, 5 bytes -> 2 kB\n"
+                 "diff --git a/large b/large\ntoo large to be shown, 5 bytes -> 2 KiB\n"
                  "created pipe: a pipe, socket or device\n");
 }
 

@@ -350,11 +350,11 @@ static void what_was_asked_for_beyond_the_machine_is_refused(void **state)
         const char *sentence;
     } rows[] = {
         { SBR_MEMORY_BYTES, 129 * MIB,
-          "--memory '129m' is more than this machine has; give a value from 4m to 128m" },
+          "the limit memory '129m' is more than this machine has; give a value from 4m to 128m" },
         { SBR_DISK_BYTES, GIB,
-          "--disk '1g' is more than this machine has; give a value from 64k to 128m" },
+          "the limit disk '1g' is more than this machine has; give a value from 64k to 128m" },
         { SBR_CPU_MILLIS, 2001,
-          "--cpus '2.001' is more than this machine has; give a value from 0.010 to 2" },
+          "the limit cpus '2.001' is more than this machine has; give a value from 0.010 to 2" },
     };
 
     (void)state;
