@@ -339,9 +339,10 @@ static int check_network(const sbr_request *req, sbr_error *err)
     if (network_goes_outside(asked) ||
         (!network->n_rules && (!network->allow_dns || asked == NETWORK_LOCALHOST)))
         return 0;
-    return err_set(err, SBR_E_INVALID, "network",
-                   "%s does not go together with %s %s; choose %s allow or %s full, or leave %s out",
-                   rule, mode, network_mode_name(asked), mode, mode, rule);
+    return err_set(
+        err, SBR_E_INVALID, "network",
+        "%s does not go together with %s %s; choose %s allow or %s full, or leave %s out", rule,
+        mode, network_mode_name(asked), mode, mode, rule);
 }
 
 int request_check(const sbr_request *req, sbr_error *err)
@@ -448,10 +449,10 @@ static int override_network(sbr_request *req, const sbr_request *over, sbr_error
     } else if (over->network.n_rules && !req->network_given) {
         req->network.mode = NETWORK_ALLOW;
     }
-    request_allow_dns(req, req->network.allow_dns || over->network.allow_dns);
     for (size_t i = 0; i < over->network.n_rules; i++)
         if (network_add_rule(&req->network, &over->network.rules[i], err) < 0)
             return err->code;
+    request_allow_dns(req, req->network.allow_dns || over->network.allow_dns);
     return 0;
 }
 
