@@ -87,21 +87,6 @@ void cli_help(const struct command *command)
     }
 }
 
-#define MOST_COMMANDS 64
-
-static void refuse(const char *name, sbr_error *err)
-{
-    const char *names[MOST_COMMANDS], *near;
-    size_t n = 0;
-
-    for (; commands[n] && n < MOST_COMMANDS; n++)
-        names[n] = commands[n]->name;
-    near = text_nearest(name, names, n);
-    err_set(err, SBR_E_NOT_FOUND, "help", "there is no command or topic '%.60s'; %s%s%s", name,
-            near ? "did you mean `sandbox-run help " : "`sandbox-run help` lists them",
-            near ? near : "", near ? "`?" : "");
-}
-
 struct help_options {
     bool names;
 };
@@ -119,6 +104,21 @@ static int print_names(void)
     for (size_t i = 0; topic_name(i); i++)
         printf("%s\n", topic_name(i));
     return 0;
+}
+
+#define MOST_COMMANDS 64
+
+static void refuse(const char *name, sbr_error *err)
+{
+    const char *names[MOST_COMMANDS], *near;
+    size_t n = 0;
+
+    for (; commands[n] && n < MOST_COMMANDS; n++)
+        names[n] = commands[n]->name;
+    near = text_nearest(name, names, n);
+    err_set(err, SBR_E_NOT_FOUND, "help", "there is no command '%.60s'; %s%s%s", name,
+            near ? "did you mean `sandbox-run help " : "`sandbox-run help` lists them",
+            near ? near : "", near ? "`?" : "");
 }
 
 /* `languages` is a command and a topic: `languages --help` has its options. */

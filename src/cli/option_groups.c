@@ -45,6 +45,14 @@ static int set_degraded(sbr_request *req, const char *value, sbr_error *err)
     return 0;
 }
 
+static int allow_dns(sbr_request *req, const char *value, sbr_error *err)
+{
+    (void)value;
+    (void)err;
+    request_allow_dns(req, true);
+    return 0;
+}
+
 static int set_compile_limit(sbr_request *req, const char *pair, sbr_error *err)
 {
     return limits_set_pair(&req->compile_limits, pair, err);
@@ -166,7 +174,7 @@ const struct option options_network[] = {
       "a name, *.name, address or range to reach, also with :PORT; repeatable",
       OPTION_REQUEST(request_allow_host) },
     { 0, "allow-dns", NULL, "look up every name, not only those of --allow-host",
-      OPTION_OF_REQUEST(network.allow_dns) },
+      OPTION_REQUEST(allow_dns) },
     { 0 },
 };
 

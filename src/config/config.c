@@ -201,6 +201,7 @@ static int apply_network(const struct config *config, sbr_request *req, sbr_erro
     req->network.mode = network->mode;
     req->network.allow_dns = network->allow_dns;
     req->network_given = true;
+    req->network_asked = network->mode;
     return 0;
 }
 

@@ -264,7 +264,7 @@ int sbr_request_allow_dns(sbr_request *req, int allow)
 {
     if (!req)
         return SBR_E_INVALID;
-    req->network.allow_dns = allow != 0;
+    request_allow_dns(req, allow != 0);
     return 0;
 }
 

@@ -293,11 +293,23 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err)
     return string_list_add(&req->env, pair, err);
 }
 
+/* Names need the way out that `allow` has, which opens no connection without a rule. */
+void request_allow_dns(sbr_request *req, bool allow)
+{
+    req->network.allow_dns = allow;
+    if (req->network_given && req->network_asked == NETWORK_LOCALHOST)
+        req->network.mode = req->network.allow_dns ? NETWORK_ALLOW : NETWORK_LOCALHOST;
+    else if (!req->network_given && !req->network.n_rules)
+        req->network.mode = req->network.allow_dns ? NETWORK_ALLOW : NETWORK_NONE;
+}
+
 int request_set_network(sbr_request *req, const char *mode, sbr_error *err)
 {
-    if (network_mode_from_name(mode, &req->network.mode, err) < 0)
+    if (network_mode_from_name(mode, &req->network_asked, err) < 0)
         return err->code;
+    req->network.mode = req->network_asked;
     req->network_given = true;
+    request_allow_dns(req, req->network.allow_dns);
     return 0;
 }
 
@@ -314,24 +326,23 @@ int request_allow_host(sbr_request *req, const char *rule, sbr_error *err)
 
 bool request_has_network(const sbr_request *req)
 {
-    return req->network_given || req->network.n_rules;
+    return req->network_given || req->network.n_rules || req->network.allow_dns;
 }
 
 static int check_network(const sbr_request *req, sbr_error *err)
 {
     const struct network *network = &req->network;
+    enum network_mode asked = req->network_given ? req->network_asked : network->mode;
     const char *mode = request_word(req, CALLED_NETWORK);
     const char *rule = request_word(req, network->n_rules ? CALLED_ALLOW_HOST : CALLED_ALLOW_DNS);
 
-    if (network_goes_outside(network->mode) || (!network->n_rules && !network->allow_dns))
+    if (network_goes_outside(asked) ||
+        (!network->n_rules && (!network->allow_dns || asked == NETWORK_LOCALHOST)))
         return 0;
-    if (!req->network_given)
-        return err_set(err, SBR_E_INVALID, "network",
-                       "%s alone opens nothing; add %s allow or %s full", rule, mode, mode);
-    return err_set(err, SBR_E_INVALID, "network",
-                   "%s does not go together with %s %s; choose %s allow or %s full, or leave %s "
-                   "out",
-                   rule, mode, network_mode_name(network->mode), mode, mode, rule);
+    return err_set(
+        err, SBR_E_INVALID, "network",
+        "%s does not go together with %s %s; choose %s allow or %s full, or leave %s out", rule,
+        mode, network_mode_name(asked), mode, mode, rule);
 }
 
 int request_check(const sbr_request *req, sbr_error *err)
@@ -429,6 +440,7 @@ static int override_network(sbr_request *req, const sbr_request *over, sbr_error
 {
     if (over->network_given) {
         req->network.mode = over->network.mode;
+        req->network_asked = over->network_asked;
         req->network_given = true;
         if (!network_goes_outside(req->network.mode)) {
             network_done(&req->network);
@@ -437,10 +449,10 @@ static int override_network(sbr_request *req, const sbr_request *over, sbr_error
     } else if (over->network.n_rules && !req->network_given) {
         req->network.mode = NETWORK_ALLOW;
     }
-    req->network.allow_dns |= over->network.allow_dns;
     for (size_t i = 0; i < over->network.n_rules; i++)
         if (network_add_rule(&req->network, &over->network.rules[i], err) < 0)
             return err->code;
+    request_allow_dns(req, req->network.allow_dns || over->network.allow_dns);
     return 0;
 }
 

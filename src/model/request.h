@@ -132,8 +132,9 @@ struct sbr_request {
     size_t stdin_len;
     struct request_tty tty;
     struct limits limits;
-    struct network network; /* rules without a mode set NETWORK_ALLOW */
-    bool network_given;     /* a mode was named */
+    struct network network;          /* rules without a mode set NETWORK_ALLOW */
+    bool network_given;              /* a mode was named: */
+    enum network_mode network_asked; /* `localhost` with names is kept as `allow` in `network` */
     enum tier require;
     bool require_given;
     char caller[REQUEST_MAX_CALLER + 1]; /* whose run it is, for the engine; empty: not given */
@@ -176,6 +177,7 @@ int request_set_workspace(sbr_request *req, const char *name, sbr_error *err);
 int request_add_output(sbr_request *req, const char *spec, sbr_error *err);
 /* A mode by its name; see model/network.h. */
 int request_set_network(sbr_request *req, const char *mode, sbr_error *err);
+void request_allow_dns(sbr_request *req, bool allow);
 /* Adds a rule; without a mode, sets the mode `allow`. */
 int request_allow_host(sbr_request *req, const char *rule, sbr_error *err);
 int request_set_caller(sbr_request *req, const char *name, sbr_error *err);

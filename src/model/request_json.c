@@ -182,7 +182,12 @@ static int read_switch(bool *ret, const char *field, const json_t *value, sbr_er
 
 static int read_allow_dns(sbr_request *req, const json_t *value, sbr_error *err)
 {
-    return read_switch(&req->network.allow_dns, "allow_dns", value, err);
+    bool allow = false;
+
+    if (read_switch(&allow, "allow_dns", value, err) < 0)
+        return err->code;
+    request_allow_dns(req, allow);
+    return 0;
 }
 
 static int read_diff(sbr_request *req, const json_t *value, sbr_error *err)

@@ -1,6 +1,8 @@
 """Sessions: one sandbox, one cell of code after the other."""
 import json
 import os
+import select
+import shutil
 import signal
 
 import pytest
@@ -185,8 +187,10 @@ def test_a_saved_state_comes_back(session):
 
 
 def test_a_session_whose_directory_is_removed_ends(session, state):
-    supervisor = session.json("info", session.id)["pid"]
-    with pidfd_of(supervisor) as fd:
-        shutil.rmtree(pathlib.Path(state) / "sessions" / session.id)
-        assert select.select([fd], [], [], 20)[0]
+    fd = os.pidfd_open(session.supervisor())
+    try:
+        shutil.rmtree(state / "sessions" / session.id)
+        assert select.select([fd], [], [], 20)[0], "its supervisor lives on"
+    finally:
+        os.close(fd)
     assert session.json("list")["sessions"] == []
