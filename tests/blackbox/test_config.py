@@ -117,7 +117,7 @@ def test_only_a_file_that_is_trusted_as_it_is_counts(place):
 
 
 @pytest.mark.parametrize("text, sentence", [
-    ("limits:\n  timout: 3s\n", "config.yaml:2:3: in 'limits': Unexpected key: timout; did you mean 'timeout'?"),
+    ("limits:\n  timout: 3s\n", "config.yaml:2: in 'limits': Unexpected key: timout; did you mean 'timeout'?"),
     ("\nlimits:\n  memory: 12q\n", "config.yaml:3: in 'limits.memory': memory '12q' has an unknown unit"),
     ("network:\n  mode: sometimes\n", "config.yaml:2: in 'network.mode': "),
     ("network:\n  mode: none\n  allow_hosts: [a.test]\n", "config.yaml:3: in 'network.allow_hosts': the mode reaches"),

@@ -461,13 +461,6 @@ static void unfit(void)
     sbr_job *job = NULL;
     sbr_error err = { 0 };
 
-    sbr_request_allow_dns(req, 1);
-    check(sbr_job_start(runtime, req, &job, &err) == SBR_E_INVALID &&
-              !strcmp(err.message,
-                      "allow_dns alone opens nothing; add the network mode allow or the "
-                      "network mode full"),
-          err.message);
-    sbr_request_allow_dns(req, 0);
     sbr_request_set_changes(req, SBR_CHANGES_DIFF);
     check(sbr_job_start(runtime, req, &job, &err) == SBR_E_INVALID &&
               strstr(err.message, "diff has nothing") && !strstr(err.message, "--"),
