@@ -483,7 +483,9 @@ def main():
             os.chmod(caches, 0o711)
             runner.env["SBR_TEST_CACHE"] = caches
             runner.env["SBR_COMPILED"] = os.path.join(caches, "compiled")
+            runner.env["SBR_ALONE"] = os.path.join(caches, "alone")
             os.mkdir(runner.env["SBR_COMPILED"])
+            os.mkdir(runner.env["SBR_ALONE"])
             try:
                 if "blackbox" in chosen and not options.k:
                     runner.prepare_languages()

@@ -59,7 +59,9 @@ class Shares:
     def __init__(self, folder, items):
         self.folder = pathlib.Path(folder)
         self.groups = groups_of(items)
-        self.lock = os.open(self.folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        # Suites overlap: those of one call of the runner have these two in common.
+        place = pathlib.Path(os.environ.get("SBR_ALONE", folder))
+        self.lock, self.gate = (os.open(place / name, os.O_RDWR | os.O_CREAT, 0o600) for name in ("lock", "gate"))
 
     def taken(self):
         """(alone, tests) of each group that nobody had taken."""
@@ -80,7 +82,11 @@ class Shares:
             yield (*last, None)
 
     def hold(self, alone):
+        """Whoever wants to be alone closes the gate: the others finish their tests and wait there."""
+        self.leave()
+        fcntl.flock(self.gate, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
         fcntl.flock(self.lock, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        fcntl.flock(self.gate, fcntl.LOCK_UN)
 
     def leave(self):
         fcntl.flock(self.lock, fcntl.LOCK_UN)

@@ -31,7 +31,8 @@ def test_cpu_time_in_the_kernel_is_counted_too(caller):
             f"before = {before}\nf = os.open('/dev/zero', os.O_RDONLY)\nb = bytearray(1 << 20)\n"
             "while used() - before < 0.5: os.readv(f, [b])\nprint(used() - before)")
     result = python(code, caller=caller)
-    assert result["cpu_time"] == pytest.approx(float(result["stdout"]), abs=2 * TICK)
+    # The kernel charges interrupts to the group as well; they come when others use disk and network.
+    assert -2 * TICK < result["cpu_time"] - float(result["stdout"]) < 10 * TICK
     assert result["metrics"]["cpu_system_ms"] > 200
 
 

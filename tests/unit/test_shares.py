@@ -69,7 +69,7 @@ def pytest_of(folder, *words, **env):
     """A pytest on the folder's tests, with the plugin."""
     line = [sys.executable, "-B", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-p", "shares",
             "--rootdir", folder, *words, folder]
-    kept = {name: value for name, value in os.environ.items() if name not in ("SBR_REPORT_FD", "SBR_SHARES")}
+    kept = {name: value for name, value in os.environ.items() if name not in ("SBR_REPORT_FD", "SBR_SHARES", "SBR_ALONE")}
     return subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             env={**kept, "PYTHONPATH": str(TESTS), **env})
 
