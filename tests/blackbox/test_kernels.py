@@ -177,6 +177,7 @@ def test_bash_keeps_variables_functions_and_its_directory(bash):
                                   "cat <(sleep 1000)", "eval 'g() { for i in 1 2 3; do sleep 1000; done; }; g | cat'"])
 def test_bash_is_interrupted_and_keeps_its_state(bash, code):
     bash.interrupt()
+    bash.run(":")  # now the signal has come, perhaps during this cell
     bash.begin(f"x=2; echo begun\n{code}\nx=3; echo never")
     bash.wait_for("begun")
     done = bash.stop()
