@@ -107,9 +107,9 @@ def test_a_killed_run_is_measured_too(caller):
     assert 50_000_000 <= result["memory_used"] <= 80_000_000
     assert result["metrics"]["peak_processes"] == 1
     assert 0.5 <= result["execution_time"] < 2
-    assert result["metrics"]["context_switches"] > 0
-    if not support.is_warm(caller):  # there they were read before
+    if not support.is_warm(caller):  # there the interpreter waited for its files before, and a loop need not wait
         assert result["metrics"]["io_read_bytes"] > 10_000  # the interpreter's own files
+        assert result["metrics"]["context_switches"] > 0
 
 
 FIELDS = {
