@@ -1,4 +1,4 @@
-"""Run code that nobody vouches for: by the local sandbox-run, or by its HTTP service."""
+"""Run untrusted code: by the local sandbox-run, or by its HTTP service."""
 from .aio import AsyncSandbox, AsyncSession
 from .errors import (BinaryNotFound, Busy, ConnectionFailed, Denied, InternalError, InvalidRequest, NotFound,
                      SandboxError, Unauthorized, Unsupported)
