@@ -11,6 +11,7 @@
 #include "cli/action.h"
 #include "cli/amounts.h"
 #include "cli/display.h"
+#include "cli/documents.h"
 #include "cli/present.h"
 #include "cli/session_actions.h"
 #include "cli/source.h"
@@ -37,10 +38,10 @@ static int create_run(const struct options *o, sbr_error *err)
     sbr_session_bounds bounds;
     json_t *made;
 
-    if (!o->lang)
+    if (!o->lang && !o->request->language)
         return err_set(err, SBR_E_INVALID, "session",
                        "say which language: `sandbox-run session create --lang python`");
-    if (request_set_text(&o->request->language, o->lang, err) < 0 ||
+    if ((o->lang && request_set_text(&o->request->language, o->lang, err) < 0) ||
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
         sbr_session_create(o->request, &bounds, &json, err) < 0)
         return err->code;
@@ -209,8 +210,13 @@ static int session_run(struct options *o)
 {
     sbr_error err = { 0 };
     const struct action *action = action_find(o, actions, &err);
-    int r = action ? action->run(o, &err) : err.code;
+    struct source source = { 0 };
+    int r;
 
+    if (action && (!o->request_path || o->documents->load_request(o, &source, &err) == 0))
+        r = action->run(o, &err);
+    else
+        r = err.code;
     return r < 0 ? cli_fail(o, &err) : r;
 }
 
