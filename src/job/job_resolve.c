@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/image.h"
 #include "job/job.h"
 #include "job/job_steps.h"
 
@@ -83,10 +84,18 @@ int job_resolve(sbr_job *job, sbr_error *err)
 
     if (request_check(job->req, err) < 0)
         return err->code;
+    if (job->req->image && image_open(job->req->image, &job->image, err) < 0)
+        return err->code;
     if (!name) {
-        find_tools(job);
+        if (!job->image)
+            find_tools(job);
         return 0;
     }
+    if (job->image)
+        return err_set(err, SBR_E_UNSUPPORTED, "image",
+                       "programs of a language run on the host's files only; run a command of the "
+                       "image: `sandbox-run exec --image %.100s -- COMMAND`",
+                       job->req->image);
     if (language_resolve(name, &job->language, err) < 0)
         return err->code;
     query.wanted = language_version_of(name);

@@ -50,13 +50,6 @@ int request_new(const char *language, const char *policy, sbr_request **ret, sbr
     return 0;
 }
 
-static void string_list_done(struct string_list *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        free(list->items[i]);
-    free(list->items);
-}
-
 void request_free(sbr_request *req)
 {
     if (!req)
@@ -81,6 +74,7 @@ void request_free(sbr_request *req)
     free(req->policy);
     free(req->workdir);
     free(req->project);
+    free(req->image);
     free(req->workspace);
     free(req->origin);
     free(req->template_name);
@@ -212,20 +206,6 @@ int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error 
     if (set_bytes(&req->stdin_data, data, len, "stdin", err) < 0)
         return err->code;
     req->stdin_len = len;
-    return 0;
-}
-
-static int string_list_add(struct string_list *list, const char *text, sbr_error *err)
-{
-    char **grown = realloc(list->items, (list->n + 2) * sizeof(*grown));
-
-    if (!grown)
-        return err_set_oom(err, "request");
-    list->items = grown;
-    grown[list->n] = strdup(text);
-    if (!grown[list->n])
-        return err_set_oom(err, "request");
-    grown[++list->n] = NULL;
     return 0;
 }
 
@@ -422,6 +402,8 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
 /* /work holds one tree only: the one of `over` replaces the request's, with the program in it. */
 static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
+    if (over->image && request_set_text(&req->image, over->image, err) < 0)
+        return err->code;
     req->diff |= over->diff;
     req->keep |= over->keep;
     req->buffered |= over->buffered;

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/string_list.h"
 #include "base/err.h"
 #include "model/limits.h"
 #include "model/network.h"
@@ -48,11 +49,6 @@ struct request_volume {
 
 const char *request_volume_mode_name(
     const struct request_volume *volume); /* "ro", "rw+sockets", ... */
-
-struct string_list {
-    char **items; /* NULL-terminated after the first addition; NULL when empty */
-    size_t n;
-};
 
 /* What messages call the parts of a request: its maker decides.  Requests of the library and of
  * JSON have the plain words; those of the command line name options. */
@@ -117,6 +113,7 @@ struct sbr_request {
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
+    char *image; /* whose files the program sees in place of the host's /usr; NULL: none */
     /* The content of /work: at most one of the two. */
     char *project;    /* a directory on the host, absolute, copy-on-write */
     char *workspace;  /* the name of a work directory that is kept between runs */
@@ -167,6 +164,8 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
  * slashes, "." parts and trailing slashes. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* `dir` is absolute. */
+/* A path, or a name of the image store or of a registry. */
+int request_set_image(sbr_request *req, const char *ref, sbr_error *err);
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);
 /* A file of the project, relative to it, which runs where it is. */
 int request_set_program(sbr_request *req, const char *path, sbr_error *err);

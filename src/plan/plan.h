@@ -50,6 +50,7 @@ enum op_kind {
 #define OP_APART 64u      /* scratch: a file system of its own, not part of the program's disk */
 #define OP_VIEW 128u      /* bind: show a directory with inodes of its own; see confine/view.h */
 #define OP_VIEW_ONLY 256u /* the same; set-up fails when the kernel refuses */
+#define OP_OVER 512u      /* file: in place of one that an image has; no link is followed */
 
 struct plan_op {
     enum op_kind kind;
@@ -109,7 +110,7 @@ struct plan_tty {
 
 #define PLAN_KERNEL_FD 3
 #define PLAN_APART_BYTES (32u << 20) /* size of each OP_APART */
-#define PLAN_MAX_COW 17
+#define PLAN_MAX_COW 41 /* 24 of an image, 16 volumes, /work */
 #define PLAN_MAX_COLLECTS 64
 #define PLAN_MAX_RLIMITS 12
 #define PLAN_MAX_RULES 64

@@ -1,6 +1,7 @@
 /* The program's files, command line and environment. */
 #include <string.h>
 
+#include "plan/plan_image.h"
 #include "plan/plan_root.h"
 
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
@@ -102,17 +103,20 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     size_t n_base = ARRAY_LEN(base_env) - (plan->run_dir ? 0 : 1), n = 0;
     const char *tty[2];
     size_t n_tty = tty_env(plan, in, tty);
+    const struct string_list *image = in->image ? in->image->env : &no_strings;
     struct word_output own;
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
-    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 2) * sizeof(*plan->env));
+    plan->env = plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 2) * sizeof(*plan->env));
     if (!plan->env || !base_env[0] || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);
     for (size_t i = 0; i < n_tty && tty[i]; i++)
         env_set(plan->env, &n, tty[i]);
+    for (size_t i = 0; i < image->n; i++)
+        env_set(plan->env, &n, image->items[i]);
     for (size_t i = 0; i < own.n; i++)
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)

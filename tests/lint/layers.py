@@ -22,6 +22,7 @@ ORDER = (
     "toolchain",
     "changes",
     "workspace",
+    "image",
     "job",
     "config",
     "lib",
