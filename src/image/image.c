@@ -2,10 +2,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -32,7 +34,6 @@ void image_free(struct image *image)
         free((char *)image->names[i].link);
     }
     string_list_done(&image->env);
-    string_list_done(&image->entrypoint);
     string_list_done(&image->command);
     free(image->workdir);
     scope_close_fd(&image->hold_fd);
@@ -104,6 +105,15 @@ static int add_entry(struct image *image, int top_fd, const char *name, sbr_erro
     return add_name(image, name, link, err);
 }
 
+/* Whether the image has the directory, however its links lead. */
+static bool has_directory(int top_fd, const char *path)
+{
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+    scoped_fd int fd = path ? (int)syscall(SYS_openat2, top_fd, path, &how, sizeof(how)) : -1;
+
+    return fd >= 0;
+}
+
 static int read_top(struct image *image, sbr_error *err)
 {
     scoped_fd int top = open(image->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -120,6 +130,8 @@ static int read_top(struct image *image, sbr_error *err)
                        image->top);
     image->plan.names = image->names;
     image->plan.env = &image->env;
+    image->plan.command = &image->command;
+    image->plan.workdir = has_directory(top, image->workdir) ? image->workdir : NULL;
     return 0;
 }
 

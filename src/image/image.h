@@ -20,10 +20,10 @@ struct image {
     struct image_tree trees[PLAN_MAX_IMAGE_TREES];
     size_t n_trees;
     struct plan_image_name names[IMAGE_MAX_NAMES];
-    struct plan_image plan; /* points into this struct */
-    struct string_list env, entrypoint, command;
-    char *workdir; /* NULL: not given */
-    int hold_fd;   /* while it is open, no process removes the image; -1: nothing to hold */
+    struct plan_image plan;          /* points into this struct */
+    struct string_list env, command; /* the entrypoint, and its words */
+    char *workdir;                   /* NULL: not given */
+    int hold_fd; /* while it is open, no process removes the image; -1: nothing to hold */
 };
 
 /* `ref` is a path ("/…", "./…") or a name of the store.  SBR_E_NOT_FOUND: the store has none. */

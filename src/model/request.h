@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/string_list.h"
 #include "base/err.h"
+#include "base/string_list.h"
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/outputs.h"

@@ -208,9 +208,9 @@ int request_set_image(sbr_request *req, const char *ref, sbr_error *err)
         if ((unsigned char)ref[i] <= ' ' || ref[i] == 127)
             len = 0;
     if (!len || len > REQUEST_MAX_PATH)
-        return err_set(err, SBR_E_INVALID, "request",
-                       "the image '%.100s' has no usable name; as in debian:12, oci:DIR or ./rootfs",
-                       ref);
+        return err_set(
+            err, SBR_E_INVALID, "request",
+            "the image '%.100s' has no usable name; as in debian:12, oci:DIR or ./rootfs", ref);
     return request_set_text(&req->image, ref, err);
 }
 

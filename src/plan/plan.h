@@ -110,7 +110,7 @@ struct plan_tty {
 
 #define PLAN_KERNEL_FD 3
 #define PLAN_APART_BYTES (32u << 20) /* size of each OP_APART */
-#define PLAN_MAX_COW 41 /* 24 of an image, 16 volumes, /work */
+#define PLAN_MAX_COW 41              /* 24 of an image, 16 volumes, /work */
 #define PLAN_MAX_COLLECTS 64
 #define PLAN_MAX_RLIMITS 12
 #define PLAN_MAX_RULES 64

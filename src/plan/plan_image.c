@@ -12,7 +12,8 @@ static const struct plan_op hosts_op = { .kind = OP_FILE,
                                          .flags = OP_OVER,
                                          .to = "etc/hosts",
                                          .mode = 0444,
-                                         TEXT_FILE("127.0.0.1 localhost sandbox\n::1 localhost\n") };
+                                         TEXT_FILE(
+                                             "127.0.0.1 localhost sandbox\n::1 localhost\n") };
 
 bool plan_image_is_ours(const char *name)
 {

@@ -14,7 +14,9 @@ struct plan_image_name {
 struct plan_image {
     const struct plan_image_name *names;
     size_t n_names;
-    const struct string_list *env; /* NAME=VALUE, below the request's */
+    const struct string_list *env;     /* NAME=VALUE, below the request's */
+    const struct string_list *command; /* for a request that has none */
+    const char *workdir;               /* for a request that brings nothing to /work; may be NULL */
 };
 
 /* The image's trees and names.  Its own files in /etc stay, but for what names the network. */

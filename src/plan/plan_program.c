@@ -108,7 +108,8 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
-    plan->env = plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 2) * sizeof(*plan->env));
+    plan->env =
+        plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 2) * sizeof(*plan->env));
     if (!plan->env || !base_env[0] || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
@@ -218,7 +219,8 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
 static const struct string_list *trailing_args(const struct plan_input *in)
 {
     if (in->stage == STAGE_RUN)
-        return &in->request->args;
+        return in->image && !in->language && !in->request->args.n ? in->image->command
+                                                                  : &in->request->args;
     return in->stage == STAGE_INSTALL ? &in->request->deps : &no_strings;
 }
 
@@ -255,9 +257,22 @@ static bool needs_program(const struct plan_input *in)
            in->stage != STAGE_PREPARE;
 }
 
+/* The image's own directory counts where nothing of the request is at /work. */
+static const char *choose_workdir(const struct plan_input *in)
+{
+    const sbr_request *req = in->request;
+    bool has_work = req->n_files || req->code || req->project || req->workspace || in->language;
+
+    if (in->stage != STAGE_RUN)
+        return INSIDE_WORK;
+    if (req->workdir)
+        return req->workdir;
+    return in->image && in->image->workdir && !has_work ? in->image->workdir : INSIDE_WORK;
+}
+
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    const char *source = NULL, *path = NULL, *workdir = in->request->workdir;
+    const char *source = NULL, *path = NULL;
     struct word_values values;
 
     if (plan_files(plan, in, &source, err) < 0)
@@ -270,7 +285,7 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
-    plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
+    plan->workdir = plan_inside(plan, choose_workdir(in));
     if (source)
         path =
             plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->run_dir ? plan->run_dir : "", source);

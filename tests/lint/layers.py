@@ -62,6 +62,7 @@ MAY_INCLUDE_ONLY = {
         "config/config_find.h",  # the same, for the lean program
         "config/retention.h",  # what goes by itself after a run
         "config/trust.h",  # trust
+        "image/image_store.h",  # image
         "store/store.h",  # cache
         "toolchain/toolchain_paths.h",  # where languages of the user's own are
         "workspace/workspace.h",  # workspace
