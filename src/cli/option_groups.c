@@ -169,7 +169,7 @@ const struct option options_trees[] = {
     { 'v', "volume",  "SRC:DST[:MODE]",
       "a host file or directory at DST: ro (default), rw, or cow: changes stay inside; rw+sockets",
       OPTION_REQUEST(add_volume) },
-    { 0, "image", "REF", "run on the files of an image: a name, oci:DIR, docker-archive:FILE, ./rootfs",
+    { 0, "image", "REF", "run on the files of an image: NAME, oci:DIR, docker-archive:FILE, ./DIR",
       OPTION_REQUEST(set_image) },
     { 'p', "project", "DIR", "a host directory as /work; changes stay inside",
       OPTION_REQUEST(set_project) },

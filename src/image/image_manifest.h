@@ -1,4 +1,4 @@
-/* The JSON of an OCI image layout, as far as we need it: untrusted, bounded, every blob by digest. */
+/* The JSON of an OCI image layout, as far as we need it: untrusted, bounded, each blob by digest. */
 #ifndef IMAGE_IMAGE_MANIFEST_H
 #define IMAGE_IMAGE_MANIFEST_H
 

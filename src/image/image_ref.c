@@ -83,6 +83,13 @@ static int parse_path(const char *text, struct image_ref *ret, sbr_error *err)
     return 0;
 }
 
+void image_ref_text(const struct image_ref *ref, char *buf, size_t size)
+{
+    snprintf(buf, size, "%s%s%s%s",
+             ref->transport == IMAGE_REGISTRY ? "" : prefixes[ref->transport], ref->name,
+             ref->tag[0] ? ":" : "", ref->tag);
+}
+
 int image_ref_parse(const char *text, struct image_ref *ret, sbr_error *err)
 {
     *ret = (struct image_ref){ .transport = IMAGE_REGISTRY };

@@ -15,6 +15,8 @@ struct image_ref {
     char host[260];            /* of IMAGE_REGISTRY, also with :PORT */
 };
 
+/* As it can be typed again. */
+void image_ref_text(const struct image_ref *ref, char *buf, size_t size);
 /* Paths begin at the current directory. */
 int image_ref_parse(const char *text, struct image_ref *ret, sbr_error *err) must_check;
 

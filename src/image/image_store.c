@@ -119,14 +119,15 @@ int image_store_find(const struct image_ref *ref, char id[SHA256_HEX_SIZE], sbr_
 int image_store_name(const struct image_ref *ref, const char *id, sbr_error *err)
 {
     scoped_user_dir struct user_dir root = { .fd = -1 };
-    char path[KEY_PATH];
+    char path[KEY_PATH], text[IMAGE_REF_SIZE + 160];
     struct buf data;
 
     if (image_store_root(true, &root, err) < 0)
         return err->code;
     name_path(ref, path);
     record_begin(&data, NAME_MAGIC, CONFIG_MAX);
-    buf_put_string(&data, ref->name);
+    image_ref_text(ref, text, sizeof(text));
+    buf_put_string(&data, text);
     buf_put_string(&data, id);
     return record_write(root.fd, path, &data, 0) < 0 ? fail("name", err) : 0;
 }

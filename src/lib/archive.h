@@ -38,7 +38,7 @@ struct collect_list;
 int archive_unpack(const sbr_runtime *rt, int tree_fd, struct archive_source *source,
                    struct collect_list *list, sbr_error *err) must_check;
 
-/* Fills the SHA-256 of what is packed in the file; the file is at its beginning before and after. */
+/* The SHA-256 of what is packed in the file, which is at its beginning before and after. */
 int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], sbr_error *err)
     must_check;
 
