@@ -10,6 +10,7 @@
 IMAGE(live_linked);
 IMAGE(live_loaded);
 IMAGE(live_writing);
+IMAGE(session_lua);
 
 static const struct {
     const char *driver;
@@ -20,6 +21,7 @@ static const struct {
     { LIVE_OBJECT_LOADED, live_loaded_image_start, live_loaded_image_end, live_loaded_image_sum },
     { LIVE_OBJECT_WRITING, live_writing_image_start, live_writing_image_end,
       live_writing_image_sum },
+    { LIVE_OBJECT_LUA, session_lua_image_start, session_lua_image_end, session_lua_image_sum },
 };
 
 struct live_object live_object_find(const char *driver)

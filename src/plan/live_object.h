@@ -16,12 +16,13 @@ struct live_object {
 #define LIVE_OBJECT_LINKED "live.o"
 #define LIVE_OBJECT_LOADED "live.so"
 #define LIVE_OBJECT_WRITING "live-write.so"
+#define LIVE_OBJECT_LUA "session-lua.so" /* of sessions */
 
 /* Here, because the generator of tables asks it, too, and has no objects. */
 static inline bool live_object_is(const char *driver)
 {
     return !strcmp(driver, LIVE_OBJECT_LINKED) || !strcmp(driver, LIVE_OBJECT_LOADED) ||
-           !strcmp(driver, LIVE_OBJECT_WRITING);
+           !strcmp(driver, LIVE_OBJECT_WRITING) || !strcmp(driver, LIVE_OBJECT_LUA);
 }
 
 /* For a driver that is one. */
