@@ -62,7 +62,7 @@ struct stage_def {
 struct warm_def {
     struct words run;     /* command of a driver that waits for a program */
     struct words compile; /* the same for the compile stage */
-    bool zygote;          /* `run` is started once and forked for each run */
+    struct words zygote;  /* started once and forked for each run that sees no foreign code */
     bool fixed_env;       /* the drivers cannot change their environment */
 };
 

@@ -60,7 +60,7 @@ static const cyaml_schema_field_t stage_fields[] = {
 static const cyaml_schema_field_t warm_fields[] = {
     WORDS(struct warm_def, run, MAYBE),
     WORDS(struct warm_def, compile, MAYBE),
-    FLAG(struct warm_def, zygote),
+    WORDS(struct warm_def, zygote, MAYBE),
     FLAG(struct warm_def, fixed_env),
     CYAML_FIELD_END,
 };
