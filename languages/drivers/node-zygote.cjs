@@ -1,9 +1,9 @@
 // Makes this Node a zygote: node-warm.cjs has made all ready, and each copy of the process goes on
-// from here with a program of its own.  The copies are made by our library (src/worker/node.c).
+// from here with a program of its own.  The copies are made by our library (src/worker/node_zygote.c).
 'use strict';
 const path = require('node:path');
 
-/* From src/wire/zygote.h and src/worker/node.c. */
+/* From src/wire/zygote.h and src/worker/node_zygote.c. */
 const LIBRARY = '/proc/self/fd/5';
 const TRIAL = 0;
 const SAMPLE = 1;

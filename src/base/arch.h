@@ -110,7 +110,7 @@ static inline long arch_clone3(struct clone_args *args, void (*main)(void *), vo
 {
     const long new_call[6] = { SYS_clone3, (long)args, sizeof(*args) };
     const long old_call[6] = { SYS_clone, (long)(args->flags | args->exit_signal),
-                              (long)(args->stack + args->stack_size), (long)args->pidfd };
+                               (long)(args->stack + args->stack_size), (long)args->pidfd };
     long result = arch_clone_at(new_call, main, context);
 
     return result == -ENOSYS && !(args->flags & CLONE_INTO_CGROUP)

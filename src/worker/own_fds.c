@@ -33,10 +33,10 @@ enum own_kind { OWN_NULL_DEVICE, OWN_EVENT, OWN_PIPE, OWN_PIPE_END, OWN_EPOLL };
 struct own_fd {
     int fd;
     enum own_kind kind;
-    int flags;   /* of the open file: O_NONBLOCK and the like */
-    int cloexec; /* O_CLOEXEC or 0 */
-    ino_t inode; /* of a pipe */
-    int other;   /* OWN_PIPE, where one reads: the end where one writes */
+    int flags;          /* of the open file: O_NONBLOCK and the like */
+    int cloexec;        /* O_CLOEXEC or 0 */
+    ino_t inode;        /* of a pipe */
+    int other;          /* OWN_PIPE, where one reads: the end where one writes */
     unsigned int count; /* of an event counter; bytes in a pipe */
     char bytes[MAX_IN_PIPE];
     struct epoll_event watched[MAX_WATCHED];

@@ -1,5 +1,5 @@
-/* A fork copies the memory of all threads, but only one thread.  A runtime whose threads are missing
- * waits for them for ever.  So each thread of the zygote is stopped by a signal while it waits for
+/* A fork copies the memory of all threads, but only one thread.  A runtime whose threads are
+ * missing waits for them for ever.  So each thread of the zygote is stopped by a signal while it waits for
  * work; its registers are then in its own memory, in the frame of that signal.  A copy of the
  * process has these frames too.  There, a new thread for each frame takes the old one's stack and
  * thread-local memory and returns from the signal.
@@ -36,8 +36,8 @@
 #define MAX_THREADS 64
 #define MAX_WAIT_US 3000000ULL
 #define LOOK_EVERY_NS 300000L
-#define MAX_LOOKS 3        /* in a row at which a thread sleeps */
-#define STACK_GAP 256      /* below a frame that is still in use */
+#define MAX_LOOKS 3   /* in a row at which a thread sleeps */
+#define STACK_GAP 256 /* below a frame that is still in use */
 #define RSEQ_SIZE 32
 #define RSEQ_FAILED (-2)
 

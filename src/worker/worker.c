@@ -9,8 +9,8 @@
  * The kernel gives an orphan to the first process of its parent's pid namespace.  Hence the two
  * processes between: the forker is in the sandbox's pid namespace, so its orphan, the worker, goes
  * to the sandbox's init.  Both share the zygote's memory, and the zygote is suspended until they
- * have ended (CLONE_VFORK).  Only the worker is a copy.  A zygote with one thread is copied by the C
- * library's own fork(), so that the fork handlers of libraries run; one with several threads as
+ * have ended (CLONE_VFORK).  Only the worker is a copy.  A zygote with one thread is copied by the
+ * C library's own fork(), so that the fork handlers of libraries run; one with several threads as
  * threads.c describes.  The driver repairs what the language's own modules need after a fork. */
 #include "worker/worker.h"
 
@@ -45,7 +45,7 @@ struct forking {
     int fds[FD_MAX_PASSED];
     size_t n_fds;
     const struct plan *plan;
-    char *const *command; /* that workers execute; NULL: they are the copy */
+    char *const *command;   /* that workers execute; NULL: they are the copy */
     volatile int is_worker; /* 1 only in the worker's copy */
     jmp_buf home;
 };
@@ -174,6 +174,11 @@ static void execute_command(void)
     _exit(127); /* lint-ok: _exit: its init sees that */
 }
 
+static bool renew_descriptors(void)
+{
+    return plan_leaves_out(forking.plan, "own-descriptors") || own_fds_renew() == 0;
+}
+
 /* The worker's first steps. */
 static int worker_begin(void)
 {
@@ -182,7 +187,7 @@ static int worker_begin(void)
                                                            .group = forking.order.group != 0 };
 
     /* Only the worker enters the cgroups, so that only it is counted with the program. */
-    bool confined = enter_groups() && own_fds_renew() == 0;
+    bool confined = enter_groups() && renew_descriptors();
 
     if (confined) {
         prefault_repeat();

@@ -1,7 +1,7 @@
 /* Node as a zygote: what languages/drivers/node-zygote.cjs calls.
  *
- * It uses few functions of Node's binary, found by name: those for addons, which every Node has, and
- * three that draw random numbers anew.  Where one of them is missing, where threads or file
+ * It uses few functions of Node's binary, found by name: those for addons, which every Node has,
+ * and those that draw random numbers anew.  Where one of them is missing, where threads or file
  * descriptors are not as expected, or where a copy does not pass its trial, workers are no copies:
  * each executes a Node of its own, which waits as the driver of a standby does. */
 #include <dlfcn.h>
@@ -91,7 +91,7 @@ static const struct {
 static struct {
     int n[ROLE_WORKER];
     double drawn[ROLE_WORKER][N_DRAWN];
-} *trials;
+} * trials;
 
 static enum role role;
 
@@ -199,9 +199,11 @@ static bool drop_protection_key(void)
 static bool can_be_copied(void)
 {
     trials = mmap(NULL, sizeof(*trials), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    return trials != MAP_FAILED && worker_plan() && !plan_leaves_out(worker_plan(), "forked-node") &&
-           find_functions() == ARRAY_LEN(functions) && drop_protection_key() && threads_stop() == 0 && own_fds_note() == 0 &&
-           private_memory_inherit() == 0 && prefault_begin() == 0;
+    return trials != MAP_FAILED && worker_plan() &&
+           !plan_leaves_out(worker_plan(), "forked-node") &&
+           find_functions() == ARRAY_LEN(functions) && drop_protection_key() &&
+           threads_stop() == 0 && own_fds_note() == 0 && private_memory_inherit() == 0 &&
+           prefault_begin() == 0;
 }
 
 /* This process's own command line, without its last word. */
@@ -233,7 +235,7 @@ static void serve_orders(void)
     if (sbr_worker_next() < 0)
         end_zygote(0);
     role = ROLE_WORKER;
-    if (!draw_anew())
+    if (!plan_leaves_out(worker_plan(), "own-random-bytes") && !draw_anew())
         end_zygote(1);
 }
 
@@ -308,8 +310,10 @@ static napi_value use_pipes(napi_env env, void *info)
     return NULL;
 }
 
-worker_api napi_value napi_register_module_v1(napi_env env, napi_value exports);
-napi_value napi_register_module_v1(napi_env env, napi_value exports)
+/* Node finds it by that name. */
+worker_api napi_value node_zygote_load(napi_env env,
+                                       napi_value exports) __asm__("napi_register_module_v1");
+napi_value node_zygote_load(napi_env env, napi_value exports)
 {
     static const struct {
         const char *name;
