@@ -74,5 +74,7 @@ int config_tighten(struct config *config, const struct config_text *text,
                    const struct config_document *document, sbr_error *err) must_check;
 /* True when all that `narrow` opens `wide` opens too. */
 bool config_rule_covers(const struct host_rule *wide, const struct host_rule *narrow);
+/* True when all that `rule` opens is open. */
+bool config_network_covers(const struct network *holds, const struct host_rule *rule);
 
 #endif

@@ -68,7 +68,7 @@ bool config_rule_covers(const struct host_rule *wide, const struct host_rule *na
 }
 
 /* Mode `full` reaches every public address, so every name that leads to one. */
-static bool opens_nothing_new(const struct network *holds, const struct host_rule *rule)
+bool config_network_covers(const struct network *holds, const struct host_rule *rule)
 {
     if (holds->mode == NETWORK_FULL && rule->kind != HOST_NETWORK && !rule->anywhere &&
         !network_rule_is_loopback(rule))
@@ -97,7 +97,7 @@ static int meet(struct config *config, const struct config_text *text, struct ne
         leave(config, text, config_text_line(text, "network", "allow_dns"), "allow_dns: true",
               "allow_dns: false");
     for (size_t i = 0; i < asked->n_rules; i++) {
-        if (!opens_nothing_new(holds, &asked->rules[i]))
+        if (!config_network_covers(holds, &asked->rules[i]))
             leave(config, text, line, asked->rules[i].text, "the allowed hosts");
         else if (network_add_rule(ret, &asked->rules[i], err) < 0)
             return err->code;

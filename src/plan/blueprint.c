@@ -112,7 +112,7 @@ static int set_command(struct plan *blueprint, const struct plan *plan, const st
         return 0;
     }
     blueprint->standby = is_for_zygote(in) ? STANDBY_ZYGOTE : STANDBY_DRIVER;
-    if (!stage_uses_drivers(in) && plan_drivers(blueprint, in, err) < 0)
+    if (plan_drivers(blueprint, in, &in->language->warm.drivers, !stage_uses_drivers(in), err) < 0)
         return err->code;
     if (plan_waiting(blueprint, in, driver, err) < 0)
         return err->code;

@@ -1,8 +1,8 @@
 /* A fork copies the memory of all threads, but only one thread.  A runtime whose threads are
- * missing waits for them for ever.  So each thread of the zygote is stopped by a signal while it waits for
- * work; its registers are then in its own memory, in the frame of that signal.  A copy of the
- * process has these frames too.  There, a new thread for each frame takes the old one's stack and
- * thread-local memory and returns from the signal.
+ * missing waits for them for ever.  So each thread of the zygote is stopped by a signal while it
+ * waits for work; its registers are then in its own memory, in the frame of that signal.  A copy of
+ * the process has these frames too.  There, a new thread for each frame takes the old one's stack
+ * and thread-local memory and returns from the signal.
  *
  * The C library's fork() would give the stacks of those threads away, so the copy is made without
  * it.  No handler of a library runs: they repair what belonged to lost threads.  No lock is held:
