@@ -186,14 +186,19 @@ int session_files_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
-/* put ID FILE [PATH]: a file of the host becomes one of the session. */
+/* put ID FILE|- [PATH]: a file of the host, or stdin, becomes one of the session. */
 int session_put_run(const struct options *o, sbr_error *err)
 {
     scoped_free char *data = NULL, *base64 = NULL, *json = NULL;
     const char *from = o->positional[2];
+    bool from_stdin = !strcmp(from, "-");
     size_t len;
 
-    if (source_read_path(from, &data, &len, err) < 0)
+    if (from_stdin && o->n_positional < 4)
+        return err_set(err, SBR_E_INVALID, "session",
+                       "say how the file is called inside: `session put ID - PATH`");
+    if ((from_stdin ? fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, &data, &len, err)
+                    : source_read_path(from, &data, &len, err)) < 0)
         return err->code;
     base64 = encoding_to_base64(data, len);
     if (!base64)

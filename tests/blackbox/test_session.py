@@ -104,6 +104,9 @@ def test_files_go_in_and_out_without_a_link_on_the_way(session, folder):
         assert session.run("put", session.id, folder / "data.bin", path).returncode != 0, path
     assert session.run("put", session.id, folder / "data.bin", "new/deep/data").returncode == 0
     assert session.value("os.path.getsize('new/deep/data')") == "256"
+    assert session.run("put", session.id, "-", "typed", stdin=b"by hand").returncode == 0
+    assert session.run("get", session.id, "typed").stdout == b"by hand"
+    assert b"session put ID - PATH" in session.run("put", session.id, "-", stdin=b"by hand").stderr
 
 
 def test_a_session_is_made_by_a_request(session):
