@@ -17,7 +17,7 @@ local function native(name)
     return assert(package.loadlib(module, name))
 end
 local open, read, write, interruptible =
-    native("kernel_open"), native("kernel_read"), native("kernel_write"), native("kernel_interruptible")
+    native("session_lua_open"), native("session_lua_read"), native("session_lua_write"), native("session_lua_interruptible")
 local known, cell, running = {}, 0, false
 
 local ESCAPES = { ['"'] = '\\"', ["\\"] = "\\\\", ["\n"] = "\\n" }

@@ -24,10 +24,10 @@ extern void lua_sethook(lua_State *L, void (*hook)(lua_State *L, lua_Debug *ar),
                         int count);
 extern int luaL_error(lua_State *L, const char *format, ...);
 
-int kernel_open(lua_State *L);
-int kernel_read(lua_State *L);
-int kernel_write(lua_State *L);
-int kernel_interruptible(lua_State *L);
+int session_lua_open(lua_State *L);
+int session_lua_read(lua_State *L);
+int session_lua_write(lua_State *L);
+int session_lua_interruptible(lua_State *L);
 
 static int channel = -1;
 static lua_State *volatile running; /* NULL: no cell runs */
@@ -58,7 +58,7 @@ static int watch(void)
 }
 
 /* open(FD): takes the channel from there, so that no child has it. */
-EXPORT int kernel_open(lua_State *L)
+EXPORT int session_lua_open(lua_State *L)
 {
     int fd = (int)strtol(lua_tolstring(L, 1, NULL), NULL, 10);
 
@@ -72,7 +72,7 @@ EXPORT int kernel_open(lua_State *L)
 }
 
 /* read(MOST): some bytes; none when the channel is closed. */
-EXPORT int kernel_read(lua_State *L)
+EXPORT int session_lua_read(lua_State *L)
 {
     static char bytes[READ_SIZE];
     size_t most = strtoul(lua_tolstring(L, 1, NULL), NULL, 10);
@@ -85,7 +85,7 @@ EXPORT int kernel_read(lua_State *L)
     return 1;
 }
 
-EXPORT int kernel_write(lua_State *L)
+EXPORT int session_lua_write(lua_State *L)
 {
     size_t len, at = 0;
     const char *bytes = lua_tolstring(L, 1, &len);
@@ -103,7 +103,7 @@ EXPORT int kernel_write(lua_State *L)
 }
 
 /* interruptible("1" or ""): from here on SIGINT is an error, or nothing. */
-EXPORT int kernel_interruptible(lua_State *L)
+EXPORT int session_lua_interruptible(lua_State *L)
 {
     bool on = *lua_tolstring(L, 1, NULL) == '1';
 
