@@ -335,6 +335,15 @@ static void manifests_done(struct job_trees *trees)
     free(trees->manifests);
 }
 
+void job_trees_drop_parts(struct job_trees *trees)
+{
+    for (size_t i = 0; i < trees->n_parts; i++) {
+        scope_close_fd(&trees->collected[i].content_fd);
+        collect_list_done(&trees->collected[i].list);
+    }
+    trees->n_parts = 0;
+}
+
 void job_trees_done(sbr_job *job)
 {
     struct job_trees *trees = job->trees;
@@ -346,12 +355,13 @@ void job_trees_done(sbr_job *job)
         scope_close_fd(&trees->at[i].copy_fd);
         copy_done(&trees->at[i].copied);
     }
-    for (size_t i = 0; i < trees->n_parts; i++) {
-        scope_close_fd(&trees->collected[i].content_fd);
-        collect_list_done(&trees->collected[i].list);
-    }
+    job_trees_drop_parts(trees);
     if (trees->is_named)
         workspace_close(&trees->workspace);
+    for (size_t i = 0; i < trees->n_applied; i++)
+        free(trees->applied[i].path);
+    free(trees->applied);
+    free(trees->known);
     staging_discard(&trees->staging);
     manifests_done(trees);
     free(trees);

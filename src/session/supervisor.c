@@ -180,7 +180,7 @@ void supervisor_close(struct session *s, json_t *answer)
     sbr_error err = { 0 };
     json_t *all;
 
-    if (!s->job || s->state != SESSION_READY || !(s->request.diff || s->request.keep)) {
+    if (!s->job || s->state != SESSION_READY || !s->tells_changes) {
         supervisor_lose(s, "the session was closed");
         return;
     }
