@@ -120,16 +120,18 @@ static int open_session(struct repl *r, sbr_error *err)
 
 static void greet(const struct repl *r)
 {
-    if (r->terminal && !r->o->quiet)
+    if (r->display.terminal && !r->o->quiet)
         fprintf(stderr, "%s in a sandbox; :help for help, Ctrl-D to leave\n", r->language);
 }
 
 static int repl_run(struct options *o)
 {
-    struct repl r = { .o = o, .cells = json_array(), .terminal = isatty(STDOUT_FILENO) };
+    struct repl r = { .o = o, .cells = json_array() };
     sbr_error err = { 0 }, ignored;
-    int status = open_session(&r, &err);
+    int status;
 
+    display_init(&r.display, o);
+    status = open_session(&r, &err);
     if (status == 0)
         status = repl_input_open(&r, &err);
     if (status == 0) {

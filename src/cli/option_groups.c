@@ -135,6 +135,12 @@ const struct option options_language_file[] = {
     { 0 },
 };
 
+const struct option options_notebook[] = {
+    { 0, "update", NULL, "of a notebook (.ipynb): write the outputs of its cells into it",
+      OPTION_FIELD(update) },
+    { 0 },
+};
+
 const struct option options_stdin[] = {
     { 'i', "stdin", "FILE", "the program's stdin; - is ours (default)", OPTION_FIELD(stdin_path) },
     { 0, "tty", NULL, "a terminal for the program (default: when stdout is one)",

@@ -4,9 +4,6 @@
 
 #include "cli/options.h"
 
-/* Set: nothing goes on after the answer. */
-#define PREPARATION_NONE_ENV "SANDBOX_RUN_NO_BACKGROUND"
-
 /* True when such a process was started. */
 bool preparation_begin(const struct options *o);
 

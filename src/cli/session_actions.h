@@ -16,6 +16,12 @@ struct session_options {
 /* Prints JSON on stdout, indented for a person. */
 void session_print_json(const char *text);
 /* A member of an object that is text; "" when there is none. */
+/* The answer of a session that was closed: where its changes are. */
+void session_print_closed(const char *json, const struct options *o);
+/* Events for another program, as they come. */
+void session_pass_line(void *context, const char *line, size_t len);
+/* SIGINT interrupts the cell that runs; NULL: it ends us, as usual. */
+void session_watch_interrupt(sbr_session *s);
 const char *session_text(const json_t *object, const char *key);
 /* The files of --file become the session's. */
 int session_bring_files(const struct options *o, sbr_error *err);

@@ -1,13 +1,11 @@
 #include "cli/settings.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli/background.h"
 #include "cli/documents.h"
 #include "config/retention.h"
 #include "plan/policy.h"
@@ -62,19 +60,13 @@ bool settings_names_policy_file(const struct options *o)
     return o->request->policy && policy_is_file(o->request->policy);
 }
 
-/* In a process of its own: the caller's streams end with the caller. */
 void settings_retain(const struct options *o)
 {
     const struct retention *wanted = o->documents ? o->documents->retention(o) : NULL;
     struct retention presets;
 
-    if (!retention_is_due() || fork() != 0)
+    if (!retention_is_due() || background_begin() != BACKGROUND_HERE)
         return;
-    (void)setsid();
-    (void)syscall(SYS_close_range, 0u, ~0u, 0u);
-    for (int fd = 0; fd <= STDERR_FILENO; fd++)
-        (void)open("/dev/null", O_RDWR | O_CLOEXEC);
-    (void)setpriority(PRIO_PROCESS, 0, 19);
     retention_init(&presets);
     retention_clean(wanted ? wanted : &presets);
     _exit(0);

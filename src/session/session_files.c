@@ -151,14 +151,32 @@ json_t *session_files_get(struct session *s, const char *path, sbr_error *err)
                   : NULL;
 }
 
+/* What fails here fails again, with its reason, when the file itself is opened. */
+static void make_parents(const struct work *work, const char *path)
+{
+    char prefix[PATH_SIZE];
+
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        const char *name = NULL;
+        scoped_fd int dir = -1;
+
+        snprintf(prefix, sizeof(prefix), "%.*s", (int)(slash - path), path);
+        dir = beneath_parent(work->fd, prefix, &name);
+        if (dir >= 0)
+            (void)!mkdirat(dir, name, 0755);
+    }
+}
+
 static int write_file(const struct work *work, const char *path, const char *data, size_t len,
                       sbr_error *err)
 {
     const char *name = NULL;
-    scoped_fd int dir = beneath_parent(work->fd, path, &name);
+    scoped_fd int dir = -1;
     scoped_fd int fd = -1;
     struct stat st;
 
+    make_parents(work, path);
+    dir = beneath_parent(work->fd, path, &name);
     if (dir >= 0)
         fd = openat(dir, name, O_WRONLY | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0644);
     if (fd < 0 || fstat(fd, &st) < 0)

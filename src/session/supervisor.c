@@ -374,7 +374,8 @@ static void answer_state(struct session *s, struct connection *c, const struct f
 
 static void answered(struct session *s, const struct frame *frame)
 {
-    json_t *payload = json_loadb(frame->payload, frame->len, JSON_DECODE_ANY, NULL);
+    json_t *payload =
+        json_loadb(frame->payload, frame->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     struct connection *asking = s->asking;
 
     if (payload && frame->number == s->asked) {

@@ -254,7 +254,7 @@ def entries(place):
 def test_what_is_old_goes_by_itself_and_what_is_in_use_stays(any_caller, folder):
     place = Place(folder, any_caller)
     cache = place.home / "cache"
-    place.env.update(SANDBOX_RUN_CACHE=str(cache))
+    place.env.update(SANDBOX_RUN_CACHE=str(cache), SANDBOX_RUN_NO_BACKGROUND=None)
     compiled = []
     for number in range(3):
         source = place.project / f"p{number}.c"
@@ -283,7 +283,7 @@ def test_what_is_old_goes_by_itself_and_what_is_in_use_stays(any_caller, folder)
 def test_kept_changes_and_output_are_bounded_by_the_configuration(any_caller, folder):
     place = Place(folder, any_caller)
     place.write(place.own, "retention:\n  changes_size: 3k\n  output_age: 2d\n  output_size: 1m\n  cache_age: 7d\n")
-    place.env.update(SANDBOX_RUN_CACHE=str(place.home / "cache"))
+    place.env.update(SANDBOX_RUN_CACHE=str(place.home / "cache"), SANDBOX_RUN_NO_BACKGROUND=None)
     rows, _ = place.config()
     assert source(rows["retention.output_age"]) == ("2d", "user", 3)
     assert source(rows["retention.cache_age"]) == ("7d", "user", 5)

@@ -100,8 +100,23 @@ def test_files_go_in_and_out_without_a_link_on_the_way(session, folder):
         {"data.bin", "d/out", "d/file", "link", "pipe"}
     for path in ("link/passwd", "d/file", "pipe", "../etc/passwd", "/etc/passwd", "none"):
         assert session.run("get", session.id, path).returncode != 0, path
-    for path in ("link/new", "d/file", "pipe", "../new"):
+    for path in ("link/new", "link/new/x", "d/file", "pipe", "../new"):
         assert session.run("put", session.id, folder / "data.bin", path).returncode != 0, path
+    assert session.run("put", session.id, folder / "data.bin", "new/deep/data").returncode == 0
+    assert session.value("os.path.getsize('new/deep/data')") == "256"
+    assert session.run("put", session.id, "-", "typed", stdin=b"by hand").returncode == 0
+    assert session.run("get", session.id, "typed").stdout == b"by hand"
+    assert b"session put ID - PATH" in session.run("put", session.id, "-", stdin=b"by hand").stderr
+
+
+def test_a_session_is_made_by_a_request(session):
+    request = json.dumps({"language": "bash", "env": {"WORD": "given"}, "limits": {"memory": "64m"}})
+    made = session.json("create", "--request", "-", stdin=request.encode())
+    assert made["lang"] == "bash"
+    result = session.json("exec", made["id"], "--code", "echo $WORD")
+    assert (result["stdout"], result["limits"]["memory_bytes"]) == ("given\n", 64 << 20)
+    assert session.run("close", made["id"]).returncode == 0
+    assert b"say which language" in session.run("create", "--request", "-", stdin=b"{}").stderr
 
 
 def test_a_session_is_exported_replayed_and_restarted(session, folder):

@@ -433,7 +433,8 @@ def table_problems(root):
     problems = compare_folders(architecture, layers.ORDER, layers.MAY_INCLUDE,
                                layers.MAY_INCLUDE_ONLY)
     problems += compare_steps(architecture, confine, sources)
-    problems += compare_states(architecture, read(root, "src/monitor/monitor.c"))
+    problems += compare_states(architecture, read(root, "src/monitor/monitor_states.h") +
+                               read(root, "src/monitor/monitor_states.c"))
     for first, column, header, enums in MESSAGES:
         problems += compare_messages(architecture, first, column, read(root, header), enums)
     problems += compare_suites(read(root, "CONTRIBUTING.md"), read(root, "tests/run.py"))

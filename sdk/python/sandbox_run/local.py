@@ -1,0 +1,139 @@
+"""The sandbox-run of this machine: one process per call, no service."""
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+from typing import Any, Dict, Iterator, List, Mapping, Optional
+
+from . import errors
+from .calls import Call
+
+BINARY_ENV = "SANDBOX_RUN_BINARY"
+
+
+def find_binary(binary: Optional[str] = None) -> str:
+    name = binary or os.environ.get(BINARY_ENV) or "sandbox-run"
+    path = shutil.which(name)
+    if not path:
+        raise errors.BinaryNotFound(f"there is no '{name}' on this machine; install sandbox-run, name its file by "
+                                    f"{BINARY_ENV}, or give base_url of a service", code="not_found")
+    return path
+
+
+class Local:
+    def __init__(self, binary: Optional[str] = None) -> None:
+        self.binary = find_binary(binary)
+
+    def close(self) -> None:
+        """Nothing is kept between calls."""
+
+    def _start(self, words: List[str], call: Call) -> "subprocess.Popen[bytes]":
+        process = subprocess.Popen([self.binary, *words], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, start_new_session=True)
+        call.on_cancel(lambda: process.poll() is None and process.send_signal(signal.SIGTERM))
+        return process
+
+    def _bytes(self, words: List[str], given: bytes, call: Call) -> "subprocess.CompletedProcess[bytes]":
+        with call, self._start(words, call) as process:
+            out, err = process.communicate(given)
+        return subprocess.CompletedProcess(words, process.returncode, out, err)
+
+    def ask(self, words: List[str], given: bytes = b"", call: Optional[Call] = None) -> Dict[str, Any]:
+        """One JSON object; an error in it is raised by the caller who knows its shape."""
+        done = self._bytes([*words, "--json"], given, call or Call())
+        try:
+            answer = json.loads(done.stdout)
+        except ValueError:
+            raise errors.InternalError(done.stderr.decode("utf-8", "replace").strip() or
+                                       f"{self.binary} ended with status {done.returncode} and no answer") from None
+        if not isinstance(answer, dict):
+            raise errors.InternalError(f"{self.binary} did not answer with an object")
+        return answer
+
+    def checked(self, words: List[str], given: bytes = b"", call: Optional[Call] = None) -> Dict[str, Any]:
+        answer = self.ask(words, given, call)
+        if answer.get("error"):
+            raise errors.of_error(answer["error"])
+        return answer
+
+    def _lines(self, words: List[str], given: bytes, call: Call) -> Iterator[Dict[str, Any]]:
+        with call, self._start([*words, "--stream"], call) as process:
+            assert process.stdin and process.stdout
+            try:
+                try:
+                    process.stdin.write(given)
+                    process.stdin.close()
+                except BrokenPipeError:
+                    pass  # its reason is the only line
+                for line in process.stdout:
+                    yield json.loads(line)
+            finally:
+                if process.poll() is None:
+                    process.send_signal(signal.SIGTERM)  # the reader left before the end
+
+    # ---- runs ----------------------------------------------------------------------------------
+
+    def run(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return self.ask(["--request", "-"], json.dumps(request).encode(), call)
+
+    def stream(self, request: Mapping[str, Any], call: Call, metrics_every: Optional[str]) -> Iterator[Dict[str, Any]]:
+        words = ["--request", "-"] + (["--metrics-every", metrics_every] if metrics_every else [])
+        return self._lines(words, json.dumps(request).encode(), call)
+
+    def languages(self) -> List[Dict[str, Any]]:
+        return list(self.checked(["languages"])["languages"])
+
+    def healthy(self) -> bool:
+        return self.run({"args": ["true"], "stdin": ""}, Call()).get("success") is True
+
+    # ---- sessions ------------------------------------------------------------------------------
+
+    def session_create(self, request: Mapping[str, Any], idle: Optional[str]) -> Dict[str, Any]:
+        words = ["session", "create", "--request", "-"] + (["--idle", idle] if idle else [])
+        return self.checked(words, json.dumps(request).encode())
+
+    def sessions(self) -> List[Dict[str, Any]]:
+        return list(self.checked(["session", "list"])["sessions"])
+
+    def session_info(self, name: str) -> Dict[str, Any]:
+        return self.checked(["session", "info", name])
+
+    def _cell(self, name: str, cell: Mapping[str, Any]) -> List[str]:
+        words = ["session", "exec", name, "-"]
+        for key, option in (("language", "--lang"), ("timeout", "--timeout")):
+            if cell.get(key) is not None:
+                words += [option, str(cell[key])]
+        return words
+
+    def cell(self, name: str, cell: Mapping[str, Any], call: Call) -> Dict[str, Any]:
+        return self.ask(self._cell(name, cell), str(cell["code"]).encode("utf-8", "surrogatepass"), call)
+
+    def cell_stream(self, name: str, cell: Mapping[str, Any], call: Call) -> Iterator[Dict[str, Any]]:
+        return self._lines(self._cell(name, cell), str(cell["code"]).encode("utf-8", "surrogatepass"), call)
+
+    def session_do(self, name: str, action: str, body: Mapping[str, Any]) -> Dict[str, Any]:
+        return self.checked(["session", action, name, *(str(value) for value in body.values())])
+
+    def session_close(self, name: str) -> None:
+        self.checked(["session", "close", name])
+
+    def file_put(self, name: str, path: str, data: bytes) -> None:
+        done = self._bytes(["session", "put", name, "-", path], data, Call())
+        self._ended(done)
+
+    def file_get(self, name: str, path: str) -> bytes:
+        done = self._bytes(["session", "get", name, path], b"", Call())
+        self._ended(done)
+        return done.stdout
+
+    def file_list(self, name: str) -> List[Dict[str, Any]]:
+        return list(self.checked(["session", "files", name])["files"])
+
+    def _ended(self, done: "subprocess.CompletedProcess[bytes]") -> None:
+        if done.returncode:
+            text = done.stderr.decode("utf-8", "replace").strip()
+            kind = errors.NotFound if done.returncode == 127 else errors.SandboxError
+            raise kind(text or f"{self.binary} ended with status {done.returncode}")

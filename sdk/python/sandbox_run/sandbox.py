@@ -1,0 +1,204 @@
+"""Sandboxes and sessions, one call after the other."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Union
+
+from . import requests
+from .calls import Call
+from .http import Http
+from .local import Local
+from .results import Event, ExecutionResult, ResourceUsage, Result, checked
+
+if TYPE_CHECKING:
+    from .aio import AsyncSession
+
+SAMPLE_EVERY = "250ms"  # of the memory that `execute` reports
+
+
+def transport_of(base_url: Optional[str], token: Optional[str], binary: Optional[str]) -> Union[Http, Local]:
+    return Http(base_url, token) if base_url else Local(binary)
+
+
+class Sandbox:
+    """Runs programs: by the sandbox-run of this machine, or with `base_url` by a service."""
+
+    def __init__(self, base_url: Optional[str] = None, token: Optional[str] = None,
+                 binary: Optional[str] = None) -> None:
+        self.transport = transport_of(base_url, token, binary)
+
+    def __enter__(self) -> "Sandbox":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.transport.close()
+
+    def run(self, code: Optional[str] = None, language: Optional[str] = "python", *, call: Optional[Call] = None,
+            **fields: Any) -> Result:
+        """Runs a program and gives its result, also when it failed or was killed.
+
+        `timeout`, `memory`, `cpus`, … are limits as on the command line; `files` maps paths to contents; `command`
+        is a list of words instead of a program; every other name is a field of the request.
+        """
+        return checked(self.transport.run(self._request(code, language, fields), call or Call()))
+
+    def stream(self, code: Optional[str] = None, language: Optional[str] = "python", *, call: Optional[Call] = None,
+               metrics_every: Optional[str] = None, **fields: Any) -> Iterator[Event]:
+        """The same, event by event, each when it happens.  Leaving the loop ends the run."""
+        request = self._request(code, language, fields)
+        return events_of(self.transport.stream(request, call or Call(), metrics_every))
+
+    def _request(self, code: Optional[str], language: Optional[str], fields: Mapping[str, Any]) -> Dict[str, Any]:
+        command = "command" in fields and not isinstance(fields["command"], bool)
+        return requests.request_of(code, language=None if command else language, **fields)
+
+    def execute(self, command: str, config: Optional[Mapping[str, Any]] = None,
+                files: Optional[requests.Files] = None, *, call: Optional[Call] = None) -> ExecutionResult:
+        """Runs a line of shell.  `config`: timeout (ms), cpu_limit, memory_limit, workdir, network, env, image."""
+        request = requests.execute_request(command, config, files)
+        return execution_of(self.transport.stream(request, call or Call(), SAMPLE_EVERY))
+
+    def health_check(self) -> bool:
+        """True when a program can be run now."""
+        return self.transport.healthy()
+
+    def languages(self) -> List[Dict[str, Any]]:
+        return self.transport.languages()
+
+    def sessions(self) -> List[Dict[str, Any]]:
+        return self.transport.sessions()
+
+    def session(self, language: str = "python", **fields: Any) -> "Session":
+        return Session(language, sandbox=self, **fields)
+
+
+def events_of(lines: Iterator[Mapping[str, Any]]) -> Iterator[Event]:
+    for line in lines:
+        event = Event(str(line["type"]), line)
+        if event.type == "end":
+            checked(event.raw["result"])
+        yield event
+
+
+def execution_of(lines: Iterator[Mapping[str, Any]]) -> ExecutionResult:
+    """What `execute` gives, from the events of its run."""
+    last_memory: Optional[float] = None
+    out: Dict[str, List[bytes]] = {"stdout": [], "stderr": []}
+    raw: Optional[Mapping[str, Any]] = None
+    for event in events_of(lines):
+        if event.type in out:
+            out[event.type].append(event.data)
+        elif event.type == "metrics":
+            last_memory = event.raw["metrics"].get("memory_bytes") or last_memory
+        elif event.type == "end":
+            raw = event.raw["result"]
+    if raw is None:
+        raise checked({"error": {"code": "system", "message": "the stream ended before the run did"}})  # type: ignore
+    metrics = raw["metrics"]
+    peak = metrics.get("peak_memory_bytes") or last_memory or 0
+    usage = ResourceUsage(metrics.get("cpu_percent") or 0.0, (last_memory or peak) / 2**20, peak / 2**20)
+    texts = {name: b"".join(parts).decode("utf-8", "replace") for name, parts in out.items()}
+    return ExecutionResult(status_of(raw), texts["stdout"], texts["stderr"], metrics["wall_ms"], usage)
+
+
+def status_of(raw: Mapping[str, Any]) -> int:
+    """As a shell has it: 124 after a time limit, 128 + n after signal n."""
+    if raw["outcome"] in ("timeout", "cpu_limit"):
+        return 124
+    if raw.get("exit_code") is not None:
+        return int(raw["exit_code"])
+    return 128 + int(raw.get("signal") or 9)
+
+
+class Session:
+    """One sandbox that stays alive: names and files stay from one cell to the next.
+
+    `with Session("python") as s` gives calls that wait, `async with Session("python") as s` those to be awaited.
+    """
+
+    def __init__(self, language: str = "python", *, sandbox: Optional[Sandbox] = None, id: Optional[str] = None,
+                 base_url: Optional[str] = None, token: Optional[str] = None, binary: Optional[str] = None,
+                 idle: Optional[str] = None, **fields: Any) -> None:
+        self.transport = sandbox.transport if sandbox else transport_of(base_url, token, binary)
+        self.language = language
+        self.id = id
+        self.info: Dict[str, Any] = {}
+        self._idle = idle
+        self._fields = fields
+        self._owned = id is None
+
+    def open(self) -> "Session":
+        """Makes the sandbox, unless `id` named one that is there."""
+        if self.id is None:
+            request = requests.request_of(language=self.language, **self._fields)
+            del request["stdin"]
+            self.info = self.transport.session_create(request, self._idle)
+            self.id = str(self.info["id"])
+        return self
+
+    @property
+    def _id(self) -> str:
+        return self.open().id or ""
+
+    def __enter__(self) -> "Session":
+        return self.open()
+
+    def __exit__(self, *_: object) -> None:
+        if self._owned:
+            self.close()
+
+    async def __aenter__(self) -> "AsyncSession":
+        from .aio import AsyncSession
+        self._awaited = AsyncSession(self)
+        return await self._awaited.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._owned:
+            await self._awaited.close()
+
+    def run(self, code: str, *, timeout: Optional[Union[str, float]] = None, language: Optional[str] = None,
+            call: Optional[Call] = None) -> Result:
+        """Runs one cell."""
+        return checked(self.transport.cell(self._id, cell_of(code, timeout, language), call or Call()))
+
+    def stream(self, code: str, *, timeout: Optional[Union[str, float]] = None, language: Optional[str] = None,
+               call: Optional[Call] = None) -> Iterator[Event]:
+        return events_of(self.transport.cell_stream(self._id, cell_of(code, timeout, language), call or Call()))
+
+    def interrupt(self) -> Dict[str, Any]:
+        return self.transport.session_do(self._id, "interrupt", {})
+
+    def restart(self) -> Dict[str, Any]:
+        return self.transport.session_do(self._id, "restart", {})
+
+    def checkpoint(self) -> Dict[str, Any]:
+        return self.transport.session_do(self._id, "checkpoint", {})
+
+    def rollback(self, cell: int) -> Dict[str, Any]:
+        """Back to the state before this cell."""
+        return self.transport.session_do(self._id, "rollback", {"cell": cell})
+
+    def status(self) -> Dict[str, Any]:
+        return self.transport.session_info(self._id)
+
+    def write_file(self, path: str, content: requests.Content) -> None:
+        data = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+        self.transport.file_put(self._id, path, data)
+
+    def read_file(self, path: str) -> bytes:
+        return self.transport.file_get(self._id, path)
+
+    def files(self) -> List[Dict[str, Any]]:
+        return self.transport.file_list(self._id)
+
+    def close(self) -> None:
+        if self.id is not None:
+            self.transport.session_close(self.id)
+            self.id = None
+            self._owned = False
+
+
+def cell_of(code: str, timeout: Optional[Union[str, float]], language: Optional[str]) -> Dict[str, Any]:
+    return {"code": code, "timeout": timeout, "language": language}

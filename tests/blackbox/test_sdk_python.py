@@ -1,0 +1,159 @@
+"""The SDK for Python: packed, installed in a clean directory, and used from there."""
+import json
+import pathlib
+import shutil
+import subprocess
+import tempfile
+
+import pytest
+
+import support
+
+SDK = support.REPO / "sdk" / "python"
+PYTHON = "/usr/bin/python3"
+
+
+@pytest.fixture(name="installed", scope="module")
+def sdk_installed(request):
+    """A wheel, made from a copy of the sources, that pip installs in a directory of its own."""
+    place = pathlib.Path(tempfile.mkdtemp(prefix="sbr-sdk-"))
+    place.chmod(0o755)  # an ordinary user reads it too
+    request.addfinalizer(lambda: shutil.rmtree(place))
+    subprocess.run(["cp", "-r", SDK, place / "source"], check=True)
+    pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    root = {"PIP_ROOT_USER_ACTION": "ignore", "PATH": "/usr/bin:/bin", "HOME": str(place)}
+    subprocess.run([*pip, "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", place / "dist",
+                    place / "source"], check=True, env=root)
+    wheel, = (place / "dist").glob("*.whl")
+    subprocess.run([*pip, "install", "--no-deps", "--no-index", "--target", place / "lib", wheel], check=True, env=root)
+    return place / "lib"
+
+
+@pytest.fixture(name="play")
+def player(installed, folder):
+    """Runs a program that uses the SDK and gives what it printed, as JSON."""
+    def play(code, caller=None, **env):
+        program = folder / "client.py"
+        program.write_text("import asyncio, json, os, time\nfrom sandbox_run import *\n" + code)
+        given = support.surroundings(caller, {"PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1",
+                                              "SANDBOX_RUN_STATE": str(folder / "state"),
+                                              "SANDBOX_RUN_BINARY": str(support.SANDBOX_RUN), **env})
+        done = subprocess.run([*support.as_caller(caller), PYTHON, program], env=given, cwd=folder,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=support.DEADLINE, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        return json.loads(done.stdout)
+    return play
+
+
+def test_a_program_gives_the_result_of_the_command_line(play, root):
+    code = "import sys; print(sys.stdin.read().upper()); print('e', file=sys.stderr); sys.exit(3)"
+    given = play(f"print(json.dumps(Sandbox().run({code!r}, stdin='in', memory='64m').raw))")
+    bare = support.result_of("run", "--lang", "python", "--code", code, "--memory", "64m", stdin=b"in", caller=root)
+    changing = {"id", "started_at", "total_ms", "execution_time", "cpu_time", "memory_used", "metrics", "stages",
+                "startup"}
+    same = {key: value for key, value in bare.items() if key not in changing and not key.startswith("_")}
+    assert same == {key: given[key] for key in same} and set(given) == set(bare) - {"_status", "_stderr"}
+
+
+def test_ends_are_results_and_what_could_not_run_is_an_exception(play):
+    given = play("""
+box, said = Sandbox(), {}
+said["killed"] = box.run("while True: pass", timeout=0.3).outcome
+said["command"] = box.run(command=["sh", "-c", "exit 7"]).exit_code
+said["bytes"] = list(box.run("import os; os.write(1, bytes([255, 0, 97]))").stdout_bytes_data)
+said["file"] = box.run("print(open('d/a.txt').read())", files={"d/a.txt": "there"}).stdout
+for name, call in {"language": lambda: box.run("x", "nolang"), "limit": lambda: box.run("1", memory="many"),
+                   "binary": lambda: Sandbox(binary="no-such-sandbox-run")}.items():
+    try:
+        call()
+    except SandboxError as error:
+        said[name] = [type(error).__name__, error.code, bool(str(error))]
+print(json.dumps(said))
+""")
+    assert given == {"killed": "timeout", "command": 7, "bytes": [255, 0, 97], "file": "there\n",
+                     "language": ["NotFound", "not_found", True], "limit": ["InvalidRequest", "invalid", True],
+                     "binary": ["BinaryNotFound", "not_found", True]}
+
+
+def test_events_come_while_the_program_runs_and_leaving_them_ends_it(play):
+    given = play("""
+seen, box = [], Sandbox()
+for event in box.stream("import time\\nprint('one', flush=True)\\ntime.sleep(1000)"):
+    seen.append(event.type)
+    if event.type == "stdout":
+        seen.append(event.text)
+        break
+ended = [event for event in box.stream("print('é')")][-1]
+print(json.dumps([seen, ended.result.stdout, ended.result.success]))
+""")
+    assert given == [["start", "stage", "stdout", "one\n"], "é\n", True]
+
+
+def test_a_line_of_shell_has_its_defaults_and_its_figures(play):
+    given = play("""
+import dataclasses
+box = Sandbox()
+files = [{"path": "run.sh", "content": "#!/bin/sh\\ncat data/x; echo e >&2; exit 4\\n", "mode": 0o755},
+         {"path": "/work/data/x", "content": b"bytes"}]
+done = box.execute("./run.sh; s=$?; id -u; nproc > /dev/null; exit $s", {"env": {"A": "b"}, "memory_limit": "256m"},
+                   files)
+late = box.execute("sleep 100", {"timeout": 300})
+outside = None
+try:
+    box.execute("true", None, [{"path": "/etc/x", "content": ""}])
+except ValueError as error:
+    outside = str(error)
+print(json.dumps([dataclasses.asdict(done), late.exit_code, late.duration, outside]))
+""")
+    done, late, duration, outside = given
+    assert (done["exit_code"], done["stdout"], done["stderr"]) == (4, "bytes1000\n", "e\n")
+    assert 0 < done["resource_usage"]["memory_usage_mb"] <= done["resource_usage"]["max_memory_mb"] < 256
+    assert late == 124 and duration >= 300
+    assert outside == "'/etc/x' is not below /work; give it a relative path"
+
+
+def test_a_session_keeps_names_and_files(play):
+    given = play("""
+with Session("python", memory="128m") as s:
+    s.run("x = 41")
+    shown = s.run("x + 1")
+    s.write_file("d/in.txt", b"\\xff")
+    streamed = [event.type for event in s.stream("print(open('d/in.txt', 'rb').read())")]
+    failed = s.run("1 / 0")
+    said = [shown.display, shown._repr_mimebundle_(), shown.cell, list(s.read_file("d/in.txt")),
+            [f["path"] for f in s.files()], streamed, failed.diagnosis["type"], s.status()["cells"],
+            len(Sandbox().sessions())]
+print(json.dumps(said + [len(Sandbox().sessions())]))
+""")
+    assert given == [[{"text/plain": "42"}], {"text/plain": "42"}, 2, [255], ["d/in.txt"], ["start", "stdout", "end"],
+                     "ZeroDivisionError", 4, 1, 0]
+
+
+def test_calls_can_be_awaited_and_cancelled(play):
+    given = play("""
+async def main():
+    said = []
+    async with Session("python") as s:
+        said.append((await s.run("20 + 1")).display[0]["text/plain"])
+        async for event in s.stream("print('x')"):
+            said.append(event.type)
+    async with AsyncSandbox() as box:
+        both = await asyncio.gather(box.run("print(1)"), box.run("print(2)"))
+        said += [result.stdout for result in both] + [await box.health_check()]
+        begun = time.monotonic()
+        try:
+            await asyncio.wait_for(box.run("import time; time.sleep(100)"), 0.5)
+        except asyncio.TimeoutError:
+            said.append(time.monotonic() - begun < 60)
+    return said
+print(json.dumps(asyncio.run(main())))
+""")
+    assert given == ["21", "start", "stdout", "end", "1\n", "2\n", True, True]
+
+
+def test_an_ordinary_user_has_it_too(play, folder):
+    user = support.Callers.USER
+    folder.chmod(0o777)
+    given = play("r = Sandbox().run('print(1)', allow_degraded=True); print(json.dumps([r.stdout, r.success]))",
+                 caller=user, SANDBOX_RUN_STATE=support.state_of(user))
+    assert given == ["1\n", True]
