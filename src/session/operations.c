@@ -110,6 +110,13 @@ static void op_interrupt(struct session *s, struct connection *c, const json_t *
     connection_answer(s, c, json_pack("{s:b}", "interrupted", runs));
 }
 
+static void op_hold(struct session *s, struct connection *c, const json_t *line)
+{
+    (void)line;
+    connection_hold(c);
+    connection_answer(s, c, json_pack("{s:b}", "held", 1));
+}
+
 static void op_close(struct session *s, struct connection *c, const json_t *line)
 {
     json_t *answer = json_pack("{s:b, s:s}", "closed", 1, "id", s->dir.id);
@@ -340,7 +347,7 @@ static const struct {
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
-    { "diff", op_diff }, { "applied", op_applied },
+    { "hold", op_hold }, { "diff", op_diff }, { "applied", op_applied },
     { "files", op_files }, { "get", op_get }, { "put", op_put },
 };
 /* clang-format on */

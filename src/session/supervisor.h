@@ -186,6 +186,8 @@ int connection_listen(struct session *s, sbr_error *err) must_check;
 void connection_send(struct session *s, struct connection *c, const char *text, size_t len);
 void connection_answer(struct session *s, struct connection *c, json_t *take_answer);
 void connection_error(struct session *s, struct connection *c, const sbr_error *err);
+/* The session ends with this client. */
+void connection_hold(struct connection *c);
 /* Keeps the code until nothing else runs. */
 void connection_wait(struct connection *c, struct cell_request *request);
 /* The first client that waits, and what it wants; NULL: none does. */

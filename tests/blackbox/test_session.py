@@ -1,6 +1,7 @@
 """Sessions: one sandbox, one cell of code after the other."""
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -36,6 +37,7 @@ def test_variables_stay_and_every_cell_has_its_own_result(session):
     first = session.cell("x = 41\nprint('hello')\nimport sys; print('bad', file=sys.stderr)")
     assert (first["cell"], first["stdout"], first["stderr"], first["display"]) == (1, "hello\n", "bad\n", [])
     assert first["success"] and first["session"] == "kept" and first["isolation"]["tier"]
+    assert first["language"]["name"] == "python" and re.match(r"3\.\d+\.", first["language"]["version"])
     second = session.cell("x + 1")
     assert (second["cell"], second["stdout"], second["display"][0]["text/plain"]) == (2, "", "42")
     failed = session.cell("def f():\n    return 1 / 0\nf()")
@@ -236,6 +238,31 @@ def test_a_saved_state_comes_back(session):
     assert (late["outcome"], late["session"]) == ("timeout", "kept")
     refused = session.run("rollback", session.id, "3")
     assert refused.returncode == 125 and b"no state was saved before cell 3" in refused.stderr
+
+
+def test_a_prompt_that_is_killed_takes_its_session_with_it(state, any_caller):
+    env = {"SANDBOX_RUN_STATE": str(state)}
+
+    def listed():
+        return json.loads(sandbox_run("session", "list", "--json", env=env, caller=any_caller).stdout)["sessions"]
+
+    with started("repl", caller=any_caller, env=env) as prompt:
+        prompt.stdin.write(b"print(6 * 7)\n")
+        prompt.stdin.flush()
+        assert prompt.stdout.readline() == b"42\n" and len(listed()) == 1
+        prompt.kill()
+    wait_until(lambda: listed() == [])
+
+
+def test_children_of_a_php_cell_have_no_channel_and_exit_is_named(state, any_caller):
+    session = Session(state, lang="php", caller=any_caller)
+    try:
+        assert session.cell("passthru('ls -l /proc/self/fd | grep -c socket');")["stdout"] == "0\n"
+        ended = session.cell("exit(3);")
+        assert (ended["outcome"], ended["exit_code"], ended["session"]) == ("exited", 3, "lost")
+        assert "the cell ended the kernel with exit code 3" in ended["explanation"]
+    finally:
+        session.close()
 
 
 def test_a_session_whose_directory_is_removed_ends(session, state):
