@@ -6,7 +6,7 @@
 #include "model/changes.h"
 #include "model/request.h"
 
-/* A file of the real tree as `apply` left it during the run: no change of somebody else. */
+/* A file of the real tree as `apply` left it during the run: no change from outside. */
 struct compare_known {
     uint64_t ino;
     int64_t ctime_ns;

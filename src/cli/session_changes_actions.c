@@ -24,7 +24,7 @@ int session_diff_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
-/* Without this, what was applied would look like somebody else's change of it. */
+/* Without this, what was applied would look like a change from outside. */
 static int tell(const struct options *o, const char *session, const char *id, sbr_error *err)
 {
     scoped_free char *json = NULL;

@@ -2,7 +2,7 @@
  *
  * Init sends the changes as it does at the end, into a staging directory of their own: the parts of
  * the end stay empty until then.  What `apply` makes real meanwhile is remembered: it is no change
- * of somebody else, and when the program deletes it, the upper directory need not show that. */
+ * from outside, and when the program deletes it, the upper directory need not show that. */
 #include <stdlib.h>
 #include <string.h>
 

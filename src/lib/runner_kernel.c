@@ -67,6 +67,19 @@ int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid)
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 
+void runner_freeze(sbr_job *job, bool freeze)
+{
+    struct monitor *monitor = job_client_running(job);
+
+    if (!monitor)
+        return;
+    if (!freeze)
+        (void)cgroup_freeze(&monitor->box->cgroup, false);
+    runner_pause(job, freeze);
+    if (freeze) /* init has its order by now, or takes it when it goes on: the order does no harm */
+        (void)cgroup_freeze(&monitor->box->cgroup, true);
+}
+
 int runner_changes(sbr_job *job, bool keep, const struct diff_options *diff, sbr_result *ret,
                    sbr_error *err)
 {

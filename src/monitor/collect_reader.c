@@ -1,3 +1,4 @@
+/* lint-ok: length: one state machine over one stream, with what opens, awaits and ends it */
 #include "monitor/collect_reader.h"
 
 #include <errno.h>

@@ -83,7 +83,7 @@ void collect_reader_init(struct collect_reader *reader, struct collect_part *par
 /* Takes ownership of `fd`. */
 int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loop, sbr_error *err)
     must_check;
-/* For a stream on the same fd after one that was complete; SBR_E_DENIED when an earlier one broke. */
+/* For one more stream on the same fd; SBR_E_DENIED when an earlier one broke. */
 int collect_reader_next(struct collect_reader *reader, struct collect_part *parts, sbr_error *err)
     must_check;
 /* Reads until the stream is complete; the reader is of no more use when it is not so in time. */
