@@ -19,6 +19,7 @@ int session_diff_run(const struct options *o, sbr_error *err)
     }
     answer = json_loads(json, 0, NULL);
     fputs(session_text(answer, "diff"), stdout);
+    fflush(stdout);
     fprintf(stderr, "sandbox-run: %s\n", session_text(answer, "changes_summary"));
     json_decref(answer);
     return 0;
