@@ -28,6 +28,8 @@ struct job_tree {
     int part;                   /* of collect_reader, for its changes; -1: none */
     char made[STATE_PATH_SIZE]; /* upper or copy of the current stage */
     struct copied copied;       /* of the current stage's copy */
+    struct plan_mask *masks;    /* what it leaves out, sorted; of cow trees */
+    size_t n_masks;
 };
 
 /* A path that `apply` made real while the program runs. */
