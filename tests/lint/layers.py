@@ -27,7 +27,7 @@ ORDER = (
     "lib",
     "session",
     "engine",
-    "service",
+    "http",
     "cli",
 )
 PUBLIC = "sandboxrun.h"
@@ -42,7 +42,14 @@ MAY_INCLUDE["live"] = {"base"}
 MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 # The command line is a client like every other: it runs, plans and probes through lib/ and never looks into a job.
 MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
+# The gateway is one as well.  What else it includes starts no sandbox.
+MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
 MAY_INCLUDE_ONLY = {
+    "http": {
+        "changes/state_dir.h",  # where tokens are kept
+        "job/engine_socket.h",  # its own socket stands beside the engine's
+        "sandbox/peer.h",  # which process is at the other end of that socket
+    },
     # The numbers of its scripts, which are written while the project is built.
     "generate": {"confine/netlink.h"},
     "cli": {
