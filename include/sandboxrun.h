@@ -391,6 +391,15 @@ int sbr_session_export(const char *id, const char *format, char **ret, sbr_error
 /* Executes the cells of a notebook, or of the cells.jsonl of a session, and compares what they
  * print.  *ret becomes JSON: {"cells": n, "different": [...]}; the caller frees it. */
 int sbr_session_replay(sbr_session *s, const char *text, size_t len, char **ret, sbr_error *err);
+/* The language of a notebook (.ipynb); *ret becomes its name here, which the caller frees. */
+int sbr_notebook_language(const char *text, size_t len, char **ret, sbr_error *err);
+/* Executes the code cells of a notebook in their order, up to the first that fails; one with the
+ * tag "raises-exception" may fail, one with "skip-execution" is left out.  *ret becomes JSON:
+ * {"cells": n, "failed": number or null, "lost": b, "results": [...]}; *ret_book, unless it is
+ * NULL, the notebook with the outputs of the executed cells.  The caller frees both.  `fn` as of
+ * sbr_session_exec. */
+int sbr_session_notebook(sbr_session *s, const char *text, size_t len, sbr_session_line_fn *fn,
+                         void *context, char **ret, char **ret_book, sbr_error *err);
 /* Ends a session and removes what is left of it. */
 int sbr_session_close(const char *id, sbr_error *err);
 /* The same; *ret becomes JSON, for a request with changes to keep with their `changes_id`; the

@@ -18,6 +18,7 @@
 #include "cli/env_files.h"
 #include "cli/present.h"
 #include "cli/settings.h"
+#include "cli/source.h"
 #include "cli/stream.h"
 #include "lib/runner.h"
 
@@ -111,7 +112,7 @@ static bool needs_documents(const struct options *o)
 
     if (o->request_path || o->language_files.n || settings_names_policy_file(o))
         return true;
-    if (settings_exist(o))
+    if (settings_exist(o) || (o->command == &cmd_run && source_is_notebook(o)))
         return true;
     if (!runner_config_dir(config, sizeof(config)))
         return false;

@@ -115,21 +115,26 @@ static int open_session(struct repl *r, sbr_error *err)
     made = json_loads(json, 0, NULL);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
     json_decref(made);
-    return sbr_session_open(r->id, &r->session, err);
+    if (sbr_session_open(r->id, &r->session, err) < 0)
+        return err->code;
+    json_decref(repl_ask(r, json_pack("{s:s}", "op", "hold"), err));
+    return 0;
 }
 
 static void greet(const struct repl *r)
 {
-    if (r->terminal && !r->o->quiet)
+    if (r->display.terminal && !r->o->quiet)
         fprintf(stderr, "%s in a sandbox; :help for help, Ctrl-D to leave\n", r->language);
 }
 
 static int repl_run(struct options *o)
 {
-    struct repl r = { .o = o, .cells = json_array(), .terminal = isatty(STDOUT_FILENO) };
+    struct repl r = { .o = o, .cells = json_array() };
     sbr_error err = { 0 }, ignored;
-    int status = open_session(&r, &err);
+    int status;
 
+    display_init(&r.display, o);
+    status = open_session(&r, &err);
     if (status == 0)
         status = repl_input_open(&r, &err);
     if (status == 0) {

@@ -1,4 +1,5 @@
 #include "cli/cli.h"
+#include "cli/documents.h"
 #include "cli/source.h"
 #include "cli/start.h"
 
@@ -7,6 +8,12 @@ static int run_run(struct options *o)
     struct source source;
     sbr_error err;
 
+    if (source_is_notebook(o))
+        return o->documents->run_notebook(o);
+    if (o->update) {
+        err_set(&err, SBR_E_INVALID, "options", "--update needs a notebook, a file named .ipynb");
+        return cli_fail(o, &err);
+    }
     if (source_load(o, &source, &err) < 0)
         return cli_fail(o, &err);
     return start_request(o, source.title, source.from_stdin);
@@ -30,12 +37,14 @@ const struct command cmd_run = {
         "  sandbox-run --dep requests job.py    with a package; installed once\n"
         "  sandbox-run --allow-host example.org:443 --allow-host '*.example.net' fetch.py\n"
         "  sandbox-run --check app.ts           the type checker, nothing is run\n"
+        "  sandbox-run --update work.ipynb      the cells of a notebook, and their outputs into "
+        "it\n"
         "  #!/usr/bin/env -S sandbox-run --lang python --\n",
-    .options = (const struct option *const[]){ options_program, options_build,
-                                               options_language_file, options_stdin, options_trees,
-                                               options_network, options_isolation, options_json,
-                                               options_stream, options_output, options_config,
-                                               options_look, options_general, NULL },
+    .options =
+        (const struct option *const[]){
+            options_program, options_build, options_language_file, options_notebook, options_stdin,
+            options_trees, options_network, options_isolation, options_json, options_stream,
+            options_output, options_config, options_look, options_general, NULL },
     .limits = LIMITS_ALL,
     .arguments = true,
     .run = run_run,

@@ -1,6 +1,5 @@
 /* session: one sandbox kept alive, and one cell of code after the other in it. */
 #include <jansson.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 #include "base/text.h"
 #include "cli/action.h"
 #include "cli/amounts.h"
+#include "cli/display.h"
 #include "cli/documents.h"
 #include "cli/present.h"
 #include "cli/session_actions.h"
@@ -26,6 +26,10 @@ static const struct option own_options[] = {
       OPTION_OWN(struct session_options, age) },
     { 0, "freeze", "TIME", "stop everything inside after so long without a cell (default: 1m)",
       OPTION_OWN(struct session_options, freeze) },
+    { 'y', "yes", NULL, "of `apply`: do it without asking",
+      OPTION_OWN(struct session_options, changes.yes) },
+    { 0, "force", "PATH", "of `apply`: this path, though it conflicts; repeatable",
+      OPTION_OWN(struct session_options, changes.force) },
     { 0, "format", "NAME", "of `export`: ipynb (default), md, or the language's own, as py",
       OPTION_OWN(struct session_options, format) },
     { 0 },
@@ -89,18 +93,6 @@ static int list_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
-static void print_closed(const char *json, const struct options *o)
-{
-    json_t *answer = json_loads(json, 0, NULL);
-    const char *changes = session_text(answer, "changes_id");
-
-    if (o->json)
-        session_print_json(json);
-    else if (changes[0])
-        printf("changes are kept; `sandbox-run apply %s` makes them real\n", changes);
-    json_decref(answer);
-}
-
 static int close_run(const struct options *o, sbr_error *err)
 {
     for (size_t i = 1; i < o->n_positional; i++) {
@@ -108,7 +100,7 @@ static int close_run(const struct options *o, sbr_error *err)
 
         if (sbr_session_finish(o->positional[i], &json, err) < 0)
             return err->code;
-        print_closed(json, o);
+        session_print_closed(json, o);
     }
     return 0;
 }
@@ -132,79 +124,9 @@ static int read_cell(const struct options *o, char **ret, size_t *ret_len, sbr_e
     return fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, ret, ret_len, err);
 }
 
-static void print_stream(const json_t *event, const char *type)
+static int execute(sbr_session *s, struct display *display, char **ret, sbr_error *err)
 {
-    const json_t *data = json_object_get(event, "data");
-    const char *base64 = json_string_value(json_object_get(event, "data_b64"));
-    FILE *out = !strcmp(type, "stderr") ? stderr : stdout;
-    scoped_free char *bytes = NULL;
-    size_t len = json_string_length(data);
-
-    if (base64 && encoding_from_base64(base64, &bytes, &len) < 0)
-        return;
-    fwrite(bytes ? bytes : json_string_value(data), 1, len, out);
-    fflush(out);
-}
-
-/* Events as a person sees them. */
-static void show_line(void *context, const char *line, size_t len)
-{
-    json_t *event = json_loadb(line, len, 0, NULL);
-    const char *type = session_text(event, "type");
-
-    (void)context;
-    if (!strcmp(type, "stdout") || !strcmp(type, "stderr"))
-        print_stream(event, type);
-    json_decref(event);
-}
-
-static void pass_line(void *context, const char *line, size_t len)
-{
-    (void)context;
-    fwrite(line, 1, len, stdout);
-    fputc('\n', stdout);
-    fflush(stdout);
-}
-
-static void show_end(const json_t *result, const struct options *o)
-{
-    json_t *bundle;
-    size_t i;
-
-    json_array_foreach(json_object_get(result, "display"), i, bundle) {
-        const char *text = session_text(bundle, "text/plain");
-
-        printf("%s%s", text, text[0] && text[strlen(text) - 1] == '\n' ? "" : "\n");
-    }
-    fflush(stdout);
-    if (session_text(result, "explanation")[0] && !o->quiet)
-        fprintf(stderr, "sandbox-run: %s\n", session_text(result, "explanation"));
-}
-
-static int status_of(const json_t *result)
-{
-    const char *outcome = session_text(result, "outcome");
-
-    if (!strcmp(outcome, "exited"))
-        return (int)json_integer_value(json_object_get(result, "exit_code"));
-    if (!strcmp(outcome, "timeout"))
-        return EXIT_TIMEOUT;
-    if (!strcmp(outcome, "denied"))
-        return EXIT_DENIED;
-    return EXIT_SIGNAL + (strcmp(outcome, "cancelled") ? SIGKILL : SIGINT);
-}
-
-static sbr_session *volatile interrupted; /* for the handler */
-
-static void interrupt(int number)
-{
-    (void)number;
-    (void)sbr_session_interrupt(interrupted);
-}
-
-static int execute(sbr_session *s, const struct options *o, char **ret, sbr_error *err)
-{
-    struct sigaction action = { .sa_handler = interrupt, .sa_flags = SA_RESTART };
+    const struct options *o = display->o;
     scoped_free char *code = NULL;
     uint64_t timeout = 0;
     size_t len;
@@ -214,15 +136,13 @@ static int execute(sbr_session *s, const struct options *o, char **ret, sbr_erro
         return err->code;
     if (o->request->limits.given & 1u << SBR_WALL_MS)
         timeout = o->request->limits.value[SBR_WALL_MS];
-    interrupted = s;
-    sigaction(SIGINT, &action, NULL);
+    session_watch_interrupt(s);
     r = sbr_session_exec(s, code, len, timeout,
-                         o->stream ? pass_line
+                         o->stream ? session_pass_line
                          : o->json ? NULL
-                                   : show_line,
-                         NULL, ret, err);
-    action.sa_handler = SIG_DFL;
-    sigaction(SIGINT, &action, NULL);
+                                   : display_event,
+                         display, ret, err);
+    session_watch_interrupt(NULL);
     return r;
 }
 
@@ -230,22 +150,24 @@ static int execute(sbr_session *s, const struct options *o, char **ret, sbr_erro
 static int exec_run(const struct options *o, sbr_error *err)
 {
     scoped_free char *json = NULL;
+    struct display display;
     sbr_session *s = NULL;
     json_t *result;
     int r;
 
+    display_init(&display, o);
     if (sbr_session_open(o->positional[1], &s, err) < 0)
         return err->code;
-    r = execute(s, o, &json, err);
+    r = execute(s, &display, &json, err);
     sbr_session_free(s);
     if (r < 0)
         return r;
-    result = json_loads(json, 0, NULL);
+    result = json_loads(json, JSON_ALLOW_NUL, NULL);
     if (o->json && !o->stream)
         session_print_json(json);
     else if (!o->stream)
-        show_end(result, o);
-    r = status_of(result);
+        display_result(&display, result);
+    r = display_status(result);
     json_decref(result);
     return r;
 }
@@ -277,12 +199,15 @@ static const struct action actions[] = {
     { "restart", session_restart_run,   1, 1,   " ID" },
     { "checkpoint", session_checkpoint_run, 1, 1, " ID" },
     { "rollback", session_rollback_run, 2, 2, " ID CELL" },
+    { "diff", session_diff_run, 1, 1, " ID" },
+    { "apply", session_apply_run, 1, 64, " ID [PATH...] [--yes] [--force PATH]" },
+    { "reload", session_reload_run, 1, 1, " ID" },
     { "metrics", session_metrics_run,   1, 1,   " ID" },
     { "files", session_files_run,     1, 1,   " ID" },
     { "put", session_put_run,       2, 3,   " ID FILE [PATH]" },
     { "get", session_get_run,       2, 3,   " ID PATH [FILE]" },
     { "export", session_export_run,    1, 2,   " ID [FILE] [--format ipynb|md|py|...]" },
-    { "replay", session_replay_run,    2, 2,   " ID FILE" },
+    { "replay", session_replay_run,    1, 2,   " [ID] FILE" },
     { "restore", session_restore_run,   1, 1,   " ID [OPTIONS]" },
     { 0 },
 };

@@ -7,6 +7,7 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "cli/notebook_run.h"
 #include "cli/settings.h"
 #include "config/config.h"
 #include "lib/runner.h"
@@ -124,4 +125,5 @@ const struct documents documents = { .load_request = load_request,
                                      .free_config = free_config,
                                      .apply_config = apply_config,
                                      .retention = retention,
-                                     .add_languages = add_languages };
+                                     .add_languages = add_languages,
+                                     .run_notebook = notebook_run };

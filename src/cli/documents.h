@@ -17,6 +17,8 @@ struct documents {
     /* --policy FILE, the user's languages and --language-file; of languages, later ones count
      * before earlier ones. */
     int (*add_languages)(struct options *o, sbr_error *err);
+    /* `run work.ipynb`: the exit status. */
+    int (*run_notebook)(struct options *o);
 };
 
 extern const struct documents documents;

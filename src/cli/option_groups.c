@@ -135,6 +135,12 @@ const struct option options_language_file[] = {
     { 0 },
 };
 
+const struct option options_notebook[] = {
+    { 0, "update", NULL, "of a notebook (.ipynb): write the outputs of its cells into it",
+      OPTION_FIELD(update) },
+    { 0 },
+};
+
 const struct option options_stdin[] = {
     { 'i', "stdin", "FILE", "the program's stdin; - is ours (default)", OPTION_FIELD(stdin_path) },
     { 0, "tty", NULL, "a terminal for the program (default: when stdout is one)",
@@ -156,6 +162,11 @@ const struct option options_trees[] = {
       OPTION_REQUEST(add_volume) },
     { 'p', "project", "DIR", "a host directory as /work; changes stay inside",
       OPTION_REQUEST(set_project) },
+    { 0, "exclude", "PATTERN",
+      "leave files of --project out, besides secrets such as .env and keys; repeatable",
+      OPTION_REQUEST(request_add_exclude) },
+    { 0, "include", "PATTERN", "show files of --project that would be left out; repeatable",
+      OPTION_REQUEST(request_add_include) },
     { 0, "workspace", "NAME", "a /work that is kept between runs; bounded by --disk and --inodes",
       OPTION_REQUEST(request_set_workspace) },
     { 0, "diff", NULL, "report what was changed in --project and volumes with cow",

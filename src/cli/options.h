@@ -35,6 +35,7 @@ struct options {
     bool stream;               /* events as lines of JSON */
     const char *metrics_every; /* a duration; NULL: no metrics among the events */
     bool json, text, quiet, raw, no_color, help, version;
+    bool update;           /* a notebook gets its outputs */
     bool cold;             /* no engine is asked */
     bool no_config;        /* neither configuration file is read */
     struct config *config; /* what the files say; NULL: nothing was read */
@@ -83,7 +84,7 @@ struct option {
 
 /* Groups that several commands share; an empty row ends each. */
 extern const struct option options_program[], options_tools[], options_build[],
-    options_language_file[];
+    options_language_file[], options_notebook[];
 extern const struct option options_stdin[], options_trees[], options_network[];
 extern const struct option options_isolation[], options_json[], options_report[], options_stream[];
 extern const struct option options_output[], options_config[];

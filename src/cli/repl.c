@@ -43,16 +43,7 @@ json_t *repl_ask(struct repl *r, json_t *take_request, sbr_error *err)
     }
     if (sbr_session_call(r->session, request, &answer, err) < 0)
         return NULL;
-    return json_loads(answer, 0, NULL);
-}
-
-static int cell_status(const json_t *result)
-{
-    const char *outcome = json_string_value(json_object_get(result, "outcome"));
-
-    if (outcome && !strcmp(outcome, "exited"))
-        return (int)json_integer_value(json_object_get(result, "exit_code"));
-    return outcome && !strcmp(outcome, "timeout") ? EXIT_TIMEOUT : 1;
+    return json_loads(answer, JSON_ALLOW_NUL, NULL);
 }
 
 /* A session that its cell ended: by `exit`, or because its kernel died. */
@@ -74,14 +65,14 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err)
         return 0;
     }
     running = r->session;
-    status = sbr_session_exec(r->session, code, len, 0, repl_show_event, r, &json, err);
+    status = sbr_session_exec(r->session, code, len, 0, display_event, &r->display, &json, err);
     running = NULL;
     pending = 0;
     if (status < 0)
         return status;
-    result = json_loads(json, 0, NULL);
-    repl_show_end(r, result);
-    r->status = cell_status(result);
+    result = json_loads(json, JSON_ALLOW_NUL, NULL);
+    display_result(&r->display, result);
+    r->status = display_status(result);
     r->over = is_over(result);
     json_array_append_new(r->cells, json_pack("{s:s%, s:o}", "code", code, len, "result", result));
     return 0;

@@ -7,7 +7,7 @@
 
 #include "base/buf.h"
 #include "cli/cli.h"
-#include "cli/terminal.h"
+#include "cli/display.h"
 #include "sandboxrun.h"
 
 struct repl_input; /* the line editor, or a plain reader of lines */
@@ -21,9 +21,7 @@ struct repl {
     json_t *cells; /* {"code", "result"} of each that ran */
     bool over;     /* the user or the session has ended it */
     int status;    /* of the last cell */
-    bool terminal; /* a person sees the output */
-    struct terminal_filter filters[2];
-    char images[64]; /* directory of images that were shown; empty: none yet */
+    struct display display;
 };
 
 /* Input.  `language` names the history. */
@@ -43,12 +41,6 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err) m
 void repl_watch_interrupts(void);
 /* The line has been ended. */
 void repl_forget_interrupt(void);
-
-/* Screen. */
-void repl_show_event(void *context, const char *line, size_t len);
-void repl_show_end(struct repl *r, const json_t *result);
-/* Text of the program: on a terminal without control strings. */
-void repl_show_text(struct repl *r, int fd, const char *text, size_t len);
 
 /* A line with a colon. */
 int repl_command(struct repl *r, const char *line, sbr_error *err) must_check;

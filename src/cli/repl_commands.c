@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/file_replace.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "cli/amounts.h"
@@ -37,7 +38,7 @@ static int vars_run(struct repl *r, const char *words, sbr_error *err)
         amount_of_bytes((uint64_t)json_integer_value(json_object_get(one, "size")), size,
                         sizeof(size));
         printf("%-16s %-12s %6s  ", name ? name : "", type ? type : "", size);
-        repl_show_text(r, STDOUT_FILENO, value ? value : "", value ? strlen(value) : 0);
+        display_text(&r->display, STDOUT_FILENO, value ? value : "", value ? strlen(value) : 0);
         fputc('\n', stdout);
     }
     json_decref(answer);
@@ -101,45 +102,6 @@ static bool ends_with(const char *text, const char *end)
     return len >= n && !strcmp(text + len - n, end);
 }
 
-/* One cell of a notebook, with what it showed. */
-static json_t *notebook_cell(const json_t *cell, size_t i)
-{
-    const json_t *result = json_object_get(cell, "result");
-    const char *out = json_string_value(json_object_get(result, "stdout"));
-    json_t *outputs = json_array();
-    const json_t *bundle;
-    char id[32];
-    size_t k;
-
-    snprintf(id, sizeof(id), "cell-%zu", i + 1);
-    if (out && out[0])
-        json_array_append_new(outputs, json_pack("{s:s, s:s, s:s}", "output_type", "stream", "name",
-                                                 "stdout", "text", out));
-    json_array_foreach(json_object_get(result, "display"), k, bundle)
-        json_array_append_new(outputs, json_pack("{s:s, s:O, s:{}}", "output_type", "display_data",
-                                                 "data", bundle, "metadata"));
-    return json_pack("{s:s, s:s, s:{}, s:O, s:I, s:o}", "cell_type", "code", "id", id, "metadata",
-                     "source", json_object_get(cell, "code"), "execution_count",
-                     (json_int_t)(i + 1), "outputs", outputs);
-}
-
-static char *notebook(const struct repl *r, size_t *ret_cells)
-{
-    json_t *cells = json_array(), *whole;
-    const json_t *cell;
-    char *text;
-    size_t i;
-
-    json_array_foreach(r->cells, i, cell)
-        json_array_append_new(cells, notebook_cell(cell, i));
-    whole = json_pack("{s:o, s:{s:{s:s}}, s:i, s:i}", "cells", cells, "metadata", "language_info",
-                      "name", r->language, "nbformat", 4, "nbformat_minor", 5);
-    text = json_dumps(whole, JSON_INDENT(1));
-    *ret_cells = json_array_size(r->cells);
-    json_decref(whole);
-    return text;
-}
-
 /* The code of the cells that did not fail. */
 static char *script(const struct repl *r, size_t *ret_cells)
 {
@@ -160,24 +122,32 @@ static char *script(const struct repl *r, size_t *ret_cells)
     return buf_take(&text, &(size_t){ 0 });
 }
 
+/* A notebook and a document have all cells, with their output. */
+static int saved_text(struct repl *r, const char *path, char **ret, size_t *ret_cells,
+                      sbr_error *err)
+{
+    const char *format = ends_with(path, ".ipynb") ? "ipynb" : ends_with(path, ".md") ? "md" : NULL;
+
+    if (format) {
+        *ret_cells = json_array_size(r->cells);
+        return sbr_session_export(r->id, format, ret, err);
+    }
+    *ret = script(r, ret_cells);
+    return *ret ? 0 : err_set_oom(err, "repl");
+}
+
 static int save_run(struct repl *r, const char *words, sbr_error *err)
 {
     scoped_free char *text = NULL;
     size_t cells = 0;
-    FILE *file;
 
     if (!words[0])
         return err_set(err, SBR_E_INVALID, "repl", "name a file: `:save work.ipynb`");
-    text = ends_with(words, ".ipynb") ? notebook(r, &cells) : script(r, &cells);
-    file = fopen(words, "we");
-    if (!file || fputs(text ? text : "", file) < 0) {
-        err_set(err, SBR_E_INVALID, "repl", "cannot write '%.200s': %m", words);
-        if (file)
-            fclose(file);
+    if (saved_text(r, words, &text, &cells, err) < 0 ||
+        file_replace(words, text, strlen(text), err) < 0) {
+        err->code = SBR_E_INVALID; /* the prompt goes on */
         return err->code;
     }
-    if (fclose(file) != 0)
-        return err_set(err, SBR_E_INVALID, "repl", "cannot write '%.200s': %m", words);
     printf("%zu %s saved to %s\n", cells, cells == 1 ? "cell" : "cells", words);
     return 0;
 }

@@ -84,7 +84,7 @@ static void list_matches(struct repl_input *in, const json_t *matches)
     json_array_foreach(matches, i, match) {
         const char *text = json_string_value(match);
 
-        repl_show_text(in->repl, STDOUT_FILENO, text, strlen(text));
+        display_text(&in->repl->display, STDOUT_FILENO, text, strlen(text));
         fputs((i + 1) % 4 ? "    " : "\n", stdout);
     }
     fputs(i % 4 ? "\n" : "", stdout);
@@ -177,7 +177,7 @@ static unsigned char paste(EditLine *edit, int key)
             kept = i + 1;
     if (kept && buf_add(in->cell, text.data, kept) == 0) {
         printf("\r\033[K%s", prompt(edit));
-        repl_show_text(in->repl, STDOUT_FILENO, text.data, kept);
+        display_text(&in->repl->display, STDOUT_FILENO, text.data, kept);
         fflush(stdout);
         in->more = true;
     }

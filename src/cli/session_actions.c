@@ -1,15 +1,21 @@
 #include "cli/session_actions.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/encoding.h"
 #include "base/fd.h"
+#include "base/file_replace.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "changes/textdiff.h"
 #include "cli/present.h"
 #include "cli/source.h"
+
+#define DIFF_MAX ((size_t)1 << 20)
+#define DIFF_WORK ((uint64_t)1 << 24)
 
 static const char *base_name(const char *path)
 {
@@ -54,11 +60,47 @@ int session_bring_files(const struct options *o, sbr_error *err)
 
 void session_print_json(const char *text)
 {
-    json_t *json = present_has_lines() ? json_loads(text, 0, NULL) : NULL;
+    json_t *json = present_has_lines() ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
     scoped_free char *lines = json ? json_dumps(json, JSON_INDENT(2)) : NULL;
 
     json_decref(json);
     printf("%s\n", lines ? lines : text);
+}
+
+void session_print_closed(const char *json, const struct options *o)
+{
+    json_t *answer = json_loads(json, JSON_ALLOW_NUL, NULL);
+    const char *changes = session_text(answer, "changes_id");
+
+    if (o->json)
+        session_print_json(json);
+    else if (changes[0])
+        printf("changes are kept; `sandbox-run apply %s` makes them real\n", changes);
+    json_decref(answer);
+}
+
+void session_pass_line(void *context, const char *line, size_t len)
+{
+    (void)context;
+    fwrite(line, 1, len, stdout);
+    fputc('\n', stdout);
+    fflush(stdout);
+}
+
+static sbr_session *volatile interrupted; /* for the handler */
+
+static void interrupt(int number)
+{
+    (void)number;
+    (void)sbr_session_interrupt(interrupted);
+}
+
+void session_watch_interrupt(sbr_session *s)
+{
+    struct sigaction action = { .sa_handler = s ? interrupt : SIG_DFL, .sa_flags = SA_RESTART };
+
+    interrupted = s ? s : interrupted; /* the handler may still run */
+    sigaction(SIGINT, &action, NULL);
 }
 
 const char *session_text(const json_t *object, const char *key)
@@ -106,12 +148,17 @@ int session_rollback_run(const struct options *o, sbr_error *err)
     return request ? session_ask(o, request, err) : err_set_oom(err, "session");
 }
 
+int session_reload_run(const struct options *o, sbr_error *err)
+{
+    return session_ask(o, "{\"op\": \"reload\"}", err);
+}
+
 int session_metrics_run(const struct options *o, sbr_error *err)
 {
     return session_ask(o, "{\"op\": \"metrics\"}", err);
 }
 
-static int call(const char *id, json_t *take_request, char **ret, sbr_error *err)
+int session_call(const char *id, json_t *take_request, char **ret, sbr_error *err)
 {
     scoped_free char *text = take_request ? json_dumps(take_request, JSON_COMPACT) : NULL;
     sbr_session *s = NULL;
@@ -130,13 +177,13 @@ int session_files_run(const struct options *o, sbr_error *err)
     json_t *answer, *file;
     size_t i;
 
-    if (call(o->positional[1], json_pack("{s:s}", "op", "files"), &json, err) < 0)
+    if (session_call(o->positional[1], json_pack("{s:s}", "op", "files"), &json, err) < 0)
         return err->code;
     if (o->json) {
         session_print_json(json);
         return 0;
     }
-    answer = json_loads(json, 0, NULL);
+    answer = json_loads(json, JSON_ALLOW_NUL, NULL);
     json_array_foreach(json_object_get(answer, "files"), i, file)
         printf("%10lld  %s\n", (long long)json_integer_value(json_object_get(file, "size")),
                session_text(file, "path"));
@@ -144,35 +191,31 @@ int session_files_run(const struct options *o, sbr_error *err)
     return 0;
 }
 
-/* put ID FILE [PATH]: a file of the host becomes one of the session. */
+/* put ID FILE|- [PATH]: a file of the host, or stdin, becomes one of the session. */
 int session_put_run(const struct options *o, sbr_error *err)
 {
     scoped_free char *data = NULL, *base64 = NULL, *json = NULL;
     const char *from = o->positional[2];
+    bool from_stdin = !strcmp(from, "-");
     size_t len;
 
-    if (source_read_path(from, &data, &len, err) < 0)
+    if (from_stdin && o->n_positional < 4)
+        return err_set(err, SBR_E_INVALID, "session",
+                       "say how the file is called inside: `session put ID - PATH`");
+    if ((from_stdin ? fd_read_text(STDIN_FILENO, REQUEST_MAX_BYTES, &data, &len, err)
+                    : source_read_path(from, &data, &len, err)) < 0)
         return err->code;
     base64 = encoding_to_base64(data, len);
     if (!base64)
         return err_set_oom(err, "session");
-    if (call(o->positional[1],
-             json_pack("{s:s, s:s, s:s}", "op", "put", "path",
-                       o->n_positional > 3 ? o->positional[3] : base_name(from), "data_b64",
-                       base64),
-             &json, err) < 0)
+    if (session_call(o->positional[1],
+                     json_pack("{s:s, s:s, s:s}", "op", "put", "path",
+                               o->n_positional > 3 ? o->positional[3] : base_name(from), "data_b64",
+                               base64),
+                     &json, err) < 0)
         return err->code;
     if (o->json)
         session_print_json(json);
-    return 0;
-}
-
-static int save(const char *path, const char *data, size_t len, sbr_error *err)
-{
-    scoped_fd int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-
-    if (fd < 0 || fd_write_all(fd, data, len) < 0)
-        return err_set_errno(err, "session", "cannot write '%.200s'", path);
     return 0;
 }
 
@@ -184,20 +227,21 @@ int session_get_run(const struct options *o, sbr_error *err)
     size_t len = 0;
     int r;
 
-    if (call(o->positional[1], json_pack("{s:s, s:s}", "op", "get", "path", o->positional[2]),
-             &json, err) < 0)
+    if (session_call(o->positional[1],
+                     json_pack("{s:s, s:s}", "op", "get", "path", o->positional[2]), &json,
+                     err) < 0)
         return err->code;
     if (o->json) {
         session_print_json(json);
         return 0;
     }
-    answer = json_loads(json, 0, NULL);
+    answer = json_loads(json, JSON_ALLOW_NUL, NULL);
     r = encoding_from_base64(session_text(answer, "data_b64"), &data, &len);
     json_decref(answer);
     if (r < 0)
         return err_set_oom(err, "session");
     if (o->n_positional > 3)
-        return save(o->positional[3], data, len, err);
+        return file_replace(o->positional[3], data, len, err);
     fwrite(data, 1, len, stdout);
     return 0;
 }
@@ -210,27 +254,49 @@ int session_export_run(const struct options *o, sbr_error *err)
     if (sbr_session_export(o->positional[1], own->format ? own->format : "ipynb", &text, err) < 0)
         return err->code;
     if (o->n_positional > 2)
-        return save(o->positional[2], text, strlen(text), err);
+        return file_replace(o->positional[2], text, strlen(text), err);
     fputs(text, stdout);
     return 0;
 }
 
+/* Everything that a cell printed and showed, as one text. */
+static char *shown_text(const json_t *side)
+{
+    const char *out = session_text(side, "stdout"), *error = session_text(side, "error");
+    const json_t *value;
+    struct buf text;
+    size_t i;
+
+    buf_init(&text, SIZE_MAX / 2);
+    buf_printf(&text, "%s%s", out, out[0] && out[strlen(out) - 1] != '\n' ? "\n" : "");
+    json_array_foreach(json_object_get(side, "display"), i, value)
+        buf_printf(&text, "%s\n", json_string_value(value));
+    if (error[0])
+        buf_printf(&text, "%s\n", error);
+    return buf_take(&text, &(size_t){ 0 });
+}
+
 static void print_difference(const json_t *one)
 {
-    printf("cell %lld differs\n", (long long)json_integer_value(json_object_get(one, "cell")));
-    for (int i = 0; i < 2; i++) {
-        const json_t *side = json_object_get(one, i ? "found" : "expected");
-        const json_t *value = json_array_get(json_object_get(side, "display"), 0);
+    scoped_free char *expected = shown_text(json_object_get(one, "expected"));
+    scoped_free char *found = shown_text(json_object_get(one, "found"));
+    uint64_t work = DIFF_WORK;
+    struct buf diff;
 
-        printf("  %s %s%s\n", i ? "found   " : "expected", session_text(side, "stdout"),
-               value ? json_string_value(value) : "");
-    }
+    buf_init(&diff, DIFF_MAX);
+    printf("cell %lld differs: - as recorded, + now\n",
+           (long long)json_integer_value(json_object_get(one, "cell")));
+    if (expected && found &&
+        textdiff((struct text){ expected, strlen(expected) }, (struct text){ found, strlen(found) },
+                 &work, &diff) == 0)
+        fwrite(diff.data, 1, diff.len, stdout);
+    buf_done(&diff);
 }
 
 /* 0: everything came as it was recorded; 1: not. */
 static int show_replay(const char *json, const struct options *o)
 {
-    json_t *report = json_loads(json, 0, NULL), *one;
+    json_t *report = json_loads(json, JSON_ALLOW_NUL, NULL), *one;
     const json_t *different = json_object_get(report, "different");
     int status = json_array_size(different) || json_is_true(json_object_get(report, "lost"));
     size_t i;
@@ -244,17 +310,60 @@ static int show_replay(const char *json, const struct options *o)
     return status;
 }
 
+/* A new session with the options; *ret_made becomes its description. */
+static int make_session(const struct options *o, const char *language, char **ret_made,
+                        sbr_session **ret, sbr_error *err)
+{
+    sbr_session_bounds bounds;
+    json_t *made;
+    int r;
+
+    if (request_set_text(&o->request->language, o->lang ? o->lang : language, err) < 0 ||
+        session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
+        sbr_session_create(o->request, &bounds, ret_made, err) < 0)
+        return err->code;
+    made = json_loads(*ret_made, 0, NULL);
+    r = sbr_session_open(session_text(made, "id"), ret, err);
+    json_decref(made);
+    return r;
+}
+
+/* In a session of its own, which ends with it. */
+static int replay_alone(const struct options *o, const char *text, size_t len, char **ret,
+                        sbr_error *err)
+{
+    scoped_free char *language = NULL, *made = NULL;
+    sbr_session *s = NULL;
+    sbr_error ignored;
+    json_t *session;
+    int r = o->lang ? 0 : sbr_notebook_language(text, len, &language, err);
+
+    if (r == 0)
+        r = make_session(o, language, &made, &s, err);
+    if (r == 0)
+        r = sbr_session_replay(s, text, len, ret, err);
+    sbr_session_free(s);
+    session = made ? json_loads(made, 0, NULL) : NULL;
+    if (session)
+        (void)!sbr_session_close(session_text(session, "id"), &ignored);
+    json_decref(session);
+    return r;
+}
+
+/* replay [ID] FILE */
 int session_replay_run(const struct options *o, sbr_error *err)
 {
+    bool alone = o->n_positional == 2;
     scoped_free char *text = NULL, *json = NULL;
     sbr_session *s = NULL;
     size_t len;
     int r;
 
-    if (source_read_path(o->positional[2], &text, &len, err) < 0 ||
-        sbr_session_open(o->positional[1], &s, err) < 0)
+    if (source_read_path(o->positional[alone ? 1 : 2], &text, &len, err) < 0 ||
+        (!alone && sbr_session_open(o->positional[1], &s, err) < 0))
         return err->code;
-    r = sbr_session_replay(s, text, len, &json, err);
+    r = alone ? replay_alone(o, text, len, &json, err)
+              : sbr_session_replay(s, text, len, &json, err);
     sbr_session_free(s);
     return r < 0 ? r : show_replay(json, o);
 }
@@ -262,34 +371,24 @@ int session_replay_run(const struct options *o, sbr_error *err)
 /* restore ID: a new session that executes what a lost one had executed; options as of create. */
 int session_restore_run(const struct options *o, sbr_error *err)
 {
-    scoped_free char *book = NULL, *made = NULL, *json = NULL;
-    sbr_session_bounds bounds;
+    scoped_free char *book = NULL, *made = NULL, *json = NULL, *language = NULL;
     sbr_session *s = NULL;
     json_t *answer;
     int r;
 
-    if (sbr_session_export(o->positional[1], "ipynb", &book, err) < 0)
+    if (sbr_session_export(o->positional[1], "ipynb", &book, err) < 0 ||
+        sbr_notebook_language(book, strlen(book), &language, err) < 0)
         return err->code;
-    answer = json_loads(book, 0, NULL);
-    r = request_set_text(&o->request->language,
-                         o->lang ? o->lang
-                                 : session_text(json_object_get(json_object_get(answer, "metadata"),
-                                                                "language_info"),
-                                                "name"),
-                         err);
-    json_decref(answer);
-    if (r < 0 || session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
-        sbr_session_create(o->request, &bounds, &made, err) < 0)
-        return err->code;
-    answer = json_loads(made, 0, NULL);
-    r = sbr_session_open(session_text(answer, "id"), &s, err);
+    r = make_session(o, language, &made, &s, err);
     if (r == 0)
         r = sbr_session_replay(s, book, strlen(book), &json, err);
     sbr_session_free(s);
-    if (r == 0 && o->json)
+    if (r == 0 && o->json) {
         session_print_json(made);
-    else if (r == 0)
+    } else if (r == 0) {
+        answer = json_loads(made, 0, NULL);
         printf("%s\n", session_text(answer, "id"));
-    json_decref(answer);
+        json_decref(answer);
+    }
     return r;
 }

@@ -4,23 +4,36 @@
 
 #include <jansson.h>
 
+#include "cli/changesets.h"
 #include "cli/options.h"
 #include "sandboxrun.h"
 
 struct session_options {
+    struct changeset_options changes; /* first: what `apply` shares with sessions looks here */
     const char *idle, *age, *freeze, *format;
 };
 
 /* Prints JSON on stdout, indented for a person. */
 void session_print_json(const char *text);
 /* A member of an object that is text; "" when there is none. */
+/* The answer of a session that was closed: where its changes are. */
+void session_print_closed(const char *json, const struct options *o);
+/* Events for another program, as they come. */
+void session_pass_line(void *context, const char *line, size_t len);
+/* SIGINT interrupts the cell that runs; NULL: it ends us, as usual. */
+void session_watch_interrupt(sbr_session *s);
 const char *session_text(const json_t *object, const char *key);
 /* The files of --file become the session's. */
 int session_bring_files(const struct options *o, sbr_error *err);
 int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err);
+/* One operation; *ret is the answer, which the caller frees. */
+int session_call(const char *id, json_t *take_request, char **ret, sbr_error *err);
 /* An operation on the session that the first word names; its answer is printed. */
 int session_ask(const struct options *o, const char *request, sbr_error *err);
 
+int session_diff_run(const struct options *o, sbr_error *err);
+int session_apply_run(const struct options *o, sbr_error *err);
+int session_reload_run(const struct options *o, sbr_error *err);
 int session_restart_run(const struct options *o, sbr_error *err);
 int session_checkpoint_run(const struct options *o, sbr_error *err);
 int session_rollback_run(const struct options *o, sbr_error *err);

@@ -146,6 +146,14 @@ static const char *program_word(struct options *o)
     return NULL;
 }
 
+bool source_is_notebook(const struct options *o)
+{
+    const char *word = o->n_positional ? o->positional[0] : NULL;
+    const char *dot = word && !o->code && !o->request_path ? strrchr(word, '.') : NULL;
+
+    return dot && !strcmp(dot, ".ipynb");
+}
+
 static int load_program(struct options *o, struct source *source, const char *word, sbr_error *err)
 {
     scoped_free char *in_project = NULL;

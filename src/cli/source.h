@@ -12,6 +12,9 @@ struct source {
 /* Completes o->request: language, files or code, arguments. */
 int source_load(struct options *o, struct source *source, sbr_error *err) must_check;
 
+/* Whether the program is a notebook, which only the full program can run. */
+bool source_is_notebook(const struct options *o);
+
 /* The bytes of a regular file; the caller frees them. */
 int source_read_path(const char *path, char **ret, size_t *ret_len, sbr_error *err) must_check;
 

@@ -74,7 +74,7 @@ static int read_answer(sbr_session *s, sbr_session_line_fn *fn, void *context, s
 
         if (session_client_read(s, &line, &len, err) < 0)
             return err->code;
-        ret->json = json_loadb(line, len, 0, NULL);
+        ret->json = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
         ret->type = json_string_value(json_object_get(ret->json, "type"));
         if (!ret->type) {
             json_decref(ret->json);
@@ -125,8 +125,8 @@ int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t time
     if (len > FRAME_PAYLOAD_MAX)
         return err_set(e, SBR_E_INVALID, "session",
                        "the cell has %zu bytes; it may have at most 16 MiB", len);
-    if (!text_is_utf8(code, len))
-        return err_set(e, SBR_E_INVALID, "session", "the cell is not UTF-8 text");
+    if (!text_is_utf8(code, len) || memchr(code, '\0', len))
+        return err_set(e, SBR_E_INVALID, "session", "the cell is not UTF-8 text without NUL");
     request = json_pack("{s:s, s:s%, s:b}", "op", "exec", "code", code, len, "stream", fn != NULL);
     if (request && timeout_ms)
         json_object_set_new(request, "timeout_ms", json_integer((json_int_t)timeout_ms));
@@ -203,7 +203,7 @@ static int replay_cell(sbr_session *s, const json_t *cell, json_t *different, sb
     if (sbr_session_exec(s, json_string_value(code), json_string_length(code), 0, NULL, NULL, &text,
                          err) < 0)
         return err->code;
-    result = json_loads(text, 0, NULL);
+    result = json_loads(text, JSON_ALLOW_NUL, NULL);
     difference = cell_record_compare(json_object_get(cell, "result"), result);
     goes_on = strcmp(json_string_value(json_object_get(result, "session")), "lost") != 0;
     if (difference)

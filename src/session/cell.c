@@ -156,7 +156,7 @@ void cell_output(struct session *s, int stream, const char *data, size_t len)
 void cell_display(struct session *s, const struct frame *frame)
 {
     struct cell *cell = s->cell;
-    json_t *bundle = json_loadb(frame->payload, frame->len, 0, NULL);
+    json_t *bundle = json_loadb(frame->payload, frame->len, JSON_ALLOW_NUL, NULL);
 
     if (!bundle || !json_is_object(bundle)) {
         json_decref(bundle);
@@ -222,7 +222,7 @@ static const enum sbr_verdict stop_verdicts[] = { [CELL_TIMEOUT] = SBR_TIMEOUT,
 
 static int exit_code_of(const struct frame *frame)
 {
-    json_t *payload = json_loadb(frame->payload, frame->len, 0, NULL);
+    json_t *payload = json_loadb(frame->payload, frame->len, JSON_ALLOW_NUL, NULL);
     json_int_t code = payload ? json_integer_value(json_object_get(payload, "code")) : 0;
 
     json_decref(payload);

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/fd.h"
 #include "base/scope.h"
+#include "session/notebook.h"
 
 #define RECORD_MAX ((off_t)32 << 20)      /* from here on only code */
 #define RECORD_MAX_CODE ((off_t)56 << 20) /* from here on nothing */
@@ -43,7 +44,7 @@ static json_t *read_lines(const char *text)
 
     while (text && *text) {
         size_t len = strcspn(text, "\n");
-        json_t *cell = json_loadb(text, len, 0, NULL);
+        json_t *cell = json_loadb(text, len, JSON_ALLOW_NUL, NULL);
 
         if (json_is_string(json_object_get(cell, "code")))
             json_array_append(cells, cell); /* a line that was cut short is none */
@@ -72,70 +73,6 @@ static const char *text_in(const json_t *object, const char *key)
     return text ? text : "";
 }
 
-static void add_stream(json_t *outputs, const json_t *result, const char *name)
-{
-    const char *text = text_in(result, name);
-
-    if (text[0])
-        json_array_append_new(outputs, json_pack("{s:s, s:s, s:s}", "output_type", "stream", "name",
-                                                 name, "text", text));
-}
-
-static void add_error(json_t *outputs, const json_t *result)
-{
-    const json_t *diagnosis = member(result, "diagnosis");
-
-    if (json_is_true(member(result, "success")))
-        return;
-    json_array_append_new(outputs,
-                          json_pack("{s:s, s:s, s:s, s:[s]}", "output_type", "error", "ename",
-                                    json_is_object(diagnosis) ? text_in(diagnosis, "type")
-                                                              : text_in(result, "outcome"),
-                                    "evalue",
-                                    json_is_object(diagnosis) ? text_in(diagnosis, "message")
-                                                              : text_in(result, "explanation"),
-                                    "traceback", text_in(result, "stderr")));
-}
-
-/* A cell of a notebook, as nbformat 4.5 has it. */
-static json_t *notebook_cell(const json_t *cell, size_t number)
-{
-    json_t *outputs = json_array(), *bundle, *result = member(cell, "result");
-    char id[32];
-    size_t i;
-
-    snprintf(id, sizeof(id), "cell-%zu", number);
-    add_stream(outputs, result, "stdout");
-    if (json_is_true(member(result, "success")))
-        add_stream(outputs, result, "stderr");
-    json_array_foreach(member(result, "display"), i, bundle)
-        json_array_append_new(outputs, json_pack("{s:s, s:i, s:O, s:{}}", "output_type",
-                                                 "execute_result", "execution_count", (int)number,
-                                                 "data", bundle, "metadata"));
-    if (result)
-        add_error(outputs, result);
-    return json_pack("{s:s, s:s, s:i, s:{}, s:s, s:o}", "cell_type", "code", "id", id,
-                     "execution_count", (int)number, "metadata", "source", text_in(cell, "code"),
-                     "outputs", outputs);
-}
-
-static char *as_notebook(const json_t *cells, const char *language)
-{
-    json_t *list = json_array(), *cell, *book;
-    char *text;
-    size_t i;
-
-    json_array_foreach(cells, i, cell)
-        json_array_append_new(list, notebook_cell(cell, i + 1));
-    book =
-        json_pack("{s:i, s:i, s:{s:{s:s, s:s, s:s}, s:{s:s}}, s:o}", "nbformat", 4,
-                  "nbformat_minor", 5, "metadata", "kernelspec", "name", language, "display_name",
-                  language, "language", language, "language_info", "name", language, "cells", list);
-    text = book ? json_dumps(book, JSON_INDENT(1)) : NULL;
-    json_decref(book);
-    return text;
-}
-
 static void add_block(struct buf *out, const char *language, const char *text)
 {
     buf_printf(out, "```%s\n%s%s```\n\n", language, text,
@@ -150,9 +87,9 @@ static void add_markdown(struct buf *out, const json_t *cell, const char *langua
 
     add_block(out, language, text_in(cell, "code"));
     for (int stream = 0; stream < 2; stream++) {
-        const char *text = text_in(result, stream ? "stderr" : "stdout");
+        scoped_free char *text = notebook_stream(result, stream ? "stderr" : "stdout");
 
-        if (text[0])
+        if (text && text[0])
             add_block(out, "text", text);
     }
     json_array_foreach(member(result, "display"), i, bundle)
@@ -183,7 +120,7 @@ char *cell_record_export(const json_t *cells, const char *language, const char *
     char *text;
 
     if (!strcmp(format, "ipynb")) {
-        text = as_notebook(cells, language);
+        text = notebook_write(cells, language);
     } else if (!strcmp(format, "md")) {
         text = as_text(cells, language, true);
     } else if (extension && !strcmp(format, extension + 1)) {
@@ -199,69 +136,11 @@ char *cell_record_export(const json_t *cells, const char *language, const char *
     return text;
 }
 
-/* `source` and `text` of a notebook are a text, or a list of lines. */
-static char *joined(const json_t *lines)
-{
-    const json_t *line;
-    struct buf out;
-    size_t i;
-
-    if (json_is_string(lines))
-        return strdup(json_string_value(lines));
-    buf_init(&out, SIZE_MAX / 2);
-    buf_add_text(&out, "");
-    json_array_foreach(lines, i, line)
-        if (json_is_string(line))
-            buf_add_text(&out, json_string_value(line));
-    return buf_take(&out, &(size_t){ 0 });
-}
-
-/* What can be compared of the outputs of a notebook: stdout and values. */
-static json_t *result_of(const json_t *outputs)
-{
-    json_t *result = json_pack("{s:[]}", "display"), *output;
-    size_t i;
-
-    json_array_foreach(outputs, i, output) {
-        const char *type = text_in(output, "output_type");
-
-        if (!strcmp(type, "stream") && !strcmp(text_in(output, "name"), "stdout")) {
-            scoped_free char *text = joined(member(output, "text"));
-            json_t *all = json_sprintf("%s%s", text_in(result, "stdout"), text ? text : "");
-
-            json_object_set_new(result, "stdout", all);
-        } else if (!strcmp(type, "execute_result") || !strcmp(type, "display_data")) {
-            scoped_free char *text = joined(member(member(output, "data"), "text/plain"));
-
-            json_array_append_new(member(result, "display"),
-                                  json_pack("{s:s}", "text/plain", text ? text : ""));
-        }
-    }
-    if (!member(result, "stdout"))
-        json_object_set_new(result, "stdout", json_string(""));
-    return result;
-}
-
-static json_t *from_notebook(const json_t *book)
-{
-    json_t *cells = json_array(), *cell;
-    size_t i;
-
-    json_array_foreach(member(book, "cells"), i, cell) {
-        scoped_free char *code = joined(member(cell, "source"));
-
-        if (!strcmp(text_in(cell, "cell_type"), "code") && code)
-            json_array_append_new(cells, json_pack("{s:s, s:o}", "code", code, "result",
-                                                   result_of(member(cell, "outputs"))));
-    }
-    return cells;
-}
-
 json_t *cell_record_import(const char *text, size_t len, sbr_error *err)
 {
-    json_t *book = json_loadb(text, len, 0, NULL), *cells;
+    json_t *book = json_loadb(text, len, JSON_ALLOW_NUL, NULL), *cells;
 
-    cells = json_is_array(member(book, "cells")) ? from_notebook(book) : read_lines(text);
+    cells = json_is_array(member(book, "cells")) ? notebook_cells(book) : read_lines(text);
     json_decref(book);
     if (json_array_size(cells))
         return cells;
@@ -281,16 +160,27 @@ static json_t *values_of(const json_t *result)
     return values;
 }
 
+/* What a cell did, as far as it can be the same a second time. */
+static json_t *comparable(const json_t *result)
+{
+    const json_t *diagnosis = member(result, "diagnosis");
+    scoped_free char *text = notebook_stream(result, "stdout");
+    const char *error =
+        json_is_object(diagnosis) ? text_in(diagnosis, "type") : text_in(result, "outcome");
+
+    return json_pack("{s:s, s:o, s:o}", "stdout", text ? text : "", "display", values_of(result),
+                     "error",
+                     json_is_true(member(result, "success")) ? json_null() : json_string(error));
+}
+
 json_t *cell_record_compare(const json_t *recorded, const json_t *result)
 {
     json_t *expected, *found, *difference = NULL;
 
     if (!json_is_object(recorded))
         return NULL; /* a record that is too long has only code */
-    expected = json_pack("{s:s, s:o}", "stdout", text_in(recorded, "stdout"), "display",
-                         values_of(recorded));
-    found =
-        json_pack("{s:s, s:o}", "stdout", text_in(result, "stdout"), "display", values_of(result));
+    expected = comparable(recorded);
+    found = comparable(result);
     if (!json_equal(expected, found))
         difference = json_pack("{s:O, s:O, s:O}", "cell", member(result, "cell"), "expected",
                                expected, "found", found);

@@ -75,7 +75,10 @@ static void name_end(struct session *s, const sbr_result *result, const sbr_erro
     else if (result->explanation[0])
         snprintf(s->reason, sizeof(s->reason), "%.230s", result->explanation);
     else if (result->verdict == SBR_EXITED)
-        snprintf(s->reason, sizeof(s->reason), "the kernel ended with exit code %d",
+        snprintf(s->reason, sizeof(s->reason),
+                 s->cell ? "the cell ended the kernel with exit code %d; `session restart` begins "
+                           "anew"
+                         : "the kernel ended with exit code %d",
                  result->exit_code);
     else
         snprintf(s->reason, sizeof(s->reason), "the kernel ended: %s",
@@ -180,7 +183,7 @@ void supervisor_close(struct session *s, json_t *answer)
     sbr_error err = { 0 };
     json_t *all;
 
-    if (!s->job || s->state != SESSION_READY || !(s->request.diff || s->request.keep)) {
+    if (!s->job || s->state != SESSION_READY || !s->tells_changes) {
         supervisor_lose(s, "the session was closed");
         return;
     }
@@ -374,7 +377,8 @@ static void answer_state(struct session *s, struct connection *c, const struct f
 
 static void answered(struct session *s, const struct frame *frame)
 {
-    json_t *payload = json_loadb(frame->payload, frame->len, JSON_DECODE_ANY, NULL);
+    json_t *payload =
+        json_loadb(frame->payload, frame->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     struct connection *asking = s->asking;
 
     if (payload && frame->number == s->asked) {

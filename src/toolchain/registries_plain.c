@@ -24,8 +24,9 @@ static const char *const secret_names[] = {
 };
 
 /* Files that contain only credentials. */
-static const char *const secret_files[] = { "/.netrc", "/_netrc", "/credentials",
-                                            "/credentials.toml", "/settings-security.xml" };
+static const char *const secret_files[] = { "/.netrc",      "/_netrc",
+                                            "/credentials", "/credentials.toml",
+                                            "/auth.json",   "/settings-security.xml" };
 
 struct scan {
     const char *start, *at, *end;

@@ -3,18 +3,15 @@
 The registry is one of our own on loopback.  Its package is built while it is installed, by code that it brings, and that
 code tries what else there is.
 """
-import contextlib
-import http.server
 import io
 import json
 import os
-import tarfile
-import threading
 import zipfile
 
 import pytest
 
 import support
+from registries import denied, installer, serving, stage, tar_of
 
 pytestmark = pytest.mark.group("installs", weight=10)  # they take long: others begin beside them
 
@@ -57,63 +54,9 @@ SHOW = "import curious, json; print(json.dumps(curious.FOUND))"
 
 
 def source_package(targets):
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in {"backend.py": BACKEND, "pyproject.toml": PROJECT, "PKG-INFO":
-                           "Metadata-Version: 2.1\nName: curious\nVersion: 1.0\n",
-                           "targets.json": json.dumps(targets)}.items():
-            entry = tarfile.TarInfo(f"curious-1.0/{name}")
-            entry.size = len(text.encode())
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return packed.getvalue()
-
-
-class Registry(http.server.ThreadingHTTPServer):
-    """A package index with one package, or none."""
-    daemon_threads = True
-
-    def __init__(self):
-        super().__init__(("127.0.0.1", 0), Answer)
-        self.asked = []
-        self.package = b""
-        self.pages = {}  # instead of Python's
-
-    @property
-    def port(self):
-        return self.server_address[1]
-
-    @property
-    def url(self):
-        return f"http://localhost:{self.port}/simple"
-
-
-class Answer(http.server.BaseHTTPRequestHandler):
-    def do_GET(self):
-        self.server.asked.append(self.path)
-        pages = self.server.pages or {"/simple/curious/": b'<a href="/curious-1.0.tar.gz">curious-1.0.tar.gz</a>',
-                                      "/curious-1.0.tar.gz": self.server.package}
-        body = pages.get(self.path, b"")
-        self.send_response(200 if body else 404)
-        self.send_header("Content-Type", "text/html")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *args):
-        pass
-
-
-@contextlib.contextmanager
-def serving():
-    server = Registry()
-    thread = threading.Thread(target=server.serve_forever, args=(0.05,))
-    thread.start()
-    try:
-        yield server
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    return tar_of({f"curious-1.0/{name}": text for name, text in {
+        "backend.py": BACKEND, "pyproject.toml": PROJECT,
+        "PKG-INFO": "Metadata-Version: 2.1\nName: curious\nVersion: 1.0\n", "targets.json": json.dumps(targets)}.items()})
 
 
 @pytest.fixture
@@ -130,42 +73,15 @@ def other():
         yield server
 
 
-def installer(caller, folder):
-    """Runs a program of Python with a store of its own, so that everything is installed anew."""
-    cache = folder / "cache"
-    cache.mkdir()
-    home = folder / "home"
-    home.mkdir()
-    cache.chmod(0o700)
-    if caller == support.Callers.USER and os.geteuid() == 0:
-        os.chown(cache, support.ORDINARY_UID, support.ORDINARY_UID)
-
-    def run(*options, env=None, code=SHOW, language="python"):
-        settings = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(home), **(env or {})}
-        return support.result_of("run", *options, "--lang", language, "--code", code, caller=caller,
-                                 env=settings, timeout=120)
-
-    run.home = home
-    return run
-
-
 @pytest.fixture
 def install(any_caller, folder):
     """Which registries are opened is decided before it matters who calls."""
-    return installer(any_caller, folder)
+    return installer(any_caller, folder, SHOW)
 
 
 @pytest.fixture
 def install_by_each(caller, folder):
-    return installer(caller, folder)
-
-
-def denied(result):
-    return {(denial["kind"], denial["target"]) for denial in result["denials"]}
-
-
-def stage(result, name="dependencies"):
-    return next(stage for stage in result["stages"] if stage["name"] == name)
+    return installer(caller, folder, SHOW)
 
 
 def test_code_of_a_package_reaches_its_registry_and_nothing_else(install_by_each, registry, other):
@@ -306,14 +222,8 @@ NPM_INDEX = '{"name": "curious", "dist-tags": {"latest": "1.0.0"}, "versions": {
 
 
 def npm_package(letter):
-    packed = io.BytesIO()
-    with tarfile.open(fileobj=packed, mode="w:gz") as archive:
-        for name, text in {"package.json": '{"name": "curious", "version": "1.0.0"}',
-                           "index.js": f"module.exports = {letter!r}"}.items():
-            entry = tarfile.TarInfo(f"package/{name}")
-            entry.size = len(text)
-            archive.addfile(entry, io.BytesIO(text.encode()))
-    return packed.getvalue()
+    return tar_of({"package/package.json": '{"name": "curious", "version": "1.0.0"}',
+                   "package/index.js": f"module.exports = {letter!r}"})
 
 
 @pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")

@@ -1,6 +1,9 @@
 """The SDK for Python: packed, installed in a clean directory, and used from there."""
 import json
+import pathlib
+import shutil
 import subprocess
+import tempfile
 
 import pytest
 
@@ -11,11 +14,11 @@ PYTHON = "/usr/bin/python3"
 
 
 @pytest.fixture(name="installed", scope="module")
-def sdk_installed(tmp_path_factory):
+def sdk_installed(request):
     """A wheel, made from a copy of the sources, that pip installs in a directory of its own."""
-    place = tmp_path_factory.mktemp("sdk")
-    for folder in (place.parent.parent, place.parent, place):
-        folder.chmod(0o755)
+    place = pathlib.Path(tempfile.mkdtemp(prefix="sbr-sdk-"))
+    place.chmod(0o755)  # an ordinary user reads it too
+    request.addfinalizer(lambda: shutil.rmtree(place))
     subprocess.run(["cp", "-r", SDK, place / "source"], check=True)
     pip = [PYTHON, "-m", "pip", "--disable-pip-version-check", "--quiet"]
     root = {"PIP_ROOT_USER_ACTION": "ignore", "PATH": "/usr/bin:/bin", "HOME": str(place)}

@@ -121,7 +121,7 @@ class Local:
         self.checked(["session", "close", name])
 
     def file_put(self, name: str, path: str, data: bytes) -> None:
-        done = self._bytes(["session", "put", name, "/dev/stdin", path], data, Call())
+        done = self._bytes(["session", "put", name, "-", path], data, Call())
         self._ended(done)
 
     def file_get(self, name: str, path: str) -> bytes:

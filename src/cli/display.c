@@ -1,5 +1,7 @@
-/* What a prompt shows: output as it comes, values, errors, and why a cell ended. */
+#include "cli/display.h"
+
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,8 +11,8 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "cli/amounts.h"
+#include "cli/cli.h"
 #include "cli/present.h"
-#include "cli/repl.h"
 
 #define RED "\033[31m"
 #define PLAIN "\033[0m"
@@ -26,28 +28,33 @@ static const struct {
     { "image/svg+xml", "svg", true },
 };
 
-void repl_show_text(struct repl *r, int fd, const char *text, size_t len)
+void display_init(struct display *d, const struct options *o)
+{
+    *d = (struct display){ .o = o, .terminal = isatty(STDOUT_FILENO) };
+}
+
+void display_text(struct display *d, int fd, const char *text, size_t len)
 {
     FILE *out = fd == STDERR_FILENO ? stderr : stdout;
     struct buf clean;
 
-    if (!isatty(fd) || r->o->raw) {
+    if (!isatty(fd) || d->o->raw) {
         fwrite(text, 1, len, out);
         fflush(out);
         return;
     }
     buf_init(&clean, TEXT_MAX);
-    terminal_clean(&r->filters[fd == STDERR_FILENO], text, len, &clean);
+    terminal_clean(&d->filters[fd == STDERR_FILENO], text, len, &clean);
     fwrite(clean.data, 1, clean.len, out);
     fflush(out);
     buf_done(&clean);
 }
 
-static void show_stream(struct repl *r, const json_t *event, int fd)
+static void show_stream(struct display *d, const json_t *event, int fd)
 {
     const json_t *data = json_object_get(event, "data");
     const char *base64 = json_string_value(json_object_get(event, "data_b64"));
-    bool red = fd == STDERR_FILENO && present_uses_color(fd, r->o);
+    bool red = fd == STDERR_FILENO && present_uses_color(fd, d->o);
     scoped_free char *bytes = NULL;
     size_t len = json_string_length(data);
 
@@ -56,13 +63,13 @@ static void show_stream(struct repl *r, const json_t *event, int fd)
     if (!bytes && !json_is_string(data))
         return;
     fputs(red ? RED : "", stderr);
-    repl_show_text(r, fd, bytes ? bytes : json_string_value(data), len);
+    display_text(d, fd, bytes ? bytes : json_string_value(data), len);
     fputs(red ? PLAIN : "", stderr);
 }
 
-void repl_show_event(void *context, const char *line, size_t len)
+void display_event(void *context, const char *line, size_t len)
 {
-    json_t *event = json_loadb(line, len, 0, NULL);
+    json_t *event = json_loadb(line, len, JSON_ALLOW_NUL, NULL);
     const char *type = json_string_value(json_object_get(event, "type"));
 
     if (type && !strcmp(type, "stdout"))
@@ -73,7 +80,8 @@ void repl_show_event(void *context, const char *line, size_t len)
 }
 
 /* Writes a picture to a file of its own and says where. */
-static void save_picture(struct repl *r, const json_t *part, size_t kind, json_int_t cell, size_t n)
+static void save_picture(struct display *d, const json_t *part, size_t kind, json_int_t cell,
+                         size_t n)
 {
     const char *text = json_string_value(part), *folder = getenv("TMPDIR");
     scoped_free char *bytes = NULL;
@@ -83,15 +91,15 @@ static void save_picture(struct repl *r, const json_t *part, size_t kind, json_i
 
     if (!text || (!pictures[kind].text && encoding_from_base64(text, &bytes, &len) < 0))
         return;
-    if (!r->images[0]) {
-        snprintf(r->images, sizeof(r->images), "%.30s/sandbox-run-repl.XXXXXX",
+    if (!d->images[0]) {
+        snprintf(d->images, sizeof(d->images), "%.30s/sandbox-run-repl.XXXXXX",
                  folder && strlen(folder) <= 30 ? folder : "/tmp");
-        if (!mkdtemp(r->images)) {
-            r->images[0] = '\0';
+        if (!mkdtemp(d->images)) {
+            d->images[0] = '\0';
             return;
         }
     }
-    snprintf(path, sizeof(path), "%s/cell-%lld-%zu.%s", r->images, (long long)cell, n + 1,
+    snprintf(path, sizeof(path), "%s/cell-%lld-%zu.%s", d->images, (long long)cell, n + 1,
              pictures[kind].extension);
     fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
     if (fd < 0 || fd_write_all(fd, bytes ? bytes : text, len) < 0)
@@ -100,22 +108,22 @@ static void save_picture(struct repl *r, const json_t *part, size_t kind, json_i
     printf("[%s, %s: %s]\n", pictures[kind].kind, size, path);
 }
 
-static void show_bundle(struct repl *r, const json_t *bundle, json_int_t cell, size_t n)
+static void show_bundle(struct display *d, const json_t *bundle, json_int_t cell, size_t n)
 {
     const json_t *text = json_object_get(bundle, "text/plain");
     const char *plain = json_string_value(text);
     size_t len = json_string_length(text);
 
     if (plain) {
-        repl_show_text(r, STDOUT_FILENO, plain, len);
+        display_text(d, STDOUT_FILENO, plain, len);
         fputs(len && plain[len - 1] == '\n' ? "" : "\n", stdout);
     }
     for (size_t i = 0; i < sizeof(pictures) / sizeof(*pictures); i++)
         if (json_object_get(bundle, pictures[i].kind))
-            save_picture(r, json_object_get(bundle, pictures[i].kind), i, cell, n);
+            save_picture(d, json_object_get(bundle, pictures[i].kind), i, cell, n);
 }
 
-void repl_show_end(struct repl *r, const json_t *result)
+void display_result(struct display *d, const json_t *result)
 {
     const char *why = json_string_value(json_object_get(result, "explanation"));
     const char *outcome = json_string_value(json_object_get(result, "outcome"));
@@ -124,12 +132,25 @@ void repl_show_end(struct repl *r, const json_t *result)
     size_t i;
 
     fflush(stderr);
-    if (r->terminal && r->filters[0].mid_line)
+    if (d->terminal && d->filters[0].mid_line)
         fputc('\n', stdout);
-    r->filters[0] = r->filters[1] = (struct terminal_filter){ 0 };
+    d->filters[0] = d->filters[1] = (struct terminal_filter){ 0 };
     json_array_foreach(json_object_get(result, "display"), i, bundle)
-        show_bundle(r, bundle, cell, i);
+        show_bundle(d, bundle, cell, i);
     fflush(stdout);
-    if (why && why[0] && outcome && strcmp(outcome, "exited") != 0 && !r->o->quiet)
+    if (why && why[0] && outcome && strcmp(outcome, "exited") != 0 && !d->o->quiet)
         fprintf(stderr, "sandbox-run: %s\n", why);
+}
+
+int display_status(const json_t *result)
+{
+    const char *outcome = json_string_value(json_object_get(result, "outcome"));
+
+    if (!outcome || !strcmp(outcome, "exited"))
+        return (int)json_integer_value(json_object_get(result, "exit_code"));
+    if (!strcmp(outcome, "timeout") || !strcmp(outcome, "cpu_limit"))
+        return EXIT_TIMEOUT;
+    if (!strcmp(outcome, "denied"))
+        return EXIT_DENIED;
+    return EXIT_SIGNAL + (strcmp(outcome, "cancelled") ? SIGKILL : SIGINT);
 }

@@ -1,0 +1,154 @@
+import { spawn, type ChildProcessWithoutNullStreams } from "node:child_process";
+import { readFile } from "node:fs/promises";
+import { join, linesOf } from "./bytes.js";
+import { BinaryNotFoundError, errorOf, InternalError, NotFoundError, SandboxError } from "./errors.js";
+import type { CallOptions, CellRequest, RunEvent, RunRequest, RunResult, SessionInfo, StreamOptions,
+  Transport } from "./types.js";
+
+const BINARY_ENV = "SANDBOX_RUN_BINARY";
+
+interface Done {
+  status: number | null;
+  out: Uint8Array;
+  err: string;
+}
+
+/** The sandbox-run of this machine: one process per call, no service. */
+export class Local implements Transport {
+  readonly binary: string;
+
+  constructor(binary?: string) {
+    this.binary = binary ?? process.env[BINARY_ENV] ?? "sandbox-run";
+  }
+
+  /** The process, and how it ends; a spawn that fails rejects `ended`. */
+  #start(words: string[], given: string | Uint8Array, { signal }: CallOptions): [ChildProcessWithoutNullStreams, Promise<number | null>] {
+    signal?.throwIfAborted();
+    const child = spawn(this.binary, words, { detached: true });
+    const stop = (): void => void child.kill("SIGTERM");
+    signal?.addEventListener("abort", stop);
+    const ended = new Promise<number | null>((resolve, reject) => {
+      child.on("error", (error: NodeJS.ErrnoException) => reject(this.#notStarted(error)));
+      child.on("close", resolve);
+    }).finally(() => signal?.removeEventListener("abort", stop));
+    child.stdin.on("error", () => {}); // it ended without reading; it says why
+    child.stdin.end(given);
+    return [child, ended];
+  }
+
+  #notStarted(error: NodeJS.ErrnoException): SandboxError {
+    if (error.code !== "ENOENT") return new InternalError(`cannot start '${this.binary}': ${error.message}`);
+    return new BinaryNotFoundError(`there is no '${this.binary}' on this machine; install sandbox-run, name its file ` +
+      `by ${BINARY_ENV}, or give baseUrl of a service`, { code: "not_found" });
+  }
+
+  async #call(words: string[], given: string | Uint8Array = "", options: CallOptions = {}): Promise<Done> {
+    const [child, ended] = this.#start(words, given, options);
+    const out: Uint8Array[] = [];
+    const err: Uint8Array[] = [];
+    child.stdout.on("data", (part: Uint8Array) => out.push(part));
+    child.stderr.on("data", (part: Uint8Array) => err.push(part));
+    const status = await ended;
+    options.signal?.throwIfAborted();
+    return { status, out: join(out), err: new TextDecoder().decode(join(err)).trim() };
+  }
+
+  async #ask(words: string[], given = "", options: CallOptions = {}): Promise<Record<string, unknown>> {
+    const done = await this.#call([...words, "--json"], given, options);
+    try {
+      return JSON.parse(new TextDecoder().decode(done.out)) as Record<string, unknown>;
+    } catch {
+      throw new InternalError(done.err || `${this.binary} ended with status ${done.status} and no answer`);
+    }
+  }
+
+  async #checked(words: string[], given = ""): Promise<Record<string, unknown>> {
+    const answer = await this.#ask(words, given);
+    const error = answer["error"] as RunResult["error"];
+    if (error) throw errorOf(error.message, error);
+    return answer;
+  }
+
+  async *#lines(words: string[], given: string, options: CallOptions): AsyncGenerator<RunEvent> {
+    const [child, ended] = this.#start([...words, "--stream"], given, options);
+    let over = false;
+    void ended.then(() => (over = true), () => (over = true));
+    child.stderr.resume();
+    try {
+      for await (const line of linesOf(child.stdout)) yield JSON.parse(line) as RunEvent;
+      await ended;
+      options.signal?.throwIfAborted();
+    } finally {
+      if (!over) child.kill("SIGTERM"); // the reader left before the end
+    }
+  }
+
+  async run(request: RunRequest, options: CallOptions): Promise<RunResult> {
+    return (await this.#ask(["--request", "-"], JSON.stringify(request), options)) as RunResult;
+  }
+
+  stream(request: RunRequest, options: StreamOptions): AsyncIterable<RunEvent> {
+    const every = options.metricsEvery ? ["--metrics-every", options.metricsEvery] : [];
+    return this.#lines(["--request", "-", ...every], JSON.stringify(request), options);
+  }
+
+  async languages(): Promise<Record<string, unknown>[]> {
+    return (await this.#checked(["languages"]))["languages"] as Record<string, unknown>[];
+  }
+
+  async healthy(): Promise<boolean> {
+    return (await this.run({ args: ["true"], stdin: "" }, {})).success === true;
+  }
+
+  async readHostFile(path: string): Promise<Uint8Array> {
+    return readFile(path);
+  }
+
+  async createSession(request: RunRequest): Promise<SessionInfo> {
+    return (await this.#checked(["session", "create", "--request", "-"], JSON.stringify(request))) as SessionInfo;
+  }
+
+  async sessions(): Promise<SessionInfo[]> {
+    return (await this.#checked(["session", "list"]))["sessions"] as SessionInfo[];
+  }
+
+  #cellWords(id: string, cell: CellRequest): string[] {
+    return ["session", "exec", id, "-", ...(cell.language ? ["--lang", cell.language] : []),
+      ...(cell.timeout === undefined ? [] : ["--timeout", String(cell.timeout)])];
+  }
+
+  async cell(id: string, cell: CellRequest, options: CallOptions): Promise<RunResult> {
+    return (await this.#ask(this.#cellWords(id, cell), cell.code, options)) as RunResult;
+  }
+
+  streamCell(id: string, cell: CellRequest, options: CallOptions): AsyncIterable<RunEvent> {
+    return this.#lines(this.#cellWords(id, cell), cell.code, options);
+  }
+
+  act(id: string, action: string, body: Record<string, string | number>): Promise<Record<string, unknown>> {
+    return this.#checked(["session", action, id, ...Object.values(body).map(String)]);
+  }
+
+  async closeSession(id: string): Promise<void> {
+    await this.#checked(["session", "close", id]);
+  }
+
+  async #file(words: string[], given?: Uint8Array): Promise<Uint8Array> {
+    const done = await this.#call(words, given);
+    if (done.status === 0) return done.out;
+    const Kind = done.status === 127 ? NotFoundError : SandboxError;
+    throw new Kind(done.err || `${this.binary} ended with status ${done.status}`);
+  }
+
+  async putFile(id: string, path: string, data: Uint8Array): Promise<void> {
+    await this.#file(["session", "put", id, "-", path], data);
+  }
+
+  getFile(id: string, path: string): Promise<Uint8Array> {
+    return this.#file(["session", "get", id, path]);
+  }
+
+  async listFiles(id: string): Promise<Record<string, unknown>[]> {
+    return (await this.#checked(["session", "files", id]))["files"] as Record<string, unknown>[];
+  }
+}

@@ -1,0 +1,68 @@
+import { fromBase64, toBase64 } from "./bytes.js";
+import { errorOf, InvalidRequestError } from "./errors.js";
+import type { MountedFile, RequestFile, RunEvent, RunRequest, RunResult, SandboxConfig, Transport } from "./types.js";
+
+const WORK = "/work";
+
+export function networkOf(value: SandboxConfig["network"]): RunRequest["network"] {
+  if (typeof value === "boolean") return value ? "full" : "none";
+  return value ?? "localhost";
+}
+
+function insideWork(path: string, workdir: string): string {
+  const parts: string[] = [];
+  for (const part of (path.startsWith("/") ? path : `${workdir}/${path}`).split("/")) {
+    if (part === "..") parts.pop();
+    else if (part && part !== ".") parts.push(part);
+  }
+  if (parts[0] !== WORK.slice(1) || parts.length < 2)
+    throw new InvalidRequestError(`'${path}' is not below ${WORK}; give it a relative path`, { code: "invalid" });
+  return parts.slice(1).join("/");
+}
+
+function encode(content: string | Uint8Array): Pick<RequestFile, "content" | "encoding"> {
+  return typeof content === "string" ? { content } : { content: toBase64(content), encoding: "base64" };
+}
+
+async function fileOf(file: MountedFile, workdir: string, transport: Transport): Promise<RequestFile> {
+  const content = file.content ?? (file.hostPath === undefined ? "" : await transport.readHostFile(file.hostPath));
+  const executable = ((file.mode ?? 0) & 0o111) !== 0;
+  return { path: insideWork(file.path, workdir), ...encode(content), ...(executable ? { executable } : {}) };
+}
+
+/** The request of `execute`: a line of shell, with a configuration and files. */
+export async function executeRequest(command: string, config: SandboxConfig, files: MountedFile[],
+                                     transport: Transport): Promise<RunRequest> {
+  const workdir = config.workdir ?? WORK;
+  return {
+    args: ["sh", "-c", command],
+    stdin: "",
+    network: networkOf(config.network),
+    limits: {
+      timeout: `${config.timeout ?? 300000}ms`,
+      cpus: config.cpuLimit ?? "1",
+      memory: config.memoryLimit ?? "2g",
+      disk: "1g",
+      pids: 100,
+    },
+    ...(files.length ? { files: await Promise.all(files.map((file) => fileOf(file, workdir, transport))) } : {}),
+    ...(config.env ? { env: config.env } : {}),
+    ...(config.image ? { image: config.image } : {}),
+    ...(workdir === WORK ? {} : { workdir }),
+  };
+}
+
+/** The result, unless it says that there was no run. */
+export function checked(result: RunResult): RunResult {
+  if (result.error) throw errorOf(result.error.message, result.error);
+  return result;
+}
+
+export function dataOf(event: RunEvent): Uint8Array {
+  return event.data_b64 === undefined ? new TextEncoder().encode(event.data ?? "") : fromBase64(event.data_b64);
+}
+
+export function statusOf(result: RunResult): number {
+  if (result.outcome === "timeout" || result.outcome === "cpu_limit") return 124;
+  return result.exit_code ?? 128 + (result.signal ?? 9);
+}

@@ -1,0 +1,27 @@
+/* What a session shows to a person: output as it comes, values, errors, and why a cell ended. */
+#ifndef CLI_DISPLAY_H
+#define CLI_DISPLAY_H
+
+#include <jansson.h>
+
+#include "cli/options.h"
+#include "cli/terminal.h"
+
+struct display {
+    const struct options *o;
+    bool terminal; /* a person sees the output */
+    struct terminal_filter filters[2];
+    char images[64]; /* directory of pictures that were shown; empty: none yet */
+};
+
+void display_init(struct display *d, const struct options *o);
+/* An event of a cell: a line of JSON.  `context` is the display. */
+void display_event(void *context, const char *line, size_t len);
+/* The end of a cell: its values, and why it ended. */
+void display_result(struct display *d, const json_t *result);
+/* Text of the program: on a terminal without control strings. */
+void display_text(struct display *d, int fd, const char *text, size_t len);
+/* The exit status that belongs to the result of a cell. */
+int display_status(const json_t *result);
+
+#endif

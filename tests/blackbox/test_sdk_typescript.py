@@ -1,0 +1,130 @@
+"""The SDK for TypeScript: compiled, packed, installed in a clean directory, and used from there."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import registry_packages
+import support
+
+SDK = support.REPO / "sdk" / "typescript"
+NODE_ONLY = {"PATH": os.environ.get("PATH", "/usr/bin:/bin")}
+# The example of the README of those who call us by this interface, and everything that the types promise.
+TYPED = """
+import { SandboxExecutor, type ISandboxExecutor, type ExecutionResult, type MountedFile, type SandboxConfig,
+  NotFoundError, SandboxError } from "sandbox-run";
+const box: ISandboxExecutor = new SandboxExecutor();
+const config: SandboxConfig = { image: "x", timeout: 1, cpuLimit: "0.5", memoryLimit: "1tb", workdir: "/work",
+  network: false, env: { A: "b" } };
+const files: MountedFile[] = [{ path: "a", content: new Uint8Array(1), mode: 0o755 }, { path: "b", hostPath: "/b" }];
+const result: Promise<ExecutionResult> = box.execute("true", config, files);
+const healthy: Promise<boolean> = box.healthCheck();
+const peak: number | undefined = (await result).resourceUsage?.maxMemoryMb;
+const known: SandboxError = new NotFoundError("x");
+// @ts-expect-error: a time is a number
+const wrong: SandboxConfig = { timeout: "5s" };
+export { healthy, known, peak, wrong };
+"""
+
+
+@pytest.fixture(name="installed", scope="module")
+def sdk_installed(tmp_path_factory):
+    """What `npm pack` makes of the sources, in a directory with nothing else."""
+    place = tmp_path_factory.mktemp("sdk")
+    modules = registry_packages.npm("sdk-typescript", SDK)
+    subprocess.run(["cp", "-r", SDK, place / "source"], check=True)
+    (place / "source" / "node_modules").symlink_to(modules)
+    env = {**NODE_ONLY, "HOME": str(place), "npm_config_cache": str(place / "cache"), "npm_config_loglevel": "error"}
+    subprocess.run(["node", modules / "typescript/bin/tsc", "-p", place / "source"], check=True, env=env)
+    subprocess.run(["npm", "pack", "--pack-destination", place], cwd=place / "source", check=True, env=env,
+                   stdout=subprocess.DEVNULL)
+    archive, = place.glob("*.tgz")
+    home = place / "node_modules" / "sandbox-run"
+    home.mkdir(parents=True)
+    subprocess.run(["tar", "-xzf", archive, "--strip-components=1", "-C", home], check=True)
+    (place / "package.json").write_text('{"type": "module"}')
+    return place
+
+
+@pytest.fixture(name="play")
+def player(installed, folder):
+    """Runs a program that uses the SDK and gives what it printed, as JSON."""
+    def play(code):
+        program = installed / "client.mjs"
+        program.write_text('import * as sdk from "sandbox-run";\nconst { SandboxExecutor } = sdk;\n'
+                           "const print = (value) => console.log(JSON.stringify(value));\n" + code)
+        env = support.surroundings(None, {"SANDBOX_RUN_BINARY": str(support.SANDBOX_RUN),
+                                          "SANDBOX_RUN_STATE": str(folder / "state")})
+        done = subprocess.run(["node", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=support.DEADLINE, check=False)
+        assert done.returncode == 0, done.stderr.decode()
+        return json.loads(done.stdout)
+    return play
+
+
+def test_the_package_has_no_dependency_and_its_types_hold(installed):
+    packed = json.loads((installed / "node_modules/sandbox-run/package.json").read_text())
+    assert not packed.get("dependencies") and packed["engines"] == {"node": ">=18"}
+    (installed / "typed.mts").write_text(TYPED)
+    tsc = registry_packages.npm("sdk-typescript", SDK) / "typescript/bin/tsc"
+    done = subprocess.run(["node", tsc, "--noEmit", "--strict", "--target", "es2022", "--module", "nodenext",
+                           "--lib", "es2022,dom", "typed.mts"], cwd=installed, stdout=subprocess.PIPE,
+                          env=NODE_ONLY, check=False)
+    assert done.returncode == 0, done.stdout.decode()
+
+
+def test_a_command_has_its_result_files_and_figures(play):
+    done, late, defaults, healthy, sick = play("""
+const box = new SandboxExecutor();
+const files = [{ path: "run.sh", content: "#!/bin/sh\\ncat data/x; echo e >&2; exit 4\\n", mode: 0o755 },
+  { path: "/work/data/x", content: new Uint8Array([0xc3, 0xa9, 10]) }, { path: "host", hostPath: process.argv[1] }];
+const done = await box.execute("./run.sh; s=$?; test -s host && id -u; exit $s", { memoryLimit: "256m" }, files);
+const late = await box.execute("sleep 100", { timeout: 300 });
+const defaults = await box.execute("ulimit -v; cat /proc/net/dev | wc -l; echo $A", { env: { A: "b" }, cpuLimit: "0.5" });
+print([done, late, defaults, await box.healthCheck(), await new SandboxExecutor({ binary: "none-such" }).healthCheck()]);
+""")
+    assert (done["exitCode"], done["stdout"], done["stderr"]) == (4, "é\n1000\n", "e\n")
+    assert 0 < done["resourceUsage"]["memoryUsageMb"] <= done["resourceUsage"]["maxMemoryMb"] < 256
+    assert late["exitCode"] == 124 and late["duration"] >= 300
+    assert defaults["stdout"].endswith("\nb\n") and healthy and not sick
+
+
+def test_programs_streams_and_typed_errors(play):
+    given = play("""
+const box = new SandboxExecutor();
+const seen = [];
+for await (const event of box.stream({ language: "python", code: "import time\\nprint(1, flush=True)\\ntime.sleep(900)" }))
+  if (event.type === "stdout") { seen.push(event.data); break; }
+const run = await box.run({ language: "python", code: "print(input())", stdin: "typed" });
+const names = [];
+for (const call of [() => box.run({ language: "nolang", code: "1" }), () => box.run({ language: "python", code: "1", limits: { memory: "many" } }),
+  () => box.execute("true", {}, [{ path: "/etc/x", content: "" }]), () => new SandboxExecutor({ binary: "none-such" }).run({ args: ["true"] })])
+  await call().catch((error) => names.push([error.name, error instanceof sdk.SandboxError, error.code]));
+const abort = new AbortController();
+setTimeout(() => abort.abort(), 300);
+await box.run({ args: ["sleep", "900"] }, { signal: abort.signal }).catch((error) => names.push(error.name));
+print([seen, run.stdout, names, (await box.languages()).some((one) => one.name === "python")]);
+""")
+    assert given == [["1\n"], "typed\n",
+                     [["NotFoundError", True, "not_found"], ["InvalidRequestError", True, "invalid"],
+                      ["InvalidRequestError", True, "invalid"], ["BinaryNotFoundError", True, "not_found"],
+                      "AbortError"], True]
+
+
+def test_a_session_keeps_names_and_files(play):
+    given = play("""
+const box = new SandboxExecutor();
+const session = await box.session("python", { limits: { memory: "128m" } });
+await session.run("x = 41");
+const shown = await session.run("x + 1");
+await session.writeFile("d/in", new Uint8Array([255]));
+const types = [];
+for await (const event of session.stream("print(open('d/in', 'rb').read())")) types.push(event.type);
+const read = [...(await session.readFile("d/in"))];
+const files = (await session.files()).map((file) => file.path);
+const alive = (await box.sessions()).length;
+await session.close();
+print([shown.display, read, files, types, alive, (await box.sessions()).length]);
+""")
+    assert given == [[{"text/plain": "42"}], [255], ["d/in"], ["start", "stdout", "end"], 1, 0]

@@ -1,0 +1,44 @@
+"""Packages of the language registries that tests use: pinned by a lock file, fetched once, kept beside the build."""
+import contextlib
+import fcntl
+import hashlib
+import os
+import pathlib
+import shutil
+import subprocess
+
+import support
+
+PLACE = support.TEST_BUILD / "packages"
+PATIENCE = 300  # seconds, for a slow registry
+
+
+@contextlib.contextmanager
+def place_for(name, *recipes):
+    """A directory for what these files describe, and whether it is still to be filled.  One process fills it."""
+    digest = hashlib.sha256(b"\0".join(pathlib.Path(recipe).read_bytes() for recipe in recipes)).hexdigest()[:16]
+    place = PLACE / f"{name}-{digest}"
+    PLACE.mkdir(parents=True, exist_ok=True)
+    with open(PLACE / f"{name}.lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (place / "complete").exists():
+            shutil.rmtree(place, ignore_errors=True)
+            place.mkdir(mode=0o755)
+            yield place, True
+            (place / "complete").touch()
+        else:
+            yield place, False
+
+
+def npm(name, folder):
+    """The node_modules of folder/package-lock.json."""
+    folder = pathlib.Path(folder)
+    with place_for(name, folder / "package.json", folder / "package-lock.json") as (place, empty):
+        if empty:
+            for recipe in ("package.json", "package-lock.json"):
+                shutil.copy(folder / recipe, place)
+            subprocess.run(["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"],
+                           cwd=place, check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL,
+                           env={**os.environ, "npm_config_cache": str(place / "cache")})
+            shutil.rmtree(place / "cache", ignore_errors=True)
+    return place / "node_modules"
