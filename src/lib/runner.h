@@ -91,6 +91,15 @@ bool runner_reset_peaks(sbr_job *job);
 /* The program's work directory (O_PATH), and the user on the host that its files belong to; -1 with
  * errno.  What is below it may change at any time: open it with RESOLVE_BENEATH. */
 int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid);
+/* As runner_pause, by the cgroup where that can be. */
+void runner_freeze(sbr_job *job, bool freeze);
+/* What the program has changed in its copy-on-write trees until now; it stands still meanwhile.
+ * Fills `changes` of the result, `diff` when `diff` is not NULL, and with `keep` `changes_id`. */
+int runner_changes(sbr_job *job, bool keep, const struct diff_options *diff, sbr_result *ret,
+                   sbr_error *err) must_check;
+/* What is kept as `id` was made real, at `paths` and below; none: all of it. */
+int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_t n_paths,
+                   sbr_error *err) must_check;
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 

@@ -63,8 +63,8 @@ struct stage_def {
 struct warm_def {
     struct words run;     /* command of a driver that waits for a program */
     struct words compile; /* the same for the compile stage */
+    struct words zygote;  /* started once and forked for each run that sees no foreign code */
     struct words drivers; /* as of a stage */
-    bool zygote;          /* `run` is started once and forked for each run */
     bool fixed_env;       /* the drivers cannot change their environment */
 };
 

@@ -59,9 +59,9 @@ static const cyaml_schema_field_t stage_fields[] = {
 };
 
 static const cyaml_schema_field_t warm_fields[] = {
-    WORDS(struct warm_def, run, MAYBE),     WORDS(struct warm_def, compile, MAYBE),
-    WORDS(struct warm_def, drivers, MAYBE), FLAG(struct warm_def, zygote),
-    FLAG(struct warm_def, fixed_env),       CYAML_FIELD_END,
+    WORDS(struct warm_def, run, MAYBE),    WORDS(struct warm_def, compile, MAYBE),
+    WORDS(struct warm_def, zygote, MAYBE), WORDS(struct warm_def, drivers, MAYBE),
+    FLAG(struct warm_def, fixed_env),      CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t session_fields[] = {

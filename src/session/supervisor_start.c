@@ -193,6 +193,8 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
     int ready[2], r;
 
     s.request.kernel = true;
+    s.tells_changes = req->diff || req->keep;
+    s.request.diff |= request_has_cow(req); /* `session diff` can ask at any time */
     if (check(req, &s.language, err) < 0 || session_dir_make(&s.dir, err) < 0)
         return err->code;
     if (pipe2(ready, O_CLOEXEC) < 0) {

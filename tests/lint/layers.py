@@ -64,6 +64,7 @@ MAY_INCLUDE_ONLY = {
         "config/retention.h",  # what goes by itself after a run
         "config/trust.h",  # trust
         "store/store.h",  # cache
+        "toolchain/project_excludes.h",  # what a directory as a program leaves out
         "toolchain/toolchain_paths.h",  # where languages of the user's own are
         "workspace/workspace.h",  # workspace
         # serve: the command is the engine.
