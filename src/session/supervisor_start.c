@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "plan/language.h"
+#include "sandbox/spawn.h"
 #include "session/supervisor.h"
 
 #define PROCESS_NAME "sandbox-session"
@@ -113,6 +114,7 @@ static void supervise(struct session *s)
     reset_signals();
     if (leave_maker(fds, ARRAY_LEN(fds)) < 0)
         return;
+    spawn_forget_helpers(); /* a maker that had run something has opened them */
     if (set_up(s, &err) < 0) {
         tell_error(s->ready_fd, &err);
         (void)!session_dir_remove(&s->dir, &err);
