@@ -3,6 +3,7 @@
 Each asks a registry of the test's own on loopback; what is installed there says which program ran.
 """
 import gzip
+import hashlib
 import io
 import json
 import subprocess
@@ -190,6 +191,39 @@ def test_a_list_of_the_project_is_read_by_its_manager(managed, folder, language,
     (folder / name).write_text(text)
     result = managed(language)("--file", folder / name, code=MANAGERS[language][3])
     assert (result["exit_code"], result["stdout"]) == (0, "A"), result
+
+
+WORKSPACE = {
+    "Cargo.toml": '[workspace]\nmembers = ["app", "crates/*"]\n',
+    "app/Cargo.toml": '[package]\nname = "app"\nversion = "0.1.0"\nedition = "2021"\n\n'
+                      '[dependencies]\nutil = { path = "../crates/util" }\n',
+    "app/src/main.rs": 'fn main() { println!("app {}", util::said()); }\n',
+    "crates/util/Cargo.toml": '[package]\nname = "util"\nversion = "0.1.0"\nedition = "2021"\n\n[dependencies]\n'
+                              'curious = { version = "1", registry = "loopback" }\n',
+    "crates/util/src/lib.rs": "pub fn said() -> &'static str { curious::SAID }\n"}
+
+
+def test_members_of_a_cargo_workspace_have_dependencies(any_caller, folder, registry):
+    """The crate is a dependency of a package beside that of the program."""
+    crate = tar_of({"curious-1.0.0/Cargo.toml": '[package]\nname = "curious"\nversion = "1.0.0"\n',
+                    "curious-1.0.0/src/lib.rs": "pub const SAID: &str = \"A\";\n"})
+    line = {"name": "curious", "vers": "1.0.0", "deps": [], "features": {}, "yanked": False,
+            "cksum": hashlib.sha256(crate).hexdigest()}
+    url = f"http://localhost:{registry.port}"
+    registry.pages = {"/config.json": json.dumps({"dl": f"{url}/dl/{{crate}}-{{version}}.crate"}).encode(),
+                      "/cu/ri/curious": json.dumps(line).encode(), "/dl/curious-1.0.0.crate": crate}
+    run = installer(any_caller, folder)
+    (run.home / ".cargo").mkdir()
+    (run.home / ".cargo" / "config.toml").write_text(
+        f'[registries.loopback]\nindex = "sparse+{url}/"\n')
+    project = folder / "project"
+    for name, text in WORKSPACE.items():
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text(text)
+    for expected in (["prepare", "dependencies", "compile", "run"], ["compile", "run"]):
+        result = run.words("--project", project, project / "app/src/main.rs")
+        assert (result["exit_code"], result["stdout"]) == (0, "app A\n"), result["stages"]
+        assert names(result) == expected, "its layer is kept"
 
 
 @pytest.mark.parametrize("language, word", [("ruby", "../curious"), ("php", "curious"), ("perl", "./Curious.tar.gz"),
