@@ -44,8 +44,9 @@ static bool place_path(const struct user_dir_kind *kind, enum place place, char 
     const char *base = shared;
     int n;
 
-    shared_path(shared);
-    if (place != PLACE_SHARED)
+    if (place == PLACE_SHARED)
+        shared_path(shared);
+    else
         base = getenv(rows[place].variable);
     if (!base || !*base)
         return false;
@@ -210,6 +211,14 @@ int user_dir_open(const struct user_dir_kind *kind, bool make, struct user_dir *
             return r;
     }
     return r;
+}
+
+bool user_dir_guess(const struct user_dir_kind *kind, char path[USER_DIR_SIZE])
+{
+    for (enum place place = 0; place < N_PLACES; place++)
+        if (place_path(kind, place, path))
+            return true;
+    return false;
 }
 
 int user_dir_path(const struct user_dir_kind *kind, char *buf, size_t size, sbr_error *err)

@@ -38,6 +38,9 @@ void user_dir_done(struct user_dir *dir);
 int user_dir_path(const struct user_dir_kind *kind, char *buf, size_t size, sbr_error *err)
     must_check;
 
+/* The first place that the environment names, without a look at it; false: there is none. */
+bool user_dir_guess(const struct user_dir_kind *kind, char path[USER_DIR_SIZE]);
+
 #define scoped_user_dir __attribute__((cleanup(user_dir_done)))
 
 /* The current errno, with advice for the user. */

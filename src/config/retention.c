@@ -138,12 +138,27 @@ static int open_place(void)
     return fd;
 }
 
+/* One look that decides nearly always; a wrong guess costs only the right way below. */
+static bool was_cleaned_today(void)
+{
+    char path[STORE_PATH_SIZE], stamp[STORE_PATH_SIZE + sizeof(STAMP)];
+    struct stat st;
+
+    if (!store_guess_path(path))
+        return false;
+    snprintf(stamp, sizeof(stamp), "%s/" STAMP, path);
+    return lstat(stamp, &st) == 0 && time(NULL) - st.st_mtime < (time_t)DAY;
+}
+
 /* The first run makes the stamp: what it could clean is not a day old. */
 bool retention_is_due(void)
 {
-    scoped_fd int place = open_place();
+    scoped_fd int place = -1;
     struct stat st;
 
+    if (was_cleaned_today())
+        return false;
+    place = open_place();
     if (place < 0)
         return false;
     if (fstatat(place, STAMP, &st, AT_SYMLINK_NOFOLLOW) < 0) {

@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <linux/sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/inode.h"
 #include "base/scope.h"
 #include "confine/cow.h"
 #include "confine/mounts.h"
@@ -182,9 +184,29 @@ static int perform_empty(struct inside *in, const struct plan_op *op, sbr_error 
     return 0;
 }
 
+/* Covers a file of an untrusted tree.  Where init may not even look, nor may the program. */
+static int cover_left_out(const struct plan_op *op, sbr_error *err)
+{
+    const uint64_t empty = ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC;
+    const unsigned int flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
+    scoped_fd int at = inode_resolve(AT_FDCWD, op->to, O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                                     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS),
+                  tree = -1;
+
+    if (at < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return 0;
+    if (at >= 0)
+        tree = op->from ? mount_clone(AT_FDCWD, op->from, empty) : mount_clone(at, "", ATTR_BASE);
+    if (tree < 0 || syscall(SYS_move_mount, tree, "", at, "", flags) < 0)
+        return err_set_errno(err, "mounts", "cannot leave out '/%s'", op->to);
+    return 0;
+}
+
 static int perform_mask(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     (void)in;
+    if (op->flags & OP_LEFT_OUT)
+        return cover_left_out(op, err);
     if (mount(op->from, op->to, NULL, MS_BIND, NULL) < 0 &&
         !(errno == ENOENT && op->flags & OP_OPTIONAL))
         return op_error(op, err);

@@ -1,5 +1,5 @@
 #!/bin/sh
-# embed.sh NAME PROGRAM OUTPUT.S: an assembler file that holds the bytes of a program, and their sum.
+# embed.sh NAME PROGRAM OUTPUT.S: an assembler file with the bytes of a program, their sum, its name.
 set -eu
 sum=$(sha256sum <"$2")
 cat >"$3" <<EOF
@@ -7,11 +7,14 @@ cat >"$3" <<EOF
     .global $1_image_start
     .global $1_image_end
     .global $1_image_sum
+    .global $1_image_name
     .balign 64
 $1_image_start:
     .incbin "$(realpath "$2")"
 $1_image_end:
 $1_image_sum:
     .asciz "${sum%% *}"
+$1_image_name:
+    .asciz "$(basename "$2")"
     .section .note.GNU-stack,"",%progbits
 EOF

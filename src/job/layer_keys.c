@@ -7,7 +7,7 @@
 #include "base/encoding.h"
 #include "job/job_layers.h"
 #include "job/job_trees.h"
-#include "plan/live_object.h"
+#include "plan/driver_object.h"
 #include "plan/manifest.h"
 
 #define KEY_REVISION "1"
@@ -63,8 +63,8 @@ static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *
     add_words(s, &job->language->env);
     add_words(s, &job->language->driver_texts);
     for (unsigned int i = 0; i < job->language->drivers.n; i++)
-        if (live_object_is(job->language->drivers.at[i]))
-            sha256_add_text(s, live_object_find(job->language->drivers.at[i]).sum);
+        if (driver_object_is(job->language->drivers.at[i]))
+            sha256_add_text(s, driver_object_find(job->language->drivers.at[i]).sum);
     add_words(s, &def->run);
     add_words(s, &def->env);
 }

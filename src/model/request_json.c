@@ -123,6 +123,20 @@ static int read_outputs(sbr_request *req, const json_t *value, sbr_error *err)
     return read_texts(req, value, field, request_add_output, err);
 }
 
+static int read_exclude(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "exclude", "an array of patterns" };
+
+    return read_texts(req, value, field, request_add_exclude, err);
+}
+
+static int read_include(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    static const char *const field[] = { "include", "an array of patterns" };
+
+    return read_texts(req, value, field, request_add_include, err);
+}
+
 static int read_project(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!request_json_parts_text(value))
@@ -395,7 +409,9 @@ static const struct field fields[] = {
     { "deps",           read_deps           },
     { "diff",           read_diff           },
     { "env",            read_env            },
+    { "exclude",        read_exclude        },
     { "files",          request_json_parts_files },
+    { "include",        read_include        },
     { "keep",           read_keep           },
     { "buffered",       read_buffered       },
     { "keep_output",    read_keep_output    },

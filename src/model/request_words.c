@@ -12,6 +12,8 @@ static const struct {
     [CALLED_DIFF] = { "diff", "--diff" },
     [CALLED_KEEP] = { "keep", "--keep" },
     [CALLED_CHECK] = { "check", "--check" },
+    [CALLED_EXCLUDE] = { "the pattern to exclude", "--exclude" },
+    [CALLED_INCLUDE] = { "the pattern to include", "--include" },
     [CALLED_NETWORK] = { "the network mode", "--network" },
     [CALLED_ALLOW_HOST] = { "an allowed host", "--allow-host" },
     [CALLED_ALLOW_DNS] = { "allow_dns", "--allow-dns" },

@@ -41,9 +41,10 @@ struct registry {
 
 /* A stage before the program's own, in a sandbox of its own. */
 struct stage_def {
-    struct words run;    /* command; empty: the language lacks this stage */
-    struct words env;    /* NAME=VALUE, added to the language's */
-    struct words limits; /* OPTION=VALUE, as in timeout=60s */
+    struct words run;     /* command; empty: the language lacks this stage */
+    struct words env;     /* NAME=VALUE, added to the language's */
+    struct words drivers; /* those that only parts which name them have */
+    struct words limits;  /* OPTION=VALUE, as in timeout=60s */
     bool network;
     bool
         optional; /* others work without what it leaves, only slower: it is made after the answer */
@@ -65,13 +66,15 @@ struct stage_def {
 struct warm_def {
     struct words run;     /* command of a driver that waits for a program */
     struct words compile; /* the same for the compile stage */
-    bool zygote;          /* `run` is started once and forked for each run */
+    struct words zygote;  /* started once and forked for each run that sees no foreign code */
+    struct words drivers; /* as of a stage */
     bool fixed_env;       /* the drivers cannot change their environment */
 };
 
 /* The kernel of a session: it is told one cell after the other; see docs/internals/session.md. */
 struct session_def {
     struct words run;      /* command of the kernel's driver; empty: the language has no sessions */
+    struct words drivers;  /* as of a stage */
     const char *extension; /* of the file that the cells of a session are exported to */
 };
 

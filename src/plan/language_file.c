@@ -12,7 +12,7 @@
 #include "base/scope.h"
 #include "model/limits.h"
 #include "model/network.h"
-#include "plan/live_object.h"
+#include "plan/driver_object.h"
 #include "plan/template_literal.h"
 #include "plan/words.h"
 
@@ -157,6 +157,19 @@ static int check_stage(const char *path, const char *name, const struct stage_de
     return check_lists(path, checks, ARRAY_LEN(checks), err);
 }
 
+/* The drivers of a part are among those of the language. */
+static int check_part(const char *path, const char *part, const struct language *l,
+                      const struct words *drivers, sbr_error *err)
+{
+    for (unsigned int i = 0; i < drivers->n; i++)
+        if (!words_have(&l->drivers, drivers->at[i]))
+            return err_set(err, SBR_E_INVALID, "language",
+                           "%s:%u: '%s' names the driver '%.60s', which the list 'drivers' of the "
+                           "language lacks; add it there",
+                           path, document_line_of(path, part), part, drivers->at[i]);
+    return 0;
+}
+
 static int check_diagnosis(const char *path, const struct diagnosis_rules *rules, sbr_error *err)
 {
     sbr_error fault;
@@ -210,8 +223,12 @@ static int language_check(const char *path, const struct language *l, sbr_error 
         check_expression(path, l->main_in.match, err) < 0)
         return err->code;
     for (size_t i = 0; i < ARRAY_LEN(stages); i++)
-        if (check_stage(path, stages[i].name, stages[i].stage, err) < 0)
+        if (check_stage(path, stages[i].name, stages[i].stage, err) < 0 ||
+            check_part(path, stages[i].name, l, &stages[i].stage->drivers, err) < 0)
             return err->code;
+    if (check_part(path, "warm", l, &l->warm.drivers, err) < 0 ||
+        check_part(path, "session", l, &l->session.drivers, err) < 0)
+        return err->code;
     return check_diagnosis(path, &l->diagnosis, err);
 }
 
@@ -254,7 +271,7 @@ static int read_drivers(const char *path, struct language *l, sbr_error *err)
         return err_set_oom(err, "language");
     for (; l->driver_texts.n < l->drivers.n; l->driver_texts.n++) {
         const char *name = l->drivers.at[l->driver_texts.n];
-        char *text = live_object_is(name) ? calloc(1, 1) : read_driver(path, name, err);
+        char *text = driver_object_is(name) ? calloc(1, 1) : read_driver(path, name, err);
 
         if (!text)
             return err->code;

@@ -45,6 +45,7 @@ static const cyaml_schema_value_t registry_entry = {
 static const cyaml_schema_field_t stage_fields[] = {
     WORDS(struct stage_def, run, 0),
     WORDS(struct stage_def, env, MAYBE),
+    WORDS(struct stage_def, drivers, MAYBE),
     WORDS(struct stage_def, limits, MAYBE),
     FLAG(struct stage_def, network),
     FLAG(struct stage_def, optional),
@@ -59,15 +60,14 @@ static const cyaml_schema_field_t stage_fields[] = {
 };
 
 static const cyaml_schema_field_t warm_fields[] = {
-    WORDS(struct warm_def, run, MAYBE),
-    WORDS(struct warm_def, compile, MAYBE),
-    FLAG(struct warm_def, zygote),
-    FLAG(struct warm_def, fixed_env),
-    CYAML_FIELD_END,
+    WORDS(struct warm_def, run, MAYBE),    WORDS(struct warm_def, compile, MAYBE),
+    WORDS(struct warm_def, zygote, MAYBE), WORDS(struct warm_def, drivers, MAYBE),
+    FLAG(struct warm_def, fixed_env),      CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t session_fields[] = {
     WORDS(struct session_def, run, 0),
+    WORDS(struct session_def, drivers, MAYBE),
     TEXT(struct session_def, extension, 0),
     CYAML_FIELD_END,
 };

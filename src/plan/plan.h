@@ -50,6 +50,9 @@ enum op_kind {
 #define OP_APART 64u      /* scratch: a file system of its own, not part of the program's disk */
 #define OP_VIEW 128u      /* bind: show a directory with inodes of its own; see confine/view.h */
 #define OP_VIEW_ONLY 256u /* the same; set-up fails when the kernel refuses */
+/* mask: a file of the user's tree, found without following a link; without `from` it is a
+ * directory that gets a mount of itself, so that it cannot be renamed. */
+#define OP_LEFT_OUT 512u
 
 struct plan_op {
     enum op_kind kind;

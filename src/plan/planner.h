@@ -15,6 +15,12 @@
 #define INSIDE_WORK "/work"
 
 /* A tree that the program sees, as the job resolved it. */
+/* What a tree leaves out: an empty file or directory covers it. */
+struct plan_mask {
+    const char *path; /* below the tree */
+    bool directory;
+};
+
 struct plan_tree {
     const char *source; /* on the host; COW_COPY: the copy */
     const char *target; /* inside, absolute */
@@ -24,6 +30,8 @@ struct plan_tree {
     enum cow_kind cow; /* of VOLUME_COW */
     const char *upper; /* COW_DISK: see struct plan_op */
     bool collect;      /* its changes are collected */
+    const struct plan_mask *masks;
+    size_t n_masks;
 };
 
 #define PLAN_MAX_TREES 17

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "plan/live_object.h"
+#include "plan/driver_object.h"
 #include "plan/plan_root.h"
 
 #define INSIDE_DRIVER "/driver"
@@ -199,36 +199,85 @@ bool stage_uses_drivers(const struct plan_input *in)
     return found;
 }
 
-/* Kernels of sessions are large, and a run of a program has no use for them. */
-static bool is_wanted(const struct plan_input *in, const char *driver)
+/* A driver that parts of the file name is for them alone. */
+static bool is_common(const struct language *language, const char *driver)
 {
-    return in->request->kernel || strncmp(driver, "session-", 8) != 0;
+    const struct words *const parts[] = {
+        &language->prepare.drivers, &language->install.drivers, &language->compile.drivers,
+        &language->check.drivers,   &language->warm.drivers,    &language->session.drivers,
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(parts); i++)
+        if (words_have(parts[i], driver))
+            return false;
+    return true;
 }
 
-int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err)
+static int add_driver_file(struct plan *plan, const char *to, const void *data, size_t len,
+                           sbr_error *err)
+{
+    struct plan_op op = { .kind = plan->run_dir ? OP_PROGRAM : OP_FILE,
+                          .to = to,
+                          .mode = 0555,
+                          .data = data,
+                          .len = len };
+
+    return to ? plan_add_op(plan, op, err) : err_set_oom(err, "plan");
+}
+
+static int add_driver_object(struct plan *plan, const struct driver_object *object, sbr_error *err)
+{
+    struct plan_op dir = { .kind = OP_DIR, .mode = 0755 };
+    const char *to = plan_printf(plan, "driver/%s%s%s", object->dir ? object->dir : "",
+                                 object->dir ? "/" : "", object->file);
+
+    /* Without a private root the file brings its directories along. */
+    if (object->dir && !plan->run_dir) {
+        dir.to = plan_printf(plan, "driver/%s", object->dir);
+        if (!dir.to)
+            return err_set_oom(err, "plan");
+        if (plan_add_op(plan, dir, err) < 0)
+            return err->code;
+    }
+    return add_driver_file(plan, to, object->data, object->len, err);
+}
+
+static int add_driver(struct plan *plan, const struct language *language, unsigned int index,
+                      sbr_error *err)
+{
+    const char *name = language->drivers.at[index], *text = language->driver_texts.at[index];
+    struct driver_object object;
+
+    if (!driver_object_is(name))
+        return add_driver_file(plan, plan_printf(plan, "driver/%s", name), text, strlen(text), err);
+    object = driver_object_find(name);
+    return add_driver_object(plan, &object, err);
+}
+
+int plan_drivers(struct plan *plan, const struct plan_input *in, const struct words *own,
+                 bool common, sbr_error *err)
 {
     const struct language *language = in->language;
 
     for (unsigned int i = 0; i < language->drivers.n; i++) {
         const char *name = language->drivers.at[i];
-        struct plan_op op = { .kind = plan->run_dir ? OP_PROGRAM : OP_FILE,
-                              .to = plan_printf(plan, "driver/%s", name),
-                              .mode = 0555,
-                              .data = language->driver_texts.at[i],
-                              .len = strlen(language->driver_texts.at[i]) };
 
-        if (!is_wanted(in, name))
+        if (!(own && words_have(own, name)) && !(common && is_common(language, name)))
             continue;
-        if (live_object_is(name)) {
-            op.data = live_object_find(name).data;
-            op.len = live_object_find(name).len;
-        }
-        if (!op.to)
-            return err_set_oom(err, "plan");
-        if (plan_add_op(plan, op, err) < 0)
+        if (add_driver(plan, language, i, err) < 0)
             return err->code;
     }
     return 0;
+}
+
+/* The drivers that only this stage has; NULL: none. */
+static const struct words *own_drivers(const struct plan_input *in)
+{
+    const struct stage_def *def = stage_def(in->language, in->stage);
+
+    if (def)
+        return &def->drivers;
+    return in->request->kernel ? &in->language->session.drivers : NULL;
 }
 
 /* Our small files, outside the program's own directory.  Without a private root the program can
@@ -244,7 +293,7 @@ static int bring_drivers(struct plan *plan, const struct plan_input *in, sbr_err
     if (plan_add_op(plan, dir, err) < 0 ||
         (plan->run_dir && add_rule(plan, plan_inside(plan, INSIDE_DRIVER), ACCESS_READ, err) < 0))
         return err->code;
-    return stage_uses_drivers(in) ? plan_drivers(plan, in, err) : 0;
+    return stage_uses_drivers(in) ? plan_drivers(plan, in, own_drivers(in), true, err) : 0;
 }
 
 static int bring_config(struct plan *plan, const struct plan_input *in, sbr_error *err)

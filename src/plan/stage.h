@@ -42,8 +42,10 @@ bool stage_sees_work(const struct plan_input *in);
 const struct words *stage_command_of(const struct plan_input *in);
 /* True when the stage's command or variables use the language's drivers. */
 bool stage_uses_drivers(const struct plan_input *in);
-/* Adds the drivers' files to the directory that every stage has. */
-int plan_drivers(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+/* Adds files to the directory of drivers that every stage has: those that `own`, a part of the
+ * language's file, names (may be NULL), and those that no part names, if `common`. */
+int plan_drivers(struct plan *plan, const struct plan_input *in, const struct words *own,
+                 bool common, sbr_error *err) must_check;
 
 /* Adds the operations and rules for all of that. */
 int plan_stage(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;

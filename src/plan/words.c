@@ -73,6 +73,14 @@ bool words_use(const struct words *words, enum word_name name)
     return false;
 }
 
+bool words_have(const struct words *words, const char *text)
+{
+    for (unsigned int i = 0; i < words->n; i++)
+        if (!strcmp(words->at[i], text))
+            return true;
+    return false;
+}
+
 size_t words_room(const struct words *words, const struct word_values *values)
 {
     size_t room = 1;

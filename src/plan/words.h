@@ -39,6 +39,8 @@ struct word_output {
 size_t words_room(const struct words *words, const struct word_values *values);
 /* True when a word uses the name. */
 bool words_use(const struct words *words, enum word_name name);
+/* True when one of the words is this text. */
+bool words_have(const struct words *words, const char *text);
 /* 0, or -1 without memory. */
 int words_expand(const struct words *words, const struct word_values *values,
                  struct word_output *out);

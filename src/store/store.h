@@ -104,6 +104,8 @@ int store_hold(const struct store_entry *entry) must_check;
 /* Removes what was not used for so long, and the least recently used until no more than `bytes` are
  * there; never what a run holds. */
 int store_retain(uint64_t seconds, uint64_t bytes, sbr_error *err) must_check;
+/* Where it is most likely, without a look; false: nowhere. */
+bool store_guess_path(char path[STORE_PATH_SIZE]);
 /* Where it is, or would be made. */
 int store_path(char *buf, size_t size, sbr_error *err) must_check;
 

@@ -112,6 +112,11 @@ int store_root_open(bool make, struct user_dir *ret, sbr_error *err)
     return user_dir_open(&cache, make, ret, err);
 }
 
+bool store_guess_path(char path[STORE_PATH_SIZE])
+{
+    return user_dir_guess(&cache, path);
+}
+
 int store_path(char *buf, size_t size, sbr_error *err)
 {
     return user_dir_path(&cache, buf, size, err);

@@ -2,6 +2,8 @@
 import glob
 import os
 import pathlib
+import re
+import sys
 
 import pytest
 
@@ -25,6 +27,34 @@ def check(language, result):
     assert result["stdout"] == test["stdout"]
     if language["literal"] not in ("sql", "postgres"):  # they end by an error, and say so
         assert result["stderr"] == ""
+
+
+PARTS = ("prepare", "install", "compile", "check", "warm", "session")
+
+
+@pytest.mark.parametrize("language", LANGUAGES, ids=lambda language: language["name"])
+def test_each_part_has_the_drivers_that_its_words_name(language):
+    own = {part: set(language.get(part, {}).get("drivers", ())) for part in PARTS}
+    common = set(language.get("drivers", ())).difference(*own.values())
+    for part in ("run", *PARTS):
+        lists = [language["run"]] if part == "run" else [language.get(part, {}).get(key, ()) for key in
+                                                         ("run", "compile", "env")]
+        words = " ".join(sum(map(list, lists), []) + language.get("env", []))
+        named = set(re.findall(r"\$\{(?:driver|live)\}/([\w.-]+)", words))
+        assert named <= common | own.get(part, set()), part
+
+
+def test_a_run_of_python_gets_two_drivers_and_bytecode_of_one(caller):
+    code = "import os, sys; print(sorted(os.listdir('/driver')), os.listdir('/driver/__pycache__'))\n"
+    said = result_of("run", "--lang", "python", "--code", code, "--env", "PYTHONVERBOSE=1", caller=caller)
+    assert "['__pycache__', 'python-bulk.py', 'sitecustomize.py']" in said["stdout"]
+    bytecode = re.search(r"sitecustomize\.[\w-]+\.pyc", said["stdout"])[0]
+    if f".{sys.implementation.cache_tag}." in bytecode:
+        assert f"code object from '/driver/__pycache__/{bytecode}'" in said["stderr"]
+    # A Python that has no bytecode of this form compiles the source.
+    said = result_of("run", "--lang", "python", "--code", code, "--env", "PYTHONVERBOSE=1", "--env",
+                     "PYTHONOPTIMIZE=1", caller=caller)
+    assert "code object from /driver/sitecustomize.py" in said["stderr"]
 
 
 # On emulated hosts, where making others ready would take too long.

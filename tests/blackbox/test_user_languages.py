@@ -75,6 +75,7 @@ def test_a_driver_stands_beside_its_file(caller, folder):
     ({"binaries": ["awk"]}, "an absolute path"),
     ({"colour": "red"}, "Unexpected key"),
     ({"drivers": ["gone.sh"]}, "cannot read the driver"),
+    ({"check": {"run": ["true"], "drivers": ["other.sh"]}}, "which the list 'drivers' of the language lacks"),
     ({"compile": {"run": ["true"], "limits": ["weight=3"]}}, "OPTION=VALUE"),
     ({"diagnosis": {"errors": [{"match": "(", "type": "X"}]}}, "diagnosis"),
     ({"literal": "klingon"}, "literal"),

@@ -13,6 +13,7 @@ import json
 import os
 import pathlib
 import platform
+import re
 import subprocess
 
 import pytest
@@ -49,9 +50,14 @@ def make_plans():
     return dict(zip(cases, documents(done.stdout), strict=True))
 
 
+def neutral(text):
+    """A plan's text without the version of Python whose bytecode this build has."""
+    return re.sub(r'(sitecustomize\.)[\w-]+(\.pyc"[^}]*"bytes": ?)\d+', r"\1TAG\g<2>0", text)
+
+
 def documents(text):
     """Of JSON, one behind the other."""
-    decoder, end = json.JSONDecoder(), 0
+    decoder, end, text = json.JSONDecoder(), 0, neutral(text)
     while text[end:].strip():
         value, length = decoder.raw_decode(text[end:].lstrip())
         end = len(text) - len(text[end:].lstrip()) + length
@@ -182,5 +188,5 @@ def test_the_program_plans_the_same_here(request_name, tmp_path):
         pytest.skip("this machine is smaller than the request")
     assert done.returncode == 0, done.stderr
     expected = anywhere(complete_plan(request_name))
-    found = anywhere(json.loads(done.stdout))
+    found = anywhere(json.loads(neutral(done.stdout)))
     assert found == expected, saved.difference(expected, found)
