@@ -346,6 +346,15 @@ static void manifests_done(struct job_trees *trees)
     free(trees->manifests);
 }
 
+void job_trees_drop_parts(struct job_trees *trees)
+{
+    for (size_t i = 0; i < trees->n_parts; i++) {
+        scope_close_fd(&trees->collected[i].content_fd);
+        collect_list_done(&trees->collected[i].list);
+    }
+    trees->n_parts = 0;
+}
+
 void job_trees_done(sbr_job *job)
 {
     struct job_trees *trees = job->trees;
@@ -358,12 +367,13 @@ void job_trees_done(sbr_job *job)
         copy_done(&trees->at[i].copied);
         project_excludes_done(trees->at[i].masks, trees->at[i].n_masks);
     }
-    for (size_t i = 0; i < trees->n_parts; i++) {
-        scope_close_fd(&trees->collected[i].content_fd);
-        collect_list_done(&trees->collected[i].list);
-    }
+    job_trees_drop_parts(trees);
     if (trees->is_named)
         workspace_close(&trees->workspace);
+    for (size_t i = 0; i < trees->n_applied; i++)
+        free(trees->applied[i].path);
+    free(trees->applied);
+    free(trees->known);
     staging_discard(&trees->staging);
     manifests_done(trees);
     free(trees);

@@ -206,6 +206,8 @@ bool request_has_network(const sbr_request *req);
 
 /* Checks that the settings fit together.  Call it before planning. */
 int request_check(const sbr_request *req, sbr_error *err) must_check;
+/* True when the program sees a tree of the host copy-on-write. */
+bool request_has_cow(const sbr_request *req);
 /* The part about volumes, /work and outputs. */
 int request_check_trees(const sbr_request *req, sbr_error *err) must_check;
 

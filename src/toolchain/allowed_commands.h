@@ -14,7 +14,8 @@ struct allowed_commands {
 };
 
 /* `program` is what the request runs, as a name or a path; it exists, too, unless it is a path
- * outside of the system's directories.  The caller calls allowed_commands_done, also after an error. */
+ * outside of the system's directories.  The caller calls allowed_commands_done, also after an
+ * error. */
 int allowed_commands_find(const struct string_list *names, const char *program,
                           struct allowed_commands *ret, sbr_error *err) must_check;
 void allowed_commands_done(struct allowed_commands *commands);
