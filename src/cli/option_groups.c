@@ -173,6 +173,11 @@ const struct option options_trees[] = {
       OPTION_REQUEST(set_image) },
     { 'p', "project", "DIR", "a host directory as /work; changes stay inside",
       OPTION_REQUEST(set_project) },
+    { 0, "exclude", "PATTERN",
+      "leave files of --project out, besides secrets such as .env and keys; repeatable",
+      OPTION_REQUEST(request_add_exclude) },
+    { 0, "include", "PATTERN", "show files of --project that would be left out; repeatable",
+      OPTION_REQUEST(request_add_include) },
     { 0, "workspace", "NAME", "a /work that is kept between runs; bounded by --disk and --inodes",
       OPTION_REQUEST(request_set_workspace) },
     { 0, "diff", NULL, "report what was changed in --project and volumes with cow",
@@ -196,6 +201,9 @@ const struct option options_network[] = {
 };
 
 const struct option options_isolation[] = {
+    { 0, "allow-command", "NAME,...",
+      "only these commands exist inside, with their libraries; for exec and shells; repeatable",
+      OPTION_REQUEST(request_allow_commands) },
     { 0, "policy", "NAME", "what the program may ask of the kernel: default, strict, FILE.yaml",
       OPTION_REQUEST(set_policy), .word = policy_word },
     { 0, "require", "TIER", "least isolation: container (default), reduced, process",

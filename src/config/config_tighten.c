@@ -189,7 +189,8 @@ int config_tighten(struct config *config, const struct config_text *text,
                    const struct config_document *document, sbr_error *err)
 {
     if (tighten_limits(config, text, document, err) < 0 ||
-        tighten_network(config, text, &document->network, err) < 0)
+        tighten_network(config, text, &document->network, err) < 0 ||
+        config_add_patterns(config, text, document, CONFIG_BY_PROJECT, err) < 0)
         return err->code;
     if (document->policy && tighten_policy(config, text, document->policy, err) < 0)
         return err->code;

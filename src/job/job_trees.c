@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/scope.h"
+#include "toolchain/project_excludes.h"
 
 #define TREES_COW "cow"   /* uppers and copies: STAGE-INDEX */
 #define TREES_TREE "tree" /* collected contents: INDEX, files/RULE */
@@ -76,9 +77,18 @@ static bool copy_goes_on(void *context, uint64_t files, uint64_t bytes)
     return !job->cancelled;
 }
 
+static bool is_left_out(const void *tree, const char *path)
+{
+    const struct job_tree *of = tree;
+
+    return project_excludes_at(of->masks, of->n_masks, path);
+}
+
 static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
 {
-    struct copy_progress progress = { copy_goes_on, job };
+    struct copy_progress progress = {
+        .report = copy_goes_on, .context = job, .is_left_out = is_left_out, .tree = tree
+    };
     struct stat st;
 
     scope_close_fd(&tree->copy_fd);
@@ -114,6 +124,8 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
                                .plain = tree->plain,
                                .image = tree->image,
                                .cow = job->trees->cow,
+                               .masks = tree->masks,
+                               .n_masks = tree->n_masks,
                                .collect = is_collected(job, tree, stage) };
 }
 

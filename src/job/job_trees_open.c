@@ -17,6 +17,7 @@
 #include "plan/plan.h"
 #include "sandbox/mount_below.h"
 #include "toolchain/project.h"
+#include "toolchain/project_excludes.h"
 
 static const char *kind_of(mode_t mode)
 {
@@ -81,14 +82,22 @@ static int check_source(const char *option, const struct job_tree *tree, sbr_err
     return tree->mode == VOLUME_RW && !leaves_out_look() ? setid_look(tree->source, err) : 0;
 }
 
-static int open_source(struct job_tree *tree, sbr_error *err)
+/* A workspace holds what sandboxes made. */
+static int find_masks(const sbr_job *job, struct job_tree *tree, sbr_error *err)
+{
+    if (job->req->workspace && !strcmp(tree->target, INSIDE_WORK))
+        return 0;
+    return project_excludes_find(tree->source_fd, job->req, &tree->masks, &tree->n_masks, err);
+}
+
+static int open_source(const sbr_job *job, struct job_tree *tree, sbr_error *err)
 {
     if (tree->mode != VOLUME_COW)
         return 0;
     tree->source_fd = open(tree->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (tree->source_fd < 0)
         return err_set_errno(err, "volumes", "cannot read '%.200s'", tree->source);
-    return 0;
+    return find_masks(job, tree, err);
 }
 
 static bool is_within(const char *path, const char *top)
@@ -290,10 +299,12 @@ static enum trees_opened take_workspace(sbr_job *job, sbr_error *err)
     return TREES_OPEN;
 }
 
-static int open_sources(struct job_trees *trees, sbr_error *err)
+static int open_sources(const sbr_job *job, sbr_error *err)
 {
+    struct job_trees *trees = job->trees;
+
     for (size_t i = 0; i < trees->n; i++)
-        if (trees->at[i].source_fd < 0 && open_source(&trees->at[i], err) < 0)
+        if (trees->at[i].source_fd < 0 && open_source(job, &trees->at[i], err) < 0)
             return err->code;
     return 0;
 }
@@ -327,7 +338,7 @@ enum trees_opened job_trees_open(sbr_job *job, sbr_error *err)
         opened = take_workspace(job, err);
     if (opened != TREES_OPEN)
         return opened;
-    if (open_sources(job->trees, err) < 0 || look_at_project(job, err) < 0)
+    if (open_sources(job, err) < 0 || look_at_project(job, err) < 0)
         return TREES_ERROR;
     return TREES_OPEN;
 }
@@ -340,7 +351,7 @@ int job_trees_look(sbr_job *job, sbr_error *err)
         return 0;
     if (job->req->workspace)
         put_first(job->trees, "/kept-workspace");
-    else if (open_sources(job->trees, err) < 0)
+    else if (open_sources(job, err) < 0)
         return err->code;
     job_trees_plan(job);
     return look_at_project(job, err);
@@ -380,6 +391,15 @@ static void manifests_done(struct job_trees *trees)
     free(trees->manifests);
 }
 
+void job_trees_drop_parts(struct job_trees *trees)
+{
+    for (size_t i = 0; i < trees->n_parts; i++) {
+        scope_close_fd(&trees->collected[i].content_fd);
+        collect_list_done(&trees->collected[i].list);
+    }
+    trees->n_parts = 0;
+}
+
 void job_trees_done(sbr_job *job)
 {
     struct job_trees *trees = job->trees;
@@ -390,13 +410,15 @@ void job_trees_done(sbr_job *job)
         scope_close_fd(&trees->at[i].source_fd);
         scope_close_fd(&trees->at[i].copy_fd);
         copy_done(&trees->at[i].copied);
+        project_excludes_done(trees->at[i].masks, trees->at[i].n_masks);
     }
-    for (size_t i = 0; i < trees->n_parts; i++) {
-        scope_close_fd(&trees->collected[i].content_fd);
-        collect_list_done(&trees->collected[i].list);
-    }
+    job_trees_drop_parts(trees);
     if (trees->is_named)
         workspace_close(&trees->workspace);
+    for (size_t i = 0; i < trees->n_applied; i++)
+        free(trees->applied[i].path);
+    free(trees->applied);
+    free(trees->known);
     staging_discard(&trees->staging);
     manifests_done(trees);
     free(trees);

@@ -80,6 +80,10 @@ void request_free(sbr_request *req)
     free(req->template_name);
     free(req->language_file);
     string_list_done(&req->sets);
+    string_list_done(&req->excludes);
+    string_list_done(&req->commands);
+    string_list_done(&req->includes);
+    string_list_done(&req->left_out);
     free(req->program);
     free(req->code);
     free(req->stdin_data);
@@ -360,18 +364,25 @@ void request_set_require(sbr_request *req, enum tier tier)
     req->require_given = true;
 }
 
-static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *err)
+/* Adds to the list of `req` what the same list of `over` has. */
+static int override_list(sbr_request *req, const struct string_list *over,
+                         int (*add)(sbr_request *, const char *, sbr_error *), sbr_error *err)
 {
-    for (size_t i = 0; i < over->env.n; i++)
-        if (request_add_env(req, over->env.items[i], err) < 0)
-            return err->code;
-    for (size_t i = 0; i < over->deps.n; i++)
-        if (request_add_dep(req, over->deps.items[i], err) < 0)
-            return err->code;
-    for (size_t i = 0; i < over->compile_args.n; i++)
-        if (request_add_compile_arg(req, over->compile_args.items[i], err) < 0)
+    for (size_t i = 0; i < over->n; i++)
+        if (add(req, over->items[i], err) < 0)
             return err->code;
     return 0;
+}
+
+static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    if (override_list(req, &over->env, request_add_env, err) < 0 ||
+        override_list(req, &over->deps, request_add_dep, err) < 0 ||
+        override_list(req, &over->excludes, request_add_exclude, err) < 0 ||
+        override_list(req, &over->commands, request_allow_commands, err) < 0 ||
+        override_list(req, &over->includes, request_add_include, err) < 0)
+        return err->code;
+    return override_list(req, &over->compile_args, request_add_compile_arg, err);
 }
 
 static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error *err)

@@ -290,9 +290,14 @@ static int check_output(const sbr_request *req, const char *pattern, sbr_error *
         request_word(req, CALLED_OUTPUT), pattern);
 }
 
+bool request_has_cow(const sbr_request *req)
+{
+    return req->project || has_cow_volume(req);
+}
+
 static int check_changes(const sbr_request *req, sbr_error *err)
 {
-    bool cow = req->project || has_cow_volume(req);
+    bool cow = request_has_cow(req);
 
     if (req->keep && req->workspace)
         return err_set(err, SBR_E_INVALID, "request",

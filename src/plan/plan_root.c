@@ -152,7 +152,8 @@ static int plan_own_tty(struct plan *plan, sbr_error *err)
 
 static int plan_host_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0)
+    if ((in->n_commands ? plan_commands : plan_system)(plan, in, err) < 0 ||
+        add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0)
         return err->code;
     return plan_network_root(plan, err);
 }

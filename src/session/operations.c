@@ -110,6 +110,13 @@ static void op_interrupt(struct session *s, struct connection *c, const json_t *
     connection_answer(s, c, json_pack("{s:b}", "interrupted", runs));
 }
 
+static void op_hold(struct session *s, struct connection *c, const json_t *line)
+{
+    (void)line;
+    connection_hold(c);
+    connection_answer(s, c, json_pack("{s:b}", "held", 1));
+}
+
 static void op_close(struct session *s, struct connection *c, const json_t *line)
 {
     json_t *answer = json_pack("{s:b, s:s}", "closed", 1, "id", s->dir.id);
@@ -210,6 +217,26 @@ static void op_put(struct session *s, struct connection *c, const json_t *line)
 
     if (has_kernel(s, c))
         answer_files(s, c, session_files_put(s, path ? path : "", data ? data : "", &err), &err);
+}
+
+static void op_diff(struct session *s, struct connection *c, const json_t *line)
+{
+    bool keep = json_is_true(json_object_get(line, "keep"));
+    sbr_error err = { 0 };
+
+    if (has_kernel(s, c))
+        answer_files(s, c, session_changes_look(s, keep, &err), &err);
+}
+
+static void op_applied(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *id = json_string_value(json_object_get(line, "changes_id"));
+    sbr_error err = { 0 };
+
+    if (has_kernel(s, c))
+        answer_files(s, c,
+                     session_changes_applied(s, id ? id : "", json_object_get(line, "paths"), &err),
+                     &err);
 }
 
 static bool can(const struct session *s, const char *what)
@@ -320,6 +347,7 @@ static const struct {
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
+    { "hold", op_hold }, { "diff", op_diff }, { "applied", op_applied },
     { "files", op_files }, { "get", op_get }, { "put", op_put },
 };
 /* clang-format on */

@@ -75,7 +75,10 @@ static void name_end(struct session *s, const sbr_result *result, const sbr_erro
     else if (result->explanation[0])
         snprintf(s->reason, sizeof(s->reason), "%.230s", result->explanation);
     else if (result->verdict == SBR_EXITED)
-        snprintf(s->reason, sizeof(s->reason), "the kernel ended with exit code %d",
+        snprintf(s->reason, sizeof(s->reason),
+                 s->cell ? "the cell ended the kernel with exit code %d; `session restart` begins "
+                           "anew"
+                         : "the kernel ended with exit code %d",
                  result->exit_code);
     else
         snprintf(s->reason, sizeof(s->reason), "the kernel ended: %s",
@@ -180,7 +183,7 @@ void supervisor_close(struct session *s, json_t *answer)
     sbr_error err = { 0 };
     json_t *all;
 
-    if (!s->job || s->state != SESSION_READY || !(s->request.diff || s->request.keep)) {
+    if (!s->job || s->state != SESSION_READY || !s->tells_changes) {
         supervisor_lose(s, "the session was closed");
         return;
     }

@@ -83,6 +83,7 @@ struct session {
     sbr_request request; /* the client's, borrowed; its limits are those of the kernel's run */
     struct limits limits;
     struct session_bounds bounds;
+    bool tells_changes; /* at the end, as --diff or --keep want it */
     const struct language *language;
     sbr_runtime *rt;
     sbr_job *job; /* NULL: none runs */
@@ -114,6 +115,13 @@ struct session {
 json_t *session_files_list(struct session *s, sbr_error *err);
 json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
+
+/* session_changes.c */
+/* As session_files_list.  `keep`: as a changeset, without a diff. */
+json_t *session_changes_look(struct session *s, bool keep, sbr_error *err);
+/* The client has applied the changeset `id`, or those `paths` of it. */
+json_t *session_changes_applied(struct session *s, const char *id, const json_t *paths,
+                                sbr_error *err);
 
 /* supervisor.c */
 /* Ends what runs, if anything does, and starts a new kernel; `c` gets the answer. */
@@ -178,6 +186,8 @@ int connection_listen(struct session *s, sbr_error *err) must_check;
 void connection_send(struct session *s, struct connection *c, const char *text, size_t len);
 void connection_answer(struct session *s, struct connection *c, json_t *take_answer);
 void connection_error(struct session *s, struct connection *c, const sbr_error *err);
+/* The session ends with this client. */
+void connection_hold(struct connection *c);
 /* Keeps the code until nothing else runs. */
 void connection_wait(struct connection *c, struct cell_request *request);
 /* The first client that waits, and what it wants; NULL: none does. */

@@ -17,6 +17,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "plan/language.h"
+#include "sandbox/spawn.h"
 #include "session/supervisor.h"
 
 #define PROCESS_NAME "sandbox-session"
@@ -113,6 +114,7 @@ static void supervise(struct session *s)
     reset_signals();
     if (leave_maker(fds, ARRAY_LEN(fds)) < 0)
         return;
+    spawn_forget_helpers(); /* a maker that had run something has opened them */
     if (set_up(s, &err) < 0) {
         tell_error(s->ready_fd, &err);
         (void)!session_dir_remove(&s->dir, &err);
@@ -191,6 +193,8 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
     int ready[2], r;
 
     s.request.kernel = true;
+    s.tells_changes = req->diff || req->keep;
+    s.request.diff |= request_has_cow(req); /* `session diff` can ask at any time */
     if (check(req, &s.language, err) < 0 || session_dir_make(&s.dir, err) < 0)
         return err->code;
     if (pipe2(ready, O_CLOEXEC) < 0) {
