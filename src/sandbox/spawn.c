@@ -59,6 +59,12 @@ static void open_image(enum helper helper)
     images[helper] = (struct image){ fd, errno };
 }
 
+void spawn_forget_images(void)
+{
+    for (unsigned int i = 0; i < N_HELPERS; i++)
+        images_once[i] = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
 static void open_init(void)
 {
     open_image(HELPER_INIT);

@@ -42,4 +42,7 @@ struct spawn {
  * process.  The kernel fills ret->pidfd before the process becomes visible, for the janitor. */
 int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err) must_check;
 
+/* In a forked process that has closed all fds of its maker: the helpers are opened anew. */
+void spawn_forget_images(void);
+
 #endif
