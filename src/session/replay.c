@@ -1,5 +1,5 @@
-/* Recorded cells, executed again: where a kernel cannot save its state, and for a copy of a session.
- * Nobody sees their output; how many came out differently is counted. */
+/* Recorded cells, executed again: where a kernel cannot save its state, and for a copy of a
+ * session.  No client gets their output; how many came out differently is counted. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,24 +64,23 @@ json_t *replay_report(struct session *s)
     return answer;
 }
 
-bool replay_next(struct session *s)
+bool replay_next(struct session *s, struct cell_request *ret)
 {
     const json_t *cell = json_array_get(s->replay.cells, s->replay.at);
     const json_t *code = json_object_get(cell, "code");
-    struct cell_request request = { .timeout_ms = s->limits.value[SBR_WALL_MS],
-                                    .number =
-                                        (uint64_t)json_integer_value(json_object_get(cell, "cell")),
-                                    .unrecorded = !s->replay.record,
-                                    .len = json_string_length(code) };
 
     if (!code)
         return false;
-    request.code = malloc(request.len + 1);
-    if (!request.code)
+    *ret = (struct cell_request){ .timeout_ms = s->limits.value[SBR_WALL_MS],
+                                  .number =
+                                      (uint64_t)json_integer_value(json_object_get(cell, "cell")),
+                                  .unrecorded = !s->replay.record,
+                                  .len = json_string_length(code) };
+    ret->code = malloc(ret->len + 1);
+    if (!ret->code)
         return false;
-    memcpy(request.code, json_string_value(code), request.len + 1);
+    memcpy(ret->code, json_string_value(code), ret->len + 1);
     s->replay.at++;
-    cell_begin(s, NULL, &request);
     return true;
 }
 

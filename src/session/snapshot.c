@@ -18,7 +18,7 @@
 
 #define DEPTH_MAX 64
 #define PATH_SIZE 2048
-#define TOLD_MAX 20 /* paths that could not be put back */
+#define NAMED_MAX 20 /* paths that could not be put back */
 #define DATA_NAME "state.new"
 
 static const char *const tops[] = { "work", "tmp" };
@@ -302,7 +302,7 @@ static int put_all_back(struct visit *v, const char *top, sbr_error *err)
             continue;
         r = put_back(v->snapshot, &v->snapshot->entries[i], &open, path + len + 1);
         restored += r > 0;
-        if (r < 0 && json_array_size(failed) < TOLD_MAX)
+        if (r < 0 && json_array_size(failed) < NAMED_MAX)
             json_array_append_new(failed, json_sprintf("/%s", path));
     }
     session_top_close(&open);

@@ -160,8 +160,8 @@ void session_top_close(struct session_top *top);
 /* The recorded cells of this kernel before that number; NULL and an error when some are missing. */
 json_t *replay_cells(const struct session *s, uint64_t before, sbr_error *err);
 void replay_set(struct session *s, json_t *take_cells, bool record);
-/* Begins the next one; false: there is none. */
-bool replay_next(struct session *s);
+/* The next one; false: there is none. */
+bool replay_next(struct session *s, struct cell_request *ret);
 /* One has ended, with this result. */
 void replay_compare(struct session *s, const char *result);
 /* All are done: puts the files back, and says how it went. */

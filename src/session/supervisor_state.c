@@ -92,8 +92,12 @@ static void all_replayed(struct session *s)
 
 bool supervisor_replays(struct session *s)
 {
-    if (replay_next(s))
+    struct cell_request request;
+
+    if (replay_next(s, &request)) {
+        cell_begin(s, NULL, &request);
         return true;
+    }
     all_replayed(s);
     return false;
 }
