@@ -59,12 +59,6 @@ static void open_image(enum helper helper)
     images[helper] = (struct image){ fd, errno };
 }
 
-void spawn_forget_images(void)
-{
-    for (unsigned int i = 0; i < N_HELPERS; i++)
-        images_once[i] = (pthread_once_t)PTHREAD_ONCE_INIT;
-}
-
 static void open_init(void)
 {
     open_image(HELPER_INIT);
@@ -73,6 +67,12 @@ static void open_init(void)
 static void open_egress(void)
 {
     open_image(HELPER_EGRESS);
+}
+
+void spawn_forget_helpers(void)
+{
+    for (size_t i = 0; i < N_HELPERS; i++)
+        images_once[i] = (pthread_once_t)PTHREAD_ONCE_INIT;
 }
 
 /* Capabilities of the new user namespace survive the exec only if they are ambient.  The last two

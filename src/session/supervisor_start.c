@@ -118,12 +118,11 @@ static void supervise(struct session *s)
 
     if (s->replay.files)
         fds[n++] = &s->replay.files->data_fd;
-
     setsid();
     reset_signals();
     if (leave_maker(fds, n) < 0)
         return;
-    spawn_forget_images();
+    spawn_forget_helpers(); /* a maker that had run something has opened them */
     if (set_up(s, &err) < 0) {
         tell_error(s->ready_fd, &err);
         (void)!session_dir_remove(&s->dir, &err);
