@@ -42,6 +42,7 @@ toolchains=(
     'rustc /usr/bin/rustc /usr/local/bin/rustc'
     'sqlite3 /usr/bin/sqlite3'
     'tcl /usr/bin/tclsh /usr/bin/tclsh[0-9]*'
+    'zsh /usr/bin/zsh /usr/local/bin/zsh'
 )
 
 die() {
