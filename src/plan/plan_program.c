@@ -1,6 +1,7 @@
 /* The program's files, command line and environment. */
 #include <string.h>
 
+#include "plan/manifest.h"
 #include "plan/plan_root.h"
 
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
@@ -122,11 +123,18 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     return 0;
 }
 
-static int add_file(struct plan *plan, const struct request_file *file, const char *path,
-                    sbr_error *err)
+/* The home directory of an installer has the client's own settings, such as .npmrc: those of the
+ * project have another name there. */
+static const char *file_prefix(const struct plan_input *in, const char *path)
+{
+    return in->stage == STAGE_INSTALL && path[0] == '.' ? "project" : "";
+}
+
+static int add_file(struct plan *plan, const struct plan_input *in, const struct request_file *file,
+                    const char *path, sbr_error *err)
 {
     struct plan_op op = { .kind = OP_PROGRAM,
-                          .to = plan_printf(plan, "work/%s", path),
+                          .to = plan_printf(plan, "work/%s%s", file_prefix(in, path), path),
                           .mode = file->executable ? 0755 : 0644,
                           .data = file->data,
                           .len = file->len };
@@ -147,7 +155,7 @@ static bool is_for_stage(const struct plan_input *in, const char *path)
     bool found = in->stage != STAGE_INSTALL && in->stage != STAGE_PREPARE;
 
     for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->n_manifests; i++)
-        found = !strcmp(def->manifests[i].file, path);
+        found = manifest_is(&def->manifests[i], path);
     for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->locks.n; i++)
         found = !strcmp(def->locks.at[i], path);
     return found;
@@ -168,7 +176,7 @@ static int plan_manifests(struct plan *plan, const struct plan_input *in, sbr_er
         const struct request_file *file = &in->manifests[i];
 
         if (is_for_stage(in, file->path) && !has_file(in->request, file->path) &&
-            add_file(plan, file, file->path, err) < 0)
+            add_file(plan, in, file, file->path, err) < 0)
             return err->code;
     }
     return 0;
@@ -189,7 +197,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         struct request_file program = { .data = req->code, .len = req->code_len };
 
         source = code_name(in);
-        if (is_for_stage(in, source) && add_file(plan, &program, source, err) < 0)
+        if (is_for_stage(in, source) && add_file(plan, in, &program, source, err) < 0)
             return err->code;
     } else if (req->program) { /* already in the project */
         source = req->program;
@@ -203,7 +211,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         if (req->code && !strncmp(path, source, len) && (path[len] == '\0' || path[len] == '/'))
             return err_set(err, SBR_E_INVALID, "plan",
                            "the file '%s' has the name that the code itself takes", path);
-        if (is_for_stage(in, path) && add_file(plan, &req->files[i], path, err) < 0)
+        if (is_for_stage(in, path) && add_file(plan, in, &req->files[i], path, err) < 0)
             return err->code;
     }
     *ret_source = source;

@@ -209,6 +209,18 @@ def test_the_main_file_is_found(folder):
     assert run_in(project, project) == "main /work/main.py\n"
 
 
+def test_the_package_names_its_main_file(folder):
+    """As `node DIRECTORY` does; a name that leads out, or to nothing, does not count."""
+    files = {"lib/start.js": "console.log('named')\n", "index.js": "console.log('usual')\n"}
+    for number, (main, expected) in enumerate([("./lib/start.js", "named\n"), ("lib/start", "named\n"), ("dist/x.js", "usual\n"),
+                                               ("../out.js", "usual\n")]):
+        project = make(folder / f"p{number}", {**files, "package.json": '{"name": "p", "main": "%s"}' % main})
+        (folder / "out.js").write_text("console.log('out')")
+        assert run_in(project) == expected
+        if number < 1:
+            assert sandbox_run("run", project).stdout.decode() == expected
+
+
 def test_the_only_program_is_found_in_a_directory_too(folder):
     project = make(folder / "p", {"sub/only.rb": "puts __FILE__\n", "README": "x"})
     assert run_in(project, project / "sub") == "/work/sub/only.rb\n"

@@ -28,7 +28,7 @@ ORDER = (
     "session",
     "mcp",
     "engine",
-    "service",
+    "http",
     "cli",
 )
 PUBLIC = "sandboxrun.h"
@@ -43,9 +43,17 @@ MAY_INCLUDE["live"] = {"base"}
 MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 # The command line is a client like every other: it runs, plans and probes through lib/ and never looks into a job.
 MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
-# So is the server for agents, whatever its transport.
+# So is the server for agents, whatever its transport, and the HTTP gateway.
 MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
+MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
 MAY_INCLUDE_ONLY = {
+    "http": {
+        "changes/kept_output.h",  # all that a run wrote
+        "changes/state_dir.h",  # where tokens are kept
+        "job/engine_socket.h",  # its own socket stands beside the engine's
+        "sandbox/peer.h",  # which process is at the other end of that socket
+        "workspace/workspace.h",  # lists and removes workspaces
+    },
     "mcp": {
         "config/config.h",  # whether one network is inside another
         "changes/apply.h",  # show_changes, apply_changes
