@@ -1,4 +1,4 @@
-/* The JSON of an OCI image layout, as far as we need it: untrusted, bounded, each blob by digest. */
+/* The JSON of an OCI image layout, as far as we need it: untrusted, bounded, by digests. */
 #ifndef IMAGE_IMAGE_MANIFEST_H
 #define IMAGE_IMAGE_MANIFEST_H
 

@@ -1,7 +1,7 @@
 /* Images that were pulled, in the cache of the user:
  *
  *   image/name/KEY    a record: a reference and the ID it means     KEY: SHA-256 of the reference
- *   image/root/ID/    `tree`, its files; `config`, a record         ID: SHA-256 of its configuration
+ *   image/name/KEY    a record: a reference and its ID              KEY: SHA-256 of the reference
  *   image/layer/ID/   `tree`, the files of one layer                ID: its diff id
  *   image/staging/    what is being made; renamed when it is whole
  *
