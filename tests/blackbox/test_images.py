@@ -154,7 +154,7 @@ def test_what_is_not_whole_is_refused_and_leaves_nothing(images, base):
     assert b"other bytes than its digest" in images.run("image", "pull", good).stderr
     (images.layout.folder / "index.json").write_text("[" * 100000)
     assert b"not as OCI images are" in images.run("image", "pull", good).stderr
-    assert not any((images.folder / "cache/image" / part).iterdir() for part in ("root", "staging", "name"))
+    assert not [path for part in ("root", "staging", "name") for path in (images.folder / "cache/image" / part).iterdir()]
     done = images.run("exec", "--image", f"oci:{images.folder}/none", "--", "true")
     assert done.returncode == 127 and b"there is no" in done.stderr
 
