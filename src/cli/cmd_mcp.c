@@ -17,6 +17,10 @@ struct mcp_options {
 
 /* clang-format off */
 static const struct option own_options[] = {
+    { 0, "allow-apply", NULL, "apply_changes need not ask the person",
+      OPTION_OWN(struct mcp_options, allow_apply) },
+    { 0, "roots", NULL, "without --project: the first root of the client is the project",
+      OPTION_OWN(struct mcp_options, roots) },
     { 0, "no-packages", NULL, "tools install no packages",
       OPTION_OWN(struct mcp_options, no_packages) },
     { 0, "cold", NULL, "ask no engine", OPTION_FIELD(cold) },

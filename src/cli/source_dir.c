@@ -9,7 +9,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "cli/source.h"
-#include "plan/language.h"
+#include "cli/source_named.h"
 #include "toolchain/project_excludes.h"
 
 #define MAX_DEPTH 32
@@ -116,17 +116,38 @@ static void put_first(sbr_request *req, size_t at)
     req->files[0] = first;
 }
 
+static const struct request_file *file_named(const sbr_request *req, const char *path)
+{
+    for (size_t i = 0; i < req->n_files; i++)
+        if (!strcmp(req->files[i].path, path))
+            return &req->files[i];
+    return NULL;
+}
+
+static char *read_file(void *request, const char *path)
+{
+    const struct request_file *file = file_named(request, path);
+
+    return file ? strndup(file->data, file->len) : NULL;
+}
+
+static bool has_file(void *request, const char *path)
+{
+    return file_named(request, path) != NULL;
+}
+
 /* The main file comes first: that is what makes it the program. */
 static int put_main_first(sbr_request *req, const struct language **language, sbr_error *err)
 {
     scoped_free const char **names = calloc(req->n_files + 1, sizeof(*names));
+    struct source_files files = { .read = read_file, .has = has_file, .context = req };
     size_t at;
 
     if (!names)
         return err_set_oom(err, "program");
     for (size_t i = 0; i < req->n_files; i++)
         names[i] = req->files[i].path;
-    at = source_choose_main(names, req->n_files, *language, language);
+    at = source_choose_main(names, req->n_files, &files, *language, language);
     if (at == req->n_files)
         return 0;
     put_first(req, at);

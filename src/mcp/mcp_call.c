@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "mcp/mcp_internal.h"
 
 #define PROGRESS_EVERY_US 250000
@@ -15,18 +16,32 @@ void mcp_call_say(struct mcp_call *call, const char *text, size_t len)
                           json_pack("{s:s, s:s%}", "type", "text", "text", text, len));
 }
 
-void mcp_call_fail(struct mcp_call *call, const char *fmt, ...)
+static void say_formatted(struct mcp_call *call, const char *fmt, va_list args)
 {
     scoped_free char *text = NULL;
-    va_list args;
-    int n;
+    int n = vasprintf(&text, fmt, args);
 
-    va_start(args, fmt);
-    n = vasprintf(&text, fmt, args);
-    va_end(args);
-    call->is_error = true;
     if (n >= 0)
         mcp_call_say(call, text, (size_t)n);
+}
+
+void mcp_call_note(struct mcp_call *call, const char *fmt, ...)
+{
+    va_list args;
+
+    va_start(args, fmt);
+    say_formatted(call, fmt, args);
+    va_end(args);
+}
+
+void mcp_call_fail(struct mcp_call *call, const char *fmt, ...)
+{
+    va_list args;
+
+    call->is_error = true;
+    va_start(args, fmt);
+    say_formatted(call, fmt, args);
+    va_end(args);
 }
 
 void mcp_call_fail_by(struct mcp_call *call, const sbr_error *err)
@@ -64,6 +79,18 @@ void mcp_call_progress(struct mcp_call *call, const char *message, bool at_once)
     if (message[0])
         json_object_set_new(params, "message", json_string(message));
     mcp_peer_send(call->peer, mcp_message_call(NULL, "notifications/progress", params));
+}
+
+void mcp_call_show_output(struct mcp_call *call, const char *data, size_t len)
+{
+    const char *end = len ? memrchr(data, '\n', len) : NULL, *begin;
+
+    if (!end)
+        return;
+    begin = memrchr(data, '\n', (size_t)(end - data));
+    begin = begin ? begin + 1 : data;
+    text_copy_visibly(call->line, sizeof(call->line), begin, (size_t)(end - begin));
+    mcp_call_progress(call, call->line, false);
 }
 
 void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, json_t *data)

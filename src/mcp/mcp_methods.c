@@ -24,7 +24,7 @@ static const char *const versions[] = { MCP_VERSION_SESSIONS, "2025-06-18", "202
 
 struct fault {
     enum mcp_code code; /* 0: none */
-    char text[320];
+    char text[sizeof(((sbr_error *)0)->message)];
     json_t *data; /* NULL: none */
 };
 
@@ -51,7 +51,7 @@ static json_t *server_info(void)
 
 static json_t *capabilities(void)
 {
-    return json_pack("{s:{}, s:{}}", "tools", "logging");
+    return json_pack("{s:{}, s:{}, s:{}}", "tools", "resources", "logging");
 }
 
 static json_t *do_initialize(struct mcp_peer *peer, const struct mcp_message *message,
@@ -133,9 +133,21 @@ static const struct {
     const char *name;
     mcp_tool_fn *run;
 } tools[] = {
-    { "run_code",       mcp_run_code       },
-    { "run_command",    mcp_run_command    },
-    { "list_languages", mcp_list_languages },
+    { "run_code",         mcp_run_code         },
+    { "run_command",      mcp_run_command      },
+    { "create_session",   mcp_create_session   },
+    { "run_cell",         mcp_run_cell         },
+    { "list_sessions",    mcp_list_sessions    },
+    { "close_session",    mcp_close_session    },
+    { "rollback_session", mcp_rollback_session },
+    { "read_file",        mcp_read_file        },
+    { "write_file",       mcp_write_file       },
+    { "list_files",       mcp_list_files       },
+    { "search_files",     mcp_search_files     },
+    { "show_changes",     mcp_show_changes     },
+    { "apply_changes",    mcp_apply_changes    },
+    { "list_languages",   mcp_list_languages   },
+    { "explain_denial",   mcp_explain_denial   },
 };
 /* clang-format on */
 
@@ -145,6 +157,37 @@ static mcp_tool_fn *find_tool(const char *name)
         if (!strcmp(tools[i].name, name))
             return tools[i].run;
     return NULL;
+}
+
+static json_t *do_resources_list(struct mcp_peer *peer, const struct mcp_message *message,
+                                 const struct mcp_era *era, struct fault *fault)
+{
+    (void)era;
+    return has_cursor(message, fault) ? NULL : mcp_resources_list(peer->server);
+}
+
+static json_t *do_templates_list(struct mcp_peer *peer, const struct mcp_message *message,
+                                 const struct mcp_era *era, struct fault *fault)
+{
+    (void)peer;
+    (void)era;
+    return has_cursor(message, fault) ? NULL : mcp_resources_templates();
+}
+
+static json_t *do_resources_read(struct mcp_peer *peer, const struct mcp_message *message,
+                                 const struct mcp_era *era, struct fault *fault)
+{
+    const char *uri = mcp_text(message->params, "uri");
+    sbr_error err = { 0 };
+    json_t *contents;
+
+    if (!uri)
+        return set_fault(fault, MCP_INVALID_PARAMS, "a resource has a uri");
+    contents = mcp_resources_read(peer->server, uri, &err);
+    if (contents)
+        return contents;
+    fault->data = json_pack("{s:s}", "uri", uri);
+    return set_fault(fault, era->stateless ? MCP_INVALID_PARAMS : MCP_NO_RESOURCE, err.message);
 }
 
 static void enlist(struct mcp_call *call)
@@ -233,20 +276,24 @@ static json_t *do_tools_call(struct mcp_peer *peer, const struct mcp_message *me
 }
 
 enum era_of { ANY_ERA, WITH_INITIALIZE, STATELESS };
+enum cache { NO_CACHE, FOR_AN_HOUR, NOT_AT_ALL };
 
 /* clang-format off */
 static const struct method {
     const char *name;
     method_fn *run;
     enum era_of era;
-    bool cacheable; /* 2026-07-28: its result says for how long it holds */
+    enum cache cache; /* 2026-07-28: the result says for how long it holds */
 } methods[] = {
-    { "initialize",       do_initialize, WITH_INITIALIZE, false },
-    { "ping",             do_ping,       WITH_INITIALIZE, false },
-    { "logging/setLevel", do_set_level,  WITH_INITIALIZE, false },
-    { "server/discover",  do_discover,   STATELESS,       true  },
-    { "tools/list",       do_tools_list, ANY_ERA,         true  },
-    { "tools/call",       do_tools_call, ANY_ERA,         false },
+    { "initialize",               do_initialize,     WITH_INITIALIZE, NO_CACHE    },
+    { "ping",                     do_ping,           WITH_INITIALIZE, NO_CACHE    },
+    { "logging/setLevel",         do_set_level,      WITH_INITIALIZE, NO_CACHE    },
+    { "server/discover",          do_discover,       STATELESS,       FOR_AN_HOUR },
+    { "tools/list",               do_tools_list,     ANY_ERA,         FOR_AN_HOUR },
+    { "tools/call",               do_tools_call,     ANY_ERA,         NO_CACHE    },
+    { "resources/list",           do_resources_list, ANY_ERA,         NOT_AT_ALL  },
+    { "resources/read",           do_resources_read, ANY_ERA,         NOT_AT_ALL  },
+    { "resources/templates/list", do_templates_list, ANY_ERA,         FOR_AN_HOUR },
 };
 /* clang-format on */
 
@@ -302,9 +349,11 @@ static void complete(json_t *result, const struct method *method)
     if (!meta)
         json_object_set_new(result, "_meta", meta = json_object());
     json_object_set_new(meta, META_SERVER, server_info());
-    if (method->cacheable) {
-        json_object_set_new(result, "ttlMs", json_integer(TTL_MS));
-        json_object_set_new(result, "cacheScope", json_string("public"));
+    if (method->cache != NO_CACHE) {
+        bool hour = method->cache == FOR_AN_HOUR;
+
+        json_object_set_new(result, "ttlMs", json_integer(hour ? TTL_MS : 0));
+        json_object_set_new(result, "cacheScope", json_string(hour ? "public" : "private"));
     }
 }
 
@@ -339,6 +388,21 @@ static void cancel(struct mcp_peer *peer, const json_t *params)
     for (struct mcp_call *call = peer->calls; call && id; call = call->next)
         if (json_equal(call->id, id))
             mcp_call_cancel(call);
+    pthread_cond_broadcast(&peer->woken);
+    pthread_mutex_unlock(&peer->lock);
+}
+
+/* The answer to a request of ours; any other is ignored. */
+static void take_answer(struct mcp_peer *peer, const struct mcp_message *message)
+{
+    const char *id = json_string_value(message->id);
+    json_t *result = json_object_get(message->json, "result");
+
+    pthread_mutex_lock(&peer->lock);
+    if (id && json_object_get(peer->awaited, id)) {
+        json_object_set_new(peer->answers, id, result ? json_deep_copy(result) : json_null());
+        pthread_cond_broadcast(&peer->woken);
+    }
     pthread_mutex_unlock(&peer->lock);
 }
 
@@ -364,6 +428,7 @@ enum mcp_code mcp_peer_handle(struct mcp_peer *peer, struct mcp_message *message
             cancel(peer, message->params);
         break;
     case MCP_RESPONSE:
+        take_answer(peer, message);
         break;
     }
     mcp_message_done(message);

@@ -19,6 +19,8 @@ struct mcp_peer *mcp_peer_new(struct mcp_server *server, mcp_send *send, void *c
     *peer = (struct mcp_peer){
         .server = server, .send = send, .context = context, .log_level = MCP_N_LOG_LEVELS
     };
+    peer->awaited = json_object();
+    peer->answers = json_object();
     pthread_mutex_init(&peer->lock, NULL);
     pthread_cond_init(&peer->woken, NULL);
     return peer;
@@ -29,6 +31,9 @@ void mcp_peer_free(struct mcp_peer *peer)
     if (!peer)
         return;
     json_decref(peer->capabilities);
+    json_decref(peer->awaited);
+    json_decref(peer->answers);
+    free(peer->root);
     pthread_cond_destroy(&peer->woken);
     pthread_mutex_destroy(&peer->lock);
     free(peer);

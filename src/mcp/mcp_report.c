@@ -8,16 +8,18 @@
 #include "base/encoding.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "mcp/mcp_files.h"
 #include "mcp/mcp_internal.h"
 #include "mcp/mcp_shape.h"
 
 #define CHARS 16000
 #define TEXT_MAX ((size_t)64 << 20)
+#define LINKS_MAX 50
 
 struct report {
     struct mcp_call *call;
-    json_t *result;  /* docs/result.md */
-    json_t *streams; /* the result, or its stage that failed: has both streams */
+    const json_t *result;  /* docs/result.md */
+    const json_t *streams; /* the result, or its stage that failed: has both streams */
     json_t *structured;
     size_t max_chars;
 };
@@ -61,15 +63,46 @@ static void read_stream(const json_t *of, const char *name, struct stream_bytes 
         ret->view.head = "";
 }
 
+/* A stage before the program that failed has the output that matters. */
+static const json_t *failed_stage(const json_t *result)
+{
+    const char *stage = mcp_text(result, "stage");
+    json_t *one;
+    size_t i;
+
+    if (stage && strcmp(stage, "run") != 0)
+        json_array_foreach(json_object_get(result, "stages"), i, one)
+            if (!strcmp(mcp_text(one, "name"), stage) && json_object_get(one, "stderr"))
+                return one;
+    return result;
+}
+
+void mcp_report_stream(const json_t *result, const char *name, struct buf *out)
+{
+    struct stream_bytes bytes;
+
+    read_stream(failed_stage(result), name, &bytes);
+    (void)buf_add(out, bytes.view.head, bytes.view.head_len);
+    if (bytes.view.omitted)
+        (void)buf_printf(out, "\n[... %llu bytes were not kept ...]\n",
+                         (unsigned long long)bytes.view.omitted);
+    (void)buf_add(out, bytes.view.tail, bytes.view.tail_len);
+    free(bytes.head);
+    free(bytes.tail);
+}
+
 /* Makes the stream's text, which is cut to `max` characters; the caller frees it. */
 static char *shape(struct report *report, const char *name, size_t max, bool *ret_cut)
 {
     struct stream_bytes bytes;
+    char handle[120];
     struct buf out;
 
     read_stream(report->streams, name, &bytes);
     buf_init(&out, TEXT_MAX);
-    *ret_cut = mcp_shape_stream(&bytes.view, max, "", &out);
+    snprintf(handle, sizeof(handle), "read_file {\"run_id\": \"%s\", \"path\": \"%s\"} has it",
+             mcp_text(report->result, "id"), name);
+    *ret_cut = mcp_shape_stream(&bytes.view, max, handle, &out);
     free(bytes.head);
     free(bytes.tail);
     (void)buf_add_text(&out, "");
@@ -194,18 +227,79 @@ static void put_ending(struct report *report)
     buf_done(&text);
 }
 
-/* A stage before the program that failed has the output that matters. */
-static json_t *failed_stage(json_t *result)
+/* What a cell showed: text, and pictures as pictures. */
+static void put_display(struct report *report)
 {
-    const char *stage = mcp_text(result, "stage");
-    json_t *one;
+    json_t *bundles = json_object_get(report->result, "display"), *one, *texts;
     size_t i;
 
-    if (stage && strcmp(stage, "run") != 0)
-        json_array_foreach(json_object_get(result, "stages"), i, one)
-            if (!strcmp(mcp_text(one, "name"), stage) && json_object_get(one, "stderr"))
-                return one;
-    return result;
+    if (!json_array_size(bundles))
+        return;
+    texts = json_array();
+    json_array_foreach(bundles, i, one) {
+        const json_t *plain = json_object_get(one, "text/plain");
+        struct mcp_stream stream = { .head = json_string_value(plain),
+                                     .head_len = json_string_length(plain),
+                                     .bytes = json_string_length(plain) };
+        struct buf text;
+
+        mcp_image_of_bundle(report->call, one);
+        if (!plain)
+            continue;
+        buf_init(&text, TEXT_MAX);
+        (void)mcp_shape_stream(&stream, report->max_chars, "", &text);
+        if (text.len) {
+            mcp_call_note(report->call, "value:\n%s", text.data);
+            json_array_append_new(texts, json_string(text.data));
+        }
+        buf_done(&text);
+    }
+    json_object_set_new(report->structured, "display", texts);
+}
+
+static json_t *describe_file(const char *run, const json_t *file)
+{
+    const char *path = mcp_text(file, "path"), *skipped = mcp_text(file, "skipped");
+    const char *mime = mcp_text(file, "mime");
+    scoped_free char *uri = NULL;
+    char shown[1100];
+    json_t *about;
+
+    path += strncmp(path, "/work/", 6) ? 0 : 6;
+    text_copy_visibly(shown, sizeof(shown), path, strlen(path));
+    about = json_pack("{s:s, s:I, s:s}", "path", shown, "size",
+                      json_integer_value(json_object_get(file, "size")), "mime_type",
+                      mime ? mime : "application/octet-stream");
+    uri = mcp_uri_make(run, shown);
+    if (skipped)
+        json_object_set_new(about, "skipped", json_string(skipped));
+    else if (uri)
+        json_object_set_new(about, "uri", json_string(uri));
+    return about;
+}
+
+/* Each file is a link; pictures are shown besides. */
+static void put_files(struct report *report)
+{
+    json_t *files = json_object_get(report->result, "files"), *file, *list;
+    size_t i;
+
+    if (!json_array_size(files))
+        return;
+    list = json_array();
+    json_array_foreach(files, i, file) {
+        json_t *about = describe_file(mcp_text(report->result, "id"), file);
+
+        if (i < LINKS_MAX && mcp_text(about, "uri"))
+            json_array_append_new(report->call->content,
+                                  json_pack("{s:s, s:O, s:O, s:O}", "type", "resource_link", "uri",
+                                            json_object_get(about, "uri"), "name",
+                                            json_object_get(about, "path"), "mimeType",
+                                            json_object_get(about, "mime_type")));
+        mcp_image_of_file(report->call, file);
+        json_array_append_new(list, about);
+    }
+    json_object_set_new(report->structured, "files", list);
 }
 
 void mcp_report(struct mcp_call *call, json_t *result)
@@ -221,10 +315,13 @@ void mcp_report(struct mcp_call *call, json_t *result)
     for (size_t i = 0; i < ARRAY_LEN(copied); i++)
         if (json_object_get(result, copied[i]))
             json_object_set(report.structured, copied[i], json_object_get(result, copied[i]));
+    json_object_set(report.structured, "run_id", json_object_get(result, "id"));
     json_object_set_new(report.structured, "diagnosis", json_null());
     put_figures(&report);
     put_ending(&report);
     put_streams(&report);
+    put_display(&report);
+    put_files(&report);
     call->is_error = strcmp(outcome, "exited") != 0 && strcmp(outcome, "signaled") != 0;
     call->structured = report.structured;
 }

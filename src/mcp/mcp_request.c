@@ -19,25 +19,41 @@ static uint64_t most(const sbr_request *base, enum sbr_limit which)
     return base->limits.value[which];
 }
 
+/* False: the call has failed. */
+static bool may_have(struct mcp_call *call, enum sbr_limit which, const char *argument,
+                     uint64_t value)
+{
+    uint64_t allowed = most(call->peer->server->settings.base, which);
+    char shown[32];
+
+    if (value <= allowed)
+        return true;
+    limits_format(which, allowed, shown, sizeof(shown));
+    mcp_call_fail(call,
+                  "denied: %s is more than the operator allows; ask for at most %s, or let the "
+                  "person start `sandbox-run mcp` with a larger --%s",
+                  argument, shown, limit_defs[which].option);
+    return false;
+}
+
 static bool set_limit(struct mcp_call *call, sbr_request *req, enum sbr_limit which,
                       const char *argument, uint64_t value)
 {
-    const sbr_request *base = call->peer->server->settings.base;
-    char shown[32];
+    if (!may_have(call, which, argument, value))
+        return false;
+    if (sbr_request_set_limit(req, which, value) == 0)
+        return true;
+    mcp_call_fail_by(call, sbr_request_error(req));
+    return false;
+}
 
-    limits_format(which, most(base, which), shown, sizeof(shown));
-    if (value > most(base, which)) {
-        mcp_call_fail(call,
-                      "denied: %s is more than the operator allows; ask for at most %s, or let the "
-                      "person start `sandbox-run mcp` with a larger --%s",
-                      argument, shown, limit_defs[which].option);
-        return false;
-    }
-    if (sbr_request_set_limit(req, which, value) < 0) {
-        mcp_call_fail_by(call, sbr_request_error(req));
-        return false;
-    }
-    return true;
+bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms)
+{
+    json_t *timeout = json_object_get(call->arguments, "timeout_seconds");
+
+    if (timeout)
+        *ret_ms = (uint64_t)(json_number_value(timeout) * 1000 + 0.5);
+    return !timeout || may_have(call, SBR_WALL_MS, "timeout_seconds", *ret_ms);
 }
 
 static bool set_limits(struct mcp_call *call, sbr_request *req)
@@ -173,7 +189,7 @@ static bool add_words(struct mcp_call *call, sbr_request *req)
            (!dir || sbr_request_set_workdir(req, dir) == 0);
 }
 
-static bool fill(struct mcp_call *call, sbr_request *req)
+static bool begin(struct mcp_call *call, sbr_request *req)
 {
     sbr_error err = { 0 };
 
@@ -182,7 +198,12 @@ static bool fill(struct mcp_call *call, sbr_request *req)
         return false;
     }
     req->has_options = false; /* the reader of messages has arguments */
-    if (!set_limits(call, req) || !narrow_network(call, req))
+    return mcp_roots_use(call, req);
+}
+
+static bool fill(struct mcp_call *call, sbr_request *req)
+{
+    if (!begin(call, req) || !set_limits(call, req) || !narrow_network(call, req))
         return false;
     if (add_lists(call, req) && add_words(call, req))
         return true;
@@ -191,7 +212,8 @@ static bool fill(struct mcp_call *call, sbr_request *req)
     return false;
 }
 
-sbr_request *mcp_request_make(struct mcp_call *call, const char *language)
+static sbr_request *make(struct mcp_call *call, const char *language,
+                         bool (*fill_in)(struct mcp_call *call, sbr_request *req))
 {
     sbr_request *req = NULL;
     sbr_error err = { 0 };
@@ -200,8 +222,18 @@ sbr_request *mcp_request_make(struct mcp_call *call, const char *language)
         mcp_call_fail_by(call, &err);
         return NULL;
     }
-    if (fill(call, req))
+    if (fill_in(call, req))
         return req;
     sbr_request_free(req);
     return NULL;
+}
+
+sbr_request *mcp_request_make(struct mcp_call *call, const char *language)
+{
+    return make(call, language, fill);
+}
+
+sbr_request *mcp_request_plain(struct mcp_call *call)
+{
+    return make(call, NULL, begin);
 }

@@ -1,25 +1,16 @@
 /* run_code, run_command: one job each. */
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
-#include "mcp/mcp_shape.h"
 
-/* The newest line of output is the message of the progress. */
 static void on_output(void *context, int stream, const char *data, size_t len)
 {
-    struct mcp_call *call = context;
-    const char *end = memrchr(data, '\n', len), *begin;
-
     (void)stream;
-    if (!end || !len)
-        return;
-    begin = memrchr(data, '\n', (size_t)(end - data));
-    begin = begin ? begin + 1 : data;
-    text_copy_visibly(call->line, sizeof(call->line), begin, (size_t)(end - begin));
-    mcp_call_progress(call, call->line, false);
+    mcp_call_show_output(context, data, len);
 }
 
 static void on_event(void *context, const sbr_event *event)
@@ -36,14 +27,14 @@ static void on_event(void *context, const sbr_event *event)
     }
 }
 
-/* The JSON of the result; NULL: the call has failed. */
-static json_t *run(struct mcp_call *call, const sbr_request *req)
+json_t *mcp_run_request(struct mcp_call *call, const sbr_request *req)
 {
     sbr_error err = { 0 };
     sbr_runtime *rt = mcp_server_runtime(call->peer->server, &err);
     scoped_free char *text = NULL;
     sbr_result *result = NULL;
     sbr_job *job = NULL;
+    json_t *json;
     int r = rt ? sbr_job_start(rt, req, &job, &err) : err.code;
 
     if (r == 0) {
@@ -60,15 +51,56 @@ static json_t *run(struct mcp_call *call, const sbr_request *req)
     }
     text = sbr_result_to_json(result);
     sbr_result_free(result);
-    return text ? json_loads(text, 0, NULL) : NULL;
+    json = text ? json_loads(text, JSON_ALLOW_NUL, NULL) : NULL;
+    if (!json)
+        mcp_call_fail(call, "bug: the result cannot be read");
+    return json;
+}
+
+/* Files that the program leaves in /work come back; of a project, its changes do. */
+static char *want_files(struct mcp_call *call, sbr_request *req)
+{
+    char *dir;
+    scoped_free char *rule = NULL;
+
+    if (req->project || req->workspace) {
+        req->keep = req->diff = req->project != NULL;
+        return NULL;
+    }
+    dir = mcp_store_make_dir(&call->peer->server->store);
+    rule = dir ? text_format("**:%s", dir) : NULL;
+    if (rule)
+        (void)sbr_request_add_output(req, rule);
+    return dir;
+}
+
+/* The rule itself is an entry when it matched nothing. */
+static void drop_rules(json_t *files)
+{
+    for (size_t i = json_array_size(files); i-- > 0;)
+        if (mcp_text(json_array_get(files, i), "path")[0] != '/')
+            json_array_remove(files, i);
 }
 
 static void run_and_report(struct mcp_call *call, sbr_request *req)
 {
-    json_t *result = run(call, req);
+    struct mcp_store *store = &call->peer->server->store;
+    char *dir = want_files(call, req);
+    json_t *result = mcp_run_request(call, req);
+    const char *changes = mcp_text(result, "changes_id");
 
-    if (result)
+    drop_rules(json_object_get(result, "files"));
+    if (!json_array_size(json_object_get(result, "files")) && dir) {
+        (void)rmdir(dir);
+        free(dir);
+        dir = NULL;
+    }
+    if (result) {
+        mcp_store_add(store, result, dir);
+        if (changes)
+            (void)mcp_store_own(store, MCP_CHANGES, changes);
         mcp_report(call, result);
+    }
     json_decref(result);
 }
 

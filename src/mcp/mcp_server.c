@@ -1,5 +1,6 @@
 /* What all clients of a server share. */
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "lib/runner.h"
 #include "mcp/mcp_internal.h"
@@ -11,11 +12,16 @@ int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret,
     if (!server)
         return err_set_oom(err, "mcp");
     server->settings = *settings;
-    server->tools = mcp_tools_load(err);
+    if (getrandom(server->key, sizeof(server->key), 0) != sizeof(server->key)) {
+        free(server);
+        return err_set_errno(err, "mcp", "cannot make a key");
+    }
+    server->tools = mcp_tools_load(network_goes_outside(settings->base->network.mode), err);
     if (!server->tools) {
         free(server);
         return err->code;
     }
+    mcp_store_init(&server->store);
     pthread_mutex_init(&server->lock, NULL);
     *ret = server;
     return 0;
@@ -25,6 +31,8 @@ void mcp_server_free(struct mcp_server *server)
 {
     if (!server)
         return;
+    mcp_session_close_all(&server->store);
+    mcp_store_done(&server->store);
     sbr_runtime_close(server->runtime);
     json_decref(server->tools);
     pthread_mutex_destroy(&server->lock);

@@ -23,18 +23,21 @@ static void fill_in(json_t *value, const json_t *shared)
         fill_in(member, shared);
 }
 
-json_t *mcp_tools_load(sbr_error *err)
+json_t *mcp_tools_load(bool open_world, sbr_error *err)
 {
     json_t *all = json_loadb(mcp_tools_image_start,
                              (size_t)(mcp_tools_image_end - mcp_tools_image_start), 0, NULL);
-    json_t *list = json_object_get(all, "tools");
+    json_t *list = json_object_get(all, "tools"), *shared;
 
     if (!list) {
         json_decref(all);
         err_set(err, SBR_E_BUG, "mcp", "the description of the tools cannot be read");
         return NULL;
     }
-    fill_in(list, json_object_get(all, "shared"));
+    shared = json_object_get(all, "shared");
+    json_object_set_new(json_object_get(shared, "writes"), "openWorldHint",
+                        json_boolean(open_world));
+    fill_in(list, shared);
     json_incref(list);
     json_decref(all);
     return list;

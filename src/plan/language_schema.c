@@ -23,6 +23,7 @@
 static const cyaml_schema_field_t manifest_fields[] = {
     TEXT(struct manifest, file, 0),
     TEXT(struct manifest, when, MAYBE),
+    TEXT(struct manifest, below, MAYBE),
     CYAML_FIELD_END,
 };
 
@@ -68,6 +69,12 @@ static const cyaml_schema_field_t session_fields[] = {
     WORDS(struct session_def, run, 0),
     WORDS(struct session_def, drivers, MAYBE),
     TEXT(struct session_def, extension, 0),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t main_in_fields[] = {
+    TEXT(struct main_in, file, 0),
+    TEXT(struct main_in, match, 0),
     CYAML_FIELD_END,
 };
 
@@ -121,6 +128,7 @@ static const cyaml_schema_field_t language_fields[] = {
     WORDS(struct language, extensions, MAYBE),
     WORDS(struct language, shebangs, MAYBE),
     WORDS(struct language, mains, 0),
+    PART(main_in, main_in_fields),
     WORDS(struct language, binaries, 0),
     WORDS(struct language, needs, MAYBE),
     WORDS(struct language, version, MAYBE),

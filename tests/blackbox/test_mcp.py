@@ -1,10 +1,15 @@
 """The server for agents: `sandbox-run mcp` on stdin and stdout."""
 import json
+import os
+import subprocess
 
 import pytest
 
+import sessions
+import support
 from mcp_client import META, STATELESS, served, tool_call
 
+PIXEL = ("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
 FOREVER = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(0.01)"
 
 
@@ -163,3 +168,155 @@ def test_nothing_is_done_before_the_first_call(any_caller, folder):
         client.call("tools/list")
         assert client.close() == 0
     assert not list(folder.iterdir())
+
+
+def test_a_run_leaves_files_and_output_that_can_be_read_later(client):
+    code = ("import base64\nopen('out.txt', 'w').write('text')\nopen('b.bin', 'wb').write(bytes(range(9)))\n"
+            f"open('a\\x1b[2J', 'w')\nopen('p.png', 'wb').write(base64.b64decode('{PIXEL}'))\nprint('line\\n' * 1000 + 'a\\0b')")
+    result = client.tool("run_code", language="python", code=code, max_chars=200)
+    data = result["structuredContent"]
+    sizes = {file["path"]: file["size"] for file in data["files"]}
+    assert sizes == {"out.txt": 4, "b.bin": 9, "p.png": 70, "a\\x1b[2J": 0}
+    assert [block["data"] for block in result["content"] if block["type"] == "image"] == [PIXEL]
+    links = {block["name"]: block["uri"] for block in result["content"] if block["type"] == "resource_link"}
+    assert client.call("resources/read", {"uri": links["out.txt"]})["contents"][0]["text"] == "text"
+    assert client.call("resources/read", {"uri": links["p.png"]})["contents"][0]["blob"] == PIXEL
+    assert links["p.png"] in [one["uri"] for one in client.call("resources/list")["resources"]]
+    assert client.call("resources/read", {"uri": links["p.png"] + "x"})["code"] == -32002
+    assert f'read_file {{"run_id": "{data["run_id"]}", "path": "stdout"}}' in data["stdout"]
+    part = client.data("read_file", run_id=data["run_id"], path="stdout", offset=4990)
+    assert (part["content"], part["size"]) == ("line\nline\na\\x00b\n", 5004) or part["encoding"] == "base64"
+    assert client.data("read_file", run_id=data["run_id"], path="b.bin")["encoding"] == "base64"
+    for path in ("../../etc/passwd", "/etc/passwd", "out.txt/..", ""):
+        assert "not_found" in client.refusal("read_file", run_id=data["run_id"], path=path)
+    assert "not_found" in client.refusal("read_file", run_id="0" * 32, path="stdout")
+
+
+def test_a_session_keeps_variables_and_files(client):
+    session = client.data("create_session", language="python")["session_id"]
+    assert client.data("run_cell", session_id=session, code="x = 1\nx + 1")["display"] == ["2"]
+    client.data("run_cell", session_id=session, code="x = 5", checkpoint=True)
+    client.data("rollback_session", session_id=session, cell=2)
+    assert client.data("run_cell", session_id=session, code="x")["display"] == ["1"]
+    client.data("write_file", session_id=session, path="d/a.txt", content="one\ntwo\n")
+    assert client.data("run_cell", session_id=session, code="print(open('d/a.txt').read())")["stdout"] == "one\ntwo\n\n"
+    assert client.data("list_files", session_id=session)["files"] == [{"path": "d/a.txt", "size": 8}]
+    found = client.data("search_files", session_id=session, pattern="^t.o$")
+    assert found == {"matches": [{"path": "d/a.txt", "line": 2, "text": "two"}], "total": 1}
+    assert client.data("read_file", session_id=session, path="d/a.txt", offset=4)["content"] == "two\n"
+    assert "more than the operator" in client.refusal("run_cell", session_id=session, code="1", timeout_seconds=21)
+    late = client.tool("run_cell", session_id=session, code="while True: pass", timeout_seconds=0.3)
+    assert late["isError"] and late["structuredContent"]["session"] == "kept"
+    assert [one["session_id"] for one in client.data("list_sessions")["sessions"]] == [session]
+    client.data("close_session", session_id=session)
+    assert "not_found" in client.refusal("run_cell", session_id=session, code="1")
+
+
+def test_sessions_of_others_are_not_there_and_ours_end_with_the_server(any_caller, folder):
+    """Somebody else's session may be wider than what this operator allows."""
+    state = sessions.own_state(folder, any_caller)
+    other = sessions.Session(state, caller=any_caller)
+    try:
+        with served(caller=any_caller, env={"SANDBOX_RUN_STATE": str(state)}) as client:
+            own = client.data("create_session", language="python")["session_id"]
+            assert [one["session_id"] for one in client.data("list_sessions")["sessions"]] == [own]
+            for tool, arguments in (("run_cell", {"code": "1"}), ("close_session", {}), ("list_files", {}),
+                                    ("write_file", {"path": "a", "content": ""})):
+                assert "not_found" in client.refusal(tool, session_id=other.id, **arguments)
+            assert client.close() == 0
+        assert list(other.listed()) == [other.id]
+    finally:
+        other.close()
+
+
+@pytest.fixture(name="project")
+def one_project(folder, any_caller):
+    place = folder / "project"
+    (place / "sub").mkdir(parents=True)
+    (place / "a.txt").write_text("old\n")
+    (place / "sub/b.txt").write_text("below\n")
+    (place / "sub/\x1b[2J").write_text("")
+    (place / "out").symlink_to("/etc")
+    if any_caller == support.Callers.USER and os.geteuid() == 0:
+        subprocess.run(["chown", "-R", str(support.ORDINARY_UID), folder], check=True)
+    return place
+
+
+def change(client):
+    data = client.data("run_command", command="echo new > a.txt; echo x > c.txt")
+    return data["changes_id"]
+
+
+def agreeing(action, content):
+    asked = []
+
+    def answer(params):
+        asked.append(params["message"])
+        return {"action": action, "content": content}
+    return asked, answer
+
+
+def test_a_project_is_read_and_changes_wait_for_the_person(any_caller, project, folder):
+    env = {"SANDBOX_RUN_STATE": str(folder / "state")}
+    with served("--project", project, caller=any_caller, env=env, capabilities={"elicitation": {}}) as client:
+        listed = {file["path"] for file in client.data("list_files")["files"]}
+        assert listed == {"a.txt", "sub/b.txt", "sub/\\x1b[2J"}
+        assert client.data("read_file", path="sub/b.txt")["content"] == "below\n"
+        assert "root:x:0" not in client.tool("read_file", path="out/shadow")["content"][0]["text"]
+        assert client.data("search_files", pattern="bel", literal=True)["matches"][0]["path"] == "sub/b.txt"
+        changes = change(client)
+        assert "+new" in client.data("show_changes", changes_id=changes)["diff"]
+        for action, content in (("decline", {}), ("cancel", {}), ("accept", {"apply": False}), ("accept", {})):
+            asked, client.on_request["elicitation/create"] = agreeing(action, content)
+            assert "did not agree" in client.refusal("apply_changes", changes_id=changes)
+            assert str(project) in asked[0] and "modified a.txt" in asked[0] and "created c.txt" in asked[0]
+        assert (project / "a.txt").read_text() == "old\n"
+        _, client.on_request["elicitation/create"] = agreeing("accept", {"apply": True})
+        assert client.data("apply_changes", changes_id=changes)["applied"]
+    assert (project / "a.txt").read_text() == "new\n" and (project / "c.txt").read_text() == "x\n"
+
+
+def test_without_a_way_to_ask_changes_are_not_applied(any_caller, project, folder):
+    env = {"SANDBOX_RUN_STATE": str(folder / "state")}
+    with served("--project", project, caller=any_caller, env=env) as client:
+        first = change(client)
+        assert "--allow-apply" in client.refusal("apply_changes", changes_id=first)
+    with served("--project", project, "--allow-apply", caller=any_caller, env=env) as client:
+        assert "not_found" in client.refusal("apply_changes", changes_id=first)  # of another server
+        assert client.data("apply_changes", changes_id=change(client), paths=["c.txt"])["applied"]
+    assert (project / "a.txt").read_text() == "old\n" and (project / "c.txt").read_text() == "x\n"
+
+
+def test_the_person_is_asked_without_a_connection_too(any_caller, project, folder):
+    env = {"SANDBOX_RUN_STATE": str(folder / "state")}
+    with served("--project", project, caller=any_caller, env=env, initialize=False) as client:
+        done = client.modern("tools/call", tool_call("run_command", {"command": "echo new > a.txt"}))
+        call = tool_call("apply_changes", {"changes_id": done["structuredContent"]["changes_id"]})
+        refused = client.modern("tools/call", call)
+        assert refused["isError"] and "--allow-apply" in refused["content"][0]["text"]
+        asked = client.modern("tools/call", call, {"elicitation": {}})
+        assert asked["resultType"] == "input_required"
+        assert asked["inputRequests"]["apply"]["method"] == "elicitation/create"
+        yes = {"apply": {"action": "accept", "content": {"apply": True}}}
+        state = asked["requestState"]
+        for forged in ("", "1" + state, state[:-1] + ("0" if state[-1] != "0" else "1"), "9" * 20 + state[10:]):
+            again = client.modern("tools/call", {**call, "requestState": forged, "inputResponses": yes},
+                                  {"elicitation": {}})
+            assert again["resultType"] == "input_required"
+        assert (project / "a.txt").read_text() == "old\n"
+        done = client.modern("tools/call", {**call, "requestState": state, "inputResponses": yes}, {"elicitation": {}})
+        assert done["structuredContent"]["applied"] and (project / "a.txt").read_text() == "new\n"
+
+
+def test_the_clients_root_is_the_project_when_the_operator_says_so(any_caller, project):
+    for options, expected in (((), "0\n"), (("--roots",), "1\n")):
+        with served(*options, caller=any_caller, capabilities={"roots": {}}) as client:
+            client.on_request["roots/list"] = lambda params: {"roots": [{"uri": f"file://{project}"}]}
+            assert client.data("run_command", command="ls a.txt 2>/dev/null | wc -l")["stdout"] == expected
+
+
+def test_a_refusal_is_explained(client):
+    client.data("run_code", language="python", code="import socket\nsocket.getaddrinfo('example.com', 80)")
+    denial, = client.data("explain_denial")["denials"]
+    assert denial["target"] == "example.com" and "operator" in denial["why"]
+    assert "--allow-host example.com" in denial["what_to_do"]
