@@ -1,6 +1,6 @@
 """kill -9 of clients and supervisors at any moment: nothing is lost but the cell that runs.
 
-SANDBOX_RUN_TEST_KILLS=1000 makes it a long one."""
+SBR_SESSION_KILLS=1000 makes it a long one."""
 import json
 import os
 import random
@@ -14,7 +14,7 @@ from sessions import Session
 from support import sandbox_run
 from waiting import started, wait_until
 
-KILLS = int(os.environ.get("SANDBOX_RUN_TEST_KILLS", "40"))
+KILLS = int(os.environ.get("SBR_SESSION_KILLS", "40"))
 PER_SUPERVISOR = 10 # clients are killed so often before a supervisor is
 
 
@@ -71,8 +71,8 @@ def test_nothing_is_lost_but_the_running_cell(state, any_caller):
 
 
 def test_after_a_restart_of_the_machine_the_list_says_what_is_gone(state, any_caller):
-    session = Session(state, caller=any_caller)
-    session.cell("x = 41")
+    session = Session(state, "--env", "COLOUR=blue", "--memory", "300m", caller=any_caller)
+    session.cell("import os; x = 41")
     os.kill(session.supervisor(), signal.SIGKILL)
     wait_until(lambda: session.listed()[session.id]["state"] == "lost")
     meta = state / "sessions" / session.id / "session.json"
@@ -81,5 +81,7 @@ def test_after_a_restart_of_the_machine_the_list_says_what_is_gone(state, any_ca
     gone = sandbox_run("session", "exec", session.id, "--code", "x", env=session.env, caller=any_caller)
     assert gone.returncode == 127 and b"the machine was restarted" in gone.stderr
     restored = session.run("restore", session.id).stdout.decode().strip()
-    assert session.json("exec", restored, "--code", "x + 1")["display"] == [{"text/plain": "42"}]
+    again = session.json("exec", restored, "--code", "x + 1, os.environ['COLOUR']")
+    assert again["display"] == [{"text/plain": "(42, 'blue')"}], "with the options that it was made with"
+    assert again["limits"]["memory_bytes"] == 300 << 20
     assert session.run("close", restored).returncode == 0 and session.close().returncode == 0
