@@ -30,6 +30,10 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
     return true;
 }
 
+void dns_probe(struct dns *dns, const struct dns_question *q)
+{
+}
+
 void dns_forwards_free(struct dns *dns)
 {
 }
