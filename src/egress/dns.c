@@ -49,8 +49,11 @@ static enum sort sort_of(uint16_t type)
                                                                                 : SORT_RECORD;
 }
 
+static void probe_failed(struct dns *dns, const char *name);
+
 void dns_init(struct dns *dns)
 {
+    dns->probe_failed = probe_failed;
     dns->pending = NULL;
     dns->forwards = NULL;
     dns->upstream_fd = -1;
@@ -222,7 +225,8 @@ static enum dns_rcode wait_for_name(struct dns *dns, const struct dns_asker *ask
     return DNS_NOERROR;
 }
 
-void dns_probe_waiting(struct dns *dns, uint64_t now_us)
+/* Probes names that are not found for a while. */
+static void probe_waiting(struct dns *dns, uint64_t now_us)
 {
     dns->due_us = UINT64_MAX;
     for (size_t i = 0; dns->pending && i < MAX_PENDING; i++) {
@@ -240,7 +244,7 @@ void dns_probe_waiting(struct dns *dns, uint64_t now_us)
     }
 }
 
-void dns_probe_failed(struct dns *dns, const char *name)
+static void probe_failed(struct dns *dns, const char *name)
 {
     struct resolution failed = { .exists = true };
 
@@ -355,4 +359,10 @@ void dns_query(struct dns *dns, const struct dns_asker *asker, const uint8_t *me
         answer(dns, asker, &q);
     else if (rcode != DNS_NO_QUERY)
         reply(dns, asker, &q, (enum dns_rcode)rcode);
+}
+
+void dns_tick(struct dns *dns, uint64_t now_us)
+{
+    probe_waiting(dns, now_us);
+    dns_forwards_tick(dns, now_us);
 }

@@ -185,7 +185,7 @@ static void forward_fail(struct dns *dns, struct forward *one)
     if (one->probe) {
         struct dns_question asked = one->question;
 
-        dns_probe_failed(dns, asked.name);
+        dns->probe_failed(dns, asked.name);
         return;
     }
     dns->answer(dns->context, &asker, message, len);
@@ -225,9 +225,9 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
 
 void dns_probe(struct dns *dns, const struct dns_question *q)
 {
-    static const struct dns_asker nobody;
+    static const struct dns_asker none;
 
-    (void)ask(dns, &nobody, q, true);
+    (void)ask(dns, &none, q, true);
 }
 
 /* A server that fails may have a better neighbour. */
@@ -286,9 +286,8 @@ void dns_upstream(struct dns *dns)
         receive(dns, i);
 }
 
-void dns_tick(struct dns *dns, uint64_t now_us)
+void dns_forwards_tick(struct dns *dns, uint64_t now_us)
 {
-    dns_probe_waiting(dns, now_us);
     for (size_t i = 0; dns->forwards && i < MAX_FORWARDS; i++) {
         struct forward *one = &dns->forwards->items[i];
         uint64_t waited = one->tries && now_us > one->asked_us ? now_us - one->asked_us : 0;
