@@ -74,12 +74,14 @@ void request_free(sbr_request *req)
     free(req->policy);
     free(req->workdir);
     free(req->project);
+    free(req->image);
     free(req->workspace);
     free(req->origin);
     free(req->template_name);
     free(req->language_file);
     string_list_done(&req->sets);
     string_list_done(&req->excludes);
+    string_list_done(&req->commands);
     string_list_done(&req->includes);
     string_list_done(&req->left_out);
     free(req->program);
@@ -377,6 +379,7 @@ static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *
     if (override_list(req, &over->env, request_add_env, err) < 0 ||
         override_list(req, &over->deps, request_add_dep, err) < 0 ||
         override_list(req, &over->excludes, request_add_exclude, err) < 0 ||
+        override_list(req, &over->commands, request_allow_commands, err) < 0 ||
         override_list(req, &over->includes, request_add_include, err) < 0)
         return err->code;
     return override_list(req, &over->compile_args, request_add_compile_arg, err);
@@ -410,6 +413,8 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
 /* /work holds one tree only: the one of `over` replaces the request's, with the program in it. */
 static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
+    if (over->image && request_set_text(&req->image, over->image, err) < 0)
+        return err->code;
     req->diff |= over->diff;
     req->keep |= over->keep;
     req->buffered |= over->buffered;

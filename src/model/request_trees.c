@@ -6,7 +6,6 @@
 
 #include "base/scope.h"
 #include "base/text.h"
-#include "model/exclude.h"
 #include "model/request.h"
 
 /* Directories that the sandbox provides: a volume may not hide any of them. */
@@ -201,6 +200,20 @@ int request_set_project(sbr_request *req, const char *dir, sbr_error *err)
     return 0;
 }
 
+int request_set_image(sbr_request *req, const char *ref, sbr_error *err)
+{
+    size_t len = strlen(ref);
+
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)ref[i] <= ' ' || ref[i] == 127)
+            len = 0;
+    if (!len || len > REQUEST_MAX_PATH)
+        return err_set(
+            err, SBR_E_INVALID, "request",
+            "the image '%.100s' has no usable name; as in debian:12, oci:DIR or ./rootfs", ref);
+    return request_set_text(&req->image, ref, err);
+}
+
 int request_set_program(sbr_request *req, const char *path, sbr_error *err)
 {
     if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))
@@ -305,28 +318,6 @@ static int check_changes(const sbr_request *req, sbr_error *err)
         if (check_output(req, req->outputs.items[i].pattern, err) < 0)
             return err->code;
     return check_nothing_runs(req, err);
-}
-
-static int add_pattern(struct string_list *list, const char *word, const char *pattern,
-                       sbr_error *err)
-{
-    if (exclude_check(word, pattern, err) < 0)
-        return err->code;
-    if (list->n >= EXCLUDE_MAX_PATTERNS)
-        return err_set(err, SBR_E_INVALID, "request",
-                       "%s '%.100s' is one too many; a request has at most %d patterns", word,
-                       pattern, EXCLUDE_MAX_PATTERNS);
-    return string_list_add(list, pattern, err);
-}
-
-int request_add_exclude(sbr_request *req, const char *pattern, sbr_error *err)
-{
-    return add_pattern(&req->excludes, request_word(req, CALLED_EXCLUDE), pattern, err);
-}
-
-int request_add_include(sbr_request *req, const char *pattern, sbr_error *err)
-{
-    return add_pattern(&req->includes, request_word(req, CALLED_INCLUDE), pattern, err);
 }
 
 int request_check_trees(const sbr_request *req, sbr_error *err)

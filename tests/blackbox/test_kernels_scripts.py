@@ -124,3 +124,83 @@ def test_lua_can_be_asked_and_is_interrupted(lua):
 def test_a_cell_in_lua_does_not_break_the_next(lua, code):
     lua.run(code)
     assert lua.run("6 * 7").value == "42"
+
+
+SHELLS = {
+    "sh": ["/usr/bin/bash", "${driver}/session-shell.sh", "sh", "/usr/bin/sh", "/usr/bin/sh", "-i", "+m"],
+    "zsh": ["/usr/bin/bash", "${driver}/session-shell.sh", "zsh", "/usr/bin/zsh", "/usr/bin/zsh", "-f", "-i", "+m", "+Z",
+            "-o", "no_prompt_sp", "-o", "no_prompt_cr"],
+}
+
+
+@pytest.fixture(name="shell", params=list(SHELLS))
+def shell_kernel(tmp_path, request):
+    words = SHELLS[request.param]
+    machine_gives.skip_if(None if os.path.exists(words[3]) else f"{words[3]} is not installed")
+    with start(words, tmp_path) as kernel:
+        yield kernel
+
+
+def test_shells_keep_variables_functions_and_their_directory(shell):
+    assert shell.run("x=5 y='ü z'; greet() { echo \"$x $1\"; }").status == "ok"
+    assert shell.run("greet \"$y\"; cd /usr").out == "5 ü z\n"
+    assert shell.run("pwd; cat; ls /proc/self/fd | tr '\\n' ' '").out == "/usr\n0 1 2 3 "
+    done = shell.run("true\nnosuch\nfalse")
+    assert done.status == "error" and "cell-4:" in done.err and "nosuch" in done.err
+    assert shell.run("if then").status == "error"
+    assert shell.run("set -u; echo $undefined; echo on").out == ""
+    assert shell.run("set +u; sleep 100 & echo $x").out == "5\n"
+    assert [v["value"] for v in shell.ask("vars")[1]["vars"] if v["name"] == "x"] == ["5"]
+    assert shell.ask("complete", "echo /usr/shar", 14)[1] == {"matches": ["/usr/share"], "start": 5}
+    for code, status in {"for x in 1; do": "incomplete", "echo 'a": "incomplete", "cat <<E\na": "incomplete",
+                         "echo a \\": "incomplete", "fi": "invalid", "echo a": "complete"}.items():
+        assert shell.ask("check", code)[0] == status, code
+    assert shell.run("exit 4").details == {"code": 4}
+    assert shell.process.wait() == 4
+
+
+def test_shells_are_interrupted_and_keep_their_state(shell):
+    shell.run("x=5")
+    shell.interrupt()  # nothing runs
+    for code in ("sleep 1000", "while :; do :; done", "f() { while true; do sleep 1000; done; }; f", "sleep 1000 | cat"):
+        assert shell.run("echo in").out == "in\n"
+        loops(shell, f"echo begun; {code}\nx=9; echo never")
+    assert shell.run("echo $x").out == "5\n"
+
+
+@pytest.mark.parametrize("code", ["exec 0<&- 1>&- 2>&-", "trap '' INT", "echo 'done 1 ok 2'", "return 4", "exec 9>&-",
+                                  "cd /; PATH=/usr/bin", "echo() { :; }"])
+def test_a_cell_in_a_shell_does_not_break_the_next(shell, code):
+    shell.run(code)
+    assert shell.run("printf 'out\\n'").out == "out\n"
+    loops(shell, "printf 'begun\\n'; sleep 1000")
+
+
+R = ["/usr/bin/bash", "${driver}/session-relay.sh", "/usr/bin/Rscript", "--vanilla", "${driver}/session-r.R"]
+
+
+def test_r_keeps_names_shows_values_and_plots(tmp_path):
+    machine_gives.skip_if(None if os.path.exists(R[2]) else f"{R[2]} is not installed")
+    with start(R, tmp_path) as r:
+        assert r.run("x <- 5; cat('hé\\n')").out == "hé\n"
+        assert [one["text/plain"] for one in r.run("x + 1; 'ü\"'; invisible(3)").shown] == ["[1] 6", '[1] "ü\\""']
+        table = r.run("data.frame(a = 1:2, b = c('x', '<y>'))").shown[0]
+        assert table["text/plain"] == "  a   b\n1 1   x\n2 2 <y>" and "<td>&lt;y></td>" in table["text/html"]
+        r.run("f <- function(a) {\n  stop('no')\n}")
+        done = r.run("\nf(1)")
+        assert done.err == "Error in f(1) : no\n" and done.details["message"] == "no"
+        assert [(f["file"], f["line"]) for f in done.details["frames"]] == [("cell-5", 2), ("cell-4", 2)]
+        assert r.run("x <- (").details["type"] == "SyntaxError"
+        assert r.run("plot(1:3)").shown[0]["image/png"].startswith("iVBORw0KGgo")
+        r.run("sink('/dev/null')")
+        assert r.run("6 * 7").value == "[1] 42"
+        for code, status in {"f <- function(": "incomplete", "'a": "incomplete", "}": "invalid", "x + 1": "complete"}.items():
+            assert r.ask("check", code)[0] == status, code
+        assert r.ask("complete", "é; rowSu", 9) == ("ok", {"matches": ["rowSums"], "start": 4})
+        assert [(v["name"], v["type"]) for v in r.ask("vars")[1]["vars"]] == [("f", "function"), ("x", "numeric")]
+        r.interrupt()  # nothing runs
+        for code in ("while (TRUE) {}", "Sys.sleep(1000)"):
+            assert r.run("x").value == "[1] 5"
+            loops(r, f"cat('begun\\n'); {code}; x <- 9")
+        assert r.run("q(status = 3)").details == {"code": 3}
+        assert r.process.wait() == 3

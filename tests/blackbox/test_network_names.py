@@ -76,7 +76,8 @@ def test_a_resolver_that_fails_is_no_reason_to_wait(lab):
     """Both questions of a program, and its repetitions: the C library of egress would ask for 5 s."""
     started = time.monotonic()
     outcomes, result = lab.probe([["resolve", "broken.example.org"]], *LISTED)
-    assert time.monotonic() - started < 4
+    taken = time.monotonic() - started
+    assert taken < 4.8, (taken, result["metrics"]["wall_ms"])
     assert outcomes == ["NOT EAI_AGAIN"]
     denial, = result["denials"]
     assert denial["rule"] == "allowed, but this host's resolver failed" and denial["count"] == 1

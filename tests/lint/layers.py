@@ -22,6 +22,7 @@ ORDER = (
     "toolchain",
     "changes",
     "workspace",
+    "image",
     "job",
     "config",
     "lib",
@@ -48,9 +49,11 @@ MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
 MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
 MAY_INCLUDE_ONLY = {
     "http": {
+        "changes/kept_output.h",  # all that a run wrote
         "changes/state_dir.h",  # where tokens are kept
         "job/engine_socket.h",  # its own socket stands beside the engine's
         "sandbox/peer.h",  # which process is at the other end of that socket
+        "workspace/workspace.h",  # lists and removes workspaces
     },
     "mcp": {
         "config/config.h",  # whether one network is inside another
@@ -69,6 +72,7 @@ MAY_INCLUDE_ONLY = {
         "config/config_find.h",  # the same, for the lean program
         "config/retention.h",  # what goes by itself after a run
         "config/trust.h",  # trust
+        "image/image_store.h",  # image
         "store/store.h",  # cache
         "toolchain/project_excludes.h",  # what a directory as a program leaves out
         "toolchain/toolchain_paths.h",  # where languages of the user's own are
