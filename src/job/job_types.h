@@ -52,6 +52,7 @@ struct stage_run {
     bool asked;          /* an engine has answered for this stage, or there is none */
     bool has_trees;      /* job_trees_prepare was called, and what it made is still good */
     uint64_t started_us; /* when the stage began */
+    uint64_t paused_us;  /* of the job, until then */
     const char *startup; /* of an engine's sandbox, as the result says it; NULL: cold */
     struct stage_config config;
     struct words needs;
@@ -71,6 +72,8 @@ struct sbr_job {
     struct monitor_options options; /* of the program's own stage */
     uint64_t started_us;            /* when the request came */
     uint64_t started_at_us;         /* the same, since 1970 */
+    uint64_t paused_us;             /* how long it has stood still, but for a pause that lasts */
+    uint64_t paused_since_us;       /* 0: it goes on */
     bool skips_version;             /* the result need not name the tool's version */
     struct loop loop;
     struct loop_watch cancel_watch;
