@@ -15,10 +15,31 @@ if ! command -v mvn > /dev/null; then
     exit 1
 fi
 
-# FILE: a project in the current directory would write into the program's directory.
+# Compiled for the Maven that is here; see MavenJars.java.
+make_extension() {
+    home=$(readlink -f "$(command -v mvn)")
+    home=${home%/bin/*}
+    mkdir -p "$scratch/extension/META-INF/plexus"
+    "$JAVA_HOME/bin/java" -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:SharedArchiveFile="$PREPARED/javac.jsa" \
+        -Xshare:auto -Xlog:disable -m jdk.compiler/com.sun.tools.javac.Main -proc:none -nowarn \
+        -cp "$(printf '%s:' "$home"/lib/*.jar)" -d "$scratch/extension" "${0%/*}/MavenJars.java"
+    cat > "$scratch/extension/META-INF/plexus/components.xml" << 'END'
+<component-set><components><component>
+<role>org.apache.maven.AbstractMavenLifecycleParticipant</role>
+<role-hint>sandbox-run</role-hint>
+<implementation>sandboxrun.MavenJars</implementation>
+<requirements><requirement>
+<role>org.apache.maven.project.ProjectDependenciesResolver</role><field-name>resolver</field-name>
+</requirement></requirements>
+</component></components></component-set>
+END
+}
+
+# FILE: a project in the current directory would write into the program's directory.  The goal is
+# not reached.
 copy_jars() {
-    mvn -q -B -ntp -Dstyle.color=never -Dmaven.artifact.threads=10 -f "$1" "-Dmaven.repo.local=$scratch/repository" dependency:copy-dependencies \
-        "-DoutputDirectory=$directory" -Dmdep.useBaseVersion=true >&2
+    mvn -q -B -N -ntp -Dstyle.color=never -Dmaven.artifact.threads=10 -f "$1" "-Dmaven.repo.local=$scratch/repository" \
+        "-Dmaven.ext.class.path=$scratch/extension" "-Dsandboxrun.directory=$directory" validate >&2
 }
 
 # Without a version: the newest release.
@@ -44,7 +65,10 @@ dependency() {
     echo "<dependency><groupId>${word%%:*}</groupId><artifactId>${word#*:}</artifactId><version>$version</version></dependency>"
 }
 
+MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${MAVEN_OPTS-}"
+export MAVEN_OPTS
 mkdir -p "$scratch/words"
+make_extension
 if [ -f pom.xml ]; then
     copy_jars "$PWD/pom.xml"
 fi

@@ -68,6 +68,16 @@ function bringManifest() {
     fs.writeFileSync(path.join(target, 'package.json'), JSON.stringify(manifest));
 }
 
+/* Settings of the project's own .npmrc, such as legacy-peer-deps.  Its addresses open nothing, and one that is the
+ * default must not hide a mirror of the user. */
+function bringSettings() {
+    if (!fs.existsSync('project.npmrc'))
+        return;
+    const lines = fs.readFileSync('project.npmrc', 'utf8').split('\n');
+    const kept = lines.filter((line) => !/^\s*registry\s*=\s*"?https?:\/\/registry\.npmjs\.org\/?"?\s*$/.test(line));
+    fs.writeFileSync(path.join(target, '.npmrc'), kept.join('\n'));
+}
+
 const hasLock = () => lockFiles.some((file) => fs.existsSync(path.join(target, file)));
 
 /* A lock that does not match its manifest is not an error. */
@@ -107,7 +117,9 @@ for (const word of words) {
         fail(`'${word}' is no package: write NAME or NAME@VERSION`);
 }
 bringManifest();
+bringSettings();
 fetchPackages();
+fs.rmSync(path.join(target, '.npmrc'), { force: true });
 const modules = path.join(target, 'node_modules');
 if (fs.existsSync(modules) && needsScripts())
     runScripts();

@@ -1,6 +1,7 @@
 // Waits for a program that is not known yet.  node-start.cjs loads it when Node is started with
 // this file as the main module: the same Node, the same options.  After this file, Node's own start
-// of the main module follows, so traces and errors are those of a cold run.
+// of the main module follows, so traces and errors are those of a cold run.  With the argument
+// `zygote` this process waits for no program: each of its copies does.
 'use strict';
 const fs = require('node:fs');
 const Module = require('node:module');
@@ -11,6 +12,10 @@ const path = require('node:path');
 const GO = 3;
 const READY = 'R';
 const CANNOT = 'X';
+
+const zygote = process.argv[2] === 'zygote' ? require('./node-zygote.cjs') : null;
+const library = zygote && zygote.loadLibrary();
+const startMs = 20; // of a Node that is not a copy
 
 /* Variables that Node reads only when it starts: its own, except those in `later`, and others. */
 const atStart = /^(NODE_|UV_|LD_|LC_|LANG|OPENSSL_|SSL_CERT_|MALLOC_|GLIBC_)/;
@@ -165,17 +170,49 @@ function tidy() {
     start.children.length = 0;
 }
 
+/* The order that this process was made for, in bytes; empty: it is not needed any more. */
+function waitForOrder() {
+    fs.writeSync(GO, READY);
+    const ready = zygote ? startMs : performance.now();
+    const order = fs.readFileSync(GO, 'utf8');
+    parked = performance.now() - ready;
+    if (library)
+        library.updateTime();
+    return order;
+}
+
+function obey(order) {
+    if (!order)
+        process.reallyExit(0);
+    if (!become(decode(order))) {
+        fs.writeSync(GO, CANNOT);
+        process.reallyExit(0);
+    }
+    fs.closeSync(GO);
+}
+
+/* In a copy that tries how a small program runs, before there are workers. */
+function becomeSample() {
+    const env = Object.entries(process.env).map(([name, value]) => `${name}=${value}`);
+    become({ directory: '/', argv: [process.argv0, ...process.execArgv, zygote.sample], env });
+    zygote.tellDrawn(library);
+    process.on('exit', library.notePages);
+}
+
+function becomeTrial() {
+    Module.runMain = () => zygote.runTrial(library);
+}
+
 module.exports = setMain;
+if (library)
+    library.usePipes();
 warmUp();
 tidy();
-fs.writeSync(GO, READY);
-const ready = performance.now();
-const order = fs.readFileSync(GO, 'utf8');
-parked = performance.now() - ready;
-if (!order)
-    process.reallyExit(0); // not needed any more
-if (!become(decode(order))) {
-    fs.writeSync(GO, CANNOT);
-    process.reallyExit(0);
+const role = zygote ? zygote.serve(library) : undefined;
+if (zygote && role === zygote.TRIAL) {
+    module.exports = becomeTrial;
+} else if (zygote && role === zygote.SAMPLE) {
+    becomeSample();
+} else {
+    obey(waitForOrder());
 }
-fs.closeSync(GO);

@@ -70,15 +70,30 @@ by_cargo() {
         printf '\n[[bin]]\nname = "sandbox_run_program"\npath = "%s"\n' "$main" >> Cargo.toml
         set -- --bin sandbox_run_program "$@"
     fi
+    [ "$(package)" = . ] || set -- --manifest-path "$(package)/Cargo.toml" "$@"
     "${rustc%rustc}cargo" $command -q --offline --target-dir "$scratch/target" \
         --message-format=json-render-diagnostics "$@" > "$scratch/messages" || exit 1
     [ "$mode" = build ] || exit 0
     cp "$(program)" "$output"
 }
 
+# The directory of the package that has the program: a workspace has several.
+package() {
+    place=${main#"$PWD/"}
+    while case $place in */*) true ;; *) false ;; esac; do
+        place=${place%/*}
+        if [ -f "$place/Cargo.toml" ]; then
+            echo "$place"
+            return
+        fi
+    done
+    echo .
+}
+
 # True when cargo does not find the program: it looks in src and where its manifest says.  A
 # manifest without a package has no programs.
 is_stranger() {
+    [ "$(package)" = . ] || return 1
     case ${main#"$PROJECT/"} in
     src/main.rs | src/bin/* | examples/* | tests/* | benches/*) return 1 ;;
     esac

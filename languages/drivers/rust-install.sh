@@ -3,7 +3,7 @@
 #
 # For a single file: DIRECTORY/lib has the compiled crates of the words, and DIRECTORY/externs the
 # arguments for rustc.  For a Cargo project: sources in vendor, compiled crates in target, and the
-# files that cargo needs.
+# files that cargo needs.  The manifests of a workspace's members lie in their directories.
 set -e
 rustc=$1
 directory=$2
@@ -36,6 +36,7 @@ add() {
 
 # rustc's command line for the program shows what it needs of its dependencies.
 for_one_file() {
+    echo 'fn main() {}' > src/main.rs
     printf '[package]\nname = "program"\nversion = "0.0.0"\nedition = "2021"\n' > Cargo.toml
     for word; do
         add "$word"
@@ -56,13 +57,37 @@ for_one_file() {
     } > "$directory/externs"
 }
 
+# DIRECTORY: empty sources for the package there.
+empty_sources() {
+    for file in src/lib.rs src/main.rs $(sed -n 's/^ *\(path\|build\) *= *"\(.*\.rs\)".*/\2/p' "$1/Cargo.toml") build.rs; do
+        mkdir -p "$(dirname "$1/$file")"
+        echo 'fn main() {}' > "$1/$file"
+    done
+}
+
+# The names of all packages of the project.
+packages() {
+    find . -name Cargo.toml -exec awk '
+        /^\[/ { inside = $0 ~ /^\[package\]/ }
+        inside && /^name *=/ { gsub(/^name *= *"|".*/, ""); print }' {} \;
+}
+
+# Manifests use names of registries that the user's settings define.
+registry_names() {
+    cat "$CARGO_HOME"/config "$CARGO_HOME"/config.toml 2> /dev/null | awk '
+        /^\[/ { inside = $0 ~ /^\[registries\./ }
+        inside && (/^\[/ || /^ *index *=/)'
+}
+
 # The program's own sources are not here: empty ones replace them, and their results are removed
 # again.
 for_project() {
-    cp "$manifests"/Cargo.* .
-    for file in src/lib.rs $(sed -n 's/^ *\(path\|build\) *= *"\(.*\.rs\)".*/\2/p' Cargo.toml) build.rs; do
-        mkdir -p "$(dirname "$file")"
-        echo 'fn main() {}' > "$file"
+    (cd "$manifests" && find . -name Cargo.toml -o -name Cargo.lock) | while read -r file; do
+        mkdir -p "${file%/*}"
+        cp "$manifests/$file" "$file"
+        case $file in
+        */Cargo.toml) ! grep -q '^\[package\]' "$file" || empty_sources "${file%/*}" ;;
+        esac
     done
     for word; do
         add "$word"
@@ -71,15 +96,19 @@ for_project() {
         cat "$scratch/messages" >&2
         exit 1
     }
+    mkdir -p "$directory/vendor" # all packages may be the project's own
+    registry_names >> "$CARGO_HOME/vendor.toml"
     sed "s,$directory,@DEPS@,g" "$CARGO_HOME/vendor.toml" > "$directory/config.toml"
     # None of these is compiled here, and they are the largest.
     find "$directory"/vendor/win* -name '*.rs' -exec truncate -s 0 {} + 2> /dev/null || true
     find "$directory"/vendor/win* \( -name '*.a' -o -name '*.lib' \) -exec rm -f {} + 2> /dev/null || true
     rm -f "$CARGO_HOME/config" "$CARGO_HOME/config.toml"
     mv "$CARGO_HOME/vendor.toml" "$CARGO_HOME/config.toml"
-    quietly "$cargo" build --offline --target-dir "$directory/target"
-    name=$("$cargo" pkgid --offline | sed 's/.*[/#]\([A-Za-z0-9_-]*\)[#@:][^#]*$/\1/')
-    quietly "$cargo" clean --offline --target-dir "$directory/target" -p "$name"
+    quietly "$cargo" build --workspace --offline --target-dir "$directory/target"
+    packages | while read -r name; do
+        # Not every manifest belongs to the workspace.
+        "$cargo" clean --offline --target-dir "$directory/target" -p "$name" > /dev/null 2>&1 || true
+    done
     rm -rf "$directory/target/debug/incremental" "$directory/target/debug/.cargo-lock"
     cp Cargo.toml Cargo.lock "$directory"
 }
@@ -94,7 +123,6 @@ if ! cat "$CARGO_HOME"/config* 2> /dev/null | grep -q '^ *\(net\.\)\?retry *='; 
     export CARGO_NET_RETRY
 fi
 cd "$scratch/program"
-echo 'fn main() {}' > src/main.rs
 if [ -f "$manifests/Cargo.toml" ]; then
     for_project "$@"
 else

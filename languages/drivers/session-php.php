@@ -2,9 +2,8 @@
 // session-php.php: the PHP kernel of a session, on the descriptor that SANDBOX_RUN_KERNEL_FD names.
 //
 // Each cell is a file that is included at the top level of this one, so its variables are global and
-// stay.  A cell that does not end in ";" or "}" is an expression, whose value is shown.  PHP cannot keep
-// descriptors from children: those of a cell have the channel as well.  exit() ends the kernel, and its
-// status says how.
+// stay.  A cell that does not end in ";" or "}" is an expression, whose value is shown.  exit() ends the
+// kernel, and its status says how.
 
 final class SandboxRunInterrupt extends Error
 {
@@ -26,6 +25,7 @@ final class SandboxRunKernel
         $fd = (int) getenv('SANDBOX_RUN_KERNEL_FD');
         putenv('SANDBOX_RUN_KERNEL_FD');
         self::$channel = fopen("php://fd/$fd", 'r+b');
+        self::keepFromChildren();
         self::$owner = getmypid();
         self::$known = array_keys($GLOBALS);
         stream_set_read_buffer(self::$channel, 0);
@@ -35,6 +35,17 @@ final class SandboxRunKernel
         ini_set('html_errors', '0');
         self::watch();
         self::send('ready', 0, '-', ['version' => PHP_VERSION, 'can' => ['check', 'vars'], 'pid' => self::$owner]);
+    }
+
+    /* PHP itself cannot set close-on-exec; without FFI the children of a cell have the channel as well. */
+    private static function keepFromChildren(): void
+    {
+        try {
+            $libc = FFI::cdef('int fcntl(int fd, int command, int flags);');
+            for ($fd = 3; $fd < 64; $fd++)
+                $libc->fcntl($fd, 2 /* F_SETFD */, 1 /* FD_CLOEXEC */);
+        } catch (Throwable) {
+        }
     }
 
     public static function watch(): void

@@ -55,15 +55,15 @@ static inline long arch_syscall(long number, long a, long b, long c)
 }
 
 /* clone or clone3 with CLONE_VM: the child starts in `main` on the new stack, in the caller's
- * memory. */
+ * memory.  `call`: the number and five arguments. */
 /* NOLINTNEXTLINE(readability-function-size): a system call and where its child begins */
-static inline long arch_clone_at(const long call[4], void (*main)(void *), void *context)
+static inline long arch_clone_at(const long call[6], void (*main)(void *), void *context)
 {
 #if defined(__x86_64__)
     register void (*entry)(void *) __asm__("r12") = main;
     register void *argument __asm__("r13") = context;
-    register long fourth __asm__("r10") = 0;
-    register long fifth __asm__("r8") = 0;
+    register long fourth __asm__("r10") = call[4];
+    register long fifth __asm__("r8") = call[5];
     long result;
 
     __asm__ volatile("syscall\n\t"
@@ -84,8 +84,8 @@ static inline long arch_clone_at(const long call[4], void (*main)(void *), void 
     register long result __asm__("x0") = call[1];
     register long second __asm__("x1") = call[2];
     register long third __asm__("x2") = call[3];
-    register long fourth __asm__("x3") = 0;
-    register long fifth __asm__("x4") = 0;
+    register long fourth __asm__("x3") = call[4];
+    register long fifth __asm__("x4") = call[5];
     register void (*entry)(void *) __asm__("x19") = main;
     register void *argument __asm__("x20") = context;
 
@@ -108,14 +108,43 @@ static inline long arch_clone_at(const long call[4], void (*main)(void *), void 
  * needs the new call.  `main` must not return.  Returns like the kernel: pid or -errno. */
 static inline long arch_clone3(struct clone_args *args, void (*main)(void *), void *context)
 {
-    const long new_call[] = { SYS_clone3, (long)args, sizeof(*args), 0 };
-    const long old_call[] = { SYS_clone, (long)(args->flags | args->exit_signal),
-                              (long)(args->stack + args->stack_size), (long)args->pidfd };
+    const long new_call[6] = { SYS_clone3, (long)args, sizeof(*args) };
+    const long old_call[6] = { SYS_clone, (long)(args->flags | args->exit_signal),
+                               (long)(args->stack + args->stack_size), (long)args->pidfd };
     long result = arch_clone_at(new_call, main, context);
 
     return result == -ENOSYS && !(args->flags & CLONE_INTO_CGROUP)
                ? arch_clone_at(old_call, main, context)
                : result;
+}
+
+/* The last two arguments of clone stand in the order of the CPU. */
+#if defined(__x86_64__)
+#define ARCH_CLONE_LAST(tid, tls) (long)(tid), (long)(tls)
+#else
+#define ARCH_CLONE_LAST(tid, tls) (long)(tls), (long)(tid)
+#endif
+
+/* Another thread of this process, like those of the C library: `tid` is where that keeps its
+ * number, `tls` its own memory.  `main` must not return. */
+/* NOLINTNEXTLINE(readability-function-size): what makes a thread */
+static inline long arch_clone_thread(void *stack, int *tid, void *tls, void (*main)(void *),
+                                     void *context)
+{
+    const long flags = CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                       CLONE_SYSVSEM | CLONE_SETTLS | CLONE_PARENT_SETTID | CLONE_CHILD_CLEARTID;
+    const long call[6] = { SYS_clone, flags, (long)stack, (long)tid, ARCH_CLONE_LAST(tid, tls) };
+
+    return arch_clone_at(call, main, context);
+}
+
+/* A copy of this process, made without the C library; `tid` as above. */
+static inline long arch_fork(int *tid)
+{
+    const long flags = CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID | 17; /* SIGCHLD */
+    const long last[2] = { ARCH_CLONE_LAST(tid, 0) };
+
+    return arch_syscall5(SYS_clone, flags, 0, 0, last[0], last[1]);
 }
 
 #endif

@@ -16,15 +16,18 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* Appends all names, each with its NUL. */
+/* Appends all names, each with its type in front and its NUL. */
 static int read_text(DIR *dir, struct buf *text, size_t *ret_n)
 {
     const struct dirent *entry;
+    char type;
 
     while (errno = 0, (entry = readdir(dir))) {
         if (tree_is_dots(entry->d_name))
             continue;
-        if (++*ret_n > LISTING_MAX || buf_add(text, entry->d_name, strlen(entry->d_name) + 1) < 0) {
+        type = (char)entry->d_type;
+        if (++*ret_n > LISTING_MAX || buf_add(text, &type, 1) < 0 ||
+            buf_add(text, entry->d_name, strlen(entry->d_name) + 1) < 0) {
             errno = *ret_n > LISTING_MAX ? E2BIG : ENOMEM;
             return -1;
         }
@@ -32,7 +35,7 @@ static int read_text(DIR *dir, struct buf *text, size_t *ret_n)
     return errno ? -1 : 0;
 }
 
-int listing_read(int dir_fd, struct listing *ret)
+int listing_read_unsorted(int dir_fd, struct listing *ret)
 {
     scoped_fd int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
     scoped_dir DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
@@ -55,9 +58,17 @@ int listing_read(int dir_fd, struct listing *ret)
     ret->names = malloc(n * sizeof(*ret->names));
     if (!ret->names)
         return -1;
-    for (char *at = ret->text; ret->n < n; at += strlen(at) + 1)
-        ret->names[ret->n++] = at;
-    qsort(ret->names, n, sizeof(*ret->names), compare_names);
+    for (char *at = ret->text; ret->n < n; at += strlen(at + 1) + 2)
+        ret->names[ret->n++] = at + 1;
+    return 0;
+}
+
+int listing_read(int dir_fd, struct listing *ret)
+{
+    if (listing_read_unsorted(dir_fd, ret) < 0)
+        return -1;
+    if (ret->n)
+        qsort(ret->names, ret->n, sizeof(*ret->names), compare_names);
     return 0;
 }
 

@@ -315,13 +315,16 @@ bool text_is_safe_relative_path(const char *path, size_t max)
 
 #define ELLIPSIS "..."
 
-/* Characters that a terminal obeys, or that change the direction of reading. */
+/* Characters that a terminal obeys, that change the direction of reading, or that a model reads
+ * and a person does not see (U+E0000 to U+E01EF: tags and selectors). */
 static bool is_treacherous(const unsigned char *c, size_t len)
 {
     if (len == 1)
         return c[0] < 0x20 || c[0] == 0x7f;
     if (len == 2)
         return c[0] == 0xc2 && c[1] < 0xa0; /* U+0080 to U+009F */
+    if (len == 4)
+        return c[0] == 0xf3 && c[1] == 0xa0 && c[2] <= 0x87;
     if (len != 3 || c[0] != 0xe2)
         return false;
     return (c[1] == 0x80 && ((c[2] >= 0x8e && c[2] <= 0x8f) || (c[2] >= 0xa8 && c[2] <= 0xae))) ||

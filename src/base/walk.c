@@ -1,5 +1,6 @@
 #include "base/walk.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -36,6 +37,8 @@ static int open_dir(const struct walk *walk, struct walk_entry *entry, bool lock
         errno = EMLINK;
         return -1;
     }
+    if (walk->flags & WALK_TYPES)
+        return openat(entry->dir_fd, entry->name, flags | O_NOFOLLOW | O_CLOEXEC);
     if (locked)
         return inode_open_locked(entry->dir_fd, entry->name, flags, 0700, &entry->st);
     return walk->flags & WALK_NO_MOUNTS
@@ -65,7 +68,16 @@ static int walk_into(struct state *s, struct walk_entry *entry)
     return r;
 }
 
-static int walk_entry(struct state *s, const struct walk_entry *dir, struct walk_entry *entry)
+static int look(const struct walk *walk, struct walk_entry *entry, unsigned char type)
+{
+    if (!(walk->flags & WALK_TYPES) || type == DT_UNKNOWN)
+        return fstatat(entry->dir_fd, entry->name, &entry->st, AT_SYMLINK_NOFOLLOW);
+    entry->st = (struct stat){ .st_mode = DTTOIF(type) };
+    return 0;
+}
+
+static int walk_entry(struct state *s, const struct walk_entry *dir, struct walk_entry *entry,
+                      unsigned char type)
 {
     int r;
 
@@ -78,7 +90,7 @@ static int walk_entry(struct state *s, const struct walk_entry *dir, struct walk
     if (buf_add_text(&s->path, entry->name) < 0)
         return err_set_oom(s->err, s->walk->stage);
     entry->path = s->path.data;
-    if (fstatat(entry->dir_fd, entry->name, &entry->st, AT_SYMLINK_NOFOLLOW) < 0) {
+    if (look(s->walk, entry, type) < 0) {
         entry->st = (struct stat){ 0 };
         return fail(s, entry);
     }
@@ -90,14 +102,16 @@ static int walk_names(struct state *s, const struct walk_entry *dir, unsigned in
 {
     scoped_listing struct listing names = { 0 };
     size_t len = s->path.len;
-    int r = listing_read(dir->fd, &names) < 0 ? fail(s, dir) : 0;
+    int (*list)(int, struct listing *) =
+        s->walk->flags & WALK_TYPES ? listing_read_unsorted : listing_read;
+    int r = list(dir->fd, &names) < 0 ? fail(s, dir) : 0;
 
     for (size_t i = 0; i < names.n && r >= 0; i++) {
         struct walk_entry entry = {
             .name = names.names[i], .dir_fd = dir->fd, .fd = -1, .depth = depth
         };
 
-        r = walk_entry(s, dir, &entry);
+        r = walk_entry(s, dir, &entry, listing_type(&names, i));
         if (s->path.data) {
             s->path.len = len;
             s->path.data[len] = '\0';

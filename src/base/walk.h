@@ -24,6 +24,9 @@ typedef int walk_visit(void *context, const struct walk_entry *entry, sbr_error 
 
 #define WALK_UNLOCK 1u    /* a directory whose mode keeps us out has mode 0700 while we are in it */
 #define WALK_NO_MOUNTS 2u /* a directory on which something is mounted fails with EXDEV */
+/* For a look at names, in no order: of what a directory tells the type, `st` has that type alone,
+ * and the directory that is opened may be another one by then. */
+#define WALK_TYPES 4u
 
 struct walk {
     walk_visit *visit; /* everything, before its directory is opened */

@@ -68,6 +68,14 @@ static bool wants_sum(const struct comparison *w, uint64_t size)
     return !w->in->no_sums && size <= SUM_MAX_FILE && size <= w->sum_left;
 }
 
+static bool is_known(const struct compare_input *in, const struct node_state *base)
+{
+    for (size_t i = 0; i < in->n_known; i++)
+        if (in->known[i].ino == base->ino && in->known[i].ctime_ns == base->ctime_ns)
+            return true;
+    return false;
+}
+
 /* Notes the base's identity, and its sum when that is wanted. */
 static void note_base(struct comparison *w, struct place at, const char *name,
                       const struct node_state *base, struct change *change)
@@ -77,7 +85,7 @@ static void note_base(struct comparison *w, struct place at, const char *name,
     change->base_ctime_ns = base->ctime_ns;
     if (base->node.kind == NODE_DIR)
         return;
-    change->raced = at.raced || base->ctime_ns >= w->in->started_ns;
+    change->raced = (at.raced || base->ctime_ns >= w->in->started_ns) && !is_known(w->in, base);
     if (base->node.kind == NODE_OTHER || !wants_sum(w, base->node.size))
         return;
     w->sum_left -= base->node.size;

@@ -6,6 +6,12 @@
 #include "model/changes.h"
 #include "model/request.h"
 
+/* A file of the real tree as `apply` left it during the run: no change from outside. */
+struct compare_known {
+    uint64_t ino;
+    int64_t ctime_ns;
+};
+
 struct compare_input {
     const struct collected *collected;
     int source_fd;                  /* of the real tree */
@@ -13,8 +19,10 @@ struct compare_input {
     const struct request_file *own; /* files of the request: unchanged, they are no changes */
     size_t n_own;
     int64_t started_ns; /* CLOCK_REALTIME of the run's start: later changes outside are `raced` */
-    bool renames;       /* look for them */
-    bool no_sums;       /* the changes are not applied: no base_sum, deleted files are not read */
+    const struct compare_known *known;
+    size_t n_known;
+    bool renames; /* look for them */
+    bool no_sums; /* the changes are not applied: no base_sum, deleted files are not read */
 };
 
 /* Adds to `changes` and sorts them.  Costs grow with the changes (for a deleted directory: with its

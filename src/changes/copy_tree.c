@@ -216,8 +216,33 @@ static int leave(void *context, const struct walk_entry *entry, sbr_error *err)
     return 0;
 }
 
+static int make_empty_file(struct copier *c, const struct walk_entry *entry)
+{
+    scoped_fd int out = openat(c->levels[entry->depth].to, entry->name,
+                               O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    struct stat now;
+
+    if (out < 0)
+        return cannot(c);
+    if (finish(c, out, &entry->st, &now) < 0)
+        return c->err->code;
+    copy_identity_add(&c->ret->identities, entry->name, entry->st.st_mode, &now);
+    return 0;
+}
+
+static bool is_left_out(const struct copier *c, const char *path)
+{
+    return c->progress && c->progress->is_left_out &&
+           c->progress->is_left_out(c->progress->tree, path);
+}
+
 static int copy_node(struct copier *c, const struct walk_entry *entry)
 {
+    if (S_ISREG(entry->st.st_mode) && is_left_out(c, entry->path))
+        return make_empty_file(c, entry);
+    if (S_ISDIR(entry->st.st_mode) && is_left_out(c, entry->path))
+        return copy_mount_point(c, entry) < 0 ? c->err->code : WALK_SKIP;
+
     switch (entry->st.st_mode & S_IFMT) {
     case S_IFREG:
         return copy_regular(c, entry);

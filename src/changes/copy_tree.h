@@ -14,6 +14,10 @@ struct copy_progress {
     /* May be NULL; at most five times a second.  False ends the copy. */
     bool (*report)(void *context, uint64_t files, uint64_t bytes);
     void *context;
+    /* May be NULL.  True for what becomes an empty file or directory in the copy: the sandbox
+     * covers it, so that it can neither be read nor changed. */
+    bool (*is_left_out)(const void *tree, const char *path);
+    const void *tree;
 };
 
 struct copied {

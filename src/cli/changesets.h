@@ -32,6 +32,9 @@ typedef int changeset_work(const struct options *o, struct changeset *changeset,
                            const struct apply_options *options, sbr_error *err);
 int changesets_command(struct options *o, const char *command, changeset_work *work);
 
+/* cmd_apply.c: the exit status. */
+int cmd_apply_run(struct options *o);
+
 /* Reports how an apply or undo ended; the exit status.  `done`: "applied" or "undone";
  * `summary`: of what was done, or NULL. */
 int changesets_report(const struct options *o, const struct changeset *changeset,

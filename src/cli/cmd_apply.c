@@ -70,7 +70,7 @@ static int apply_changeset(const struct options *o, struct changeset *changeset,
     return r;
 }
 
-static int apply_run(struct options *o)
+int cmd_apply_run(struct options *o)
 {
     return changesets_command(o, "apply", apply_changeset);
 }
@@ -91,5 +91,5 @@ const struct command cmd_apply = {
                                                options_general, NULL },
     .own_size = sizeof(struct changeset_options),
     .ids = "changes 2>/dev/null | cut -c1-12",
-    .run = apply_run,
+    .run = cmd_apply_run,
 };

@@ -142,6 +142,21 @@ static void show_names(const struct printer *p)
     show(p, &audit);
 }
 
+static void show_patterns(const struct printer *p, const char *key, unsigned int item,
+                          const struct string_list *patterns)
+{
+    struct setting s = setting_from(p->o, item, false);
+    struct buf text;
+
+    snprintf(s.name, sizeof(s.name), "%s", key);
+    buf_init(&text, VALUE_SIZE - 1);
+    for (size_t i = 0; i < patterns->n; i++)
+        buf_printf(&text, "%s%s", i ? ", " : "", patterns->items[i]);
+    snprintf(s.value, sizeof(s.value), "%s", text.data ? text.data : "none");
+    show(p, &s);
+    buf_done(&text);
+}
+
 static void show_retention(const struct printer *p)
 {
     for (unsigned int i = 0; i < N_RETENTIONS; i++) {
@@ -175,6 +190,8 @@ static void show_all(const struct printer *p)
     show_limits(p);
     show_network(p);
     show_names(p);
+    show_patterns(p, "exclude", CONFIG_EXCLUDE, &p->o->config->exclude);
+    show_patterns(p, "include", CONFIG_INCLUDE, &p->o->config->include);
     show_retention(p);
     show_languages(p);
 }

@@ -115,7 +115,10 @@ static int open_session(struct repl *r, sbr_error *err)
     made = json_loads(json, 0, NULL);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
     json_decref(made);
-    return sbr_session_open(r->id, &r->session, err);
+    if (sbr_session_open(r->id, &r->session, err) < 0)
+        return err->code;
+    json_decref(repl_ask(r, json_pack("{s:s}", "op", "hold"), err));
+    return 0;
 }
 
 static void greet(const struct repl *r)

@@ -11,6 +11,7 @@
 #include "base/text.h"
 #include "cli/amounts.h"
 #include "cli/cli.h"
+#include "cli/gateway.h"
 #include "cli/present.h"
 #include "engine/engine_main.h"
 
@@ -22,6 +23,7 @@
 /* As they were written; NULL: not given. */
 struct serve_options {
     const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm, *preload;
+    const char *http, *tls_cert, *tls_key;
     bool status, stop, daemon;
 };
 
@@ -50,6 +52,12 @@ static const struct option own_options[] = {
     { 0, "preload",     "LIST",
       "modules that Python's workers have loaded besides the usual ones: numpy,pandas",
       OPTION_OWN(struct serve_options, preload) },
+    { 0, "http",        "ADDRESS:PORT", "serve HTTP, too, as in 127.0.0.1:8710 (docs/http.md)",
+      OPTION_OWN(struct serve_options, http) },
+    { 0, "tls-cert",    "FILE", "with --http: the certificate of TLS",
+      OPTION_OWN(struct serve_options, tls_cert) },
+    { 0, "tls-key",     "FILE", "with --http: its key",
+      OPTION_OWN(struct serve_options, tls_key) },
     { 0 },
 };
 /* clang-format on */
@@ -261,6 +269,8 @@ static int print_status(const struct options *o)
 struct background {
     int ready_fd; /* in the engine's process: closed when it is ready; -1: none */
     bool verbose;
+    struct gateway_command gateway; /* n 0: none */
+    pid_t gateway_pid;
 };
 
 /* From now on there is no terminal and no pipe of the caller's to hold open. */
@@ -278,6 +288,18 @@ static void leave_caller(struct background *background)
     scope_close_fd(&background->ready_fd);
 }
 
+/* Beside the engine, whose queue it uses.  Without it the engine serves the rest. */
+static void start_gateway(struct background *background)
+{
+    sbr_error err = { 0 };
+
+    if (!background->gateway.n)
+        return;
+    background->gateway_pid = gateway_start(&background->gateway, &err);
+    if (background->gateway_pid < 0)
+        fprintf(stderr, "sandbox-run: %s\n", err.message);
+}
+
 static void report_ready(void *context, const char *socket, const char *why_cold)
 {
     fprintf(stderr, "ready, socket %s\n", socket);
@@ -286,6 +308,7 @@ static void report_ready(void *context, const char *socket, const char *why_cold
                 "no sandbox can be kept ready here, so every run starts cold: %s; `sandbox-run "
                 "doctor` says what mends it\n",
                 why_cold);
+    start_gateway(context);
     leave_caller(context);
 }
 
@@ -301,9 +324,12 @@ static void report_stop(void *context, uint32_t running)
 
 static int serve_here(const struct options *o, struct engine_config *config)
 {
+    struct background *background = config->context;
     sbr_error err;
+    int r = engine_serve(config, &err);
 
-    return engine_serve(config, &err) < 0 ? cli_fail(o, &err) : 0;
+    gateway_stop(background->gateway_pid);
+    return r < 0 ? cli_fail(o, &err) : 0;
 }
 
 /* Until the engine is ready, its words are ours; then it has none. */
@@ -346,6 +372,18 @@ static int stop_engine(const struct options *o)
     return err.code == SBR_E_NOT_FOUND ? STATUS_NONE : status;
 }
 
+static void fill_gateway(const struct serve_options *given, struct gateway_command *ret)
+{
+    if (!given->http)
+        return;
+    gateway_add(ret, NULL, "sandbox-run-http");
+    gateway_add(ret, "--listen", given->http);
+    if (given->tls_cert)
+        gateway_add(ret, "--tls-cert", given->tls_cert);
+    if (given->tls_key)
+        gateway_add(ret, "--tls-key", given->tls_key);
+}
+
 static int serve_run(struct options *o)
 {
     const struct serve_options *given = o->own;
@@ -368,6 +406,7 @@ static int serve_run(struct options *o)
         return stop_engine(o);
     if (parse_config(given, &config, &err) < 0)
         return cli_fail(o, &err);
+    fill_gateway(given, &background.gateway);
     return given->daemon ? serve_behind(o, &config) : serve_here(o, &config);
 }
 
@@ -382,6 +421,7 @@ const struct command cmd_serve = {
         "  sandbox-run serve --status               what is ready, what runs and waits\n"
         "  sandbox-run serve --stop                 lets runs finish, then ends it\n"
         "  sandbox-run serve --warm python,java     make these ready at the start\n"
+        "  sandbox-run serve --http 127.0.0.1:8710  and serve HTTP, for those with a token\n"
         "  systemctl --user start sandbox-run       as a service\n\n"
         "SANDBOX_RUN_SOCKET names another socket, for both sides; `--cold` and\n"
         "SANDBOX_RUN_COLD=1 do without the engine.  SIGTERM lets runs finish, then ends it.\n",

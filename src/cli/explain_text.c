@@ -225,6 +225,7 @@ void explain_print(const json_t *explanation, const struct options *o)
     print_title(&page, result ? "What the program could use" : "What the program may use");
     print_network(&page, json_object_get(allowed, "network"));
     print_files(&page, json_object_get(allowed, "files"));
+    print_list(&page, "left out", json_object_get(allowed, "excluded"), "");
     print_limits(&page, json_object_get(allowed, "limits"));
     print_calls(&page, json_object_get(allowed, "system_calls"));
     print_list(&page, "environment", json_object_get(allowed, "environment"), "");

@@ -80,6 +80,15 @@ static int set_project(sbr_request *req, const char *dir, sbr_error *err)
     return host_path(dir, &made, err) < 0 ? err->code : request_set_project(req, made, err);
 }
 
+static int set_image(sbr_request *req, const char *ref, sbr_error *err)
+{
+    scoped_free char *made = NULL;
+
+    if (ref[0] != '.' && ref[0] != '/')
+        return request_set_image(req, ref, err);
+    return host_path(ref, &made, err) < 0 ? err->code : request_set_image(req, made, err);
+}
+
 /* Of two programs one would be silently left out. */
 static int set_code(struct options *o, const struct option *option, const char *value,
                     sbr_error *err)
@@ -160,8 +169,15 @@ const struct option options_trees[] = {
     { 'v', "volume",  "SRC:DST[:MODE]",
       "a host file or directory at DST: ro (default), rw, or cow: changes stay inside; rw+sockets",
       OPTION_REQUEST(add_volume) },
+    { 0, "image", "REF", "run on the files of an image: NAME, oci:DIR, docker-archive:FILE, ./DIR",
+      OPTION_REQUEST(set_image) },
     { 'p', "project", "DIR", "a host directory as /work; changes stay inside",
       OPTION_REQUEST(set_project) },
+    { 0, "exclude", "PATTERN",
+      "leave files of --project out, besides secrets such as .env and keys; repeatable",
+      OPTION_REQUEST(request_add_exclude) },
+    { 0, "include", "PATTERN", "show files of --project that would be left out; repeatable",
+      OPTION_REQUEST(request_add_include) },
     { 0, "workspace", "NAME", "a /work that is kept between runs; bounded by --disk and --inodes",
       OPTION_REQUEST(request_set_workspace) },
     { 0, "diff", NULL, "report what was changed in --project and volumes with cow",
@@ -185,6 +201,9 @@ const struct option options_network[] = {
 };
 
 const struct option options_isolation[] = {
+    { 0, "allow-command", "NAME,...",
+      "only these commands exist inside, with their libraries; for exec and shells; repeatable",
+      OPTION_REQUEST(request_allow_commands) },
     { 0, "policy", "NAME", "what the program may ask of the kernel: default, strict, FILE.yaml",
       OPTION_REQUEST(set_policy), .word = policy_word },
     { 0, "require", "TIER", "least isolation: container (default), reduced, process",

@@ -8,6 +8,7 @@
 
 #include "base/jsonw.h"
 #include "base/scope.h"
+#include "base/text.h"
 #include "cli/not_inside.h"
 #include "cli/terminal.h"
 #include "explain/ending.h"
@@ -341,10 +342,34 @@ void present_explanation(const sbr_result *result, const struct options *o)
         say(o, RED, "%s", result->explanation);
 }
 
+#define EXCLUDED_SHOWN 5
+
+/* Names of the user's own tree; they may hold anything. */
+static void print_excluded(const sbr_result *result, const struct options *o)
+{
+    const struct string_list *excluded = &result->excluded;
+    struct buf names;
+
+    if (!excluded->n)
+        return;
+    buf_init(&names, 2000);
+    for (size_t i = 0; i < excluded->n && i < EXCLUDED_SHOWN; i++) {
+        char shown[200];
+
+        text_copy_visibly(shown, sizeof(shown), excluded->items[i], strlen(excluded->items[i]));
+        buf_printf(&names, "%s%s", i ? ", " : "", shown);
+    }
+    if (excluded->n > EXCLUDED_SHOWN)
+        buf_printf(&names, " and %zu more", excluded->n - EXCLUDED_SHOWN);
+    say(o, "", "left out of what the program sees: %s; --include PATTERN shows %s",
+        names.data ? names.data : "", excluded->n == 1 ? "it" : "them");
+    buf_done(&names);
+}
+
 bool present_has_words(const sbr_result *result, enum present_detail detail)
 {
     if (detail == PRESENT_ALL || result->explanation[0] || result->output_id[0] ||
-        result->out.unread || result->err.unread)
+        result->excluded.n || result->out.unread || result->err.unread)
         return true;
     if (detail == PRESENT_END)
         return result->denials.n && !result_success(result);
@@ -353,6 +378,7 @@ bool present_has_words(const sbr_result *result, enum present_detail detail)
 
 void present_result(const sbr_result *result, const struct options *o, enum present_detail detail)
 {
+    print_excluded(result, o);
     present_explanation(result, o);
     if (detail != PRESENT_END || !result_success(result))
         print_denials(result, o);

@@ -135,6 +135,24 @@ int session_checkpoint_run(const struct options *o, sbr_error *err)
     return session_ask(o, "{\"op\": \"checkpoint\"}", err);
 }
 
+/* fork ID: prints the id of the new session. */
+int session_fork_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    json_t *made;
+
+    if (session_call(o->positional[1], json_pack("{s:s}", "op", "fork"), &json, err) < 0)
+        return err->code;
+    if (o->json) {
+        session_print_json(json);
+        return 0;
+    }
+    made = json_loads(json, 0, NULL);
+    printf("%s\n", session_text(made, "id"));
+    json_decref(made);
+    return 0;
+}
+
 /* rollback ID N: the state before cell N. */
 int session_rollback_run(const struct options *o, sbr_error *err)
 {
@@ -148,12 +166,17 @@ int session_rollback_run(const struct options *o, sbr_error *err)
     return request ? session_ask(o, request, err) : err_set_oom(err, "session");
 }
 
+int session_reload_run(const struct options *o, sbr_error *err)
+{
+    return session_ask(o, "{\"op\": \"reload\"}", err);
+}
+
 int session_metrics_run(const struct options *o, sbr_error *err)
 {
     return session_ask(o, "{\"op\": \"metrics\"}", err);
 }
 
-static int call(const char *id, json_t *take_request, char **ret, sbr_error *err)
+int session_call(const char *id, json_t *take_request, char **ret, sbr_error *err)
 {
     scoped_free char *text = take_request ? json_dumps(take_request, JSON_COMPACT) : NULL;
     sbr_session *s = NULL;
@@ -172,7 +195,7 @@ int session_files_run(const struct options *o, sbr_error *err)
     json_t *answer, *file;
     size_t i;
 
-    if (call(o->positional[1], json_pack("{s:s}", "op", "files"), &json, err) < 0)
+    if (session_call(o->positional[1], json_pack("{s:s}", "op", "files"), &json, err) < 0)
         return err->code;
     if (o->json) {
         session_print_json(json);
@@ -203,11 +226,11 @@ int session_put_run(const struct options *o, sbr_error *err)
     base64 = encoding_to_base64(data, len);
     if (!base64)
         return err_set_oom(err, "session");
-    if (call(o->positional[1],
-             json_pack("{s:s, s:s, s:s}", "op", "put", "path",
-                       o->n_positional > 3 ? o->positional[3] : base_name(from), "data_b64",
-                       base64),
-             &json, err) < 0)
+    if (session_call(o->positional[1],
+                     json_pack("{s:s, s:s, s:s}", "op", "put", "path",
+                               o->n_positional > 3 ? o->positional[3] : base_name(from), "data_b64",
+                               base64),
+                     &json, err) < 0)
         return err->code;
     if (o->json)
         session_print_json(json);
@@ -222,8 +245,9 @@ int session_get_run(const struct options *o, sbr_error *err)
     size_t len = 0;
     int r;
 
-    if (call(o->positional[1], json_pack("{s:s, s:s}", "op", "get", "path", o->positional[2]),
-             &json, err) < 0)
+    if (session_call(o->positional[1],
+                     json_pack("{s:s, s:s}", "op", "get", "path", o->positional[2]), &json,
+                     err) < 0)
         return err->code;
     if (o->json) {
         session_print_json(json);

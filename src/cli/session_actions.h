@@ -4,10 +4,12 @@
 
 #include <jansson.h>
 
+#include "cli/changesets.h"
 #include "cli/options.h"
 #include "sandboxrun.h"
 
 struct session_options {
+    struct changeset_options changes; /* first: what `apply` shares with sessions looks here */
     const char *idle, *age, *freeze, *format;
 };
 
@@ -24,11 +26,17 @@ const char *session_text(const json_t *object, const char *key);
 /* The files of --file become the session's. */
 int session_bring_files(const struct options *o, sbr_error *err);
 int session_read_bounds(const struct options *o, sbr_session_bounds *ret, sbr_error *err);
+/* One operation; *ret is the answer, which the caller frees. */
+int session_call(const char *id, json_t *take_request, char **ret, sbr_error *err);
 /* An operation on the session that the first word names; its answer is printed. */
 int session_ask(const struct options *o, const char *request, sbr_error *err);
 
+int session_diff_run(const struct options *o, sbr_error *err);
+int session_apply_run(const struct options *o, sbr_error *err);
+int session_reload_run(const struct options *o, sbr_error *err);
 int session_restart_run(const struct options *o, sbr_error *err);
 int session_checkpoint_run(const struct options *o, sbr_error *err);
+int session_fork_run(const struct options *o, sbr_error *err);
 int session_rollback_run(const struct options *o, sbr_error *err);
 int session_metrics_run(const struct options *o, sbr_error *err);
 int session_files_run(const struct options *o, sbr_error *err);

@@ -33,10 +33,12 @@ int source_in_project(const struct options *o, const char *path, char **ret, sbr
 int source_find_main(struct options *o, const char *dir, sbr_error *err) must_check;
 
 struct language;
-/* Which of the files is the program: by a usual name of a main file, else the only one in a
- * language. `wanted` NULL: in any language; *ret is it.  `n`: none is. */
-size_t source_choose_main(const char *const *names, size_t n, const struct language *wanted,
-                          const struct language **ret);
+struct source_files;
+/* Which of the files is the program: the one that its package names, one with a usual name of a
+ * main file, else the only one in a language.  `wanted` NULL: in any language; *ret is it.  `n`:
+ * none is. */
+size_t source_choose_main(const char *const *names, size_t n, const struct source_files *files,
+                          const struct language *wanted, const struct language **ret);
 
 /* Adds the packages that the program itself names.  `path`: the single file that it is, or NULL. */
 int source_add_deps(struct options *o, const char *path, sbr_error *err) must_check;

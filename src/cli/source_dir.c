@@ -9,11 +9,14 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "cli/source.h"
-#include "plan/language.h"
+#include "cli/source_named.h"
+#include "toolchain/project_excludes.h"
 
 #define MAX_DEPTH 32
 
 struct place {
+    const struct exclude *rules; /* what is left out */
+    bool out;                    /* the directory itself, but for what is included in it */
     int fd;
     const char *path; /* below the top; empty at the top */
     int depth;
@@ -39,10 +42,12 @@ static int add_entry(sbr_request *req, int dir_fd, const char *name, const char 
 static int add_tree(sbr_request *req, const struct place *place, sbr_error *err);
 
 static int add_directory(sbr_request *req, const struct place *above, const char *name,
-                         const char *path, sbr_error *err)
+                         const char *path, bool out, sbr_error *err)
 {
     scoped_fd int fd = openat(above->fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-    struct place place = { .fd = fd, .path = path, .depth = above->depth + 1 };
+    struct place place = {
+        .rules = above->rules, .out = out, .fd = fd, .path = path, .depth = above->depth + 1
+    };
 
     if (fd < 0)
         return err_set_errno(err, "program", "cannot read the directory '%.200s'", path);
@@ -51,10 +56,20 @@ static int add_directory(sbr_request *req, const struct place *above, const char
     return add_tree(req, &place, err);
 }
 
+/* Named as the program would see it. */
+static int leave_out(sbr_request *req, const char *path, sbr_error *err)
+{
+    char inside[REQUEST_MAX_PATH + 8];
+
+    snprintf(inside, sizeof(inside), "/work/%s", path);
+    return string_list_add(&req->left_out, inside, err);
+}
+
 /* A link or special file is an error: a program without it would fail for no visible reason. */
 static int add_any(sbr_request *req, const struct place *place, const char *name, sbr_error *err)
 {
     char path[REQUEST_MAX_PATH + 1];
+    bool directory, out;
     struct stat st;
 
     if (snprintf(path, sizeof(path), "%s%s%s", place->path, *place->path ? "/" : "", name) >=
@@ -62,10 +77,15 @@ static int add_any(sbr_request *req, const struct place *place, const char *name
         return err_set(err, SBR_E_INVALID, "program", "the path '%.200s...' is too long", path);
     if (fstatat(place->fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_set_errno(err, "program", "cannot look at '%.200s'", path);
+    directory = S_ISDIR(st.st_mode);
+    out = place->out ? !exclude_is_included(place->rules, path, directory)
+                     : project_excludes_has(place->rules, place->fd, name, path, directory);
+    if (out && !(directory && exclude_reaches_below(place->rules, path)))
+        return leave_out(req, path, err);
     if (S_ISREG(st.st_mode))
         return add_entry(req, place->fd, name, path, err);
-    if (S_ISDIR(st.st_mode))
-        return add_directory(req, place, name, path, err);
+    if (directory)
+        return add_directory(req, place, name, path, out, err);
     return err_set(err, SBR_E_INVALID, "program",
                    "'%.200s' is neither a file nor a directory; bring the tree in with --volume",
                    path);
@@ -96,17 +116,38 @@ static void put_first(sbr_request *req, size_t at)
     req->files[0] = first;
 }
 
+static const struct request_file *file_named(const sbr_request *req, const char *path)
+{
+    for (size_t i = 0; i < req->n_files; i++)
+        if (!strcmp(req->files[i].path, path))
+            return &req->files[i];
+    return NULL;
+}
+
+static char *read_file(void *request, const char *path)
+{
+    const struct request_file *file = file_named(request, path);
+
+    return file ? strndup(file->data, file->len) : NULL;
+}
+
+static bool has_file(void *request, const char *path)
+{
+    return file_named(request, path) != NULL;
+}
+
 /* The main file comes first: that is what makes it the program. */
 static int put_main_first(sbr_request *req, const struct language **language, sbr_error *err)
 {
     scoped_free const char **names = calloc(req->n_files + 1, sizeof(*names));
+    struct source_files files = { .read = read_file, .has = has_file, .context = req };
     size_t at;
 
     if (!names)
         return err_set_oom(err, "program");
     for (size_t i = 0; i < req->n_files; i++)
         names[i] = req->files[i].path;
-    at = source_choose_main(names, req->n_files, *language, language);
+    at = source_choose_main(names, req->n_files, &files, *language, language);
     if (at == req->n_files)
         return 0;
     put_first(req, at);
@@ -184,13 +225,18 @@ int source_load_directory(struct options *o, const char *path, sbr_error *err)
 {
     const struct language *language = o->lang ? language_find(o->lang) : NULL;
     scoped_fd int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    struct place top = { .fd = fd, .path = "" };
+    struct exclude rules;
+    struct place top = { .rules = &rules, .fd = fd, .path = "" };
     int r;
 
     if (fd < 0)
         return err_set_errno(err, "program", "cannot read the directory '%.200s'", path);
-    if (add_tree(o->request, &top, err) < 0)
-        return refuse_size(path, err);
+    r = project_excludes_open(fd, o->request, &rules, err);
+    if (r == 0 && add_tree(o->request, &top, err) < 0)
+        r = refuse_size(path, err);
+    exclude_done(&rules);
+    if (r < 0)
+        return r;
     if (o->lang && !language) /* the planner reports what is wrong with the name */
         return request_set_text(&o->request->language, o->lang, err);
     r = take_named_main(o, path, &language);

@@ -3,9 +3,17 @@
 #include <string.h>
 
 #include "cli/source.h"
-#include "plan/language.h"
+#include "cli/source_named.h"
 
-typedef size_t find_main(const char *const *names, size_t n, const struct language *language);
+/* The files of a program, by name, and what is in them. */
+struct choice {
+    const char *const *names;
+    size_t n;
+    const struct source_files *files;
+};
+
+/* The index of a main file in the language; `n`: there is none. */
+typedef size_t find_main(const struct choice *choice, const struct language *language);
 
 /* The first in the order of names, whatever order the directory has. */
 static size_t first_of(const char *const *names, size_t n, size_t a, size_t b)
@@ -14,8 +22,11 @@ static size_t first_of(const char *const *names, size_t n, size_t a, size_t b)
 }
 
 /* By the language's usual names of a main file, in their order. */
-static size_t find_usual(const char *const *names, size_t n, const struct language *language)
+static size_t find_usual(const struct choice *choice, const struct language *language)
 {
+    const char *const *names = choice->names;
+    size_t n = choice->n;
+
     for (unsigned int k = 0; k < language->mains.n; k++) {
         size_t found = n;
 
@@ -28,11 +39,24 @@ static size_t find_usual(const char *const *names, size_t n, const struct langua
     return n;
 }
 
+/* What the package itself names, else a usual name. */
+static size_t find_named(const struct choice *choice, const struct language *language)
+{
+    char path[SOURCE_NAMED_SIZE];
+
+    if (source_named_main(language, choice->files, path, sizeof(path)))
+        for (size_t i = 0; i < choice->n; i++)
+            if (!strcmp(choice->names[i], path))
+                return i;
+    return find_usual(choice, language);
+}
+
 /* The only file in the language.  A compiler finds the start by itself: for it the first will
  * do. */
-static size_t find_only(const char *const *names, size_t n, const struct language *language)
+static size_t find_only(const struct choice *choice, const struct language *language)
 {
-    size_t found = n;
+    const char *const *names = choice->names;
+    size_t n = choice->n, found = n;
 
     for (size_t i = 0; i < n; i++) {
         if (language_for_extension(names[i]) != language)
@@ -44,16 +68,17 @@ static size_t find_only(const char *const *names, size_t n, const struct languag
     return found;
 }
 
-size_t source_choose_main(const char *const *names, size_t n, const struct language *wanted,
-                          const struct language **ret)
+size_t source_choose_main(const char *const *names, size_t n, const struct source_files *files,
+                          const struct language *wanted, const struct language **ret)
 {
-    static find_main *const ways[] = { find_usual, find_only };
+    static find_main *const ways[] = { find_named, find_only };
+    struct choice choice = { names, n, files };
 
     for (size_t way = 0; way < ARRAY_LEN(ways); way++) {
         const struct language *language = wanted ? wanted : language_at(0);
 
         for (size_t i = 1; language; language = wanted ? NULL : language_at(i++)) {
-            size_t at = ways[way](names, n, language);
+            size_t at = ways[way](&choice, language);
 
             if (at == n || (!wanted && language_for_extension(names[at]) != language))
                 continue;

@@ -8,9 +8,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/fd.h"
 #include "base/scope.h"
 #include "cli/source.h"
-#include "plan/language.h"
+#include "cli/source_named.h"
+
+#define NAMED_MAX (1 << 20) /* bytes of a file that names the main file */
 
 /* The rest of the path below the directory; NULL: it is not below it. */
 static const char *below(const char *path, const char *dir)
@@ -130,6 +133,33 @@ static int add_deep_mains(int dir_fd, const struct language *language, struct na
     return 0;
 }
 
+static char *read_named(void *dir_fd, const char *path)
+{
+    scoped_fd int fd = openat(*(int *)dir_fd, path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    char *text = NULL;
+    sbr_error err;
+    size_t len;
+
+    return fd >= 0 && fd_read_text(fd, NAMED_MAX, &text, &len, &err) == 0 ? text : NULL;
+}
+
+static bool has_named(void *dir_fd, const char *path)
+{
+    struct stat st;
+
+    return path[0] != '/' && fstatat(*(int *)dir_fd, path, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+           S_ISREG(st.st_mode);
+}
+
+/* A main file that the package names may lie anywhere in it. */
+static int add_named(const struct language *language, const struct source_files *files,
+                     struct names *names, sbr_error *err)
+{
+    char path[SOURCE_NAMED_SIZE];
+
+    return source_named_main(language, files, path, sizeof(path)) ? names_add(names, path, err) : 0;
+}
+
 /* The regular files of a directory. */
 static int read_names(int dir_fd, struct names *names, sbr_error *err)
 {
@@ -149,16 +179,21 @@ static int read_names(int dir_fd, struct names *names, sbr_error *err)
 static int find_in(int dir_fd, const struct language *wanted, char **ret,
                    const struct language **ret_language, sbr_error *err)
 {
+    struct source_files files = { .read = read_named, .has = has_named, .context = &dir_fd };
     struct names names = { 0 };
     int r = read_names(dir_fd, &names, err);
     const struct language *language;
     size_t at;
 
-    for (size_t i = 0; r == 0 && (language = language_at(i)); i++)
+    for (size_t i = 0; r == 0 && (language = language_at(i)); i++) {
         r = add_deep_mains(dir_fd, language, &names, err);
+        if (r == 0)
+            r = add_named(language, &files, &names, err);
+    }
     at = names.n;
     if (r == 0)
-        at = source_choose_main((const char *const *)names.at, names.n, wanted, ret_language);
+        at = source_choose_main((const char *const *)names.at, names.n, &files, wanted,
+                                ret_language);
     if (at < names.n) {
         *ret = names.at[at];
         names.at[at] = NULL;

@@ -91,7 +91,8 @@ static int take_user(struct config *config, const struct config_text *text,
             return err->code;
         note_from(config, CONFIG_NETWORK, text, NULL, "network");
     }
-    if (take_retention(config, text, document, err) < 0)
+    if (take_retention(config, text, document, err) < 0 ||
+        config_add_patterns(config, text, document, CONFIG_BY_USER, err) < 0)
         return err->code;
     return take_names(config, text, document, err);
 }
@@ -168,6 +169,8 @@ int config_load(const char *start, struct config *ret, sbr_error *err)
 void config_done(struct config *config)
 {
     network_done(&config->network);
+    string_list_done(&config->exclude);
+    string_list_done(&config->include);
     config_document_free(config->user);
     buf_done(&config->notes);
     config->user = NULL;
@@ -225,6 +228,18 @@ static int apply_version(const struct config *config, sbr_request *req, sbr_erro
     return 0;
 }
 
+/* The files' patterns hold beside the request's own. */
+static int apply_patterns(const struct config *config, sbr_request *req, sbr_error *err)
+{
+    for (size_t i = 0; i < config->exclude.n; i++)
+        if (request_add_exclude(req, config->exclude.items[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < config->include.n; i++)
+        if (request_add_include(req, config->include.items[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
 int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
 {
     struct limits limits = config->limits;
@@ -242,5 +257,7 @@ int config_apply(const struct config *config, sbr_request *req, sbr_error *err)
         return err->code;
     if (config->from[CONFIG_REQUIRE].origin != CONFIG_BY_DEFAULT && !req->require_given)
         request_set_require(req, config->require);
-    return apply_network(config, req, err) < 0 ? err->code : apply_version(config, req, err);
+    if (apply_patterns(config, req, err) < 0 || apply_network(config, req, err) < 0)
+        return err->code;
+    return apply_version(config, req, err);
 }

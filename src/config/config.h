@@ -24,6 +24,8 @@ enum config_item {
     CONFIG_POLICY,
     CONFIG_REQUIRE,
     CONFIG_AUDIT,
+    CONFIG_EXCLUDE,
+    CONFIG_INCLUDE,
     CONFIG_RETENTION, /* and the numbers of enum retention_item */
     N_CONFIG_ITEMS = CONFIG_RETENTION + N_RETENTIONS
 };
@@ -36,6 +38,7 @@ struct config {
     char policy[64];
     enum tier require;
     bool audit;
+    struct string_list exclude, include; /* patterns: model/exclude.h */
     struct retention retention;
     struct config_from from[N_CONFIG_ITEMS];
     char path[2][CONFIG_PATH_SIZE]; /* indexed by enum config_kind */
@@ -69,10 +72,16 @@ int config_parse_network(const struct config_text *text, const struct config_net
                          struct network *ret, sbr_error *err) must_check;
 int config_set_limit(const struct config_text *text, struct limits *limits, enum sbr_limit which,
                      const char *value, sbr_error *err) must_check;
+/* Patterns of a file are added to those that hold. */
+int config_add_patterns(struct config *config, const struct config_text *text,
+                        const struct config_document *document, enum config_origin origin,
+                        sbr_error *err) must_check;
 /* The project's file on top. */
 int config_tighten(struct config *config, const struct config_text *text,
                    const struct config_document *document, sbr_error *err) must_check;
 /* True when all that `narrow` opens `wide` opens too. */
 bool config_rule_covers(const struct host_rule *wide, const struct host_rule *narrow);
+/* True when all that `rule` opens is open. */
+bool config_network_covers(const struct network *holds, const struct host_rule *rule);
 
 #endif

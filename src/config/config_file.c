@@ -64,6 +64,10 @@ static const cyaml_schema_value_t language_entry = {
 static const cyaml_schema_field_t document_fields[] = {
     CYAML_FIELD_MAPPING("limits", MAYBE, struct config_document, limits, limit_fields),
     CYAML_FIELD_MAPPING("network", MAYBE, struct config_document, network, network_fields),
+    CYAML_FIELD_SEQUENCE("exclude", OWNED | MAYBE, struct config_document, exclude, &document_text,
+                         0, EXCLUDE_MAX_PATTERNS),
+    CYAML_FIELD_SEQUENCE("include", OWNED | MAYBE, struct config_document, include, &document_text,
+                         0, EXCLUDE_MAX_PATTERNS),
     TEXT(struct config_document, policy),
     TEXT(struct config_document, require),
     CYAML_FIELD_BOOL_PTR("audit", OWNED | MAYBE, struct config_document, audit),
@@ -178,11 +182,12 @@ static int check_keys_of_project(const struct config_text *text,
     } rows[] = {
         { "languages", document->n_languages > 0 },
         { "audit", document->audit != NULL },
+        { "include", document->include_count > 0 },
         { "retention", false },
     };
 
     for (size_t i = 0; i < N_RETENTIONS; i++)
-        rows[2].given |= document->retention.value[i] != NULL;
+        rows[ARRAY_LEN(rows) - 1].given |= document->retention.value[i] != NULL;
 
     for (size_t i = 0; i < ARRAY_LEN(rows); i++)
         if (rows[i].given)

@@ -6,6 +6,7 @@
 #include "base/sha256.h"
 #include "config/config_find.h"
 #include "config/retention.h"
+#include "model/exclude.h"
 #include "model/limits.h"
 #include "model/network.h"
 
@@ -49,6 +50,8 @@ struct config_document {
         char *value[N_LIMITS];
     } limits;
     struct config_network network;
+    DOCUMENT_LIST(exclude);
+    DOCUMENT_LIST(include);
     char *policy;
     char *require;
     bool *audit;

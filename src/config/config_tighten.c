@@ -68,7 +68,7 @@ bool config_rule_covers(const struct host_rule *wide, const struct host_rule *na
 }
 
 /* Mode `full` reaches every public address, so every name that leads to one. */
-static bool opens_nothing_new(const struct network *holds, const struct host_rule *rule)
+bool config_network_covers(const struct network *holds, const struct host_rule *rule)
 {
     if (holds->mode == NETWORK_FULL && rule->kind != HOST_NETWORK && !rule->anywhere &&
         !network_rule_is_loopback(rule))
@@ -97,7 +97,7 @@ static int meet(struct config *config, const struct config_text *text, struct ne
         leave(config, text, config_text_line(text, "network", "allow_dns"), "allow_dns: true",
               "allow_dns: false");
     for (size_t i = 0; i < asked->n_rules; i++) {
-        if (!opens_nothing_new(holds, &asked->rules[i]))
+        if (!config_network_covers(holds, &asked->rules[i]))
             leave(config, text, line, asked->rules[i].text, "the allowed hosts");
         else if (network_add_rule(ret, &asked->rules[i], err) < 0)
             return err->code;
@@ -189,7 +189,8 @@ int config_tighten(struct config *config, const struct config_text *text,
                    const struct config_document *document, sbr_error *err)
 {
     if (tighten_limits(config, text, document, err) < 0 ||
-        tighten_network(config, text, &document->network, err) < 0)
+        tighten_network(config, text, &document->network, err) < 0 ||
+        config_add_patterns(config, text, document, CONFIG_BY_PROJECT, err) < 0)
         return err->code;
     if (document->policy && tighten_policy(config, text, document->policy, err) < 0)
         return err->code;

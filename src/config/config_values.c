@@ -59,3 +59,31 @@ char *config_value_path(const struct config *config, const char *path)
         r = asprintf(&made, "%.*s/%s", (int)(strrchr(own, '/') - own), own, path);
     return r < 0 ? NULL : made;
 }
+
+static int add_list(struct string_list *list, char *const *items, unsigned int n,
+                    const struct config_text *text, const char *key, sbr_error *err)
+{
+    for (unsigned int i = 0; i < n; i++)
+        if (exclude_check("the pattern", items[i], err) < 0)
+            return config_value_fault(text, NULL, key, err);
+        else if (string_list_add(list, items[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+int config_add_patterns(struct config *config, const struct config_text *text,
+                        const struct config_document *document, enum config_origin origin,
+                        sbr_error *err)
+{
+    if (document->exclude_count)
+        config->from[CONFIG_EXCLUDE] =
+            (struct config_from){ origin, config_text_line(text, NULL, "exclude") };
+    if (document->include_count)
+        config->from[CONFIG_INCLUDE] =
+            (struct config_from){ origin, config_text_line(text, NULL, "include") };
+    if (add_list(&config->exclude, document->exclude, document->exclude_count, text, "exclude",
+                 err) < 0)
+        return err->code;
+    return add_list(&config->include, document->include, document->include_count, text, "include",
+                    err);
+}

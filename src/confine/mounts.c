@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/mount.h>
+#include <linux/openat2.h>
 #include <linux/sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/inode.h"
 #include "base/scope.h"
 #include "confine/cow.h"
 #include "confine/mounts.h"
@@ -45,7 +47,10 @@ static int perform_dir(struct inside *in, const struct plan_op *op, sbr_error *e
 static int perform_file(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     (void)in;
-    return mount_make_file(op->to, op->mode, op->data, op->len) < 0 ? op_error(op, err) : 0;
+    return (op->flags & OP_OVER ? mount_replace_file : mount_make_file)(op->to, op->mode, op->data,
+                                                                        op->len) < 0
+               ? op_error(op, err)
+               : 0;
 }
 
 static int perform_symlink(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -182,9 +187,29 @@ static int perform_empty(struct inside *in, const struct plan_op *op, sbr_error 
     return 0;
 }
 
+/* Covers a file of an untrusted tree.  Where init may not even look, nor may the program. */
+static int cover_left_out(const struct plan_op *op, sbr_error *err)
+{
+    const uint64_t empty = ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC;
+    const unsigned int flags = MOVE_MOUNT_F_EMPTY_PATH | MOVE_MOUNT_T_EMPTY_PATH;
+    scoped_fd int at = inode_resolve(AT_FDCWD, op->to, O_PATH | O_NOFOLLOW | O_CLOEXEC,
+                                     RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS),
+                  tree = -1;
+
+    if (at < 0 && (errno == ENOENT || errno == ENOTDIR || errno == EACCES))
+        return 0;
+    if (at >= 0)
+        tree = op->from ? mount_clone(AT_FDCWD, op->from, empty) : mount_clone(at, "", ATTR_BASE);
+    if (tree < 0 || syscall(SYS_move_mount, tree, "", at, "", flags) < 0)
+        return err_set_errno(err, "mounts", "cannot leave out '/%s'", op->to);
+    return 0;
+}
+
 static int perform_mask(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     (void)in;
+    if (op->flags & OP_LEFT_OUT)
+        return cover_left_out(op, err);
     if (mount(op->from, op->to, NULL, MS_BIND, NULL) < 0 &&
         !(errno == ENOENT && op->flags & OP_OPTIONAL))
         return op_error(op, err);
@@ -311,6 +336,24 @@ int mount_leave_host(struct inside *in, sbr_error *err)
     return 0;
 }
 
+/* Also what is mounted in a volume: no program can be started from it. */
+static int forbid_programs(const struct plan *plan, sbr_error *err)
+{
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+        scoped_fd int fd = -1;
+
+        if (!(op->flags & OP_NOEXEC))
+            continue;
+        fd = open(op->to, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+        if (fd < 0 && errno == ENOENT && op->flags & OP_OPTIONAL)
+            continue;
+        if (fd < 0 || mount_change_all(fd, MOUNT_ATTR_NOEXEC) < 0)
+            return err_set_errno(err, "mounts", "cannot keep programs from '/%s'", op->to);
+    }
+    return 0;
+}
+
 /* Only here it is known whether a tree can be brought in as planned; the
  * supervisor waits for it. */
 static int tell_mounted(const struct inside *in, sbr_error *err)
@@ -335,7 +378,8 @@ static int mounts_apply(struct inside *in, sbr_error *err)
     for (size_t i = 0; i < in->plan->n_ops; i++)
         if (mount_perform(in, &in->plan->ops[i], err) < 0)
             return err->code;
-    if (cow_cover(in, err) < 0 || view_finish(in, err) < 0 || mount_leave_host(in, err) < 0)
+    if (forbid_programs(in->plan, err) < 0 || cow_cover(in, err) < 0 || view_finish(in, err) < 0 ||
+        mount_leave_host(in, err) < 0)
         return err->code;
     return plan_awaits_mounts(in->plan) ? tell_mounted(in, err) : 0;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/denial_command.h"
 #include "model/hostname.h"
 #include "model/inside_network.h"
 
@@ -317,11 +318,40 @@ static void note_volume(const struct plan_op *tree, const struct saying *said, s
     denials_note(ret, DENIAL_FILE, rule, remedy, "%s", said->path);
 }
 
+/* The operation that hides the path, or a directory above it; NULL: none does. */
+static const struct plan_op *left_out_at(const struct plan *plan, const char *path)
+{
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+
+        if (op->flags & OP_LEFT_OUT && op->from && lies_in(path + 1, op->to))
+            return op;
+    }
+    return NULL;
+}
+
+static void note_left_out(const struct plan *plan, const struct plan_op *hidden,
+                          const struct saying *said, struct denials *ret)
+{
+    const struct plan_op *tree = tree_of(plan, said->path);
+    char remedy[sizeof(ret->items->remedy)], rule[sizeof(ret->items->rule)];
+
+    snprintf(rule, sizeof(rule), "excludes: /%.80s is left out", hidden->to);
+    snprintf(remedy, sizeof(remedy), "--include %.150s",
+             tree ? hidden->to + strlen(tree->to) + 1 : hidden->to);
+    denials_note(ret, DENIAL_FILE, rule, remedy, "%s", said->path);
+}
+
 static void note_root(const struct plan *plan, const struct saying *said, struct denials *ret)
 {
     const struct plan_op *tree = tree_of(plan, said->path);
+    const struct plan_op *hidden = left_out_at(plan, said->path);
     char rule[sizeof(ret->items->rule)];
 
+    if (hidden) {
+        note_left_out(plan, hidden, said, ret);
+        return;
+    }
     if (said->error == ENOENT) {
         if (!is_in_root(plan, said->path))
             note_missing(said, "stderr: root: not in the sandbox", ret);
@@ -409,8 +439,10 @@ static void look_at_line(const struct plan *plan, struct line line, struct denia
 {
     struct saying said;
 
-    if (line.len <= MAX_LINE)
+    if (line.len <= MAX_LINE) {
         note_loopback(plan, line, ret);
+        denial_command_note(plan, line.text, line.len, ret);
+    }
     if (line.len > MAX_LINE || !read_line(line, &said) || strstr(said.path, "/.."))
         return; /* only the kernel can resolve ".." */
     if (plan->run_dir)

@@ -85,6 +85,8 @@ static void add_mounts(json_t *files, const json_t *mounts)
             add_file(files, to, "write", NULL);
         else if (!strcmp(op, "bind") && text_of(mount, "from"))
             add_file(files, to, "read", text_of(mount, "from"));
+        else if (!strcmp(op, "cow") && text_of(mount, "from"))
+            add_file(files, to, "write", text_of(mount, "from"));
         else if (!strcmp(op, "proc"))
             add_file(files, to, "read", NULL);
     }
@@ -266,6 +268,7 @@ json_t *explain_record(const json_t *record)
     json_object_set_new(allowed, "system_calls", explain_calls(record));
     json_object_set_new(allowed, "environment", json_deep_copy(json_object_get(record, "env")));
     json_object_set_new(allowed, "isolation", json_deep_copy(json_object_get(record, "isolation")));
+    json_object_set_new(allowed, "excluded", json_deep_copy(json_object_get(record, "excluded")));
     json_object_set_new(ret, "allowed", allowed);
     json_object_set_new(ret, "refused", explain_refusals(record));
     return ret;

@@ -189,25 +189,38 @@ static uint64_t between_us(const struct timeval *from, const struct timeval *to)
     return (uint64_t)((to->tv_sec - from->tv_sec) * 1000000 + to->tv_usec - from->tv_usec);
 }
 
-void collect_run(const struct inside *in, bool succeeded)
+/* The parts whose kind is in `kinds`, a bit each. */
+static void put_parts(const struct inside *in, unsigned int kinds)
 {
     static const struct sigaction ignore = { .sa_handler = SIG_IGN };
     static struct stream stream;
-    struct rusage before = own_usage(), after;
     int r = 0;
 
     (void)sigaction(SIGPIPE, &ignore, NULL); /* a reader may leave early; init still reports */
-    for (int fd = INIT_STDIN; fd <= INIT_STDERR; fd++)
-        close(fd); /* readers of the streams need not wait for the collection */
     collect_stream_init(&stream, in->plan, in->report);
     for (size_t i = 0; r == 0 && i < in->plan->n_collects; i++)
-        if (succeeded || in->plan->collects[i].what != COLLECTS_TREE)
+        if (kinds & 1u << in->plan->collects[i].what)
             r = put_part(&stream, in, i);
     if (r == 0)
         r = collect_stream_entry(&stream, (struct collect_entry){ .kind = COLLECT_END }, NULL,
                                  NULL);
     if (r == 0)
         (void)collect_stream_flush(&stream);
+}
+
+void collect_changes(const struct inside *in)
+{
+    if (in->plan->n_collects)
+        put_parts(in, 1u << COLLECTS_CHANGES);
+}
+
+void collect_run(const struct inside *in, bool succeeded)
+{
+    struct rusage before = own_usage(), after;
+
+    for (int fd = INIT_STDIN; fd <= INIT_STDERR; fd++)
+        close(fd); /* readers of the streams need not wait for the collection */
+    put_parts(in, succeeded ? ~0u : ~(1u << COLLECTS_TREE));
     after = own_usage();
     in->report->own_user_us = between_us(&before.ru_utime, &after.ru_utime);
     in->report->own_system_us = between_us(&before.ru_stime, &after.ru_stime);

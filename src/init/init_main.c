@@ -228,6 +228,8 @@ static bool obey(const struct init *init, uint32_t *ret_order)
         *ret_order = message.order;
     if (*ret_order == ORDER_SIGNAL)
         signal_program(init, (int)message.number);
+    if (*ret_order == ORDER_COLLECT)
+        collect_changes(&init->in);
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
         if (*ret_order == signals[i].order)
             signal_all(init, signals[i].number);

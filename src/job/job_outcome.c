@@ -8,6 +8,7 @@
 #include "explain/ending.h"
 #include "job/job.h"
 #include "job/job_steps.h"
+#include "job/job_trees.h"
 
 /* The results of the earlier stages become part of the job's. */
 static void adopt_stages(sbr_job *job, sbr_result *result)
@@ -83,12 +84,31 @@ void job_outcome_name_tool(const sbr_job *job, sbr_result *result)
              job->language->release ? job->language->release : job->toolchain.version);
 }
 
+/* Without memory the list is shorter: the run itself is over. */
+static void name_excluded(const sbr_job *job, sbr_result *result)
+{
+    const struct job_trees *trees = job->trees;
+    sbr_error ignored;
+
+    for (size_t i = 0; i < job->req->left_out.n; i++)
+        (void)string_list_add(&result->excluded, job->req->left_out.items[i], &ignored);
+    for (size_t i = 0; trees && i < trees->n; i++)
+        for (size_t k = 0; k < trees->at[i].n_masks; k++) {
+            scoped_free char *path = NULL;
+
+            if (asprintf(&path, "%s/%s", trees->at[i].target, trees->at[i].masks[k].path) < 0)
+                return;
+            (void)string_list_add(&result->excluded, path, &ignored);
+        }
+}
+
 /* When the job began, how long it took, and what ran the program. */
 static void stamp(const sbr_job *job, sbr_result *result)
 {
     result->started_at_us = job->started_at_us;
     result->total_us = clock_now_us() - job->started_us - job_paused_us(job);
     job_outcome_name_tool(job, result);
+    name_excluded(job, result);
 }
 
 enum job_event job_outcome_end(sbr_job *job, enum job_event event, sbr_error *err)

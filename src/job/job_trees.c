@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/scope.h"
+#include "toolchain/project_excludes.h"
 
 #define TREES_COW "cow"   /* uppers and copies: STAGE-INDEX */
 #define TREES_TREE "tree" /* collected contents: INDEX, files/RULE */
@@ -76,9 +77,18 @@ static bool copy_goes_on(void *context, uint64_t files, uint64_t bytes)
     return !job->cancelled;
 }
 
+static bool is_left_out(const void *tree, const char *path)
+{
+    const struct job_tree *of = tree;
+
+    return project_excludes_at(of->masks, of->n_masks, path);
+}
+
 static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
 {
-    struct copy_progress progress = { copy_goes_on, job };
+    struct copy_progress progress = {
+        .report = copy_goes_on, .context = job, .is_left_out = is_left_out, .tree = tree
+    };
     struct stat st;
 
     scope_close_fd(&tree->copy_fd);
@@ -94,14 +104,14 @@ static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
 /* Compile and check see the tree at /work too; their changes to it are dropped. */
 static bool is_for(const struct job_tree *tree, enum stage stage)
 {
-    if (stage == STAGE_RUN)
+    if (stage == STAGE_RUN || tree->image)
         return true;
     return (stage == STAGE_COMPILE || stage == STAGE_CHECK) && !strcmp(tree->target, INSIDE_WORK);
 }
 
 static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
-    return stage == STAGE_RUN && tree->mode == VOLUME_COW &&
+    return stage == STAGE_RUN && tree->mode == VOLUME_COW && !tree->image &&
            (job_trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
 }
 
@@ -112,7 +122,10 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
                                .mode = tree->mode,
                                .sockets = tree->sockets,
                                .plain = tree->plain,
+                               .image = tree->image,
                                .cow = job->trees->cow,
+                               .masks = tree->masks,
+                               .n_masks = tree->n_masks,
                                .collect = is_collected(job, tree, stage) };
 }
 

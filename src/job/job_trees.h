@@ -10,6 +10,7 @@
 #define JOB_JOB_TREES_H
 
 #include "changes/collected.h"
+#include "changes/compare.h"
 #include "changes/copy_tree.h"
 #include "changes/state_dir.h"
 #include "job/job_types.h"
@@ -21,12 +22,21 @@ struct job_tree {
     const char *source; /* on the host; of the request or of the workspace */
     const char *target;
     enum volume_mode mode;
-    bool sockets, plain;        /* see struct plan_tree */
+    bool sockets, plain, image; /* see struct plan_tree */
     int source_fd;              /* of cow trees; -1 otherwise */
     int copy_fd;                /* of the current stage's copy; -1: there is none */
     int part;                   /* of collect_reader, for its changes; -1: none */
     char made[STATE_PATH_SIZE]; /* upper or copy of the current stage */
     struct copied copied;       /* of the current stage's copy */
+    struct plan_mask *masks;    /* what it leaves out, sorted; of cow trees */
+    size_t n_masks;
+};
+
+/* A path that `apply` made real while the program runs. */
+struct job_applied {
+    unsigned int root; /* of the collected trees */
+    char *path;
+    bool created; /* the tree below did not have it when the run began */
 };
 
 struct job_trees {
@@ -48,6 +58,10 @@ struct job_trees {
     struct collected collected[PLAN_MAX_COLLECTS];
     size_t n_parts;
     int64_t started_ns; /* CLOCK_REALTIME */
+    bool keeps_now;     /* what is collected before the end becomes a changeset */
+    struct job_applied *applied;
+    struct compare_known *known; /* one for each of `applied` */
+    size_t n_applied;
 };
 
 enum trees_opened { TREES_OPEN, TREES_BUSY /* another run has the workspace */, TREES_ERROR };
@@ -67,6 +81,21 @@ int job_trees_parts(sbr_job *job, const struct plan *plan, sbr_error *err) must_
 /* After the run; may change the verdict. */
 int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err) must_check;
 void job_trees_done(sbr_job *job);
+/* Forgets what was collected. */
+void job_trees_drop_parts(struct job_trees *trees);
+
+/* job_trees_live.c: while the program runs, which stands still meanwhile.  Fills `changes`, with
+ * job->render `diff`, and with `keep` `changes_id` of the result. */
+int job_trees_look_now(sbr_job *job, bool keep, sbr_result *result, sbr_error *err) must_check;
+/* Changes of the changeset `id` were applied: those at `paths` and below; none: all. */
+int job_trees_applied(sbr_job *job, const char *id, const char *const *paths, size_t n_paths,
+                      sbr_error *err) must_check;
+/* job_trees_end.c: false, and `result` says why, when some changes are lost. */
+bool job_trees_gather(sbr_job *job, struct changes *changes, sbr_result *result);
+int job_trees_render(const sbr_job *job, const struct changes *changes, sbr_result *result,
+                     sbr_error *err) must_check;
+int job_trees_keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
+    must_check;
 
 /* Whether the caller wants to know what was changed. */
 static inline bool job_trees_want_changes(const sbr_job *job)

@@ -10,7 +10,6 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "changes/changeset.h"
-#include "changes/compare.h"
 #include "changes/deliver.h"
 #include "changes/node.h"
 #include "changes/textdiff.h"
@@ -77,6 +76,57 @@ static const char *real_source(const struct job_tree *tree, char path[PATH_MAX])
                : tree->source;
 }
 
+static size_t find(const struct collect_list *list, const char *path, size_t len)
+{
+    size_t i = 0;
+
+    while (i < list->n && (strncmp(collect_list_path(list, i), path, len) != 0 ||
+                           collect_list_path(list, i)[len] != '\0'))
+        i++;
+    return i;
+}
+
+/* Where a new entry goes: behind the directory that it is in; n + 1 when that is not there. */
+static size_t place_for(const struct collect_list *list, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    size_t parent = slash ? find(list, path, (size_t)(slash - path)) : 0;
+
+    if (!slash)
+        return list->n;
+    return parent < list->n && list->items[parent].kind == COLLECT_ENTER ? parent + 1 : list->n + 1;
+}
+
+static int add_gone(struct collect_list *list, const char *path, sbr_error *err)
+{
+    struct collect_list_entry gone = { .kind = COLLECT_GONE };
+    size_t at = place_for(list, path), n = list->n;
+
+    if (at > n)
+        return 0;
+    if (collect_list_add(list, gone, path) < 0)
+        return err_set_oom(err, "workspace");
+    gone = list->items[n];
+    memmove(&list->items[at + 1], &list->items[at], (n - at) * sizeof(gone));
+    list->items[at] = gone;
+    return 0;
+}
+
+/* What was applied and deleted since: the upper directory need not show that. */
+static int mark_gone(const struct job_trees *trees, unsigned int root, struct collect_list *list,
+                     sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n_applied; i++) {
+        const struct job_applied *one = &trees->applied[i];
+
+        if (one->root == root && one->created &&
+            find(list, one->path, strlen(one->path)) == list->n &&
+            add_gone(list, one->path, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *changes,
                         sbr_error *err)
 {
@@ -89,11 +139,15 @@ static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *cha
                                 .source_fd = tree->source_fd,
                                 .root = (unsigned int)root,
                                 .started_ns = trees->started_ns,
-                                .no_sums = !job->req->keep && !trees->is_named,
+                                .known = trees->known,
+                                .n_known = trees->n_applied,
+                                .no_sums = !job->req->keep && !trees->is_named && !trees->keeps_now,
                                 .renames = !trees->is_named || job_trees_want_changes(job) };
     int r;
 
-    if (root < 0 || (is_work && !trees->is_named && list_own(job, &own, err) < 0))
+    if (root < 0 ||
+        mark_gone(trees, (unsigned int)root, &trees->collected[tree->part].list, err) < 0 ||
+        (is_work && !trees->is_named && list_own(job, &own, err) < 0))
         return err->code;
     in.own = own.items;
     in.n_own = own.n;
@@ -102,8 +156,7 @@ static int compare_tree(sbr_job *job, struct job_tree *tree, struct changes *cha
     return r;
 }
 
-/* False: some changes are lost, and the result says so. */
-static bool gather_changes(sbr_job *job, struct changes *changes, sbr_result *result)
+bool job_trees_gather(sbr_job *job, struct changes *changes, sbr_result *result)
 {
     struct job_trees *trees = job->trees;
     sbr_error err = { 0 };
@@ -189,8 +242,8 @@ static void gather_files(sbr_job *job, sbr_result *result)
     }
 }
 
-static int render(const sbr_job *job, const struct changes *changes, sbr_result *result,
-                  sbr_error *err)
+int job_trees_render(const sbr_job *job, const struct changes *changes, sbr_result *result,
+                     sbr_error *err)
 {
     scoped_fd int content =
         openat(job->trees->staging.fd, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -207,7 +260,7 @@ static int render(const sbr_job *job, const struct changes *changes, sbr_result 
     return r;
 }
 
-static int keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
+int job_trees_keep(sbr_job *job, const struct changes *changes, sbr_result *result, sbr_error *err)
 {
     struct job_trees *trees = job->trees;
     char about[CHANGESET_ABOUT], id[ENCODING_ID_SIZE];
@@ -222,9 +275,9 @@ static int keep(sbr_job *job, const struct changes *changes, sbr_result *result,
 
 static int use_changes(sbr_job *job, struct changes *changes, sbr_result *result, sbr_error *err)
 {
-    if (job->render && job->req->diff && render(job, changes, result, err) < 0)
+    if (job->render && job->req->diff && job_trees_render(job, changes, result, err) < 0)
         return err->code;
-    if (job->req->keep && keep(job, changes, result, err) < 0)
+    if (job->req->keep && job_trees_keep(job, changes, result, err) < 0)
         return err->code;
     if (job->trees->is_named &&
         workspace_save(&job->trees->workspace, &job->trees->staging, changes, err) < 0)
@@ -245,7 +298,7 @@ int job_trees_end(sbr_job *job, sbr_result *result, sbr_error *err)
     changes = calloc(1, sizeof(*changes));
     if (!changes)
         return err_set_oom(err, "workspace");
-    gathered = gather_changes(job, changes, result);
+    gathered = job_trees_gather(job, changes, result);
     gather_files(job, result); /* afterwards: they may be saved into the project */
     if (gathered)
         r = use_changes(job, changes, result, err);

@@ -10,12 +10,14 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "changes/setid.h"
+#include "image/image.h"
 #include "job/job_trees.h"
 #include "job/own_places.h"
 #include "job/way_to_volume.h"
 #include "plan/plan.h"
 #include "sandbox/mount_below.h"
 #include "toolchain/project.h"
+#include "toolchain/project_excludes.h"
 
 static const char *kind_of(mode_t mode)
 {
@@ -80,14 +82,22 @@ static int check_source(const char *option, const struct job_tree *tree, sbr_err
     return tree->mode == VOLUME_RW && !leaves_out_look() ? setid_look(tree->source, err) : 0;
 }
 
-static int open_source(struct job_tree *tree, sbr_error *err)
+/* A workspace holds what sandboxes made. */
+static int find_masks(const sbr_job *job, struct job_tree *tree, sbr_error *err)
+{
+    if (job->req->workspace && !strcmp(tree->target, INSIDE_WORK))
+        return 0;
+    return project_excludes_find(tree->source_fd, job->req, &tree->masks, &tree->n_masks, err);
+}
+
+static int open_source(const sbr_job *job, struct job_tree *tree, sbr_error *err)
 {
     if (tree->mode != VOLUME_COW)
         return 0;
     tree->source_fd = open(tree->source, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (tree->source_fd < 0)
         return err_set_errno(err, "volumes", "cannot read '%.200s'", tree->source);
-    return 0;
+    return find_masks(job, tree, err);
 }
 
 static bool is_within(const char *path, const char *top)
@@ -171,6 +181,48 @@ static struct job_tree *add_tree(struct job_trees *trees, const char *source, co
     return tree;
 }
 
+/* The name at the top of an absolute path. */
+static size_t top_len(const char *path)
+{
+    return strcspn(path + 1, "/") + 1;
+}
+
+/* Init would make the mount point by a path that the image's own links could lead elsewhere. */
+static int check_volumes(const sbr_request *req, const char *target, sbr_error *err)
+{
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        const char *volume = req->volumes[i].target;
+
+        if (top_len(volume) == strlen(target) && !strncmp(volume, target, strlen(target)))
+            return err_set(err, SBR_E_UNSUPPORTED, "volumes",
+                           "%s '%.150s' lies in '%s' of the image; bring it in below /work or at a "
+                           "name that the image does not have",
+                           request_word(req, CALLED_VOLUME), volume, target);
+    }
+    return 0;
+}
+
+static int list_image(const sbr_job *job, struct job_trees *trees, sbr_error *err)
+{
+    const struct image *image = job->image;
+    char target[REQUEST_MAX_PATH + 2];
+
+    for (size_t i = 0; i < image->n_trees; i++) {
+        const struct image_tree *one = &image->trees[i];
+
+        add_tree(trees, one->source, one->target, one->is_file ? VOLUME_RO : VOLUME_COW)->image =
+            true;
+        if (check_volumes(job->req, one->target, err) < 0)
+            return err->code;
+    }
+    for (size_t i = 0; i < image->plan.n_names; i++) {
+        snprintf(target, sizeof(target), "/%s", image->names[i].name);
+        if (check_volumes(job->req, target, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 /* The tree at /work comes first; a workspace is added once it is open. */
 static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *err)
 {
@@ -193,6 +245,8 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
         /* An overlay would show what another mount covers. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
     }
+    if (job->image && list_image(job, trees, err) < 0)
+        return err->code;
     if (check_overlaps(trees, err) < 0)
         return err->code;
     return check_outputs(req, trees, err);
@@ -200,7 +254,7 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
 
 static bool is_wanted(const sbr_request *req)
 {
-    return req->project || req->workspace || req->n_volumes || req->outputs.n;
+    return req->project || req->workspace || req->n_volumes || req->outputs.n || req->image;
 }
 
 static int make_trees(sbr_job *job, sbr_error *err)
@@ -245,10 +299,12 @@ static enum trees_opened take_workspace(sbr_job *job, sbr_error *err)
     return TREES_OPEN;
 }
 
-static int open_sources(struct job_trees *trees, sbr_error *err)
+static int open_sources(const sbr_job *job, sbr_error *err)
 {
+    struct job_trees *trees = job->trees;
+
     for (size_t i = 0; i < trees->n; i++)
-        if (trees->at[i].source_fd < 0 && open_source(&trees->at[i], err) < 0)
+        if (trees->at[i].source_fd < 0 && open_source(job, &trees->at[i], err) < 0)
             return err->code;
     return 0;
 }
@@ -282,7 +338,7 @@ enum trees_opened job_trees_open(sbr_job *job, sbr_error *err)
         opened = take_workspace(job, err);
     if (opened != TREES_OPEN)
         return opened;
-    if (open_sources(job->trees, err) < 0 || look_at_project(job, err) < 0)
+    if (open_sources(job, err) < 0 || look_at_project(job, err) < 0)
         return TREES_ERROR;
     return TREES_OPEN;
 }
@@ -295,7 +351,7 @@ int job_trees_look(sbr_job *job, sbr_error *err)
         return 0;
     if (job->req->workspace)
         put_first(job->trees, "/kept-workspace");
-    else if (open_sources(job->trees, err) < 0)
+    else if (open_sources(job, err) < 0)
         return err->code;
     job_trees_plan(job);
     return look_at_project(job, err);
@@ -335,6 +391,15 @@ static void manifests_done(struct job_trees *trees)
     free(trees->manifests);
 }
 
+void job_trees_drop_parts(struct job_trees *trees)
+{
+    for (size_t i = 0; i < trees->n_parts; i++) {
+        scope_close_fd(&trees->collected[i].content_fd);
+        collect_list_done(&trees->collected[i].list);
+    }
+    trees->n_parts = 0;
+}
+
 void job_trees_done(sbr_job *job)
 {
     struct job_trees *trees = job->trees;
@@ -345,13 +410,15 @@ void job_trees_done(sbr_job *job)
         scope_close_fd(&trees->at[i].source_fd);
         scope_close_fd(&trees->at[i].copy_fd);
         copy_done(&trees->at[i].copied);
+        project_excludes_done(trees->at[i].masks, trees->at[i].n_masks);
     }
-    for (size_t i = 0; i < trees->n_parts; i++) {
-        scope_close_fd(&trees->collected[i].content_fd);
-        collect_list_done(&trees->collected[i].list);
-    }
+    job_trees_drop_parts(trees);
     if (trees->is_named)
         workspace_close(&trees->workspace);
+    for (size_t i = 0; i < trees->n_applied; i++)
+        free(trees->applied[i].path);
+    free(trees->applied);
+    free(trees->known);
     staging_discard(&trees->staging);
     manifests_done(trees);
     free(trees);

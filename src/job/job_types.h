@@ -9,6 +9,7 @@
 #include "plan/features.h"
 #include "plan/planner.h"
 #include "store/store.h"
+#include "toolchain/allowed_commands.h"
 #include "toolchain/client_config.h"
 #include "toolchain/toolchain.h"
 
@@ -18,6 +19,7 @@
 #define TIMER_METRICS 7
 
 struct diff_options;
+struct image;
 struct job_client;
 struct job_trees;
 
@@ -84,6 +86,7 @@ struct sbr_job {
     const struct language *language; /* NULL: a command */
     struct language tools;           /* what `language` is for a command with tools */
     struct toolchain toolchain;
+    struct allowed_commands commands;     /* the only ones inside; none: all of /usr */
     char keys[N_LAYERS][SHA256_HEX_SIZE]; /* empty: the job does not use that layer */
     struct store_entry layers[N_LAYERS];  /* path empty: not made yet */
     int held[N_LAYERS]; /* fd + 1 that keeps a layer from being cleaned away; 0: none */
@@ -91,6 +94,7 @@ struct sbr_job {
     size_t n_todo, at;
     bool cached;
     bool owes_prepared;      /* the language's prepare stage was left out, and no process does it */
+    struct image *image;     /* NULL: the program sees the host's /usr */
     struct job_trees *trees; /* NULL: none; see job/job_trees.h */
     char run_dir[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 

@@ -1,5 +1,4 @@
 /* Keys of the store. */
-#include <regex.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -9,6 +8,7 @@
 #include "job/job_layers.h"
 #include "job/job_trees.h"
 #include "plan/driver_object.h"
+#include "plan/manifest.h"
 
 #define KEY_REVISION "1"
 
@@ -80,18 +80,7 @@ void layer_key_prepared(sbr_job *job)
 /* A manifest that is there and asks for something. */
 static bool asks(const struct manifest *manifest, const struct request_file *file)
 {
-    regex_t when;
-    bool found;
-
-    if (strcmp(manifest->file, file->path) != 0)
-        return false;
-    if (!manifest->when)
-        return true;
-    if (regcomp(&when, manifest->when, REG_EXTENDED | REG_NEWLINE | REG_NOSUB) != 0)
-        return false;
-    found = regexec(&when, file->data, 0, NULL, 0) == 0;
-    regfree(&when);
-    return found;
+    return manifest_is(manifest, file->path) && manifest_asks(manifest, file->data);
 }
 
 static bool is_lock(const struct stage_def *def, const char *path)
@@ -105,7 +94,7 @@ static bool is_lock(const struct stage_def *def, const char *path)
 static bool is_manifest(const struct stage_def *def, const char *path)
 {
     for (unsigned int i = 0; i < def->n_manifests; i++)
-        if (!strcmp(def->manifests[i].file, path))
+        if (manifest_is(&def->manifests[i], path))
             return true;
     return is_lock(def, path);
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "image/image.h"
 #include "job/job_trees.h"
 
 #define RUN_DIR_PREFIX "sandbox-run-"
@@ -55,12 +56,17 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
                                .features = features,
                                .collect_work = job->work_part != NULL,
                                .run_dir = ret->run_dir };
+    in->image = job->image ? &job->image->plan : NULL;
     if (job->trees) {
         in->trees = job->trees->planned;
         in->n_trees = job->trees->n_planned;
         in->code_name = job->trees->code_name[0] ? job->trees->code_name : NULL;
         in->manifests = job->trees->manifests;
         in->n_manifests = job->trees->n_manifests;
+    }
+    if (stage == STAGE_RUN) {
+        in->commands = job->commands.files;
+        in->n_commands = job->commands.n;
     }
     for (unsigned int i = 0; i < N_LAYERS; i++)
         in->layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;

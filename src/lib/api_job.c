@@ -1,5 +1,6 @@
 /* sbr_job: one run in progress, from its start to its result. */
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/loop.h"
@@ -110,6 +111,8 @@ static int dispatch(sbr_job *job, bool wait, sbr_result **ret, sbr_error *err)
         (void)record(job, NULL, err);
         return err->code;
     }
+    if (job->client->id[0])
+        memcpy(result->id, job->client->id, sizeof(result->id));
     if (record(job, result, err) < 0 || job_client_check(job, err) < 0) {
         result_free(result);
         return err->code;

@@ -7,8 +7,9 @@
 #include "job/job.h"
 
 struct job_client {
-    bool begun;   /* the first dispatch was */
-    int audit_fd; /* where the run goes on record; -1: nowhere, or it is there */
+    bool begun;                /* the first dispatch was */
+    char id[ENCODING_ID_SIZE]; /* of the result; empty: any */
+    int audit_fd;              /* where the run goes on record; -1: nowhere, or it is there */
     sbr_output_fn *on_output;
     void *output_context;
     sbr_event_fn *on_event;

@@ -1,5 +1,6 @@
 #include "lib/runner.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 
@@ -51,6 +52,16 @@ void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options 
 void runner_skip_version(sbr_job *job)
 {
     job->skips_version = true;
+}
+
+void runner_set_id(sbr_job *job, const char *id)
+{
+    snprintf(job->client->id, sizeof(job->client->id), "%s", id);
+}
+
+void runner_find_version(sbr_job *job, sbr_result *result)
+{
+    job_version_find(job, result);
 }
 
 void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state)

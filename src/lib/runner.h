@@ -39,6 +39,11 @@ const struct features *runner_features(const sbr_runtime *rt);
 void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options *diff);
 /* The result does not name the version of the language's tool, which would be asked once. */
 void runner_skip_version(sbr_job *job);
+/* The id of the result, which a client has to know before the end. */
+void runner_set_id(sbr_job *job, const char *id);
+/* After the end of a job that was dispatched: names the version of the tool, as sbr_run does.  Asks
+ * the tool when its version is not known yet, and waits for it. */
+void runner_find_version(sbr_job *job, sbr_result *result);
 /* For a stream that sbr_job_pass passes on: adds to `out` what may pass. */
 typedef void runner_filter_fn(void *state, const char *data, size_t len, struct buf *out);
 void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state);
@@ -88,9 +93,18 @@ void runner_drain(sbr_job *job);
 void runner_take_denials(sbr_job *job, struct denials *to);
 /* Lets the peaks of memory and processes begin anew; false where the kernel cannot. */
 bool runner_reset_peaks(sbr_job *job);
-/* The program's work directory (O_PATH), and the user on the host that its files belong to; -1 with
- * errno.  What is below it may change at any time: open it with RESOLVE_BENEATH. */
-int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid);
+/* The program's directory /work or /tmp (O_PATH), and the user on the host that its files belong
+ * to; -1 with errno.  What is below it may change at any time: open it with RESOLVE_BENEATH. */
+int runner_open_top(sbr_job *job, const char *name, unsigned int *ret_uid, unsigned int *ret_gid);
+/* As runner_pause, by the cgroup where that can be. */
+void runner_freeze(sbr_job *job, bool freeze);
+/* What the program has changed in its copy-on-write trees until now; it stands still meanwhile.
+ * Fills `changes` of the result, `diff` when `diff` is not NULL, and with `keep` `changes_id`. */
+int runner_changes(sbr_job *job, bool keep, const struct diff_options *diff, sbr_result *ret,
+                   sbr_error *err) must_check;
+/* What is kept as `id` was made real, at `paths` and below; none: all of it. */
+int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_t n_paths,
+                   sbr_error *err) must_check;
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 
+#include "job/job_trees.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
 
@@ -48,7 +49,7 @@ bool runner_reset_peaks(sbr_job *job)
     return usage.peak_memory_bytes && usage.peak_memory_bytes <= now.memory_bytes + RESET_SLACK;
 }
 
-int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid)
+int runner_open_top(sbr_job *job, const char *name, unsigned int *ret_uid, unsigned int *ret_gid)
 {
     const struct monitor *monitor = job_client_running(job);
     char path[REQUEST_MAX_PATH + 32];
@@ -60,10 +61,43 @@ int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid)
     *ret_uid = monitor->box->ids.host_uid;
     *ret_gid = monitor->box->ids.host_gid;
     if (monitor->plan->run_dir)
-        snprintf(path, sizeof(path), "%s/work", monitor->plan->run_dir);
+        snprintf(path, sizeof(path), "%s/%s", monitor->plan->run_dir, name);
     else
-        snprintf(path, sizeof(path), "/proc/%d/root/work", (int)monitor->box->init.pid);
+        snprintf(path, sizeof(path), "/proc/%d/root/%s", (int)monitor->box->init.pid, name);
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+}
+
+void runner_freeze(sbr_job *job, bool freeze)
+{
+    struct monitor *monitor = job_client_running(job);
+
+    if (!monitor)
+        return;
+    if (!freeze)
+        (void)cgroup_freeze(&monitor->box->cgroup, false);
+    runner_pause(job, freeze);
+    if (freeze) /* init has its order by now, or takes it when it goes on: the order does no harm */
+        (void)cgroup_freeze(&monitor->box->cgroup, true);
+}
+
+int runner_changes(sbr_job *job, bool keep, const struct diff_options *diff, sbr_result *ret,
+                   sbr_error *err)
+{
+    const struct diff_options *before = job->render;
+    int r;
+
+    if (!job_client_running(job))
+        return err_set(err, SBR_E_BUSY, "session", "the kernel does not run");
+    job->render = diff;
+    r = job_trees_look_now(job, keep, ret, err);
+    job->render = before;
+    return r;
+}
+
+int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_t n_paths,
+                   sbr_error *err)
+{
+    return job_trees_applied(job, id, paths, n_paths, err);
 }
 
 void runner_describe(sbr_job *job, sbr_result *ret)

@@ -59,10 +59,10 @@ static unsigned int n_threads;
  * signals are blocked, so that the program's handlers run in the program's own threads. */
 static bool start_thread(void (*main)(void *))
 {
-    const long clone_call[] = { SYS_clone,
-                                CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
-                                    CLONE_SYSVSEM,
-                                (long)(stacks[n_threads++ % 2] + STACK_SIZE), 0 };
+    const long clone_call[6] = { SYS_clone,
+                                 CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
+                                     CLONE_SYSVSEM,
+                                 (long)(stacks[n_threads++ % 2] + STACK_SIZE), 0 };
     static bool is_refused;
     uint64_t all = ~0ULL, before = 0;
 

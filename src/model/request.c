@@ -50,13 +50,6 @@ int request_new(const char *language, const char *policy, sbr_request **ret, sbr
     return 0;
 }
 
-static void string_list_done(struct string_list *list)
-{
-    for (size_t i = 0; i < list->n; i++)
-        free(list->items[i]);
-    free(list->items);
-}
-
 void request_free(sbr_request *req)
 {
     if (!req)
@@ -81,11 +74,16 @@ void request_free(sbr_request *req)
     free(req->policy);
     free(req->workdir);
     free(req->project);
+    free(req->image);
     free(req->workspace);
     free(req->origin);
     free(req->template_name);
     free(req->language_file);
     string_list_done(&req->sets);
+    string_list_done(&req->excludes);
+    string_list_done(&req->commands);
+    string_list_done(&req->includes);
+    string_list_done(&req->left_out);
     free(req->program);
     free(req->code);
     free(req->stdin_data);
@@ -212,20 +210,6 @@ int request_set_stdin(sbr_request *req, const void *data, size_t len, sbr_error 
     if (set_bytes(&req->stdin_data, data, len, "stdin", err) < 0)
         return err->code;
     req->stdin_len = len;
-    return 0;
-}
-
-static int string_list_add(struct string_list *list, const char *text, sbr_error *err)
-{
-    char **grown = realloc(list->items, (list->n + 2) * sizeof(*grown));
-
-    if (!grown)
-        return err_set_oom(err, "request");
-    list->items = grown;
-    grown[list->n] = strdup(text);
-    if (!grown[list->n])
-        return err_set_oom(err, "request");
-    grown[++list->n] = NULL;
     return 0;
 }
 
@@ -380,18 +364,25 @@ void request_set_require(sbr_request *req, enum tier tier)
     req->require_given = true;
 }
 
-static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *err)
+/* Adds to the list of `req` what the same list of `over` has. */
+static int override_list(sbr_request *req, const struct string_list *over,
+                         int (*add)(sbr_request *, const char *, sbr_error *), sbr_error *err)
 {
-    for (size_t i = 0; i < over->env.n; i++)
-        if (request_add_env(req, over->env.items[i], err) < 0)
-            return err->code;
-    for (size_t i = 0; i < over->deps.n; i++)
-        if (request_add_dep(req, over->deps.items[i], err) < 0)
-            return err->code;
-    for (size_t i = 0; i < over->compile_args.n; i++)
-        if (request_add_compile_arg(req, over->compile_args.items[i], err) < 0)
+    for (size_t i = 0; i < over->n; i++)
+        if (add(req, over->items[i], err) < 0)
             return err->code;
     return 0;
+}
+
+static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *err)
+{
+    if (override_list(req, &over->env, request_add_env, err) < 0 ||
+        override_list(req, &over->deps, request_add_dep, err) < 0 ||
+        override_list(req, &over->excludes, request_add_exclude, err) < 0 ||
+        override_list(req, &over->commands, request_allow_commands, err) < 0 ||
+        override_list(req, &over->includes, request_add_include, err) < 0)
+        return err->code;
+    return override_list(req, &over->compile_args, request_add_compile_arg, err);
 }
 
 static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error *err)
@@ -422,6 +413,8 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
 /* /work holds one tree only: the one of `over` replaces the request's, with the program in it. */
 static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
+    if (over->image && request_set_text(&req->image, over->image, err) < 0)
+        return err->code;
     req->diff |= over->diff;
     req->keep |= over->keep;
     req->buffered |= over->buffered;

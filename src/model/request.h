@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #include "base/err.h"
+#include "base/string_list.h"
 #include "model/limits.h"
 #include "model/network.h"
 #include "model/outputs.h"
@@ -23,6 +24,7 @@ int request_tier_from_name(const char *name, enum tier *ret, sbr_error *err) mus
 #define REQUEST_MAX_ENV 1024
 #define REQUEST_MAX_VOLUMES 16
 #define REQUEST_MAX_DEPS 256
+#define REQUEST_MAX_COMMANDS 256
 #define REQUEST_MAX_DEP 200
 #define REQUEST_MAX_CALLER 63
 
@@ -49,11 +51,6 @@ struct request_volume {
 const char *request_volume_mode_name(
     const struct request_volume *volume); /* "ro", "rw+sockets", ... */
 
-struct string_list {
-    char **items; /* NULL-terminated after the first addition; NULL when empty */
-    size_t n;
-};
-
 /* What messages call the parts of a request: its maker decides.  Requests of the library and of
  * JSON have the plain words; those of the command line name options. */
 enum request_word {
@@ -64,6 +61,9 @@ enum request_word {
     CALLED_DIFF,
     CALLED_KEEP,
     CALLED_CHECK,
+    CALLED_ALLOW_COMMAND,
+    CALLED_EXCLUDE,
+    CALLED_INCLUDE,
     CALLED_NETWORK,
     CALLED_ALLOW_HOST,
     CALLED_ALLOW_DNS,
@@ -108,6 +108,7 @@ struct sbr_request {
     struct string_list compile_args; /* additional arguments of the compiler */
     struct limits compile_limits;    /* only the given ones apply */
     bool command;                    /* args are the command; the language gives its tools */
+    struct string_list commands;     /* with some: no other exist inside */
     bool check;                      /* compile or check, but do not run */
     bool kernel;                     /* run the language's kernel for a session, no program */
     bool complete; /* every stage of the language, also those that a program can do without */
@@ -117,14 +118,18 @@ struct sbr_request {
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
+    char *image; /* whose files the program sees in place of the host's /usr; NULL: none */
     /* The content of /work: at most one of the two. */
-    char *project;    /* a directory on the host, absolute, copy-on-write */
-    char *workspace;  /* the name of a work directory that is kept between runs */
-    char *origin;     /* the program's directory on the host, as it was named; for hints only */
-    char *program;    /* a file of the project, relative to it; NULL: the request has it */
-    bool diff;        /* report the changes in copy-on-write trees */
-    bool keep;        /* and store them under an id */
-    bool keep_output; /* all of stdout and stderr, in the state directory */
+    char *project;   /* a directory on the host, absolute, copy-on-write */
+    char *workspace; /* the name of a work directory that is kept between runs */
+    char *origin;    /* the program's directory on the host, as it was named; for hints only */
+    char *program;   /* a file of the project, relative to it; NULL: the request has it */
+    /* Patterns of what copy-on-write trees leave out, besides secrets, and of what they do not:
+     * model/exclude.h.  `left_out`: files of a program's directory that the client left out. */
+    struct string_list excludes, includes, left_out;
+    bool diff;                         /* report the changes in copy-on-write trees */
+    bool keep;                         /* and store them under an id */
+    bool keep_output;                  /* all of stdout and stderr, in the state directory */
     uint64_t keep_seconds, keep_bytes; /* how long, and how much of all runs; 0: the default */
     bool audit; /* a line about the run is kept; only the user's configuration sets it */
     struct output_rules outputs;
@@ -160,6 +165,8 @@ int request_add_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* NAME=VALUE for the request's template. */
 int request_add_set(sbr_request *req, const char *pair, sbr_error *err) must_check;
 int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
+/* NAME[,NAME...]: names of commands, or paths of them on the host. */
+int request_allow_commands(sbr_request *req, const char *names, sbr_error *err);
 int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
@@ -167,9 +174,14 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
  * slashes, "." parts and trailing slashes. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* `dir` is absolute. */
+/* A path, or a name of the image store or of a registry. */
+int request_set_image(sbr_request *req, const char *ref, sbr_error *err);
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);
 /* A file of the project, relative to it, which runs where it is. */
 int request_set_program(sbr_request *req, const char *path, sbr_error *err);
+/* A pattern of a .gitignore; see model/exclude.h. */
+int request_add_exclude(sbr_request *req, const char *pattern, sbr_error *err);
+int request_add_include(sbr_request *req, const char *pattern, sbr_error *err);
 /* Letters, digits, '.', '_' and '-', not first a '.' or '-', at most WORKSPACE_MAX_NAME. */
 #define WORKSPACE_MAX_NAME 64
 int request_set_workspace(sbr_request *req, const char *name, sbr_error *err);
@@ -197,6 +209,8 @@ bool request_has_network(const sbr_request *req);
 
 /* Checks that the settings fit together.  Call it before planning. */
 int request_check(const sbr_request *req, sbr_error *err) must_check;
+/* True when the program sees a tree of the host copy-on-write. */
+bool request_has_cow(const sbr_request *req);
 /* The part about volumes, /work and outputs. */
 int request_check_trees(const sbr_request *req, sbr_error *err) must_check;
 

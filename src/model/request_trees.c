@@ -200,6 +200,20 @@ int request_set_project(sbr_request *req, const char *dir, sbr_error *err)
     return 0;
 }
 
+int request_set_image(sbr_request *req, const char *ref, sbr_error *err)
+{
+    size_t len = strlen(ref);
+
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)ref[i] <= ' ' || ref[i] == 127)
+            len = 0;
+    if (!len || len > REQUEST_MAX_PATH)
+        return err_set(
+            err, SBR_E_INVALID, "request",
+            "the image '%.100s' has no usable name; as in debian:12, oci:DIR or ./rootfs", ref);
+    return request_set_text(&req->image, ref, err);
+}
+
 int request_set_program(sbr_request *req, const char *path, sbr_error *err)
 {
     if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))
@@ -276,9 +290,14 @@ static int check_output(const sbr_request *req, const char *pattern, sbr_error *
         request_word(req, CALLED_OUTPUT), pattern);
 }
 
+bool request_has_cow(const sbr_request *req)
+{
+    return req->project || has_cow_volume(req);
+}
+
 static int check_changes(const sbr_request *req, sbr_error *err)
 {
-    bool cow = req->project || has_cow_volume(req);
+    bool cow = request_has_cow(req);
 
     if (req->keep && req->workspace)
         return err_set(err, SBR_E_INVALID, "request",

@@ -158,6 +158,7 @@ void result_free(sbr_result *result)
         changes_done(result->changes);
     free(result->changes);
     output_files_done(&result->files);
+    string_list_done(&result->excluded);
     free(result->diff);
     free(result);
 }

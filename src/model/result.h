@@ -8,6 +8,7 @@
 
 #include "base/encoding.h"
 #include "base/jsonw.h"
+#include "base/string_list.h"
 #include "model/changes.h"
 #include "model/denial.h"
 #include "model/diagnosis.h"
@@ -103,7 +104,8 @@ struct sbr_result {
     char changes_id[ENCODING_ID_SIZE]; /* of the changeset; empty: none was stored */
     char output_id[ENCODING_ID_SIZE];  /* of the kept output; empty: it was not kept */
     struct output_files files;
-    struct sbr_report report; /* filled by result_complete */
+    struct string_list excluded; /* what trees left out; paths inside */
+    struct sbr_report report;    /* filled by result_complete */
 };
 
 /* The end of a stream, as far as it is there: for its diagnosis.  May be NULL. */

@@ -224,6 +224,14 @@ static void put_tty(struct jsonw *j, const sbr_result *r)
     jsonw_close(j, '}');
 }
 
+static void put_excluded(struct jsonw *j, const struct string_list *excluded)
+{
+    jsonw_open(j, "excluded", '[');
+    for (size_t i = 0; i < excluded->n; i++)
+        jsonw_path(j, NULL, excluded->items[i]);
+    jsonw_close(j, ']');
+}
+
 void result_put_json(struct jsonw *j, const sbr_result *r)
 {
     jsonw_open(j, NULL, '{');
@@ -247,6 +255,7 @@ void result_put_json(struct jsonw *j, const sbr_result *r)
     jsonw_text(j, "changes_id", r->changes_id[0] ? r->changes_id : NULL);
     jsonw_text(j, "output_id", r->output_id[0] ? r->output_id : NULL);
     output_files_put_json(j, &r->files);
+    put_excluded(j, &r->excluded);
     jsonw_close(j, '}');
 }
 

@@ -1,17 +1,21 @@
+/* lint-ok: length: one state machine over one stream, with what opens, awaits and ends it */
 #include "monitor/collect_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/fd.h"
 
 #define CHUNK (256 * 1024)
 #define CHUNKS_PER_TURN 16
+#define WAIT_MS 100
 
 void collect_reader_init(struct collect_reader *reader, struct collect_part *parts, size_t n_parts,
                          uint64_t max_bytes, uint64_t max_entries)
@@ -214,7 +218,7 @@ static int end_all(struct collect_reader *reader)
     if (end_part(reader) < 0)
         return -1;
     reader->complete = !reader->failure.code;
-    reader->broken = true; /* ignore what follows */
+    reader->ended = reader->broken = true; /* ignore what follows */
     return 0;
 }
 
@@ -440,7 +444,7 @@ static bool read_turn(struct collect_reader *reader)
         refuse(reader, "does not fit into memory");
     while (chunk && i < CHUNKS_PER_TURN && reader->fd >= 0 && read_some(reader, chunk))
         i++;
-    if (reader->broken) /* a write error tells init that reading has ended */
+    if (reader->broken && !reader->ended) /* a write error tells init that reading has ended */
         collect_reader_close(reader);
     free(chunk);
     return i > 0;
@@ -466,6 +470,41 @@ int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loo
     if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || loop_add(loop, &reader->watch, EPOLLIN) < 0)
         return err_set_errno(err, "collect", "cannot watch for what comes out of the sandbox");
     return 0;
+}
+
+int collect_reader_next(struct collect_reader *reader, struct collect_part *parts, sbr_error *err)
+{
+    if (reader->fd < 0 || (reader->broken && !reader->ended))
+        return err_set(err, SBR_E_DENIED, "collect",
+                       "what the program leaves can be taken no more, because it broke earlier");
+    leave_all(reader);
+    reader->parts = parts;
+    reader->part = NULL;
+    reader->state = TAKES_HEAD;
+    reader->have = 0;
+    reader->bytes = reader->sizes = reader->entries = 0;
+    reader->complete = reader->ended = reader->broken = false;
+    reader->failure = (sbr_error){ 0 };
+    return 0;
+}
+
+int collect_reader_wait(struct collect_reader *reader, uint64_t timeout_us, sbr_error *err)
+{
+    uint64_t deadline = clock_now_us() + timeout_us;
+
+    while (!reader->broken && reader->fd >= 0 && clock_now_us() < deadline) {
+        struct pollfd ready = { .fd = reader->fd, .events = POLLIN };
+
+        if (poll(&ready, 1, WAIT_MS) > 0)
+            (void)read_turn(reader);
+    }
+    if (reader->ended)
+        return 0; /* a part may have failed */
+    if (!reader->broken)
+        refuse(reader, "did not arrive in time");
+    collect_reader_close(reader);
+    *err = reader->failure;
+    return err->code;
 }
 
 void collect_reader_finish(struct collect_reader *reader)

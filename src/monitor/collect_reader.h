@@ -72,6 +72,7 @@ struct collect_reader {
 
     uint64_t bytes, sizes, entries;
     bool complete;     /* everything that was sent has arrived */
+    bool ended;        /* its end has arrived, also after a failure of a part */
     bool broken;       /* the rest is ignored */
     sbr_error failure; /* the first one, of any part; code 0: none */
 };
@@ -81,6 +82,12 @@ void collect_reader_init(struct collect_reader *reader, struct collect_part *par
                          uint64_t max_bytes, uint64_t max_entries);
 /* Takes ownership of `fd`. */
 int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loop, sbr_error *err)
+    must_check;
+/* For one more stream on the same fd; SBR_E_DENIED when an earlier one broke. */
+int collect_reader_next(struct collect_reader *reader, struct collect_part *parts, sbr_error *err)
+    must_check;
+/* Reads until the stream is complete; the reader is of no more use when it is not so in time. */
+int collect_reader_wait(struct collect_reader *reader, uint64_t timeout_us, sbr_error *err)
     must_check;
 /* The writer is gone: reads the rest.  Afterwards each part is complete or has a failure. */
 void collect_reader_finish(struct collect_reader *reader);

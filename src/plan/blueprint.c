@@ -38,16 +38,17 @@ const char *blueprint_refusal(const struct plan *plan)
     return NULL;
 }
 
+static bool sees_foreign_code(const struct plan_input *in)
+{
+    return in->layers[LAYER_DEPS] || in->n_trees;
+}
+
 /* A zygote never runs code of others, and a runtime may run something out of every tree that it
  * sees: a sitecustomize.py of a package is enough. */
 static bool is_for_zygote(const struct plan_input *in)
 {
-    return in->language && in->language->warm.zygote && in->stage == STAGE_RUN;
-}
-
-static bool sees_foreign_code(const struct plan_input *in)
-{
-    return in->layers[LAYER_DEPS] || in->n_trees;
+    return in->language && in->language->warm.zygote.n && in->stage == STAGE_RUN &&
+           !sees_foreign_code(in);
 }
 
 /* The command of the driver that waits for programs of this stage; NULL: a sandbox without one. */
@@ -55,9 +56,9 @@ static const struct words *driver_of(const struct plan_input *in)
 {
     const struct words *words = NULL;
 
-    if (is_for_zygote(in) && sees_foreign_code(in))
-        return NULL;
-    if (in->language && in->stage == STAGE_RUN)
+    if (is_for_zygote(in))
+        words = &in->language->warm.zygote;
+    else if (in->language && in->stage == STAGE_RUN)
         words = &in->language->warm.run;
     else if (in->language && in->stage == STAGE_COMPILE)
         words = &in->language->warm.compile;

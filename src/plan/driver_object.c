@@ -12,6 +12,7 @@ IMAGE(live_linked);
 IMAGE(live_loaded);
 IMAGE(live_writing);
 IMAGE(bytecode);
+IMAGE(session_lua);
 
 static const struct {
     const char *driver;
@@ -22,6 +23,7 @@ static const struct {
     { DRIVER_OBJECT_LINKED, NULL, OF(live_linked) },
     { DRIVER_OBJECT_LOADED, NULL, OF(live_loaded) },
     { DRIVER_OBJECT_WRITING, NULL, OF(live_writing) },
+    { DRIVER_OBJECT_LUA, NULL, OF(session_lua) },
     /* Its name has the version of Python that reads it; others compile the source. */
     { DRIVER_OBJECT_BYTECODE, "__pycache__", OF(bytecode) },
 };

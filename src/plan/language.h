@@ -26,6 +26,9 @@ struct manifest {
     const char *file;
     /* Extended regular expression: the file names something to install; NULL: always. */
     const char *when;
+    /* The same: then files of that name in directories below belong to it, as those of the members
+     * of a workspace.  NULL: never. */
+    const char *below;
 };
 
 /* A host that the client asks when nothing else is configured.  The patterns are extended regular
@@ -63,8 +66,8 @@ struct stage_def {
 struct warm_def {
     struct words run;     /* command of a driver that waits for a program */
     struct words compile; /* the same for the compile stage */
+    struct words zygote;  /* started once and forked for each run that sees no foreign code */
     struct words drivers; /* as of a stage */
-    bool zygote;          /* `run` is started once and forked for each run */
     bool fixed_env;       /* the drivers cannot change their environment */
 };
 
@@ -73,6 +76,12 @@ struct session_def {
     struct words run;      /* command of the kernel's driver; empty: the language has no sessions */
     struct words drivers;  /* as of a stage */
     const char *extension; /* of the file that the cells of a session are exported to */
+};
+
+/* A file of a package that names its main file. */
+struct main_in {
+    const char *file;
+    const char *match; /* extended regular expression; its first group is the path */
 };
 
 /* Patterns of a diagnosis are extended regular expressions for one line.  Each \n in a pattern
@@ -112,6 +121,7 @@ struct language {
     struct words extensions;   /* with the dot */
     struct words shebangs;     /* base names of interpreters in a #! line */
     struct words mains;        /* names of the main file of a directory, best first */
+    struct main_in main_in;    /* precedes them */
     struct words binaries;     /* where the real interpreter or compiler may be */
     struct words needs;        /* other paths of the host that it reads */
     struct words version;      /* command that prints it; empty: ${binary} --version */

@@ -148,7 +148,8 @@ static int check_stage(const char *path, const char *name, const struct stage_de
     /* clang-format on */
 
     for (unsigned int i = 0; i < stage->n_manifests; i++)
-        if (check_expression(path, stage->manifests[i].when, err) < 0)
+        if (check_expression(path, stage->manifests[i].when, err) < 0 ||
+            check_expression(path, stage->manifests[i].below, err) < 0)
             return err->code;
     for (unsigned int i = 0; i < stage->n_registries; i++)
         if (check_registry(path, &stage->registries[i], err) < 0)
@@ -218,7 +219,8 @@ static int language_check(const char *path, const struct language *l, sbr_error 
     };
     /* clang-format on */
 
-    if (check_lists(path, checks, ARRAY_LEN(checks), err) < 0)
+    if (check_lists(path, checks, ARRAY_LEN(checks), err) < 0 ||
+        check_expression(path, l->main_in.match, err) < 0)
         return err->code;
     for (size_t i = 0; i < ARRAY_LEN(stages); i++)
         if (check_stage(path, stages[i].name, stages[i].stage, err) < 0 ||

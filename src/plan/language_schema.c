@@ -23,6 +23,7 @@
 static const cyaml_schema_field_t manifest_fields[] = {
     TEXT(struct manifest, file, 0),
     TEXT(struct manifest, when, MAYBE),
+    TEXT(struct manifest, below, MAYBE),
     CYAML_FIELD_END,
 };
 
@@ -59,15 +60,21 @@ static const cyaml_schema_field_t stage_fields[] = {
 };
 
 static const cyaml_schema_field_t warm_fields[] = {
-    WORDS(struct warm_def, run, MAYBE),     WORDS(struct warm_def, compile, MAYBE),
-    WORDS(struct warm_def, drivers, MAYBE), FLAG(struct warm_def, zygote),
-    FLAG(struct warm_def, fixed_env),       CYAML_FIELD_END,
+    WORDS(struct warm_def, run, MAYBE),    WORDS(struct warm_def, compile, MAYBE),
+    WORDS(struct warm_def, zygote, MAYBE), WORDS(struct warm_def, drivers, MAYBE),
+    FLAG(struct warm_def, fixed_env),      CYAML_FIELD_END,
 };
 
 static const cyaml_schema_field_t session_fields[] = {
     WORDS(struct session_def, run, 0),
     WORDS(struct session_def, drivers, MAYBE),
     TEXT(struct session_def, extension, 0),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_field_t main_in_fields[] = {
+    TEXT(struct main_in, file, 0),
+    TEXT(struct main_in, match, 0),
     CYAML_FIELD_END,
 };
 
@@ -121,6 +128,7 @@ static const cyaml_schema_field_t language_fields[] = {
     WORDS(struct language, extensions, MAYBE),
     WORDS(struct language, shebangs, MAYBE),
     WORDS(struct language, mains, 0),
+    PART(main_in, main_in_fields),
     WORDS(struct language, binaries, 0),
     WORDS(struct language, needs, MAYBE),
     WORDS(struct language, version, MAYBE),

@@ -76,6 +76,22 @@ static void put_ops(struct jsonw *j, const struct plan *plan)
     jsonw_close(j, ']');
 }
 
+/* What trees of the user leave out. */
+static void put_excluded(struct jsonw *j, const struct plan *plan)
+{
+    jsonw_open(j, "excluded", '[');
+    for (size_t i = 0; i < plan->n_ops; i++) {
+        const struct plan_op *op = &plan->ops[i];
+        char path[4096];
+
+        if (op->kind != OP_MASK || !(op->flags & OP_LEFT_OUT) || !op->from)
+            continue;
+        snprintf(path, sizeof(path), "/%s", op->to);
+        jsonw_path(j, NULL, path);
+    }
+    jsonw_close(j, ']');
+}
+
 static void put_rlimits(struct jsonw *j, const struct plan *plan)
 {
     jsonw_open(j, "rlimits", '{');
@@ -174,6 +190,7 @@ char *plan_to_json(const struct plan *plan, bool pretty)
     jsonw_number(&j, "scratch_inodes", plan->scratch_inodes);
     result_put_network(&j, "network", &plan->egress);
     put_ops(&j, plan);
+    put_excluded(&j, plan);
     put_rlimits(&j, plan);
     put_landlock(&j, plan);
     jsonw_text(&j, "policy", plan->policy->name);

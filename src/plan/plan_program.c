@@ -1,6 +1,8 @@
 /* The program's files, command line and environment. */
 #include <string.h>
 
+#include "plan/manifest.h"
+#include "plan/plan_image.h"
 #include "plan/plan_root.h"
 
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
@@ -102,17 +104,21 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     size_t n_base = ARRAY_LEN(base_env) - (plan->run_dir ? 0 : 1), n = 0;
     const char *tty[2];
     size_t n_tty = tty_env(plan, in, tty);
+    const struct string_list *image = in->image ? in->image->env : &no_strings;
     struct word_output own;
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
-    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 2) * sizeof(*plan->env));
+    plan->env =
+        plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 2) * sizeof(*plan->env));
     if (!plan->env || !base_env[0] || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);
     for (size_t i = 0; i < n_tty && tty[i]; i++)
         env_set(plan->env, &n, tty[i]);
+    for (size_t i = 0; i < image->n; i++)
+        env_set(plan->env, &n, image->items[i]);
     for (size_t i = 0; i < own.n; i++)
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
@@ -122,11 +128,18 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     return 0;
 }
 
-static int add_file(struct plan *plan, const struct request_file *file, const char *path,
-                    sbr_error *err)
+/* The home directory of an installer has the client's own settings, such as .npmrc: those of the
+ * project have another name there. */
+static const char *file_prefix(const struct plan_input *in, const char *path)
+{
+    return in->stage == STAGE_INSTALL && path[0] == '.' ? "project" : "";
+}
+
+static int add_file(struct plan *plan, const struct plan_input *in, const struct request_file *file,
+                    const char *path, sbr_error *err)
 {
     struct plan_op op = { .kind = OP_PROGRAM,
-                          .to = plan_printf(plan, "work/%s", path),
+                          .to = plan_printf(plan, "work/%s%s", file_prefix(in, path), path),
                           .mode = file->executable ? 0755 : 0644,
                           .data = file->data,
                           .len = file->len };
@@ -147,7 +160,7 @@ static bool is_for_stage(const struct plan_input *in, const char *path)
     bool found = in->stage != STAGE_INSTALL && in->stage != STAGE_PREPARE;
 
     for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->n_manifests; i++)
-        found = !strcmp(def->manifests[i].file, path);
+        found = manifest_is(&def->manifests[i], path);
     for (unsigned int i = 0; !found && in->stage == STAGE_INSTALL && i < def->locks.n; i++)
         found = !strcmp(def->locks.at[i], path);
     return found;
@@ -168,7 +181,7 @@ static int plan_manifests(struct plan *plan, const struct plan_input *in, sbr_er
         const struct request_file *file = &in->manifests[i];
 
         if (is_for_stage(in, file->path) && !has_file(in->request, file->path) &&
-            add_file(plan, file, file->path, err) < 0)
+            add_file(plan, in, file, file->path, err) < 0)
             return err->code;
     }
     return 0;
@@ -189,7 +202,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         struct request_file program = { .data = req->code, .len = req->code_len };
 
         source = code_name(in);
-        if (is_for_stage(in, source) && add_file(plan, &program, source, err) < 0)
+        if (is_for_stage(in, source) && add_file(plan, in, &program, source, err) < 0)
             return err->code;
     } else if (req->program) { /* already in the project */
         source = req->program;
@@ -203,7 +216,7 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
         if (req->code && !strncmp(path, source, len) && (path[len] == '\0' || path[len] == '/'))
             return err_set(err, SBR_E_INVALID, "plan",
                            "the file '%s' has the name that the code itself takes", path);
-        if (is_for_stage(in, path) && add_file(plan, &req->files[i], path, err) < 0)
+        if (is_for_stage(in, path) && add_file(plan, in, &req->files[i], path, err) < 0)
             return err->code;
     }
     *ret_source = source;
@@ -214,7 +227,8 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
 static const struct string_list *trailing_args(const struct plan_input *in)
 {
     if (in->stage == STAGE_RUN)
-        return &in->request->args;
+        return in->image && !in->language && !in->request->args.n ? in->image->command
+                                                                  : &in->request->args;
     return in->stage == STAGE_INSTALL ? &in->request->deps : &no_strings;
 }
 
@@ -251,9 +265,22 @@ static bool needs_program(const struct plan_input *in)
            in->stage != STAGE_PREPARE;
 }
 
+/* The image's own directory counts where nothing of the request is at /work. */
+static const char *choose_workdir(const struct plan_input *in)
+{
+    const sbr_request *req = in->request;
+    bool has_work = req->n_files || req->code || req->project || req->workspace || in->language;
+
+    if (in->stage != STAGE_RUN)
+        return INSIDE_WORK;
+    if (req->workdir)
+        return req->workdir;
+    return in->image && in->image->workdir && !has_work ? in->image->workdir : INSIDE_WORK;
+}
+
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    const char *source = NULL, *path = NULL, *workdir = in->request->workdir;
+    const char *source = NULL, *path = NULL;
     struct word_values values;
 
     if (plan_files(plan, in, &source, err) < 0)
@@ -266,7 +293,7 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
-    plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
+    plan->workdir = plan_inside(plan, choose_workdir(in));
     if (source)
         path =
             plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->run_dir ? plan->run_dir : "", source);

@@ -13,7 +13,7 @@ static const char *const cow_mechanisms[N_COW_KINDS] = {
 
 bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree)
 {
-    return in->stage == STAGE_RUN || !strcmp(tree->target, INSIDE_WORK);
+    return in->stage == STAGE_RUN || tree->image || !strcmp(tree->target, INSIDE_WORK);
 }
 
 const struct plan_tree *plan_tree_at_work(const struct plan_input *in)
@@ -101,6 +101,72 @@ static uint32_t count_cow(const struct plan *plan)
     return n;
 }
 
+#define NO_FILE "dev/.left-out"
+#define NO_DIRECTORY "dev/.left-out-directory"
+
+/* In a copy, a directory above a mask could be renamed, and what it hides would count as deleted:
+ * a mount on each keeps it where it is.  Overlayfs renames no directory that lies below. */
+static int pin_directories(struct plan *plan, const struct plan_tree *tree, size_t index,
+                           sbr_error *err)
+{
+    const char *path = tree->masks[index].path, *before = index ? tree->masks[index - 1].path : "";
+
+    for (const char *slash = strchr(path, '/'); slash; slash = strchr(slash + 1, '/')) {
+        int len = (int)(slash - path);
+        struct plan_op pin = { .kind = OP_MASK, .flags = OP_LEFT_OUT | OP_DIRECTORY };
+
+        if (!strncmp(path, before, (size_t)len + 1))
+            continue;
+        pin.to = plan_printf(plan, "%s/%.*s", tree->target + 1, len, path);
+        if (!pin.to)
+            return err_set_oom(err, "plan");
+        if (plan_add_op(plan, pin, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+static int add_masks(struct plan *plan, const struct plan_tree *tree, sbr_error *err)
+{
+    for (size_t i = 0; i < tree->n_masks; i++) {
+        struct plan_op mask = { .kind = OP_MASK,
+                                .flags = OP_LEFT_OUT,
+                                .from = tree->masks[i].directory ? NO_DIRECTORY : NO_FILE,
+                                .to = plan_printf(plan, "%s/%s", tree->target + 1,
+                                                  tree->masks[i].path) };
+
+        if (tree->cow == COW_COPY && pin_directories(plan, tree, i, err) < 0)
+            return err->code;
+        if (!mask.to)
+            return err_set_oom(err, "plan");
+        if (plan_add_op(plan, mask, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
+/* Once all trees are there, because a mask may lie in any of them. */
+static int plan_left_out(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    static const struct plan_op empties[] = {
+        { .kind = OP_EMPTY, .to = NO_FILE },
+        { .kind = OP_EMPTY, .to = NO_DIRECTORY, .flags = OP_DIRECTORY },
+    };
+    bool any = false;
+
+    for (size_t i = 0; i < in->n_trees; i++)
+        any |= in->trees[i].n_masks && plan_tree_is_seen(in, &in->trees[i]);
+    if (!any || plan_list_has(in->test_without, "excludes"))
+        return 0;
+    for (size_t i = 0; i < ARRAY_LEN(empties); i++)
+        if (plan_add_op(plan, empties[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < in->n_trees; i++)
+        if (plan_tree_is_seen(in, &in->trees[i]) && add_masks(plan, &in->trees[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
 static int add_tree(struct plan *plan, const struct plan_input *in, const struct plan_tree *tree,
                     sbr_error *err)
 {
@@ -155,13 +221,16 @@ static void tell_mechanisms(struct plan *plan, const struct plan_input *in)
         result_add_missing(&plan->isolation, "workspace quota by a file system of its own");
 }
 
-int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err)
+int plan_trees(struct plan *plan, const struct plan_input *in, bool of_image, sbr_error *err)
 {
     for (size_t i = 0; i < in->n_trees; i++)
-        if (plan_tree_is_seen(in, &in->trees[i]) && add_tree(plan, in, &in->trees[i], err) < 0)
+        if (in->trees[i].image == of_image && plan_tree_is_seen(in, &in->trees[i]) &&
+            add_tree(plan, in, &in->trees[i], err) < 0)
             return err->code;
+    if (of_image)
+        return 0;
     tell_mechanisms(plan, in);
-    return 0;
+    return plan_left_out(plan, in, err);
 }
 
 int plan_outputs(struct plan *plan, const struct plan_input *in, sbr_error *err)

@@ -216,6 +216,13 @@ int cgroup_kill(const struct cgroup *cg)
                : -1;
 }
 
+int cgroup_freeze(const struct cgroup *cg, bool freeze)
+{
+    return cg->kind == CGROUP_V2 && cg->leaf_fd[0] >= 0
+               ? cgroup_write(cg->leaf_fd[0], "cgroup.freeze", freeze)
+               : -1;
+}
+
 void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage)
 {
     *usage = (struct cgroup_usage){ 0 };

@@ -83,6 +83,9 @@ int cgroup_open_tasks(const struct cgroup *cg, int fds[N_CG], sbr_error *err);
 /* Kills everything in the leaf at once, including processes that are being forked.  0, or -1 where
  * the kernel cannot (v1, or before 5.14). */
 int cgroup_kill(const struct cgroup *cg);
+/* Stops everything in the leaf, init too, or lets it go on.  0, or -1 where the kernel cannot.  Not
+ * on v1: there a frozen process does not die, so that a dead supervisor would leave it for ever. */
+int cgroup_freeze(const struct cgroup *cg, bool freeze);
 void cgroup_read(const struct cgroup *cg, struct cgroup_usage *usage);
 uint64_t cgroup_cpu_us(const struct cgroup *cg);
 /* Zeros for what no controller of the leaf counts. */

@@ -210,6 +210,11 @@ void sandbox_pause(const struct sandbox *box, bool pause)
     (void)give_order(box, pause ? ORDER_PAUSE : ORDER_RESUME, NULL, 0);
 }
 
+bool sandbox_collect(const struct sandbox *box)
+{
+    return give_order(box, ORDER_COLLECT, NULL, 0) == 0;
+}
+
 int sandbox_failure(const struct sandbox *box, sbr_error *err)
 {
     if (box->report->state == REPORT_FAILED) {

@@ -68,6 +68,8 @@ void sandbox_terminate(const struct sandbox *box);
 void sandbox_signal(const struct sandbox *box, int number);
 /* Stops everything inside, or lets it go on. */
 void sandbox_pause(const struct sandbox *box, bool pause);
+/* Init hands out what changed in the trees until now; false: it cannot be asked. */
+bool sandbox_collect(const struct sandbox *box);
 
 /* The reason why init failed, once it is dead. */
 int sandbox_failure(const struct sandbox *box, sbr_error *err);

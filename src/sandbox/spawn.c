@@ -69,6 +69,12 @@ static void open_egress(void)
     open_image(HELPER_EGRESS);
 }
 
+void spawn_forget_helpers(void)
+{
+    for (size_t i = 0; i < N_HELPERS; i++)
+        images_once[i] = (pthread_once_t)PTHREAD_ONCE_INIT;
+}
+
 /* Capabilities of the new user namespace survive the exec only if they are ambient.  The last two
  * are kept only on request. */
 static const int setup_capabilities[] = {

@@ -41,5 +41,7 @@ struct spawn {
 /* Returns before the child has executed the image.  The caller owns the pidfd and reaps the
  * process.  The kernel fills ret->pidfd before the process becomes visible, for the janitor. */
 int spawn_start(struct spawn *spawn, struct process *ret, sbr_error *err) must_check;
+/* For a process that was forked and closed the fds of its maker: helpers are opened anew. */
+void spawn_forget_helpers(void);
 
 #endif

@@ -8,6 +8,8 @@
 #include "explain/diagnose.h"
 #include "session/supervisor.h"
 
+#define VERSION_BYTES "0123456789.+-_~abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
 static uint64_t less(uint64_t all, uint64_t part)
 {
     return all > part ? all - part : 0;
@@ -52,6 +54,22 @@ static void explain(const struct session *s, const struct cell *cell, sbr_result
     result->diagnosis = diagnose(&in);
 }
 
+/* The kernel said it before its first cell; the store may not know it yet. */
+static void name_version(const struct session *s, sbr_result *result)
+{
+    const char *version = json_string_value(json_object_get(s->hello, "version"));
+    struct result_language *language = &result->language;
+
+    language->name = s->language->name; /* also after the end of the run */
+    if (!version || strspn(version, VERSION_BYTES) != strlen(version))
+        return;
+    if (!language->tool_version[0])
+        snprintf(language->tool_version, sizeof(language->tool_version), "%.31s", version);
+    if (!language->version[0])
+        snprintf(language->version, sizeof(language->version), "%.31s",
+                 s->language->release ? s->language->release : version);
+}
+
 static void fill(struct session *s, struct cell *cell, const struct cell_end *end,
                  sbr_result *result)
 {
@@ -62,6 +80,7 @@ static void fill(struct session *s, struct cell *cell, const struct cell_end *en
         runner_describe(s->job, result);
         runner_take_denials(s->job, &cell->denials);
     }
+    name_version(s, result);
     result->limits = s->limits;
     result->limits.value[SBR_WALL_MS] = cell->request.timeout_ms;
     result->stage = "run";

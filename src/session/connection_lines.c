@@ -25,6 +25,7 @@ struct connection {
     struct session *session;
     struct loop_watch watch;
     struct buf in, out;
+    bool holds; /* the session ends with it */
     bool waits; /* for its turn, with this: */
     struct cell_request request;
 };
@@ -37,18 +38,39 @@ static void forget(struct session *s, struct connection *c)
         s->asking = NULL;
     if (s->starting == c)
         s->starting = NULL;
+    list_each(at, &s->copies)
+        if (link_owner(at, struct session_copy, link)->client == c)
+            link_owner(at, struct session_copy, link)->client = NULL;
+}
+
+/* Also by a kill of the client: its socket ends in any case. */
+static void end_with(struct session *s)
+{
+    if (s->over)
+        return;
+    s->closing = s->over = true;
+    s->hooks->lose(s, "the prompt that it belonged to has ended");
+}
+
+void connection_hold(struct connection *c)
+{
+    c->holds = true;
 }
 
 static void connection_drop(struct session *s, struct connection *c)
 {
+    bool holds = c->holds;
+
     forget(s, c);
     link_remove(&c->link);
     loop_close(&s->loop, &c->watch);
     buf_done(&c->in);
     buf_done(&c->out);
     free(take_ptr(c->request.code));
-    c->waits = false;
+    c->waits = c->holds = false;
     loop_free_later(&s->loop, &c->garbage);
+    if (holds)
+        end_with(s);
 }
 
 /* False when the client is gone. */

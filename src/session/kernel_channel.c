@@ -128,5 +128,5 @@ void kernel_freeze(struct session *s, bool freeze)
     if (!s->job || s->frozen == freeze)
         return;
     s->frozen = freeze;
-    runner_pause(s->job, freeze);
+    runner_freeze(s->job, freeze);
 }

@@ -10,41 +10,118 @@
 
 #include "base/fd.h"
 #include "base/scope.h"
+#include "base/walk.h"
+#include "plan/manifest.h"
 
 #define MANIFEST_MAX (16 << 20)
 #define CODE_PREFIX "sandbox_run_"
+#define MEMBERS_MAX 1000 /* manifests below a manifest */
+#define MEMBERS_DEPTH 8
+#define MEMBERS_PATH 4096
 
-static void files_done(struct request_file *files, size_t n)
+/* What was read so far. */
+struct manifests {
+    struct request_file *files;
+    size_t n;
+};
+
+/* The search for manifests below one. */
+struct member_search {
+    const struct manifest *manifest;
+    struct manifests *found;
+};
+
+static void manifests_done(struct manifests *list)
 {
-    for (size_t i = 0; i < n; i++) {
-        free(files[i].path);
-        free(files[i].data);
+    for (size_t i = 0; i < list->n; i++) {
+        free(list->files[i].path);
+        free(list->files[i].data);
     }
-    free(files);
+    free(list->files);
+    *list = (struct manifests){ 0 };
 }
 
-/* 1: read; 0: there is no such file, or it is a link or special file, which is not read. */
-static int read_manifest(int project_fd, const char *name, struct request_file *ret, sbr_error *err)
+static int add_manifest(struct manifests *list, const char *path, struct request_file *file,
+                        sbr_error *err)
 {
-    scoped_fd int fd = openat(project_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    struct request_file *grown = realloc(list->files, (list->n + 1) * sizeof(*grown));
+
+    if (grown)
+        list->files = grown;
+    file->path = strdup(path);
+    if (!grown || !file->path) {
+        free(file->path);
+        free(file->data);
+        return err_set_oom(err, "dependencies");
+    }
+    grown[list->n++] = *file;
+    return 0;
+}
+
+/* No such file, a link or a special file: nothing is read. */
+static int read_manifest(int dir_fd, const char *name, const char *path, struct manifests *list,
+                         sbr_error *err)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     struct request_file file = { 0 };
     struct stat st;
 
     if (fd < 0 && (errno == ENOENT || errno == ELOOP || errno == ENXIO))
         return 0;
     if (fd < 0 || fstat(fd, &st) < 0)
-        return err_set_errno(err, "dependencies", "cannot read the project's %s", name);
+        return err_set_errno(err, "dependencies", "cannot read the project's %s", path);
     if (!S_ISREG(st.st_mode))
         return 0;
     if (fd_read_text(fd, MANIFEST_MAX, &file.data, &file.len, err) < 0)
         return err->code;
-    file.path = strdup(name);
-    if (!file.path) {
-        free(file.data);
-        return err_set_oom(err, "dependencies");
-    }
-    *ret = file;
-    return 1;
+    return add_manifest(list, path, &file, err);
+}
+
+/* Directories with results of builds have manifests that are not the project's. */
+static bool is_for_results(const char *name)
+{
+    return name[0] == '.' || !strcmp(name, "target") || !strcmp(name, "node_modules");
+}
+
+static int visit_member(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    struct member_search *search = context;
+
+    if (S_ISDIR(entry->st.st_mode))
+        return is_for_results(entry->name) ? WALK_SKIP : 0;
+    if (entry->depth == 0 || strcmp(entry->name, search->manifest->file) != 0)
+        return 0;
+    if (search->found->n >= MEMBERS_MAX)
+        return err_set(err, SBR_E_INVALID, "dependencies",
+                       "the project has more than %d files named '%s'; run a part of it",
+                       MEMBERS_MAX, entry->name);
+    return read_manifest(entry->dir_fd, entry->name, entry->path, search->found, err);
+}
+
+/* What cannot be opened, or lies too deep, is not a member. */
+static int pass_over(void *context, const struct walk_entry *entry, sbr_error *err)
+{
+    (void)context;
+    (void)entry;
+    (void)err;
+    return 0;
+}
+
+/* `at` is the index of the manifest that may have members. */
+static int read_members(int project_fd, const struct manifest *manifest, struct manifests *list,
+                        size_t at, sbr_error *err)
+{
+    struct member_search search = { .manifest = manifest, .found = list };
+    struct walk walk = { .visit = visit_member,
+                         .fail = pass_over,
+                         .context = &search,
+                         .stage = "dependencies",
+                         .max_depth = MEMBERS_DEPTH,
+                         .max_path = MEMBERS_PATH };
+
+    if (at == list->n || !manifest_has_members(manifest, list->files[at].data))
+        return 0;
+    return walk_tree(project_fd, &walk, err);
 }
 
 /* Dependencies that the project has installed itself are used, and no others are installed. */
@@ -57,33 +134,39 @@ static bool has_its_own(int project_fd, const struct language *language)
            S_ISDIR(st.st_mode);
 }
 
+static int read_manifests(int project_fd, const struct stage_def *def, struct manifests *list,
+                          sbr_error *err)
+{
+    for (unsigned int i = 0; i < def->n_manifests; i++) {
+        const struct manifest *manifest = &def->manifests[i];
+        size_t at = list->n;
+
+        if (read_manifest(project_fd, manifest->file, manifest->file, list, err) < 0 ||
+            read_members(project_fd, manifest, list, at, err) < 0)
+            return err->code;
+    }
+    for (unsigned int i = 0; i < def->locks.n; i++)
+        if (read_manifest(project_fd, def->locks.at[i], def->locks.at[i], list, err) < 0)
+            return err->code;
+    return 0;
+}
+
 int project_manifests(int project_fd, const struct language *language, struct request_file **ret,
                       size_t *ret_n, sbr_error *err)
 {
     const struct stage_def *def = &language->install;
-    size_t n = 0, most = def->n_manifests + def->locks.n;
-    struct request_file *files;
+    struct manifests list = { 0 };
 
     *ret = NULL;
     *ret_n = 0;
-    if (!def->run.n || !most || has_its_own(project_fd, language))
+    if (!def->run.n || has_its_own(project_fd, language))
         return 0;
-    files = calloc(most, sizeof(*files));
-    if (!files)
-        return err_set_oom(err, "dependencies");
-    for (size_t i = 0; i < most; i++) {
-        const char *name =
-            i < def->n_manifests ? def->manifests[i].file : def->locks.at[i - def->n_manifests];
-        int r = read_manifest(project_fd, name, &files[n], err);
-
-        if (r < 0) {
-            files_done(files, n);
-            return r;
-        }
-        n += (size_t)r;
+    if (read_manifests(project_fd, def, &list, err) < 0) {
+        manifests_done(&list);
+        return err->code;
     }
-    *ret = files;
-    *ret_n = n;
+    *ret = list.files;
+    *ret_n = list.n;
     return 0;
 }
 

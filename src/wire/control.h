@@ -38,6 +38,7 @@ enum init_order {
     ORDER_SIGNAL,     /* send the signal `number` to the program's process group                 */
     ORDER_PAUSE,      /* stop all processes inside                                               */
     ORDER_RESUME,     /* let them go on                                                          */
+    ORDER_COLLECT,    /* hand out what changed in the trees until now; the program goes on       */
     ORDER_KILL        /* end all processes inside, report, exit                                  */
 };
 

@@ -12,6 +12,7 @@
 
 #include "confine/confiner.h"
 #include "wire/zygote.h"
+#include "worker/own_fds.h"
 
 /* The control socket is here until the listener of the filter has been sent. */
 #define CONTROL (DRIVER_GO + 1)
@@ -29,15 +30,16 @@ static int arrange_descriptors(const int *from)
     for (size_t i = 0; i < ARRAY_LEN(sources); i++)
         if (dup3(copies[i], (int)i, i > STDERR_FILENO ? O_CLOEXEC : 0) < 0)
             return -1;
-    return (int)syscall(SYS_close_range, CONTROL + 1, ~0U, 0);
+    return own_fds_close_others(CONTROL + 1);
 }
 
-/* Cannot drop supplementary groups where init could not either; the factory has none. */
+/* Cannot drop supplementary groups where init could not either; the factory has none.  The C
+ * library's own functions would wait for threads that are only made again afterwards. */
 static int become_user(const struct plan *plan)
 {
-    if (setresgid(plan->inside_gid, plan->inside_gid, plan->inside_gid) < 0)
+    if (syscall(SYS_setresgid, plan->inside_gid, plan->inside_gid, plan->inside_gid) < 0)
         return -1;
-    return setresuid(plan->inside_uid, plan->inside_uid, plan->inside_uid);
+    return (int)syscall(SYS_setresuid, plan->inside_uid, plan->inside_uid, plan->inside_uid);
 }
 
 /* The last steps of init's own table, in its order.  Init sets resource limits with the program. */

@@ -13,7 +13,7 @@ struct worker_confinement {
 };
 
 /* Confines the process for good, as init confined itself; 0 or -1.  Afterwards it has file
- * descriptors 0, 1, 2 and DRIVER_GO. */
+ * descriptors 0, 1, 2, DRIVER_GO and the runtime's own. */
 int confine_worker(const struct worker_confinement *worker_confinement);
 
 #endif

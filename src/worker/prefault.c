@@ -119,24 +119,39 @@ static void forget_unmapped(void)
     notes->n = n;
 }
 
+int prefault_begin(void)
+{
+    notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (notes == MAP_FAILED)
+        notes = NULL;
+    return notes ? 0 : -1;
+}
+
+void prefault_is_sample(void)
+{
+    is_sample = true;
+}
+
+void prefault_end(void)
+{
+    forget_unmapped();
+}
+
 int sbr_worker_prefault(void)
 {
     pid_t pid;
 
-    notes = mmap(NULL, sizeof(*notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (notes == MAP_FAILED) {
-        notes = NULL;
+    if (prefault_begin() < 0)
         return -1;
-    }
     pid = fork();
     if (pid == 0) {
-        is_sample = true;
+        prefault_is_sample();
         return 0;
     }
     if (pid < 0)
         return -1;
     while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
         continue;
-    forget_unmapped();
+    prefault_end();
     return 1;
 }

@@ -47,7 +47,20 @@ static bool is_shared(const char *flags)
     return strstr(flags, " sh ") != NULL;
 }
 
-int private_memory_take(void)
+static int take_if_shared(const struct mapping *mapping, const char *flags)
+{
+    return is_shared(flags) ? copy_in_place(mapping) : 0;
+}
+
+/* The kernel reports "dc" for memory that a copy would not get. */
+static int inherit_if_left_out(const struct mapping *mapping, const char *flags)
+{
+    void *const place = (void *)mapping->start; /* NOLINT: an address, as a number */
+
+    return strstr(flags, " dc ") ? madvise(place, mapping->end - mapping->start, MADV_DOFORK) : 0;
+}
+
+static int visit_mappings(int (*visit)(const struct mapping *mapping, const char *flags))
 {
     static const char title[] = "VmFlags:";
     FILE *maps = fopen("/proc/self/smaps", "re");
@@ -63,11 +76,21 @@ int private_memory_take(void)
             mapping = next;
         } else if (strncmp(line, title, strlen(title)) == 0) {
             looked = true;
-            r = is_shared(line) ? copy_in_place(&mapping) : 0;
+            r = visit(&mapping, line);
         }
     }
     fclose(maps);
     return looked ? r : -1;
+}
+
+int private_memory_take(void)
+{
+    return visit_mappings(take_if_shared);
+}
+
+int private_memory_inherit(void)
+{
+    return visit_mappings(inherit_if_left_out);
 }
 
 int private_memory_random(void)

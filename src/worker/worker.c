@@ -9,12 +9,13 @@
  * The kernel gives an orphan to the first process of its parent's pid namespace.  Hence the two
  * processes between: the forker is in the sandbox's pid namespace, so its orphan, the worker, goes
  * to the sandbox's init.  Both share the zygote's memory, and the zygote is suspended until they
- * have ended (CLONE_VFORK).  Only the worker is a copy, made by the C library's own fork(), so that
- * the fork handlers of libraries run.  The driver repairs what the language's own modules need
- * after a fork, which is little because a zygote has one thread. */
+ * have ended (CLONE_VFORK).  Only the worker is a copy.  A zygote with one thread is copied by the
+ * C library's own fork(), so that the fork handlers of libraries run; one with several threads as
+ * threads.c describes.  The driver repairs what the language's own modules need after a fork. */
 #include "worker/worker.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/sched.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -31,8 +32,10 @@
 #include "plan/plan.h"
 #include "wire/zygote.h"
 #include "worker/confine_worker.h"
+#include "worker/own_fds.h"
 #include "worker/prefault.h"
 #include "worker/private_memory.h"
+#include "worker/threads.h"
 
 #define STACK_SIZE (64u << 10) /* fork() runs unknown handlers of libraries */
 
@@ -42,6 +45,7 @@ struct forking {
     int fds[FD_MAX_PASSED];
     size_t n_fds;
     const struct plan *plan;
+    char *const *command;   /* that workers execute; NULL: they are the copy */
     volatile int is_worker; /* 1 only in the worker's copy */
     jmp_buf home;
 };
@@ -89,7 +93,7 @@ static void forker_main(void *context)
     pid_t pid;
 
     (void)context;
-    pid = fork();
+    pid = threads_are_stopped() ? threads_fork() : fork();
     if (pid == 0) {
         forking.is_worker = 1;
         longjmp(forking.home, 1); /* to the zygote's stack, which in this copy is the worker's */
@@ -144,12 +148,35 @@ static const struct plan *read_plan(void)
     return plan;
 }
 
+const struct plan *worker_plan(void)
+{
+    if (!forking.plan)
+        forking.plan = read_plan();
+    return forking.plan;
+}
+
 /* Runs once, before the first worker. */
 static bool prepare(void)
 {
-    forking.plan = read_plan();
-    return forking.plan &&
-           (plan_leaves_out(forking.plan, "private-memory") || private_memory_take() == 0);
+    static bool is_prepared;
+
+    if (!is_prepared)
+        is_prepared = worker_plan() && (plan_leaves_out(forking.plan, "private-memory") ||
+                                        private_memory_take() == 0);
+    return is_prepared;
+}
+
+/* The old way: the worker becomes a runtime of its own, with its socket. */
+static void execute_command(void)
+{
+    if (fcntl(DRIVER_GO, F_SETFD, 0) == 0)
+        execve(forking.command[0], forking.command, environ);
+    _exit(127); /* lint-ok: _exit: its init sees that */
+}
+
+static bool renew_descriptors(void)
+{
+    return plan_leaves_out(forking.plan, "own-descriptors") || own_fds_renew() == 0;
 }
 
 /* The worker's first steps. */
@@ -160,7 +187,7 @@ static int worker_begin(void)
                                                            .group = forking.order.group != 0 };
 
     /* Only the worker enters the cgroups, so that only it is counted with the program. */
-    bool confined = enter_groups();
+    bool confined = enter_groups() && renew_descriptors();
 
     if (confined) {
         prefault_repeat();
@@ -168,7 +195,9 @@ static int worker_begin(void)
             confined = private_memory_random() == 0;
     }
     confined = confined && confine_worker(&worker_confinement) == 0;
-    if (!confined)
+    if (confined && forking.command)
+        execute_command();
+    if (!confined || (threads_are_stopped() && threads_resume() < 0))
         _exit(1); /* lint-ok: _exit: its init sees that, and the engine makes another one */
     return DRIVER_GO;
 }
@@ -185,9 +214,14 @@ static bool make_worker(void)
     return false;
 }
 
+void worker_execute(char *const *command)
+{
+    forking.command = command;
+}
+
 int sbr_worker_next(void)
 {
-    if (!forking.plan && !prepare())
+    if (!prepare())
         return -1;
     while (receive_order())
         if (make_worker())

@@ -13,6 +13,12 @@
  * has sent its pid by then, and -1 in the zygote when no order will come: it shall exit then. */
 worker_api int sbr_worker_next(void);
 
+/* Inside of the library: the zygote's blueprint, or NULL; and a command that all further workers
+ * execute, instead of being copies. */
+struct plan;
+const struct plan *worker_plan(void);
+void worker_execute(char *const *command);
+
 /* Makes a copy of the zygote, which shall run some program to its end: 0 in the copy, 1
  * in the zygote when the copy has ended, or -1.  Workers then fault in the pages that
  * this program needed. */

@@ -109,14 +109,14 @@ class Kernel:
             assert select.select([self.process.stdout], [], [], left)[0], seen
             seen += self.text(self.process.stdout)
 
-    def interrupt(self):
-        os.kill(self.process.pid, signal.SIGINT)
+    def interrupt(self, group=False):
+        (os.killpg if group else os.kill)(self.process.pid, signal.SIGINT)
 
-    def stop(self):
+    def stop(self, group=False):
         """Interrupts until the cell has ended: a process that was just forked may miss the first signal."""
         deadline = time.monotonic() + SOON
         while not self.waiting and time.monotonic() < deadline:
-            self.interrupt()
+            self.interrupt(group)
             if select.select([self.ours], [], [], 0.2)[0]:
                 break
         return self.end()

@@ -78,12 +78,15 @@ def installer(caller, folder, program=""):
     if caller == support.Callers.USER and os.geteuid() == 0:
         os.chown(cache, support.ORDINARY_UID, support.ORDINARY_UID)
 
-    def run(*options, env=None, code=program, language="python"):
+    def words(*options, env=None):
         settings = {"SANDBOX_RUN_CACHE": str(cache), "HOME": str(home), **(env or {})}
-        return support.result_of("run", *options, "--lang", language, "--code", code, caller=caller,
-                                 env=settings, timeout=120)
+        return support.result_of("run", *options, caller=caller, env=settings, timeout=120)
+
+    def run(*options, env=None, code=program, language="python"):
+        return words(*options, "--lang", language, "--code", code, env=env)
 
     run.home = home
+    run.words = words
     return run
 
 

@@ -237,3 +237,21 @@ def test_registries_of_npm_are_told_apart(install, registry, other):
         result = install("--dep", "curious", language="javascript", code="console.log(require('curious'))")
         assert (result["exit_code"], result["stdout"].strip()) == (0, letter), result
     assert [stage["name"] for stage in result["stages"]] == ["run"], "the first layer was found again"
+
+
+@pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
+def test_settings_of_the_projects_npmrc_hold_beside_the_users(install, registry, folder):
+    """The package wants a peer that is nowhere.  The mirror is the user's, whatever the project says."""
+    index = json.loads(NPM_INDEX % registry.port)
+    index["versions"]["1.0.0"]["peerDependencies"] = {"absent": "*"}
+    registry.pages = {"/curious": json.dumps(index).encode(), "/curious/-/curious-1.0.0.tgz": npm_package("A")}
+    (install.home / ".npmrc").write_text(f"registry=http://localhost:{registry.port}/\n")
+    (folder / "package.json").write_text('{"dependencies": {"curious": "1"}}')
+    settings = folder / ".npmrc"
+    settings.write_text("registry=https://registry.npmjs.org/\nlegacy-peer-deps=true\n")
+    words = ["--file", folder / "package.json"]
+    code = "console.log(require('curious'))"
+    result = install(*words, "--file", settings, language="javascript", code=code)
+    assert (result["exit_code"], result["stdout"]) == (0, "A\n"), result
+    result = install(*words, language="javascript", code=code)
+    assert result["outcome"] == "install_failed" and "absent" in stage(result)["stderr"], result

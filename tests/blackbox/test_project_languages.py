@@ -45,6 +45,7 @@ LANGUAGES = {
     "ruby": ({"mymodule.rb": "def answer = 42\n"}, "prog.rb", 'require "mymodule"\nputs "answer #{answer}"\n'),
     "rust": ({"mymodule.rs": "pub fn answer() -> i32 {\n    42\n}\n"}, "prog.rs",
              '#[path = "{up}mymodule.rs"]\nmod mymodule;\n\nfn main() {\n    println!("answer {}", mymodule::answer());\n}\n'),
+    "zsh": ({"mymodule.zsh": "answer() { echo answer 42; }\n"}, "prog.zsh", ". ./mymodule.zsh\nanswer\n"),
     "sh": ({"mymodule.sh": "answer() { echo answer 42; }\n"}, "prog.sh", ". ./mymodule.sh\nanswer\n"),
     "sql": ({"mymodule.sql": "CREATE TABLE answer AS SELECT 42 AS value;\n"}, "prog.sql",
             ".read mymodule.sql\nSELECT 'answer ' || value FROM answer;\n"),
@@ -207,6 +208,18 @@ def test_the_main_file_is_found(folder):
     project = make(folder / "p", {"main.py": "print('main', __file__)\n", "aaa.py": "print('no')\n"})
     assert run_in(project) == "main /work/main.py\n"
     assert run_in(project, project) == "main /work/main.py\n"
+
+
+def test_the_package_names_its_main_file(folder):
+    """As `node DIRECTORY` does; a name that leads out, or to nothing, does not count."""
+    files = {"lib/start.js": "console.log('named')\n", "index.js": "console.log('usual')\n"}
+    for number, (main, expected) in enumerate([("./lib/start.js", "named\n"), ("lib/start", "named\n"), ("dist/x.js", "usual\n"),
+                                               ("../out.js", "usual\n")]):
+        project = make(folder / f"p{number}", {**files, "package.json": '{"name": "p", "main": "%s"}' % main})
+        (folder / "out.js").write_text("console.log('out')")
+        assert run_in(project) == expected
+        if number < 1:
+            assert sandbox_run("run", project).stdout.decode() == expected
 
 
 def test_the_only_program_is_found_in_a_directory_too(folder):

@@ -1,6 +1,7 @@
 """Sessions: one sandbox, one cell of code after the other."""
 import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -36,6 +37,7 @@ def test_variables_stay_and_every_cell_has_its_own_result(session):
     first = session.cell("x = 41\nprint('hello')\nimport sys; print('bad', file=sys.stderr)")
     assert (first["cell"], first["stdout"], first["stderr"], first["display"]) == (1, "hello\n", "bad\n", [])
     assert first["success"] and first["session"] == "kept" and first["isolation"]["tier"]
+    assert first["language"]["name"] == "python" and re.match(r"3\.\d+\.", first["language"]["version"])
     second = session.cell("x + 1")
     assert (second["cell"], second["stdout"], second["display"][0]["text/plain"]) == (2, "", "42")
     failed = session.cell("def f():\n    return 1 / 0\nf()")
@@ -162,19 +164,56 @@ def test_a_cell_outlives_its_client_and_can_be_interrupted(session):
     assert session.value("x") == "7"
 
 
-def test_a_project_is_not_touched_until_its_changes_are_applied(state, folder, any_caller):
+def own_project(folder, caller, **files):
     project = folder / "project"
     project.mkdir()
-    (project / "a").write_text("old")
-    if os.geteuid() == 0 and any_caller == support.Callers.USER:
-        for path in (project, project / "a"):
+    for name, text in files.items():
+        (project / name).write_text(text)
+    if os.geteuid() == 0 and caller == support.Callers.USER:
+        for path in (project, *project.iterdir()):
             os.chown(path, support.ORDINARY_UID, support.ORDINARY_UID)
+    return project
+
+
+def test_a_project_is_not_touched_until_its_changes_are_applied(state, folder, any_caller):
+    project = own_project(folder, any_caller, a="old")
     session = Session(state, "--project", str(project), "--keep", caller=any_caller)
     session.cell("open('a', 'w').write('new')")
     closed = session.json("close", session.id)
     assert (project / "a").read_text() == "old" and [one["path"] for one in closed["changes"]] == ["a"]
     assert sandbox_run("apply", "--yes", closed["changes_id"], env=session.env, caller=any_caller).returncode == 0
     assert (project / "a").read_text() == "new"
+
+
+def test_changes_of_a_living_session_are_shown_and_applied_again_and_again(state, folder, any_caller):
+    project = own_project(folder, any_caller, a="old\n", b="stays\n", c="goes\n")
+    session = Session(state, "--project", str(project), caller=any_caller)
+
+    def changed():
+        return {one["path"]: one["op"] for one in session.json("diff", session.id)["changes"]}
+
+    try:
+        assert changed() == {}
+        session.cell("import os, pathlib\nopen('a', 'w').write('new\\n'); os.remove('c')\n"
+                     "os.mkdir('d'); open('d/e', 'w').write('made')")
+        assert changed() == {"a": "modified", "c": "deleted", "d": "created", "d/e": "created"}
+        assert b"-old\n+new" in session.run("diff", session.id).stdout
+        assert sorted(os.listdir(project)) == ["a", "b", "c"]
+        assert session.run("apply", session.id, "a", "d", "--yes").returncode == 0
+        assert ((project / "a").read_text(), (project / "d/e").read_text()) == ("new\n", "made")
+        assert changed() == {"c": "deleted"}, "what is real is no change any more"
+        session.cell("open('a', 'a').write('more'); os.remove('d/e')")
+        assert changed() == {"a": "modified", "c": "deleted", "d/e": "deleted"}
+        done = session.run("apply", session.id, "--yes")
+        assert done.returncode == 0, done.stderr
+        assert (project / "a").read_text() == "new\nmore" and sorted(os.listdir(project)) == ["a", "b", "d"]
+        assert changed() == {} and session.value("sorted(os.listdir())") == "['a', 'b', 'd']"
+        session.cell("open('b', 'w').write('mine')")
+        (project / "b").write_text("yours")
+        assert session.run("apply", session.id, "--yes").returncode == 126
+        assert (project / "b").read_text() == "yours"
+    finally:
+        session.close()
 
 
 def test_an_idle_session_is_frozen_and_ends(state, any_caller):
@@ -187,18 +226,86 @@ def test_an_idle_session_is_frozen_and_ends(state, any_caller):
         session.close()
 
 
-def test_a_saved_state_comes_back(session):
-    session.cell("x = [1]")
+def test_a_saved_state_comes_back_with_its_files(session):
+    session.cell("import os, pathlib\nx = [1]\npathlib.Path('kept').write_text('old')\n"
+                 "os.makedirs('/tmp/d'); pathlib.Path('/tmp/d/gone').write_text('old'); os.symlink('kept', 'link')")
     saved = session.json("checkpoint", session.id)
-    assert saved["cell"] == 2 and saved["by"] == "fork" and "files" in saved["not_covered"]
-    session.cell("x.append(2); y = 1")
-    assert session.json("rollback", session.id, "2")["cell"] == 2
-    assert session.value("x") == "[1]"
-    assert session.cell("y")["diagnosis"]["type"] == "NameError"
+    assert (saved["cell"], saved["by"]) == (2, "fork") and "files" not in saved["not_covered"]
+    for turn in range(2): # a state can be returned to more than once
+        session.cell("x.append(2); y = 1\npathlib.Path('kept').write_text('new'); pathlib.Path('more').write_text('1')\n"
+                     "os.remove('/tmp/d/gone'); os.rmdir('/tmp/d'); os.remove('link'); os.mkdir('link')")
+        back = session.json("rollback", session.id, "2")
+        assert (back["cell"], back["files"]["removed"], back["files"]["not_restored"]) == (2, 2, []), turn
+        assert session.value("x, open('kept').read(), open('/tmp/d/gone').read(), os.readlink('link'), "
+                             "os.path.exists('more')") == "([1], 'old', 'old', 'kept', False)"
+        assert session.cell("y")["diagnosis"]["type"] == "NameError"
     late = session.cell("while True: pass", "--timeout", "300ms")
     assert (late["outcome"], late["session"]) == ("timeout", "kept")
-    refused = session.run("rollback", session.id, "3")
-    assert refused.returncode == 125 and b"no state was saved before cell 3" in refused.stderr
+
+
+def test_a_file_too_large_to_be_saved_is_named(session):
+    session.cell("open('large', 'wb').truncate(70 << 20); open('small', 'w').write('1')")
+    saved = session.json("checkpoint", session.id)
+    assert saved["files"]["left_out"] == 1 and any("64 MiB" in what for what in saved["not_covered"])
+    assert session.json("rollback", session.id, "2")["files"]["not_restored"] == [], "it did not change"
+    session.cell("open('large', 'a').write('x'); open('small', 'w').write('2')")
+    assert session.json("rollback", session.id, "2")["files"]["not_restored"] == ["/work/large"]
+    assert session.value("open('small').read()") == "'1'"
+
+
+def test_without_a_saved_state_the_cells_are_executed_again(state, any_caller):
+    session = Session(state, lang="bash", caller=any_caller)
+    try:
+        for code in ("x=1", "echo one > file; echo $x", "x=2; rm file", "cd /tmp"):
+            session.cell(code)
+        back = session.json("rollback", session.id, "3")
+        assert (back["by"], back["cell"], back["replayed"], back["different"]) == ("replay", 3, 2, 0)
+        assert session.cell("echo $x $PWD; cat file")["stdout"] == "1 /work\none\n"
+        assert session.run("rollback", session.id, "9").returncode == 125
+        other = session.json("fork", session.id)
+        assert (other["by"], other["replayed"], other["of"]) == ("replay", 3, session.id)
+        assert session.run("export", session.id, "--format", "md").stdout.count(b"```bash") == 3
+    finally:
+        session.close()
+    second = sandbox_run("session", "exec", other["id"], "--code", "echo $x; cat file", env=session.env, caller=any_caller)
+    assert second.stdout == b"1\none\n", "it outlives the session that it was copied from"
+    assert sandbox_run("session", "close", other["id"], env=session.env, caller=any_caller).returncode == 0
+
+
+def test_a_copy_has_the_files_of_its_session_and_goes_its_own_way(session):
+    session.cell("import os, random\nx = random.random(); open('chance', 'w').write(str(x))")
+    session.cell("open('/tmp/other', 'w').write('t')")
+    made = session.json("fork", session.id)
+    wanted = session.value("open('chance').read()")
+    assert session.json("exec", made["id"], "--code", "open('chance').read()")["display"][0]["text/plain"] == wanted
+    session.json("exec", made["id"], "--code", "x = 'changed'; os.remove('chance')")
+    assert session.value("type(x).__name__, os.listdir()") == "('float', ['chance'])"
+    assert session.run("close", made["id"]).returncode == 0
+
+
+def test_a_prompt_that_is_killed_takes_its_session_with_it(state, any_caller):
+    env = {"SANDBOX_RUN_STATE": str(state)}
+
+    def listed():
+        return json.loads(sandbox_run("session", "list", "--json", env=env, caller=any_caller).stdout)["sessions"]
+
+    with started("repl", caller=any_caller, env=env) as prompt:
+        prompt.stdin.write(b"print(6 * 7)\n")
+        prompt.stdin.flush()
+        assert prompt.stdout.readline() == b"42\n" and len(listed()) == 1
+        prompt.kill()
+    wait_until(lambda: listed() == [])
+
+
+def test_children_of_a_php_cell_have_no_channel_and_exit_is_named(state, any_caller):
+    session = Session(state, lang="php", caller=any_caller)
+    try:
+        assert session.cell("passthru('ls -l /proc/self/fd | grep -c socket');")["stdout"] == "0\n"
+        ended = session.cell("exit(3);")
+        assert (ended["outcome"], ended["exit_code"], ended["session"]) == ("exited", 3, "lost")
+        assert "the cell ended the kernel with exit code 3" in ended["explanation"]
+    finally:
+        session.close()
 
 
 def test_a_session_whose_directory_is_removed_ends(session, state):

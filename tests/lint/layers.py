@@ -22,12 +22,14 @@ ORDER = (
     "toolchain",
     "changes",
     "workspace",
+    "image",
     "job",
     "config",
     "lib",
     "session",
+    "mcp",
     "engine",
-    "service",
+    "http",
     "cli",
 )
 PUBLIC = "sandboxrun.h"
@@ -42,7 +44,22 @@ MAY_INCLUDE["live"] = {"base"}
 MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 # The command line is a client like every other: it runs, plans and probes through lib/ and never looks into a job.
 MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
+# So is the server for agents, whatever its transport, and the HTTP gateway.
+MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
+MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
 MAY_INCLUDE_ONLY = {
+    "http": {
+        "changes/kept_output.h",  # all that a run wrote
+        "changes/state_dir.h",  # where tokens are kept
+        "job/engine_socket.h",  # its own socket stands beside the engine's
+        "sandbox/peer.h",  # which process is at the other end of that socket
+        "workspace/workspace.h",  # lists and removes workspaces
+    },
+    "mcp": {
+        "config/config.h",  # whether one network is inside another
+        "changes/apply.h",  # show_changes, apply_changes
+        "changes/textdiff.h",
+    },
     # The numbers of its scripts, which are written while the project is built.
     "generate": {"confine/netlink.h"},
     "cli": {
@@ -55,11 +72,15 @@ MAY_INCLUDE_ONLY = {
         "config/config_find.h",  # the same, for the lean program
         "config/retention.h",  # what goes by itself after a run
         "config/trust.h",  # trust
+        "image/image_store.h",  # image
         "store/store.h",  # cache
+        "toolchain/project_excludes.h",  # what a directory as a program leaves out
         "toolchain/toolchain_paths.h",  # where languages of the user's own are
         "workspace/workspace.h",  # workspace
         # serve: the command is the engine.
         "engine/engine_main.h",
+        # mcp: the command is the server for agents.
+        "mcp/mcp_stdio.h",
     },
 }
 
@@ -87,8 +108,8 @@ def fault(layer, quoted, name):
         return f'"{name}" is a source, not a header'
     if name in MAY_INCLUDE_ONLY.get(layer, ()):
         return None
-    if layer == "cli" and target in ORDER and target not in MAY_INCLUDE[layer] | {layer}:
-        return f'"{name}" is no business of cli/: lib/runner.h is the way in'
+    if layer in ("cli", "mcp") and target in ORDER and target not in MAY_INCLUDE[layer] | {layer}:
+        return f'"{name}" is no business of {layer}/: lib/runner.h is the way in'
     if target != layer and target not in MAY_INCLUDE[layer]:
         return f'"{name}" is not below {layer}/'
     return None

@@ -186,7 +186,7 @@ static void only_a_run_is_forked_from_a_zygote(void **state)
                  { STAGE_CHECK, STANDBY_SHELL } };
 
     (void)state;
-    warm_language.warm.zygote = true;
+    warm_language.warm.zygote = warm_language.warm.run;
     c.in.layers[LAYER_DEPS] = NULL;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         struct plan *plan, *blueprint;
@@ -206,10 +206,14 @@ static void a_zygote_sees_no_dependencies(void **state)
     struct plan *plan, *blueprint;
 
     (void)state;
-    warm_language.warm.zygote = true;
+    warm_language.warm.zygote = warm_language.warm.run;
     plan = plan_case_make(&c);
     blueprint = blueprint_of(plan);
     assert_non_null(plan_find_op(blueprint, "deps"));
+    assert_int_equal(blueprint->standby, STANDBY_DRIVER);
+    plan_free(blueprint);
+    warm_language.warm.run.n = 0; /* then it has no driver for such a run */
+    blueprint = blueprint_of(plan);
     assert_int_equal(blueprint->standby, STANDBY_SHELL);
     plan_free(blueprint);
     plan_free(plan);

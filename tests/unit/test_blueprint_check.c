@@ -241,7 +241,8 @@ static void whatever_is_changed_it_is_not_taken(void **state)
 static void a_zygote_has_the_languages_variables(void **state)
 {
     (void)state;
-    warm_language.warm.zygote = warm_language.warm.fixed_env = true;
+    warm_language.warm.zygote = warm_language.warm.run;
+    warm_language.warm.fixed_env = true;
     c.in.layers[LAYER_DEPS] = NULL;
     send_blueprint();
     assert_int_equal(blueprint->standby, STANDBY_ZYGOTE);

@@ -190,7 +190,7 @@ static bool count_calls(void *context, uint64_t files, uint64_t bytes)
 static void progress_is_told_at_most_five_times_a_second(void **state)
 {
     unsigned int calls = 0;
-    struct copy_progress progress = { count_calls, &calls };
+    struct copy_progress progress = { .report = count_calls, .context = &calls };
     struct timespec begin, end;
     sbr_error err;
     char name[16];

@@ -105,6 +105,7 @@ static void the_fields_are_these_and_no_others(void **state)
         "changes_summary",
         "changes_id",
         "files",
+        "excluded",
         "output_id",
     };
     json_t *root = sample_json();

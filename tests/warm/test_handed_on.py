@@ -1,6 +1,7 @@
 """What the makers of sandboxes hand on from one to the next: memory, namespaces, descriptors, mounts, attributes."""
 import collections
 import contextlib
+import ctypes
 import itertools
 import json
 import os
@@ -96,6 +97,51 @@ def test_every_worker_has_random_bytes_of_its_own(engine, open_engine):
 
     assert len(set(drawn(engine))) == RUNS
     assert len(set(drawn(open_engine, **without("own-random-bytes")))) == 1
+
+
+def test_generators_that_are_not_drawn_anew_repeat_themselves(open_engine):
+    """The attack on Node's randomness, where the defence is left out."""
+    if not support.have("node"):
+        pytest.skip("there is no javascript")
+    kwargs = without("own-random-bytes")
+    drawn = [open_engine.parked(lambda: open_engine.code("javascript", "console.log(Math.random())", **kwargs))["stdout"]
+             for _ in range(2)]
+    assert drawn[0] == drawn[1]
+
+
+# Open files of Node's event loops: the kernel says whether two processes have the same one.
+
+KCMP = {"x86_64": 312, "aarch64": 272}[os.uname().machine]
+KCMP_FILE = 0
+
+
+def have_same_file(one, other):
+    """Of (process, descriptor) each."""
+    return ctypes.CDLL(None, use_errno=True).syscall(KCMP, one[0], other[0], KCMP_FILE, one[1], other[1]) == 0
+
+
+def open_files(pid):
+    return [(pid, int(number)) for number in os.listdir(f"/proc/{pid}/fd")]
+
+
+def shared_files(engine):
+    """Pairs of open files that two Nodes of this engine have in common; one of them may be the zygote."""
+    nodes = [pid for pid in engines.descendants(engine.process.pid) if (link(pid, "exe") or "").endswith("node")]
+    assert len(nodes) > 2, nodes
+    files = [open_files(pid) for pid in nodes]
+    assert all(have_same_file(file, file) for file in files[0]), "this kernel cannot compare open files"
+    return [(one, other) for pair in itertools.combinations(files, 2) for one, other in itertools.product(*pair)
+            if have_same_file(one, other)]
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not support.have("node"), reason="needs root, who may compare, and Node")
+@pytest.mark.parametrize("defences", [(), ("own-descriptors",)], ids=["renewed", "left as they are"])
+def test_two_nodes_share_no_open_file(place, defences):
+    env = {"SANDBOX_RUN_TEST_WITHOUT": ",".join(("blueprint-check", *defences))}
+    with engines.Engine(place / f"files{len(defences)}", engines.callers()[0], ["--warm", ""], hooks=True, env=env) as engine:
+        engine.parked(lambda: engine.code("javascript", "0", env=env))
+        engines.within(MADE_S, lambda: engine.is_settled() and engine.is_full())
+        assert bool(shared_files(engine)) == bool(defences)
 
 
 # The network namespace

@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+import engine as engines
 import support
 import yaml_text
 
@@ -68,10 +69,21 @@ def test_clocks_leave_out_the_waiting(engine):
     assert javascript(engine, code)["stdout"] == "true true true\ntrue true true\n"
 
 
+# In the main context, in new ones, in a worker thread, and all that comes from OpenSSL.
+DRAWS = """
+    const { Worker } = require('worker_threads');
+    const crypto = require('crypto');
+    const vm = require('vm');
+    console.log(Math.random(), vm.runInNewContext('Math.random()'), vm.runInNewContext('Math.random()'));
+    console.log(crypto.randomBytes(8).toString('hex'), crypto.randomUUID(), crypto.randomInt(2 ** 47));
+    for (let i = 0; i < 2; i++)
+        new Worker('console.log(Math.random(), require("crypto").randomUUID())', { eval: true });
+"""
+
+
 def test_every_run_has_its_own_randomness(engine):
-    code = "console.log(Math.random(), require('crypto').randomBytes(8).toString('hex'))"
-    seen = [word for _ in range(4) for word in javascript(engine, code)["stdout"].split()]
-    assert len(set(seen)) == len(seen)
+    seen = [word for _ in range(4) for word in javascript(engine, DRAWS)["stdout"].split()]
+    assert len(seen) == 4 * 10 and len(set(seen)) == len(seen)
 
 
 def test_nothing_of_the_waiting_is_open(engine):
@@ -102,6 +114,25 @@ def test_variables_of_nodes_start_are_obeyed(engine):
     cold, warm = (engine.result_of("run", *options, *words) for options in (["--cold"], []))
     assert compared(warm) == compared(cold)
     assert len(re.findall("^    at ", warm["stderr"], re.M)) == 1 and "Warning" not in warm["stderr"]
+
+
+IS_COPY = "console.log(require('fs').readFileSync('/proc/self/cmdline', 'utf8').split('\\0').includes('zygote'))"
+
+
+def test_a_node_that_cannot_be_copied_waits_in_each_sandbox(engine, place):
+    """The old way, which an unknown Node takes by itself."""
+    assert javascript(engine, IS_COPY)["stdout"] == "true\n"
+    env = {"SANDBOX_RUN_TEST_WITHOUT": "blueprint-check,forked-node"}
+    with engines.Engine(place / f"plain-{engine.caller}", engine.caller, ["--warm", ""], hooks=True, env=env) as plain:
+        assert javascript(plain, IS_COPY, env=env)["stdout"] == "false\n"
+        warm = javascript(plain, "console.log(process.argv.length); f()", env=env)
+        cold = engine.code("javascript", "console.log(process.argv.length); f()", "--cold")
+        assert compared(warm) == compared(cold)
+
+
+def test_timers_do_not_count_the_waiting(engine):
+    code = "const start = performance.now(); setTimeout(() => console.log(performance.now() - start >= 199), 200);"
+    assert javascript(engine, code)["stdout"] == "true\n"
 
 
 def test_a_signal_ends_a_program_in_its_own_way(engine):

@@ -1,0 +1,45 @@
+/* What happened so far, for /metrics. */
+#ifndef HTTP_COUNTERS_H
+#define HTTP_COUNTERS_H
+
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "model/result.h"
+
+#define COUNTERS_MAX_ROWS 512
+#define COUNTERS_N_BUCKETS 11
+
+struct counters_row {
+    const char *language; /* static, or "command" */
+    const char *outcome;  /* static */
+    uint64_t n;
+};
+
+struct counters_histogram {
+    uint64_t bucket[COUNTERS_N_BUCKETS + 1];
+    uint64_t n, sum_us;
+};
+
+struct counters {
+    struct counters_row rows[COUNTERS_MAX_ROWS];
+    size_t n_rows;
+    struct counters_histogram duration, startup;
+    uint64_t requests[6]; /* by the first digit of their status */
+    uint64_t refused;     /* without a right, or without room */
+    uint64_t out_bytes, errout_bytes;
+    uint64_t cancelled_by_client;
+};
+
+void counters_add_run(struct counters *counters, const char *language, const sbr_result *result,
+                      uint64_t total_us);
+void counters_add_request(struct counters *counters, unsigned int status);
+/* Numbers of now, which the counters do not have. */
+struct counters_now {
+    uint64_t active, connections, kept, uptime_us;
+};
+/* The text format of Prometheus. */
+void counters_print(const struct counters *counters, const struct counters_now *now,
+                    struct buf *out);
+
+#endif

@@ -1,0 +1,89 @@
+#include "http/event_log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_CAPACITY 16
+
+void event_log_init(struct event_log *log, size_t max)
+{
+    *log = (struct event_log){ .max = max };
+}
+
+void event_log_done(struct event_log *log)
+{
+    for (size_t i = 0; i < log->n; i++)
+        free(log->lines[(log->at + i) % log->capacity].text);
+    free(log->lines);
+    *log = (struct event_log){ .max = log->max };
+}
+
+static int grow(struct event_log *log)
+{
+    size_t capacity = log->capacity ? log->capacity * 2 : FIRST_CAPACITY;
+    struct event_log_line *lines = malloc(capacity * sizeof(*lines));
+
+    if (!lines)
+        return -1;
+    for (size_t i = 0; i < log->n; i++)
+        lines[i] = log->lines[(log->at + i) % log->capacity];
+    free(log->lines);
+    log->lines = lines;
+    log->capacity = capacity;
+    log->at = 0;
+    return 0;
+}
+
+static void drop_oldest(struct event_log *log)
+{
+    struct event_log_line *line = &log->lines[log->at];
+
+    log->bytes -= line->len;
+    free(line->text);
+    log->at = (log->at + 1) % log->capacity;
+    log->n--;
+    log->first++;
+}
+
+static int add_line(struct event_log *log, const char *text, size_t len)
+{
+    char *copy;
+
+    if (log->n == log->capacity && grow(log) < 0)
+        return -1;
+    copy = strndup(text, len);
+    if (!copy)
+        return -1;
+    log->lines[(log->at + log->n++) % log->capacity] = (struct event_log_line){ copy, len };
+    log->bytes += len;
+    while (log->bytes > log->max && log->n > 1)
+        drop_oldest(log);
+    return 0;
+}
+
+int event_log_add(struct event_log *log, const struct buf *text)
+{
+    const char *at = text->data, *end = text->data + text->len;
+
+    while (at && at < end) {
+        const char *newline = memchr(at, '\n', (size_t)(end - at));
+        size_t len = (size_t)((newline ? newline : end) - at);
+
+        if (add_line(log, at, len) < 0)
+            return -1;
+        at += len + 1;
+    }
+    return text->failed ? -1 : 0;
+}
+
+const struct event_log_line *event_log_get(const struct event_log *log, uint64_t number)
+{
+    if (number < log->first || number >= log->first + log->n)
+        return NULL;
+    return &log->lines[(log->at + (size_t)(number - log->first)) % log->capacity];
+}
+
+uint64_t event_log_next(const struct event_log *log)
+{
+    return log->first + log->n;
+}

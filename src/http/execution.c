@@ -1,0 +1,362 @@
+#include "http/execution.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "http/problem.h"
+#include "http/reader.h"
+#include "http/server.h"
+#include "lib/runner.h"
+
+#define KEPT_US (10 * 60 * 1000000ULL) /* after the end                             */
+#define KEPT_BYTES ((size_t)256 << 20) /* of all results and events                 */
+#define LOG_BYTES ((size_t)4 << 20)    /* of the events of one run                  */
+#define KEPT_MAX 4096                  /* runs that are over                        */
+#define ALONE_US (15 * 1000000ULL)     /* how long a streamed run waits for readers */
+#define LINES_MAX ((size_t)1 << 30)
+
+static void recount(struct execution *e)
+{
+    size_t bytes = e->log.bytes + (e->result ? strlen(e->result) : 0);
+
+    e->server->kept_bytes += bytes - e->counted_bytes;
+    e->counted_bytes = bytes;
+}
+
+static void note(struct execution *e, struct buf *lines)
+{
+    if (event_log_add(&e->log, lines) < 0)
+        execution_cancel(e); /* events that are missing must not go unnoticed */
+    buf_done(lines);
+    recount(e);
+    reader_wake(e);
+}
+
+static void output_came(void *context, int number, const char *data, size_t len)
+{
+    struct execution *e = context;
+    struct buf lines;
+
+    buf_init(&lines, LINES_MAX);
+    event_lines_output(&e->lines, number, data, len, &lines);
+    note(e, &lines);
+}
+
+static void event_came(void *context, const sbr_event *event)
+{
+    struct execution *e = context;
+    struct buf lines;
+
+    e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
+    e->began |= event->type == SBR_EVENT_STAGE;
+    if (!e->keeps_events)
+        return;
+    buf_init(&lines, LINES_MAX);
+    event_lines_event(&e->lines, event, &lines);
+    note(e, &lines);
+}
+
+void execution_reply(const struct execution *e, struct exchange *x)
+{
+    if (e->is_error)
+        problem_reply_error(x, &e->err);
+    else
+        exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, e->result ? strdup(e->result) : NULL);
+}
+
+static void add_end(struct execution *e)
+{
+    struct buf lines;
+
+    if (!e->keeps_events)
+        return;
+    buf_init(&lines, LINES_MAX);
+    event_lines_end(&e->lines, e->result, &lines);
+    note(e, &lines);
+}
+
+static void finish(struct execution *e, sbr_result *result, const sbr_error *err)
+{
+    struct exchange *waiter = e->waiter;
+
+    if (result)
+        runner_find_version(e->job, result);
+    e->ended_us = clock_now_us();
+    e->is_error = !result;
+    e->result = result ? result_to_json(result) : result_error_to_json(err);
+    if (!result)
+        e->err = *err;
+    snprintf(e->outcome, sizeof(e->outcome), "%s",
+             result ? result_verdict_name(result->verdict) : result_error_name(err->code));
+    if (result)
+        snprintf(e->output_id, sizeof(e->output_id), "%s", result->output_id);
+    counters_add_run(&e->server->counters, result ? result->language.name : NULL, result,
+                     e->ended_us - e->started_us);
+    sbr_result_free(result);
+    loop_remove(&e->server->loop, &e->watch);
+    sbr_job_free(e->job);
+    e->job = NULL;
+    sbr_request_free(take_ptr(e->req));
+    add_end(e);
+    recount(e);
+    reader_wake(e);
+    e->waiter = NULL;
+    if (waiter)
+        execution_reply(e, waiter);
+    if (e->ended)
+        e->ended(e, e->ended_context);
+}
+
+static void job_event(void *context, uint32_t events)
+{
+    struct execution *e = context;
+    sbr_result *result = NULL;
+    sbr_error err = { 0 };
+    int r = sbr_job_dispatch(e->job, &result, &err);
+
+    (void)events;
+    if (r != 0)
+        finish(e, r == 1 ? result : NULL, &err);
+}
+
+static int connect_job(struct execution *e, sbr_error *err)
+{
+    sbr_job *job = e->job;
+
+    runner_set_up(job, e->started_us, NULL);
+    runner_set_id(job, e->id);
+    if (sbr_job_on_event(job, event_came, e) < 0 ||
+        (e->keeps_events && sbr_job_on_output(job, output_came, e) < 0) ||
+        (e->takes_stdin && sbr_job_write_stdin(job, "", 0) < 0))
+        return err_set(err, SBR_E_BUG, "http", "the job has begun already");
+    e->watch = loop_watch_of(sbr_job_fd(job), job_event, e);
+    if (loop_add(&e->server->loop, &e->watch, EPOLLIN) < 0)
+        return err_set_errno(err, "http", "cannot watch the job");
+    return 0;
+}
+
+static void add_start(struct execution *e)
+{
+    struct buf lines;
+
+    if (!e->keeps_events)
+        return;
+    buf_init(&lines, LINES_MAX);
+    event_lines_start(&e->lines, e->req, &lines);
+    note(e, &lines);
+}
+
+static struct execution *make(struct server *server, const struct tenant *tenant, sbr_request *req,
+                              enum execution_mode mode)
+{
+    struct execution *e = calloc(1, sizeof(*e));
+
+    if (!e || encoding_random_id(e->id) < 0) {
+        free(e);
+        return NULL;
+    }
+    e->server = server;
+    e->mode = mode;
+    e->req = req;
+    e->watch.fd = -1;
+    e->keeps_events = mode != EXECUTION_WAITED;
+    e->takes_stdin = e->keeps_events && req && !req->stdin_data;
+    e->started_us = e->lines.started_us = clock_now_us();
+    e->created_us = clock_read_us(CLOCK_REALTIME);
+    snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
+    snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
+    link_init(&e->streams);
+    link_init(&e->link);
+    event_log_init(&e->log, LOG_BYTES);
+    return e;
+}
+
+int execution_start(struct server *server, const struct tenant *tenant, sbr_request *req,
+                    enum execution_mode mode, struct execution **ret, sbr_error *err)
+{
+    struct execution *e = make(server, tenant, req, mode);
+
+    if (!e) {
+        sbr_request_free(req);
+        return err_set_oom(err, "http");
+    }
+    if (sbr_job_start(server->rt, req, &e->job, err) < 0 || connect_job(e, err) < 0) {
+        execution_free(e);
+        return err->code;
+    }
+    list_append(&server->executions, &e->link);
+    add_start(e);
+    *ret = e;
+    return 0;
+}
+
+struct execution *execution_open(struct server *server, const struct tenant *tenant)
+{
+    struct execution *e = make(server, tenant, NULL, EXECUTION_QUEUED);
+
+    if (!e)
+        return NULL;
+    e->foreign = e->began = true;
+    list_append(&server->executions, &e->link);
+    return e;
+}
+
+void execution_note(struct execution *e, const char *line, size_t len)
+{
+    struct buf lines;
+
+    buf_init(&lines, LINES_MAX);
+    buf_add(&lines, line, len);
+    note(e, &lines);
+}
+
+void execution_end(struct execution *e, const char *result, const sbr_error *err)
+{
+    static const sbr_error unknown = { .code = SBR_E_SYSTEM, .message = "the cell did not begin" };
+
+    e->ended_us = clock_now_us();
+    e->foreign = false;
+    e->is_error = !result;
+    e->err = result ? (sbr_error){ 0 } : err ? *err : unknown;
+    e->result = result ? strdup(result) : result_error_to_json(&e->err);
+    snprintf(e->outcome, sizeof(e->outcome), "%s",
+             result ? "done" : result_error_name(e->err.code));
+    if (e->is_error)
+        add_end(e);
+    recount(e);
+    reader_wake(e);
+}
+
+void execution_set_location(const struct execution *e, struct exchange *x)
+{
+    char location[80];
+
+    snprintf(location, sizeof(location), "/v1/executions/%s", e->id);
+    exchange_add_header(x, MHD_HTTP_HEADER_LOCATION, location);
+}
+
+static void waiter_left(struct exchange *x)
+{
+    struct execution *e = x->subject;
+
+    e->waiter = NULL;
+    if (e->mode != EXECUTION_WAITED)
+        return;
+    e->server->counters.cancelled_by_client++;
+    execution_cancel(e);
+    execution_cancel(e); /* at once: nothing reads what a grace period would bring */
+}
+
+void execution_wait(struct execution *e, struct exchange *x)
+{
+    if (execution_is_over(e)) {
+        execution_reply(e, x);
+        return;
+    }
+    e->waiter = x;
+    exchange_wait(x, waiter_left, e);
+}
+
+void execution_cancel(struct execution *e)
+{
+    e->cancelled = true;
+    if (e->job)
+        sbr_job_cancel(e->job);
+}
+
+void execution_free(struct execution *e)
+{
+    if (e->waiter)
+        e->waiter->left = NULL;
+    reader_drop_all(e);
+    loop_remove(&e->server->loop, &e->watch);
+    link_remove(&e->link);
+    sbr_job_free(e->job);
+    sbr_request_free(e->req);
+    e->server->kept_bytes -= e->counted_bytes;
+    event_log_done(&e->log);
+    free(e->result);
+    free(e);
+}
+
+struct execution *execution_find(const struct server *server, const struct tenant *tenant,
+                                 const char *id)
+{
+    list_each(at, (struct link *)&server->executions) {
+        struct execution *e = link_owner(at, struct execution, link);
+
+        if (!strcmp(e->id, id) && !strcmp(e->tenant, tenant->name))
+            return e;
+    }
+    return NULL;
+}
+
+static const char *status_of(const struct execution *e)
+{
+    if (execution_is_over(e))
+        return e->is_error ? "failed" : "done";
+    return e->began ? "running" : "queued";
+}
+
+char *execution_describe(const struct execution *e)
+{
+    scoped_free char *head = NULL;
+    char time[RESULT_TIME_SIZE];
+    struct jsonw j;
+    struct buf all;
+
+    result_format_time(e->created_us, time);
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "id", e->id);
+    jsonw_text(&j, "status", status_of(e));
+    jsonw_text(&j, "language", e->language[0] ? e->language : NULL);
+    jsonw_text(&j, "created", time);
+    jsonw_text(&j, "outcome", e->outcome[0] ? e->outcome : NULL);
+    if (e->job && e->queue_before)
+        jsonw_number(&j, "position", e->queue_before);
+    head = jsonw_take(&j);
+    buf_init(&all, LINES_MAX);
+    buf_printf(&all, "%s%s%s}", head ? head : "", e->result ? ",\"result\":" : "",
+               e->result ? e->result : "");
+    return head ? buf_take(&all, NULL) : NULL;
+}
+
+unsigned int execution_count(const struct server *server, const char *tenant)
+{
+    unsigned int n = 0;
+
+    list_each(at, (struct link *)&server->executions) {
+        const struct execution *e = link_owner(at, struct execution, link);
+
+        n += !execution_is_over(e) && (!tenant || !strcmp(e->tenant, tenant));
+    }
+    return n;
+}
+
+/* Of those that are over, the oldest are forgotten first. */
+void execution_tick(struct server *server, uint64_t now_us)
+{
+    size_t over = 0;
+
+    list_each(at, &server->executions)
+        over += execution_is_over(link_owner(at, struct execution, link));
+    list_each(at, &server->executions) {
+        struct execution *e = link_owner(at, struct execution, link);
+
+        if (e->job && e->mode == EXECUTION_STREAMED && e->alone_us &&
+            now_us > e->alone_us + ALONE_US && !e->cancelled) {
+            server->counters.cancelled_by_client++;
+            execution_cancel(e);
+        }
+        if (!execution_is_over(e) || e->held || !link_is_alone(&e->streams))
+            continue;
+        if (now_us < e->ended_us + KEPT_US && over <= KEPT_MAX && server->kept_bytes <= KEPT_BYTES)
+            continue;
+        over--;
+        execution_free(e);
+    }
+}

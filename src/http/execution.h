@@ -1,0 +1,88 @@
+/* One run that a client asked for: its job in the loop, its events, its result, and who waits.
+ *
+ * The id is random and belongs to its tenant: no other one learns that it is there. */
+#ifndef HTTP_EXECUTION_H
+#define HTTP_EXECUTION_H
+
+#include "base/encoding.h"
+#include "http/event_log.h"
+#include "http/exchange.h"
+#include "lib/event_lines.h"
+#include "model/result.h"
+
+/* What becomes of the run when its client leaves. */
+enum execution_mode {
+    EXECUTION_WAITED,   /* it is cancelled */
+    EXECUTION_STREAMED, /* it is cancelled, unless a reader comes back soon */
+    EXECUTION_QUEUED    /* it goes on */
+};
+
+struct execution {
+    struct link link; /* of the server's executions */
+    char id[ENCODING_ID_SIZE];
+    char tenant[TENANT_NAME_SIZE];
+    struct server *server;
+    enum execution_mode mode;
+    sbr_request *req;
+    sbr_job *job; /* NULL: it is over */
+    struct loop_watch watch;
+    struct exchange *waiter; /* that gets the result; NULL: none */
+    struct link streams;     /* that get the events */
+    struct event_lines lines;
+    struct event_log log;
+    bool keeps_events;
+    bool takes_stdin;
+    bool cancelled;
+    bool began;                                        /* the program's own stage did */
+    bool held;                                         /* a batch still needs it */
+    bool foreign;                                      /* it has no job: another call ends it */
+    void (*ended)(struct execution *e, void *context); /* may be NULL */
+    void *ended_context;
+    bool is_error; /* `result` is the error why nothing ran */
+    sbr_error err;
+    char *result; /* JSON; NULL: not yet */
+    char language[32];
+    char outcome[24];
+    char output_id[ENCODING_ID_SIZE];
+    unsigned int queue_before;
+    uint64_t created_us; /* since 1970 */
+    uint64_t started_us, ended_us;
+    uint64_t alone_us; /* since when a streamed run has no reader; 0: it has one */
+    size_t counted_bytes;
+    char key[64]; /* Idempotency-Key; empty: none */
+    char fingerprint[65];
+};
+
+/* Takes the request over, also when it fails. */
+int execution_start(struct server *server, const struct tenant *tenant, sbr_request *req,
+                    enum execution_mode mode, struct execution **ret, sbr_error *err) must_check;
+/* One whose events and end another call brings; NULL without memory. */
+struct execution *execution_open(struct server *server, const struct tenant *tenant);
+/* One line of JSON, without its newline. */
+void execution_note(struct execution *e, const char *line, size_t len);
+/* `result` is JSON, which is copied; NULL: *err says why there is none. */
+void execution_end(struct execution *e, const char *result, const sbr_error *err);
+static inline bool execution_is_over(const struct execution *e)
+{
+    return !e->job && !e->foreign;
+}
+/* The header Location of the reply. */
+void execution_set_location(const struct execution *e, struct exchange *x);
+/* Replies to `x` at the end; the client's leaving cancels the run. */
+void execution_wait(struct execution *e, struct exchange *x);
+void execution_cancel(struct execution *e);
+/* Kills it when it is still running. */
+void execution_free(struct execution *e);
+/* NULL: this tenant has none of that id. */
+struct execution *execution_find(const struct server *server, const struct tenant *tenant,
+                                 const char *id);
+/* Replies with the result, or with the error. */
+void execution_reply(const struct execution *e, struct exchange *x);
+/* What is known now: {"id", "status", ...}; the caller frees it. */
+char *execution_describe(const struct execution *e);
+/* Runs of the tenant, or of all (NULL), that have not ended. */
+unsigned int execution_count(const struct server *server, const char *tenant);
+/* Forgets what is too old or too much.  Cancels runs that lost their readers. */
+void execution_tick(struct server *server, uint64_t now_us);
+
+#endif

@@ -1,0 +1,196 @@
+#include "http/guard.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "base/err.h"
+#include "http/problem.h"
+#include "http/rate.h"
+#include "http/route.h"
+#include "http/server.h"
+#include "http/token.h"
+
+#define BEARER "Bearer "
+
+static bool refuse(struct exchange *x, unsigned int status, const char *detail, const char *remedy)
+{
+    problem_reply(x, &(struct problem){ .status = status, .detail = detail, .remedy = remedy });
+    return false;
+}
+
+/* A header that two parsers may read differently. */
+struct framing {
+    unsigned int lengths, encodings, hosts, tokens;
+    bool bad_length, bad_encoding, bad_name;
+};
+
+static enum MHD_Result look_at_header(void *context, enum MHD_ValueKind kind, const char *name,
+                                      const char *value)
+{
+    struct framing *framing = context;
+
+    (void)kind;
+    for (const char *c = name; *c; c++)
+        framing->bad_name |= !isalnum((unsigned char)*c) && !strchr("!#$%&'*+-.^_`|~", *c);
+    if (!strcasecmp(name, MHD_HTTP_HEADER_CONTENT_LENGTH)) {
+        framing->lengths++;
+        framing->bad_length |= !value || !*value || value[strspn(value, "0123456789")];
+    }
+    if (!strcasecmp(name, MHD_HTTP_HEADER_TRANSFER_ENCODING)) {
+        framing->encodings++;
+        framing->bad_encoding |= !value || strcasecmp(value, "chunked") != 0;
+    }
+    framing->hosts += !strcasecmp(name, MHD_HTTP_HEADER_HOST);
+    framing->tokens += !strcasecmp(name, MHD_HTTP_HEADER_AUTHORIZATION);
+    return MHD_YES;
+}
+
+/* Where a message ends must not be a matter of opinion: the connection is closed after this. */
+static bool check_framing(struct exchange *x)
+{
+    struct framing framing = { 0 };
+    bool bad;
+
+    (void)MHD_get_connection_values(x->connection, MHD_HEADER_KIND, look_at_header, &framing);
+    bad = framing.lengths > 1 || framing.encodings > 1 || (framing.lengths && framing.encodings) ||
+          framing.bad_length || framing.bad_encoding || framing.bad_name || framing.hosts > 1 ||
+          framing.tokens > 1 || x->path[0] != '/';
+    if (!bad)
+        return true;
+    refuse(x, MHD_HTTP_BAD_REQUEST,
+           "the request line or the headers can be read in more than one way",
+           "send one Content-Length or one Transfer-Encoding: chunked, one Host, and a path");
+    exchange_add_header(x, MHD_HTTP_HEADER_CONNECTION, "close");
+    return false;
+}
+
+static bool is_listed(const char *const *list, const char *value)
+{
+    for (; *list; list++)
+        if (!strcasecmp(*list, value))
+            return true;
+    return false;
+}
+
+/* The name without its port. */
+static void host_name(const char *host, char *name, size_t size)
+{
+    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
+
+    if (end && *end == ']')
+        end++;
+    snprintf(name, size, "%.*s", end ? (int)(end - host) : (int)strlen(host), host);
+}
+
+/* A page of a browser can reach loopback, by a name of its own that resolves to it. */
+static bool check_host(struct exchange *x)
+{
+    static const char *const own[] = { "127.0.0.1", "localhost", "[::1]", NULL };
+    const char *host = exchange_header(x, MHD_HTTP_HEADER_HOST);
+    char name[256] = "";
+
+    if (!x->visitor->tcp)
+        return true;
+    if (host)
+        host_name(host, name, sizeof(name));
+    if (is_listed(own, name) || is_listed(x->server->options.hosts, name))
+        return true;
+    return refuse(x, MHD_HTTP_MISDIRECTED_REQUEST, "the header Host names another host",
+                  "the operator allows names with --allow-host");
+}
+
+static bool check_origin(struct exchange *x)
+{
+    const char *origin = exchange_header(x, MHD_HTTP_HEADER_ORIGIN);
+
+    if (!origin || is_listed(x->server->options.origins, origin))
+        return true;
+    return refuse(x, MHD_HTTP_FORBIDDEN, "pages of this origin may not use the gateway",
+                  "the operator allows origins with --allow-origin");
+}
+
+/* The local user at the unix socket needs no token: the socket is theirs alone. */
+static bool check_token(struct exchange *x)
+{
+    const char *header = exchange_header(x, MHD_HTTP_HEADER_AUTHORIZATION);
+    sbr_error err;
+
+    if (!header && !x->visitor->tcp) {
+        tenant_init_local(&x->tenant);
+        return true;
+    }
+    if (!header)
+        return refuse(x, MHD_HTTP_UNAUTHORIZED, "the request has no token",
+                      "send `Authorization: Bearer TOKEN`; `sandbox-run token create` makes one");
+    if (strncasecmp(header, BEARER, strlen(BEARER)) != 0 ||
+        token_check(header + strlen(BEARER), &x->tenant, &err) < 0)
+        return refuse(x, MHD_HTTP_UNAUTHORIZED, "the token is unknown, revoked or expired",
+                      "`sandbox-run token create` makes one");
+    return true;
+}
+
+static bool check_scope(struct exchange *x)
+{
+    char remedy[120];
+
+    if ((x->tenant.scopes & x->route->scope) == x->route->scope)
+        return true;
+    snprintf(remedy, sizeof(remedy), "it needs the scope `%s`", tenant_scope_name(x->route->scope));
+    return refuse(x, MHD_HTTP_FORBIDDEN, "the token does not allow this", remedy);
+}
+
+static bool check_body(struct exchange *x)
+{
+    const char *type = exchange_header(x, MHD_HTTP_HEADER_CONTENT_TYPE);
+    const char *length = exchange_header(x, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    uint64_t bytes = length ? strtoull(length, NULL, 10) : 0;
+    size_t n = type ? strcspn(type, "; ") : 0;
+
+    if (bytes > x->server->options.max_body)
+        return refuse(x, MHD_HTTP_CONTENT_TOO_LARGE, "the body is larger than the gateway takes",
+                      "the operator can raise --max-body");
+    if (!(x->route->flags & ROUTE_JSON))
+        return true;
+    if (n == strlen(JSON_TYPE) && !strncasecmp(type, JSON_TYPE, n))
+        return true;
+    return refuse(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "the body must be application/json",
+                  "send `Content-Type: application/json`");
+}
+
+static bool check_rate(struct exchange *x)
+{
+    unsigned int wait_s;
+
+    if (!(x->route->flags & ROUTE_STARTS))
+        return true;
+    if (x->server->ending) {
+        problem_reply(x, &(struct problem){ .status = MHD_HTTP_SERVICE_UNAVAILABLE,
+                                            .detail = "the gateway is about to end",
+                                            .retry_s = 5 });
+        return false;
+    }
+    wait_s = rate_take(&x->tenant);
+    if (!wait_s)
+        return true;
+    problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+                                        .code = "rate",
+                                        .detail = "the token allows no more requests this minute",
+                                        .remedy = "wait as long as Retry-After says",
+                                        .retry_s = wait_s });
+    return false;
+}
+
+bool guard_admits(struct exchange *x, const char *method)
+{
+    if (!check_framing(x) || !check_host(x) || !check_origin(x))
+        return false;
+    x->route = route_find(x, method);
+    if (!x->route)
+        return false;
+    if (x->route->flags & ROUTE_OPEN)
+        return true;
+    return check_token(x) && check_scope(x) && check_body(x) && check_rate(x);
+}

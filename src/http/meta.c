@@ -1,0 +1,135 @@
+/* Routes about the gateway and this machine. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/jsonw.h"
+#include "http/execution.h"
+#include "http/handlers.h"
+#include "http/offload.h"
+#include "http/openapi.h"
+#include "http/route.h"
+#include "http/server.h"
+#include "lib/language_status.h"
+
+void meta_health(struct exchange *x)
+{
+    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, strdup("{\"status\":\"ok\"}"));
+}
+
+static int check_runtime(struct offload *o, sbr_error *err)
+{
+    struct jsonw j;
+    int r = sbr_runtime_check(o->server->rt, err);
+
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "status", r == 0 ? "ready" : "not_ready");
+    if (r < 0)
+        jsonw_text(&j, "reason", err->message);
+    jsonw_close(&j, '}');
+    o->body = jsonw_take(&j);
+    o->status = r == 0 ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE;
+    return 0;
+}
+
+void meta_ready(struct exchange *x)
+{
+    offload_start(x, &(struct offload){ .work = check_runtime });
+}
+
+void meta_version(struct exchange *x)
+{
+    struct jsonw j;
+
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "name", "sandbox-run");
+    jsonw_text(&j, "version", result_version());
+    jsonw_text(&j, "api", "v1");
+    jsonw_close(&j, '}');
+    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, jsonw_take(&j));
+}
+
+static uint64_t length_of(const struct link *list)
+{
+    uint64_t n = 0;
+
+    list_each(at, (struct link *)list)
+        n++;
+    return n;
+}
+
+void meta_metrics(struct exchange *x)
+{
+    struct counters_now now = { .active = execution_count(x->server, NULL),
+                                .connections = length_of(&x->server->visitors),
+                                .kept = length_of(&x->server->executions),
+                                .uptime_us = clock_now_us() - x->server->started_us };
+    struct buf out;
+
+    buf_init(&out, (size_t)1 << 20);
+    counters_print(&x->server->counters, &now, &out);
+    exchange_reply(x, MHD_HTTP_OK, x->route->type, buf_take(&out, NULL));
+}
+
+void meta_openapi(struct exchange *x)
+{
+    exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, openapi_text());
+}
+
+/* Places on the host are nothing for a client. */
+static void put_language(struct jsonw *j, const struct language_report *report)
+{
+    const struct language *l = report->language;
+
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "name", l->name);
+    jsonw_text(j, "about", l->about);
+    jsonw_names(j, "aliases", l->aliases.at, l->aliases.n);
+    jsonw_names(j, "extensions", l->extensions.at, l->extensions.n);
+    jsonw_bool(j, "installed", report->n_toolchains > 0);
+    jsonw_bool(j, "sessions", l->session.run.n > 0);
+    jsonw_open(j, "versions", '[');
+    for (size_t i = 0; i < report->n_toolchains; i++) {
+        const struct toolchain *t = &report->toolchains[i];
+
+        if (t->version[0] || t->hint[0])
+            jsonw_text(j, NULL, t->version[0] ? t->version : t->hint);
+    }
+    jsonw_close(j, ']');
+    jsonw_close(j, '}');
+}
+
+static int list_languages(struct offload *o, sbr_error *err)
+{
+    struct language_inspector inspector = { .selftest = false };
+    struct jsonw j;
+
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_open(&j, "languages", '[');
+    for (size_t i = 0; language_at(i); i++) {
+        struct language_report report;
+
+        if (o->tenant.languages[0] && !tenant_list_has(o->tenant.languages, language_at(i)->name))
+            continue;
+        if (language_inspect(&inspector, language_at(i), NULL, &report, err) < 0) {
+            free(jsonw_take(&j));
+            language_inspector_done(&inspector);
+            return err->code;
+        }
+        put_language(&j, &report);
+        language_report_done(&report);
+    }
+    language_inspector_done(&inspector);
+    jsonw_close(&j, ']');
+    jsonw_close(&j, '}');
+    o->body = jsonw_take(&j);
+    return 0;
+}
+
+void meta_languages(struct exchange *x)
+{
+    offload_start(x, &(struct offload){ .work = list_languages });
+}

@@ -1,0 +1,177 @@
+#include "http/offload.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "http/problem.h"
+#include "http/route.h"
+#include "http/server.h"
+
+#define STACK_SIZE ((size_t)1 << 20)
+
+static int done_fds[2] = { -1, -1 };
+static unsigned int working; /* of the loop's thread alone */
+
+/* What a thread tells the loop. */
+struct message {
+    struct offload *offload;
+    char *line; /* NULL: the work is done */
+    size_t len;
+};
+
+static void free_offload(struct offload *o)
+{
+    for (size_t i = 0; i < ARRAY_LEN(o->words); i++)
+        free(o->words[i]);
+    sbr_request_free(o->req);
+    free(o->location);
+    free(o->body);
+    free(o);
+}
+
+static void reply(struct offload *o)
+{
+    char *body = o->body;
+    size_t len = o->len || o->exact || !body ? o->len : strlen(body);
+
+    o->body = NULL;
+    if (o->r < 0) {
+        problem_reply_error(o->x, &o->err);
+        free(body);
+        return;
+    }
+    exchange_reply_bytes(o->x, o->status, o->type ? o->type : JSON_TYPE, body ? body : strdup(""),
+                         len);
+    if (o->location)
+        exchange_add_header(o->x, MHD_HTTP_HEADER_LOCATION, o->location);
+}
+
+static void work_done(struct offload *o)
+{
+    working--;
+    if (o->done)
+        o->done(o, o->r < 0 ? &o->err : NULL);
+    if (o->x)
+        reply(o);
+    free_offload(o);
+}
+
+static void message_came(void *context, uint32_t events)
+{
+    struct message message;
+
+    (void)context;
+    (void)events;
+    if (read(done_fds[0], &message, sizeof(message)) != (ssize_t)sizeof(message))
+        return;
+    if (!message.line) {
+        work_done(message.offload);
+        return;
+    }
+    if (message.offload->line)
+        message.offload->line(message.offload, message.line, message.len);
+    free(message.line);
+}
+
+void offload_post(struct offload *o, const char *line, size_t len)
+{
+    struct message message = { o, strndup(line, len), len };
+
+    if (message.line)
+        (void)!fd_write_all(done_fds[1], &message, sizeof(message));
+}
+
+int offload_open(struct server *server, sbr_error *err)
+{
+    if (pipe2(done_fds, O_CLOEXEC) < 0)
+        return err_set_errno(err, "http", "cannot make a pipe");
+    server->offload = loop_watch_of(done_fds[0], message_came, server);
+    if (loop_add(&server->loop, &server->offload, EPOLLIN) < 0)
+        return err_set_errno(err, "http", "cannot watch a pipe");
+    return 0;
+}
+
+static void *work(void *context)
+{
+    struct offload *o = context;
+    const struct message message = { .offload = o };
+
+    o->r = o->work(o, &o->err);
+    (void)!fd_write_all(done_fds[1], &message, sizeof(message));
+    return NULL;
+}
+
+static void client_left(struct exchange *x)
+{
+    struct offload *o = x->subject;
+
+    o->x = NULL;
+    if (o->left)
+        o->left(o);
+}
+
+static int start_thread(struct offload *o)
+{
+    pthread_attr_t attributes;
+    pthread_t thread;
+    int r;
+
+    if (pthread_attr_init(&attributes) != 0)
+        return -1;
+    (void)pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+    (void)pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    r = pthread_create(&thread, &attributes, work, o);
+    (void)pthread_attr_destroy(&attributes);
+    return r == 0 ? 0 : -1;
+}
+
+static struct offload *begin(struct exchange *x, const struct offload *given)
+{
+    struct offload *o = malloc(sizeof(*o));
+
+    if (o) {
+        *o = *given;
+        o->server = x->server;
+        o->tenant = x->tenant;
+        o->status = o->status ? o->status : x->route->status;
+    }
+    if (o && working < OFFLOAD_MAX && start_thread(o) == 0) {
+        working++;
+        return o;
+    }
+    problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+                                        .detail = "too many requests of this kind wait",
+                                        .retry_s = 1 });
+    if (o && o->done) {
+        err_set(&o->err, SBR_E_BUSY, "http", "too many requests of this kind wait");
+        o->done(o, &o->err);
+    }
+    if (o)
+        free_offload(o);
+    return NULL;
+}
+
+/* The thread may be done before this returns: only the loop, later, looks at `x`. */
+void offload_start(struct exchange *x, const struct offload *given)
+{
+    struct offload *o = begin(x, given);
+
+    if (!o)
+        return;
+    o->x = x;
+    exchange_wait(x, client_left, o);
+}
+
+int offload_start_alone(struct exchange *x, const struct offload *given)
+{
+    return begin(x, given) ? 0 : -1;
+}
+
+bool offload_is_busy(void)
+{
+    return working > 0;
+}

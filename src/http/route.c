@@ -1,0 +1,217 @@
+#include "http/route.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "http/handlers.h"
+#include "http/problem.h"
+
+/* clang-format off */
+const struct route route_table[] = {
+    { "GET", "/healthz", meta_health, SCOPE_NONE, ROUTE_OPEN, 200, "health",
+      "Says that the gateway lives.", NULL, "health", NULL },
+    { "GET", "/readyz", meta_ready, SCOPE_NONE, 0, 200, "ready",
+      "Runs a small sandbox, and says whether that works.", NULL, "ready", NULL },
+    { "GET", "/version", meta_version, SCOPE_NONE, 0, 200, "version",
+      "Names the version.", NULL, "version", NULL },
+    { "GET", "/metrics", meta_metrics, SCOPE_METRICS, 0, 200, "metrics",
+      "Counters in the text format of Prometheus.", NULL, NULL, "text/plain; version=0.0.4" },
+    { "GET", "/openapi.json", meta_openapi, SCOPE_NONE, 0, 200, "openapi",
+      "This document.", NULL, "openapi", NULL },
+    { "GET", "/v1/languages", meta_languages, SCOPE_NONE, 0, 200, "list_languages",
+      "Lists the languages and their versions on this machine.", NULL, "languages", NULL },
+
+    { "POST", "/v1/executions", executions_create, SCOPE_RUN,
+      ROUTE_JSON | ROUTE_STARTS | ROUTE_STREAMS, 200, "create_execution",
+      "Runs a program.  The reply is its result, also when the program was killed.", "request",
+      "result", NULL },
+    { "GET", "/v1/executions", executions_list, SCOPE_RUN, 0, 200, "list_executions",
+      "Lists the runs of this tenant, newest first.", NULL, "execution_list", NULL },
+    { "GET", "/v1/executions/{id}", executions_get, SCOPE_RUN, 0, 200, "get_execution",
+      "Describes one run, with its result when it is over.", NULL, "execution", NULL },
+    { "DELETE", "/v1/executions/{id}", executions_cancel, SCOPE_RUN, 0, 202, "cancel_execution",
+      "Cancels a run.", NULL, "execution", NULL },
+    { "GET", "/v1/executions/{id}/events", executions_events, SCOPE_RUN, ROUTE_STREAMS, 200,
+      "read_events", "Streams the events of a run, from Last-Event-ID on.", NULL, "event",
+      NULL },
+    { "POST", "/v1/executions/{id}/stdin", executions_stdin, SCOPE_RUN, ROUTE_BYTES, 202,
+      "write_stdin", "Adds to the program's stdin; ?close=1 ends it.", NULL, "stdin_taken", NULL },
+    { "GET", "/v1/executions/{id}/output/{stream}", executions_output, SCOPE_RUN, 0, 200,
+      "read_output", "All that a run with `keep_output` wrote to stdout or stderr.", NULL, NULL,
+      BYTES_TYPE },
+    { "POST", "/v1/batch", batches_create, SCOPE_RUN, ROUTE_JSON | ROUTE_STARTS, 200,
+      "create_batch", "Runs up to 256 requests; the reply has all results.", "batch",
+      "batch_results", NULL },
+
+    { "POST", "/v1/sessions", sessions_create, SCOPE_SESSIONS, ROUTE_JSON | ROUTE_STARTS, 201,
+      "create_session", "Makes a session of a language.", "session_request", "session", NULL },
+    { "GET", "/v1/sessions", sessions_list, SCOPE_SESSIONS, 0, 200, "list_sessions",
+      "Lists the sessions of this tenant.", NULL, "session_list", NULL },
+    { "GET", "/v1/sessions/{id}", sessions_get, SCOPE_SESSIONS, 0, 200, "get_session",
+      "Describes a session.", NULL, "session", NULL },
+    { "DELETE", "/v1/sessions/{id}", sessions_end, SCOPE_SESSIONS, 0, 200, "delete_session",
+      "Ends a session.", NULL, "session_ended", NULL },
+    { "POST", "/v1/sessions/{id}/cells", cells_create, SCOPE_SESSIONS,
+      ROUTE_JSON | ROUTE_STREAMS, 200, "create_cell",
+      "Executes a cell.  A client that leaves interrupts it.", "cell_request", "cell_result",
+      NULL },
+    { "GET", "/v1/sessions/{id}/vars", sessions_vars, SCOPE_SESSIONS, 0, 200, "list_variables",
+      "Lists the variables of a session.", NULL, "session_answer", NULL },
+    { "GET", "/v1/sessions/{id}/metrics", sessions_metrics, SCOPE_SESSIONS, 0, 200,
+      "read_session_metrics", "What a session uses now.", NULL, "session_answer", NULL },
+    { "POST", "/v1/sessions/{id}/interrupt", sessions_interrupt, SCOPE_SESSIONS, 0, 200,
+      "interrupt_session", "Interrupts the cell that runs.", NULL, "session_answer", NULL },
+    { "POST", "/v1/sessions/{id}/restart", sessions_restart, SCOPE_SESSIONS, 0, 200,
+      "restart_session", "Begins anew with an empty session.", NULL, "session_answer", NULL },
+    { "POST", "/v1/sessions/{id}/checkpoint", sessions_checkpoint, SCOPE_SESSIONS, 0, 200,
+      "checkpoint_session", "Saves the state before the next cell.", NULL, "session_answer", NULL },
+    { "POST", "/v1/sessions/{id}/rollback", sessions_rollback, SCOPE_SESSIONS, ROUTE_JSON, 200,
+      "rollback_session", "Goes back to the state before a cell.", "rollback_request",
+      "session_answer", NULL },
+    { "POST", "/v1/sessions/{id}/fork", sessions_fork, SCOPE_SESSIONS, 0, 501, "fork_session",
+      "Not there yet.", NULL, NULL, NULL },
+    { "GET", "/v1/sessions/{id}/files", sessions_files, SCOPE_SESSIONS, 0, 200,
+      "list_session_files", "Lists the files of a session.", NULL, "session_answer", NULL },
+    { "PUT", "/v1/sessions/{id}/files/{path...}", sessions_put_file, SCOPE_SESSIONS, ROUTE_BYTES,
+      200, "put_session_file", "Writes a file of a session.", NULL, "session_answer", NULL },
+    { "GET", "/v1/sessions/{id}/files/{path...}", sessions_get_file, SCOPE_SESSIONS, 0, 200,
+      "get_session_file", "Reads a file of a session.", NULL, NULL, BYTES_TYPE },
+    { "DELETE", "/v1/sessions/{id}/files/{path...}", sessions_delete_file, SCOPE_SESSIONS, 0, 501,
+      "delete_session_file", "Not there yet.", NULL, NULL, NULL },
+
+    { "GET", "/v1/workspaces", workspaces_list, SCOPE_FILES, 0, 200, "list_workspaces",
+      "Lists the workspaces of this tenant.", NULL, "workspace_list", NULL },
+    { "DELETE", "/v1/workspaces/{name}", workspaces_remove, SCOPE_FILES, 0, 204,
+      "delete_workspace", "Removes a workspace.", NULL, NULL, NULL },
+    { "GET", "/v1/workspaces/{name}/files", workspaces_files, SCOPE_FILES, 0, 200,
+      "list_workspace_files", "Lists the files of a workspace.", NULL, "file_list", NULL },
+    { "PUT", "/v1/workspaces/{name}/files/{path...}", workspaces_put_file, SCOPE_FILES,
+      ROUTE_BYTES, 204, "put_workspace_file", "Writes a file; the first makes the workspace.",
+      NULL, NULL, NULL },
+    { "GET", "/v1/workspaces/{name}/files/{path...}", workspaces_get_file, SCOPE_FILES, 0, 200,
+      "get_workspace_file", "Reads a file of a workspace.", NULL, NULL, BYTES_TYPE },
+    { "DELETE", "/v1/workspaces/{name}/files/{path...}", workspaces_delete_file, SCOPE_FILES, 0,
+      204, "delete_workspace_file", "Removes a file of a workspace.", NULL, NULL, NULL },
+
+    { "POST", "/v1/tests", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_tests",
+      "Not there yet.", "request", NULL, NULL },
+    { "POST", "/v1/builds", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_build",
+      "Not there yet.", "request", NULL, NULL },
+    { "POST", "/v1/golden", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_golden",
+      "Not there yet.", "request", NULL, NULL },
+    { 0 },
+};
+/* clang-format on */
+
+static int digit_of(char c)
+{
+    return isdigit((unsigned char)c) ? c - '0' : tolower((unsigned char)c) - 'a' + 10;
+}
+
+/* NULL: a wrong escape, a NUL or a control character. */
+static char *decode(const char *text, size_t len)
+{
+    char *out = malloc(len + 1);
+    size_t n = 0;
+
+    for (size_t i = 0; out && i < len; i++) {
+        int c = (unsigned char)text[i];
+
+        if (c == '%') {
+            if (i + 2 >= len || !isxdigit((unsigned char)text[i + 1]) ||
+                !isxdigit((unsigned char)text[i + 2])) {
+                free(out);
+                return NULL;
+            }
+            c = digit_of(text[i + 1]) * 16 + digit_of(text[i + 2]);
+            i += 2;
+        }
+        if (c < ' ' || c == 127) {
+            free(out);
+            return NULL;
+        }
+        out[n++] = (char)c;
+    }
+    if (out)
+        out[n] = '\0';
+    return out;
+}
+
+static void forget_words(struct exchange *x)
+{
+    for (size_t i = 0; i < EXCHANGE_MAX_WORDS; i++) {
+        free(x->words[i]);
+        x->words[i] = NULL;
+    }
+}
+
+/* One {name} of the pattern against the path; false: it does not match. */
+static bool take_word(struct exchange *x, size_t n, const char **pattern, const char **path)
+{
+    size_t name = strcspn(*pattern, "}");
+    bool rest = name > 3 && !strncmp(*pattern + name - 3, "...", 3);
+    size_t len = rest ? strlen(*path) : strcspn(*path, "/");
+
+    if (len == 0 || n >= EXCHANGE_MAX_WORDS)
+        return false;
+    x->words[n] = decode(*path, len);
+    *pattern += name + 1;
+    *path += len;
+    return x->words[n] != NULL;
+}
+
+static bool matches(struct exchange *x, const char *pattern)
+{
+    const char *path = x->path;
+    size_t n = 0;
+
+    forget_words(x);
+    while (*pattern) {
+        if (*pattern == '{') {
+            if (!take_word(x, n++, &pattern, &path))
+                return false;
+        } else if (*pattern++ != *path++) {
+            return false;
+        }
+    }
+    return *path == '\0';
+}
+
+static const struct route *refuse(struct exchange *x, const struct buf *allowed)
+{
+    struct problem problem = { .status = MHD_HTTP_NOT_FOUND,
+                               .detail = "there is no such path",
+                               .remedy = "GET /openapi.json lists the paths there are" };
+
+    if (allowed->len) {
+        problem.status = MHD_HTTP_METHOD_NOT_ALLOWED;
+        problem.detail = "this path does not take the method of the request";
+        problem.remedy = "the header Allow names the methods that it takes";
+    }
+    problem_reply(x, &problem);
+    if (allowed->len)
+        exchange_add_header(x, MHD_HTTP_HEADER_ALLOW, allowed->data);
+    return NULL;
+}
+
+const struct route *route_find(struct exchange *x, const char *method)
+{
+    const struct route *found = NULL;
+    struct buf allowed;
+
+    buf_init(&allowed, 256);
+    for (const struct route *route = route_table; route->method && !found; route++) {
+        if (!matches(x, route->path))
+            continue;
+        if (!strcmp(route->method, method))
+            found = route;
+        else
+            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", route->method);
+    }
+    if (!found)
+        refuse(x, &allowed);
+    buf_done(&allowed);
+    return found;
+}

@@ -1,0 +1,36 @@
+/* The table of routes: the one place that says which paths there are.  The OpenAPI document is made
+ * from it. */
+#ifndef HTTP_ROUTE_H
+#define HTTP_ROUTE_H
+
+#include "http/exchange.h"
+
+enum route_flag {
+    ROUTE_OPEN = 1,    /* no token */
+    ROUTE_JSON = 2,    /* the body is JSON */
+    ROUTE_BYTES = 4,   /* the body is any bytes */
+    ROUTE_STARTS = 8,  /* counts for the rate, and is refused while the gateway ends */
+    ROUTE_STREAMS = 16 /* the reply is a stream when `Accept` asks for one */
+};
+
+struct route {
+    const char *method;
+    const char *path; /* {name} is one part of a path; {name...} is the rest */
+    void (*handle)(struct exchange *x);
+    unsigned int scope; /* enum tenant_scope */
+    unsigned int flags;
+    unsigned int status;   /* of success */
+    const char *operation; /* id in the OpenAPI document */
+    const char *summary;   /* one sentence */
+    const char *body;      /* schema of the body; NULL: none */
+    const char *result;    /* schema of the reply; NULL: no JSON */
+    const char *type;      /* media type of the reply; NULL: application/json, or none */
+};
+
+/* A row without a method ends it. */
+extern const struct route route_table[];
+
+/* Finds the route and fills x->words.  On failure replies and returns NULL. */
+const struct route *route_find(struct exchange *x, const char *method);
+
+#endif

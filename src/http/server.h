@@ -1,0 +1,52 @@
+/* The gateway's process: its sockets, its loop, and what all requests share. */
+#ifndef HTTP_SERVER_H
+#define HTTP_SERVER_H
+
+#include <microhttpd.h>
+
+#include "base/list.h"
+#include "base/loop.h"
+#include "config/config.h"
+#include "http/counters.h"
+#include "sandbox/peer.h"
+
+#define SERVER_SOCKETS 2 /* the unix socket, and TCP */
+#define SERVER_MAX_NAMES 16
+
+struct server_options {
+    const char *socket;                        /* path of the unix socket; NULL: none */
+    const char *address;                       /* of TCP, ADDRESS:PORT; NULL: none */
+    const char *certificate, *key;             /* files of TLS; NULL: none */
+    const char *hosts[SERVER_MAX_NAMES + 1];   /* further values of `Host` */
+    const char *origins[SERVER_MAX_NAMES + 1]; /* values of `Origin` that are allowed */
+    size_t max_body;
+    unsigned int connections; /* at once */
+    unsigned int running;     /* runs at once, without an engine */
+    int ready_fd;             /* closed when it serves; -1: none */
+};
+
+struct server {
+    struct server_options options;
+    struct loop loop;
+    struct {
+        struct MHD_Daemon *daemon; /* NULL: not used */
+        struct loop_watch watch;
+        bool due; /* its epoll fd is readable */
+    } sockets[SERVER_SOCKETS];
+    struct peer_home home;
+    struct config config;
+    sbr_runtime *rt;
+    struct link visitors, waiting; /* connections; exchanges whose reply comes later */
+    struct link executions;        /* newest last */
+    size_t kept_bytes;             /* of results and events of all executions */
+    struct counters counters;
+    struct loop_watch signals;
+    struct loop_watch offload;
+    bool ending;
+    uint64_t started_us, ticked_us, end_us;
+};
+
+/* Serves until a signal ends it. */
+int server_run(const struct server_options *options, sbr_error *err) must_check;
+
+#endif

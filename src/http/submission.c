@@ -1,0 +1,318 @@
+#include "http/submission.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/scope.h"
+#include "base/text.h"
+#include "http/problem.h"
+#include "http/server.h"
+#include "model/request.h"
+
+#define WORKSPACE_SHOWN_MAX 30 /* with the tenant's name in front it still is a name */
+
+static int refuse(struct submission_fault *fault, unsigned int status, const char *field,
+                  const char *message)
+{
+    fault->status = status;
+    snprintf(fault->field, sizeof(fault->field), "%s", field);
+    err_set(&fault->err, status == MHD_HTTP_FORBIDDEN ? SBR_E_DENIED : SBR_E_INVALID, "request",
+            "%s", message);
+    return -1;
+}
+
+/* The reader of JSON calls itself for each level, and has a stack to keep. */
+static bool is_too_deep(const char *text, size_t len)
+{
+    size_t depth = 0;
+    bool quoted = false;
+
+    for (size_t i = 0; i < len; i++) {
+        char c = text[i];
+
+        if (quoted && c == '\\')
+            i++;
+        else if (c == '"')
+            quoted = !quoted;
+        else if (!quoted && (c == '[' || c == '{') && ++depth > SUBMISSION_MAX_DEPTH)
+            return true;
+        else if (!quoted && (c == ']' || c == '}') && depth)
+            depth--;
+    }
+    return false;
+}
+
+json_t *submission_parse(const char *text, size_t len, struct submission_fault *fault)
+{
+    json_error_t where;
+    json_t *root;
+
+    if (is_too_deep(text, len)) {
+        refuse(fault, MHD_HTTP_BAD_REQUEST, "", "the JSON is nested more than 32 levels deep");
+        return NULL;
+    }
+    root = json_loadb(text, len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &where);
+    if (root && !json_is_object(root)) {
+        json_decref(root);
+        refuse(fault, MHD_HTTP_BAD_REQUEST, "", "the body is not a JSON object");
+        return NULL;
+    }
+    if (!root) {
+        scoped_free char *message =
+            text_format("the body is not valid JSON: line %d, column %d: %.120s", where.line,
+                        where.column, where.text);
+
+        refuse(fault, MHD_HTTP_BAD_REQUEST, "", message ? message : "the body is not valid JSON");
+    }
+    return root;
+}
+
+/* Each returns 0, or -1 with the fault: the value, or that the field is there, names the host. */
+typedef int field_check(const struct tenant *tenant, const char *field, const json_t *value,
+                        struct submission_fault *fault);
+
+static int check_never(const struct tenant *tenant, const char *field, const json_t *value,
+                       struct submission_fault *fault)
+{
+    scoped_free char *message = text_format(
+        "`%s` names a path of the host, and such paths do not cross HTTP; send `files`, or use a "
+        "`workspace`",
+        field);
+
+    (void)tenant;
+    (void)value;
+    return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field, message ? message : field);
+}
+
+static int check_no_path(const struct tenant *tenant, const char *field, const json_t *value,
+                         struct submission_fault *fault)
+{
+    const char *text = json_string_value(value);
+
+    (void)tenant;
+    if (!text || !strchr(text, '/'))
+        return 0;
+    return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
+                  "a file of the host cannot be named over HTTP; use a name that ships with "
+                  "sandbox-run");
+}
+
+static int check_outputs(const struct tenant *tenant, const char *field, const json_t *value,
+                         struct submission_fault *fault)
+{
+    const json_t *item;
+    size_t i;
+
+    (void)tenant;
+    json_array_foreach(value, i, item) {
+        const char *text = json_string_value(item);
+
+        if (text && strchr(text, ':'))
+            return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
+                          "an output over HTTP is a pattern without a directory of the host");
+    }
+    return 0;
+}
+
+static int check_degraded(const struct tenant *tenant, const char *field, const json_t *value,
+                          struct submission_fault *fault)
+{
+    if (tenant->local || !json_is_true(value))
+        return 0;
+    return refuse(fault, MHD_HTTP_FORBIDDEN, field,
+                  "only the operator may lower the isolation; leave `allow_degraded` out");
+}
+
+/* A tenant may ask for the strongest tier and for no weaker one. */
+static int check_require(const struct tenant *tenant, const char *field, const json_t *value,
+                         struct submission_fault *fault)
+{
+    const char *text = json_string_value(value);
+
+    if (tenant->local || !text || !strcmp(text, "container"))
+        return 0;
+    return refuse(fault, MHD_HTTP_FORBIDDEN, field,
+                  "only the operator may lower the isolation; leave `require` out");
+}
+
+/* clang-format off */
+static const struct {
+    const char *name;
+    field_check *check;
+} checks[] = {
+    { "allow_degraded", check_degraded },
+    { "language_file",  check_never    },
+    { "outputs",        check_outputs  },
+    { "policy",         check_no_path  },
+    { "program",        check_never    },
+    { "project",        check_never    },
+    { "require",        check_require  },
+    { "template",       check_no_path  },
+    { "volumes",        check_never    },
+};
+/* clang-format on */
+
+static int check_fields(const struct tenant *tenant, const json_t *body,
+                        struct submission_fault *fault)
+{
+    for (size_t i = 0; i < ARRAY_LEN(checks); i++) {
+        const json_t *value = json_object_get(body, checks[i].name);
+
+        if (value && checks[i].check(tenant, checks[i].name, value, fault) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* The field that an error of the library begins with, if any: 'the field 'x' must be'. */
+static void find_field(const json_t *body, struct submission_fault *fault)
+{
+    const char *key;
+    json_t *value;
+
+    json_object_foreach((json_t *)body, key, value) {
+        const char *at = strstr(fault->err.message, key);
+        size_t len = strlen(key);
+
+        if (at && at > fault->err.message && strchr("'`", at[-1]) && strchr("'`[", at[len])) {
+            snprintf(fault->field, sizeof(fault->field), "%.60s", key);
+            return;
+        }
+    }
+}
+
+static int check_language(const struct tenant *tenant, const sbr_request *req,
+                          struct submission_fault *fault)
+{
+    char name[64];
+
+    if (!tenant->languages[0])
+        return 0;
+    snprintf(name, sizeof(name), "%.*s",
+             req->language ? (int)strcspn(req->language, "@") : (int)strlen("command"),
+             req->language ? req->language : "command");
+    if (tenant_list_has(tenant->languages, name))
+        return 0;
+    return refuse(fault, MHD_HTTP_FORBIDDEN, "language",
+                  "the token does not allow this language; ask the operator for one that does");
+}
+
+/* A limit that the request names must be within the ceiling; one that it leaves open is lowered. */
+static int check_limits(const struct tenant *tenant, struct limits *limits, const char *field,
+                        struct submission_fault *fault)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++) {
+        uint64_t most = tenant->ceilings.value[i];
+        char text[32], message[200];
+
+        if (!(tenant->ceilings.given & 1u << i) || limits->value[i] <= most)
+            continue;
+        if (!(limits->given & 1u << i)) {
+            limits->value[i] = most;
+            continue;
+        }
+        limits_format((enum sbr_limit)i, most, text, sizeof(text));
+        snprintf(message, sizeof(message), "the token allows a %s of at most %s",
+                 limit_defs[i].option, text);
+        return refuse(fault, MHD_HTTP_FORBIDDEN, field, message);
+    }
+    return 0;
+}
+
+static int check_network(const struct tenant *tenant, const sbr_request *req,
+                         struct submission_fault *fault)
+{
+    char message[200];
+
+    if (!request_has_network(req) || req->network.mode <= tenant->network)
+        return 0;
+    snprintf(message, sizeof(message), "the token allows the network `%s` at most",
+             network_mode_name(tenant->network));
+    return refuse(fault, MHD_HTTP_FORBIDDEN, "network", message);
+}
+
+/* Packages are installed over a network. */
+static int check_deps(const struct tenant *tenant, const sbr_request *req,
+                      struct submission_fault *fault)
+{
+    if (!req->deps.n || tenant->network >= NETWORK_ALLOW)
+        return 0;
+    return refuse(fault, MHD_HTTP_FORBIDDEN, "deps",
+                  "the token allows no network, which the installation of packages needs");
+}
+
+/* Names of workspaces belong to their tenant. */
+static int own_workspace(const struct tenant *tenant, sbr_request *req,
+                         struct submission_fault *fault)
+{
+    scoped_free char *name = NULL;
+
+    if (!req->workspace || tenant->local)
+        return 0;
+    if (strlen(req->workspace) > WORKSPACE_SHOWN_MAX)
+        return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, "workspace",
+                      "the name of a workspace has at most 30 bytes over HTTP");
+    name = text_format("%s.%s", tenant->name, req->workspace);
+    return !name ? err_set_oom(&fault->err, "request")
+                 : request_set_text(&req->workspace, name, &fault->err);
+}
+
+static int bound(struct server *server, const struct tenant *tenant, sbr_request *req,
+                 struct submission_fault *fault)
+{
+    if (check_language(tenant, req, fault) < 0 || check_network(tenant, req, fault) < 0 ||
+        check_deps(tenant, req, fault) < 0 || own_workspace(tenant, req, fault) < 0 ||
+        check_limits(tenant, &req->compile_limits, "compile_limits", fault) < 0)
+        return -1;
+    if (config_apply(&server->config, req, &fault->err) < 0)
+        return -1;
+    if (check_limits(tenant, &req->limits, "limits", fault) < 0)
+        return -1;
+    return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
+}
+
+int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
+                    sbr_request **ret, struct submission_fault *fault)
+{
+    scoped_free char *text = NULL;
+    sbr_request *req = NULL;
+
+    if (check_fields(tenant, body, fault) < 0)
+        return -1;
+    text = json_dumps(body, JSON_COMPACT);
+    if (!text)
+        return err_set_oom(&fault->err, "request");
+    if (sbr_request_from_json(text, strlen(text), &req, &fault->err) < 0) {
+        fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+        find_field(body, fault);
+        return -1;
+    }
+    if (bound(server, tenant, req, fault) < 0) {
+        sbr_request_free(req);
+        return -1;
+    }
+    *ret = req;
+    return 0;
+}
+
+void submission_refuse(struct exchange *x, const struct submission_fault *fault)
+{
+    struct problem problem = { .status = fault->status ? fault->status
+                                                       : problem_status_of(fault->err.code),
+                               .detail = fault->err.message,
+                               .field = fault->field[0] ? fault->field : NULL };
+
+    if (problem.status == MHD_HTTP_UNPROCESSABLE_CONTENT)
+        problem.code = sbr_code_name(fault->err.code);
+    problem_reply(x, &problem);
+}
+
+json_t *submission_body(struct exchange *x)
+{
+    struct submission_fault fault = { .status = 0 };
+    json_t *body = submission_parse(x->body.data ? x->body.data : "", x->body.len, &fault);
+
+    if (!body)
+        submission_refuse(x, &fault);
+    return body;
+}

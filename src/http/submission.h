@@ -1,0 +1,30 @@
+/* The body of a request to run something: JSON to a checked request of the library.
+ *
+ * Paths of the host never cross HTTP: a field that would name one is refused.  The tenant's
+ * ceilings bound what the rest may ask for. */
+#ifndef HTTP_SUBMISSION_H
+#define HTTP_SUBMISSION_H
+
+#include <jansson.h>
+
+#include "http/exchange.h"
+
+#define SUBMISSION_MAX_DEPTH 32
+
+/* What is wrong with a submission, for its problem. */
+struct submission_fault {
+    sbr_error err;
+    unsigned int status; /* 0: by the error's code */
+    char field[64];      /* empty: none */
+};
+
+/* Reads JSON that is not nested too deep.  NULL: it cannot be read. */
+json_t *submission_parse(const char *text, size_t len, struct submission_fault *fault);
+/* For `tenant`; the caller frees the request.  0 or -1. */
+int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
+                    sbr_request **ret, struct submission_fault *fault);
+void submission_refuse(struct exchange *x, const struct submission_fault *fault);
+/* The content of a body in JSON; replies and returns NULL when it is none. */
+json_t *submission_body(struct exchange *x);
+
+#endif

@@ -1,0 +1,31 @@
+/* Bearer tokens: made once, kept as a hash, gone when they are revoked.
+ *
+ * A token is "sbr_ID_SECRET".  STATE/tokens/ID.json has the BLAKE2b hash of the secret, the tenant
+ * and its ceilings.  The gateway looks at the file for each request, so that a revoked token opens
+ * nothing from that moment on. */
+#ifndef HTTP_TOKEN_H
+#define HTTP_TOKEN_H
+
+#include "http/tenant.h"
+
+#define TOKEN_TEXT_SIZE 96
+
+struct token_grant {
+    struct tenant tenant; /* token_id is filled by token_create */
+    char name[64];        /* what the operator calls it */
+    uint64_t expires_s;   /* since 1970; 0: never */
+};
+
+/* Once per process, before the others. */
+int token_start(sbr_error *err) must_check;
+/* `ret_text` is the token itself, which is not kept. */
+int token_create(struct token_grant *grant, char ret_text[TOKEN_TEXT_SIZE], sbr_error *err)
+    must_check;
+/* JSON: {"tokens": [...]}, without secrets; the caller frees it. */
+int token_list(char **ret, sbr_error *err) must_check;
+/* By id, or by name when only one has it.  SBR_E_NOT_FOUND: there is none. */
+int token_revoke(const char *which, char ret_id[TENANT_TOKEN_ID_SIZE], sbr_error *err) must_check;
+/* Whose token it is; SBR_E_DENIED: it is none, or none any more. */
+int token_check(const char *text, struct tenant *ret, sbr_error *err) must_check;
+
+#endif

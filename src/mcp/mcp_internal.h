@@ -1,0 +1,171 @@
+/* What the files of this folder share: the server, a client, one call of a tool. */
+#ifndef MCP_MCP_INTERNAL_H
+#define MCP_MCP_INTERNAL_H
+
+#include <pthread.h>
+
+#include "base/buf.h"
+#include "base/sha256.h"
+#include "mcp/mcp.h"
+#include "mcp/mcp_store.h"
+
+struct mcp_call;
+
+/* Those of syslog, least first. */
+enum mcp_log_level {
+    MCP_LOG_DEBUG,
+    MCP_LOG_INFO,
+    MCP_LOG_NOTICE,
+    MCP_LOG_WARNING,
+    MCP_LOG_ERROR,
+    MCP_LOG_CRITICAL,
+    MCP_LOG_ALERT,
+    MCP_LOG_EMERGENCY,
+    MCP_N_LOG_LEVELS
+};
+extern const char *const mcp_log_levels[MCP_N_LOG_LEVELS];
+/* -1: there is no such level. */
+int mcp_log_level_from_name(const char *name);
+
+struct mcp_server {
+    struct mcp_settings settings;
+    json_t *tools; /* as tools/list returns them; not changed after the start */
+    struct mcp_store store;
+    unsigned char key[SHA256_SIZE]; /* of what clients keep for us */
+    pthread_mutex_t lock;
+    sbr_runtime *runtime; /* NULL until the first run: a client may only want the list of tools */
+};
+
+/* A client. */
+struct mcp_peer {
+    struct mcp_server *server;
+    mcp_send *send;
+    void *context;
+    pthread_mutex_t lock; /* of all below */
+    pthread_cond_t woken; /* an answer came, or the client left */
+    bool left;
+    struct mcp_call *calls; /* that run */
+    json_t *capabilities;   /* of `initialize`; NULL: none yet */
+    uint64_t asked;         /* requests of ours */
+    json_t *awaited;        /* their ids */
+    json_t *answers;        /* that came: results by id; null for an error */
+    char *root;             /* the client's first root; NULL: not asked, or none */
+    int log_level;          /* enum mcp_log_level; MCP_N_LOG_LEVELS: nothing is logged */
+};
+
+/* The era of one message, and what its sender can do. */
+struct mcp_era {
+    bool stateless;       /* 2026-07-28 or later */
+    json_t *capabilities; /* borrowed; NULL: unknown */
+    json_t *meta;         /* params._meta, borrowed; NULL: none */
+};
+
+/* One call of a tool. */
+struct mcp_call {
+    struct mcp_call *next;
+    struct mcp_peer *peer;
+    struct mcp_era era;
+    json_t *id, *params;
+    json_t *arguments; /* checked against the tool's schema */
+    /* Under peer->lock: */
+    bool cancelled;
+    sbr_job *job;         /* runs now; NULL: none */
+    sbr_session *session; /* executes a cell now; NULL: none */
+    /* Progress. */
+    uint64_t steps, sent_us;
+    char line[200]; /* the newest line of output, visible */
+    /* The result: */
+    json_t *content;    /* blocks */
+    json_t *structured; /* NULL: none */
+    bool is_error;
+    size_t image_bytes;
+    json_t *whole; /* a result of another kind, in place of the three; NULL: not */
+};
+
+typedef void mcp_tool_fn(struct mcp_call *call);
+
+/* mcp_tools.c */
+/* `open_world`: what runs inside reaches hosts. */
+json_t *mcp_tools_load(bool open_world, sbr_error *err);
+json_t *mcp_tools_describe(const struct mcp_server *server, const char *name);
+
+/* mcp_schema.c: the part of JSON Schema that our tools use. */
+bool mcp_schema_check(const json_t *schema, const json_t *value, const char *what, char why[256]);
+
+/* mcp_call.c */
+/* Adds a text block. */
+void mcp_call_say(struct mcp_call *call, const char *text, size_t len);
+/* The call failed for a reason that a model can do something about. */
+void mcp_call_fail(struct mcp_call *call, const char *fmt, ...) format_like_printf(2, 3);
+void mcp_call_fail_by(struct mcp_call *call, const sbr_error *err);
+/* The same as mcp_call_say with a format. */
+void mcp_call_note(struct mcp_call *call, const char *fmt, ...) format_like_printf(2, 3);
+/* Sets structuredContent and adds the same as a text block. */
+void mcp_call_return(struct mcp_call *call, json_t *structured);
+/* Reports progress if the client wants it, at most a few times a second. */
+void mcp_call_progress(struct mcp_call *call, const char *message, bool at_once);
+/* The newest line of this output is the progress. */
+void mcp_call_show_output(struct mcp_call *call, const char *data, size_t len);
+/* Takes `data` over. */
+void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, json_t *data);
+/* Makes the job cancellable, or with NULL no more; false: it is cancelled already. */
+bool mcp_call_watch_job(struct mcp_call *call, sbr_job *job);
+bool mcp_call_watch_session(struct mcp_call *call, sbr_session *session);
+bool mcp_call_is_cancelled(struct mcp_call *call);
+/* Under peer->lock. */
+void mcp_call_cancel(struct mcp_call *call);
+
+/* mcp_peer.c */
+void mcp_peer_send(struct mcp_peer *peer, json_t *message); /* takes it over */
+int mcp_peer_log_level(struct mcp_peer *peer, const struct mcp_era *era);
+
+/* mcp_ask.c */
+/* A request to the client, which has a connection; takes `params` over.  Its result, which is the
+ * caller's; NULL: none came. */
+json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params);
+/* True: the person agreed.  False: the call has its result. */
+bool mcp_ask_person(struct mcp_call *call, const char *question);
+
+/* mcp_roots.c */
+/* False: the call has failed. */
+bool mcp_roots_use(struct mcp_call *call, sbr_request *req);
+
+/* mcp_request.c */
+/* What the operator allows, narrowed by the call's arguments.  NULL: the call has failed. */
+sbr_request *mcp_request_make(struct mcp_call *call, const char *language);
+/* The same without arguments, for a command of ours. */
+sbr_request *mcp_request_plain(struct mcp_call *call);
+/* The time limit that the arguments ask for, if any.  False: it is too long; the call failed. */
+bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms);
+
+/* mcp_server.c */
+sbr_runtime *mcp_server_runtime(struct mcp_server *server, sbr_error *err);
+
+/* mcp_run.c */
+/* The result of a run as JSON; NULL: the call has failed. */
+json_t *mcp_run_request(struct mcp_call *call, const sbr_request *req);
+
+/* mcp_report.c */
+/* Makes the call's result of the JSON of a run's or a cell's. */
+void mcp_report(struct mcp_call *call, json_t *result);
+/* Adds all that is kept of a stream. */
+void mcp_report_stream(const json_t *result, const char *name, struct buf *out);
+
+/* mcp_session.c */
+/* The session that the call names; NULL: the call has failed. */
+const char *mcp_session_id(struct mcp_call *call);
+/* The answer of a session, which is the caller's; NULL: the call has failed. */
+json_t *mcp_session_ask(struct mcp_call *call, const char *id, const json_t *request);
+void mcp_session_close_all(struct mcp_store *store);
+
+/* mcp_resources.c */
+json_t *mcp_resources_list(struct mcp_server *server);
+json_t *mcp_resources_templates(void);
+json_t *mcp_resources_read(struct mcp_server *server, const char *uri, sbr_error *err);
+
+/* The tools. */
+mcp_tool_fn mcp_run_code, mcp_run_command, mcp_create_session, mcp_run_cell, mcp_list_sessions,
+    mcp_close_session, mcp_rollback_session, mcp_read_file, mcp_write_file, mcp_list_files,
+    mcp_search_files, mcp_show_changes, mcp_apply_changes, mcp_list_languages, mcp_explain_denial;
+
+#endif

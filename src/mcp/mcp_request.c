@@ -1,0 +1,239 @@
+/* A request out of the arguments of a tool: what the operator allows, or less. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/encoding.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "config/config.h"
+#include "mcp/mcp_internal.h"
+
+/* Where the operator has set none: as long as a client waits, not the short default of a run. */
+#define TIMEOUT_MAX_MS 300000
+
+/* The most that a call may ask for. */
+static uint64_t most(const sbr_request *base, enum sbr_limit which)
+{
+    if (which == SBR_WALL_MS && !(base->limits.given >> which & 1))
+        return TIMEOUT_MAX_MS;
+    return base->limits.value[which];
+}
+
+/* False: the call has failed. */
+static bool may_have(struct mcp_call *call, enum sbr_limit which, const char *argument,
+                     uint64_t value)
+{
+    uint64_t allowed = most(call->peer->server->settings.base, which);
+    char shown[32];
+
+    if (value <= allowed)
+        return true;
+    limits_format(which, allowed, shown, sizeof(shown));
+    mcp_call_fail(call,
+                  "denied: %s is more than the operator allows; ask for at most %s, or let the "
+                  "person start `sandbox-run mcp` with a larger --%s",
+                  argument, shown, limit_defs[which].option);
+    return false;
+}
+
+static bool set_limit(struct mcp_call *call, sbr_request *req, enum sbr_limit which,
+                      const char *argument, uint64_t value)
+{
+    if (!may_have(call, which, argument, value))
+        return false;
+    if (sbr_request_set_limit(req, which, value) == 0)
+        return true;
+    mcp_call_fail_by(call, sbr_request_error(req));
+    return false;
+}
+
+bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms)
+{
+    json_t *timeout = json_object_get(call->arguments, "timeout_seconds");
+
+    if (timeout)
+        *ret_ms = (uint64_t)(json_number_value(timeout) * 1000 + 0.5);
+    return !timeout || may_have(call, SBR_WALL_MS, "timeout_seconds", *ret_ms);
+}
+
+static bool set_limits(struct mcp_call *call, sbr_request *req)
+{
+    json_t *timeout = json_object_get(call->arguments, "timeout_seconds");
+    json_t *memory = json_object_get(call->arguments, "memory_mb");
+
+    if (timeout && !set_limit(call, req, SBR_WALL_MS, "timeout_seconds",
+                              (uint64_t)(json_number_value(timeout) * 1000 + 0.5)))
+        return false;
+    return !memory || set_limit(call, req, SBR_MEMORY_BYTES, "memory_mb",
+                                (uint64_t)json_integer_value(memory) * MIB);
+}
+
+static bool narrow_hosts(struct mcp_call *call, sbr_request *req, const json_t *hosts)
+{
+    const struct network *allowed = &call->peer->server->settings.base->network;
+    json_t *host;
+    size_t i;
+
+    json_array_foreach(hosts, i, host) {
+        struct host_rule rule;
+        sbr_error err = { 0 };
+
+        if (host_rule_parse(json_string_value(host), &rule, &err) < 0) {
+            mcp_call_fail_by(call, &err);
+            return false;
+        }
+        if (!config_network_covers(allowed, &rule)) {
+            mcp_call_fail(call,
+                          "denied: the operator does not allow %s; the person can start "
+                          "`sandbox-run mcp` with --allow-host %s",
+                          rule.text, rule.text);
+            return false;
+        }
+        if (sbr_request_allow_host(req, json_string_value(host)) < 0) {
+            mcp_call_fail_by(call, sbr_request_error(req));
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Replaces the operator's network by one that is not wider. */
+static bool narrow_network(struct mcp_call *call, sbr_request *req)
+{
+    const sbr_request *base = call->peer->server->settings.base;
+    const char *name = mcp_text(call->arguments, "network");
+    json_t *hosts = json_object_get(call->arguments, "allow_hosts");
+    enum network_mode mode = hosts ? NETWORK_ALLOW : base->network.mode;
+    sbr_error err = { 0 };
+
+    if (!name && !hosts)
+        return true;
+    if (name && network_mode_from_name(name, &mode, &err) < 0) {
+        mcp_call_fail_by(call, &err);
+        return false;
+    }
+    if (mode > base->network.mode) {
+        mcp_call_fail(call,
+                      "denied: the operator allows network \"%s\" at most; the person can start "
+                      "`sandbox-run mcp` with --network %s",
+                      network_mode_name(base->network.mode), network_mode_name(mode));
+        return false;
+    }
+    if (mode == base->network.mode && !hosts)
+        return true;
+    network_done(&req->network);
+    req->network =
+        (struct network){ .mode = mode,
+                          .allow_dns = network_goes_outside(mode) && base->network.allow_dns };
+    req->network_given = true;
+    req->network_asked = mode;
+    if (hosts)
+        return narrow_hosts(call, req, hosts);
+    for (size_t i = 0; network_goes_outside(mode) && i < base->network.n_rules; i++)
+        if (network_add_rule(&req->network, &base->network.rules[i], &err) < 0) {
+            mcp_call_fail_by(call, &err);
+            return false;
+        }
+    return true;
+}
+
+static bool add_file(struct mcp_call *call, sbr_request *req, const json_t *file)
+{
+    const json_t *content = json_object_get(file, "content");
+    const char *encoding = mcp_text(file, "encoding"), *data = json_string_value(content);
+    scoped_free char *bytes = NULL;
+    size_t len = json_string_length(content);
+
+    if (encoding && !strcmp(encoding, "base64")) {
+        if (encoding_from_base64(data, &bytes, &len) < 0) {
+            mcp_call_fail(call, "invalid: the content of a file is no base64");
+            return false;
+        }
+        data = bytes;
+    }
+    if (sbr_request_add_file(req, mcp_text(file, "path"), data, len) == 0)
+        return true;
+    mcp_call_fail_by(call, sbr_request_error(req));
+    return false;
+}
+
+static bool add_lists(struct mcp_call *call, sbr_request *req)
+{
+    json_t *packages = json_object_get(call->arguments, "packages"), *one;
+    const char *name;
+    size_t i;
+
+    if (json_array_size(packages) && call->peer->server->settings.no_packages) {
+        mcp_call_fail(call, "denied: the operator lets no packages be installed (--no-packages)");
+        return false;
+    }
+    json_array_foreach(json_object_get(call->arguments, "files"), i, one)
+        if (!add_file(call, req, one))
+            return false;
+    json_array_foreach(packages, i, one)
+        if (sbr_request_add_dependency(req, json_string_value(one)) < 0)
+            return false;
+    json_object_foreach(json_object_get(call->arguments, "env"), name, one)
+        if (sbr_request_set_env(req, name, json_string_value(one)) < 0)
+            return false;
+    return true;
+}
+
+static bool add_words(struct mcp_call *call, sbr_request *req)
+{
+    const json_t *in = json_object_get(call->arguments, "stdin");
+    const char *dir = mcp_text(call->arguments, "cwd");
+
+    return (!in ||
+            sbr_request_set_stdin(req, json_string_value(in), json_string_length(in)) == 0) &&
+           (!dir || sbr_request_set_workdir(req, dir) == 0);
+}
+
+static bool begin(struct mcp_call *call, sbr_request *req)
+{
+    sbr_error err = { 0 };
+
+    if (request_override(req, call->peer->server->settings.base, &err) < 0) {
+        mcp_call_fail_by(call, &err);
+        return false;
+    }
+    req->has_options = false; /* the reader of messages has arguments */
+    return mcp_roots_use(call, req);
+}
+
+static bool fill(struct mcp_call *call, sbr_request *req)
+{
+    if (!begin(call, req) || !set_limits(call, req) || !narrow_network(call, req))
+        return false;
+    if (add_lists(call, req) && add_words(call, req))
+        return true;
+    if (!call->is_error)
+        mcp_call_fail_by(call, sbr_request_error(req));
+    return false;
+}
+
+static sbr_request *make(struct mcp_call *call, const char *language,
+                         bool (*fill_in)(struct mcp_call *call, sbr_request *req))
+{
+    sbr_request *req = NULL;
+    sbr_error err = { 0 };
+
+    if (sbr_request_new(language, NULL, &req, &err) < 0) {
+        mcp_call_fail_by(call, &err);
+        return NULL;
+    }
+    if (fill_in(call, req))
+        return req;
+    sbr_request_free(req);
+    return NULL;
+}
+
+sbr_request *mcp_request_make(struct mcp_call *call, const char *language)
+{
+    return make(call, language, fill);
+}
+
+sbr_request *mcp_request_plain(struct mcp_call *call)
+{
+    return make(call, NULL, begin);
+}

@@ -1,0 +1,87 @@
+#include "mcp/mcp_shape.h"
+
+#include <string.h>
+
+#include "base/text.h"
+
+size_t mcp_shape_visibly(const char *text, size_t len, struct buf *out)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < len;) {
+        size_t plain = text_visible_len(text + i, len - i), step;
+        char shown[20];
+
+        if (!plain && (text[i] == '\n' || text[i] == '\t'))
+            plain = 1;
+        if (plain) {
+            (void)buf_add(out, text + i, plain);
+            i += plain;
+            n++;
+            continue;
+        }
+        step = text_character_len(text + i, len - i);
+        step = step ? step : 1;
+        if (text[i] != '\r' || i + 1 == len || text[i + 1] != '\n') {
+            text_copy_visibly(shown, sizeof(shown), text + i, step);
+            (void)buf_add_text(out, shown);
+            n += strlen(shown);
+        }
+        i += step;
+    }
+    return n;
+}
+
+/* The bytes of the first `n` characters. */
+static size_t first(const char *text, size_t len, size_t n)
+{
+    size_t at = 0;
+
+    while (at < len && n--)
+        at += text_character_len(text + at, len - at);
+    return at;
+}
+
+/* The place where the last `n` characters begin. */
+static size_t last(const char *text, size_t len, size_t n)
+{
+    size_t at = len;
+
+    while (at > 0 && n--)
+        do
+            at--;
+        while (at > 0 && ((unsigned char)text[at] & 0xc0) == 0x80);
+    return at;
+}
+
+bool mcp_shape_stream(const struct mcp_stream *stream, size_t max, const char *handle,
+                      struct buf *out)
+{
+    struct buf head, tail;
+    size_t n_head, n_tail, cut, from;
+    bool truncated;
+
+    buf_init(&head, SIZE_MAX / 2);
+    buf_init(&tail, SIZE_MAX / 2);
+    n_head = mcp_shape_visibly(stream->head, stream->head_len, &head);
+    n_tail = stream->tail ? mcp_shape_visibly(stream->tail, stream->tail_len, &tail) : 0;
+    truncated = stream->omitted || n_head + n_tail > max;
+    if (!truncated) {
+        (void)buf_add(out, head.data, head.len);
+        (void)buf_add(out, tail.data, tail.len);
+    } else { /* the end says more than the beginning: two thirds */
+        const struct buf *end = stream->tail ? &tail : &head;
+
+        cut = first(head.data, head.len, max / 3);
+        from = last(end->data, end->len, max - max / 3);
+        if (end == &head && from < cut)
+            from = cut;
+        (void)buf_add(out, head.data, cut);
+        (void)buf_printf(out, "\n[... left out here; all that was written: %llu bytes%s%s ...]\n",
+                         (unsigned long long)stream->bytes, handle[0] ? "; " : "", handle);
+        (void)buf_add(out, end->data + from, end->len - from);
+    }
+    buf_done(&head);
+    buf_done(&tail);
+    return truncated;
+}

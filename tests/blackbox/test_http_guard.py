@@ -1,0 +1,108 @@
+"""What the gateway does not let in: hosts, origins, framings, sizes, clients that dawdle."""
+import contextlib
+import socket
+
+import pytest
+
+import gateway
+
+
+@pytest.fixture(scope="module", name="http")
+def _http(tmp_path_factory):
+    options = ("--max-body", "64k", "--allow-origin", "https://good.example", "--allow-host", "box.example")
+    with gateway.Gateway(tmp_path_factory.mktemp("http") / "g", options) as running:
+        running.secret = running.token("me")
+        yield running
+
+
+@pytest.mark.parametrize("host, status", [
+    ("localhost", 200), ("127.0.0.1:1", 200), ("[::1]:8710", 200), ("box.example", 200), ("evil.example", 421),
+    ("localhost.evil.example", 421), ("127.0.0.1.evil.example", 421), ("", 421),
+])
+def test_host(http, host, status):
+    assert http.ask("GET", "/version", token=http.secret, Host=host).status == status
+
+
+@pytest.mark.parametrize("origin, status", [
+    ("https://good.example", 200), ("https://evil.example", 403), ("null", 403), ("http://localhost", 403),
+])
+def test_origin(http, origin, status):
+    reply = http.ask("GET", "/version", token=http.secret, Origin=origin)
+    assert reply.status == status
+    assert http.ask("GET", "/version", Origin=origin).status == status
+
+
+def request(*headers, line="POST /v1/executions HTTP/1.1", body=b""):
+    return "\r\n".join([line, "Host: localhost", *headers, "", ""]).encode() + body
+
+
+SMUGGLING = {
+    "length and encoding": request("Content-Length: 4", "Transfer-Encoding: chunked", body=b"0\r\n\r\n"),
+    "two lengths": request("Content-Length: 4", "Content-Length: 5", body=b"abcd"),
+    "sign": request("Content-Length: +4", body=b"abcd"),
+    "list of lengths": request("Content-Length: 4, 4", body=b"abcd"),
+    "negative": request("Content-Length: -1"),
+    "huge": request("Content-Length: 99999999999999999999"),
+    "other encoding": request("Transfer-Encoding: gzip", body=b"x"),
+    "encoding list": request("Transfer-Encoding: identity, chunked", body=b"0\r\n\r\n"),
+    "space before colon": request("Content-Length : 4", body=b"abcd"),
+    "absolute form": request(line="GET http://localhost/version HTTP/1.1"),
+    "two hosts": request("Host: evil.example", line="GET /version HTTP/1.1"),
+    "other version": request(line="GET /healthz HTTP/3.7"),
+    "no version": b"GET /healthz\r\n\r\n",
+    "rubbish": b"\x16\x03\x01\x02\x00\x01\x00\r\n\r\n",
+    "bad chunk": request("Transfer-Encoding: chunked", body=b"zz\r\nabc\r\n0\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("name", SMUGGLING)
+def test_a_framing_with_two_readings_ends_the_connection(http, name):
+    """Nothing behind it is taken for a second request."""
+    answer = http.raw(SMUGGLING[name] + b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    assert b'{"status":"ok"}' not in answer, answer
+    assert answer == b"" or int(answer.split(b" ")[1]) in (400, 401, 413, 415, 505, 501), answer
+
+
+def test_sizes(http):
+    big = b"x" * 70000
+    assert http.ask("POST", "/v1/executions", big, token=http.secret, Content_Type="application/json").status == 413
+    chunked = b"".join(b"%x\r\n%s\r\n" % (len(big), big) for _ in range(2)) + b"0\r\n\r\n"
+    answer = http.raw(request("Transfer-Encoding: chunked", "Content-Type: application/json",
+                              f"Authorization: Bearer {http.secret}", body=chunked))
+    assert b" 413 " in answer.split(b"\r\n")[0]
+    answer = http.raw(request("X: " + "y" * 40000, line="GET /healthz HTTP/1.1"))
+    assert b'"ok"' not in answer
+    assert http.ask("POST", "/v1/executions", b"{}", token=http.secret, Content_Type="text/plain").status == 415
+    assert http.ask("GET", "/healthz").status == 200
+
+
+def test_a_slow_header_is_cut_off(http):
+    """Byte by byte it would never end."""
+    host, port = http.address.rsplit(":", 1)
+    with socket.create_connection((host, int(port)), timeout=1) as peer:
+        peer.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        for _ in range(40):
+            with contextlib.suppress(TimeoutError):
+                if peer.recv(100) == b"":
+                    return
+            try:
+                peer.sendall(b"y")
+            except OSError:
+                return
+    raise AssertionError("the connection is still open")
+
+
+def test_many_idle_connections_do_not_block(http):
+    host, port = http.address.rsplit(":", 1)
+    with contextlib.ExitStack() as stack:
+        for _ in range(200):
+            stack.enter_context(socket.create_connection((host, int(port)), timeout=5)).sendall(b"GET /")
+        assert http.ask("GET", "/version", token=http.secret).status == 200
+
+
+@pytest.mark.parametrize("path, status", [
+    ("/v1/executions/..%2f..%2fversion", 404), ("/v1/executions/%00", 404), ("/v1/executions/%zz", 404),
+    ("/../version", 404), ("//version", 404), ("/version/", 404),
+])
+def test_odd_paths(http, path, status):
+    assert http.ask("GET", path).status == status

@@ -1,0 +1,90 @@
+"""Tokens of the gateway: who may do what, how much, and not any more."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import gateway
+import support
+
+
+@pytest.fixture(scope="module", name="http")
+def _http(tmp_path_factory):
+    with gateway.Gateway(tmp_path_factory.mktemp("http") / "g") as running:
+        yield running
+
+
+def manage(http, *words):
+    return subprocess.run([support.SANDBOX_RUN, "token", *words], env=http.env, capture_output=True, text=True,
+                          timeout=support.DEADLINE)
+
+
+def test_tcp_needs_a_token_and_forgets_a_revoked_one(http):
+    assert http.ask("GET", "/healthz", tcp=True).status == 200
+    refused = http.ask("GET", "/version", tcp=True)
+    assert refused.status == 401 and refused.headers["WWW-Authenticate"].startswith("Bearer")
+    token = http.token("one")
+    assert http.ask("GET", "/version", token=token).status == 200
+    for wrong in (token[:-1], token[:-1] + "!", "sbr_0123456789abcdef_x", "x", token.replace("sbr_", "sbr")):
+        assert http.ask("GET", "/version", token=wrong).status == 401, wrong
+    rows = json.loads(manage(http, "list", "--json").stdout)["tokens"]
+    assert [row["name"] for row in rows] == ["one"]
+    assert manage(http, "revoke", "one").returncode == 0
+    assert http.ask("GET", "/version", token=token).status == 401
+    assert manage(http, "revoke", "one").returncode != 0
+
+
+def test_only_a_hash_is_kept(http):
+    secret = http.token("kept").rsplit("_", 1)[1]
+    folder = http.folder / "state" / "tokens"
+    for name in os.listdir(folder):
+        assert secret not in (folder / name).read_text() and (folder / name).stat().st_mode & 0o077 == 0
+
+
+def test_ceilings_hold(http):
+    token = http.token("bounded", "--limit", "memory=128m", "--network", "none", "--languages", "bash",
+                       "--scope", "run", "--concurrency", "1")
+    result = http.run({"language": "bash", "code": "echo $0"}, token=token)
+    assert result["limits"]["memory_bytes"] == 128 << 20
+    for body, field in (({"language": "bash", "code": ":", "limits": {"memory": "256m"}}, "limits"),
+                        ({"language": "bash", "code": ":", "network": "full"}, "network"),
+                        ({"language": "python", "code": "1"}, "language"),
+                        ({"language": "bash", "code": ":", "allow_degraded": True}, "allow_degraded")):
+        reply = http.ask("POST", "/v1/executions", body, token=token)
+        assert reply.status == 403 and reply.json()["errors"][0]["pointer"] == f"#/{field}", reply.body
+    assert http.ask("GET", "/metrics", token=token).status == 403
+    first = http.ask("POST", "/v1/executions", {"language": "bash", "code": "read a"}, token=token, Prefer="respond-async")
+    second = http.ask("POST", "/v1/executions", {"language": "bash", "code": ":"}, token=token)
+    assert second.status == 429 and int(second.headers["Retry-After"]) >= 1 and second.json()["position"] == 2
+    assert http.ask("DELETE", first.headers["Location"], token=token).status == 202
+
+
+def test_the_rate_of_a_token(http):
+    token = http.token("slow", "--rate", "2")
+    replies = [http.ask("POST", "/v1/executions", {"bad": 1}, token=token) for _ in range(3)]
+    assert [reply.status for reply in replies] == [422, 422, 429]
+    assert int(replies[2].headers["Retry-After"]) >= 1 and replies[2].json()["code"] == "rate"
+
+
+def test_ids_belong_to_their_tenant(http):
+    mine, other = http.token("mine"), http.token("other")
+    where = http.ask("POST", "/v1/executions", {"language": "bash", "code": "read a"}, token=mine,
+                     Prefer="respond-async").headers["Location"]
+    for method, path in (("GET", where), ("GET", where + "/events"), ("DELETE", where), ("POST", where + "/stdin")):
+        assert http.ask(method, path, b"" if method == "POST" else None, token=other).status == 404
+    assert http.ask("GET", "/v1/executions", token=other).json()["executions"] == []
+    assert http.ask("DELETE", where, token=mine).status == 202
+
+
+def test_a_token_can_expire(http):
+    token = http.token("short", "--expires", "1s")
+    assert http.ask("GET", "/version", token=token).status in (200, 401)
+    assert gateway.engine.within(5, lambda: http.ask("GET", "/version", token=token).status == 401)
+
+
+@pytest.mark.parametrize("words", [("create",), ("create", "--name", "a/b"), ("create", "--name", "x", "--scope", "y"),
+                                   ("create", "--name", "local"), ("make",), ("revoke",)])
+def test_wrong_words_are_refused(http, words):
+    done = manage(http, *words)
+    assert done.returncode == 125 and done.stderr.startswith("sandbox-run")

@@ -1,0 +1,130 @@
+"""The HTTP gateway (`sandbox-run-http`) for tests: started on a socket and a port of its own, ended with a look."""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+
+import pytest
+
+import engine
+import support
+
+PROGRAM = support.BUILD / "sandbox-run-http"
+END_S = 20
+
+
+class UnixConnection(http.client.HTTPConnection):
+    """To a unix socket."""
+
+    def __init__(self, path, timeout=support.DEADLINE):
+        super().__init__("localhost", timeout=timeout)
+        self.path = str(path)
+
+    def connect(self):
+        self.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self.path)
+
+
+class Reply:
+    def __init__(self, response):
+        self.status, self.headers = response.status, response.headers
+        self.body = response.read()
+
+    def json(self):
+        return json.loads(self.body)
+
+
+class Gateway:
+    """In a `with` block it serves; `folder` is a new directory for its socket and its state."""
+
+    def __init__(self, folder, options=(), env=None):
+        self.folder = pathlib.Path(folder)
+        self.socket = self.folder / "http.sock"
+        self.env = support.surroundings(None, {"SANDBOX_RUN_STATE": str(self.folder / "state"), **(env or {})})
+        self.options = [str(option) for option in options]
+        self.process = self.address = None
+
+    def __enter__(self):
+        if not PROGRAM.exists():
+            pytest.skip("the gateway was left out of this build")
+        support.machine_gives.skip_if(support.lacks(None))
+        self.folder.mkdir(mode=0o700, exist_ok=True)
+        self.process = subprocess.Popen(
+            [PROGRAM, "--socket", self.socket, "--listen", "127.0.0.1:0", *self.options],
+            env=self.env, stderr=subprocess.PIPE, text=True)
+        for line in self.process.stderr:
+            if "http" in line and "://" in line:
+                self.address = line.split("://")[1].strip()
+                break
+        assert self.address, "the gateway did not start"
+        return self
+
+    def __exit__(self, kind, error, trace):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.process.wait(END_S)
+        stuck = self.process.poll() is None
+        if stuck:
+            self.process.kill()
+            self.process.wait()
+        said = self.process.stderr.read()
+        self.process.stderr.close()
+        assert kind or (not stuck and self.process.returncode == 0), (stuck, self.process.returncode, said)
+
+    def connect(self, tcp=False):
+        return http.client.HTTPConnection(self.address, timeout=support.DEADLINE) if tcp else UnixConnection(self.socket)
+
+    def ask(self, method, path, body=None, token=None, tcp=False, **headers):
+        """One request on a connection of its own; JSON unless the body is bytes."""
+        connection = self.connect(tcp or token is not None)
+        names = {name.replace("_", "-"): value for name, value in headers.items()}
+        if token:
+            names["Authorization"] = f"Bearer {token}"
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body)
+            names.setdefault("Content-Type", "application/json")
+        with contextlib.closing(connection):
+            connection.request(method, path, body, names)
+            return Reply(connection.getresponse())
+
+    def run(self, body, **rest):
+        """The result of a run that is waited for."""
+        reply = self.ask("POST", "/v1/executions", body, **rest)
+        assert reply.status == 200, reply.body
+        return reply.json()
+
+    def raw(self, data, timeout=30):
+        """Sends bytes to the TCP port as they are; everything that comes back until the end."""
+        host, port = self.address.rsplit(":", 1)
+        with socket.create_connection((host, int(port)), timeout=timeout) as peer:
+            with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+                peer.sendall(data)
+                peer.shutdown(socket.SHUT_WR)
+            answer = b""
+            with contextlib.suppress(ConnectionResetError):
+                while piece := peer.recv(65536):
+                    answer += piece
+            return answer
+
+    def token(self, name, *options):
+        """The text of a new token."""
+        done = subprocess.run([support.SANDBOX_RUN, "token", "create", "--name", name, *options, "--json"], env=self.env,
+                              capture_output=True, check=True, timeout=support.DEADLINE)
+        return json.loads(done.stdout)["token"]
+
+    def metric(self, name):
+        for line in self.ask("GET", "/metrics").body.decode().splitlines():
+            if line.split(" ")[0] == name:
+                return float(line.split(" ")[1])
+        raise KeyError(name)
+
+
+def children_are_gone(gateway):
+    """True as soon as no run of this gateway is left."""
+    return engine.within(20, lambda: not [pid for pid in engine.descendants(gateway.process.pid) if os.path.exists(f"/proc/{pid}")])
