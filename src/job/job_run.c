@@ -62,13 +62,6 @@ struct monitor *job_stage_monitor(sbr_job *job)
     return job->state == JOB_RUNNING && job->now.watching ? &job->now.monitor : NULL;
 }
 
-uint64_t job_paused_us(const sbr_job *job)
-{
-    uint64_t since = job->paused_since_us;
-
-    return job->paused_us + (since ? clock_now_us() - since : 0);
-}
-
 void job_pause(sbr_job *job, bool pause)
 {
     struct monitor *monitor = job_stage_monitor(job);

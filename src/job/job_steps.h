@@ -51,7 +51,4 @@ int job_run_begin(sbr_job *job, enum job_event event, sbr_error *err) must_check
 /* Reads what a failed program or compiler wrote; fills result->diagnosis where a rule knows it. */
 void job_diagnose(const sbr_job *job, sbr_result *result);
 
-/* How long the job has stood still. */
-uint64_t job_paused_us(const sbr_job *job);
-
 #endif

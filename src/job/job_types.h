@@ -2,6 +2,7 @@
 #ifndef JOB_JOB_TYPES_H
 #define JOB_JOB_TYPES_H
 
+#include "base/clock.h"
 #include "changes/kept_output.h"
 #include "job/warm.h"
 #include "model/request.h"
@@ -123,5 +124,13 @@ struct sbr_job {
     struct collect_part *work_part;
     const struct diff_options *render; /* how the changes become text; NULL: they do not */
 };
+
+/* How long the job has stood still. */
+static inline uint64_t job_paused_us(const sbr_job *job)
+{
+    uint64_t since = job->paused_since_us;
+
+    return job->paused_us + (since ? clock_now_us() - since : 0);
+}
 
 #endif

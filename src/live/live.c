@@ -315,8 +315,8 @@ INTERPOSED void __fpurge(FILE *stream)
     real(stream);
 }
 
-/* Before what ends the program, makes it another one or starts one.  A thread that prints at this moment has
- * the lock and writes by itself. */
+/* Before what ends the program, makes it another one or starts one.  A thread that prints at this
+ * moment has the lock and writes by itself. */
 static void write_now(void)
 {
     if (ours && stdout == ours && try_lock()) {
@@ -332,54 +332,41 @@ static int result_of(long r)
     return r < 0 ? -1 : (int)r;
 }
 
-INTERPOSED int kill(pid_t pid, int number)
-{
-    write_now();
-    return result_of(arch_syscall(SYS_kill, pid, number, 0));
-}
+#define BEFORE_CALL(name, parameters, call)                                                        \
+    INTERPOSED int name parameters                                                                 \
+    {                                                                                              \
+        write_now();                                                                               \
+        return result_of(call);                                                                    \
+    }
 
-INTERPOSED int raise(int number)
-{
-    write_now();
-    return result_of(arch_syscall(SYS_tgkill, getpid(), arch_syscall(SYS_gettid, 0, 0, 0), number));
-}
+BEFORE_CALL(kill, (pid_t pid, int number), arch_syscall(SYS_kill, pid, number, 0))
+BEFORE_CALL(raise, (int number), signal_self(number))
+BEFORE_CALL(execve, (const char *path, char *const words[], char *const env[]),
+            arch_syscall(SYS_execve, (long)path, (long)words, (long)env))
+BEFORE_CALL(execv, (const char *path, char *const words[]),
+            arch_syscall(SYS_execve, (long)path, (long)words, (long)environ))
 
-INTERPOSED int execve(const char *path, char *const words[], char *const env[])
-{
-    write_now();
-    return result_of(arch_syscall(SYS_execve, (long)path, (long)words, (long)env));
-}
+#define BEFORE_REAL(type, name, parameters, arguments)                                             \
+    INTERPOSED type name parameters                                                                \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        write_now();                                                                               \
+        return real arguments;                                                                     \
+    }
 
-INTERPOSED int execv(const char *path, char *const words[])
-{
-    return execve(path, words, environ);
-}
+BEFORE_REAL(int, system, (const char *command), (command))
+BEFORE_REAL(FILE *, popen, (const char *command, const char *mode), (command, mode))
 
-INTERPOSED int system(const char *command)
-{
-    REAL(system);
-    write_now();
-    return real(command);
-}
+#define BEFORE_END(name)                                                                           \
+    INTERPOSED void name(int status)                                                               \
+    {                                                                                              \
+        write_now();                                                                               \
+        for (;;)                                                                                   \
+            arch_syscall(SYS_exit_group, status, 0, 0);                                            \
+    }
 
-INTERPOSED FILE *popen(const char *command, const char *mode)
-{
-    REAL(popen);
-    write_now();
-    return real(command, mode);
-}
-
-INTERPOSED void _exit(int status)
-{
-    write_now();
-    for (;;)
-        arch_syscall(SYS_exit_group, status, 0, 0);
-}
-
-INTERPOSED void _Exit(int status)
-{
-    _exit(status);
-}
+BEFORE_END(_exit)
+BEFORE_END(_Exit)
 
 /* A stream of our kind has no wide characters. */
 static FILE *wide(FILE *stream)

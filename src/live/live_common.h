@@ -1,5 +1,5 @@
 /* What both kinds of live output share: a measure of how many lines come, a thread beside the
- * program, and what is done when the program crashes.  Each kind defines the four functions that are
+ * program, and what is done when the program crashes.  Each kind defines the functions that are
  * only declared here.
  *
  * The thread shares the thread-local storage of the one that started it.  So what it calls makes
