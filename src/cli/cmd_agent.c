@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/scope.h"
@@ -11,19 +12,26 @@
 #include "cli/host_path.h"
 #include "cli/start.h"
 #include "config/config.h"
+#include "lib/agent_socket.h"
 #include "lib/runner.h"
 
 #define HOSTS_FILE "agent-hosts"
 #define HOSTS_MAX ((size_t)1 << 20)
 
 struct agent_options {
-    const char *hosts;
+    const char *hosts, *of;
+    bool save, apply;
 };
 
 /* clang-format off */
 static const struct option own_options[] = {
     { 0, "hosts", "FILE", "hosts to reach, a line each (default: agent-hosts beside config.yaml)",
       OPTION_OWN(struct agent_options, hosts) },
+    { 0, "save", NULL, "of an agent that runs: keep what it changed so far, and print the id",
+      OPTION_OWN(struct agent_options, save) },
+    { 0, "apply", NULL, "of an agent that runs: the same, and make it real",
+      OPTION_OWN(struct agent_options, apply) },
+    { 0, "of", "PID", "which agent, if several run", OPTION_OWN(struct agent_options, of) },
     { 0 },
 };
 
@@ -129,15 +137,50 @@ static int set_up(struct options *o, sbr_error *err)
     return 0;
 }
 
+/* From another terminal. */
+static int ask(const struct agent_options *own, sbr_error *err)
+{
+    char id[AGENT_REPLY_SIZE], order[AGENT_REPLY_SIZE + 16];
+
+    if (agent_socket_ask(own->of, "save", id, err) < 0)
+        return err->code;
+    if (!id[0]) {
+        fputs("it has changed nothing\n", stderr);
+        return 0;
+    }
+    if (own->apply) {
+        snprintf(order, sizeof(order), "applied %s", id);
+        if (sbr_changes_apply(id, NULL, NULL, NULL, err) < 0 ||
+            agent_socket_ask(own->of, order, order, err) < 0)
+            return err->code;
+    }
+    printf("%s\n", id);
+    return 0;
+}
+
+static int run_here(struct options *o, sbr_error *err)
+{
+    struct run_door door = { .fd = -1, .serve = agent_socket_serve };
+    char title[300];
+    int status;
+
+    if (set_up(o, err) < 0 || agent_socket_listen(&door.fd, err) < 0)
+        return err->code;
+    o->door = &door;
+    snprintf(title, sizeof(title), "%.280s", o->rest[0]);
+    status = start_request(o, title, false);
+    agent_socket_remove();
+    close(door.fd);
+    return status;
+}
+
 static int agent_run(struct options *o)
 {
+    const struct agent_options *own = o->own;
     sbr_error err = { 0 };
-    char title[300];
+    int r = own->save || own->apply ? ask(own, &err) : run_here(o, &err);
 
-    if (set_up(o, &err) < 0)
-        return cli_fail(o, &err);
-    snprintf(title, sizeof(title), "%.280s", o->rest[0]);
-    return start_request(o, title, false);
+    return r < 0 ? cli_fail(o, &err) : r;
 }
 
 const struct command cmd_agent = {
@@ -148,7 +191,9 @@ const struct command cmd_agent = {
         "Examples:\n"
         "  sandbox-run agent -- bash                          look around in the project\n"
         "  sandbox-run agent -e ANTHROPIC_API_KEY --allow-host api.anthropic.com -- claude\n"
-        "  sandbox-run agent --project site --network none -- make test\n\n"
+        "  sandbox-run agent --project site --network none -- make test\n"
+        "  sandbox-run changes diff $(sandbox-run agent --save)   while it runs, elsewhere\n"
+        "  sandbox-run agent --apply                          what it did so far becomes real\n\n"
         "/work is a copy-on-write view of the project.  What was changed is kept under an id:\n"
         "`sandbox-run changes diff ID` shows it, `apply ID` makes it real, `undo ID` takes it\n"
         "back.  Of your environment only what -e names is inside.  Hosts are those of\n"

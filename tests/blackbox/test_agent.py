@@ -7,6 +7,7 @@ import pytest
 
 import support
 from support import sandbox_run
+from waiting import read_line, started
 
 
 @pytest.fixture(name="project")
@@ -59,3 +60,26 @@ def test_hosts_come_from_the_agents_own_list(any_caller, project):
     missing = agent("--hosts", "nowhere", "--", "true", caller=any_caller, project=project)
     assert missing.returncode == 125 and b"nowhere" in missing.stderr
     assert b"there is no command" in agent(caller=any_caller, project=project).stderr
+
+
+def test_changes_of_a_living_agent_are_seen_and_made_real_from_elsewhere(any_caller, project):
+    env = {"SANDBOX_RUN_STATE": str(project.parent / "state")}
+
+    def elsewhere(*words):
+        done = sandbox_run(*words, caller=any_caller, env=env)
+        return done.stdout.decode(), done.stderr.decode()
+
+    with started("agent", "--", "sh", "-c", "echo new > a.txt; echo begun; read go; echo more >> a.txt; cat a.txt",
+                 caller=any_caller, env=env, cwd=project, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                 stderr=subprocess.PIPE) as process:
+        assert read_line(process.stdout) == b"begun\n"
+        saved = elsewhere("agent", "--save")[0].strip()
+        assert "+new" in elsewhere("changes", "diff", saved)[0]
+        assert (project / "a.txt").read_text() == "old\n"
+        assert elsewhere("agent", "--apply", "--of", str(process.pid))[0].strip()
+        assert (project / "a.txt").read_text() == "new\n"
+        assert "changed nothing" in elsewhere("agent", "--save")[1]
+        out, err = process.communicate(b"go\n", timeout=support.DEADLINE)
+        assert out == b"new\nmore\n" and b"kept as" in err
+    assert "no agent runs" in elsewhere("agent", "--save")[1]
+    assert not list((project.parent / "state/agents").iterdir())
