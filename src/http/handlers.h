@@ -18,6 +18,7 @@ void executions_cancel(struct exchange *x);
 void executions_events(struct exchange *x);
 void executions_stdin(struct exchange *x);
 void executions_output(struct exchange *x);
+void executions_socket(struct exchange *x);
 
 void batches_create(struct exchange *x);
 void batches_later(struct exchange *x);

@@ -117,7 +117,7 @@ static void leave(struct reader *s)
         return;
     link_remove(&s->link);
     s->execution = NULL;
-    if (link_is_alone(&e->streams))
+    if (link_is_alone(&e->streams) && link_is_alone(&e->sockets))
         e->alone_us = clock_now_us();
 }
 

@@ -38,6 +38,8 @@ const struct route route_table[] = {
       NULL },
     { "POST", "/v1/executions/{id}/stdin", executions_stdin, SCOPE_RUN, ROUTE_BYTES, 202,
       "write_stdin", "Adds to the program's stdin; ?close=1 ends it.", NULL, "stdin_taken", NULL },
+    { "GET", "/v1/executions/{id}/socket", executions_socket, SCOPE_RUN, 0, 101, "open_socket",
+      "A WebSocket: events out, stdin, signals and the terminal's size in.", NULL, NULL, NULL },
     { "GET", "/v1/executions/{id}/output/{stream}", executions_output, SCOPE_RUN, 0, 200,
       "read_output", "All that a run with `keep_output` wrote to stdout or stderr.", NULL, NULL,
       BYTES_TYPE },

@@ -22,6 +22,7 @@
 #include "http/problem.h"
 #include "http/reader.h"
 #include "http/route.h"
+#include "http/websocket.h"
 #include "lib/runner.h"
 
 #define TICK_US 1000000
@@ -392,6 +393,7 @@ static void close_server(struct server *server)
         e->waiter = NULL;
         e->ended = NULL;
         reader_drop_all(e);
+        websocket_drop_all(e);
     }
     list_each(at, &server->waiting)
         problem_reply(link_owner(at, struct exchange, link),
