@@ -19,6 +19,7 @@
 #define TIMER_METRICS 7
 
 struct diff_options;
+struct image;
 struct job_client;
 struct job_trees;
 
@@ -90,6 +91,7 @@ struct sbr_job {
     size_t n_todo, at;
     bool cached;
     bool owes_prepared;      /* the language's prepare stage was left out, and no process does it */
+    struct image *image;     /* NULL: the program sees the host's /usr */
     struct job_trees *trees; /* NULL: none; see job/job_trees.h */
     char run_dir[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
