@@ -142,7 +142,7 @@ static void obey(struct websocket *w, const json_t *message)
     else if (!strcmp(type, "signal"))
         (void)sbr_job_signal(e->job, (int)number_at(message, "number"));
     else if (!strcmp(type, "cancel"))
-        execution_cancel(e);
+        sbr_job_cancel(e->job);
 }
 
 static void message_came(wslay_event_context_ptr frames,
