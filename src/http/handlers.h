@@ -9,6 +9,7 @@ void meta_ready(struct exchange *x);
 void meta_version(struct exchange *x);
 void meta_metrics(struct exchange *x);
 void meta_openapi(struct exchange *x);
+void meta_reference(struct exchange *x);
 void meta_languages(struct exchange *x);
 
 void executions_create(struct exchange *x);

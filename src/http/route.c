@@ -20,6 +20,8 @@ const struct route route_table[] = {
       "Counters in the text format of Prometheus.", NULL, NULL, "text/plain; version=0.0.4" },
     { "GET", "/openapi.json", meta_openapi, SCOPE_NONE, 0, 200, "openapi",
       "This document.", NULL, "openapi", NULL },
+    { "GET", "/docs", meta_reference, SCOPE_NONE, ROUTE_OPEN, 200, "reference",
+      "A page that lists the routes.", NULL, NULL, "text/html; charset=utf-8" },
     { "GET", "/v1/languages", meta_languages, SCOPE_NONE, 0, 200, "list_languages",
       "Lists the languages and their versions on this machine.", NULL, "languages", NULL },
 

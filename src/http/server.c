@@ -31,7 +31,7 @@
 #define IDLE_US (60 * 1000000ULL)   /* of a connection between two requests                   */
 #define BODY_US (60 * 1000000ULL)   /* until the body is read                                 */
 #define DRAIN_US (30 * 1000000ULL)  /* for what runs when the gateway is to end               */
-#define CONNECTION_MEMORY 16384     /* line and headers of a request must fit                 */
+#define CONNECTION_MEMORY 12288     /* line and headers of a request must fit                 */
 #define CERTIFICATE_MAX 65536
 
 enum { AT_UNIX, AT_TCP };

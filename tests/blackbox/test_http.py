@@ -1,9 +1,11 @@
 """The HTTP gateway end to end: runs, streams, what is refused, what is left."""
 import json
+import re
 import subprocess
 
 import jsonschema
 import pytest
+import yaml
 
 import engine
 import gateway
@@ -25,6 +27,17 @@ def test_says_what_it_is(http):
     languages = {row["name"]: row for row in http.ask("GET", "/v1/languages").json()["languages"]}
     assert languages["python"]["installed"] and languages["python"]["sessions"]
     assert not any("/" in text for row in languages.values() for text in row["versions"])
+
+
+def test_the_page_and_the_alerts(http):
+    page = http.ask("GET", "/docs", tcp=True)
+    assert page.status == 200 and b"POST /v1/executions" in page.body and b"<script" not in page.body
+    assert not re.search(rb"(src|href)=.?https?:", page.body)
+    metrics = http.ask("GET", "/metrics").body.decode()
+    rules = yaml.safe_load((support.REPO / "data/prometheus/sandbox-run.rules.yml").read_text())
+    for rule in rules["groups"][0]["rules"]:
+        for name in re.findall(r"sandbox_run_\w+", rule["expr"]):
+            assert f"\n{name}" in "\n" + metrics or f"TYPE {name} " in metrics, name
 
 
 def test_result_is_that_of_the_command_line(http):
