@@ -1,5 +1,6 @@
 """The HTTP gateway end to end: runs, streams, what is refused, what is left."""
 import json
+import os
 import re
 import subprocess
 
@@ -157,3 +158,17 @@ def test_the_document_is_true(http):
             set(document["components"]["schemas"][name].get("$defs", {}))
     reply = http.run({"language": "bash", "code": "echo $((1 + 1))"})
     jsonschema.validate(reply, {"$ref": "#/components/schemas/result", "components": document["components"]})
+
+
+def test_a_killed_gateway_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), gateway.Gateway(tmp_path / "g") as http:
+        where = http.ask("POST", "/v1/executions", {"language": "python", "code": LOOP}, Prefer="respond-async").headers["Location"]
+        assert engine.within(20, lambda: http.ask("GET", where).json()["status"] == "running")
+        assert engine.within(20, lambda: engine.descendants(http.process.pid))
+        inside = engine.descendants(http.process.pid)
+        http.process.kill()
+        http.process.wait()
+        assert engine.within(20, lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inside))
+        raise ZeroDivisionError  # the block's own end would ask why the gateway died
+    with gateway.Gateway(tmp_path / "g") as http:  # at the same socket
+        assert http.run({"language": "bash", "code": "echo $((2 + 2))"})["stdout"] == "4\n"
