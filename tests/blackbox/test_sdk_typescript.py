@@ -5,6 +5,8 @@ import subprocess
 
 import pytest
 
+import gateway
+import oci_images
 import registry_packages
 import support
 
@@ -47,15 +49,23 @@ def sdk_installed(tmp_path_factory):
     return place
 
 
-@pytest.fixture(name="play")
-def player(installed, folder):
-    """Runs a program that uses the SDK and gives what it printed, as JSON."""
-    def play(code):
+@pytest.fixture(name="service", scope="module")
+def http_service(tmp_path_factory):
+    with gateway.Gateway(tmp_path_factory.mktemp("http") / "g") as running:
+        yield {"baseUrl": f"http://{running.address}", "token": running.token("sdk")}
+
+
+@pytest.fixture(name="play", params=["local", "http"])
+def player(request, installed, service, folder):
+    """Runs a program that uses the SDK and gives what it printed, as JSON.  HERE is where it runs programs."""
+    def play(code, **more):
         program = installed / "client.mjs"
+        here = service if request.param == "http" else {}
         program.write_text('import * as sdk from "sandbox-run";\nconst { SandboxExecutor } = sdk;\n'
-                           "const print = (value) => console.log(JSON.stringify(value));\n" + code)
+                           "const print = (value) => console.log(JSON.stringify(value));\n"
+                           f"const HERE = {json.dumps(here)};\n" + code)
         env = support.surroundings(None, {"SANDBOX_RUN_BINARY": str(support.SANDBOX_RUN),
-                                          "SANDBOX_RUN_STATE": str(folder / "state")})
+                                          "SANDBOX_RUN_STATE": str(folder / "state"), **more})
         done = subprocess.run(["node", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=support.DEADLINE, check=False)
         assert done.returncode == 0, done.stderr.decode()
@@ -76,9 +86,9 @@ def test_the_package_has_no_dependency_and_its_types_hold(installed):
 
 def test_a_command_has_its_result_files_and_figures(play):
     done, late, defaults, healthy, sick = play("""
-const box = new SandboxExecutor();
+const box = new SandboxExecutor(HERE);
 const files = [{ path: "run.sh", content: "#!/bin/sh\\ncat data/x; echo e >&2; exit 4\\n", mode: 0o755 },
-  { path: "/work/data/x", content: new Uint8Array([0xc3, 0xa9, 10]) }, { path: "host", hostPath: process.argv[1] }];
+  { path: "/work/data/x", content: new Uint8Array([0xc3, 0xa9, 10]) }, ...(HERE.baseUrl ? [{ path: "host", content: "x" }] : [{ path: "host", hostPath: process.argv[1] }])];
 const done = await box.execute("./run.sh; s=$?; test -s host && id -u; exit $s", { memoryLimit: "256m" }, files);
 const late = await box.execute("sleep 100", { timeout: 300 });
 const defaults = await box.execute("ulimit -v; cat /proc/net/dev | wc -l; echo $A", { env: { A: "b" }, cpuLimit: "0.5" });
@@ -92,7 +102,7 @@ print([done, late, defaults, await box.healthCheck(), await new SandboxExecutor(
 
 def test_programs_streams_and_typed_errors(play):
     given = play("""
-const box = new SandboxExecutor();
+const box = new SandboxExecutor(HERE);
 const seen = [];
 for await (const event of box.stream({ language: "python", code: "import time\\nprint(1, flush=True)\\ntime.sleep(900)" }))
   if (event.type === "stdout") { seen.push(event.data); break; }
@@ -114,7 +124,7 @@ print([seen, run.stdout, names, (await box.languages()).some((one) => one.name =
 
 def test_a_session_keeps_names_and_files(play):
     given = play("""
-const box = new SandboxExecutor();
+const box = new SandboxExecutor(HERE);
 const session = await box.session("python", { limits: { memory: "128m" } });
 await session.run("x = 41");
 const shown = await session.run("x + 1");
@@ -128,3 +138,17 @@ await session.close();
 print([shown.display, read, files, types, alive, (await box.sessions()).length]);
 """)
     assert given == [[{"text/plain": "42"}], [255], ["d/in"], ["start", "stdout", "end"], 1, 0]
+
+
+@pytest.mark.parametrize("play", ["local"], indirect=True)
+def test_a_command_runs_on_an_image_of_a_registry(play, folder):
+    npm = oci_images.member("bin/npm", b"#!/bin/sh\necho \"npm $1: $(cat package.json)\"\n")
+    layer = oci_images.archive(oci_images.busybox_members() + [npm])
+    ref = oci_images.Layout(folder / "layout").add([layer], Env=["PATH=/bin"])
+    with oci_images.Registry(folder / "registry") as registry:
+        registry.push(ref, "node:20-alpine")
+        given = play("""
+const files = [{ path: "package.json", content: "{}" }];
+print(await new SandboxExecutor().execute('npm test', {image: 'node:20-alpine', timeout: 60000, cpuLimit: '1', memoryLimit: '1g'}, files));
+""", CONTAINERS_REGISTRIES_CONF=registry.config, SANDBOX_RUN_CACHE=str(folder / "cache"))
+    assert (given["exitCode"], given["stdout"]) == (0, "npm test: {}\n"), given
