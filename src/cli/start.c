@@ -200,9 +200,11 @@ static int print_json(struct front *front, const sbr_result *result, sbr_error *
 {
     scoped_free char *json = NULL;
     struct jsonw j;
+    size_t len;
 
     jsonw_init(&j, !front->o->stream && present_has_lines());
     result_put_json(&j, result);
+    len = j.out.len; /* gigabytes, perhaps */
     json = jsonw_take(&j);
     if (!json)
         return err_set_oom(err, "result");
@@ -210,7 +212,7 @@ static int print_json(struct front *front, const sbr_result *result, sbr_error *
         end_stream(front, json);
         return event_stream_check(&front->stream, err);
     }
-    if (fputs(json, stdout) < 0 || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
+    if (fwrite(json, 1, len, stdout) < len || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
         return err_set_errno(err, "result", "cannot write the result");
     return 0;
 }
