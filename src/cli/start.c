@@ -91,6 +91,8 @@ static void signal_came(void *context)
     }
     user_tty_look(&front->tty);
     second_passed(front);
+    if (front->o->door)
+        front->o->door->serve(front->o->door->fd, front->job);
 }
 
 static void terminal_came(void *context)
@@ -122,7 +124,9 @@ static int watch_signals(struct front *front, sbr_error *err)
     front->event_fd = epoll_create1(EPOLL_CLOEXEC);
     if (front->signal_fd < 0 || front->event_fd < 0 ||
         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->signal_fd, &event) < 0 ||
-        epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->tty.timer_fd, &event) < 0)
+        epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->tty.timer_fd, &event) < 0 ||
+        (front->o->door &&
+         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->o->door->fd, &event) < 0))
         return err_set_errno(err, "signals", "cannot watch for signals");
     return 0;
 }
