@@ -212,6 +212,21 @@ static void print_end(const struct page *page, const json_t *explanation)
     printf("\n\n");
 }
 
+static void print_uses(const struct page *page, const json_t *uses)
+{
+    char a[TEXT_SHOWN];
+    const json_t *item;
+    size_t i;
+
+    if (!json_array_size(uses))
+        return;
+    print_title(page, "What the program imports that deserves a look");
+    printf("  uses ");
+    json_array_foreach(uses, i, item)
+        printf("%s%s", i ? ", " : "", shown(item, a));
+    printf("\n\n");
+}
+
 void explain_print(const json_t *explanation, const struct options *o)
 {
     const struct page page = { .color = present_uses_color(STDOUT_FILENO, o) };
@@ -221,6 +236,7 @@ void explain_print(const json_t *explanation, const struct options *o)
     if (result) {
         print_end(&page, explanation);
         print_refusals(&page, json_object_get(explanation, "refused"));
+        print_uses(&page, json_object_get(explanation, "uses"));
     }
     print_title(&page, result ? "What the program could use" : "What the program may use");
     print_network(&page, json_object_get(allowed, "network"));

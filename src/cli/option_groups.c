@@ -55,7 +55,7 @@ static int allow_dns(sbr_request *req, const char *value, sbr_error *err)
 
 static int set_compile_limit(sbr_request *req, const char *pair, sbr_error *err)
 {
-    return limits_set_pair(&req->compile_limits, pair, err);
+    return limits_set_pair(&req->compile_limits, "--compile-limit", pair, err);
 }
 
 /* Paths of the host are relative to the caller's directory. */

@@ -366,6 +366,20 @@ static void print_excluded(const sbr_result *result, const struct options *o)
     buf_done(&names);
 }
 
+/* Before a run: what a program imports that deserves a look. */
+static void print_uses(const sbr_result *result, const struct options *o)
+{
+    struct buf names;
+
+    if (!o->request->check || !result->uses.n)
+        return;
+    buf_init(&names, 1000);
+    for (size_t i = 0; i < result->uses.n; i++)
+        buf_printf(&names, "%s%s", i ? ", " : "", result->uses.items[i]);
+    say(o, "", "the program uses %s", names.data ? names.data : "");
+    buf_done(&names);
+}
+
 bool present_has_words(const sbr_result *result, enum present_detail detail)
 {
     if (detail == PRESENT_ALL || result->explanation[0] || result->output_id[0] ||
@@ -379,6 +393,7 @@ bool present_has_words(const sbr_result *result, enum present_detail detail)
 void present_result(const sbr_result *result, const struct options *o, enum present_detail detail)
 {
     print_excluded(result, o);
+    print_uses(result, o);
     present_explanation(result, o);
     if (detail != PRESENT_END || !result_success(result))
         print_denials(result, o);

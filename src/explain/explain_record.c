@@ -269,6 +269,7 @@ json_t *explain_record(const json_t *record)
     json_object_set_new(allowed, "environment", json_deep_copy(json_object_get(record, "env")));
     json_object_set_new(allowed, "isolation", json_deep_copy(json_object_get(record, "isolation")));
     json_object_set_new(allowed, "excluded", json_deep_copy(json_object_get(record, "excluded")));
+    json_object_set_new(ret, "uses", json_deep_copy(json_object_get(record, "uses")));
     json_object_set_new(ret, "allowed", allowed);
     json_object_set_new(ret, "refused", explain_refusals(record));
     return ret;

@@ -248,7 +248,7 @@ static int read_ceilings(const json_t *limits, struct limits *ret, sbr_error *er
     json_object_foreach((json_t *)limits, key, value) {
         scoped_free char *pair = text_format("%s=%s", key, json_string_value(value));
 
-        if (!pair || limits_set_pair(ret, pair, err) < 0)
+        if (!pair || limits_set_pair(ret, "the ceiling", pair, err) < 0)
             return SBR_E_INVALID;
     }
     return 0;

@@ -105,7 +105,7 @@ static int set_word(struct request *request, int word, const char *value, sbr_er
     case WORD_SCOPE:
         return set_scopes(tenant, value, err);
     case WORD_LIMIT:
-        return limits_set_pair(&tenant->ceilings, value, err);
+        return limits_set_pair(&tenant->ceilings, "the ceiling", value, err);
     case WORD_NETWORK:
         return network_mode_from_name(value, &tenant->network, err);
     case WORD_CONCURRENCY:

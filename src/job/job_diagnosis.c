@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "changes/node.h"
 #include "explain/diagnose.h"
+#include "explain/sensitive.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
 
@@ -109,4 +110,27 @@ void job_diagnose(const sbr_job *job, sbr_result *result)
     result->diagnosis = diagnose_stream(job, said, &said->err);
     if (!result->diagnosis && !result->ran)
         result->diagnosis = diagnose_stream(job, said, &said->out);
+}
+
+/* Of the program's own files; packages are not looked into. */
+void job_find_uses(const sbr_job *job, sbr_result *result)
+{
+    const sbr_request *req = job->req;
+    const char *literal = job->language ? job->language->literal : NULL;
+    scoped_free char *program = NULL;
+    uint64_t found = 0;
+    size_t len = 0;
+    sbr_error ignored;
+
+    if (!literal || job->language == &job->tools)
+        return;
+    program = read_program(job, &len);
+    if (program)
+        found |= sensitive_find(literal, program, len);
+    if (req->code)
+        found |= sensitive_find(literal, req->code, req->code_len);
+    for (size_t i = 0; i < req->n_files; i++)
+        if (i == 0 || language_for_extension(req->files[i].path) == job->language)
+            found |= sensitive_find(literal, req->files[i].data, req->files[i].len);
+    (void)!sensitive_name(literal, found, &result->uses, &ignored);
 }

@@ -134,6 +134,7 @@ int job_take_result(sbr_job *job, sbr_result **ret, sbr_error *err)
         return err->code;
     }
     job_diagnose(job, job->result);
+    job_find_uses(job, job->result);
     *ret = take_ptr(job->result);
     return 0;
 }

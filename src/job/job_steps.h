@@ -50,5 +50,7 @@ int job_decide(sbr_job *job, sbr_error *err) must_check;
 int job_run_begin(sbr_job *job, enum job_event event, sbr_error *err) must_check;
 /* Reads what a failed program or compiler wrote; fills result->diagnosis where a rule knows it. */
 void job_diagnose(const sbr_job *job, sbr_result *result);
+/* Modules that deserve a look, by the names in its source. */
+void job_find_uses(const sbr_job *job, sbr_result *result);
 
 #endif

@@ -92,7 +92,7 @@ static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
     }
     limits_init(ret);
     for (unsigned int i = 0; i < def->limits.n; i++)
-        if (limits_set_pair(ret, def->limits.at[i], err) < 0)
+        if (limits_set_pair(ret, "the limit", def->limits.at[i], err) < 0)
             return err->code;
     ret->given = 0;
     if (stage == STAGE_COMPILE || stage == STAGE_CHECK)

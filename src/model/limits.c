@@ -187,13 +187,17 @@ int limits_set_text(struct limits *limits, enum sbr_limit which, const char *tex
     return limits_set_named(limits, which, name, text, err);
 }
 
-int limits_set_pair(struct limits *limits, const char *pair, sbr_error *err)
+int limits_set_pair(struct limits *limits, const char *word, const char *pair, sbr_error *err)
 {
     size_t len = strcspn(pair, "=");
+    char name[64];
 
-    for (unsigned int i = 0; i < N_LIMITS && pair[len]; i++)
-        if (strlen(limit_defs[i].option) == len && !strncmp(limit_defs[i].option, pair, len))
-            return limits_set_text(limits, (enum sbr_limit)i, pair + len + 1, err);
+    for (unsigned int i = 0; i < N_LIMITS && pair[len]; i++) {
+        if (strlen(limit_defs[i].option) != len || strncmp(limit_defs[i].option, pair, len) != 0)
+            continue;
+        snprintf(name, sizeof(name), "%s %s", word, limit_defs[i].option);
+        return limits_set_named(limits, (enum sbr_limit)i, name, pair + len + 1, err);
+    }
     return err_set(err, SBR_E_INVALID, "limits",
                    "'%.60s' should be a limit and its value, as in timeout=60s or memory=2g", pair);
 }

@@ -47,7 +47,7 @@ int limits_set_text(struct limits *limits, enum sbr_limit which, const char *tex
 int limits_set_named(struct limits *limits, enum sbr_limit which, const char *name,
                      const char *text, sbr_error *err);
 /* `pair` is OPTION=VALUE, as in timeout=60s. */
-int limits_set_pair(struct limits *limits, const char *pair, sbr_error *err);
+int limits_set_pair(struct limits *limits, const char *word, const char *pair, sbr_error *err);
 /* Replaces every limit that is set in `over`. */
 void limits_override(struct limits *limits, const struct limits *over);
 

@@ -277,13 +277,20 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err)
     return string_list_add(&req->env, pair, err);
 }
 
-/* Names need the way out that `allow` has, which opens no connection without a rule. */
+/* Names and hosts need the way out that `allow` has, which opens no connection without a rule; a
+ * loopback of the program's own is there as well. */
+static void widen_localhost(sbr_request *req)
+{
+    if (req->network_given && req->network_asked == NETWORK_LOCALHOST)
+        req->network.mode =
+            req->network.allow_dns || req->network.n_rules ? NETWORK_ALLOW : NETWORK_LOCALHOST;
+}
+
 void request_allow_dns(sbr_request *req, bool allow)
 {
     req->network.allow_dns = allow;
-    if (req->network_given && req->network_asked == NETWORK_LOCALHOST)
-        req->network.mode = req->network.allow_dns ? NETWORK_ALLOW : NETWORK_LOCALHOST;
-    else if (!req->network_given && !req->network.n_rules)
+    widen_localhost(req);
+    if (!req->network_given && !req->network.n_rules)
         req->network.mode = req->network.allow_dns ? NETWORK_ALLOW : NETWORK_NONE;
 }
 
@@ -305,7 +312,10 @@ int request_allow_host(sbr_request *req, const char *rule, sbr_error *err)
         return err->code;
     if (!req->network_given)
         req->network.mode = NETWORK_ALLOW;
-    return network_add_rule(&req->network, &parsed, err);
+    if (network_add_rule(&req->network, &parsed, err) < 0)
+        return err->code;
+    widen_localhost(req);
+    return 0;
 }
 
 bool request_has_network(const sbr_request *req)
@@ -320,8 +330,7 @@ static int check_network(const sbr_request *req, sbr_error *err)
     const char *mode = request_word(req, CALLED_NETWORK);
     const char *rule = request_word(req, network->n_rules ? CALLED_ALLOW_HOST : CALLED_ALLOW_DNS);
 
-    if (network_goes_outside(asked) ||
-        (!network->n_rules && (!network->allow_dns || asked == NETWORK_LOCALHOST)))
+    if (asked != NETWORK_NONE || (!network->n_rules && !network->allow_dns))
         return 0;
     return err_set(
         err, SBR_E_INVALID, "network",

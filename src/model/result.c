@@ -159,6 +159,7 @@ void result_free(sbr_result *result)
     free(result->changes);
     output_files_done(&result->files);
     string_list_done(&result->excluded);
+    string_list_done(&result->uses);
     free(result->diff);
     free(result);
 }

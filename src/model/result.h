@@ -105,6 +105,7 @@ struct sbr_result {
     char output_id[ENCODING_ID_SIZE];  /* of the kept output; empty: it was not kept */
     struct output_files files;
     struct string_list excluded; /* what trees left out; paths inside */
+    struct string_list uses;     /* modules that the program imports: explain/sensitive.h */
     struct sbr_report report;    /* filled by result_complete */
 };
 

@@ -224,11 +224,11 @@ static void put_tty(struct jsonw *j, const sbr_result *r)
     jsonw_close(j, '}');
 }
 
-static void put_excluded(struct jsonw *j, const struct string_list *excluded)
+static void put_paths(struct jsonw *j, const char *key, const struct string_list *paths)
 {
-    jsonw_open(j, "excluded", '[');
-    for (size_t i = 0; i < excluded->n; i++)
-        jsonw_path(j, NULL, excluded->items[i]);
+    jsonw_open(j, key, '[');
+    for (size_t i = 0; i < paths->n; i++)
+        jsonw_path(j, NULL, paths->items[i]);
     jsonw_close(j, ']');
 }
 
@@ -255,7 +255,8 @@ void result_put_json(struct jsonw *j, const sbr_result *r)
     jsonw_text(j, "changes_id", r->changes_id[0] ? r->changes_id : NULL);
     jsonw_text(j, "output_id", r->output_id[0] ? r->output_id : NULL);
     output_files_put_json(j, &r->files);
-    put_excluded(j, &r->excluded);
+    put_paths(j, "excluded", &r->excluded);
+    put_paths(j, "uses", &r->uses);
     jsonw_close(j, '}');
 }
 

@@ -82,7 +82,7 @@ static bool is_limit(const char *text)
     sbr_error ignored;
 
     limits_init(&limits);
-    return limits_set_pair(&limits, text, &ignored) == 0;
+    return limits_set_pair(&limits, "the limit", text, &ignored) == 0;
 }
 
 static bool is_expression(const char *text)

@@ -97,14 +97,23 @@ def test_a_mode_that_there_is_not_is_refused_with_those_there_are():
     refused(request({"network": "bridge"}), *words)
 
 
-@pytest.mark.parametrize("mode", INSIDE)
-def test_what_opens_the_outside_does_not_go_with_a_mode_that_has_none(mode):
+def test_what_opens_the_outside_does_not_go_with_a_mode_that_has_none(mode="none"):
     for words in (["--network", mode, "--allow-host", "a.example"],
                   ["--allow-host", "a.example", "--network", mode]):
         refused(plan(*words), "--allow-host", f"--network {mode}")
     refused(plan("--network", mode, "--allow-dns", "--allow-host", "a.example"), "--allow-host", f"--network {mode}")
     refused(request({"network": mode, "allow_hosts": ["a.example"]}), "--allow-host")
     assert request({"allow_dns": False, "allow_hosts": [], "network": mode}).returncode == 0
+
+
+def test_hosts_can_be_reached_beside_a_loopback_of_the_programs_own():
+    expected = {"mode": "allow", "allow_hosts": ["a.example"], "allow_dns": True}
+    for words in (["--network", "localhost", "--allow-dns", "--allow-host", "a.example"],
+                  ["--allow-host", "a.example", "--network", "localhost", "--allow-dns"],
+                  ["--allow-dns", "--allow-host", "a.example", "--network", "localhost"]):
+        assert network(*words) == expected
+    done = request({"network": "localhost", "allow_hosts": ["a.example"], "allow_dns": True})
+    assert json.loads(done.stdout)["network"] == expected
 
 
 def test_names_can_be_looked_up_without_a_host_to_reach():

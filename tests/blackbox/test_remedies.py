@@ -1,5 +1,6 @@
 """What a message tells one to type is taken from the message itself, typed, and then succeeds."""
 import http.server
+import os
 import re
 import shlex
 import threading
@@ -12,6 +13,7 @@ from waiting import on_terminal
 
 FETCH = "import sys, urllib.request\nprint(urllib.request.urlopen(sys.argv[1], timeout=5).status)\n"
 CRASH = "#include <stddef.h>\nstatic int first(int *p)\n{\n    return *p;\n}\nint main(void)\n{\n    return first(NULL);\n}\n"
+UNIX = "import socket\nsocket.socket(socket.AF_UNIX).close()\nprint('found')"
 OPTION = re.compile(r"--[a-z][a-z-]*[ =][^ ;,]+(?: --[a-z][a-z-]*[ =][^ ;,]+)*")
 
 
@@ -73,6 +75,9 @@ CASES = {
     "a module beside the program": (["--text"], ["app/main.py"], b"found"),
     "the same in JavaScript": (["--text"], ["js/main.js"], b"found"),
     "a directory without a main file": ([], ["two"], b"found"),
+    "a call that a strict policy refuses": (["--text", "--policy", "strict"], ["--lang", "python", "--code", UNIX], b"found"),
+    "a command that was not allowed": (["exec", "--allow-command", "ls"], ["--", "sh", "-c", "sort /etc/hosts && echo found"],
+                                       b"found"),
     "a volume to write to": (["exec", "--volume", "data:/data"], ["--", "sh", "-c", "echo found >/data/new"], b""),
 }
 
@@ -112,6 +117,34 @@ def test_memory_is_raised_until_it_suffices():
 
 
 @pytest.mark.usefixtures("folder")
+def test_processes_are_raised_until_they_suffice():
+    """Each refusal names a number that allows more than the last one."""
+    words = ["--lang", "sh", "--code", "for i in 1 2 3 4 5 6; do sleep 0.2 & done; wait; echo found"]
+    limit = ["--pids", "2"]
+    for _ in range(6):
+        done = sandbox_run("run", *limit, *words)
+        if b"found" in done.stdout and b"refused" not in done.stderr:
+            return
+        raised = remedy_in(done)
+        assert raised[0] == "--pids" and int(raised[1]) > int(limit[1]), done.stderr
+        limit = raised
+    raise AssertionError(f"{limit} does not suffice")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root's own files are closed to the user inside")
+def test_a_volume_of_roots_own_is_read_as_cow(folder):
+    closed = folder / "closed"
+    closed.mkdir(mode=0o700)
+    (closed / "text").write_text("found\n")
+    (closed / "text").chmod(0o600)
+    words = ["--", "cat", "/data/text"]
+    done = sandbox_run("exec", "--volume", f"{closed}:/data", *words)
+    assert done.returncode != 0
+    mode = remedy_in(done)
+    assert mode[1].endswith(":/data:cow"), done.stderr
+    assert sandbox_run("exec", *mode, *words).stdout == b"found\n"
+
+
 def test_a_crash_in_c_gets_its_line_by_the_sanitizer_that_the_hint_names():
     failed = sandbox_run("--text", "crash.c")
     assert b"SIGSEGV" in failed.stderr

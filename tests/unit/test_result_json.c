@@ -106,6 +106,7 @@ static void the_fields_are_these_and_no_others(void **state)
         "changes_id",
         "files",
         "excluded",
+        "uses",
         "output_id",
     };
     json_t *root = sample_json();
