@@ -72,7 +72,8 @@ def traced(words, trace):
     ours, theirs = pty.openpty()
     name = os.ttyname(theirs)
     with subprocess.Popen(["strace", "-f", "--seccomp-bpf", "-y", "-xx", "-s", "100000", "-e", "trace=write,writev", "-e", "signal=none",
-                           "-o", trace, *words], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL) as process:
+                           "-o", trace, *words], stdin=theirs, stdout=theirs, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "GODEBUG": "asyncpreemptoff=1"}) as process:  # no signals that repeat a call
         os.close(theirs)
         try:
             while os.read(ours, 1 << 16):
@@ -82,9 +83,7 @@ def traced(words, trace):
         os.close(ours)
         assert process.wait(SOON) != 0
     place = re.compile(r"writev?\(\d+<" + "".join(rf"(?:{re.escape(c)}|\\x{ord(c):02x})" for c in name) + r">")
-    # A call that a signal of Go's scheduler interrupted is made again.
-    lines = [line for line in trace.read_text().splitlines() if place.search(line) and "ERESTART" not in line]
-    text = "".join(piece for line in lines
+    text = "".join(piece for line in trace.read_text().splitlines() if place.search(line)
                    for piece in re.findall(r'"((?:\\x[0-9a-f]{2})*)"', place.split(line)[1]))
     return bytes.fromhex(text.replace("\\x", ""))
 
