@@ -14,7 +14,7 @@ check=("${build[@]}" bash bubblewrap busybox-static bzip2 clang clang-format cla
     shellcheck skopeo strace util-linux xz-utils zstd)
 hosts=("${check[@]}" apparmor crun docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap podman
     qemu-system-arm)
-bench=("${build[@]}" bubblewrap crun iproute2 runc)
+bench=("${build[@]}" bubblewrap crun iproute2 python3-ipykernel python3-jupyter-client runc)
 diagrams=(graphviz)
 
 # Toolchains: a package, then where its tool may be from elsewhere.  A vendor's Node brings npm along and

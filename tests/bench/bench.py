@@ -20,6 +20,7 @@ import machine
 import network
 import peers
 import report
+import sessions
 import sustained
 import tables
 import warm
@@ -69,6 +70,7 @@ MEASUREMENTS = {
         network.network,
         network.network_start,
         workspaces.workspaces,
+        sessions.sessions,
         warm.warm,
         sustained.sustained,
         languages.languages,
