@@ -42,3 +42,13 @@ def npm(name, folder):
                            env={**os.environ, "npm_config_cache": str(place / "cache")})
             shutil.rmtree(place / "cache", ignore_errors=True)
     return place / "node_modules"
+
+
+def pip(name, requirements):
+    """A directory for PYTHONPATH with what the file names, by exact versions and nothing else."""
+    with place_for(name, requirements) as (place, empty):
+        if empty:
+            subprocess.run(["/usr/bin/python3", "-m", "pip", "install", "--quiet", "--no-deps", "--no-cache-dir",
+                            "--disable-pip-version-check", "--target", place / "site", "-r", requirements],
+                           check=True, timeout=PATIENCE, stdout=subprocess.DEVNULL)
+    return place / "site"

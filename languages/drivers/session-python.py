@@ -482,12 +482,10 @@ class Checkpoints:
             return False
         os.close(wake)
         channel.owner = os.getpid()
-        for _, end in self.waiting.values(): # states before this one belong to the original
-            os.close(end)
-        self.waiting = {}
         if os.read(sleep, 1) != b"g":
             os._exit(0)
         os.close(sleep)
+        self.save(cell, channel) # so that one can come back again; the states before it are still there
         return True
 
     def drop(self, which):
@@ -495,14 +493,15 @@ class Checkpoints:
             pid, end = self.waiting.pop(cell)
             os.close(end)
             try:
+                os.kill(pid, signal.SIGKILL) # later states have its descriptor as well
                 os.waitpid(pid, 0)
-            except ChildProcessError:
+            except (ChildProcessError, ProcessLookupError): # a child of the kernel before this one
                 pass
 
     def back(self, cell):
         """Wakes a saved state.  This process gives its memory back and stands for the new kernel."""
         pid, end = self.waiting.pop(cell)
-        self.drop(lambda other: True)
+        self.drop(lambda other: other > cell)
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) # until the stand-in can pass it on
         os.write(end, b"g")
         os.execv(sys.executable, [sys.executable, "-I", "-S", "-c", STAND_IN, str(pid)])

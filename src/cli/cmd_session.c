@@ -198,6 +198,7 @@ static const struct action actions[] = {
     { "vars",      vars_run,      1, 1,   " ID" },
     { "restart", session_restart_run,   1, 1,   " ID" },
     { "checkpoint", session_checkpoint_run, 1, 1, " ID" },
+    { "fork", session_fork_run, 1, 1, " ID" },
     { "rollback", session_rollback_run, 2, 2, " ID CELL" },
     { "diff", session_diff_run, 1, 1, " ID" },
     { "apply", session_apply_run, 1, 64, " ID [PATH...] [--yes] [--force PATH]" },

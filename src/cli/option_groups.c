@@ -190,6 +190,9 @@ const struct option options_network[] = {
 };
 
 const struct option options_isolation[] = {
+    { 0, "allow-command", "NAME,...",
+      "only these commands exist inside, with their libraries; for exec and shells; repeatable",
+      OPTION_REQUEST(request_allow_commands) },
     { 0, "policy", "NAME", "what the program may ask of the kernel: default, strict, FILE.yaml",
       OPTION_REQUEST(set_policy), .word = policy_word },
     { 0, "require", "TIER", "least isolation: container (default), reduced, process",

@@ -135,6 +135,24 @@ int session_checkpoint_run(const struct options *o, sbr_error *err)
     return session_ask(o, "{\"op\": \"checkpoint\"}", err);
 }
 
+/* fork ID: prints the id of the new session. */
+int session_fork_run(const struct options *o, sbr_error *err)
+{
+    scoped_free char *json = NULL;
+    json_t *made;
+
+    if (session_call(o->positional[1], json_pack("{s:s}", "op", "fork"), &json, err) < 0)
+        return err->code;
+    if (o->json) {
+        session_print_json(json);
+        return 0;
+    }
+    made = json_loads(json, 0, NULL);
+    printf("%s\n", session_text(made, "id"));
+    json_decref(made);
+    return 0;
+}
+
 /* rollback ID N: the state before cell N. */
 int session_rollback_run(const struct options *o, sbr_error *err)
 {

@@ -36,6 +36,7 @@ int session_apply_run(const struct options *o, sbr_error *err);
 int session_reload_run(const struct options *o, sbr_error *err);
 int session_restart_run(const struct options *o, sbr_error *err);
 int session_checkpoint_run(const struct options *o, sbr_error *err);
+int session_fork_run(const struct options *o, sbr_error *err);
 int session_rollback_run(const struct options *o, sbr_error *err);
 int session_metrics_run(const struct options *o, sbr_error *err);
 int session_files_run(const struct options *o, sbr_error *err);

@@ -88,6 +88,11 @@ int mount_change(int mount_fd, uint64_t attributes)
     return set_attributes(mount_fd, 0, attributes);
 }
 
+int mount_change_all(int mount_fd, uint64_t attributes)
+{
+    return set_attributes(mount_fd, AT_RECURSIVE, attributes);
+}
+
 /* Only init can reach the tree until the program starts, so a plain walk cannot be raced. */
 int mount_make_directories(const char *path, uint32_t mode)
 {

@@ -27,6 +27,7 @@ int mount_new(const char *type, const char *const *options, uint64_t attributes)
 int mount_attach(int tree_fd, int dir_fd, const char *path);
 
 /* Sets attributes of an attached mount; 0 or -1. */
+int mount_change_all(int mount_fd, uint64_t attributes); /* with the mounts below it */
 int mount_change(int mount_fd, uint64_t attributes);
 
 /* Makes `path` and its parents, relative to the current directory; 0 or -1. */

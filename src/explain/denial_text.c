@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "explain/denial_command.h"
 #include "model/hostname.h"
 #include "model/inside_network.h"
 
@@ -438,8 +439,10 @@ static void look_at_line(const struct plan *plan, struct line line, struct denia
 {
     struct saying said;
 
-    if (line.len <= MAX_LINE)
+    if (line.len <= MAX_LINE) {
         note_loopback(plan, line, ret);
+        denial_command_note(plan, line.text, line.len, ret);
+    }
     if (line.len > MAX_LINE || !read_line(line, &said) || strstr(said.path, "/.."))
         return; /* only the kernel can resolve ".." */
     if (plan->run_dir)

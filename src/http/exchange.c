@@ -19,6 +19,7 @@ struct exchange *exchange_new(struct server *server, struct MHD_Connection *conn
     x->path = strdup(path);
     x->began_us = clock_now_us();
     x->watch.fd = -1;
+    link_init(&x->link);
     buf_init(&x->body, server->options.max_body + 1);
     if (!x->path) {
         free(x);
@@ -45,6 +46,7 @@ void exchange_free(struct exchange *x)
         left(x);
     }
     stop_watching(x);
+    link_remove(&x->link);
     if (x->response)
         MHD_destroy_response(x->response);
     for (size_t i = 0; i < EXCHANGE_MAX_WORDS; i++)
@@ -109,6 +111,7 @@ void exchange_reply_with(struct exchange *x, unsigned int status, struct MHD_Res
     if (!x->waits)
         return;
     x->waits = false;
+    link_remove(&x->link);
     stop_watching(x);
     MHD_resume_connection(x->connection);
 }
@@ -163,6 +166,7 @@ void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject)
 {
     x->waits = true;
+    list_append(&x->server->waiting, &x->link);
     exchange_watch(x, left, subject);
     MHD_suspend_connection(x->connection);
 }

@@ -16,6 +16,7 @@
 #define EXCHANGE_CLIENT_LEFT 499 /* a status that no client reads */
 #define JSON_TYPE "application/json"
 #define NDJSON_TYPE "application/x-ndjson"
+#define BYTES_TYPE "application/octet-stream"
 #define SSE_TYPE "text/event-stream"
 
 struct server;
@@ -31,6 +32,7 @@ struct visitor {
 };
 
 struct exchange {
+    struct link link; /* of those that wait */
     struct server *server;
     struct MHD_Connection *connection;
     struct visitor *visitor;

@@ -106,6 +106,8 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
     e->waiter = NULL;
     if (waiter)
         execution_reply(e, waiter);
+    if (e->ended)
+        e->ended(e, e->ended_context);
 }
 
 static void job_event(void *context, uint32_t events)
@@ -160,13 +162,12 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     e->mode = mode;
     e->req = req;
     e->watch.fd = -1;
-    e->keeps_events = e->takes_stdin = mode != EXECUTION_WAITED;
-    if (req->stdin_data)
-        e->takes_stdin = false;
+    e->keeps_events = mode != EXECUTION_WAITED;
+    e->takes_stdin = e->keeps_events && req && !req->stdin_data;
     e->started_us = e->lines.started_us = clock_now_us();
     e->created_us = clock_read_us(CLOCK_REALTIME);
     snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
-    snprintf(e->language, sizeof(e->language), "%s", req->language ? req->language : "");
+    snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
     link_init(&e->streams);
     link_init(&e->link);
     event_log_init(&e->log, LOG_BYTES);
@@ -192,6 +193,51 @@ int execution_start(struct server *server, const struct tenant *tenant, sbr_requ
     return 0;
 }
 
+struct execution *execution_open(struct server *server, const struct tenant *tenant)
+{
+    struct execution *e = make(server, tenant, NULL, EXECUTION_QUEUED);
+
+    if (!e)
+        return NULL;
+    e->foreign = e->began = true;
+    list_append(&server->executions, &e->link);
+    return e;
+}
+
+void execution_note(struct execution *e, const char *line, size_t len)
+{
+    struct buf lines;
+
+    buf_init(&lines, LINES_MAX);
+    buf_add(&lines, line, len);
+    note(e, &lines);
+}
+
+void execution_end(struct execution *e, const char *result, const sbr_error *err)
+{
+    static const sbr_error unknown = { .code = SBR_E_SYSTEM, .message = "the cell did not begin" };
+
+    e->ended_us = clock_now_us();
+    e->foreign = false;
+    e->is_error = !result;
+    e->err = result ? (sbr_error){ 0 } : err ? *err : unknown;
+    e->result = result ? strdup(result) : result_error_to_json(&e->err);
+    snprintf(e->outcome, sizeof(e->outcome), "%s",
+             result ? "done" : result_error_name(e->err.code));
+    if (e->is_error)
+        add_end(e);
+    recount(e);
+    reader_wake(e);
+}
+
+void execution_set_location(const struct execution *e, struct exchange *x)
+{
+    char location[80];
+
+    snprintf(location, sizeof(location), "/v1/executions/%s", e->id);
+    exchange_add_header(x, MHD_HTTP_HEADER_LOCATION, location);
+}
+
 static void waiter_left(struct exchange *x)
 {
     struct execution *e = x->subject;
@@ -206,7 +252,7 @@ static void waiter_left(struct exchange *x)
 
 void execution_wait(struct execution *e, struct exchange *x)
 {
-    if (!e->job) {
+    if (execution_is_over(e)) {
         execution_reply(e, x);
         return;
     }
@@ -250,7 +296,7 @@ struct execution *execution_find(const struct server *server, const struct tenan
 
 static const char *status_of(const struct execution *e)
 {
-    if (!e->job)
+    if (execution_is_over(e))
         return e->is_error ? "failed" : "done";
     return e->began ? "running" : "queued";
 }
@@ -269,7 +315,7 @@ char *execution_describe(const struct execution *e)
     jsonw_text(&j, "status", status_of(e));
     jsonw_text(&j, "language", e->language[0] ? e->language : NULL);
     jsonw_text(&j, "created", time);
-    jsonw_text(&j, "outcome", e->job ? NULL : e->outcome);
+    jsonw_text(&j, "outcome", e->outcome[0] ? e->outcome : NULL);
     if (e->job && e->queue_before)
         jsonw_number(&j, "position", e->queue_before);
     head = jsonw_take(&j);
@@ -286,7 +332,7 @@ unsigned int execution_count(const struct server *server, const char *tenant)
     list_each(at, (struct link *)&server->executions) {
         const struct execution *e = link_owner(at, struct execution, link);
 
-        n += e->job && (!tenant || !strcmp(e->tenant, tenant));
+        n += !execution_is_over(e) && (!tenant || !strcmp(e->tenant, tenant));
     }
     return n;
 }
@@ -297,7 +343,7 @@ void execution_tick(struct server *server, uint64_t now_us)
     size_t over = 0;
 
     list_each(at, &server->executions)
-        over += !link_owner(at, struct execution, link)->job;
+        over += execution_is_over(link_owner(at, struct execution, link));
     list_each(at, &server->executions) {
         struct execution *e = link_owner(at, struct execution, link);
 
@@ -306,7 +352,7 @@ void execution_tick(struct server *server, uint64_t now_us)
             server->counters.cancelled_by_client++;
             execution_cancel(e);
         }
-        if (e->job || !link_is_alone(&e->streams))
+        if (!execution_is_over(e) || e->held || !link_is_alone(&e->streams))
             continue;
         if (now_us < e->ended_us + KEPT_US && over <= KEPT_MAX && server->kept_bytes <= KEPT_BYTES)
             continue;

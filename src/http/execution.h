@@ -33,7 +33,11 @@ struct execution {
     bool keeps_events;
     bool takes_stdin;
     bool cancelled;
-    bool began;    /* the program's own stage did */
+    bool began;                                        /* the program's own stage did */
+    bool held;                                         /* a batch still needs it */
+    bool foreign;                                      /* it has no job: another call ends it */
+    void (*ended)(struct execution *e, void *context); /* may be NULL */
+    void *ended_context;
     bool is_error; /* `result` is the error why nothing ran */
     sbr_error err;
     char *result; /* JSON; NULL: not yet */
@@ -52,6 +56,18 @@ struct execution {
 /* Takes the request over, also when it fails. */
 int execution_start(struct server *server, const struct tenant *tenant, sbr_request *req,
                     enum execution_mode mode, struct execution **ret, sbr_error *err) must_check;
+/* One whose events and end another call brings; NULL without memory. */
+struct execution *execution_open(struct server *server, const struct tenant *tenant);
+/* One line of JSON, without its newline. */
+void execution_note(struct execution *e, const char *line, size_t len);
+/* `result` is JSON, which is copied; NULL: *err says why there is none. */
+void execution_end(struct execution *e, const char *result, const sbr_error *err);
+static inline bool execution_is_over(const struct execution *e)
+{
+    return !e->job && !e->foreign;
+}
+/* The header Location of the reply. */
+void execution_set_location(const struct execution *e, struct exchange *x);
 /* Replies to `x` at the end; the client's leaving cancels the run. */
 void execution_wait(struct execution *e, struct exchange *x);
 void execution_cancel(struct execution *e);

@@ -4,10 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 #include "base/scope.h"
 #include "base/sha256.h"
 #include "base/text.h"
+#include "changes/kept_output.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/problem.h"
@@ -34,24 +36,16 @@ static enum execution_mode mode_of(const struct exchange *x)
     return strcmp(exchange_accepts(x), JSON_TYPE) != 0 ? EXECUTION_STREAMED : EXECUTION_WAITED;
 }
 
-static void set_location(struct exchange *x, const struct execution *e)
-{
-    char location[80];
-
-    snprintf(location, sizeof(location), "/v1/executions/%s", e->id);
-    exchange_add_header(x, MHD_HTTP_HEADER_LOCATION, location);
-}
-
 static void reply_started(struct exchange *x, struct execution *e)
 {
     switch (e->mode) {
     case EXECUTION_QUEUED:
         exchange_reply(x, MHD_HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
-        set_location(x, e);
+        execution_set_location(e, x);
         return;
     case EXECUTION_STREAMED:
         reader_open(e, x, exchange_accepts(x), 0);
-        set_location(x, e);
+        execution_set_location(e, x);
         return;
     case EXECUTION_WAITED:
         execution_wait(e, x);
@@ -186,6 +180,37 @@ void executions_get(struct exchange *x)
         exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, execution_describe(e));
 }
 
+/* All that a run with `keep_output` wrote. */
+void executions_output(struct exchange *x)
+{
+    struct execution *e = find(x);
+    bool out = !strcmp(x->words[1], "stdout");
+    struct kept_output about;
+    struct MHD_Response *response;
+    sbr_error err;
+    int fd;
+
+    if (!e)
+        return;
+    if ((!out && strcmp(x->words[1], "stderr") != 0) || !e->output_id[0]) {
+        problem_reply(x, &(struct problem){ .status = MHD_HTTP_NOT_FOUND,
+                                            .detail = "no output of this name is kept",
+                                            .remedy = "ask for stdout or stderr of a run with "
+                                                      "`keep_output`, after its end" });
+        return;
+    }
+    if (kept_output_open(e->output_id, out ? KEPT_STDOUT : KEPT_STDERR, &about, &fd, &err) < 0) {
+        problem_reply_error(x, &err);
+        return;
+    }
+    response = MHD_create_response_from_fd64(about.kept[out ? KEPT_STDOUT : KEPT_STDERR], fd);
+    if (response)
+        (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, x->route->type);
+    else
+        close(fd);
+    exchange_reply_with(x, MHD_HTTP_OK, response);
+}
+
 void executions_cancel(struct exchange *x)
 {
     struct execution *e = find(x);
@@ -193,7 +218,8 @@ void executions_cancel(struct exchange *x)
     if (!e)
         return;
     execution_cancel(e);
-    exchange_reply(x, e->job ? MHD_HTTP_ACCEPTED : MHD_HTTP_OK, JSON_TYPE, execution_describe(e));
+    exchange_reply(x, execution_is_over(e) ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, JSON_TYPE,
+                   execution_describe(e));
 }
 
 void executions_events(struct exchange *x)

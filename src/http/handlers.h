@@ -17,5 +17,33 @@ void executions_get(struct exchange *x);
 void executions_cancel(struct exchange *x);
 void executions_events(struct exchange *x);
 void executions_stdin(struct exchange *x);
+void executions_output(struct exchange *x);
+
+void batches_create(struct exchange *x);
+void batches_later(struct exchange *x);
+
+void sessions_create(struct exchange *x);
+void sessions_list(struct exchange *x);
+void sessions_get(struct exchange *x);
+void sessions_end(struct exchange *x);
+void sessions_vars(struct exchange *x);
+void sessions_metrics(struct exchange *x);
+void sessions_interrupt(struct exchange *x);
+void sessions_restart(struct exchange *x);
+void sessions_checkpoint(struct exchange *x);
+void sessions_rollback(struct exchange *x);
+void sessions_fork(struct exchange *x);
+void sessions_files(struct exchange *x);
+void sessions_put_file(struct exchange *x);
+void sessions_get_file(struct exchange *x);
+void sessions_delete_file(struct exchange *x);
+void cells_create(struct exchange *x);
+
+void workspaces_list(struct exchange *x);
+void workspaces_remove(struct exchange *x);
+void workspaces_files(struct exchange *x);
+void workspaces_put_file(struct exchange *x);
+void workspaces_get_file(struct exchange *x);
+void workspaces_delete_file(struct exchange *x);
 
 #endif

@@ -16,11 +16,19 @@
 static int done_fds[2] = { -1, -1 };
 static unsigned int working; /* of the loop's thread alone */
 
+/* What a thread tells the loop. */
+struct message {
+    struct offload *offload;
+    char *line; /* NULL: the work is done */
+    size_t len;
+};
+
 static void free_offload(struct offload *o)
 {
     for (size_t i = 0; i < ARRAY_LEN(o->words); i++)
         free(o->words[i]);
     sbr_request_free(o->req);
+    free(o->location);
     free(o->body);
     free(o);
 }
@@ -28,28 +36,22 @@ static void free_offload(struct offload *o)
 static void reply(struct offload *o)
 {
     char *body = o->body;
+    size_t len = o->len || o->exact || !body ? o->len : strlen(body);
 
     o->body = NULL;
-    if (o->r < 0)
+    if (o->r < 0) {
         problem_reply_error(o->x, &o->err);
-    else
-        exchange_reply_bytes(o->x, o->status, o->type ? o->type : JSON_TYPE,
-                             body ? body : strdup(""),
-                             o->len ? o->len
-                             : body ? strlen(body)
-                                    : 0);
-    if (o->r < 0)
         free(body);
+        return;
+    }
+    exchange_reply_bytes(o->x, o->status, o->type ? o->type : JSON_TYPE, body ? body : strdup(""),
+                         len);
+    if (o->location)
+        exchange_add_header(o->x, MHD_HTTP_HEADER_LOCATION, o->location);
 }
 
-static void work_done(void *context, uint32_t events)
+static void work_done(struct offload *o)
 {
-    struct offload *o;
-
-    (void)context;
-    (void)events;
-    if (read(done_fds[0], &o, sizeof(o)) != (ssize_t)sizeof(o))
-        return;
     working--;
     if (o->done)
         o->done(o, o->r < 0 ? &o->err : NULL);
@@ -58,11 +60,36 @@ static void work_done(void *context, uint32_t events)
     free_offload(o);
 }
 
+static void message_came(void *context, uint32_t events)
+{
+    struct message message;
+
+    (void)context;
+    (void)events;
+    if (read(done_fds[0], &message, sizeof(message)) != (ssize_t)sizeof(message))
+        return;
+    if (!message.line) {
+        work_done(message.offload);
+        return;
+    }
+    if (message.offload->line)
+        message.offload->line(message.offload, message.line, message.len);
+    free(message.line);
+}
+
+void offload_post(struct offload *o, const char *line, size_t len)
+{
+    struct message message = { o, strndup(line, len), len };
+
+    if (message.line)
+        (void)!fd_write_all(done_fds[1], &message, sizeof(message));
+}
+
 int offload_open(struct server *server, sbr_error *err)
 {
     if (pipe2(done_fds, O_CLOEXEC) < 0)
         return err_set_errno(err, "http", "cannot make a pipe");
-    server->offload = loop_watch_of(done_fds[0], work_done, server);
+    server->offload = loop_watch_of(done_fds[0], message_came, server);
     if (loop_add(&server->loop, &server->offload, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot watch a pipe");
     return 0;
@@ -71,9 +98,10 @@ int offload_open(struct server *server, sbr_error *err)
 static void *work(void *context)
 {
     struct offload *o = context;
+    const struct message message = { .offload = o };
 
     o->r = o->work(o, &o->err);
-    (void)!fd_write_all(done_fds[1], &o, sizeof(o));
+    (void)!fd_write_all(done_fds[1], &message, sizeof(message));
     return NULL;
 }
 
@@ -101,7 +129,7 @@ static int start_thread(struct offload *o)
     return r == 0 ? 0 : -1;
 }
 
-void offload_start(struct exchange *x, const struct offload *given)
+static struct offload *begin(struct exchange *x, const struct offload *given)
 {
     struct offload *o = malloc(sizeof(*o));
 
@@ -109,19 +137,38 @@ void offload_start(struct exchange *x, const struct offload *given)
         *o = *given;
         o->server = x->server;
         o->tenant = x->tenant;
-        o->x = x;
         o->status = o->status ? o->status : x->route->status;
     }
-    if (!o || working >= OFFLOAD_MAX || start_thread(o) < 0) {
-        problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
-                                            .detail = "too many requests of this kind wait",
-                                            .retry_s = 1 });
-        if (o)
-            free_offload(o);
-        return;
+    if (o && working < OFFLOAD_MAX && start_thread(o) == 0) {
+        working++;
+        return o;
     }
-    working++;
+    problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+                                        .detail = "too many requests of this kind wait",
+                                        .retry_s = 1 });
+    if (o && o->done) {
+        err_set(&o->err, SBR_E_BUSY, "http", "too many requests of this kind wait");
+        o->done(o, &o->err);
+    }
+    if (o)
+        free_offload(o);
+    return NULL;
+}
+
+/* The thread may be done before this returns: only the loop, later, looks at `x`. */
+void offload_start(struct exchange *x, const struct offload *given)
+{
+    struct offload *o = begin(x, given);
+
+    if (!o)
+        return;
+    o->x = x;
     exchange_wait(x, client_left, o);
+}
+
+int offload_start_alone(struct exchange *x, const struct offload *given)
+{
+    return begin(x, given) ? 0 : -1;
 }
 
 bool offload_is_busy(void)

@@ -13,6 +13,8 @@ struct offload {
     void (*done)(struct offload *o, const sbr_error *err);
     /* On the loop: the client left before the end; may be NULL. */
     void (*left)(struct offload *o);
+    /* On the loop: a line that the thread gave to offload_post. */
+    void (*line)(struct offload *o, const char *line, size_t len);
     struct server *server;
     struct tenant tenant;
     unsigned int status;
@@ -23,6 +25,8 @@ struct offload {
     size_t word_len;
     sbr_request *req;   /* freed at the end */
     struct exchange *x; /* NULL: the client is gone */
+    bool exact;         /* `len` holds also when it is 0 */
+    char *location;     /* header of the reply; NULL: none; freed at the end */
     int r;
     sbr_error err;
     uint64_t number;
@@ -32,6 +36,11 @@ struct offload {
 int offload_open(struct server *server, sbr_error *err) must_check;
 /* Copies *o; `words` and `req` go over to it.  Replies when there are too many. */
 void offload_start(struct exchange *x, const struct offload *o);
+/* The same without a reply: the handler replies itself.  0, or -1 when it replied to say why not;
+ * `done` was called then. */
+int offload_start_alone(struct exchange *x, const struct offload *o);
+/* In the thread: `line` of the offload gets a copy, on the loop. */
+void offload_post(struct offload *o, const char *line, size_t len);
 /* True while threads work. */
 bool offload_is_busy(void);
 

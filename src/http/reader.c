@@ -73,7 +73,8 @@ static bool fill(struct reader *s)
 
 static bool is_over(const struct reader *s)
 {
-    return !s->execution || (!s->execution->job && s->next >= event_log_next(&s->execution->log));
+    return !s->execution ||
+           (execution_is_over(s->execution) && s->next >= event_log_next(&s->execution->log));
 }
 
 /* Called by the library when the client's socket takes more. */

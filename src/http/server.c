@@ -292,6 +292,7 @@ static int open_server(struct server *server, sbr_error *err)
     raise_files();
     peer_look_home(&server->home);
     link_init(&server->visitors);
+    link_init(&server->waiting);
     link_init(&server->executions);
     server->started_us = clock_now_us();
     if (loop_init(&server->loop, "http", err) < 0 || watch_signals(server, err) < 0 ||
@@ -388,12 +389,14 @@ static void close_server(struct server *server)
     list_each(at, &server->executions) {
         struct execution *e = link_owner(at, struct execution, link);
 
-        if (e->waiter)
-            problem_reply(e->waiter, &(struct problem){ .status = MHD_HTTP_SERVICE_UNAVAILABLE,
-                                                        .detail = "the gateway ended" });
         e->waiter = NULL;
+        e->ended = NULL;
         reader_drop_all(e);
     }
+    list_each(at, &server->waiting)
+        problem_reply(link_owner(at, struct exchange, link),
+                      &(struct problem){ .status = MHD_HTTP_SERVICE_UNAVAILABLE,
+                                         .detail = "the gateway ended" });
     run_daemons(server);
     for (size_t i = 0; i < SERVER_SOCKETS; i++)
         if (server->sockets[i].daemon) {

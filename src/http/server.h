@@ -36,9 +36,9 @@ struct server {
     struct peer_home home;
     struct config config;
     sbr_runtime *rt;
-    struct link visitors;
-    struct link executions; /* newest last */
-    size_t kept_bytes;      /* of results and events of all executions */
+    struct link visitors, waiting; /* connections; exchanges whose reply comes later */
+    struct link executions;        /* newest last */
+    size_t kept_bytes;             /* of results and events of all executions */
     struct counters counters;
     struct loop_watch signals;
     struct loop_watch offload;

@@ -98,6 +98,7 @@ void job_free(sbr_job *job)
     engine_connections_give(job->rt->pool, &job->warm);
     forget_artifact(job);
     job_trees_done(job);
+    allowed_commands_done(&job->commands);
     client_config_installer_done(&job->installer);
     for (size_t i = 0; i < job->n_done; i++)
         result_free(job->done[i]);

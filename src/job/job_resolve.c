@@ -76,17 +76,35 @@ static void find_tools(sbr_job *job)
     }
 }
 
-int job_resolve(sbr_job *job, sbr_error *err)
+/* The commands that the request allows, and the one that it runs. */
+static int find_commands(sbr_job *job, sbr_error *err)
 {
-    const char *name = job->req->language;
+    const sbr_request *req = job->req;
+    const char *word = request_word(req, CALLED_ALLOW_COMMAND);
+    const char *program = job->language     ? job->toolchain.binary
+                          : req->args.n > 0 ? req->args.items[0]
+                                            : NULL;
+
+    if (!req->commands.n)
+        return 0;
+    if (job->language &&
+        (req->command || !job->language->literal || strcmp(job->language->literal, "shell") != 0))
+        return err_set(err, SBR_E_INVALID, "commands",
+                       "%s is for commands and shells, not for %s, whose runtime needs files of "
+                       "its own; leave it out",
+                       word, job->language->name);
+    if (job->language && job->toolchain.tree[0])
+        return err_set(err, SBR_E_INVALID, "commands",
+                       "%s needs a shell in /usr, not '%.150s'; leave it out", word,
+                       job->toolchain.binary);
+    job->warm.off = true; /* what the engine has ready has all of /usr */
+    return allowed_commands_find(&req->commands, program, &job->commands, err);
+}
+
+static int find_language(sbr_job *job, const char *name, sbr_error *err)
+{
     struct toolchain_query query = { .ask = ask_version, .context = (void *)job->rt };
 
-    if (request_check(job->req, err) < 0)
-        return err->code;
-    if (!name) {
-        find_tools(job);
-        return 0;
-    }
     if (language_resolve(name, &job->language, err) < 0)
         return err->code;
     query.wanted = language_version_of(name);
@@ -95,4 +113,17 @@ int job_resolve(sbr_job *job, sbr_error *err)
     if (job->req->command)
         take_tools(job);
     return 0;
+}
+
+int job_resolve(sbr_job *job, sbr_error *err)
+{
+    const char *name = job->req->language;
+
+    if (request_check(job->req, err) < 0)
+        return err->code;
+    if (!name)
+        find_tools(job);
+    else if (find_language(job, name, err) < 0)
+        return err->code;
+    return find_commands(job, err);
 }

@@ -9,6 +9,7 @@
 #include "plan/features.h"
 #include "plan/planner.h"
 #include "store/store.h"
+#include "toolchain/allowed_commands.h"
 #include "toolchain/client_config.h"
 #include "toolchain/toolchain.h"
 
@@ -81,6 +82,7 @@ struct sbr_job {
     const struct language *language; /* NULL: a command */
     struct language tools;           /* what `language` is for a command with tools */
     struct toolchain toolchain;
+    struct allowed_commands commands;     /* the only ones inside; none: all of /usr */
     char keys[N_LAYERS][SHA256_HEX_SIZE]; /* empty: the job does not use that layer */
     struct store_entry layers[N_LAYERS];  /* path empty: not made yet */
     int held[N_LAYERS]; /* fd + 1 that keeps a layer from being cleaned away; 0: none */

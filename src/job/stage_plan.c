@@ -62,6 +62,10 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
         in->manifests = job->trees->manifests;
         in->n_manifests = job->trees->n_manifests;
     }
+    if (stage == STAGE_RUN) {
+        in->commands = job->commands.files;
+        in->n_commands = job->commands.n;
+    }
     for (unsigned int i = 0; i < N_LAYERS; i++)
         in->layers[i] = job->layers[i].path[0] ? job->layers[i].path : NULL;
     read_test_hooks(in);

@@ -93,9 +93,9 @@ void runner_drain(sbr_job *job);
 void runner_take_denials(sbr_job *job, struct denials *to);
 /* Lets the peaks of memory and processes begin anew; false where the kernel cannot. */
 bool runner_reset_peaks(sbr_job *job);
-/* The program's work directory (O_PATH), and the user on the host that its files belong to; -1 with
- * errno.  What is below it may change at any time: open it with RESOLVE_BENEATH. */
-int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid);
+/* The program's directory /work or /tmp (O_PATH), and the user on the host that its files belong
+ * to; -1 with errno.  What is below it may change at any time: open it with RESOLVE_BENEATH. */
+int runner_open_top(sbr_job *job, const char *name, unsigned int *ret_uid, unsigned int *ret_gid);
 /* As runner_pause, by the cgroup where that can be. */
 void runner_freeze(sbr_job *job, bool freeze);
 /* What the program has changed in its copy-on-write trees until now; it stands still meanwhile.

@@ -49,7 +49,7 @@ bool runner_reset_peaks(sbr_job *job)
     return usage.peak_memory_bytes && usage.peak_memory_bytes <= now.memory_bytes + RESET_SLACK;
 }
 
-int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid)
+int runner_open_top(sbr_job *job, const char *name, unsigned int *ret_uid, unsigned int *ret_gid)
 {
     const struct monitor *monitor = job_client_running(job);
     char path[REQUEST_MAX_PATH + 32];
@@ -61,9 +61,9 @@ int runner_open_work(sbr_job *job, unsigned int *ret_uid, unsigned int *ret_gid)
     *ret_uid = monitor->box->ids.host_uid;
     *ret_gid = monitor->box->ids.host_gid;
     if (monitor->plan->run_dir)
-        snprintf(path, sizeof(path), "%s/work", monitor->plan->run_dir);
+        snprintf(path, sizeof(path), "%s/%s", monitor->plan->run_dir, name);
     else
-        snprintf(path, sizeof(path), "/proc/%d/root/work", (int)monitor->box->init.pid);
+        snprintf(path, sizeof(path), "/proc/%d/root/%s", (int)monitor->box->init.pid, name);
     return open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
 }
 

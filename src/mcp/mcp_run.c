@@ -74,6 +74,14 @@ static char *want_files(struct mcp_call *call, sbr_request *req)
     return dir;
 }
 
+/* The rule itself is an entry when it matched nothing. */
+static void drop_rules(json_t *files)
+{
+    for (size_t i = json_array_size(files); i-- > 0;)
+        if (mcp_text(json_array_get(files, i), "path")[0] != '/')
+            json_array_remove(files, i);
+}
+
 static void run_and_report(struct mcp_call *call, sbr_request *req)
 {
     struct mcp_store *store = &call->peer->server->store;
@@ -81,6 +89,7 @@ static void run_and_report(struct mcp_call *call, sbr_request *req)
     json_t *result = mcp_run_request(call, req);
     const char *changes = mcp_text(result, "changes_id");
 
+    drop_rules(json_object_get(result, "files"));
     if (!json_array_size(json_object_get(result, "files")) && dir) {
         (void)rmdir(dir);
         free(dir);

@@ -80,6 +80,7 @@ void request_free(sbr_request *req)
     free(req->language_file);
     string_list_done(&req->sets);
     string_list_done(&req->excludes);
+    string_list_done(&req->commands);
     string_list_done(&req->includes);
     string_list_done(&req->left_out);
     free(req->program);
@@ -377,6 +378,7 @@ static int override_lists(sbr_request *req, const sbr_request *over, sbr_error *
     if (override_list(req, &over->env, request_add_env, err) < 0 ||
         override_list(req, &over->deps, request_add_dep, err) < 0 ||
         override_list(req, &over->excludes, request_add_exclude, err) < 0 ||
+        override_list(req, &over->commands, request_allow_commands, err) < 0 ||
         override_list(req, &over->includes, request_add_include, err) < 0)
         return err->code;
     return override_list(req, &over->compile_args, request_add_compile_arg, err);

@@ -24,6 +24,7 @@ int request_tier_from_name(const char *name, enum tier *ret, sbr_error *err) mus
 #define REQUEST_MAX_ENV 1024
 #define REQUEST_MAX_VOLUMES 16
 #define REQUEST_MAX_DEPS 256
+#define REQUEST_MAX_COMMANDS 256
 #define REQUEST_MAX_DEP 200
 #define REQUEST_MAX_CALLER 63
 
@@ -60,6 +61,7 @@ enum request_word {
     CALLED_DIFF,
     CALLED_KEEP,
     CALLED_CHECK,
+    CALLED_ALLOW_COMMAND,
     CALLED_EXCLUDE,
     CALLED_INCLUDE,
     CALLED_NETWORK,
@@ -106,6 +108,7 @@ struct sbr_request {
     struct string_list compile_args; /* additional arguments of the compiler */
     struct limits compile_limits;    /* only the given ones apply */
     bool command;                    /* args are the command; the language gives its tools */
+    struct string_list commands;     /* with some: no other exist inside */
     bool check;                      /* compile or check, but do not run */
     bool kernel;                     /* run the language's kernel for a session, no program */
     bool complete; /* every stage of the language, also those that a program can do without */
@@ -161,6 +164,8 @@ int request_add_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* NAME=VALUE for the request's template. */
 int request_add_set(sbr_request *req, const char *pair, sbr_error *err) must_check;
 int request_add_dep(sbr_request *req, const char *dep, sbr_error *err);
+/* NAME[,NAME...]: names of commands, or paths of them on the host. */
+int request_allow_commands(sbr_request *req, const char *names, sbr_error *err);
 int request_add_compile_arg(sbr_request *req, const char *arg, sbr_error *err);
 /* `pair` is NAME=VALUE. */
 int request_add_env(sbr_request *req, const char *pair, sbr_error *err);

@@ -109,34 +109,6 @@ static int read_texts(sbr_request *req, const json_t *value, const char *const f
     return 0;
 }
 
-static int read_volumes(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    static const char *const field[] = { "volumes", "an array of SRC:DST or SRC:DST:MODE strings" };
-
-    return read_texts(req, value, field, request_add_volume, err);
-}
-
-static int read_outputs(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    static const char *const field[] = { "outputs", "an array of PATTERN or PATTERN:DIR strings" };
-
-    return read_texts(req, value, field, request_add_output, err);
-}
-
-static int read_exclude(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    static const char *const field[] = { "exclude", "an array of patterns" };
-
-    return read_texts(req, value, field, request_add_exclude, err);
-}
-
-static int read_include(sbr_request *req, const json_t *value, sbr_error *err)
-{
-    static const char *const field[] = { "include", "an array of patterns" };
-
-    return read_texts(req, value, field, request_add_include, err);
-}
-
 static int read_project(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!request_json_parts_text(value))
@@ -409,9 +381,7 @@ static const struct field fields[] = {
     { "deps",           read_deps           },
     { "diff",           read_diff           },
     { "env",            read_env            },
-    { "exclude",        read_exclude        },
     { "files",          request_json_parts_files },
-    { "include",        read_include        },
     { "keep",           read_keep           },
     { "buffered",       read_buffered       },
     { "keep_output",    read_keep_output    },
@@ -419,7 +389,6 @@ static const struct field fields[] = {
     { "language_file",  read_language_file  },
     { "limits",         read_limits         },
     { "network",        read_network        },
-    { "outputs",        read_outputs        },
     { "policy",         read_policy         },
     { "program",        read_program        },
     { "project",        read_project        },
@@ -428,16 +397,27 @@ static const struct field fields[] = {
     { "stdin",          read_stdin          },
     { "template",       read_template       },
     { "tty",            read_tty            },
-    { "volumes",        read_volumes        },
     { "workdir",        read_workdir        },
     { "workspace",      read_workspace      },
 };
 /* clang-format on */
 
+/* Lists of texts. */
+static const struct {
+    const char *const field[2]; /* the name and the expected type */
+    add_text *add;
+} lists[] = {
+    { { "allow_commands", "an array of names of commands" }, request_allow_commands },
+    { { "exclude", "an array of patterns" }, request_add_exclude },
+    { { "include", "an array of patterns" }, request_add_include },
+    { { "outputs", "an array of PATTERN or PATTERN:DIR strings" }, request_add_output },
+    { { "volumes", "an array of SRC:DST or SRC:DST:MODE strings" }, request_add_volume },
+};
+
 /* A limit at the top belongs into `limits`; anything else may be misspelt. */
 static int unknown_field(const char *key, sbr_error *err)
 {
-    const char *names[ARRAY_LEN(fields)], *near;
+    const char *names[ARRAY_LEN(fields) + ARRAY_LEN(lists)], *near;
 
     for (unsigned int i = 0; i < N_LIMITS; i++)
         if (!strcmp(key, limit_defs[i].option) || !strcmp(key, limit_defs[i].name))
@@ -447,6 +427,8 @@ static int unknown_field(const char *key, sbr_error *err)
                            key, key);
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         names[i] = fields[i].name;
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        names[ARRAY_LEN(fields) + i] = lists[i].field[0];
     near = text_nearest(key, names, ARRAY_LEN(names));
     return err_set(err, SBR_E_INVALID, "request", "the request has an unknown field '%.60s'%s%s%s",
                    key, near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
@@ -457,6 +439,9 @@ static int read_field(sbr_request *req, const char *key, const json_t *value, sb
     for (size_t i = 0; i < ARRAY_LEN(fields); i++)
         if (!strcmp(key, fields[i].name))
             return fields[i].read(req, value, err);
+    for (size_t i = 0; i < ARRAY_LEN(lists); i++)
+        if (!strcmp(key, lists[i].field[0]))
+            return read_texts(req, value, lists[i].field, lists[i].add, err);
     return unknown_field(key, err);
 }
 

@@ -6,7 +6,6 @@
 
 #include "base/scope.h"
 #include "base/text.h"
-#include "model/exclude.h"
 #include "model/request.h"
 
 /* Directories that the sandbox provides: a volume may not hide any of them. */
@@ -305,28 +304,6 @@ static int check_changes(const sbr_request *req, sbr_error *err)
         if (check_output(req, req->outputs.items[i].pattern, err) < 0)
             return err->code;
     return check_nothing_runs(req, err);
-}
-
-static int add_pattern(struct string_list *list, const char *word, const char *pattern,
-                       sbr_error *err)
-{
-    if (exclude_check(word, pattern, err) < 0)
-        return err->code;
-    if (list->n >= EXCLUDE_MAX_PATTERNS)
-        return err_set(err, SBR_E_INVALID, "request",
-                       "%s '%.100s' is one too many; a request has at most %d patterns", word,
-                       pattern, EXCLUDE_MAX_PATTERNS);
-    return string_list_add(list, pattern, err);
-}
-
-int request_add_exclude(sbr_request *req, const char *pattern, sbr_error *err)
-{
-    return add_pattern(&req->excludes, request_word(req, CALLED_EXCLUDE), pattern, err);
-}
-
-int request_add_include(sbr_request *req, const char *pattern, sbr_error *err)
-{
-    return add_pattern(&req->includes, request_word(req, CALLED_INCLUDE), pattern, err);
 }
 
 int request_check_trees(const sbr_request *req, sbr_error *err)

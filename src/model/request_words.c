@@ -12,6 +12,7 @@ static const struct {
     [CALLED_DIFF] = { "diff", "--diff" },
     [CALLED_KEEP] = { "keep", "--keep" },
     [CALLED_CHECK] = { "check", "--check" },
+    [CALLED_ALLOW_COMMAND] = { "an allowed command", "--allow-command" },
     [CALLED_EXCLUDE] = { "the pattern to exclude", "--exclude" },
     [CALLED_INCLUDE] = { "the pattern to include", "--include" },
     [CALLED_NETWORK] = { "the network mode", "--network" },

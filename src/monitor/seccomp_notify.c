@@ -44,6 +44,8 @@ static const char *remedy_for(const struct policy *refuses, const struct seccomp
         return "bring the volume in as cow, or as rw+sockets (ro+sockets) where sockets that lie "
                "in it may "
                "be used";
+    if (!strcmp(refuses->name, "nomemory"))
+        return "leave --allow-command out";
     if (strcmp(refuses->name, "strict") != 0 && !refuses->is_own)
         return "";
     return filter_eval(&usual->filter, data) >= SECCOMP_RET_USER_NOTIF ? "--policy default" : "";

@@ -53,6 +53,7 @@ enum op_kind {
 /* mask: a file of the user's tree, found without following a link; without `from` it is a
  * directory that gets a mount of itself, so that it cannot be renamed. */
 #define OP_LEFT_OUT 512u
+#define OP_NOEXEC 1024u /* once all is there, nothing in this mount can be executed */
 
 struct plan_op {
     enum op_kind kind;

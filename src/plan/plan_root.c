@@ -155,9 +155,10 @@ int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];
-    if (plan_system(plan, in, err) < 0 || add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 ||
-        plan_network_root(plan, err) < 0 || add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 ||
-        plan_own_tty(plan, err) < 0 || plan_proc(plan, in, err) < 0 ||
+    if ((in->n_commands ? plan_commands(plan, in, err) : plan_system(plan, in, err)) < 0 ||
+        add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 || plan_network_root(plan, err) < 0 ||
+        add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_own_tty(plan, err) < 0 ||
+        plan_proc(plan, in, err) < 0 ||
         add_ops(plan, scratch_ops + has_work, ARRAY_LEN(scratch_ops) - has_work, err) < 0)
         return err->code;
     return plan_trees(plan, in, err);

@@ -10,6 +10,10 @@
 /* Builds the root from nothing: /usr, a minimal /etc, /proc, /dev, scratch space, volumes. */
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 
+/* The commands of the request in place of /usr; then no other place has programs. */
+int plan_commands(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+void plan_forbid_programs(struct plan *plan, const struct plan_input *in);
+
 /* The same without namespaces: a directory, and what Landlock allows of the host's tree.
  * `plan->run_dir` is set. */
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;

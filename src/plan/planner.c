@@ -216,6 +216,8 @@ static void plan_filters(struct plan *plan, const struct plan_input *in)
     /* Without namespaces the program can make no socket at all. */
     if (!plan->run_dir && plan_hides_sockets(in) && !plan_list_has(in->test_without, "nosockets"))
         plan->filters[plan->n_filters++] = policy_find("nosockets")->filter;
+    if (in->n_commands && !plan_list_has(in->test_without, "nomemory"))
+        plan->filters[plan->n_filters++] = policy_find("nomemory")->filter;
     result_add_mechanism(&plan->isolation, "seccomp");
     if (plan->policy->may_allow_more)
         result_add_missing(&plan->isolation, "the rules of a shipped policy");
@@ -252,12 +254,17 @@ static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *
     if (plan->isolation.tier == TIER_PROCESS &&
         !(plan->run_dir = plan_printf(plan, "%s", in->run_dir)))
         return err_set_oom(err, "plan");
+    if (plan->run_dir && in->n_commands)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces the program sees the host's commands, so none can be "
+                       "left out; `sandbox-run doctor` says how to get them");
     if (plan_network(plan, in, err) < 0)
         return err->code;
     plan_confinement(plan, in);
     if ((plan->run_dir ? plan_process_root(plan, in, err) : plan_root(plan, in, err)) < 0 ||
         plan_stage(plan, in, err) < 0 || plan_outputs(plan, in, err) < 0)
         return err->code;
+    plan_forbid_programs(plan, in);
     return plan_program(plan, in, err);
 }
 

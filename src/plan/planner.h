@@ -21,6 +21,12 @@ struct plan_mask {
     bool directory;
 };
 
+/* A file of the host that is copied into a root that has no /usr. */
+struct plan_file {
+    const char *from; /* on the host, absolute */
+    const char *to;   /* relative to the root */
+};
+
 struct plan_tree {
     const char *source; /* on the host; COW_COPY: the copy */
     const char *target; /* inside, absolute */
@@ -53,6 +59,9 @@ struct plan_input {
     const char *code_name;
     const struct request_file *manifests; /* of the project, for the installer */
     size_t n_manifests;
+    /* With some, they are all that can be executed: the commands that the request allows. */
+    const struct plan_file *commands;
+    size_t n_commands;
     bool collect_work;        /* all of /work is collected after the program */
     const char *run_dir;      /* a directory to make for a run without a private root */
     const char *test_without; /* see struct plan */

@@ -86,7 +86,8 @@ void cell_begin(struct session *s, struct connection *client, struct cell_reques
         sbr_error err;
 
         err_set_oom(&err, "session");
-        connection_error(s, client, &err);
+        if (client)
+            connection_error(s, client, &err);
         free(take_ptr(request->code));
         free(cell);
         return;
@@ -94,7 +95,8 @@ void cell_begin(struct session *s, struct connection *client, struct cell_reques
     cell->request = *request;
     request->code = NULL;
     cell->client = client;
-    cell->number = ++s->cells;
+    cell->number = cell->request.number ? cell->request.number : s->cells + 1;
+    s->cells = cell->number > s->cells ? cell->number : s->cells;
     init_streams(cell);
     begin_figures(s, cell);
     s->cell = cell;
@@ -194,7 +196,10 @@ static void finish(struct session *s, const struct cell_end *end)
         loop_set_timer(&s->loop, timer, 0, NULL, NULL);
     loop_set_timer(&s->loop, TIMER_CPU, 0, NULL, NULL);
     json = cell_result(s, end);
-    cell_record_add(&s->dir, cell->request.code, cell->request.len, json);
+    if (cell->request.number)
+        replay_compare(s, json);
+    if (!cell->request.unrecorded)
+        cell_record_add(&s->dir, cell->number, cell->request.code, cell->request.len, json);
     s->cell = NULL;
     s->used_us = clock_now_us();
     if (cell->client) {

@@ -15,18 +15,23 @@
 #define RECORD_MAX ((off_t)32 << 20)      /* from here on only code */
 #define RECORD_MAX_CODE ((off_t)56 << 20) /* from here on nothing */
 
-void cell_record_add(const struct session_dir *dir, const char *code, size_t len,
+static int open_record(const struct session_dir *dir)
+{
+    return openat(dir->fd, SESSION_CELLS, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC,
+                  0600);
+}
+
+void cell_record_add(const struct session_dir *dir, uint64_t number, const char *code, size_t len,
                      const char *result)
 {
-    scoped_fd int fd = openat(dir->fd, SESSION_CELLS,
-                              O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
+    scoped_fd int fd = open_record(dir);
     scoped_free char *text = NULL;
     struct stat st;
     json_t *line;
 
     if (fd < 0 || fstat(fd, &st) < 0 || st.st_size + (off_t)len > RECORD_MAX_CODE)
         return;
-    line = json_pack("{s:s%}", "code", code, len);
+    line = json_pack("{s:I, s:s%}", "cell", (json_int_t)number, "code", code, len);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (!text)
@@ -36,6 +41,24 @@ void cell_record_add(const struct session_dir *dir, const char *code, size_t len
         (void)!dprintf(fd, "%s,\"result\":%s}\n", text, result);
     else
         (void)!dprintf(fd, "%s}\n", text);
+}
+
+void cell_record_back(const struct session_dir *dir, uint64_t number)
+{
+    scoped_fd int fd = open_record(dir);
+
+    if (fd >= 0)
+        (void)!dprintf(fd, "{\"back\":%llu}\n", (unsigned long long)number);
+}
+
+/* A rollback: the cells from its number on are gone. */
+static void go_back(json_t *cells, json_int_t number)
+{
+    size_t n = json_array_size(cells);
+
+    while (n > 0 &&
+           json_integer_value(json_object_get(json_array_get(cells, n - 1), "cell")) >= number)
+        json_array_remove(cells, --n);
 }
 
 static json_t *read_lines(const char *text)
@@ -48,6 +71,8 @@ static json_t *read_lines(const char *text)
 
         if (json_is_string(json_object_get(cell, "code")))
             json_array_append(cells, cell); /* a line that was cut short is none */
+        else if (json_is_integer(json_object_get(cell, "back")))
+            go_back(cells, json_integer_value(json_object_get(cell, "back")));
         json_decref(cell);
         text += len + (text[len] == '\n');
     }

@@ -9,9 +9,11 @@
 
 /* Adds a cell; `result` is the JSON of its result.  A record that has grown too long keeps only the
  * code of further cells. */
-void cell_record_add(const struct session_dir *dir, const char *code, size_t len,
+void cell_record_add(const struct session_dir *dir, uint64_t number, const char *code, size_t len,
                      const char *result);
-/* All cells: an array of {"code": ..., "result": ...}; NULL without memory. */
+/* Cells from this number on are no part of the state any more. */
+void cell_record_back(const struct session_dir *dir, uint64_t number);
+/* All cells: an array of {"cell", "code", "result"}; NULL without memory. */
 json_t *cell_record_read(const struct session_dir *dir);
 
 /* The cells as a text of this format: "ipynb", "md", or the language's own ("py", "js", "sql").

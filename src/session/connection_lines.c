@@ -38,6 +38,9 @@ static void forget(struct session *s, struct connection *c)
         s->asking = NULL;
     if (s->starting == c)
         s->starting = NULL;
+    list_each(at, &s->copies)
+        if (link_owner(at, struct session_copy, link)->client == c)
+            link_owner(at, struct session_copy, link)->client = NULL;
 }
 
 /* Also by a kill of the client: its socket ends in any case. */

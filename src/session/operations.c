@@ -5,6 +5,8 @@
 
 #include "base/clock.h"
 #include "base/text.h"
+#include "session/cell_record.h"
+#include "session/snapshot.h"
 #include "session/supervisor.h"
 
 typedef void operation(struct session *s, struct connection *c, const json_t *line);
@@ -139,7 +141,7 @@ static void op_restart(struct session *s, struct connection *c, const json_t *li
     if (s->state == SESSION_STARTING)
         refuse(s, c, SBR_E_BUSY, "the session starts already; ask again");
     else
-        supervisor_restart(s, c);
+        supervisor_restart(s, c, NULL);
 }
 
 static json_t *background_of(struct session *s, size_t which)
@@ -297,6 +299,7 @@ static void ask_for_state(struct session *s, struct connection *c, const char *w
     kernel_freeze(s, false);
     s->asking = c;
     s->asks_state = true;
+    s->asks_back = !strcmp(word, "rollback");
     s->asked = number;
     kernel_send(s, word, number, "-", "", 0);
 }
@@ -307,15 +310,47 @@ static void op_checkpoint(struct session *s, struct connection *c, const json_t 
     ask_for_state(s, c, "checkpoint", s->cells + 1);
 }
 
+/* Without a saved state the cells before it are executed again, in a new kernel. */
+static void roll_back_by_replay(struct session *s, struct connection *c, uint64_t cell)
+{
+    sbr_error err = { 0 };
+    json_t *cells = replay_cells(s, cell, &err);
+
+    if (!cells) {
+        connection_error(s, c, &err);
+        return;
+    }
+    s->back_to = cell;
+    cell_record_back(&s->dir, cell);
+    supervisor_restart(s, c, cells);
+}
+
+static void op_fork(struct session *s, struct connection *c, const json_t *line)
+{
+    (void)line;
+    if (!has_kernel(s, c))
+        return;
+    if (s->state == SESSION_BUSY || s->asking)
+        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
+    else
+        s->hooks->copy(s, c);
+}
+
 static void op_rollback(struct session *s, struct connection *c, const json_t *line)
 {
     json_int_t cell = json_integer_value(json_object_get(line, "cell"));
 
     if (cell <= 0 || (uint64_t)cell > s->cells + 1)
         refuse(s, c, SBR_E_INVALID,
-               "\"cell\" is the number of a cell before which a state was saved");
-    else
+               "\"cell\" is the number of the cell before which you want to be");
+    else if (snapshot_find(s, (uint64_t)cell))
         ask_for_state(s, c, "rollback", (uint64_t)cell);
+    else if (!has_kernel(s, c))
+        return;
+    else if (s->state == SESSION_BUSY || s->asking)
+        refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
+    else
+        roll_back_by_replay(s, c, (uint64_t)cell);
 }
 
 static void op_reload(struct session *s, struct connection *c, const json_t *line)
@@ -347,7 +382,7 @@ static const struct {
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
-    { "hold", op_hold }, { "diff", op_diff }, { "applied", op_applied },
+    { "hold", op_hold }, { "fork", op_fork }, { "diff", op_diff }, { "applied", op_applied },
     { "files", op_files }, { "get", op_get }, { "put", op_put },
 };
 /* clang-format on */

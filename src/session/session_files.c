@@ -23,18 +23,13 @@
 #define DEPTH_MAX 16
 #define PATH_SIZE 1024
 
-/* While it is open, this process has the rights of the program's user to files. */
-struct work {
-    int fd;
-};
-
-static int work_open(struct session *s, struct work *ret, sbr_error *err)
+int session_top_open(struct session *s, const char *name, struct session_top *ret, sbr_error *err)
 {
     unsigned int uid, gid;
 
-    ret->fd = runner_open_work(s->job, &uid, &gid);
+    ret->fd = runner_open_top(s->job, name, &uid, &gid);
     if (ret->fd < 0)
-        return err_set_errno(err, "session", "cannot open the work directory of the session");
+        return err_set_errno(err, "session", "cannot open /%s of the session", name);
     if (geteuid() == 0) {
         setfsgid(gid);
         setfsuid(uid);
@@ -42,9 +37,9 @@ static int work_open(struct session *s, struct work *ret, sbr_error *err)
     return 0;
 }
 
-static void work_close(struct work *work)
+void session_top_close(struct session_top *top)
 {
-    close(work->fd);
+    close(top->fd);
     if (geteuid() == 0) {
         setfsuid(0);
         setfsgid(0);
@@ -100,10 +95,10 @@ static void list_dir(int dir_fd, const char *prefix, unsigned int depth, json_t 
 json_t *session_files_list(struct session *s, sbr_error *err)
 {
     json_t *files;
-    struct work work;
+    struct session_top work;
     int fd;
 
-    if (work_open(s, &work, err) < 0)
+    if (session_top_open(s, "work", &work, err) < 0)
         return NULL;
     fd = openat(work.fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     files = json_array();
@@ -111,12 +106,12 @@ json_t *session_files_list(struct session *s, sbr_error *err)
         list_dir(fd, "", 0, files);
         close(fd);
     }
-    work_close(&work);
+    session_top_close(&work);
     return json_pack("{s:b, s:o}", "complete", json_array_size(files) < ENTRIES_MAX, "files",
                      files);
 }
 
-static int read_file(const struct work *work, const char *path, char **ret, size_t *ret_len,
+static int read_file(const struct session_top *work, const char *path, char **ret, size_t *ret_len,
                      sbr_error *err)
 {
     scoped_fd int fd = node_open(work->fd, path, O_RDONLY | O_NONBLOCK);
@@ -133,14 +128,14 @@ static int read_file(const struct work *work, const char *path, char **ret, size
 json_t *session_files_get(struct session *s, const char *path, sbr_error *err)
 {
     scoped_free char *data = NULL, *base64 = NULL;
-    struct work work;
+    struct session_top work;
     size_t len = 0;
     int r;
 
-    if (check_path(path, err) < 0 || work_open(s, &work, err) < 0)
+    if (check_path(path, err) < 0 || session_top_open(s, "work", &work, err) < 0)
         return NULL;
     r = read_file(&work, path, &data, &len, err);
-    work_close(&work);
+    session_top_close(&work);
     if (r < 0)
         return NULL;
     base64 = encoding_to_base64(data ? data : "", len);
@@ -152,7 +147,7 @@ json_t *session_files_get(struct session *s, const char *path, sbr_error *err)
 }
 
 /* What fails here fails again, with its reason, when the file itself is opened. */
-static void make_parents(const struct work *work, const char *path)
+static void make_parents(const struct session_top *work, const char *path)
 {
     char prefix[PATH_SIZE];
 
@@ -167,8 +162,8 @@ static void make_parents(const struct work *work, const char *path)
     }
 }
 
-static int write_file(const struct work *work, const char *path, const char *data, size_t len,
-                      sbr_error *err)
+static int write_file(const struct session_top *work, const char *path, const char *data,
+                      size_t len, sbr_error *err)
 {
     const char *name = NULL;
     scoped_fd int dir = -1;
@@ -191,7 +186,7 @@ static int write_file(const struct work *work, const char *path, const char *dat
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err)
 {
     scoped_free char *data = NULL;
-    struct work work;
+    struct session_top work;
     size_t len = 0;
     int r;
 
@@ -199,9 +194,9 @@ json_t *session_files_put(struct session *s, const char *path, const char *base6
         err_set(err, SBR_E_INVALID, "session", "\"data_b64\" is no base64");
         return NULL;
     }
-    if (check_path(path, err) < 0 || work_open(s, &work, err) < 0)
+    if (check_path(path, err) < 0 || session_top_open(s, "work", &work, err) < 0)
         return NULL;
     r = write_file(&work, path, data, len, err);
-    work_close(&work);
+    session_top_close(&work);
     return r < 0 ? NULL : json_pack("{s:s, s:I}", "path", path, "size", (json_int_t)len);
 }

@@ -14,6 +14,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "explain/ending.h"
+#include "session/snapshot.h"
 
 #define WARN_MS 60000     /* before the end of an idle session */
 #define START_US 60000000 /* from the request to the kernel's first word */
@@ -58,6 +59,8 @@ static void report_start(struct session *s, const sbr_error *err)
         line = json_pack("{s:s, s:s, s:s, s:s, s:f}", "id", s->dir.id, "lang", s->language->name,
                          "state", "ready", "startup", "cold", "startup_ms",
                          (double)s->startup_us / 1000);
+    if (!err && s->copied)
+        json_object_update(line, s->copied);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (text)
@@ -132,6 +135,10 @@ static void job_ended(struct session *s, const sbr_result *result, const sbr_err
     s->frozen = false;
     s->used_us = clock_now_us();
     supervisor_note(s);
+    if (started && s->replay.cells) {
+        supervisor_replay_failed(s);
+        fail_start(s, err);
+    }
     if (!started) {
         sbr_error why;
 
@@ -160,11 +167,16 @@ static void job_ready(void *context, uint32_t events)
         kernel_channel_open(s, runner_kernel_fd(s->job));
 }
 
-void supervisor_restart(struct session *s, struct connection *c)
+void supervisor_restart(struct session *s, struct connection *c, json_t *take_cells)
 {
     sbr_error err = { 0 };
 
     supervisor_lose(s, "the session was restarted");
+    if (take_cells)
+        replay_set(s, take_cells, false);
+    else
+        s->first_cell = s->cells + 1;
+    snapshot_drop_from(s, 0); /* states of another kernel */
     json_decref(take_ptr(s->hello));
     s->starting = c;
     if (supervisor_start_job(s, &err) == 0)
@@ -330,6 +342,8 @@ void supervisor_go_on(struct session *s)
 
     if (s->state == SESSION_LOST)
         refuse_waiting(s);
+    if (s->state == SESSION_READY && s->replay.cells && supervisor_replays(s))
+        return;
     if (s->state == SESSION_READY) {
         report_start(s, NULL);
         c = connection_next(s, &request);
@@ -352,27 +366,9 @@ static void is_ready(struct session *s, const struct frame *frame)
     s->state = SESSION_READY;
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
     supervisor_note(s);
-    answer_restart(s, NULL);
+    if (!s->replay.cells)
+        answer_restart(s, NULL);
     supervisor_go_on(s);
-}
-
-/* What a saved state of the kernel's process has not got. */
-static void answer_state(struct session *s, struct connection *c, const struct frame *frame,
-                         const json_t *payload)
-{
-    const char *message = json_string_value(json_object_get(payload, "message"));
-    sbr_error err;
-
-    if (!strcmp(frame->arg, "ok")) {
-        connection_answer(s, c,
-                          json_pack("{s:I, s:s, s:[s, s, s, s]}", "cell", (json_int_t)frame->number,
-                                    "by", "fork", "not_covered", "files", "threads", "sockets",
-                                    "children"));
-        return;
-    }
-    err_set(&err, SBR_E_UNSUPPORTED, "session", "%.200s",
-            message ? message : "the kernel refused it");
-    connection_error(s, c, &err);
 }
 
 static void answered(struct session *s, const struct frame *frame)
@@ -384,7 +380,7 @@ static void answered(struct session *s, const struct frame *frame)
     if (payload && frame->number == s->asked) {
         s->asking = NULL;
         if (asking && s->asks_state)
-            answer_state(s, asking, frame, payload);
+            supervisor_answer_state(s, asking, frame, payload);
         else if (asking)
             connection_answer(s, asking,
                               json_pack("{s:s, s:O}", "status", frame->arg, "data", payload));

@@ -38,6 +38,7 @@ enum cell_stop { CELL_ON, CELL_TIMEOUT, CELL_CANCELLED, CELL_OUTPUT, CELL_CPU };
 
 struct connection;
 struct session;
+struct snapshot;
 
 /* What the lower files call: supervisor_start.c fills it. */
 struct session_hooks {
@@ -45,6 +46,7 @@ struct session_hooks {
     bool (*frame)(struct session *s, const struct frame *frame); /* false: no kernel says that */
     void (*lose)(struct session *s, const char *reason);         /* ends the run */
     void (*go_on)(struct session *s);                            /* nothing runs any more */
+    void (*copy)(struct session *s, struct connection *c);       /* makes a session like this one */
 };
 
 /* What a client wants to be executed. */
@@ -52,7 +54,18 @@ struct cell_request {
     char *code;
     size_t len;
     uint64_t timeout_ms;
+    uint64_t number; /* of a recorded cell that is executed again; 0: the next one */
     bool stream;
+    bool unrecorded;
+};
+
+/* Recorded cells that are executed before any other. */
+struct replay {
+    json_t *cells; /* NULL: none */
+    size_t at;     /* the next one */
+    bool record;   /* in a copy of a session */
+    uint64_t different;
+    struct snapshot *files; /* put back afterwards */
 };
 
 struct cell {
@@ -70,6 +83,16 @@ struct cell {
     bool peak_is_own; /* the peak of memory began anew with the cell */
     uint64_t started_us, started_at_us;
     enum cell_stop stop;
+};
+
+/* A session that is being made like this one. */
+struct session_copy {
+    struct loop_garbage garbage;
+    struct link link;
+    struct session *session;
+    struct connection *client; /* NULL: it has left */
+    struct loop_watch watch;   /* of what its process says */
+    struct buf said;
 };
 
 /* How long a session may be idle and live, in milliseconds. */
@@ -99,9 +122,17 @@ struct session {
     char reason[240]; /* why the session is lost */
     struct buf to_kernel, from_kernel;
     struct cell *cell;
-    uint64_t cells;                 /* the number of the last one */
+    uint64_t cells;      /* the number of the last one */
+    uint64_t first_cell; /* of this kernel: those before were another's */
+    bool skips;          /* numbers are left out, by a rollback */
+    struct replay replay;
+    struct link snapshots;          /* struct snapshot, oldest first */
+    struct link copies;             /* of this session, that have not begun yet */
     struct connection *asking;      /* waits for an `answer` of the kernel */
     bool asks_state;                /* for a checkpoint or a rollback */
+    bool asks_back;                 /* for the latter */
+    uint64_t back_to;               /* the cell of a rollback by replay */
+    json_t *copied;                 /* of a copy: how it was made */
     struct connection *starting;    /* asked for a restart */
     uint64_t asked;                 /* its number */
     json_t *hello;                  /* the payload of `ready` */
@@ -116,6 +147,26 @@ json_t *session_files_list(struct session *s, sbr_error *err);
 json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
 
+/* While it is open, this process has the rights of the program's user to files. */
+struct session_top {
+    int fd; /* O_PATH */
+};
+/* `name`: "work" or "tmp". */
+int session_top_open(struct session *s, const char *name, struct session_top *ret, sbr_error *err)
+    must_check;
+void session_top_close(struct session_top *top);
+
+/* replay.c */
+/* The recorded cells of this kernel before that number; NULL and an error when some are missing. */
+json_t *replay_cells(const struct session *s, uint64_t before, sbr_error *err);
+void replay_set(struct session *s, json_t *take_cells, bool record);
+/* The next one; false: there is none. */
+bool replay_next(struct session *s, struct cell_request *ret);
+/* One has ended, with this result. */
+void replay_compare(struct session *s, const char *result);
+/* All are done: puts the files back, and says how it went. */
+json_t *replay_report(struct session *s);
+
 /* session_changes.c */
 /* As session_files_list.  `keep`: as a changeset, without a diff. */
 json_t *session_changes_look(struct session *s, bool keep, sbr_error *err);
@@ -124,8 +175,9 @@ json_t *session_changes_applied(struct session *s, const char *id, const json_t 
                                 sbr_error *err);
 
 /* supervisor.c */
-/* Ends what runs, if anything does, and starts a new kernel; `c` gets the answer. */
-void supervisor_restart(struct session *s, struct connection *c);
+/* Ends what runs, if anything does, and starts a new kernel; `c` gets the answer once the cells, if
+ * not NULL, have been executed again. */
+void supervisor_restart(struct session *s, struct connection *c, json_t *take_cells);
 /* Ends the kernel so that its changes are kept; fills the answer. */
 void supervisor_close(struct session *s, json_t *answer);
 /* When the session expires, in seconds from now. */
@@ -143,6 +195,15 @@ const char *supervisor_state_name(const struct session *s);
 void supervisor_go_on(struct session *s);
 /* One frame of the kernel. */
 bool supervisor_frame(struct session *s, const struct frame *frame);
+
+/* supervisor_state.c */
+/* The kernel's answer to a checkpoint or a rollback. */
+void supervisor_answer_state(struct session *s, struct connection *c, const struct frame *frame,
+                             const json_t *payload);
+/* True while a recorded cell runs; false once all have, and the client knows. */
+bool supervisor_replays(struct session *s);
+/* The run ended before all were executed. */
+void supervisor_replay_failed(struct session *s);
 
 /* supervisor_start.c */
 /* Makes a session and its process; returns once the kernel is ready.  *ret is JSON, which the

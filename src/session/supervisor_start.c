@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -18,11 +19,13 @@
 #include "base/scope.h"
 #include "plan/language.h"
 #include "sandbox/spawn.h"
+#include "session/snapshot.h"
 #include "session/supervisor.h"
 
 #define PROCESS_NAME "sandbox-session"
 #define ANSWER_MAX 65536
 #define AGE_SLACK_MS 60000
+#define COPIES_MAX 4 /* at a time */
 
 /* Keeps `n` fds, which become 3, 4, ... */
 static int leave_maker(int *const *fds, size_t n)
@@ -85,6 +88,8 @@ static void age_reached(void *context, uint32_t events)
 static int set_up(struct session *s, sbr_error *err)
 {
     set_limits(s);
+    link_init(&s->snapshots);
+    link_init(&s->copies);
     s->created_at_us = clock_read_us(CLOCK_REALTIME);
     for (unsigned int i = 0; i < ARRAY_LEN(s->background); i++)
         head_tail_init(&s->background[i], 0, BACKGROUND_KEPT);
@@ -107,12 +112,15 @@ static void tell_error(int fd, const sbr_error *err)
 
 static void supervise(struct session *s)
 {
-    int *const fds[] = { &s->dir.fd, &s->dir.lock_fd, &s->ready_fd };
+    int *fds[4] = { &s->dir.fd, &s->dir.lock_fd, &s->ready_fd };
+    size_t n = 3;
     sbr_error err = { 0 };
 
+    if (s->replay.files)
+        fds[n++] = &s->replay.files->data_fd;
     setsid();
     reset_signals();
-    if (leave_maker(fds, ARRAY_LEN(fds)) < 0)
+    if (leave_maker(fds, n) < 0)
         return;
     spawn_forget_helpers(); /* a maker that had run something has opened them */
     if (set_up(s, &err) < 0) {
@@ -141,15 +149,11 @@ static int fork_apart(struct session *s, sbr_error *err)
     return 0;
 }
 
-static int read_answer(int fd, char **ret, sbr_error *err)
+/* What the new process says: a description, or why there is none. */
+static int read_answer(const char *text, size_t len, json_t **ret, sbr_error *err)
 {
-    scoped_free char *text = NULL;
-    json_t *answer, *error;
-    size_t len;
+    json_t *answer = json_loadb(text ? text : "", len, 0, NULL), *error;
 
-    if (fd_read_text(fd, ANSWER_MAX, &text, &len, err) < 0)
-        return err->code;
-    answer = json_loadb(text ? text : "", len, 0, NULL);
     if (!answer)
         return err_set(err, SBR_E_BUG, "session", "the session's process ended before it began");
     error = json_object_get(answer, "error");
@@ -159,11 +163,25 @@ static int read_answer(int fd, char **ret, sbr_error *err)
         err_set(err, (int)json_integer_value(json_object_get(error, "code")),
                 stage ? stage : "session", "%.470s",
                 json_string_value(json_object_get(error, "message")));
-    } else {
-        *ret = take_ptr(text);
+        json_decref(answer);
+        return err->code;
     }
+    *ret = answer;
+    return 0;
+}
+
+static int await_answer(int fd, char **ret, sbr_error *err)
+{
+    scoped_free char *text = NULL;
+    json_t *answer;
+    size_t len;
+
+    if (fd_read_text(fd, ANSWER_MAX, &text, &len, err) < 0 ||
+        read_answer(text, len, &answer, err) < 0)
+        return err->code;
     json_decref(answer);
-    return error ? err->code : 0;
+    *ret = take_ptr(text);
+    return 0;
 }
 
 static int check(const sbr_request *req, const struct language **ret, sbr_error *err)
@@ -181,8 +199,33 @@ static int check(const sbr_request *req, const struct language **ret, sbr_error 
     return request_check(req, err);
 }
 
+static void copy_session(struct session *s, struct connection *c);
+
 static const struct session_hooks hooks = { operation_handle, supervisor_frame, supervisor_lose,
-                                            supervisor_go_on };
+                                            supervisor_go_on, copy_session };
+
+/* Makes the directory and the process; *ret_fd is what the process will speak on. */
+static int begin(struct session *s, int *ret_fd, sbr_error *err)
+{
+    int ready[2], r;
+
+    if (session_dir_make(&s->dir, err) < 0)
+        return err->code;
+    if (pipe2(ready, O_CLOEXEC) < 0) {
+        session_dir_close(&s->dir);
+        return err_set_errno(err, "session", "cannot make a pipe");
+    }
+    s->ready_fd = ready[1];
+    s->kernel_watch.fd = s->job_watch.fd = s->listen_watch.fd = -1;
+    r = fork_apart(s, err);
+    close(ready[1]);
+    session_dir_close(&s->dir);
+    if (r < 0)
+        close(ready[0]);
+    else
+        *ret_fd = ready[0];
+    return r;
+}
 
 int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
                       sbr_error *err)
@@ -190,24 +233,104 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
     struct session s = {
         .hooks = &hooks, .request = *req, .bounds = *bounds, .dir = SESSION_DIR_NONE
     };
-    int ready[2], r;
+    scoped_fd int fd = -1;
 
     s.request.kernel = true;
     s.tells_changes = req->diff || req->keep;
     s.request.diff |= request_has_cow(req); /* `session diff` can ask at any time */
-    if (check(req, &s.language, err) < 0 || session_dir_make(&s.dir, err) < 0)
+    if (check(req, &s.language, err) < 0 || begin(&s, &fd, err) < 0)
         return err->code;
-    if (pipe2(ready, O_CLOEXEC) < 0) {
-        session_dir_close(&s.dir);
-        return err_set_errno(err, "session", "cannot make a pipe");
+    return await_answer(fd, ret, err);
+}
+
+static void end_copy(struct session_copy *copy)
+{
+    struct session *s = copy->session;
+
+    link_remove(&copy->link);
+    loop_close(&s->loop, &copy->watch);
+    buf_done(&copy->said);
+    loop_free_later(&s->loop, &copy->garbage);
+}
+
+static void copy_spoke(void *context, uint32_t events)
+{
+    struct session_copy *copy = context;
+    char *to = buf_extend(&copy->said, ANSWER_MAX);
+    sbr_error err = { 0 };
+    json_t *answer;
+    ssize_t n = to ? read(copy->watch.fd, to, ANSWER_MAX) : 0;
+
+    (void)events;
+    if (to)
+        copy->said.len -= ANSWER_MAX - (size_t)(n > 0 ? n : 0);
+    if (n > 0)
+        return; /* its end is still to come */
+    if (read_answer(copy->said.data, copy->said.len, &answer, &err) == 0) {
+        json_object_set_new(answer, "of", json_string(copy->session->dir.id));
+        connection_answer(copy->session, copy->client, answer);
+    } else if (copy->client) {
+        connection_error(copy->session, copy->client, &err);
     }
-    s.ready_fd = ready[1];
-    s.kernel_watch.fd = s.job_watch.fd = s.listen_watch.fd = -1;
-    r = fork_apart(&s, err);
-    close(ready[1]);
-    session_dir_close(&s.dir);
-    if (r == 0)
-        r = read_answer(ready[0], ret, err);
-    close(ready[0]);
-    return r;
+    end_copy(copy);
+}
+
+static int watch_copy(struct session *s, struct connection *c, int fd, sbr_error *err)
+{
+    struct session_copy *copy = calloc(1, sizeof(*copy));
+
+    if (!copy) {
+        close(fd);
+        return err_set_oom(err, "session");
+    }
+    link_init(&copy->link);
+    buf_init(&copy->said, 2 * ANSWER_MAX);
+    copy->session = s;
+    copy->client = c;
+    copy->watch = loop_watch_of(fd, copy_spoke, copy);
+    if (loop_add(&s->loop, &copy->watch, EPOLLIN) < 0) {
+        close(fd);
+        free(copy);
+        return err_set_errno(err, "session", "cannot watch the copy of the session");
+    }
+    list_append(&s->copies, &copy->link);
+    return 0;
+}
+
+/* The new process has the cells and the files from this one's memory. */
+static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
+{
+    struct session made = { .hooks = &hooks,
+                            .request = s->request,
+                            .bounds = s->bounds,
+                            .language = s->language,
+                            .tells_changes = s->tells_changes,
+                            .skips = true,
+                            .dir = SESSION_DIR_NONE };
+    json_t *cells = replay_cells(s, s->cells + 1, err);
+    int fd, r;
+
+    if (!cells)
+        return err->code;
+    made.request.limits = s->limits;
+    made.replay = (struct replay){ .cells = cells, .record = true };
+    made.replay.files = snapshot_take(s, s->cells + 1, err);
+    r = made.replay.files ? begin(&made, &fd, err) : err->code;
+    snapshot_free(made.replay.files);
+    json_decref(cells);
+    return r < 0 ? r : watch_copy(s, c, fd, err);
+}
+
+static void copy_session(struct session *s, struct connection *c)
+{
+    sbr_error err = { 0 };
+    size_t n = 0;
+
+    list_each(at, &s->copies)
+        n++;
+    kernel_freeze(s, false);
+    if (n >= COPIES_MAX)
+        err_set(&err, SBR_E_BUSY, "session", "%d copies are being made; ask again", COPIES_MAX);
+    if (err.code || begin_copy(s, c, &err) < 0)
+        connection_error(s, c, &err);
 }

@@ -171,11 +171,12 @@ def test_nothing_is_done_before_the_first_call(any_caller, folder):
 
 
 def test_a_run_leaves_files_and_output_that_can_be_read_later(client):
-    code = ("import base64\nopen('out.txt', 'w').write('text')\nopen('b.bin', 'wb').write(bytes(range(9)))\nopen('a\\x1b[2J', 'w')\n"
-            f"open('p.png', 'wb').write(base64.b64decode('{PIXEL}'))\nprint('line\\n' * 1000 + 'a\\0b')")
+    code = ("import base64\nopen('out.txt', 'w').write('text')\nopen('b.bin', 'wb').write(bytes(range(9)))\n"
+            f"open('a\\x1b[2J', 'w')\nopen('p.png', 'wb').write(base64.b64decode('{PIXEL}'))\nprint('line\\n' * 1000 + 'a\\0b')")
     result = client.tool("run_code", language="python", code=code, max_chars=200)
     data = result["structuredContent"]
-    assert {file["path"]: file["size"] for file in data["files"]} == {"out.txt": 4, "b.bin": 9, "p.png": 70, "a\\x1b[2J": 0}
+    sizes = {file["path"]: file["size"] for file in data["files"]}
+    assert sizes == {"out.txt": 4, "b.bin": 9, "p.png": 70, "a\\x1b[2J": 0}
     assert [block["data"] for block in result["content"] if block["type"] == "image"] == [PIXEL]
     links = {block["name"]: block["uri"] for block in result["content"] if block["type"] == "resource_link"}
     assert client.call("resources/read", {"uri": links["out.txt"]})["contents"][0]["text"] == "text"

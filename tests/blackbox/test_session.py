@@ -226,18 +226,61 @@ def test_an_idle_session_is_frozen_and_ends(state, any_caller):
         session.close()
 
 
-def test_a_saved_state_comes_back(session):
-    session.cell("x = [1]")
+def test_a_saved_state_comes_back_with_its_files(session):
+    session.cell("import os, pathlib\nx = [1]\npathlib.Path('kept').write_text('old')\n"
+                 "os.makedirs('/tmp/d'); pathlib.Path('/tmp/d/gone').write_text('old'); os.symlink('kept', 'link')")
     saved = session.json("checkpoint", session.id)
-    assert saved["cell"] == 2 and saved["by"] == "fork" and "files" in saved["not_covered"]
-    session.cell("x.append(2); y = 1")
-    assert session.json("rollback", session.id, "2")["cell"] == 2
-    assert session.value("x") == "[1]"
-    assert session.cell("y")["diagnosis"]["type"] == "NameError"
+    assert (saved["cell"], saved["by"]) == (2, "fork") and "files" not in saved["not_covered"]
+    for turn in range(2): # a state can be returned to more than once
+        session.cell("x.append(2); y = 1\npathlib.Path('kept').write_text('new'); pathlib.Path('more').write_text('1')\n"
+                     "os.remove('/tmp/d/gone'); os.rmdir('/tmp/d'); os.remove('link'); os.mkdir('link')")
+        back = session.json("rollback", session.id, "2")
+        assert (back["cell"], back["files"]["removed"], back["files"]["not_restored"]) == (2, 2, []), turn
+        assert session.value("x, open('kept').read(), open('/tmp/d/gone').read(), os.readlink('link'), "
+                             "os.path.exists('more')") == "([1], 'old', 'old', 'kept', False)"
+        assert session.cell("y")["diagnosis"]["type"] == "NameError"
     late = session.cell("while True: pass", "--timeout", "300ms")
     assert (late["outcome"], late["session"]) == ("timeout", "kept")
-    refused = session.run("rollback", session.id, "3")
-    assert refused.returncode == 125 and b"no state was saved before cell 3" in refused.stderr
+
+
+def test_a_file_too_large_to_be_saved_is_named(session):
+    session.cell("open('large', 'wb').truncate(70 << 20); open('small', 'w').write('1')")
+    saved = session.json("checkpoint", session.id)
+    assert saved["files"]["left_out"] == 1 and any("64 MiB" in what for what in saved["not_covered"])
+    assert session.json("rollback", session.id, "2")["files"]["not_restored"] == [], "it did not change"
+    session.cell("open('large', 'a').write('x'); open('small', 'w').write('2')")
+    assert session.json("rollback", session.id, "2")["files"]["not_restored"] == ["/work/large"]
+    assert session.value("open('small').read()") == "'1'"
+
+
+def test_without_a_saved_state_the_cells_are_executed_again(state, any_caller):
+    session = Session(state, lang="bash", caller=any_caller)
+    try:
+        for code in ("x=1", "echo one > file; echo $x", "x=2; rm file", "cd /tmp"):
+            session.cell(code)
+        back = session.json("rollback", session.id, "3")
+        assert (back["by"], back["cell"], back["replayed"], back["different"]) == ("replay", 3, 2, 0)
+        assert session.cell("echo $x $PWD; cat file")["stdout"] == "1 /work\none\n"
+        assert session.run("rollback", session.id, "9").returncode == 125
+        other = session.json("fork", session.id)
+        assert (other["by"], other["replayed"], other["of"]) == ("replay", 3, session.id)
+        assert session.run("export", session.id, "--format", "md").stdout.count(b"```bash") == 3
+    finally:
+        session.close()
+    second = sandbox_run("session", "exec", other["id"], "--code", "echo $x; cat file", env=session.env, caller=any_caller)
+    assert second.stdout == b"1\none\n", "it outlives the session that it was copied from"
+    assert sandbox_run("session", "close", other["id"], env=session.env, caller=any_caller).returncode == 0
+
+
+def test_a_copy_has_the_files_of_its_session_and_goes_its_own_way(session):
+    session.cell("import os, random\nx = random.random(); open('chance', 'w').write(str(x))")
+    session.cell("open('/tmp/other', 'w').write('t')")
+    made = session.json("fork", session.id)
+    wanted = session.value("open('chance').read()")
+    assert session.json("exec", made["id"], "--code", "open('chance').read()")["display"][0]["text/plain"] == wanted
+    session.json("exec", made["id"], "--code", "x = 'changed'; os.remove('chance')")
+    assert session.value("type(x).__name__, os.listdir()") == "('float', ['chance'])"
+    assert session.run("close", made["id"]).returncode == 0
 
 
 def test_a_prompt_that_is_killed_takes_its_session_with_it(state, any_caller):

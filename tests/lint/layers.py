@@ -48,9 +48,11 @@ MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
 MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
 MAY_INCLUDE_ONLY = {
     "http": {
+        "changes/kept_output.h",  # all that a run wrote
         "changes/state_dir.h",  # where tokens are kept
         "job/engine_socket.h",  # its own socket stands beside the engine's
         "sandbox/peer.h",  # which process is at the other end of that socket
+        "workspace/workspace.h",  # lists and removes workspaces
     },
     "mcp": {
         "config/config.h",  # whether one network is inside another

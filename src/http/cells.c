@@ -1,0 +1,126 @@
+/* POST /v1/sessions/ID/cells: one cell in a thread; its events, if they are wanted, in the log of
+ * an execution that has no job of its own. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "http/execution.h"
+#include "http/handlers.h"
+#include "http/offload.h"
+#include "http/ownership.h"
+#include "http/problem.h"
+#include "http/reader.h"
+#include "http/submission.h"
+
+struct cell {
+    sbr_session *session;
+    struct execution *execution; /* NULL: nobody wants its events */
+    uint64_t timeout_ms;
+};
+
+enum { WORD_CODE };
+
+static void line_came(void *context, const char *line, size_t len)
+{
+    offload_post(context, line, len);
+}
+
+static int execute(struct offload *o, sbr_error *err)
+{
+    struct cell *cell = o->extra;
+
+    return sbr_session_exec(cell->session, o->words[WORD_CODE], o->word_len, cell->timeout_ms,
+                            cell->execution ? line_came : NULL, o, &o->body, err);
+}
+
+static void note_line(struct offload *o, const char *line, size_t len)
+{
+    struct cell *cell = o->extra;
+
+    if (cell->execution)
+        execution_note(cell->execution, line, len);
+}
+
+static void cell_over(struct offload *o, const sbr_error *err)
+{
+    struct cell *cell = o->extra;
+
+    if (cell->execution)
+        execution_end(cell->execution, o->body, err);
+    sbr_session_free(cell->session);
+    free(cell);
+}
+
+/* As a run without its client: the cell is interrupted, and its variables are kept. */
+static void client_left(struct offload *o)
+{
+    const struct cell *cell = o->extra;
+
+    (void)sbr_session_interrupt(cell->session);
+}
+
+static struct cell *open_cell(struct exchange *x, json_t *body)
+{
+    struct cell *cell = calloc(1, sizeof(*cell));
+    json_int_t timeout = json_integer_value(json_object_get(body, "timeout_ms"));
+    struct ownership owner;
+    sbr_error err = { 0 };
+
+    if (!cell)
+        err_set_oom(&err, "http");
+    if (cell && ownership_find(&x->tenant, x->words[0], &owner, &err) == 0 &&
+        sbr_session_open(owner.own, &cell->session, &err) == 0) {
+        cell->timeout_ms = timeout > 0 ? (uint64_t)timeout : 0;
+        return cell;
+    }
+    free(cell);
+    problem_reply_error(x, &err);
+    return NULL;
+}
+
+static void stream(struct exchange *x, struct cell *cell, const struct offload *o)
+{
+    cell->execution = execution_open(x->server, &x->tenant);
+    if (!cell->execution) {
+        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+        sbr_session_free(cell->session);
+        free(cell);
+        free(o->words[WORD_CODE]);
+        return;
+    }
+    if (offload_start_alone(x, o) < 0) {
+        execution_end(cell->execution, NULL, NULL);
+        return;
+    }
+    reader_open(cell->execution, x, exchange_accepts(x), 0);
+    execution_set_location(cell->execution, x);
+}
+
+void cells_create(struct exchange *x)
+{
+    json_t *body = submission_body(x);
+    const json_t *code = json_object_get(body, "code");
+    struct offload o = {
+        .work = execute, .done = cell_over, .left = client_left, .line = note_line
+    };
+    struct cell *cell;
+
+    if (body && !json_is_string(code))
+        problem_reply(x, &(struct problem){ .status = MHD_HTTP_UNPROCESSABLE_CONTENT,
+                                            .detail = "a cell needs `code`, a string",
+                                            .field = "code" });
+    cell = json_is_string(code) ? open_cell(x, body) : NULL;
+    if (cell) {
+        o.extra = cell;
+        o.word_len = json_string_length(code);
+        o.words[WORD_CODE] = malloc(o.word_len + 1);
+        if (o.words[WORD_CODE])
+            memcpy(o.words[WORD_CODE], json_string_value(code), o.word_len + 1);
+        if (strcmp(exchange_accepts(x), JSON_TYPE) != 0)
+            stream(x, cell, &o);
+        else
+            offload_start(x, &o);
+    }
+    json_decref(body);
+}

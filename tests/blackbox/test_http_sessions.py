@@ -1,0 +1,130 @@
+"""Sessions, cells, files, workspaces and batches over HTTP."""
+import json
+import subprocess
+
+import pytest
+
+import engine
+import gateway
+import support
+
+
+@pytest.fixture(scope="module", name="http")
+def _http(tmp_path_factory):
+    with gateway.Gateway(tmp_path_factory.mktemp("http") / "g") as running:
+        running.secret = running.token("me", "--sessions", "1")
+        running.other = running.token("other")
+        yield running
+
+
+@pytest.fixture(name="session")
+def _session(http):
+    made = http.ask("POST", "/v1/sessions", {"language": "python", "idle_ms": 60000}, token=http.secret)
+    assert made.status == 201 and made.headers["Location"] == f"/v1/sessions/{made.json()['id']}", made.body
+    yield made.headers["Location"]
+    assert http.ask("DELETE", made.headers["Location"], token=http.secret).status in (200, 404)
+
+
+def test_cells_keep_their_variables(http, session):
+    def cell(code, **headers):
+        return http.ask("POST", session + "/cells", {"code": code}, token=http.secret, **headers)
+
+    assert cell("x = 41").json()["outcome"] == "exited"
+    done = cell("print('hello')\nx + 1").json()
+    assert (done["stdout"], done["cell"], done["display"][0]["text/plain"]) == ("hello\n", 2, "42")
+    events = [json.loads(line) for line in cell("print(x)", Accept="application/x-ndjson").body.splitlines()]
+    assert [event["type"] for event in events] == ["start", "stdout", "end"] and events[-1]["result"]["cell"] == 3
+    assert http.ask("GET", session + "/vars", token=http.secret).json()["data"]["vars"][0]["name"] == "x"
+    rows = http.ask("GET", "/v1/sessions", token=http.secret).json()["sessions"]
+    assert [row["id"] for row in rows] == [session.rsplit("/", 1)[1]] and rows[0]["cells"] == 3
+
+
+def test_files_of_a_session(http, session):
+    path = session + "/files/dir/a%20b.bin"
+    assert http.ask("PUT", path, b"\0bytes\xff", token=http.secret).status == 200
+    assert http.ask("GET", path, token=http.secret).body == b"\0bytes\xff"
+    assert [row["path"] for row in http.ask("GET", session + "/files", token=http.secret).json()["files"]] == ["dir/a b.bin"]
+    assert http.ask("GET", session + "/files/none", token=http.secret).status == 404
+    assert http.ask("GET", session + "/files/..%2f..%2fetc%2fpasswd", token=http.secret).status in (404, 422)
+    assert http.ask("DELETE", path, token=http.secret).status == 501
+
+
+def test_a_session_belongs_to_its_tenant(http, session):
+    for method, path in (("GET", ""), ("DELETE", ""), ("GET", "/vars"), ("GET", "/files"), ("POST", "/interrupt"),
+                         ("GET", "/files/x"), ("PUT", "/files/x")):
+        body = b"" if method in ("PUT", "POST") else None
+        assert http.ask(method, session + path, body, token=http.other).status == 404, (method, path)
+    assert http.ask("POST", session + "/cells", {"code": "1"}, token=http.other).status == 404
+    assert http.ask("GET", "/v1/sessions", token=http.other).json() == {"sessions": []}
+    own = http.ask("GET", "/v1/sessions").json()["sessions"][0]["id"]  # the local user knows them all
+    assert http.ask("GET", f"/v1/sessions/{own}", token=http.other).status == 404
+    second = http.ask("POST", "/v1/sessions", {"language": "python"}, token=http.secret)
+    assert second.status == 429 and "sessions" in second.json()["detail"]
+
+
+def test_a_client_that_leaves_interrupts_its_cell(http, session):
+    connection = http.connect(tcp=True)
+    connection.request("POST", session + "/cells", json.dumps({"code": "import time\ntime.sleep(1000)"}),
+                       {"Content-Type": "application/json", "Authorization": f"Bearer {http.secret}"})
+    assert engine.within(20, lambda: http.ask("GET", session, token=http.secret).json()["state"] == "busy")
+    connection.close()
+    assert engine.within(20, lambda: http.ask("GET", session, token=http.secret).json()["state"] == "ready")
+
+
+def test_workspaces_are_the_tenants(http):
+    where = "/v1/workspaces/data"
+    assert http.ask("PUT", where + "/files/in/a.txt", b"one\n", token=http.secret).status == 204
+    assert http.ask("GET", where + "/files/in/a.txt", token=http.secret).body == b"one\n"
+    result = http.run({"language": "bash", "code": "cat in/a.txt; echo two > b", "workspace": "data", "keep_output": True},
+                      token=http.secret)
+    assert result["stdout"] == "one\n"
+    kept = http.ask("GET", f"/v1/executions/{result['id']}/output/stdout", token=http.secret)
+    assert kept.status == 200 and kept.body == b"one\n"
+    files = {row["path"] for row in http.ask("GET", where + "/files", token=http.secret).json()["files"]}
+    assert files == {"in", "in/a.txt", "b", "main.bash"}
+    assert http.ask("GET", where + "/files/in/a.txt", token=http.other).status == 404
+    assert http.ask("GET", where + "/files/..%2fx", token=http.secret).status == 422
+    assert [row["name"] for row in http.ask("GET", "/v1/workspaces", token=http.secret).json()["workspaces"]] == ["data"]
+    assert http.ask("DELETE", where + "/files/b", token=http.secret).status == 204
+    assert http.ask("DELETE", where, token=http.other).status == 404
+    assert http.ask("DELETE", where, token=http.secret).status == 204
+
+
+def test_a_batch_has_all_results(http):
+    bodies = [{"language": "bash", "code": f"exit {n}"} for n in range(3)]
+    results = http.ask("POST", "/v1/batch", {"requests": bodies}).json()["results"]
+    assert [result["exit_code"] for result in results] == [0, 1, 2]
+    wrong = http.ask("POST", "/v1/batch", {"requests": [bodies[0], {"language": "bash", "volumes": ["/:/x"]}]})
+    assert wrong.status == 422 and wrong.json()["errors"][0]["pointer"] == "#/requests/1/volumes"
+
+
+@pytest.mark.parametrize("path", ["/v1/tests", "/v1/builds", "/v1/golden"])
+def test_what_is_to_come_says_so(http, path):
+    assert http.ask("POST", path, {}).status == 501
+
+
+def test_tls_by_files(tmp_path):
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes",
+                    "-keyout", key, "-out", certificate, "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=DNS:localhost"], check=True, capture_output=True)
+    with gateway.Gateway(tmp_path / "g", ("--tls-cert", certificate, "--tls-key", key)) as http:
+        port = http.address.rsplit(":", 1)[1]
+        done = subprocess.run(["curl", "-sS", "--cacert", certificate, f"https://localhost:{port}/healthz"],
+                              capture_output=True, timeout=support.DEADLINE, check=True)
+        assert json.loads(done.stdout) == {"status": "ok"}
+    reply = subprocess.run([gateway.PROGRAM, "--listen", "0.0.0.0:0", "--socket", tmp_path / "g" / "x.sock"],
+                           capture_output=True, text=True, env=support.surroundings(None), timeout=30)
+    assert reply.returncode == 125 and "--tls-cert" in reply.stderr
+
+
+def test_serve_starts_engine_and_gateway(tmp_path):
+    with engine.Engine(tmp_path / "e", options=("--http", "127.0.0.1:0", "--park-min", "1")) as warm:
+        socket = warm.folder / "http.sock"
+        assert engine.within(30, socket.exists)
+        connection = gateway.UnixConnection(socket)
+        for _ in range(2):
+            connection.request("POST", "/v1/executions", json.dumps({"language": "bash", "code": "echo hi"}),
+                               {"Content-Type": "application/json"})
+            assert json.loads(connection.getresponse().read())["stdout"] == "hi\n"
+        connection.close()
