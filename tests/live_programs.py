@@ -7,6 +7,7 @@ import time
 CONVERSATIONS = {
     "bash": 'echo one; read x; echo "two $x"',
     "sh": 'echo one; read x; echo "two $x"',
+    "zsh": 'echo one; read x; echo "two $x"',
     "c": '#include <stdio.h>\nint main(void) { char x[9]; puts("one"); if (scanf("%8s", x) != 1) return 1;'
          ' printf("two %s\\nmore? ", x); if (scanf("%8s", x) != 1) return 1; printf("%s\\n", x); return 0; }',
     "c++": '#include <iostream>\n#include <string>\nint main() { std::string x; std::cout << "one\\n"; std::cin >> x;'
@@ -33,7 +34,7 @@ CONVERSATIONS = {
 }
 
 
-WITHOUT_PROMPT = {"bash", "sh", "rust", "typescript", "sql", "postgres"}
+WITHOUT_PROMPT = {"bash", "sh", "zsh", "rust", "typescript", "sql", "postgres"}
 SECONDS = 240  # a first run may prepare its toolchain
 
 

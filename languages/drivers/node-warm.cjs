@@ -85,7 +85,7 @@ function setMain() {
 }
 
 /* Writes nothing several times, to load all that console.log() needs without using the program's
- * own streams. */
+ * own streams.  A zygote has streams that nothing reads. */
 function warmOutput() {
     let stream;
     try {
@@ -99,6 +99,12 @@ function warmOutput() {
     const out = new console.Console(sink);
     out.log(1);
     out.log('%s', 'text', { object: [1, 'two', null] });
+    if (zygote) {
+        stream.once('error', () => {});
+        stream.write('text');
+        process._tickCallback();
+        stream.removeAllListeners('error');
+    }
     stream.unref();
     stream.destroy();
     Object.defineProperty(process, 'stderr', stderr);
@@ -191,12 +197,18 @@ function obey(order) {
     fs.closeSync(GO);
 }
 
-/* In a copy that tries how a small program runs, before there are workers. */
-function becomeSample() {
+/* In a copy that tries how a program of ours runs, before there are workers. */
+function becomeOurs(program) {
     const env = Object.entries(process.env).map(([name, value]) => `${name}=${value}`);
-    become({ directory: '/', argv: [process.argv0, ...process.execArgv, zygote.sample], env });
-    zygote.tellDrawn(library);
-    process.on('exit', library.notePages);
+    become({ directory: '/', argv: [process.argv0, ...process.execArgv, program], env });
+}
+
+function becomeSample() {
+    becomeOurs(zygote.sample);
+    process.on('exit', () => {
+        library.notePages();
+        zygote.tellDrawn(library);
+    });
 }
 
 function becomeTrial() {
@@ -213,6 +225,8 @@ if (zygote && role === zygote.TRIAL) {
     module.exports = becomeTrial;
 } else if (zygote && role === zygote.SAMPLE) {
     becomeSample();
+} else if (zygote && role === zygote.ENDLESS) {
+    becomeOurs(zygote.endless);
 } else {
     obey(waitForOrder());
 }

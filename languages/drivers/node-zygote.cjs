@@ -7,6 +7,8 @@ const path = require('node:path');
 const LIBRARY = '/proc/self/fd/5';
 const TRIAL = 0;
 const SAMPLE = 1;
+const ENDLESS = 3;
+const TRIAL_CODE = 42;
 
 function loadLibrary() {
     const library = { exports: {} };
@@ -38,6 +40,17 @@ async function runTrial(library) {
         garbage = i % 1000 ? [...garbage.slice(-5), { i }] : [];
     if (answer !== 42 || garbage.length === 0)
         throw new Error('a copy of this process does not work');
+    process.exitCode = TRIAL_CODE;
+}
+
+/* The library finds the place where Node keeps the exit code by its value. */
+function showExitCode(library) {
+    for (const mark of [0x5eed1e57, 0x3a9be1d3]) {
+        process.exitCode = mark;
+        library.lookForCode(mark);
+    }
+    process.exitCode = undefined;
+    library.lookForCode();
 }
 
 /* What a start of its own would have found. */
@@ -48,11 +61,13 @@ function refresh() {
 
 /* Returns in each copy: the trial of it, a sample whose pages later ones get at once, or a worker. */
 function serve(library) {
+    showExitCode(library);
     const role = library.serve();
     refresh();
     return role;
 }
 
 const sample = path.join(__dirname, 'node-sample.cjs');
+const endless = path.join(__dirname, 'node-endless.mjs');
 
-module.exports = { TRIAL, SAMPLE, loadLibrary, runTrial, sample, serve, tellDrawn };
+module.exports = { TRIAL, SAMPLE, ENDLESS, endless, loadLibrary, runTrial, sample, serve, tellDrawn };

@@ -1,6 +1,6 @@
 # Output in blocks, for a program that prints many lines: see sitecustomize.py.  A thread writes what
 # is in the buffer every few milliseconds.  It ends when the program has become slow, and before the
-# program forks or ends.
+# program forks or ends.  What waits is also written before the program kills itself.
 import _thread
 import atexit
 import os
@@ -8,6 +8,7 @@ import os
 PERIOD = 0.02 # seconds that a line may wait
 QUIET = 10 # periods with few bytes each, after which every line is written at once again
 FEW = 256
+ENDS = ("_exit", "abort", "execv", "execve", "kill", "killpg")
 
 
 class Bulk:
@@ -19,6 +20,21 @@ class Bulk:
         self.stopping = _thread.allocate_lock()
         atexit.register(self.stop)
         os.register_at_fork(before=self.stop)
+        for name in ENDS:
+            setattr(os, name, self.after_lines(getattr(os, name)))
+
+    def after_lines(self, function):
+        """A function that others notice, or that ends the program without its own flush."""
+        def wrapper(*words, **named):
+            if self.running.locked():
+                try:
+                    self.stream.flush()
+                except Exception: # the stream is closed, or its reader is gone
+                    pass
+            return function(*words, **named)
+        for name in ("__doc__", "__name__", "__qualname__", "__module__"):
+            setattr(wrapper, name, getattr(function, name))
+        return wrapper
 
     def start(self):
         if self.broken or not self.running.acquire(False):

@@ -44,41 +44,77 @@ static const char escape_letter[256] = {
     ['\r'] = 'r', ['"'] = '"',  ['\\'] = '\\',
 };
 
-#define BYTES(c) (0x0101010101010101ULL * (c))
-#define HIGH_BITS BYTES(0x80)
+/* Sixteen bytes at a time, because most text needs few escapes; output may be gigabytes. */
+typedef uint8_t chunk_t __attribute__((vector_size(16)));
 
-/* A high bit for (at least) each byte that is zero; below the lowest such byte it is exact. */
-static uint64_t zero_bytes(uint64_t word)
+static chunk_t load(const char *text)
 {
-    return (word - BYTES(1)) & ~word & HIGH_BITS;
+    chunk_t chunk;
+
+    memcpy(&chunk, text, sizeof(chunk));
+    return chunk;
 }
 
-/* How many bytes from the start need no escape: eight at a time, because most text needs few. */
-static size_t plain_prefix(const char *text, size_t len)
+/* All bits of each byte that is written as itself are 0, of each other byte 1. */
+static chunk_t special(chunk_t c)
 {
-    size_t n = 0;
-    uint64_t word;
+    return (chunk_t)((c < 32) | (c == '"') | (c == '\\') | (c == 127));
+}
 
-    for (; len - n >= sizeof(word); n += sizeof(word)) {
-        memcpy(&word, text + n, sizeof(word));
-        if (((word - BYTES(0x20)) & ~word & HIGH_BITS) | zero_bytes(word ^ BYTES('"')) |
-            zero_bytes(word ^ BYTES('\\')) | zero_bytes(word ^ BYTES(0x7f)))
-            break;
-    }
-    while (n < len && !escape_extra[(unsigned char)text[n]])
-        n++;
-    return n;
+/* How many bytes from the start need no escape. */
+static size_t plain_prefix(chunk_t chunk)
+{
+    chunk_t found = special(chunk);
+    uint64_t half[2];
+
+    memcpy(half, &found, sizeof(half));
+    if (half[0])
+        return (size_t)__builtin_ctzll(half[0]) / 8;
+    return half[1] ? 8 + (size_t)__builtin_ctzll(half[1]) / 8 : 16;
+}
+
+/* The frequent ones. */
+static chunk_t short_forms(chunk_t c)
+{
+    return (chunk_t)((c == '\n') | (c == '"') | (c == '\\') | (c == '\t'));
+}
+
+static bool is_any(chunk_t found)
+{
+    uint64_t half[2];
+
+    memcpy(half, &found, sizeof(half));
+    return half[0] | half[1];
+}
+
+static size_t extra_of(const char *text, size_t len)
+{
+    size_t total = 0;
+
+    for (size_t i = 0; i < len; i++)
+        total += escape_extra[(unsigned char)text[i]];
+    return total;
 }
 
 size_t jsonw_escaped_len(const char *text, size_t len)
 {
-    size_t total = len, i = plain_prefix(text, len);
+    size_t total = len, i = 0;
 
-    for (; i < len; i += plain_prefix(text + i, len - i)) {
-        total += escape_extra[(unsigned char)text[i]];
-        i++;
+    while (len - i >= sizeof(chunk_t)) {
+        chunk_t counts = { 0 }; /* of at most 255 chunks, so that none overflows */
+
+        for (int n = 0; n < 255 && len - i >= sizeof(counts); n++, i += sizeof(counts)) {
+            chunk_t chunk = load(text + i), two = short_forms(chunk);
+
+            if (is_any((chunk_t)((chunk < 32) | (chunk == 127)) & ~two))
+                total += extra_of(text + i, sizeof(chunk));
+            else
+                counts += two & 1;
+        }
+        for (size_t k = 0; k < sizeof(counts); k++)
+            total += counts[k];
     }
-    return total;
+    return total + extra_of(text + i, len - i);
 }
 
 static char *put_escaped(char *out, unsigned char c)
@@ -95,28 +131,46 @@ static char *put_escaped(char *out, unsigned char c)
     return out;
 }
 
-/* Measured first, then written: output may be gigabytes, and most of it needs no escape. */
-static void add_quoted(struct jsonw *j, const char *text, size_t len)
+/* `out` has room for six times the text, and for a chunk. */
+static char *put_text(char *out, const char *text, size_t len)
 {
-    size_t escaped = jsonw_escaped_len(text, len);
-    char *out = buf_extend(&j->out, escaped + 2);
+    while (len >= sizeof(chunk_t)) {
+        chunk_t chunk = load(text);
+        size_t plain = plain_prefix(chunk);
 
-    if (!out)
-        return;
-    out[0] = out[escaped + 1] = '"';
-    out++;
-    while (len) {
-        size_t plain = plain_prefix(text, len);
-
-        memcpy(out, text, plain);
+        memcpy(out, &chunk, sizeof(chunk));
         out += plain;
         text += plain;
         len -= plain;
-        if (len) {
+        if (plain < sizeof(chunk)) {
             out = put_escaped(out, (unsigned char)*text++);
             len--;
         }
     }
+    for (; len; len--, text++) {
+        *out = *text;
+        out = escape_extra[(unsigned char)*text] ? put_escaped(out, (unsigned char)*text) : out + 1;
+    }
+    return out;
+}
+
+/* In pieces, each with room for the worst case. */
+static void add_quoted(struct jsonw *j, const char *text, size_t len)
+{
+    enum { PIECE = 16 << 10 };
+
+    buf_add(&j->out, "\"", 1);
+    while (len) {
+        size_t part = len < PIECE ? len : PIECE, room = 6 * part + sizeof(chunk_t);
+        char *out = buf_extend(&j->out, room);
+
+        if (!out)
+            return;
+        j->out.len -= room - (size_t)(put_text(out, text, part) - out);
+        text += part;
+        len -= part;
+    }
+    buf_add(&j->out, "\"", 1);
 }
 
 /* The comma and the key that stand before a value. */

@@ -110,7 +110,8 @@ static bool needs_documents(const struct options *o)
 {
     char config[2048], dir[2100];
 
-    if (o->request_path || o->language_files.n || settings_names_policy_file(o))
+    if (o->request_path || o->request->image || o->language_files.n ||
+        settings_names_policy_file(o))
         return true;
     if (settings_exist(o) || (o->command == &cmd_run && source_is_notebook(o)))
         return true;

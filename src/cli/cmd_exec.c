@@ -18,17 +18,18 @@ static int exec_run(struct options *o)
     char title[300];
     sbr_error err;
 
-    if (!o->rest || !*o->rest) {
+    if ((!o->rest || !*o->rest) && !o->request->image) {
         err_set(&err, SBR_E_INVALID, "exec",
                 "there is no command; say `sandbox-run exec [OPTIONS] -- COMMAND [ARG...]`");
         return cli_fail(o, &err);
     }
     if (check_tools(o, &err) < 0)
         return cli_fail(o, &err);
-    for (char **word = o->rest; *word; word++)
+    for (char **word = o->rest; word && *word; word++)
         if (request_add_arg(o->request, *word, &err) < 0)
             return cli_fail(o, &err);
-    snprintf(title, sizeof(title), "%.280s", o->rest[0]);
+    snprintf(title, sizeof(title), "%.280s",
+             o->rest && o->rest[0] ? o->rest[0] : o->request->image);
     return start_request(o, title, false);
 }
 

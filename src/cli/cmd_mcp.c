@@ -8,11 +8,13 @@
 #include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/mcp_config.h"
 #include "cli/settings.h"
 #include "mcp/mcp_stdio.h"
 
 struct mcp_options {
     bool allow_apply, no_packages, roots;
+    const char *client; /* whose settings are printed; NULL: serve */
 };
 
 /* clang-format off */
@@ -21,6 +23,8 @@ static const struct option own_options[] = {
       OPTION_OWN(struct mcp_options, allow_apply) },
     { 0, "roots", NULL, "without --project: the first root of the client is the project",
       OPTION_OWN(struct mcp_options, roots) },
+    { 0, "print-config", "CLIENT", "print what to put into the settings of this client, and end",
+      OPTION_OWN(struct mcp_options, client), .word = mcp_config_name },
     { 0, "no-packages", NULL, "tools install no packages",
       OPTION_OWN(struct mcp_options, no_packages) },
     { 0, "cold", NULL, "ask no engine", OPTION_FIELD(cold) },
@@ -65,6 +69,8 @@ static int serve(struct options *o, sbr_error *err)
 
     if (o->n_positional || o->rest)
         return err_set(err, SBR_E_INVALID, "options", "`sandbox-run mcp` takes options only");
+    if (own->client)
+        return mcp_config_print(own->client, err);
     if (settings_apply(o, err) < 0 || request_check(o->request, err) < 0 ||
         catch_signals(err) < 0 || mcp_server_new(&settings, &server, err) < 0)
         return err->code;
@@ -90,7 +96,9 @@ const struct command cmd_mcp = {
         "Examples:\n"
         "  sandbox-run mcp                                  what a client starts\n"
         "  sandbox-run mcp --memory 1g --timeout 60s        no tool call can have more\n"
-        "  sandbox-run mcp --network allow --allow-host pypi.org\n\n"
+        "  sandbox-run mcp --project .                      tools see it, changes stay inside\n"
+        "  sandbox-run mcp --network allow --allow-host pypi.org\n"
+        "  sandbox-run mcp --memory 1g --print-config cursor > .cursor/mcp.json\n\n"
         "Messages are lines of JSON on stdin and stdout.  docs/agents.md has the settings of\n"
         "usual clients.\n",
     .options = (const struct option *const[]){ options_trees, options_network, options_isolation,

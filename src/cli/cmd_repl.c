@@ -128,14 +128,30 @@ static void greet(const struct repl *r)
         fprintf(stderr, "%s in a sandbox; :help for help, Ctrl-D to leave\n", r->language);
 }
 
-static int repl_run(struct options *o)
+/* The prompt of a session that was there before, and that stays. */
+static int join_session(struct repl *r, sbr_error *err)
+{
+    json_t *info;
+
+    if (sbr_session_open(r->o->positional[1], &r->session, err) < 0)
+        return err->code;
+    info = repl_ask(r, json_pack("{s:s}", "op", "info"), err);
+    if (!info)
+        return err->code;
+    snprintf(r->joined, sizeof(r->joined), "%s", json_string_value(json_object_get(info, "lang")));
+    r->language = r->joined;
+    json_decref(info);
+    return 0;
+}
+
+static int talk(struct options *o, int (*open)(struct repl *, sbr_error *))
 {
     struct repl r = { .o = o, .cells = json_array() };
     sbr_error err = { 0 }, ignored;
     int status;
 
     display_init(&r.display, o);
-    status = open_session(&r, &err);
+    status = open(&r, &err);
     if (status == 0)
         status = repl_input_open(&r, &err);
     if (status == 0) {
@@ -150,6 +166,16 @@ static int repl_run(struct options *o)
         (void)!sbr_session_close(r.id, &ignored);
     json_decref(r.cells);
     return status < 0 ? cli_fail(o, &err) : r.status;
+}
+
+int cmd_repl_attach(struct options *o)
+{
+    return talk(o, join_session);
+}
+
+static int repl_run(struct options *o)
+{
+    return talk(o, open_session);
 }
 
 const struct command cmd_repl = {

@@ -13,6 +13,7 @@
 #include "cli/display.h"
 #include "cli/documents.h"
 #include "cli/present.h"
+#include "cli/repl.h"
 #include "cli/session_actions.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
@@ -49,6 +50,7 @@ static int create_run(const struct options *o, sbr_error *err)
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
         sbr_session_create(o->request, &bounds, &json, err) < 0)
         return err->code;
+    session_words_keep(json, false);
     if (o->json) {
         session_print_json(json);
         return 0;
@@ -173,6 +175,15 @@ static int exec_run(const struct options *o, sbr_error *err)
     return r;
 }
 
+/* attach ID: a prompt; the session goes on after it. */
+static int attach_run(const struct options *o, sbr_error *err)
+{
+    struct options own = *o;
+
+    (void)err;
+    return cmd_repl_attach(&own);
+}
+
 static int info_run(const struct options *o, sbr_error *err)
 {
     return session_ask(o, "{\"op\": \"info\"}", err);
@@ -201,6 +212,7 @@ static const struct action actions[] = {
     { "checkpoint", session_checkpoint_run, 1, 1, " ID" },
     { "fork", session_fork_run, 1, 1, " ID" },
     { "rollback", session_rollback_run, 2, 2, " ID CELL" },
+    { "attach", attach_run, 1, 1, " ID" },
     { "diff", session_diff_run, 1, 1, " ID" },
     { "apply", session_apply_run, 1, 64, " ID [PATH...] [--yes] [--force PATH]" },
     { "reload", session_reload_run, 1, 1, " ID" },
@@ -244,6 +256,11 @@ const struct command cmd_session = {
         "  sandbox-run session put $id data.csv; sandbox-run session get $id plot.png plot.png\n"
         "  sandbox-run session export $id work.ipynb; sandbox-run session replay $id work.ipynb\n"
         "  sandbox-run session restart $id      a new kernel, also after it was lost\n"
+        "  sandbox-run session attach $id       a prompt; the session goes on after it\n"
+        "  sandbox-run session diff $id; sandbox-run session apply $id   of --project, at any "
+        "time\n"
+        "  sandbox-run session checkpoint $id; sandbox-run session rollback $id 3\n"
+        "  sandbox-run session fork $id         a second session from here on\n"
         "  sandbox-run session close $id\n",
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,

@@ -10,6 +10,7 @@
 #include "cli/notebook_run.h"
 #include "cli/settings.h"
 #include "config/config.h"
+#include "lib/image_pull.h"
 #include "lib/runner.h"
 #include "plan/policy_own.h"
 #include "toolchain/toolchain_paths.h"
@@ -120,10 +121,33 @@ static const struct retention *retention(const struct options *o)
     return o->config ? &o->config->retention : NULL;
 }
 
+static void tell_pull(void *context, const char *line)
+{
+    const struct options *o = context;
+
+    if (!o->quiet)
+        fprintf(stderr, "sandbox-run: image: %s\n", line);
+}
+
+static int bring_image(struct options *o, sbr_error *err)
+{
+    struct image_pull pull = { .progress = tell_pull, .context = o };
+    sbr_runtime *rt;
+    int r;
+
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
+        return err->code;
+    pull.rt = rt;
+    r = image_pull_missing(&pull, o->request->image, err);
+    sbr_runtime_close(rt);
+    return r;
+}
+
 const struct documents documents = { .load_request = load_request,
                                      .read_config = read_config,
                                      .free_config = free_config,
                                      .apply_config = apply_config,
                                      .retention = retention,
                                      .add_languages = add_languages,
+                                     .bring_image = bring_image,
                                      .run_notebook = notebook_run };

@@ -80,6 +80,15 @@ static int set_project(sbr_request *req, const char *dir, sbr_error *err)
     return host_path(dir, &made, err) < 0 ? err->code : request_set_project(req, made, err);
 }
 
+static int set_image(sbr_request *req, const char *ref, sbr_error *err)
+{
+    scoped_free char *made = NULL;
+
+    if (ref[0] != '.' && ref[0] != '/')
+        return request_set_image(req, ref, err);
+    return host_path(ref, &made, err) < 0 ? err->code : request_set_image(req, made, err);
+}
+
 /* Of two programs one would be silently left out. */
 static int set_code(struct options *o, const struct option *option, const char *value,
                     sbr_error *err)
@@ -160,6 +169,8 @@ const struct option options_trees[] = {
     { 'v', "volume",  "SRC:DST[:MODE]",
       "a host file or directory at DST: ro (default), rw, or cow: changes stay inside; rw+sockets",
       OPTION_REQUEST(add_volume) },
+    { 0, "image", "REF", "run on the files of an image: NAME, oci:DIR, docker-archive:FILE, ./DIR",
+      OPTION_REQUEST(set_image) },
     { 'p', "project", "DIR", "a host directory as /work; changes stay inside",
       OPTION_REQUEST(set_project) },
     { 0, "exclude", "PATTERN",

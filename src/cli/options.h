@@ -45,6 +45,13 @@ struct options {
     size_t n_positional;
     char **rest; /* after "--", NULL-terminated; NULL when there was none */
     const struct documents *documents;
+    /* Of a run that can be asked from elsewhere; NULL: it cannot. */
+    const struct run_door *door;
+};
+
+struct run_door {
+    int fd; /* readable: someone asks */
+    void (*serve)(int fd, sbr_job *job);
 };
 
 /* `value` is NULL for a switch. */

@@ -17,6 +17,7 @@ struct repl {
     sbr_session *session;
     char id[64];
     const char *language;
+    char joined[64]; /* the language of a session that was there before */
     struct repl_input *input;
     json_t *cells; /* {"code", "result"} of each that ran */
     bool over;     /* the user or the session has ended it */
@@ -41,6 +42,9 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err) m
 void repl_watch_interrupts(void);
 /* The line has been ended. */
 void repl_forget_interrupt(void);
+
+/* cmd_repl.c: a prompt of the session that the second word names; the exit status. */
+int cmd_repl_attach(struct options *o);
 
 /* A line with a colon. */
 int repl_command(struct repl *r, const char *line, sbr_error *err) must_check;

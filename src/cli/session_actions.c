@@ -394,10 +394,13 @@ int session_restore_run(const struct options *o, sbr_error *err)
     json_t *answer;
     int r;
 
-    if (sbr_session_export(o->positional[1], "ipynb", &book, err) < 0 ||
+    if (session_words_again(o->positional[1], o->json, err) < 0 ||
+        sbr_session_export(o->positional[1], "ipynb", &book, err) < 0 ||
         sbr_notebook_language(book, strlen(book), &language, err) < 0)
         return err->code;
     r = make_session(o, language, &made, &s, err);
+    if (r == 0)
+        session_words_keep(made, true);
     if (r == 0)
         r = sbr_session_replay(s, book, strlen(book), &json, err);
     sbr_session_free(s);

@@ -13,6 +13,11 @@ struct session_options {
     const char *idle, *age, *freeze, *format;
 };
 
+/* session_words.c: the options of a session whose description is `json`, for `restore`, which
+ * executes itself again with them when it has none of its own. */
+void session_words_keep(const char *json, bool restored);
+int session_words_again(const char *id, bool json, sbr_error *err);
+
 /* Prints JSON on stdout, indented for a person. */
 void session_print_json(const char *text);
 /* A member of an object that is text; "" when there is none. */

@@ -74,5 +74,7 @@ void settings_retain(const struct options *o)
 
 int settings_apply(struct options *o, sbr_error *err)
 {
-    return o->documents ? o->documents->apply_config(o, err) : 0;
+    if (o->documents && o->documents->apply_config(o, err) < 0)
+        return err->code;
+    return o->documents && o->request->image ? o->documents->bring_image(o, err) : 0;
 }

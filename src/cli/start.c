@@ -91,6 +91,8 @@ static void signal_came(void *context)
     }
     user_tty_look(&front->tty);
     second_passed(front);
+    if (front->o->door)
+        front->o->door->serve(front->o->door->fd, front->job);
 }
 
 static void terminal_came(void *context)
@@ -122,7 +124,9 @@ static int watch_signals(struct front *front, sbr_error *err)
     front->event_fd = epoll_create1(EPOLL_CLOEXEC);
     if (front->signal_fd < 0 || front->event_fd < 0 ||
         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->signal_fd, &event) < 0 ||
-        epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->tty.timer_fd, &event) < 0)
+        epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->tty.timer_fd, &event) < 0 ||
+        (front->o->door &&
+         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->o->door->fd, &event) < 0))
         return err_set_errno(err, "signals", "cannot watch for signals");
     return 0;
 }
@@ -200,9 +204,11 @@ static int print_json(struct front *front, const sbr_result *result, sbr_error *
 {
     scoped_free char *json = NULL;
     struct jsonw j;
+    size_t len;
 
     jsonw_init(&j, !front->o->stream && present_has_lines());
     result_put_json(&j, result);
+    len = j.out.len; /* gigabytes, perhaps */
     json = jsonw_take(&j);
     if (!json)
         return err_set_oom(err, "result");
@@ -210,7 +216,7 @@ static int print_json(struct front *front, const sbr_result *result, sbr_error *
         end_stream(front, json);
         return event_stream_check(&front->stream, err);
     }
-    if (fputs(json, stdout) < 0 || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
+    if (fwrite(json, 1, len, stdout) < len || fputc('\n', stdout) < 0 || fflush(stdout) != 0)
         return err_set_errno(err, "result", "cannot write the result");
     return 0;
 }

@@ -1,4 +1,5 @@
 /* Identity: no capability in any set, securebits locked, no new privileges. */
+#include <errno.h>
 #include <linux/capability.h>
 #include <linux/securebits.h>
 #include <sys/prctl.h>
@@ -15,9 +16,12 @@
 
 static int drop_bounding_set(sbr_error *err)
 {
-    for (unsigned long cap = 0; prctl(PR_CAPBSET_READ, cap, 0, 0, 0) >= 0; cap++)
-        if (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) < 0)
-            return err_set_errno(err, "identity", "cannot drop capability %lu", cap);
+    unsigned long cap = 0;
+
+    while (prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0)
+        cap++;
+    if (errno != EINVAL || cap <= CAP_AUDIT_READ) /* EINVAL: this kernel has no more of them */
+        return err_set_errno(err, "identity", "cannot drop capability %lu", cap);
     return 0;
 }
 

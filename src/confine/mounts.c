@@ -47,7 +47,10 @@ static int perform_dir(struct inside *in, const struct plan_op *op, sbr_error *e
 static int perform_file(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     (void)in;
-    return mount_make_file(op->to, op->mode, op->data, op->len) < 0 ? op_error(op, err) : 0;
+    return (op->flags & OP_OVER ? mount_replace_file : mount_make_file)(op->to, op->mode, op->data,
+                                                                        op->len) < 0
+               ? op_error(op, err)
+               : 0;
 }
 
 static int perform_symlink(struct inside *in, const struct plan_op *op, sbr_error *err)

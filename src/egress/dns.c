@@ -12,14 +12,23 @@
 #define MAX_PENDING 640 /* 256 threads that connect at once ask for two addresses each */
 #define FRESH_US (DNS_TTL * 1000000ULL) /* a name found more recently is not looked up again */
 
+/* Some C libraries do not accept that a resolver fails, and ask it for 5 s.  So a name that is not
+ * found by then is asked for directly; queries that repeat it have the same answer for a while. */
+#define PROBE_US 300000
+#define FAILED_US 2000000
+
 struct pending_query {
     bool waits;
+    bool probed;
+    uint64_t asked_us;
     struct dns_asker asker;
     struct dns_question question;
 };
 
 struct dns_pending {
     struct pending_query queries[MAX_PENDING];
+    char failed[HOSTNAME_SIZE]; /* the last name whose probe failed */
+    uint64_t failed_us;
 };
 
 /* What a type asks for. */
@@ -40,11 +49,15 @@ static enum sort sort_of(uint16_t type)
                                                                                 : SORT_RECORD;
 }
 
+static void probe_failed(struct dns *dns, const char *name);
+
 void dns_init(struct dns *dns)
 {
+    dns->probe_failed = probe_failed;
     dns->pending = NULL;
     dns->forwards = NULL;
     dns->upstream_fd = -1;
+    dns->due_us = UINT64_MAX;
 }
 
 void dns_done(struct dns *dns)
@@ -161,11 +174,14 @@ static void looked_up(void *context, const struct resolution *resolution)
     struct name_entry *entry = found ? names_take(dns->names, resolution->name, &number) : NULL;
     struct pending_query one;
 
+    bool reported = false;
+
     if (entry)
         entry_store(entry, resolution);
-    if (!found)
-        report_absent(dns, resolution);
     while (take_pending(dns->pending, resolution->name, &one)) {
+        if (!found && !reported)
+            report_absent(dns, resolution);
+        reported = true;
         if (entry)
             reply_found(dns, &one.asker, &one.question, entry, number);
         else if (found)
@@ -201,8 +217,51 @@ static enum dns_rcode wait_for_name(struct dns *dns, const struct dns_asker *ask
         return DNS_SERVFAIL;
     if (!asked)
         dns->looked_up(dns->context);
-    *room = (struct pending_query){ .waits = true, .asker = *asker, .question = *q };
+    *room = (struct pending_query){
+        .waits = true, .asked_us = clock_now_us(), .asker = *asker, .question = *q
+    };
+    if (dns->due_us > room->asked_us + PROBE_US)
+        dns->due_us = room->asked_us + PROBE_US;
     return DNS_NOERROR;
+}
+
+/* Probes names that are not found for a while. */
+static void probe_waiting(struct dns *dns, uint64_t now_us)
+{
+    dns->due_us = UINT64_MAX;
+    for (size_t i = 0; dns->pending && i < MAX_PENDING; i++) {
+        struct pending_query *one = &dns->pending->queries[i];
+        uint64_t due_us = one->asked_us + PROBE_US;
+
+        if (!one->waits || one->probed)
+            continue;
+        if (now_us < due_us) {
+            dns->due_us = due_us < dns->due_us ? due_us : dns->due_us;
+            continue;
+        }
+        one->probed = true;
+        dns_probe(dns, &one->question);
+    }
+}
+
+static void probe_failed(struct dns *dns, const char *name)
+{
+    struct resolution failed = { .exists = true };
+
+    if (!dns->pending)
+        return;
+    snprintf(failed.name, sizeof(failed.name), "%s", name);
+    snprintf(dns->pending->failed, sizeof(dns->pending->failed), "%s", name);
+    dns->pending->failed_us = clock_now_us();
+    looked_up(dns, &failed);
+}
+
+static bool failed_lately(const struct dns *dns, const char *name)
+{
+    const struct dns_pending *pending = dns->pending;
+
+    return pending && !strcmp(pending->failed, name) &&
+           clock_now_us() - pending->failed_us < FAILED_US;
 }
 
 static void answer_address(struct dns *dns, const struct dns_asker *asker,
@@ -213,7 +272,7 @@ static void answer_address(struct dns *dns, const struct dns_asker *asker,
 
     if (entry && clock_now_us() - entry->resolved_us < FRESH_US)
         reply_found(dns, asker, q, entry, number);
-    else if (wait_for_name(dns, asker, q) != DNS_NOERROR)
+    else if (failed_lately(dns, q->name) || wait_for_name(dns, asker, q) != DNS_NOERROR)
         reply(dns, asker, q, DNS_SERVFAIL);
 }
 
@@ -300,4 +359,10 @@ void dns_query(struct dns *dns, const struct dns_asker *asker, const uint8_t *me
         answer(dns, asker, &q);
     else if (rcode != DNS_NO_QUERY)
         reply(dns, asker, &q, (enum dns_rcode)rcode);
+}
+
+void dns_tick(struct dns *dns, uint64_t now_us)
+{
+    probe_waiting(dns, now_us);
+    dns_forwards_tick(dns, now_us);
 }

@@ -36,6 +36,8 @@ struct dns {
     struct dns_pending *pending;   /* queries that wait for names; bounded               */
     struct dns_forwards *forwards; /* queries that wait for the host's resolver; bounded */
     int upstream_fd;               /* readable when that one answers; -1: not opened yet */
+    void (*probe_failed)(struct dns *dns, const char *name);
+    uint64_t due_us; /* dns_tick() is wanted then; UINT64_MAX: only for timeouts */
 };
 
 /* The caller fills in the first part, before or after. */

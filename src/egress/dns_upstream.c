@@ -27,6 +27,7 @@
 
 struct forward {
     unsigned int tries; /* 0: free */
+    bool probe;         /* has no asker: dns_probe() */
     uint16_t id;
     unsigned int server;
     uint64_t asked_us;
@@ -155,7 +156,7 @@ static bool forward_send(struct dns_forwards *forwards, struct forward *one)
 {
     uint8_t message[DNS_MAX_FORWARD];
 
-    while (one->tries < MAX_TRIES) {
+    while (one->tries < MAX_TRIES || (one->probe && one->tries < forwards->n_servers)) {
         size_t len;
         uint16_t id;
 
@@ -181,10 +182,17 @@ static void forward_fail(struct dns *dns, struct forward *one)
     size_t len = dns_wire_answer(&one->question, DNS_SERVFAIL, NULL, message);
 
     one->tries = 0;
+    if (one->probe) {
+        struct dns_question asked = one->question;
+
+        dns->probe_failed(dns, asked.name);
+        return;
+    }
     dns->answer(dns->context, &asker, message, len);
 }
 
-bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q)
+static bool ask(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q,
+                bool probe)
 {
     struct forward *room = NULL;
 
@@ -193,7 +201,7 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
     for (size_t i = 0; i < MAX_FORWARDS; i++) {
         struct forward *one = &dns->forwards->items[i];
 
-        if (one->tries && dns_wire_same(&one->question, q) &&
+        if (one->tries && one->probe == probe && dns_wire_same(&one->question, q) &&
             memcmp(&one->asker, asker, sizeof(*asker)) == 0)
             return true; /* repeated by the asker: one answer is enough */
         if (!one->tries && !room)
@@ -201,11 +209,34 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
     }
     if (!room)
         return false;
-    *room = (struct forward){ .asked_us = clock_now_us(), .asker = *asker, .question = *q };
+    *room = (struct forward){
+        .asked_us = clock_now_us(), .probe = probe, .asker = *asker, .question = *q
+    };
     if (forward_send(dns->forwards, room))
         return true;
     room->tries = 0;
     return false;
+}
+
+bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q)
+{
+    return ask(dns, asker, q, false);
+}
+
+void dns_probe(struct dns *dns, const struct dns_question *q)
+{
+    static const struct dns_asker none;
+
+    (void)ask(dns, &none, q, true);
+}
+
+/* A server that fails may have a better neighbour. */
+static void probe_answered(struct dns *dns, struct forward *one, enum dns_rcode rcode)
+{
+    if (rcode != DNS_SERVFAIL && rcode != DNS_REFUSED)
+        one->tries = 0;
+    else if (!forward_send(dns->forwards, one))
+        forward_fail(dns, one);
 }
 
 /* The server is gone: questions that wait for it go to the next one, or fail. */
@@ -239,6 +270,10 @@ static void receive(struct dns *dns, unsigned int server)
         one = find_forward(dns->forwards, server, (uint16_t)(message[0] << 8 | message[1]));
         if (!one || !dns_wire_accept(&one->question, one->id, message, (size_t)len))
             continue;
+        if (one->probe) {
+            probe_answered(dns, one, (enum dns_rcode)(message[3] & 0xf));
+            continue;
+        }
         one->tries = 0;
         asker = one->asker;
         dns->answer(dns->context, &asker, message, (size_t)len);
@@ -251,14 +286,16 @@ void dns_upstream(struct dns *dns)
         receive(dns, i);
 }
 
-void dns_tick(struct dns *dns, uint64_t now_us)
+void dns_forwards_tick(struct dns *dns, uint64_t now_us)
 {
     for (size_t i = 0; dns->forwards && i < MAX_FORWARDS; i++) {
         struct forward *one = &dns->forwards->items[i];
         uint64_t waited = one->tries && now_us > one->asked_us ? now_us - one->asked_us : 0;
 
-        if (waited >= GIVE_UP_US ||
-            (waited >= TRY_US && one->tries < MAX_TRIES && !forward_send(dns->forwards, one)))
+        if (waited >= GIVE_UP_US && one->probe)
+            one->tries = 0; /* silence is for the lookup itself to give up */
+        else if (waited >= GIVE_UP_US ||
+                 (waited >= TRY_US && one->tries < MAX_TRIES && !forward_send(dns->forwards, one)))
             forward_fail(dns, one);
     }
 }

@@ -13,6 +13,11 @@ size_t dns_servers_read(const char *text, struct address ret[DNS_MAX_SERVERS]);
 
 /* Forwards the question.  False: it cannot be sent, or too many wait. */
 bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dns_question *q);
+/* Asks on behalf of queries that wait for this name.  dns.probe_failed is called when the host's
+ * resolver has no answer; any other outcome means nothing. */
+void dns_probe(struct dns *dns, const struct dns_question *q);
+/* Repeats and gives up questions. */
+void dns_forwards_tick(struct dns *dns, uint64_t now_us);
 void dns_forwards_free(struct dns *dns);
 
 #endif

@@ -286,7 +286,8 @@ static void tick(struct egress *egress, uint64_t now_us)
 static bool is_idle(const struct egress *egress)
 {
     return link_is_alone(&egress->connections) && link_is_alone(&egress->streams) &&
-           link_is_alone(&egress->flows) && !egress->dns.forwards && !egress->starved;
+           link_is_alone(&egress->flows) && !egress->dns.forwards && !egress->starved &&
+           egress->dns.due_us == UINT64_MAX;
 }
 
 /* Whole milliseconds: the filter of this process has no other call to wait with. */
@@ -321,11 +322,12 @@ static void serve(struct egress *egress)
         uint64_t now_us = clock_now_us();
         uint64_t due_us;
 
-        if (now_us >= next_us || now_us >= egress->due_us) {
+        if (now_us >= next_us || now_us >= egress->due_us || now_us >= egress->dns.due_us) {
             tick(egress, now_us);
             next_us = now_us + TICK_US;
         }
         due_us = egress->due_us < next_us ? egress->due_us : next_us;
+        due_us = egress->dns.due_us < due_us ? egress->dns.due_us : due_us;
         if (loop_turn(&egress->events, is_idle(egress) ? LOOP_FOREVER : wait_us(due_us, now_us)) <
             0)
             return;

@@ -97,6 +97,22 @@ static int check_no_path(const struct tenant *tenant, const char *field, const j
                   "sandbox-run");
 }
 
+/* A name of an image that the operator has pulled; not a path, a layout, an archive or a daemon. */
+static int check_image(const struct tenant *tenant, const char *field, const json_t *value,
+                       struct submission_fault *fault)
+{
+    static const char *const kinds[] = { "/", ".", "oci:", "docker-archive:", "docker-daemon:" };
+    const char *text = json_string_value(value);
+
+    (void)tenant;
+    for (size_t i = 0; text && i < ARRAY_LEN(kinds); i++)
+        if (!strncmp(text, kinds[i], strlen(kinds[i])))
+            return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
+                          "an image over HTTP is named as in a registry, such as debian:12, and "
+                          "the operator has pulled it");
+    return 0;
+}
+
 static int check_outputs(const struct tenant *tenant, const char *field, const json_t *value,
                          struct submission_fault *fault)
 {
@@ -141,6 +157,7 @@ static const struct {
     field_check *check;
 } checks[] = {
     { "allow_degraded", check_degraded },
+    { "image",          check_image    },
     { "language_file",  check_never    },
     { "outputs",        check_outputs  },
     { "policy",         check_no_path  },

@@ -39,6 +39,8 @@ void job_cancel(sbr_job *job);
 struct monitor *job_monitor(sbr_job *job);
 /* The monitor of whichever stage runs now, or NULL.  Not for other threads. */
 struct monitor *job_stage_monitor(sbr_job *job);
+/* Stops everything inside, and the clocks of limits and results; or lets them go on. */
+void job_pause(sbr_job *job, bool pause);
 /* The caller owns the result; or the reason why there is none. */
 int job_take_result(sbr_job *job, sbr_result **ret, sbr_error *err) must_check;
 /* Fills result->language by what the job knows of its tools. */

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "image/image.h"
 #include "job/job.h"
 #include "job/job_output.h"
 #include "job/job_steps.h"
@@ -55,9 +56,10 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
-    job->warm = (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel,
-                               .fd = -1,
-                               .answered = engine_answered };
+    job->warm =
+        (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel || req->image,
+                       .fd = -1,
+                       .answered = engine_answered };
     job->options =
         options ? *options
                 : (struct monitor_options){ .keep_output = true,
@@ -98,6 +100,7 @@ void job_free(sbr_job *job)
     engine_connections_give(job->rt->pool, &job->warm);
     forget_artifact(job);
     job_trees_done(job);
+    image_free(job->image);
     allowed_commands_done(&job->commands);
     client_config_installer_done(&job->installer);
     for (size_t i = 0; i < job->n_done; i++)

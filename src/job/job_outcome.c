@@ -106,7 +106,7 @@ static void name_excluded(const sbr_job *job, sbr_result *result)
 static void stamp(const sbr_job *job, sbr_result *result)
 {
     result->started_at_us = job->started_at_us;
-    result->total_us = clock_now_us() - job->started_us;
+    result->total_us = clock_now_us() - job->started_us - job_paused_us(job);
     job_outcome_name_tool(job, result);
     name_excluded(job, result);
 }

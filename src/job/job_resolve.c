@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "image/image.h"
 #include "job/job.h"
 #include "job/job_steps.h"
 
@@ -115,12 +116,32 @@ static int find_language(sbr_job *job, const char *name, sbr_error *err)
     return 0;
 }
 
+/* Neither the tools of a language nor single commands are looked for in an image. */
+static int find_image(sbr_job *job, sbr_error *err)
+{
+    const sbr_request *req = job->req;
+
+    if (req->language)
+        return err_set(err, SBR_E_UNSUPPORTED, "image",
+                       "programs of a language run on the host's files only; run a command of the "
+                       "image: `sandbox-run exec --image %.100s -- COMMAND`",
+                       req->image);
+    if (req->commands.n)
+        return err_set(err, SBR_E_INVALID, "image",
+                       "%s chooses among the host's commands, and an image has its own; leave one "
+                       "of them out",
+                       request_word(req, CALLED_ALLOW_COMMAND));
+    return image_open(req->image, &job->image, err);
+}
+
 int job_resolve(sbr_job *job, sbr_error *err)
 {
     const char *name = job->req->language;
 
     if (request_check(job->req, err) < 0)
         return err->code;
+    if (job->req->image)
+        return find_image(job, err);
     if (!name)
         find_tools(job);
     else if (find_language(job, name, err) < 0)

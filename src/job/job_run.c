@@ -1,6 +1,7 @@
 /* A job from its first event to its last. */
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "job/job.h"
 #include "job/job_steps.h"
 
@@ -59,6 +60,20 @@ void job_cancel(sbr_job *job)
 struct monitor *job_stage_monitor(sbr_job *job)
 {
     return job->state == JOB_RUNNING && job->now.watching ? &job->now.monitor : NULL;
+}
+
+void job_pause(sbr_job *job, bool pause)
+{
+    struct monitor *monitor = job_stage_monitor(job);
+
+    if (!pause)
+        job->paused_us = job_paused_us(job);
+    if (!pause || !job->paused_since_us)
+        job->paused_since_us = pause ? clock_now_us() : 0;
+    if (monitor && pause)
+        monitor_pause(monitor);
+    else if (monitor)
+        monitor_resume(monitor);
 }
 
 struct monitor *job_monitor(sbr_job *job)

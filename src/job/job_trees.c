@@ -104,14 +104,14 @@ static int make_copy(sbr_job *job, struct job_tree *tree, sbr_error *err)
 /* Compile and check see the tree at /work too; their changes to it are dropped. */
 static bool is_for(const struct job_tree *tree, enum stage stage)
 {
-    if (stage == STAGE_RUN)
+    if (stage == STAGE_RUN || tree->image)
         return true;
     return (stage == STAGE_COMPILE || stage == STAGE_CHECK) && !strcmp(tree->target, INSIDE_WORK);
 }
 
 static bool is_collected(const sbr_job *job, const struct job_tree *tree, enum stage stage)
 {
-    return stage == STAGE_RUN && tree->mode == VOLUME_COW &&
+    return stage == STAGE_RUN && tree->mode == VOLUME_COW && !tree->image &&
            (job_trees_want_changes(job) || (job->req->workspace && tree == job->trees->at));
 }
 
@@ -122,6 +122,7 @@ static struct plan_tree plan_of(const sbr_job *job, const struct job_tree *tree,
                                .mode = tree->mode,
                                .sockets = tree->sockets,
                                .plain = tree->plain,
+                               .image = tree->image,
                                .cow = job->trees->cow,
                                .masks = tree->masks,
                                .n_masks = tree->n_masks,

@@ -22,7 +22,7 @@ struct job_tree {
     const char *source; /* on the host; of the request or of the workspace */
     const char *target;
     enum volume_mode mode;
-    bool sockets, plain;        /* see struct plan_tree */
+    bool sockets, plain, image; /* see struct plan_tree */
     int source_fd;              /* of cow trees; -1 otherwise */
     int copy_fd;                /* of the current stage's copy; -1: there is none */
     int part;                   /* of collect_reader, for its changes; -1: none */

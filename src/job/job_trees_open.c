@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "changes/setid.h"
+#include "image/image.h"
 #include "job/job_trees.h"
 #include "job/own_places.h"
 #include "job/way_to_volume.h"
@@ -180,6 +181,48 @@ static struct job_tree *add_tree(struct job_trees *trees, const char *source, co
     return tree;
 }
 
+/* The name at the top of an absolute path. */
+static size_t top_len(const char *path)
+{
+    return strcspn(path + 1, "/") + 1;
+}
+
+/* Init would make the mount point by a path that the image's own links could lead elsewhere. */
+static int check_volumes(const sbr_request *req, const char *target, sbr_error *err)
+{
+    for (size_t i = 0; i < req->n_volumes; i++) {
+        const char *volume = req->volumes[i].target;
+
+        if (top_len(volume) == strlen(target) && !strncmp(volume, target, strlen(target)))
+            return err_set(err, SBR_E_UNSUPPORTED, "volumes",
+                           "%s '%.150s' lies in '%s' of the image; bring it in below /work or at a "
+                           "name that the image does not have",
+                           request_word(req, CALLED_VOLUME), volume, target);
+    }
+    return 0;
+}
+
+static int list_image(const sbr_job *job, struct job_trees *trees, sbr_error *err)
+{
+    const struct image *image = job->image;
+    char target[REQUEST_MAX_PATH + 2];
+
+    for (size_t i = 0; i < image->n_trees; i++) {
+        const struct image_tree *one = &image->trees[i];
+
+        add_tree(trees, one->source, one->target, one->is_file ? VOLUME_RO : VOLUME_COW)->image =
+            true;
+        if (check_volumes(job->req, one->target, err) < 0)
+            return err->code;
+    }
+    for (size_t i = 0; i < image->plan.n_names; i++) {
+        snprintf(target, sizeof(target), "/%s", image->names[i].name);
+        if (check_volumes(job->req, target, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 /* The tree at /work comes first; a workspace is added once it is open. */
 static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *err)
 {
@@ -202,6 +245,8 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
         /* An overlay would show what another mount covers. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
     }
+    if (job->image && list_image(job, trees, err) < 0)
+        return err->code;
     if (check_overlaps(trees, err) < 0)
         return err->code;
     return check_outputs(req, trees, err);
@@ -209,7 +254,7 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
 
 static bool is_wanted(const sbr_request *req)
 {
-    return req->project || req->workspace || req->n_volumes || req->outputs.n;
+    return req->project || req->workspace || req->n_volumes || req->outputs.n || req->image;
 }
 
 static int make_trees(sbr_job *job, sbr_error *err)

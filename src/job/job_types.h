@@ -2,6 +2,7 @@
 #ifndef JOB_JOB_TYPES_H
 #define JOB_JOB_TYPES_H
 
+#include "base/clock.h"
 #include "changes/kept_output.h"
 #include "job/warm.h"
 #include "model/request.h"
@@ -19,6 +20,7 @@
 #define TIMER_METRICS 7
 
 struct diff_options;
+struct image;
 struct job_client;
 struct job_trees;
 
@@ -53,6 +55,7 @@ struct stage_run {
     bool asked;          /* an engine has answered for this stage, or there is none */
     bool has_trees;      /* job_trees_prepare was called, and what it made is still good */
     uint64_t started_us; /* when the stage began */
+    uint64_t paused_us;  /* of the job, until then */
     const char *startup; /* of an engine's sandbox, as the result says it; NULL: cold */
     struct stage_config config;
     struct words needs;
@@ -72,6 +75,8 @@ struct sbr_job {
     struct monitor_options options; /* of the program's own stage */
     uint64_t started_us;            /* when the request came */
     uint64_t started_at_us;         /* the same, since 1970 */
+    uint64_t paused_us;             /* how long it has stood still, but for a pause that lasts */
+    uint64_t paused_since_us;       /* 0: it goes on */
     bool skips_version;             /* the result need not name the tool's version */
     struct loop loop;
     struct loop_watch cancel_watch;
@@ -90,6 +95,7 @@ struct sbr_job {
     size_t n_todo, at;
     bool cached;
     bool owes_prepared;      /* the language's prepare stage was left out, and no process does it */
+    struct image *image;     /* NULL: the program sees the host's /usr */
     struct job_trees *trees; /* NULL: none; see job/job_trees.h */
     char run_dir[REQUEST_MAX_PATH]; /* of the last stage without a private root; empty otherwise */
 
@@ -118,5 +124,13 @@ struct sbr_job {
     struct collect_part *work_part;
     const struct diff_options *render; /* how the changes become text; NULL: they do not */
 };
+
+/* How long the job has stood still. */
+static inline uint64_t job_paused_us(const sbr_job *job)
+{
+    uint64_t since = job->paused_since_us;
+
+    return job->paused_us + (since ? clock_now_us() - since : 0);
+}
 
 #endif

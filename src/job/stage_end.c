@@ -199,7 +199,7 @@ enum job_event stage_end_collect(sbr_job *job, enum job_event event, sbr_error *
     if (!again && stage == STAGE_RUN)
         job_output_end(job, r == 0 ? result : NULL);
     if (r == 0)
-        result->stage_us = clock_now_us() - now->started_us;
+        result->stage_us = clock_now_us() - now->started_us - (job_paused_us(job) - now->paused_us);
     stage_run_drop(job);
     if (r == 0) {
         job->at++;

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "image/image.h"
 #include "job/job_trees.h"
 
 #define RUN_DIR_PREFIX "sandbox-run-"
@@ -55,6 +56,7 @@ int stage_plan_input(sbr_job *job, enum stage stage, const struct features *feat
                                .features = features,
                                .collect_work = job->work_part != NULL,
                                .run_dir = ret->run_dir };
+    in->image = job->image ? &job->image->plan : NULL;
     if (job->trees) {
         in->trees = job->trees->planned;
         in->n_trees = job->trees->n_planned;

@@ -73,6 +73,7 @@ static enum job_event begin(sbr_job *job, sbr_error *err)
 {
     job->now.stage = job->todo[job->at];
     job->now.started_us = clock_now_us();
+    job->now.paused_us = job_paused_us(job);
     log_info(stage_name(job->now.stage), "begins");
     tell_stage(job);
     if (stage_plan_set_up(job, err) < 0 || job_layers_open(job, err) < 0)

@@ -10,11 +10,11 @@
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "job/job.h"
+#include "lib/tool_job.h"
 
-#define INSIDE_TREE "/workspace"     /* where tar sees the tree that it packs */
-#define HEAD 512                     /* bytes of an archive that show what it is */
-#define MAX_SAID ((uint64_t)4 << 20) /* bytes of tar's messages */
+#define INSIDE_TREE "/workspace" /* where tar sees the tree that it packs */
+#define HEAD 512                 /* bytes of an archive that show what it is */
+#define NEEDED "archives need"
 #define SAID_SIZE sizeof(((struct archive_source *)0)->note)
 #define TAR_MEMORY ((uint64_t)256 << 20)
 
@@ -59,63 +59,6 @@ static const struct packer *packer_of_name(const char *name)
         if (ends(name, len, packers[i].suffix) || ends(name, len, packers[i].short_suffix))
             return &packers[i];
     return NULL;
-}
-
-/* Every sandbox has /usr of the host, and finds programs there. */
-static int check_program(const char *name, const char *stage, sbr_error *err)
-{
-    static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin" };
-    char path[64];
-
-    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
-        snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
-        if (access(path, X_OK) == 0)
-            return 0;
-    }
-    return err_set(err, SBR_E_UNSUPPORTED, stage,
-                   "archives need the program '%s', which is not in /usr/bin; install it", name);
-}
-
-/* A command without a language, in whatever isolation the machine has. */
-static int tar_request(const char *const *words, sbr_request **ret, sbr_error *err)
-{
-    struct limits *limits;
-
-    if (request_new(NULL, NULL, ret, err) < 0)
-        return err->code;
-    request_set_require(*ret, TIER_PROCESS);
-    limits = &(*ret)->limits;
-    limits->value[SBR_WALL_MS] = limit_defs[SBR_WALL_MS].max; /* the other end may be slow */
-    limits->value[SBR_OUTPUT_BYTES] = MAX_SAID;
-    for (size_t i = 0; words[i]; i++)
-        if (request_add_arg(*ret, words[i], err) < 0)
-            return err->code;
-    return 0;
-}
-
-struct tar_run {
-    const sbr_runtime *rt;
-    struct monitor_options options;
-    struct collect_part *work_part; /* NULL: nothing is handed out */
-};
-
-static int run_tar(const struct tar_run *run, const sbr_request *req, sbr_result **ret,
-                   sbr_error *err)
-{
-    sbr_job *job;
-    int r;
-
-    if (job_new(run->rt, req, &run->options, &job, err) < 0)
-        return err->code;
-    job->warm.off = true; /* what an engine has ready hands out no /work */
-    job->work_part = run->work_part;
-    r = job_resolve(job, err);
-    if (r == 0)
-        r = job_begin(job, err);
-    if (r == 0)
-        r = job_finish(job, ret, err);
-    job_free(job);
-    return r;
 }
 
 /* The next line of tar's messages without "tar: ", or false. */
@@ -229,18 +172,18 @@ static int refuse(sbr_error *err)
 
 /* tar reads on when the disk is full, so this bounds what a bomb takes.  Honest archives need far
  * less. */
-static uint64_t import_cpu_ms(const struct workspace_info *info)
+static uint64_t import_cpu_ms(const struct workspace_quota *quota)
 {
-    return 20000 + (info->quota_bytes >> 24) * 1000 + info->quota_inodes / 10;
+    return 20000 + (quota->bytes >> 24) * 1000 + quota->inodes / 10;
 }
 
-static void import_limits(const struct workspace_info *info, struct limits *limits)
+static void import_limits(const struct workspace_quota *quota, struct limits *limits)
 {
-    uint64_t memory = info->quota_bytes + TAR_MEMORY; /* files inside are memory */
+    uint64_t memory = quota->bytes + TAR_MEMORY; /* files inside are memory */
 
-    limits->value[SBR_DISK_BYTES] = info->quota_bytes;
-    limits->value[SBR_INODES] = info->quota_inodes;
-    limits->value[SBR_CPU_MS] = import_cpu_ms(info);
+    limits->value[SBR_DISK_BYTES] = quota->bytes;
+    limits->value[SBR_INODES] = quota->inodes;
+    limits->value[SBR_CPU_MS] = import_cpu_ms(quota);
     if (memory > limits->value[SBR_MEMORY_BYTES])
         limits->value[SBR_MEMORY_BYTES] = memory;
 }
@@ -252,9 +195,9 @@ static int check_packer(const struct packer *packer, const char *stage, sbr_erro
         return err_set(err, SBR_E_INVALID, stage,
                        "a %s file is no tar archive; .tar, .tar.gz and .tar.zst are known here",
                        packer->name);
-    if (packer && check_program(packer->name, stage, err) < 0)
+    if (packer && tool_job_check(packer->name, NEEDED, stage, err) < 0)
         return err->code;
-    return check_program("tar", stage, err);
+    return tool_job_check("tar", NEEDED, stage, err);
 }
 
 /* The first bytes show empty and compressed archives.  The supervisor looks at nothing else of an
@@ -278,7 +221,7 @@ static void note_left_out(const struct said *said, const struct collect_list *li
 {
     *ret = (struct archive_left_out){ .n = said->devices };
     snprintf(ret->first, sizeof(ret->first), "%s", said->device);
-    for (size_t i = 0; i < list->n; i++) {
+    for (size_t i = 0; list && i < list->n; i++) {
         const char *path = collect_list_path(list, i);
 
         if (list->items[i].kind == COLLECT_OTHER && ret->n++ == 0)
@@ -297,19 +240,72 @@ static int check_part(const struct collect_part *part, sbr_error *err)
     return err_set(err, SBR_E_SYSTEM, "import", "the sandbox ended before all files were taken");
 }
 
-/* Unpacks into the import's tree; `list` gets what it is to look like. */
-static int unpack(const sbr_runtime *rt, struct workspace_import *import,
-                  struct archive_source *source, struct collect_list *list, sbr_error *err)
+static const struct packer as_it_is = { .name = "cat", .option = NULL };
+
+/* A line of shell that unpacks, and then does `with`. */
+static char *pipe_to(const struct packer *packer, const char *with)
 {
-    const char *words[] = {
-        "tar", "--extract", "--file=-", "--same-permissions", "--delay-directory-restore",
-        NULL,  NULL
-    };
-    struct collect_part part = { .dir_fd = import->tree_fd, .list = list };
+    bool plain = packer == &as_it_is;
+
+    return text_format("{ %s%s; } | %s", packer->name, plain ? "" : " -dc", with);
+}
+
+#define TAR_EXTRACT "tar --extract --file=- --same-permissions --delay-directory-restore"
+
+/* tar itself, or with zeros behind the archive, which end it. */
+static char *extract_line(const struct archive_source *source, const struct packer *packer)
+{
+    if (source->may_end_early)
+        return text_format("{ %s%s; head -c 10240 /dev/zero; } | " TAR_EXTRACT,
+                           packer ? packer->name : "cat", packer ? " -dc" : "");
+    return text_format("exec " TAR_EXTRACT " %s", packer ? packer->option : "");
+}
+
+int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], sbr_error *err)
+{
+    const char *words[] = { "sh", "-c", NULL, NULL };
+    struct tool_job tool = { .rt = rt, .options = { .keep_output = true, .stdin_fd = fd } };
+    scoped_free char *line = NULL;
+    sbr_request *req = NULL;
+    sbr_result *result = NULL;
+    const struct packer *packer;
+    char head[HEAD];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    int r;
+
+    packer = n > 0 ? packer_of_head(head, (size_t)n) : NULL;
+    if (n < 0)
+        return err_set_errno(err, "import", "cannot read the archive");
+    if (check_packer(packer, "import", err) < 0)
+        return err->code;
+    line = pipe_to(packer ? packer : &as_it_is, "sha256sum");
+    if (!line)
+        return err_set_oom(err, "import");
+    words[2] = line;
+    r = tool_job_request(words, &req, err);
+    if (r == 0)
+        r = tool_job_run(&tool, req, &result, err);
+    if (r == 0 && result && (result->out.len < 64 || !result_success(result)))
+        r = err_set(err, SBR_E_INVALID, "import", "the archive cannot be unpacked");
+    if (r == 0 && result)
+        snprintf(digest, SHA256_HEX_SIZE, "%.64s", result->out.data);
+    if (r == 0 && lseek(fd, 0, SEEK_SET) < 0)
+        r = err_set_errno(err, "import", "cannot read the archive");
+    result_free(result);
+    request_free(req);
+    return r;
+}
+
+int archive_unpack(const sbr_runtime *rt, int tree_fd, struct archive_source *source,
+                   struct collect_list *list, sbr_error *err)
+{
+    const char *words[] = { "sh", "-c", NULL, NULL };
+    scoped_free char *line = NULL;
+    struct collect_part part = { .dir_fd = tree_fd, .list = list };
     const struct packer *packer = NULL;
-    struct tar_run run = { .rt = rt,
-                           .options = { .keep_output = true, .stdin_fd = source->fd },
-                           .work_part = &part };
+    struct tool_job run = { .rt = rt,
+                            .options = { .keep_output = true, .stdin_fd = source->fd },
+                            .work_part = &part };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
     struct said said;
@@ -317,12 +313,14 @@ static int unpack(const sbr_runtime *rt, struct workspace_import *import,
     int r = read_head(source, head, &run.options.stdin_len, &packer, err);
 
     run.options.stdin_data = head;
-    words[ARRAY_LEN(words) - 2] = packer ? packer->option : NULL;
+    words[2] = line = r == 0 ? extract_line(source, packer) : NULL;
+    if (r == 0 && !line)
+        r = err_set_oom(err, "import");
     if (r == 0)
-        r = tar_request(words, &req, err);
+        r = tool_job_request(words, &req, err);
     if (r == 0 && req) {
-        import_limits(&import->info, &req->limits);
-        r = run_tar(&run, req, &result, err);
+        import_limits(&source->quota, &req->limits);
+        r = tool_job_run(&run, req, &result, err);
     }
     if (r == 0 && result) {
         said = said_of(result->err.data, result->err.len);
@@ -346,7 +344,9 @@ int archive_import(const sbr_runtime *rt, const char *workspace, struct archive_
 
     if (workspace_import_begin(workspace, source->quota, &import, err) < 0)
         return err->code;
-    r = unpack(rt, &import, source, &list, err);
+    source->quota = (struct workspace_quota){ .bytes = import.info.quota_bytes,
+                                              .inodes = import.info.quota_inodes };
+    r = archive_unpack(rt, import.tree_fd, source, &list, err);
     if (r == 0)
         r = workspace_import_end(&import, &list, err);
     collect_list_done(&list);
@@ -417,7 +417,7 @@ static int pack_request(const struct archive_target *to, const char *tree, const
     char directory[STATE_PATH_SIZE + 16];
 
     snprintf(directory, sizeof(directory), "--directory=%s", target);
-    if (tar_request(words, ret, err) < 0 || request_add_arg(*ret, directory, err) < 0 ||
+    if (tool_job_request(words, ret, err) < 0 || request_add_arg(*ret, directory, err) < 0 ||
         request_add_arg(*ret, "--files-from=-", err) < 0 ||
         (packer && request_add_arg(*ret, packer->option, err) < 0) || !*ret)
         return err->code;
@@ -448,18 +448,18 @@ static int pack(const sbr_runtime *rt, const struct content *content, const char
                 const struct archive_target *to, sbr_error *err)
 {
     struct forward out;
-    struct tar_run run = { .rt = rt,
-                           .options = { .forward_out = &out,
-                                        .stdin_data = content->names.data,
-                                        .stdin_len = content->names.len,
-                                        .stdin_fd = -1 } };
+    struct tool_job run = { .rt = rt,
+                            .options = { .forward_out = &out,
+                                         .stdin_data = content->names.data,
+                                         .stdin_len = content->names.len,
+                                         .stdin_fd = -1 } };
     sbr_request *req = NULL;
     sbr_result *result = NULL;
     int r = pack_request(to, content->tree, target, &req, err);
 
     forward_init(&out, to->fd);
     if (r == 0)
-        r = run_tar(&run, req, &result, err);
+        r = tool_job_run(&run, req, &result, err);
     if (r == 0 && result)
         r = judge_export(result, &out, err);
     forward_done(&out);

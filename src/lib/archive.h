@@ -3,6 +3,7 @@
 #ifndef LIB_ARCHIVE_H
 #define LIB_ARCHIVE_H
 
+#include "base/sha256.h"
 #include "sandboxrun.h"
 #include "workspace/workspace.h"
 
@@ -24,10 +25,22 @@ struct archive_left_out {
 
 struct archive_source {
     int fd;
+    /* The archive may end right after its last byte of content, as some layers of images do. */
+    bool may_end_early;
     struct workspace_quota quota;
     struct archive_left_out left_out; /* filled */
     char note[160];                   /* filled: what tar remarked; empty: nothing */
 };
+
+struct collect_list;
+/* Unpacks into an empty directory of ours, within the quota.  `list` gets modes and times; NULL:
+ * files keep "executable" only, and all may read them. */
+int archive_unpack(const sbr_runtime *rt, int tree_fd, struct archive_source *source,
+                   struct collect_list *list, sbr_error *err) must_check;
+
+/* The SHA-256 of what is packed in the file, which is at its beginning before and after. */
+int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], sbr_error *err)
+    must_check;
 
 /* Makes a workspace from an archive, which may be hostile and compressed: whole or not at all,
  * but for devices and pipes. */

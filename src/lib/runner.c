@@ -121,12 +121,8 @@ void runner_signal(sbr_job *job, int number)
 
 void runner_pause(sbr_job *job, bool pause)
 {
-    struct monitor *monitor = job_stage_monitor(job);
-
-    if (monitor && pause)
-        monitor_pause(monitor);
-    else if (monitor)
-        monitor_resume(monitor);
+    if (job)
+        job_pause(job, pause);
 }
 
 void runner_resize(sbr_job *job, unsigned int rows, unsigned int columns)

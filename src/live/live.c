@@ -15,6 +15,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdio_ext.h>
+#include <stdlib.h>
 #include <wchar.h>
 
 #include "live/live_common.h"
@@ -31,18 +32,23 @@ static int lock_word; /* 0: free, 1: taken, 2: taken and wanted */
 static size_t ahead;     /* bytes of the buffer that the thread has written */
 static uint64_t flushes; /* of the stream: the buffer began anew */
 static size_t written;   /* bytes since the thread last looked */
-static bool is_thread;
 
 extern int __register_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void),
                              void *dso) __attribute__((weak));
+extern char __libc_single_threaded __attribute__((weak));
 #pragma weak dlsym /* older C libraries have it in a library of its own */
 
-static void take_lock(void)
+static bool try_lock(void)
 {
     int seen = 0;
 
-    if (__atomic_compare_exchange_n(&lock_word, &seen, 1, false, __ATOMIC_ACQUIRE,
-                                    __ATOMIC_RELAXED))
+    return __atomic_compare_exchange_n(&lock_word, &seen, 1, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+static void take_lock(void)
+{
+    if (try_lock())
         return;
     while (__atomic_exchange_n(&lock_word, 2, __ATOMIC_ACQUIRE) != 0)
         arch_syscall5(SYS_futex, (long)&lock_word, FUTEX_WAIT_PRIVATE, 2, 0, 0);
@@ -95,55 +101,46 @@ static void set_line_buffered(void)
     ours->_IO_write_end = ours->_IO_write_base; /* so that putc_unlocked calls the library */
 }
 
-struct look {
+/* What the thread saw a period ago. */
+static struct {
     size_t counted;
     uint64_t flushes;
     int quiet; /* periods with few bytes */
     int lines; /* periods since the stream is line-buffered again */
-};
+} look;
 
-/* False at the end: all that was printed before the stream became line-buffered is written. */
-static bool look_at_stream(struct look *look)
+/* Goes on until all that was printed before the stream became line-buffered is written. */
+static bool look_after(void)
 {
     if (!ours)
         return false;
-    if (flushes == look->flushes)
-        write_ahead(look->counted);
-    look->counted = buffered();
-    look->flushes = flushes;
-    look->quiet = written < FEW ? look->quiet + 1 : 0;
+    if (flushes == look.flushes)
+        write_ahead(look.counted);
+    look.counted = buffered();
+    look.flushes = flushes;
+    look.quiet = written < FEW ? look.quiet + 1 : 0;
     written = 0;
-    look->lines = ours->_flags & LINE_BUFFERED ? look->lines + 1 : 0;
-    if (look->lines || look->quiet >= QUIET)
+    look.lines = ours->_flags & LINE_BUFFERED ? look.lines + 1 : 0;
+    if (look.lines || look.quiet >= QUIET)
         set_line_buffered();
-    return look->lines < 3;
+    return look.lines < 3;
 }
 
-static void flush_often(void *nothing)
+/* Whole lines, as at a terminal: a part of one stays in the buffer. */
+static void write_rest(void)
 {
-    const struct timespec period = { .tv_nsec = PERIOD_MS * 1000000L };
-    struct look look = { 0 };
-    bool goes_on = true;
+    const char *end = ours ? memrchr(buffer, '\n', buffered()) : NULL;
 
-    (void)nothing;
-    while (goes_on) {
-        arch_syscall(SYS_nanosleep, (long)&period, 0, 0);
-        take_lock();
-        goes_on = look_at_stream(&look);
-        is_thread = goes_on;
-        drop_lock();
-    }
-    for (;;)
-        arch_syscall(SYS_exit, 0, 0, 0);
+    if (end)
+        write_ahead((size_t)(end - buffer) + 1);
 }
 
 /* The stream looks at its flags after this write, so the change holds from the next line on. */
 static void become_bulk(void)
 {
-    room = BURST * 1000;
     if (!is_thread)
-        is_thread = start_thread(flush_often);
-    if (is_thread)
+        memset(&look, 0, sizeof(look));
+    if (begin_bulk())
         ours->_flags &= ~LINE_BUFFERED;
 }
 
@@ -189,6 +186,14 @@ static int stream_close(void *cookie)
     return 0;
 }
 
+/* Lines that wait are not for the child to print again.  Another thread may be about to print. */
+static void before_fork(void)
+{
+    take_lock();
+    if (&__libc_single_threaded && __libc_single_threaded)
+        write_rest();
+}
+
 /* In the child there is one thread. */
 static void in_child(void)
 {
@@ -223,7 +228,7 @@ static void begin(void)
     ours = fopencookie(NULL, "w", functions);
     if (!ours)
         return;
-    __register_atfork(take_lock, drop_lock, in_child, NULL);
+    __register_atfork(before_fork, drop_lock, in_child, NULL);
     ours->_fileno = STDOUT_FILENO;
     /* As for other streams: only when the program has threads. */
     ours->_flags2 = (ours->_flags2 & ~NEEDS_LOCK) | (stdout->_flags2 & NEEDS_LOCK);
@@ -309,6 +314,59 @@ INTERPOSED void __fpurge(FILE *stream)
     drop_lock();
     real(stream);
 }
+
+/* Before what ends the program, makes it another one or starts one.  A thread that prints at this
+ * moment has the lock and writes by itself. */
+static void write_now(void)
+{
+    if (ours && stdout == ours && try_lock()) {
+        write_rest();
+        drop_lock();
+    }
+}
+
+static int result_of(long r)
+{
+    if (r < 0)
+        errno = (int)-r;
+    return r < 0 ? -1 : (int)r;
+}
+
+#define BEFORE_CALL(name, parameters, call)                                                        \
+    INTERPOSED int name parameters                                                                 \
+    {                                                                                              \
+        write_now();                                                                               \
+        return result_of(call);                                                                    \
+    }
+
+BEFORE_CALL(kill, (pid_t pid, int number), arch_syscall(SYS_kill, pid, number, 0))
+BEFORE_CALL(raise, (int number), signal_self(number))
+BEFORE_CALL(execve, (const char *path, char *const words[], char *const env[]),
+            arch_syscall(SYS_execve, (long)path, (long)words, (long)env))
+BEFORE_CALL(execv, (const char *path, char *const words[]),
+            arch_syscall(SYS_execve, (long)path, (long)words, (long)environ))
+
+#define BEFORE_REAL(type, name, parameters, arguments)                                             \
+    INTERPOSED type name parameters                                                                \
+    {                                                                                              \
+        REAL(name);                                                                                \
+        write_now();                                                                               \
+        return real arguments;                                                                     \
+    }
+
+BEFORE_REAL(int, system, (const char *command), (command))
+BEFORE_REAL(FILE *, popen, (const char *command, const char *mode), (command, mode))
+
+#define BEFORE_END(name)                                                                           \
+    INTERPOSED void name(int status)                                                               \
+    {                                                                                              \
+        write_now();                                                                               \
+        for (;;)                                                                                   \
+            arch_syscall(SYS_exit_group, status, 0, 0);                                            \
+    }
+
+BEFORE_END(_exit)
+BEFORE_END(_Exit)
 
 /* A stream of our kind has no wide characters. */
 static FILE *wide(FILE *stream)

@@ -1,5 +1,6 @@
-/* What both kinds of live output share: a measure of how many lines come, and a thread
- * beside the program.
+/* What both kinds of live output share: a measure of how many lines come, a thread beside the
+ * program, and what is done when the program crashes.  Each kind defines the functions that are
+ * only declared here.
  *
  * The thread shares the thread-local storage of the one that started it.  So what it calls makes
  * system calls without the C library, which would write errno. */
@@ -12,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +72,74 @@ static bool start_thread(void (*main)(void *))
     is_refused = arch_clone_at(clone_call, main, NULL) <= 0;
     arch_syscall5(SYS_rt_sigprocmask, SIG_SETMASK, (long)&before, 0, sizeof(all), 0);
     return !is_refused;
+}
+
+static void take_lock(void);
+static bool try_lock(void);
+static void drop_lock(void);
+/* After each period: writes what has waited long enough.  False: the thread is of no use now. */
+static bool look_after(void);
+/* Writes all that waits. */
+static void write_rest(void);
+
+static bool is_thread; /* the lock protects it */
+
+static void flush_often(void *nothing)
+{
+    const struct timespec period = { .tv_nsec = PERIOD_MS * 1000000L };
+    bool goes_on = true;
+
+    (void)nothing;
+    while (goes_on) {
+        arch_syscall(SYS_nanosleep, (long)&period, 0, 0);
+        take_lock();
+        goes_on = look_after();
+        is_thread = goes_on;
+        drop_lock();
+    }
+    for (;;)
+        arch_syscall(SYS_exit, 0, 0, 0);
+}
+
+static long signal_self(int number)
+{
+    return arch_syscall(SYS_tgkill, getpid(), arch_syscall(SYS_gettid, 0, 0, 0), number);
+}
+
+/* The last lines before a crash are those that explain it.  The action is the kernel's again when
+ * this begins, and the signal ends the program when this returns.  The crash may have happened with
+ * the lock taken, so that is not waited for. */
+static void before_crash(int number)
+{
+    if (try_lock()) {
+        write_rest();
+        drop_lock();
+    }
+    (void)signal_self(number);
+}
+
+static void watch_crashes(void)
+{
+    static const int numbers[] = { SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS };
+    const struct sigaction action = { .sa_handler = before_crash,
+                                      .sa_flags = SA_RESETHAND | SA_ONSTACK };
+    struct sigaction theirs;
+
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        if (sigaction(numbers[i], NULL, &theirs) == 0 && theirs.sa_handler == SIG_DFL)
+            (void)sigaction(numbers[i], &action, NULL);
+}
+
+/* Lines are many from now on.  True when they may be collected. */
+static bool begin_bulk(void)
+{
+    room = BURST * 1000;
+    if (is_thread)
+        return true;
+    is_thread = start_thread(flush_often);
+    if (is_thread)
+        watch_crashes();
+    return is_thread;
 }
 
 static bool is_pipe(int fd)

@@ -27,7 +27,7 @@ static char block[BLOCK_SIZE];
 static size_t from, pending; /* the bytes that wait */
 static size_t passed;        /* bytes since the thread last looked */
 static bool is_on;           /* stdout is the pipe that it was at the start */
-static bool is_bulk, is_thread;
+static bool is_bulk;
 
 /* A handler of a signal must not wait for the thread that it interrupts. */
 static __thread bool is_inside __attribute__((tls_model("initial-exec")));
@@ -63,13 +63,18 @@ FUNCTIONS(POINTER);
 
 static bool is_locked;
 
+static bool try_lock(void)
+{
+    return !__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE);
+}
+
 /* Every line takes the lock, so giving it back is a plain store: who waits looks again and again,
  * which happens when two threads print at once, or the pipe is full. */
 static void take_lock(void)
 {
     const struct timespec pause = { .tv_nsec = 200000 };
 
-    while (__atomic_test_and_set(&is_locked, __ATOMIC_ACQUIRE))
+    while (!try_lock())
         arch_syscall(SYS_nanosleep, (long)&pause, 0, 0);
 }
 
@@ -101,7 +106,7 @@ static void took(long n)
 }
 
 /* Writes the whole block.  Without a reader the rest is given up, as the kernel would. */
-static void write_block(void)
+static void write_rest(void)
 {
     struct pollfd ready = { .fd = STDOUT_FILENO, .events = POLLOUT };
     long n = 0;
@@ -135,35 +140,19 @@ static void write_some(void)
     }
 }
 
-static void write_often(void *nothing)
+static bool look_after(void)
 {
-    const struct timespec period = { .tv_nsec = PERIOD_MS * 1000000L };
-    bool goes_on = true;
-    int quiet = 0;
+    static int quiet; /* periods with few bytes */
 
-    (void)nothing;
-    while (goes_on) {
-        arch_syscall(SYS_nanosleep, (long)&period, 0, 0);
-        take_lock();
-        write_some();
-        quiet = passed < FEW ? quiet + 1 : 0;
-        passed = 0;
-        if (quiet >= QUIET)
-            is_bulk = false;
-        goes_on = is_on && (is_bulk || pending);
-        is_thread = goes_on;
-        drop_lock();
-    }
-    for (;;)
-        arch_syscall(SYS_exit, 0, 0, 0);
-}
-
-static void become_bulk(void)
-{
-    room = BURST * 1000;
-    if (!is_thread)
-        is_thread = start_thread(write_often);
-    is_bulk = is_thread;
+    write_some();
+    quiet = passed < FEW ? quiet + 1 : 0;
+    passed = 0;
+    if (quiet >= QUIET)
+        is_bulk = false;
+    if (is_on && (is_bulk || pending))
+        return true;
+    quiet = 0;
+    return false;
 }
 
 /* Before what others could notice. */
@@ -171,7 +160,7 @@ static void write_now(void)
 {
     if (!__atomic_load_n(&pending, __ATOMIC_RELAXED) || !enter())
         return;
-    write_block();
+    write_rest();
     leave();
 }
 
@@ -209,7 +198,7 @@ static long write_parts(const struct iovec *parts, int n, size_t len)
     long r = 0;
 
     if (!is_bulk && !has_room())
-        become_bulk();
+        is_bulk = begin_bulk();
     if (pending)
         r = make_room(is_bulk ? len : BLOCK_SIZE + 1);
     if (r < 0)
@@ -391,7 +380,7 @@ static void before_fork(void)
 {
     has_fork_lock = enter();
     if (has_fork_lock)
-        write_block();
+        write_rest();
 }
 
 static void after_fork(void)

@@ -174,6 +174,15 @@ static json_t *do_templates_list(struct mcp_peer *peer, const struct mcp_message
     return has_cursor(message, fault) ? NULL : mcp_resources_templates();
 }
 
+/* Clients of 2026-07-28 may ask, though no prompts are announced. */
+static json_t *do_prompts_list(struct mcp_peer *peer, const struct mcp_message *message,
+                               const struct mcp_era *era, struct fault *fault)
+{
+    (void)peer;
+    (void)era;
+    return has_cursor(message, fault) ? NULL : json_pack("{s:[]}", "prompts");
+}
+
 static json_t *do_resources_read(struct mcp_peer *peer, const struct mcp_message *message,
                                  const struct mcp_era *era, struct fault *fault)
 {
@@ -291,6 +300,7 @@ static const struct method {
     { "server/discover",          do_discover,       STATELESS,       FOR_AN_HOUR },
     { "tools/list",               do_tools_list,     ANY_ERA,         FOR_AN_HOUR },
     { "tools/call",               do_tools_call,     ANY_ERA,         NO_CACHE    },
+    { "prompts/list",             do_prompts_list,   ANY_ERA,         FOR_AN_HOUR },
     { "resources/list",           do_resources_list, ANY_ERA,         NOT_AT_ALL  },
     { "resources/read",           do_resources_read, ANY_ERA,         NOT_AT_ALL  },
     { "resources/templates/list", do_templates_list, ANY_ERA,         FOR_AN_HOUR },

@@ -74,6 +74,7 @@ void request_free(sbr_request *req)
     free(req->policy);
     free(req->workdir);
     free(req->project);
+    free(req->image);
     free(req->workspace);
     free(req->origin);
     free(req->template_name);
@@ -412,6 +413,8 @@ static int override_volumes(sbr_request *req, const sbr_request *over, sbr_error
 /* /work holds one tree only: the one of `over` replaces the request's, with the program in it. */
 static int override_work(sbr_request *req, const sbr_request *over, sbr_error *err)
 {
+    if (over->image && request_set_text(&req->image, over->image, err) < 0)
+        return err->code;
     req->diff |= over->diff;
     req->keep |= over->keep;
     req->buffered |= over->buffered;

@@ -118,6 +118,7 @@ struct sbr_request {
     struct string_list env; /* NAME=VALUE */
     struct request_volume *volumes;
     size_t n_volumes;
+    char *image; /* whose files the program sees in place of the host's /usr; NULL: none */
     /* The content of /work: at most one of the two. */
     char *project;   /* a directory on the host, absolute, copy-on-write */
     char *workspace; /* the name of a work directory that is kept between runs */
@@ -173,6 +174,8 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
  * slashes, "." parts and trailing slashes. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* `dir` is absolute. */
+/* A path, or a name of the image store or of a registry. */
+int request_set_image(sbr_request *req, const char *ref, sbr_error *err);
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);
 /* A file of the project, relative to it, which runs where it is. */
 int request_set_program(sbr_request *req, const char *path, sbr_error *err);

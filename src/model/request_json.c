@@ -109,6 +109,13 @@ static int read_texts(sbr_request *req, const json_t *value, const char *const f
     return 0;
 }
 
+static int read_image(sbr_request *req, const json_t *value, sbr_error *err)
+{
+    if (!request_json_parts_text(value))
+        return request_json_parts_wrong("image", "a string, as in \"debian:12\"", err);
+    return request_set_image(req, request_json_parts_text(value), err);
+}
+
 static int read_project(sbr_request *req, const json_t *value, sbr_error *err)
 {
     if (!request_json_parts_text(value))
@@ -391,6 +398,7 @@ static const struct field fields[] = {
     { "network",        read_network        },
     { "policy",         read_policy         },
     { "program",        read_program        },
+    { "image",          read_image          },
     { "project",        read_project        },
     { "require",        read_require        },
     { "set",            read_set            },

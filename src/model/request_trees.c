@@ -200,6 +200,20 @@ int request_set_project(sbr_request *req, const char *dir, sbr_error *err)
     return 0;
 }
 
+int request_set_image(sbr_request *req, const char *ref, sbr_error *err)
+{
+    size_t len = strlen(ref);
+
+    for (size_t i = 0; i < len; i++)
+        if ((unsigned char)ref[i] <= ' ' || ref[i] == 127)
+            len = 0;
+    if (!len || len > REQUEST_MAX_PATH)
+        return err_set(
+            err, SBR_E_INVALID, "request",
+            "the image '%.100s' has no usable name; as in debian:12, oci:DIR or ./rootfs", ref);
+    return request_set_text(&req->image, ref, err);
+}
+
 int request_set_program(sbr_request *req, const char *path, sbr_error *err)
 {
     if (!text_is_safe_relative_path(path, REQUEST_MAX_PATH))

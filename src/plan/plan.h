@@ -54,6 +54,7 @@ enum op_kind {
  * directory that gets a mount of itself, so that it cannot be renamed. */
 #define OP_LEFT_OUT 512u
 #define OP_NOEXEC 1024u /* once all is there, nothing in this mount can be executed */
+#define OP_OVER 2048u   /* file: in place of one that an image has; no link is followed */
 
 struct plan_op {
     enum op_kind kind;
@@ -113,7 +114,7 @@ struct plan_tty {
 
 #define PLAN_KERNEL_FD 3
 #define PLAN_APART_BYTES (32u << 20) /* size of each OP_APART */
-#define PLAN_MAX_COW 17
+#define PLAN_MAX_COW 41              /* 24 of an image, 16 volumes, /work */
 #define PLAN_MAX_COLLECTS 64
 #define PLAN_MAX_RLIMITS 12
 #define PLAN_MAX_RULES 64

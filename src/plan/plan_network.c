@@ -136,10 +136,15 @@ int plan_network(struct plan *plan, const struct plan_input *in, sbr_error *err)
     return 0;
 }
 
+struct plan_op plan_network_resolver(const struct plan *plan)
+{
+    return resolver_ops[network_goes_outside(plan->network)];
+}
+
 int plan_network_root(struct plan *plan, sbr_error *err)
 {
     if (plan_add_op(plan, switch_op, err) < 0 ||
-        plan_add_op(plan, resolver_ops[network_goes_outside(plan->network)], err) < 0)
+        plan_add_op(plan, plan_network_resolver(plan), err) < 0)
         return err->code;
     for (size_t i = 0; network_goes_outside(plan->network) && i < ARRAY_LEN(certificate_ops); i++)
         if (plan_add_op(plan, certificate_ops[i], err) < 0)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "plan/manifest.h"
+#include "plan/plan_image.h"
 #include "plan/plan_root.h"
 
 /* Sets NAME=VALUE, replacing an earlier entry of the same name. */
@@ -103,17 +104,21 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     size_t n_base = ARRAY_LEN(base_env) - (plan->run_dir ? 0 : 1), n = 0;
     const char *tty[2];
     size_t n_tty = tty_env(plan, in, tty);
+    const struct string_list *image = in->image ? in->image->env : &no_strings;
     struct word_output own;
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
-    plan->env = plan_alloc(plan, (n_base + n_tty + own.n + given->n + 2) * sizeof(*plan->env));
+    plan->env =
+        plan_alloc(plan, (n_base + n_tty + image->n + own.n + given->n + 2) * sizeof(*plan->env));
     if (!plan->env || !base_env[0] || !base_env[1] || !base_env[4])
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < n_base; i++)
         env_set(plan->env, &n, base_env[i]);
     for (size_t i = 0; i < n_tty && tty[i]; i++)
         env_set(plan->env, &n, tty[i]);
+    for (size_t i = 0; i < image->n; i++)
+        env_set(plan->env, &n, image->items[i]);
     for (size_t i = 0; i < own.n; i++)
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
@@ -222,7 +227,8 @@ static int plan_files(struct plan *plan, const struct plan_input *in, const char
 static const struct string_list *trailing_args(const struct plan_input *in)
 {
     if (in->stage == STAGE_RUN)
-        return &in->request->args;
+        return in->image && !in->language && !in->request->args.n ? in->image->command
+                                                                  : &in->request->args;
     return in->stage == STAGE_INSTALL ? &in->request->deps : &no_strings;
 }
 
@@ -259,9 +265,22 @@ static bool needs_program(const struct plan_input *in)
            in->stage != STAGE_PREPARE;
 }
 
+/* The image's own directory counts where nothing of the request is at /work. */
+static const char *choose_workdir(const struct plan_input *in)
+{
+    const sbr_request *req = in->request;
+    bool has_work = req->n_files || req->code || req->project || req->workspace || in->language;
+
+    if (in->stage != STAGE_RUN)
+        return INSIDE_WORK;
+    if (req->workdir)
+        return req->workdir;
+    return in->image && in->image->workdir && !has_work ? in->image->workdir : INSIDE_WORK;
+}
+
 int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
-    const char *source = NULL, *path = NULL, *workdir = in->request->workdir;
+    const char *source = NULL, *path = NULL;
     struct word_values values;
 
     if (plan_files(plan, in, &source, err) < 0)
@@ -274,7 +293,7 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
     if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
-    plan->workdir = plan_inside(plan, workdir && in->stage == STAGE_RUN ? workdir : INSIDE_WORK);
+    plan->workdir = plan_inside(plan, choose_workdir(in));
     if (source)
         path =
             plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->run_dir ? plan->run_dir : "", source);

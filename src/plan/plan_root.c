@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "plan/plan_image.h"
 #include "plan/plan_network.h"
 
 #define DEVICE_NUMBER(major, minor) ((uint64_t)(major) << 32 | (minor))
@@ -149,17 +150,24 @@ static int plan_own_tty(struct plan *plan, sbr_error *err)
     return plan->tty.rows ? plan_add_op(plan, tty, err) : 0;
 }
 
+static int plan_host_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    if ((in->n_commands ? plan_commands : plan_system)(plan, in, err) < 0 ||
+        add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0)
+        return err->code;
+    return plan_network_root(plan, err);
+}
+
 int plan_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
 {
     size_t has_work = plan_tree_at_work(in) ? 1 : 0; /* replaces the first one */
 
     plan->scratch_bytes = plan->limits.value[SBR_DISK_BYTES];
     plan->scratch_inodes = plan->limits.value[SBR_INODES];
-    if ((in->n_commands ? plan_commands(plan, in, err) : plan_system(plan, in, err)) < 0 ||
-        add_ops(plan, etc_ops, ARRAY_LEN(etc_ops), err) < 0 || plan_network_root(plan, err) < 0 ||
+    if ((in->image ? plan_image_root : plan_host_root)(plan, in, err) < 0 ||
         add_ops(plan, dev_ops, ARRAY_LEN(dev_ops), err) < 0 || plan_own_tty(plan, err) < 0 ||
         plan_proc(plan, in, err) < 0 ||
         add_ops(plan, scratch_ops + has_work, ARRAY_LEN(scratch_ops) - has_work, err) < 0)
         return err->code;
-    return plan_trees(plan, in, err);
+    return plan_trees(plan, in, false, err);
 }

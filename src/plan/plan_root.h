@@ -19,8 +19,9 @@ void plan_forbid_programs(struct plan *plan, const struct plan_input *in);
 int plan_process_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 void plan_process_filters(struct plan *plan, const struct plan_input *in);
 
-/* Volumes, and the tree at /work. */
-int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+/* Volumes and the tree at /work, or the trees of the image. */
+int plan_trees(struct plan *plan, const struct plan_input *in, bool of_image, sbr_error *err)
+    must_check;
 /* Patterns of files that are collected after the run. */
 int plan_outputs(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
 /* Stages other than the program's own see only the tree at /work. */

@@ -13,7 +13,7 @@ static const char *const cow_mechanisms[N_COW_KINDS] = {
 
 bool plan_tree_is_seen(const struct plan_input *in, const struct plan_tree *tree)
 {
-    return in->stage == STAGE_RUN || !strcmp(tree->target, INSIDE_WORK);
+    return in->stage == STAGE_RUN || tree->image || !strcmp(tree->target, INSIDE_WORK);
 }
 
 const struct plan_tree *plan_tree_at_work(const struct plan_input *in)
@@ -221,11 +221,14 @@ static void tell_mechanisms(struct plan *plan, const struct plan_input *in)
         result_add_missing(&plan->isolation, "workspace quota by a file system of its own");
 }
 
-int plan_trees(struct plan *plan, const struct plan_input *in, sbr_error *err)
+int plan_trees(struct plan *plan, const struct plan_input *in, bool of_image, sbr_error *err)
 {
     for (size_t i = 0; i < in->n_trees; i++)
-        if (plan_tree_is_seen(in, &in->trees[i]) && add_tree(plan, in, &in->trees[i], err) < 0)
+        if (in->trees[i].image == of_image && plan_tree_is_seen(in, &in->trees[i]) &&
+            add_tree(plan, in, &in->trees[i], err) < 0)
             return err->code;
+    if (of_image)
+        return 0;
     tell_mechanisms(plan, in);
     return plan_left_out(plan, in, err);
 }

@@ -254,6 +254,10 @@ static int plan_fill(struct plan *plan, const struct plan_input *in, sbr_error *
     if (plan->isolation.tier == TIER_PROCESS &&
         !(plan->run_dir = plan_printf(plan, "%s", in->run_dir)))
         return err_set_oom(err, "plan");
+    if (plan->run_dir && in->image)
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "without namespaces a program sees the host's files, not those of an image; "
+                       "`sandbox-run doctor` says how to get them");
     if (plan->run_dir && in->n_commands)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "without namespaces the program sees the host's commands, so none can be "

@@ -14,7 +14,8 @@
 #define INSIDE_GID 1000
 #define INSIDE_WORK "/work"
 
-/* A tree that the program sees, as the job resolved it. */
+struct plan_image;
+
 /* What a tree leaves out: an empty file or directory covers it. */
 struct plan_mask {
     const char *path; /* below the tree */
@@ -27,6 +28,7 @@ struct plan_file {
     const char *to;   /* relative to the root */
 };
 
+/* A tree that the program sees, as the job resolved it. */
 struct plan_tree {
     const char *source; /* on the host; COW_COPY: the copy */
     const char *target; /* inside, absolute */
@@ -36,11 +38,13 @@ struct plan_tree {
     enum cow_kind cow; /* of VOLUME_COW */
     const char *upper; /* COW_DISK: see struct plan_op */
     bool collect;      /* its changes are collected */
+    bool image;        /* a part of the image, and of the root in every stage */
     const struct plan_mask *masks;
     size_t n_masks;
 };
 
-#define PLAN_MAX_TREES 17
+#define PLAN_MAX_IMAGE_TREES 24
+#define PLAN_MAX_TREES (PLAN_MAX_IMAGE_TREES + 17)
 
 struct plan_input {
     const sbr_request *request;
@@ -55,6 +59,7 @@ struct plan_input {
     const struct features *features;
     const struct plan_tree *trees; /* volumes and the tree at /work */
     size_t n_trees;
+    const struct plan_image *image; /* NULL: the root has the host's /usr */
     /* The code's file name when the language's is taken; NULL: the language's. */
     const char *code_name;
     const struct request_file *manifests; /* of the project, for the installer */

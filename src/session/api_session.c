@@ -282,6 +282,14 @@ int sbr_session_close(const char *id, sbr_error *err)
     return sbr_session_finish(id, NULL, err);
 }
 
+/* A supervisor that was killed holds its lock until the kernel has taken it apart. */
+static json_t *describe_dying(const struct session_dir *dir)
+{
+    scoped_free char *meta = session_dir_read(dir, SESSION_META);
+
+    return meta ? session_client_remains(dir) : NULL; /* NULL: it has not begun */
+}
+
 static json_t *describe(const struct session_dir *dir)
 {
     sbr_session *s;
@@ -292,12 +300,12 @@ static json_t *describe(const struct session_dir *dir)
     if (!session_dir_is_alive(dir))
         return session_client_remains(dir);
     if (session_client_open(dir->id, &s, &ignored) < 0)
-        return NULL;
+        return describe_dying(dir);
     (void)!sbr_session_call(s, "{\"op\": \"info\"}", &text, &ignored);
     info = text ? json_loads(text, 0, NULL) : NULL;
     session_client_free(s);
     free(text);
-    return info;
+    return info ? info : describe_dying(dir);
 }
 
 static int add_one(void *context, const struct session_dir *dir)

@@ -119,6 +119,21 @@ static void op_hold(struct session *s, struct connection *c, const json_t *line)
     connection_answer(s, c, json_pack("{s:b}", "held", 1));
 }
 
+/* What a client wants to be known of the session after its end. */
+static void op_note(struct session *s, struct connection *c, const json_t *line)
+{
+    char *text = json_dumps(json_object_get(line, "made_by"), JSON_COMPACT);
+    sbr_error err = { 0 };
+
+    if (!text)
+        refuse(s, c, SBR_E_INVALID, "\"made_by\" is an object");
+    else if (session_dir_write(&s->dir, SESSION_WORDS, text, &err) < 0)
+        connection_error(s, c, &err);
+    else
+        connection_answer(s, c, json_pack("{s:b}", "noted", 1));
+    free(text);
+}
+
 static void op_close(struct session *s, struct connection *c, const json_t *line)
 {
     json_t *answer = json_pack("{s:b, s:s}", "closed", 1, "id", s->dir.id);
@@ -382,8 +397,8 @@ static const struct {
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
-    { "hold", op_hold }, { "fork", op_fork }, { "diff", op_diff }, { "applied", op_applied },
-    { "files", op_files }, { "get", op_get }, { "put", op_put },
+    { "hold", op_hold }, { "note", op_note }, { "fork", op_fork }, { "diff", op_diff },
+    { "applied", op_applied }, { "files", op_files }, { "get", op_get }, { "put", op_put },
 };
 /* clang-format on */
 

@@ -15,6 +15,16 @@
 #define ANSWER_MAX ((size_t)512 << 20)
 #define READ_SIZE ((size_t)64 * 1024)
 
+/* The command line that made it. */
+static void add_words(const struct session_dir *dir, json_t *meta)
+{
+    scoped_free char *text = session_dir_read(dir, SESSION_WORDS);
+    json_t *words = text ? json_loads(text, 0, NULL) : NULL;
+
+    if (words)
+        json_object_set_new(meta, "made_by", words);
+}
+
 json_t *session_client_remains(const struct session_dir *dir)
 {
     scoped_free char *text = session_dir_read(dir, SESSION_META);
@@ -33,6 +43,7 @@ json_t *session_client_remains(const struct session_dir *dir)
         reason = then && strcmp(then, boot) != 0 ? "the machine was restarted"
                                                  : "its supervisor was killed";
     json_object_set_new(meta, "reason", json_string(reason));
+    add_words(dir, meta);
     json_object_set_new(meta, "state", json_string("lost"));
     json_object_del(meta, "boot_id");
     json_object_del(meta, "pid");

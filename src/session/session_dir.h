@@ -3,7 +3,8 @@
  *   lock          held by the supervisor as long as it lives
  *   socket        on which the supervisor listens
  *   session.json  what is known without the supervisor: language, when, how it ended
- *   cells.jsonl   what was executed, one line per cell */
+ *   cells.jsonl   what was executed, one line per cell
+ *   words.json    the command line that made it, for `restore` */
 #ifndef SESSION_SESSION_DIR_H
 #define SESSION_SESSION_DIR_H
 
@@ -14,6 +15,7 @@
 #define SESSION_SOCKET "socket"
 #define SESSION_META "session.json"
 #define SESSION_CELLS "cells.jsonl"
+#define SESSION_WORDS "words.json"
 
 struct session_dir {
     char id[SESSION_ID_SIZE];

@@ -18,6 +18,7 @@
 #include <unistd.h>
 #include <unwind.h>
 
+#include "worker/finish.h"
 #include "worker/prefault.h"
 #include "worker/resume.h"
 #include "worker/worker.h"
@@ -78,19 +79,30 @@ static int count_libraries(struct dl_phdr_info *info, size_t size, void *ret)
     return 1;
 }
 
+bool finish_has_same_libraries(void)
+{
+    unsigned long long n = 0;
+
+    dl_iterate_phdr(count_libraries, &n);
+    return n == n_libraries;
+}
+
 /* Runs before the exit handlers of all libraries that the zygote had, and skips them, because they
  * have no visible effect.  If the program loaded more libraries, all handlers run. */
 static void leave(int status, void *nothing)
 {
-    unsigned long long n = 0;
-
     (void)nothing;
-    dl_iterate_phdr(count_libraries, &n);
-    if (n != n_libraries)
+    if (!finish_has_same_libraries())
         return;
     fflush(NULL);
     prefault_note();
     _exit(status); /* lint-ok: _exit: what exit() would do in the end */
+}
+
+int finish_skip_handlers(void)
+{
+    dl_iterate_phdr(count_libraries, &n_libraries);
+    return on_exit(leave, NULL);
 }
 
 int sbr_worker_prepare_finish(void)
@@ -99,8 +111,7 @@ int sbr_worker_prepare_finish(void)
     *(void **)&collect_garbage = dlsym(RTLD_DEFAULT, "PyGC_Collect");
     if (enable_collector && collect_garbage)
         search.function = (uintptr_t)dlsym(RTLD_DEFAULT, "Py_FinalizeEx");
-    dl_iterate_phdr(count_libraries, &n_libraries);
-    return on_exit(leave, NULL);
+    return finish_skip_handlers();
 }
 
 /* Sizes of dictionaries, which stand after the two words that every object begins with. */

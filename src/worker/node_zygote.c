@@ -25,6 +25,7 @@
 #include "base/scope.h"
 #include "plan/plan.h"
 #include "wire/zygote.h"
+#include "worker/node_end.h"
 #include "worker/own_fds.h"
 #include "worker/prefault.h"
 #include "worker/private_memory.h"
@@ -49,7 +50,11 @@ typedef int napi_status;
 typedef napi_value (*napi_callback)(napi_env env, void *info);
 
 /* What serve() returns, and in which copy of the zygote. */
-enum role { ROLE_TRIAL, ROLE_SAMPLE, ROLE_WORKER };
+enum role { ROLE_TRIAL, ROLE_SAMPLE, ROLE_WORKER, ROLE_ENDLESS };
+
+/* Exit codes of trials: one that the program sets, and Node's own for a wait that nothing ends. */
+#define TRIAL_CODE 42
+#define ENDLESS_CODE 13
 
 /* Functions of Node's binary. */
 static struct {
@@ -61,6 +66,7 @@ static struct {
                                  napi_value *ret_this, void **ret_data);
     napi_status (*get_double)(napi_env env, napi_value value, double *ret);
     napi_status (*get_loop)(napi_env env, void **ret);
+    napi_status (*at_end)(napi_env env, void (*call)(void *), void *argument);
     void (*update_time)(void *loop);
     int (*renew_crypto)(void);
     void *(*current_isolate)(void);
@@ -80,6 +86,7 @@ static const struct {
     { "napi_get_cb_info", offsetof(__typeof__(node), get_arguments) },
     { "napi_get_value_double", offsetof(__typeof__(node), get_double) },
     { "napi_get_uv_event_loop", offsetof(__typeof__(node), get_loop) },
+    { "napi_add_env_cleanup_hook", offsetof(__typeof__(node), at_end) },
     { "uv_update_time", offsetof(__typeof__(node), update_time) },
     { "RAND_poll", offsetof(__typeof__(node), renew_crypto) },
     { "_ZN2v87Isolate10GetCurrentEv", offsetof(__typeof__(node), current_isolate) },
@@ -122,7 +129,7 @@ static bool draw_anew(void)
     return node.renew_crypto() == 1;
 }
 
-static bool wait_for_copy(pid_t pid)
+static bool wait_for_copy(pid_t pid, int code)
 {
     const struct timespec pause = { .tv_nsec = LOOK_EVERY_NS };
     const uint64_t end = clock_now_us() + TRIAL_US;
@@ -136,12 +143,12 @@ static bool wait_for_copy(pid_t pid)
         waitpid(pid, &status, 0);
         return false;
     }
-    return r == pid && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+    return r == pid && WIFEXITED(status) && WEXITSTATUS(status) == code;
 }
 
-/* Makes a copy without a sandbox, which runs a program of ours.  0: in the copy; 1: it did all that
- * it should; -1: it did not. */
-static int try_copy(enum role as)
+/* Makes a copy without a sandbox, which runs a program of ours and shall end with that code.  0: in
+ * the copy; 1: it did all that it should; -1: it did not. */
+static int try_copy(enum role as, int code)
 {
     pid_t pid = threads_fork();
 
@@ -153,7 +160,7 @@ static int try_copy(enum role as)
             _exit(1); /* lint-ok: _exit: the child of a fork */
         return 0;
     }
-    return pid > 0 && wait_for_copy(pid) ? 1 : -1;
+    return pid > 0 && wait_for_copy(pid, code) ? 1 : -1;
 }
 
 static bool all_drew_differently(void)
@@ -239,6 +246,24 @@ static void serve_orders(void)
         end_zygote(1);
 }
 
+/* 0: in a copy; 1: copies work; -1: they do not. */
+static int try_copies(void)
+{
+    int r = try_copy(ROLE_TRIAL, TRIAL_CODE);
+
+    if (r == 1)
+        r = try_copy(ROLE_SAMPLE, 0);
+    if (r == 1 && !all_drew_differently())
+        r = -1;
+    if (r != 1)
+        return r;
+    prefault_end();
+    r = try_copy(ROLE_ENDLESS, ENDLESS_CODE);
+    if (r < 0) /* Node keeps this code elsewhere */
+        node_end_whole();
+    return r == 0 ? 0 : 1;
+}
+
 /* Returns in copies only. */
 static napi_value serve(napi_env env, void *info)
 {
@@ -246,12 +271,10 @@ static napi_value serve(napi_env env, void *info)
     int r = can_be_copied() ? 1 : -1;
 
     (void)info;
-    for (enum role next = ROLE_TRIAL; r == 1 && next < ROLE_WORKER; next++)
-        r = try_copy(next);
-    if (r == 1 && !all_drew_differently())
-        r = -1;
+    if (r == 1 && node_end_prepare() == 0 && node.at_end(env, node_end_now, NULL) != 0)
+        node_end_whole();
     if (r == 1)
-        prefault_end();
+        r = try_copies();
     if (r < 0 && !execute_from_now_on())
         end_zygote(1);
     if (r != 0)
@@ -266,12 +289,25 @@ static napi_value tell_drawn(napi_env env, void *info)
     napi_value arguments[N_DRAWN];
     size_t n = N_DRAWN;
 
-    if (role == ROLE_WORKER || node.get_arguments(env, info, &n, arguments, NULL, NULL) != 0 ||
+    if (role >= ROLE_WORKER || node.get_arguments(env, info, &n, arguments, NULL, NULL) != 0 ||
         n != N_DRAWN)
         return NULL;
     for (size_t i = 0; i < N_DRAWN; i++)
         if (node.get_double(env, arguments[i], &trials->drawn[role][i]) == 0)
             trials->n[role]++;
+    return NULL;
+}
+
+/* The value that process.exitCode has; none: it was taken back. */
+static napi_value look_for_code(napi_env env, void *info)
+{
+    static double value; /* the last one is still there when it was taken back */
+    napi_value argument;
+    size_t n = 1;
+
+    if (node.get_arguments(env, info, &n, &argument, NULL, NULL) == 0 &&
+        (n == 0 || node.get_double(env, argument, &value) == 0))
+        node_end_look((int32_t)value, n == 1);
     return NULL;
 }
 
@@ -320,6 +356,7 @@ napi_value node_zygote_load(napi_env env, napi_value exports)
         napi_callback call;
     } ours[] = { { "serve", serve },
                  { "tellDrawn", tell_drawn },
+                 { "lookForCode", look_for_code },
                  { "notePages", note_pages },
                  { "updateTime", update_time },
                  { "usePipes", use_pipes } };

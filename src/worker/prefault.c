@@ -84,6 +84,7 @@ void prefault_note(void)
     unsigned long start, end;
     char access[8], line[512];
 
+    is_sample = false; /* what comes later is not the program's */
     if (!maps)
         return;
     while (fgets(line, sizeof(line), maps))

@@ -20,6 +20,7 @@ import machine
 import network
 import peers
 import report
+import sustained
 import tables
 import warm
 import workspaces
@@ -69,6 +70,7 @@ MEASUREMENTS = {
         network.network_start,
         workspaces.workspaces,
         warm.warm,
+        sustained.sustained,
         languages.languages,
     )
 }

@@ -57,11 +57,11 @@ class Lab:
                         self.load, f"-L{library}", f"-Wl,-rpath,{library}", "-lsandboxrun"], check=True)
         self.rows, self.goals = [], []
 
-    def samples(self, name, mode, *words, lines):
-        """What load says of each run."""
+    def samples(self, name, mode, *words, lines, env=None):
+        """What load says of each run; `env` None: with the engine."""
         file = self.scratch / "lines"
         file.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
-        done = subprocess.run([self.load, mode, *map(str, words), file], env=self.engine.environment(), check=True,
+        done = subprocess.run([self.load, mode, *map(str, words), file], env=env or self.engine.environment(), check=True,
                               stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, timeout=SECONDS)
         said = done.stdout.splitlines()
         self.bench.save(f"warm-{re.sub(r'[^a-zA-Z0-9]+', '-', name)}.txt", ["# line begin end way verdict well", *said])

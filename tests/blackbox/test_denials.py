@@ -39,6 +39,7 @@ WRITES = {
     "javascript": ('require("fs").writeFileSync("/usr/refused", "x")',
                    'require("fs").readFileSync("/home/me/data.csv")'),
     "bash": ("set -e; echo x > /usr/refused", "set -e; cat < /home/me/data.csv"),
+    "zsh": ("echo x > /usr/refused", "cat < /home/me/data.csv"),
     "sh": ("set -e; echo x > /usr/refused", "cat /home/me/data.csv"),
     "perl": ('open(F, ">", "/usr/refused") or die "/usr/refused: $!"',
              'open(F, "<", "/home/me/data.csv") or die "/home/me/data.csv: $!"'),

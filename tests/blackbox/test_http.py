@@ -48,6 +48,7 @@ def test_a_run_that_ends_badly_is_still_200(http, body, outcome):
 @pytest.mark.parametrize("field, body", [
     ("project", {"project": "/etc"}), ("volumes", {"volumes": ["/etc:/mnt"]}), ("program", {"program": "main.py"}),
     ("language_file", {"language_file": "/etc/passwd"}), ("template", {"template": "/etc/passwd"}),
+    ("image", {"image": "/srv"}), ("image", {"image": "oci:/srv/layout"}), ("image", {"image": "docker-archive:/x.tar"}),
     ("policy", {"policy": "/etc/passwd"}), ("outputs", {"outputs": ["*.txt:/tmp"]}),
 ])
 def test_paths_of_the_host_do_not_cross(http, field, body):

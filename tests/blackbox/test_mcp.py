@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tomllib
 
 import pytest
 
@@ -320,3 +321,19 @@ def test_a_refusal_is_explained(client):
     denial, = client.data("explain_denial")["denials"]
     assert denial["target"] == "example.com" and "operator" in denial["why"]
     assert "--allow-host example.com" in denial["what_to_do"]
+
+
+def test_settings_for_clients_have_the_options_that_were_given(any_caller):
+    def printed(*words):
+        done = support.sandbox_run("mcp", "--memory", "1g", *words, "--timeout=5s", caller=any_caller)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.decode()
+
+    words = ["mcp", "--memory", "1g", "--timeout=5s"]
+    own = json.loads(printed("--print-config", "cursor"))["mcpServers"]["sandbox-run"]
+    assert own["args"] == words and os.path.samefile(own["command"], support.SANDBOX_RUN)
+    assert json.loads(printed("--print-config=vscode"))["servers"]["sandbox-run"]["args"] == words
+    assert json.loads(printed("--print-config", "opencode"))["mcp"]["sandbox-run"]["command"][1:] == words
+    assert tomllib.loads(printed("--print-config", "codex"))["mcp_servers"]["sandbox-run"]["args"] == words
+    refused = support.sandbox_run("mcp", "--print-config", "curser", caller=any_caller)
+    assert refused.returncode == 127 and b"did you mean cursor" in refused.stderr

@@ -1,6 +1,7 @@
 """Names: what the resolver inside answers, and names that are none, as rules and as questions."""
 import json
 import struct
+import time
 
 import pytest
 
@@ -69,6 +70,17 @@ def test_how_a_lookup_fails_is_passed_on(lab):
     host = "allowed, but this host's resolver "
     assert {one["target"]: one["rule"] for one in result["denials"]} == {
         "gone.example.org": host + "knows no such name", "broken.example.org": host + "failed"}
+
+
+def test_a_resolver_that_fails_is_no_reason_to_wait(lab):
+    """Both questions of a program, and its repetitions: the C library of egress would ask for 5 s."""
+    started = time.monotonic()
+    outcomes, result = lab.probe([["resolve", "broken.example.org"]], *LISTED)
+    taken = time.monotonic() - started
+    assert taken < 4.8, (taken, result["metrics"]["wall_ms"])
+    assert outcomes == ["NOT EAI_AGAIN"]
+    denial, = result["denials"]
+    assert denial["rule"] == "allowed, but this host's resolver failed" and denial["count"] == 1
 
 
 def test_a_host_with_one_family_has_addresses_that_work(lab, caller):

@@ -45,6 +45,7 @@ LANGUAGES = {
     "ruby": ({"mymodule.rb": "def answer = 42\n"}, "prog.rb", 'require "mymodule"\nputs "answer #{answer}"\n'),
     "rust": ({"mymodule.rs": "pub fn answer() -> i32 {\n    42\n}\n"}, "prog.rs",
              '#[path = "{up}mymodule.rs"]\nmod mymodule;\n\nfn main() {\n    println!("answer {}", mymodule::answer());\n}\n'),
+    "zsh": ({"mymodule.zsh": "answer() { echo answer 42; }\n"}, "prog.zsh", ". ./mymodule.zsh\nanswer\n"),
     "sh": ({"mymodule.sh": "answer() { echo answer 42; }\n"}, "prog.sh", ". ./mymodule.sh\nanswer\n"),
     "sql": ({"mymodule.sql": "CREATE TABLE answer AS SELECT 42 AS value;\n"}, "prog.sql",
             ".read mymodule.sql\nSELECT 'answer ' || value FROM answer;\n"),

@@ -1,6 +1,7 @@
 """At a terminal: what a user sees and types, with the screen of an emulator compared."""
 import json
 import os
+import re
 import select
 import shlex
 import signal
@@ -226,6 +227,9 @@ def test_a_stop_while_it_compiles_stands_still_and_its_clock_too(any_caller, fol
         screen.type("fg\r")
         screen.wait("made True")
         screen.wait(lambda: "exited 0" in screen.text and screen.text.endswith("%"))
+        compiled, total = (float(value) / (1 if unit == "s" else 1000)
+                           for value, unit in re.findall(r"(?:compiled|total) ([\d.]+) (m?s)", screen.text))
+        assert compiled < 4.2 and total - compiled < 4.2, screen.text  # the pause is not in them
         screen.type("exit\r")
         screen.end()
     inside.close()

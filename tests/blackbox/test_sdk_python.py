@@ -7,6 +7,7 @@ import tempfile
 
 import pytest
 
+import gateway
 import support
 
 SDK = support.REPO / "sdk" / "python"
@@ -29,12 +30,20 @@ def sdk_installed(request):
     return place / "lib"
 
 
-@pytest.fixture(name="play")
-def player(installed, folder):
-    """Runs a program that uses the SDK and gives what it printed, as JSON."""
+@pytest.fixture(name="service", scope="module")
+def http_service(tmp_path_factory):
+    with gateway.Gateway(tmp_path_factory.mktemp("http") / "g") as running:
+        yield {"base_url": f"http://{running.address}", "token": running.token("sdk")}
+
+
+@pytest.fixture(name="play", params=["local", "http"])
+def player(request, installed, service, folder):
+    """Runs a program that uses the SDK and gives what it printed, as JSON.  HERE is where it runs programs."""
     def play(code, caller=None, **env):
         program = folder / "client.py"
-        program.write_text("import asyncio, json, os, time\nfrom sandbox_run import *\n" + code)
+        here = service if request.param == "http" else {}
+        program.write_text("import asyncio, json, os, time\nfrom sandbox_run import *\n"
+                           f"HERE = {here!r}\n" + code)
         given = support.surroundings(caller, {"PYTHONPATH": str(installed), "PYTHONDONTWRITEBYTECODE": "1",
                                               "SANDBOX_RUN_STATE": str(folder / "state"),
                                               "SANDBOX_RUN_BINARY": str(support.SANDBOX_RUN), **env})
@@ -47,7 +56,7 @@ def player(installed, folder):
 
 def test_a_program_gives_the_result_of_the_command_line(play, root):
     code = "import sys; print(sys.stdin.read().upper()); print('e', file=sys.stderr); sys.exit(3)"
-    given = play(f"print(json.dumps(Sandbox().run({code!r}, stdin='in', memory='64m').raw))")
+    given = play(f"print(json.dumps(Sandbox(**HERE).run({code!r}, stdin='in', memory='64m').raw))")
     bare = support.result_of("run", "--lang", "python", "--code", code, "--memory", "64m", stdin=b"in", caller=root)
     changing = {"id", "started_at", "total_ms", "execution_time", "cpu_time", "memory_used", "metrics", "stages",
                 "startup"}
@@ -57,7 +66,7 @@ def test_a_program_gives_the_result_of_the_command_line(play, root):
 
 def test_ends_are_results_and_what_could_not_run_is_an_exception(play):
     given = play("""
-box, said = Sandbox(), {}
+box, said = Sandbox(**HERE), {}
 said["killed"] = box.run("while True: pass", timeout=0.3).outcome
 said["command"] = box.run(command=["sh", "-c", "exit 7"]).exit_code
 said["bytes"] = list(box.run("import os; os.write(1, bytes([255, 0, 97]))").stdout_bytes_data)
@@ -77,7 +86,7 @@ print(json.dumps(said))
 
 def test_events_come_while_the_program_runs_and_leaving_them_ends_it(play):
     given = play("""
-seen, box = [], Sandbox()
+seen, box = [], Sandbox(**HERE)
 for event in box.stream("import time\\nprint('one', flush=True)\\ntime.sleep(1000)"):
     seen.append(event.type)
     if event.type == "stdout":
@@ -92,7 +101,7 @@ print(json.dumps([seen, ended.result.stdout, ended.result.success]))
 def test_a_line_of_shell_has_its_defaults_and_its_figures(play):
     given = play("""
 import dataclasses
-box = Sandbox()
+box = Sandbox(**HERE)
 files = [{"path": "run.sh", "content": "#!/bin/sh\\ncat data/x; echo e >&2; exit 4\\n", "mode": 0o755},
          {"path": "/work/data/x", "content": b"bytes"}]
 done = box.execute("./run.sh; s=$?; id -u; nproc > /dev/null; exit $s", {"env": {"A": "b"}, "memory_limit": "256m"},
@@ -114,7 +123,7 @@ print(json.dumps([dataclasses.asdict(done), late.exit_code, late.duration, outsi
 
 def test_a_session_keeps_names_and_files(play):
     given = play("""
-with Session("python", memory="128m") as s:
+with Session("python", memory="128m", **HERE) as s:
     s.run("x = 41")
     shown = s.run("x + 1")
     s.write_file("d/in.txt", b"\\xff")
@@ -122,8 +131,8 @@ with Session("python", memory="128m") as s:
     failed = s.run("1 / 0")
     said = [shown.display, shown._repr_mimebundle_(), shown.cell, list(s.read_file("d/in.txt")),
             [f["path"] for f in s.files()], streamed, failed.diagnosis["type"], s.status()["cells"],
-            len(Sandbox().sessions())]
-print(json.dumps(said + [len(Sandbox().sessions())]))
+            len(Sandbox(**HERE).sessions())]
+print(json.dumps(said + [len(Sandbox(**HERE).sessions())]))
 """)
     assert given == [[{"text/plain": "42"}], {"text/plain": "42"}, 2, [255], ["d/in.txt"], ["start", "stdout", "end"],
                      "ZeroDivisionError", 4, 1, 0]
@@ -133,11 +142,11 @@ def test_calls_can_be_awaited_and_cancelled(play):
     given = play("""
 async def main():
     said = []
-    async with Session("python") as s:
+    async with Session("python", **HERE) as s:
         said.append((await s.run("20 + 1")).display[0]["text/plain"])
         async for event in s.stream("print('x')"):
             said.append(event.type)
-    async with AsyncSandbox() as box:
+    async with AsyncSandbox(**HERE) as box:
         both = await asyncio.gather(box.run("print(1)"), box.run("print(2)"))
         said += [result.stdout for result in both] + [await box.health_check()]
         begun = time.monotonic()
@@ -151,9 +160,10 @@ print(json.dumps(asyncio.run(main())))
     assert given == ["21", "start", "stdout", "end", "1\n", "2\n", True, True]
 
 
+@pytest.mark.parametrize("play", ["local"], indirect=True)
 def test_an_ordinary_user_has_it_too(play, folder):
     user = support.Callers.USER
     folder.chmod(0o777)
-    given = play("r = Sandbox().run('print(1)', allow_degraded=True); print(json.dumps([r.stdout, r.success]))",
+    given = play("r = Sandbox(**HERE).run('print(1)', allow_degraded=True); print(json.dumps([r.stdout, r.success]))",
                  caller=user, SANDBOX_RUN_STATE=support.state_of(user))
     assert given == ["1\n", True]

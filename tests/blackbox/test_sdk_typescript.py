@@ -5,6 +5,7 @@ import subprocess
 
 import pytest
 
+import gateway
 import registry_packages
 import support
 
@@ -47,13 +48,21 @@ def sdk_installed(tmp_path_factory):
     return place
 
 
-@pytest.fixture(name="play")
-def player(installed, folder):
-    """Runs a program that uses the SDK and gives what it printed, as JSON."""
+@pytest.fixture(name="service", scope="module")
+def http_service(tmp_path_factory):
+    with gateway.Gateway(tmp_path_factory.mktemp("http") / "g") as running:
+        yield {"baseUrl": f"http://{running.address}", "token": running.token("sdk")}
+
+
+@pytest.fixture(name="play", params=["local", "http"])
+def player(request, installed, service, folder):
+    """Runs a program that uses the SDK and gives what it printed, as JSON.  HERE is where it runs programs."""
     def play(code):
         program = installed / "client.mjs"
+        here = service if request.param == "http" else {}
         program.write_text('import * as sdk from "sandbox-run";\nconst { SandboxExecutor } = sdk;\n'
-                           "const print = (value) => console.log(JSON.stringify(value));\n" + code)
+                           "const print = (value) => console.log(JSON.stringify(value));\n"
+                           f"const HERE = {json.dumps(here)};\n" + code)
         env = support.surroundings(None, {"SANDBOX_RUN_BINARY": str(support.SANDBOX_RUN),
                                           "SANDBOX_RUN_STATE": str(folder / "state")})
         done = subprocess.run(["node", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -76,9 +85,9 @@ def test_the_package_has_no_dependency_and_its_types_hold(installed):
 
 def test_a_command_has_its_result_files_and_figures(play):
     done, late, defaults, healthy, sick = play("""
-const box = new SandboxExecutor();
+const box = new SandboxExecutor(HERE);
 const files = [{ path: "run.sh", content: "#!/bin/sh\\ncat data/x; echo e >&2; exit 4\\n", mode: 0o755 },
-  { path: "/work/data/x", content: new Uint8Array([0xc3, 0xa9, 10]) }, { path: "host", hostPath: process.argv[1] }];
+  { path: "/work/data/x", content: new Uint8Array([0xc3, 0xa9, 10]) }, ...(HERE.baseUrl ? [{ path: "host", content: "x" }] : [{ path: "host", hostPath: process.argv[1] }])];
 const done = await box.execute("./run.sh; s=$?; test -s host && id -u; exit $s", { memoryLimit: "256m" }, files);
 const late = await box.execute("sleep 100", { timeout: 300 });
 const defaults = await box.execute("ulimit -v; cat /proc/net/dev | wc -l; echo $A", { env: { A: "b" }, cpuLimit: "0.5" });
@@ -92,7 +101,7 @@ print([done, late, defaults, await box.healthCheck(), await new SandboxExecutor(
 
 def test_programs_streams_and_typed_errors(play):
     given = play("""
-const box = new SandboxExecutor();
+const box = new SandboxExecutor(HERE);
 const seen = [];
 for await (const event of box.stream({ language: "python", code: "import time\\nprint(1, flush=True)\\ntime.sleep(900)" }))
   if (event.type === "stdout") { seen.push(event.data); break; }
@@ -114,7 +123,7 @@ print([seen, run.stdout, names, (await box.languages()).some((one) => one.name =
 
 def test_a_session_keeps_names_and_files(play):
     given = play("""
-const box = new SandboxExecutor();
+const box = new SandboxExecutor(HERE);
 const session = await box.session("python", { limits: { memory: "128m" } });
 await session.run("x = 41");
 const shown = await session.run("x + 1");

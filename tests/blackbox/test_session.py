@@ -297,6 +297,12 @@ def test_a_prompt_that_is_killed_takes_its_session_with_it(state, any_caller):
     wait_until(lambda: listed() == [])
 
 
+def test_a_prompt_joins_a_session_and_leaves_it(session):
+    session.cell("x = 41")
+    assert session.run("attach", session.id, stdin=b"x += 1\nx\n").stdout == b"42\n"
+    assert session.value("x") == "42"
+
+
 def test_children_of_a_php_cell_have_no_channel_and_exit_is_named(state, any_caller):
     session = Session(state, lang="php", caller=any_caller)
     try:

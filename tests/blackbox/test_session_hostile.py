@@ -103,3 +103,35 @@ def test_more_output_than_allowed_is_interrupted(state, any_caller):
         assert session.value("x") == "3"
     finally:
         session.close()
+
+
+def test_a_cell_spoils_its_own_saved_states_only(state, any_caller):
+    own, other = Session(state, caller=any_caller), Session(state, caller=any_caller)
+    try:
+        for session in (own, other):
+            session.cell("import os\nx = 1; open('f', 'w').write('1')")
+            assert session.json("checkpoint", session.id)["cell"] == 2
+            session.cell("x = 2; open('f', 'w').write('2')")
+        own.cell("os.kill(-1, 9)") # all but itself: the process that is its saved state
+        spoiled = own.run("rollback", own.id, "2")
+        assert spoiled.returncode == 125 and spoiled.stderr
+        assert own.value("x") == "2", "it goes on"
+        assert other.run("rollback", other.id, "2").returncode == 0
+        assert other.value("x, open('f').read()") == "(1, '1')"
+    finally:
+        own.close()
+        other.close()
+
+
+def test_a_rollback_follows_no_link_out_of_the_sandbox(state, any_caller, folder):
+    session = Session(state, caller=any_caller)
+    try:
+        session.cell("import os\nos.mkdir('d'); open('d/f', 'w').write('old')")
+        session.json("checkpoint", session.id)
+        session.cell(f"import shutil\nshutil.rmtree('d'); os.symlink('{folder}', 'd')")
+        (folder / "f").write_text("the host's")
+        session.json("rollback", session.id, "2")
+        assert (folder / "f").read_text() == "the host's"
+        assert session.value("os.path.islink('d'), open('d/f').read()") == "(False, 'old')"
+    finally:
+        session.close()

@@ -30,6 +30,14 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
     return true;
 }
 
+void dns_probe(struct dns *dns, const struct dns_question *q)
+{
+}
+
+void dns_forwards_tick(struct dns *dns, uint64_t now_us)
+{
+}
+
 void dns_forwards_free(struct dns *dns)
 {
 }

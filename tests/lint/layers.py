@@ -22,6 +22,7 @@ ORDER = (
     "toolchain",
     "changes",
     "workspace",
+    "image",
     "job",
     "config",
     "lib",
@@ -71,6 +72,7 @@ MAY_INCLUDE_ONLY = {
         "config/config_find.h",  # the same, for the lean program
         "config/retention.h",  # what goes by itself after a run
         "config/trust.h",  # trust
+        "image/image_store.h",  # image
         "store/store.h",  # cache
         "toolchain/project_excludes.h",  # what a directory as a program leaves out
         "toolchain/toolchain_paths.h",  # where languages of the user's own are

@@ -11,7 +11,7 @@ static struct {
     void *context;
     unsigned int n_asked;
     bool busy;
-    unsigned int n_forwarded;
+    unsigned int n_forwarded, n_probed;
 } outside;
 
 bool resolver_ask(struct resolver *resolver, const char *name, resolve_done *done, void *context)
@@ -34,6 +34,15 @@ bool dns_forward(struct dns *dns, const struct dns_asker *asker, const struct dn
 {
     outside.n_forwarded++;
     return !outside.busy;
+}
+
+void dns_probe(struct dns *dns, const struct dns_question *q)
+{
+    outside.n_probed++;
+}
+
+void dns_forwards_tick(struct dns *dns, uint64_t now_us)
+{
 }
 
 void dns_forwards_free(struct dns *dns)
@@ -414,6 +423,33 @@ static void what_is_no_query_gets_no_answer(void **state)
     assert_int_equal(seen.len, DNS_HEADER);
 }
 
+static void a_name_whose_probe_failed_is_answered_before_its_lookup_ends(void **state)
+{
+    uint64_t due_us;
+
+    ask("example.org", DNS_A);
+    ask("example.org", DNS_AAAA);
+    due_us = dns.due_us;
+    assert_true(due_us < UINT64_MAX);
+    dns_tick(&dns, due_us - 1);
+    assert_int_equal(outside.n_probed, 0);
+    assert_int_equal(dns.due_us, due_us);
+    dns_tick(&dns, due_us + 1000000);
+    dns_tick(&dns, due_us + 2000000);
+    assert_int_equal(outside.n_probed, 2);
+    assert_true(dns.due_us == UINT64_MAX);
+    dns.probe_failed(&dns, "example.org");
+    assert_answered(DNS_SERVFAIL, 0);
+    assert_int_equal(seen.n_answers, 2);
+    assert_int_equal(seen.n_refused, 1);
+    ask("example.org", DNS_A); /* again, at once */
+    assert_answered(DNS_SERVFAIL, 0);
+    assert_int_equal(outside.n_asked, 1);
+    found(true, NULL, 0); /* the lookup, 5 s later */
+    assert_int_equal(seen.n_answers, 3);
+    assert_int_equal(seen.n_refused, 1);
+}
+
 #define DNS_TEST(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
 
 int main(void)
@@ -422,6 +458,7 @@ int main(void)
         DNS_TEST(a_listed_name_gets_addresses_that_stand_for_it),
         DNS_TEST(what_was_found_is_kept_and_a_later_failure_takes_nothing_away),
         DNS_TEST(a_name_that_is_not_there_and_a_lookup_that_failed_differ),
+        DNS_TEST(a_name_whose_probe_failed_is_answered_before_its_lookup_ends),
         DNS_TEST(all_who_wait_for_a_name_share_its_lookup),
         DNS_TEST(no_more_than_so_many_wait),
         DNS_TEST(another_name_is_refused_at_once_and_told),

@@ -198,20 +198,20 @@ static void a_question_is_asked_twice_and_then_given_up(void **state)
     assert_true(forward_as(3, 5, "example.org"));
     now = clock_now_us();
     assert_true(arrives(&first, 5000));
-    dns_tick(&dns, now + 1000000);
+    dns_forwards_tick(&dns, now + 1000000);
     assert_false(arrives(&second, 0));
-    dns_tick(&dns, now + 2100000);
+    dns_forwards_tick(&dns, now + 2100000);
     assert_true(arrives(&second, 5000));
-    dns_tick(&dns, now + 3000000);
+    dns_forwards_tick(&dns, now + 3000000);
     assert_false(arrives(&second, 0));
     assert_int_equal(seen.n, 0);
-    dns_tick(&dns, now + 4600000);
+    dns_forwards_tick(&dns, now + 4600000);
     assert_int_equal(seen.n, 1);
     assert_int_equal(message_rcode(seen.message), DNS_SERVFAIL);
     assert_int_equal(message_id(seen.message), 5);
     answer(&first, first.server, 0);
     wait_for_upstream();
-    dns_tick(&dns, now + 10000000);
+    dns_forwards_tick(&dns, now + 10000000);
     assert_int_equal(seen.n, 1);
 }
 
@@ -234,7 +234,7 @@ static void no_more_than_so_many_are_under_way(void **state)
         assert_true(forward_as(1, i, "example.org"));
     assert_true(forward_as(1, 0, "example.org")); /* the first one again */
     assert_false(forward_as(1, 64, "example.org"));
-    dns_tick(&dns, clock_now_us() + 6000000);
+    dns_forwards_tick(&dns, clock_now_us() + 6000000);
     assert_int_equal(seen.n, 64);
     assert_true(forward_as(1, 64, "example.org"));
 }

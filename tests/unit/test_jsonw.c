@@ -1,6 +1,8 @@
 #include "base/jsonw.h"
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "unit.h"
 
@@ -70,6 +72,33 @@ static void text_is_escaped_where_json_wants_it(void **state)
     assert_written("\"\"");
 }
 
+/* Each byte at each place of a text that is longer than what is looked at in one piece. */
+static void long_text_is_escaped_as_short_text_is(void **state)
+{
+    char text[40], expected[400], form[8];
+
+    (void)state;
+    for (int c = 0; c < 256; c++) {
+        jsonw_init(&j, false);
+        jsonw_bytes(&j, NULL, &(char){ (char)c }, 1);
+        snprintf(form, sizeof(form), "%.*s", (int)j.out.len - 2, j.out.data + 1);
+        free(jsonw_take(&j));
+        for (size_t at = 0; at < sizeof(text); at++) {
+            memset(text, 'x', sizeof(text));
+            text[at] = text[sizeof(text) - 1 - at] = (char)c;
+            expected[0] = '\0';
+            for (size_t i = 0; i < sizeof(text); i++)
+                strcat(expected, text[i] == 'x' ? "x" : form);
+            assert_int_equal(jsonw_escaped_len(text, sizeof(text)), strlen(expected));
+            jsonw_init(&j, false);
+            jsonw_bytes(&j, NULL, text, sizeof(text));
+            assert_int_equal(j.out.len, strlen(expected) + 2);
+            assert_memory_equal(j.out.data + 1, expected, strlen(expected));
+            free(jsonw_take(&j));
+        }
+    }
+}
+
 static void keys_are_escaped_too(void **state)
 {
     (void)state;
@@ -115,6 +144,7 @@ int main(void)
         cmocka_unit_test(values_stand_in_objects_and_arrays_with_commas_between),
         cmocka_unit_test(the_pretty_form_has_a_line_for_each_value),
         cmocka_unit_test(text_is_escaped_where_json_wants_it),
+        cmocka_unit_test(long_text_is_escaped_as_short_text_is),
         cmocka_unit_test(keys_are_escaped_too),
         cmocka_unit_test(fractions_are_exact_and_short),
         cmocka_unit_test(a_failed_writer_gives_nothing),

@@ -83,7 +83,7 @@ static void the_interpreter_of_a_shebang_decides(void **state)
         { "#!/bin/sh\r\n", "sh" },
         { "#!/bin/dash\n", "sh" },
         { "#!python\n", "python" },
-        { "#!/bin/zsh\n", NULL },
+        { "#!/bin/fish\n", NULL },
         { "#!/bin/bashful\n", NULL },
         { "#!/bin/ba\n", NULL },
         { "#!/bin/bash/\n", NULL },

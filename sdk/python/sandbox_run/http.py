@@ -5,7 +5,7 @@ import json
 import threading
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
-from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Mapping, NamedTuple, Optional, Tuple, Union
 from urllib.parse import quote, urlsplit
 
 from . import errors
@@ -157,25 +157,13 @@ class Http:
                 if line.strip():
                     yield json.loads(line)
 
-    def _all(self, path: str, name: str) -> List[Dict[str, Any]]:
-        """All pages of a list."""
-        found: List[Dict[str, Any]] = []
-        query = ""
-        while True:
-            page = self._json("GET", path + query)
-            found += page[name]
-            if not page.get("next"):
-                return found
-            query = "?cursor=" + quote(str(page["next"]), safe="")
-
     # ---- runs ----------------------------------------------------------------------------------
 
     def run(self, request: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         return dict(self._json("POST", "/v1/executions", request, call))
 
     def stream(self, request: Mapping[str, Any], call: Call, metrics_every: Optional[str]) -> Iterator[Dict[str, Any]]:
-        query = "?metrics_every=" + quote(metrics_every, safe="") if metrics_every else ""
-        return self._lines("/v1/executions" + query, request, call)
+        return self._lines("/v1/executions", request, call)  # without samples: the service sends none
 
     def languages(self) -> List[Dict[str, Any]]:
         return list(self._json("GET", "/v1/languages")["languages"])
@@ -188,16 +176,19 @@ class Http:
     # ---- sessions ------------------------------------------------------------------------------
 
     def session_create(self, request: Mapping[str, Any], idle: Optional[str]) -> Dict[str, Any]:
-        return dict(self._json("POST", "/v1/sessions", {**request, **({"idle": idle} if idle else {})}))
+        return dict(self._json("POST", "/v1/sessions", {**request, **({"idle_ms": milliseconds(idle)} if idle else {})}))
 
     def sessions(self) -> List[Dict[str, Any]]:
-        return self._all("/v1/sessions", "sessions")
+        return list(self._json("GET", "/v1/sessions")["sessions"])
 
     def session_info(self, name: str) -> Dict[str, Any]:
         return dict(self._json("GET", session_path(name)))
 
     def _cell(self, cell: Mapping[str, Any]) -> Dict[str, Any]:
-        return {key: value for key, value in cell.items() if value is not None}
+        body = {key: value for key, value in cell.items() if value is not None and key != "timeout"}
+        if cell.get("timeout") is not None:
+            body["timeout_ms"] = milliseconds(cell["timeout"])
+        return body
 
     def cell(self, name: str, cell: Mapping[str, Any], call: Call) -> Dict[str, Any]:
         return dict(self._json("POST", session_path(name, "cells"), self._cell(cell), call))
@@ -221,6 +212,18 @@ class Http:
 
     def file_list(self, name: str) -> List[Dict[str, Any]]:
         return list(self._json("GET", session_path(name, "files"))["files"])
+
+
+def milliseconds(duration: Union[str, float]) -> int:
+    """Seconds, or a text with a unit: "500ms", "5s", "2m", "1h"."""
+    factors = {"ms": 1, "s": 1000, "m": 60000, "h": 3600000}
+    text = str(duration)
+    unit = text.lstrip("0123456789.")
+    try:
+        return round(float(text[:len(text) - len(unit)]) * factors[unit or "s"])
+    except (KeyError, ValueError):
+        raise errors.InvalidRequest(f"'{text}' is no duration; write it as 1.5, 500ms or 5s",
+                                    code="invalid") from None
 
 
 def session_path(*parts: str) -> str:

@@ -60,23 +60,13 @@ export class Http implements Transport {
     }
   }
 
-  async #all(path: string, name: string): Promise<Record<string, unknown>[]> {
-    const found: Record<string, unknown>[] = [];
-    for (let query = ""; ; ) {
-      const page = await this.#json("GET", path + query);
-      found.push(...(page[name] as Record<string, unknown>[]));
-      if (!page["next"]) return found;
-      query = `?cursor=${encodeURIComponent(String(page["next"]))}`;
-    }
-  }
-
   async run(request: RunRequest, options: CallOptions): Promise<RunResult> {
     return (await this.#json("POST", "/v1/executions", { json: request, ...options })) as RunResult;
   }
 
+  /** Without samples: the service sends none. */
   stream(request: RunRequest, options: StreamOptions): AsyncIterable<RunEvent> {
-    const query = options.metricsEvery ? `?metrics_every=${encodeURIComponent(options.metricsEvery)}` : "";
-    return this.#lines(`/v1/executions${query}`, request, options);
+    return this.#lines("/v1/executions", request, options);
   }
 
   async languages(): Promise<Record<string, unknown>[]> {
@@ -97,15 +87,15 @@ export class Http implements Transport {
   }
 
   async sessions(): Promise<SessionInfo[]> {
-    return (await this.#all("/v1/sessions", "sessions")) as SessionInfo[];
+    return (await this.#json("GET", "/v1/sessions"))["sessions"] as SessionInfo[];
   }
 
   async cell(id: string, cell: CellRequest, options: CallOptions): Promise<RunResult> {
-    return (await this.#json("POST", session(id, "cells"), { json: cell, ...options })) as RunResult;
+    return (await this.#json("POST", session(id, "cells"), { json: cellBody(cell), ...options })) as RunResult;
   }
 
   streamCell(id: string, cell: CellRequest, options: CallOptions): AsyncIterable<RunEvent> {
-    return this.#lines(session(id, "cells"), cell, options);
+    return this.#lines(session(id, "cells"), cellBody(cell), options);
   }
 
   act(id: string, action: string, body: Record<string, string | number>): Promise<Record<string, unknown>> {
@@ -133,6 +123,20 @@ export class Http implements Transport {
 async function* chunksOf(response: Response): AsyncGenerator<Uint8Array> {
   const reader = response.body?.getReader();
   for (let part = await reader?.read(); part && !part.done; part = await reader?.read()) yield part.value;
+}
+
+/** Seconds, or a text with a unit: "500ms", "5s", "2m", "1h". */
+function milliseconds(duration: string | number): number {
+  const factors: Record<string, number> = { ms: 1, s: 1000, m: 60000, h: 3600000, "": 1000 };
+  const [, count, unit] = /^([\d.]+)(ms|s|m|h|)$/.exec(String(duration)) ?? [];
+  if (count === undefined || unit === undefined)
+    throw new InvalidRequestError(`'${duration}' is no duration; write it as 1.5, 500ms or 5s`, { code: "invalid" });
+  return Math.round(Number(count) * (factors[unit] ?? 1000));
+}
+
+function cellBody(cell: CellRequest): Record<string, unknown> {
+  const { timeout, ...rest } = cell;
+  return timeout === undefined ? rest : { ...rest, timeout_ms: milliseconds(timeout) };
 }
 
 function session(...parts: string[]): string {

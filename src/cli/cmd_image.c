@@ -1,0 +1,220 @@
+/* image: file systems of other machines that programs run on. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "cli/action.h"
+#include "cli/amounts.h"
+#include "cli/present.h"
+#include "image/image_store.h"
+#include "lib/image_pull.h"
+#include "lib/runner.h"
+
+struct image_options {
+    bool plain_http;
+};
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "plain-http", NULL, "of `pull`: the registry has no TLS",
+      OPTION_OWN(struct image_options, plain_http) },
+    { 'q', "quiet", NULL, "do not say what was done", OPTION_FIELD(quiet) },
+    { 0 },
+};
+/* clang-format on */
+
+static void say_done(const struct options *o, const char *what, const char *name, const char *id)
+{
+    struct jsonw j;
+
+    if (!o->json) {
+        if (!o->quiet)
+            fprintf(stderr, "%s %s\n", what, name);
+        return;
+    }
+    jsonw_init(&j, present_has_lines());
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, what, name);
+    if (id)
+        jsonw_text(&j, "id", id);
+    jsonw_close(&j, '}');
+    present_json(&j);
+}
+
+static void tell(void *context, const char *line)
+{
+    const struct options *o = context;
+
+    if (!o->quiet && !o->json)
+        fprintf(stderr, "%s\n", line);
+}
+
+static int pull_run(const struct options *o, sbr_error *err)
+{
+    const struct image_options *own = o->own;
+    struct image_pull pull = { .plain_http = own->plain_http,
+                               .progress = tell,
+                               .context = (void *)o };
+    char id[SHA256_HEX_SIZE];
+    sbr_runtime *rt;
+    int r;
+
+    if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
+        return err->code;
+    pull.rt = rt;
+    r = image_pull(&pull, o->positional[1], id, err);
+    sbr_runtime_close(rt);
+    if (r == 0)
+        say_done(o, "pulled", o->positional[1], id);
+    return r;
+}
+
+struct listing_of {
+    struct jsonw *j; /* NULL: text */
+    size_t n;
+};
+
+static int show_item(void *context, const struct image_item *item)
+{
+    struct listing_of *list = context;
+    char idle[24];
+
+    list->n++;
+    if (!list->j) {
+        amount_of_idle(item->named, idle, sizeof(idle));
+        printf("%.12s  %5s  %s\n", item->id, idle, item->name);
+        return 0;
+    }
+    jsonw_open(list->j, NULL, '{');
+    jsonw_text(list->j, "name", item->name);
+    jsonw_text(list->j, "id", item->id);
+    jsonw_number(list->j, "pulled", (uint64_t)item->named);
+    jsonw_close(list->j, '}');
+    return 0;
+}
+
+static int list_run(const struct options *o, sbr_error *err)
+{
+    struct jsonw j;
+    struct listing_of list = { .j = o->json ? &j : NULL };
+
+    jsonw_init(&j, present_has_lines());
+    jsonw_open(&j, NULL, '{');
+    jsonw_open(&j, "images", '[');
+    if (image_store_list(show_item, &list, err) < 0)
+        return err->code;
+    jsonw_close(&j, ']');
+    jsonw_close(&j, '}');
+    if (o->json)
+        present_json(&j);
+    else if (!list.n)
+        fprintf(stderr, "there is no image yet; `sandbox-run image pull debian:12` brings one\n");
+    return 0;
+}
+
+static void put_list(struct jsonw *j, const char *key, const struct string_list *list)
+{
+    jsonw_open(j, key, '[');
+    for (size_t i = 0; i < list->n; i++)
+        jsonw_text(j, NULL, list->items[i]);
+    jsonw_close(j, ']');
+}
+
+static void show_text(const char *title, const struct string_list *list)
+{
+    for (size_t i = 0; i < list->n; i++)
+        printf("%-8s  %s\n", i ? "" : title, list->items[i]);
+}
+
+static int show_run(const struct options *o, sbr_error *err)
+{
+    struct image *image;
+    struct jsonw j;
+
+    if (image_open(o->positional[1], &image, err) < 0)
+        return err->code;
+    if (o->json) {
+        jsonw_init(&j, present_has_lines());
+        jsonw_open(&j, NULL, '{');
+        jsonw_text(&j, "name", o->positional[1]);
+        jsonw_text(&j, "id", image->id);
+        put_list(&j, "env", &image->env);
+        put_list(&j, "command", &image->command);
+        jsonw_text(&j, "workdir", image->workdir);
+        jsonw_close(&j, '}');
+        present_json(&j);
+    } else {
+        printf("%-8s  %s\n", "id", image->id);
+        show_text("command", &image->command);
+        show_text("env", &image->env);
+        printf("%-8s  %s\n", "workdir", image->workdir ? image->workdir : "/work");
+    }
+    image_free(image);
+    return 0;
+}
+
+static int rm_run(const struct options *o, sbr_error *err)
+{
+    struct image_ref ref;
+    unsigned int removed;
+    int r;
+
+    if (image_ref_parse(o->positional[1], &ref, err) < 0)
+        return err->code;
+    r = image_store_forget(&ref, err);
+    if (r == 0)
+        return err_set(err, SBR_E_NOT_FOUND, "image",
+                       "there is no image '%.150s'; `sandbox-run image list` shows those there are",
+                       o->positional[1]);
+    if (r < 0 || image_store_prune(&removed, err) < 0)
+        return err->code;
+    say_done(o, "removed", o->positional[1], NULL);
+    return 0;
+}
+
+static int prune_run(const struct options *o, sbr_error *err)
+{
+    unsigned int removed;
+    char count[40];
+
+    if (image_store_prune(&removed, err) < 0)
+        return err->code;
+    amount_of(removed, "tree", "trees", count, sizeof(count));
+    say_done(o, "removed", count, NULL);
+    return 0;
+}
+
+static const struct action actions[] = {
+    { "list", list_run, 0, 0, "" },     { "pull", pull_run, 1, 1, " REF" },
+    { "show", show_run, 1, 1, " REF" }, { "rm", rm_run, 1, 1, " REF" },
+    { "prune", prune_run, 0, 0, "" },   { 0 },
+};
+
+static int image_run(struct options *o)
+{
+    sbr_error err = { 0 };
+    const struct action *action = action_find(o, actions, &err);
+    int r = action ? action->run(o, &err) : err.code;
+
+    return r < 0 ? cli_fail(o, &err) : r;
+}
+
+const struct command cmd_image = {
+    .name = "image",
+    .usage = "[list | pull REF | show REF | rm REF | prune]",
+    .help = "bring in, show and remove images, whose files programs see (--image)",
+    .examples =
+        "  sandbox-run image pull debian:12              from a registry, by skopeo\n"
+        "  sandbox-run image pull oci:layout:latest      from an OCI layout of this machine\n"
+        "  sandbox-run image pull docker-archive:app.tar what `docker save` wrote\n"
+        "  sandbox-run exec --image debian:12 -- cat /etc/os-release\n"
+        "  sandbox-run exec --image ./rootfs -- /bin/sh  a directory, without pulling\n"
+        "  sandbox-run image rm debian:12\n\n"
+        "A name without a registry means docker.io, as your registries.conf has it.\n",
+    .own_size = sizeof(struct image_options),
+    .options = (const struct option *const[]){ options_report, own_options, options_look,
+                                               options_general, NULL },
+    .ids = "image 2>/dev/null | sed \"s/.* //\"",
+    .run = image_run,
+};

@@ -1,0 +1,181 @@
+#include "image/image.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/listing.h"
+#include "base/scope.h"
+#include "base/sha256.h"
+#include "image/image_store.h"
+
+bool image_is_path(const char *ref)
+{
+    return ref[0] == '/' || !strncmp(ref, "./", 2) || !strncmp(ref, "../", 3);
+}
+
+void image_free(struct image *image)
+{
+    if (!image)
+        return;
+    for (size_t i = 0; i < image->n_trees; i++) {
+        free(image->trees[i].source);
+        free(image->trees[i].target);
+    }
+    for (size_t i = 0; i < image->plan.n_names; i++) {
+        free((char *)image->names[i].name);
+        free((char *)image->names[i].link);
+    }
+    string_list_done(&image->env);
+    string_list_done(&image->command);
+    free(image->workdir);
+    scope_close_fd(&image->hold_fd);
+    free(image);
+}
+
+static int add_tree(struct image *image, const char *name, bool is_file, sbr_error *err)
+{
+    struct image_tree *tree = &image->trees[image->n_trees];
+
+    if (image->n_trees == PLAN_MAX_IMAGE_TREES)
+        return err_set(err, SBR_E_UNSUPPORTED, "image",
+                       "the image has more than %d files and full directories at its top",
+                       PLAN_MAX_IMAGE_TREES);
+    tree->is_file = is_file;
+    if (asprintf(&tree->source, "%s/%s", image->top, name) < 0)
+        tree->source = NULL;
+    if (asprintf(&tree->target, "/%s", name) < 0)
+        tree->target = NULL;
+    image->n_trees++;
+    return tree->source && tree->target ? 0 : err_set_oom(err, "image");
+}
+
+static int add_name(struct image *image, const char *name, const char *link, sbr_error *err)
+{
+    struct plan_image_name *entry = &image->names[image->plan.n_names];
+
+    if (image->plan.n_names == IMAGE_MAX_NAMES)
+        return err_set(err, SBR_E_UNSUPPORTED, "image",
+                       "the image has more than %d links and empty directories at its top",
+                       IMAGE_MAX_NAMES);
+    image->plan.n_names++;
+    entry->name = strdup(name);
+    entry->link = link ? strdup(link) : NULL;
+    return entry->name && (!link || entry->link) ? 0 : err_set_oom(err, "image");
+}
+
+static bool is_empty(int dir_fd, const char *name)
+{
+    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    scoped_listing struct listing names = { 0 };
+
+    return fd >= 0 && listing_read(fd, &names) == 0 && names.n == 0;
+}
+
+/* What is neither a file, a directory nor a link is left out: nothing in a sandbox can use it. */
+static int add_entry(struct image *image, int top_fd, const char *name, sbr_error *err)
+{
+    char link[REQUEST_MAX_PATH + 1];
+    struct stat st;
+    ssize_t len;
+
+    if (plan_image_is_ours(name))
+        return 0;
+    if (fstatat(top_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return err_set_errno(err, "image", "cannot look at '%.100s' of the image", name);
+    if (S_ISREG(st.st_mode))
+        return add_tree(image, name, true, err);
+    if (S_ISDIR(st.st_mode))
+        return is_empty(top_fd, name) ? add_name(image, name, NULL, err)
+                                      : add_tree(image, name, false, err);
+    if (!S_ISLNK(st.st_mode))
+        return 0;
+    len = readlinkat(top_fd, name, link, sizeof(link) - 1);
+    if (len <= 0 || len == (ssize_t)sizeof(link) - 1)
+        return err_set(err, SBR_E_INVALID, "image", "the link '%.100s' of the image is too long",
+                       name);
+    link[len] = '\0';
+    return add_name(image, name, link, err);
+}
+
+/* Whether the image has the directory, however its links lead. */
+static bool has_directory(int top_fd, const char *path)
+{
+    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
+    scoped_fd int fd = path ? (int)syscall(SYS_openat2, top_fd, path, &how, sizeof(how)) : -1;
+
+    return fd >= 0;
+}
+
+static int read_top(struct image *image, sbr_error *err)
+{
+    scoped_fd int top = open(image->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    scoped_listing struct listing names = { 0 };
+
+    if (top < 0 || listing_read(top, &names) < 0)
+        return err_set_errno(err, "image", "cannot read '%.200s'", image->top);
+    for (size_t i = 0; i < names.n; i++)
+        if (add_entry(image, top, names.names[i], err) < 0)
+            return err->code;
+    if (!image->n_trees)
+        return err_set(err, SBR_E_INVALID, "image",
+                       "'%.200s' is no root file system: no file and no full directory is in it",
+                       image->top);
+    image->plan.names = image->names;
+    image->plan.env = &image->env;
+    image->plan.command = &image->command;
+    image->plan.workdir = has_directory(top, image->workdir) ? image->workdir : NULL;
+    return 0;
+}
+
+/* A directory that changes is another image: its own times show that as far as they can. */
+static int open_directory(struct image *image, const char *path, sbr_error *err)
+{
+    scoped_free char *real = realpath(path, NULL);
+    struct sha256 sum;
+    struct stat st;
+
+    if (!real || stat(real, &st) < 0)
+        return err_set(err, errno == ENOENT ? SBR_E_NOT_FOUND : SBR_E_SYSTEM, "image",
+                       "there is no directory '%.200s'", path);
+    if (!S_ISDIR(st.st_mode))
+        return err_set(err, SBR_E_INVALID, "image",
+                       "'%.200s' is no directory; an archive is named docker-archive:FILE", path);
+    if (!strcmp(real, "/") || strlen(real) >= sizeof(image->top))
+        return err_set(err, SBR_E_INVALID, "image",
+                       "'%.200s' cannot be an image; leave --image out to use the host's files",
+                       path);
+    snprintf(image->top, sizeof(image->top), "%s", real);
+    sha256_init(&sum);
+    sha256_add_text(&sum, real);
+    sha256_add_u64(&sum, (uint64_t)clock_ns(st.st_mtim));
+    sha256_add_u64(&sum, (uint64_t)st.st_ino);
+    sha256_finish_hex(&sum, image->id);
+    return 0;
+}
+
+int image_open(const char *ref, struct image **ret, sbr_error *err)
+{
+    struct image *image = calloc(1, sizeof(*image));
+    int r;
+
+    if (!image)
+        return err_set_oom(err, "image");
+    image->hold_fd = -1;
+    r = image_is_path(ref) ? open_directory(image, ref, err) : image_store_open(ref, image, err);
+    if (r == 0)
+        r = read_top(image, err);
+    if (r < 0) {
+        image_free(image);
+        return err->code;
+    }
+    *ret = image;
+    return 0;
+}

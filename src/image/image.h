@@ -1,0 +1,36 @@
+/* An image that a run takes its files from: a directory of the host, or one of the image store. */
+#ifndef IMAGE_IMAGE_H
+#define IMAGE_IMAGE_H
+
+#include "base/err.h"
+#include "plan/plan_image.h"
+
+#define IMAGE_MAX_NAMES 64
+#define IMAGE_PATH_SIZE 1200
+
+struct image_tree {
+    char *source; /* on the host */
+    char *target; /* inside */
+    bool is_file; /* shown read-only: only directories can be copy-on-write */
+};
+
+struct image {
+    char id[80];               /* for keys of the store; of a directory: its path and times */
+    char top[IMAGE_PATH_SIZE]; /* where its files are */
+    struct image_tree trees[PLAN_MAX_IMAGE_TREES];
+    size_t n_trees;
+    struct plan_image_name names[IMAGE_MAX_NAMES];
+    struct plan_image plan;          /* points into this struct */
+    struct string_list env, command; /* the entrypoint, and its words */
+    char *workdir;                   /* NULL: not given */
+    int hold_fd; /* while it is open, no process removes the image; -1: nothing to hold */
+};
+
+/* `ref` is a path ("/…", "./…") or a name of the store.  SBR_E_NOT_FOUND: the store has none. */
+int image_open(const char *ref, struct image **ret, sbr_error *err) must_check;
+void image_free(struct image *image); /* NULL is fine */
+
+/* True for what names a directory of the host and nothing that can be fetched. */
+bool image_is_path(const char *ref);
+
+#endif

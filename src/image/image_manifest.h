@@ -1,0 +1,33 @@
+/* The JSON of an OCI image layout, as far as we need it: untrusted, bounded, by digests. */
+#ifndef IMAGE_IMAGE_MANIFEST_H
+#define IMAGE_IMAGE_MANIFEST_H
+
+#include "image/image_store.h"
+
+#define IMAGE_MAX_LAYERS 128
+#define IMAGE_DIGEST_SIZE 65 /* hexadecimal of a SHA-256 */
+
+struct image_layer {
+    char digest[IMAGE_DIGEST_SIZE];  /* of the blob */
+    char diff_id[IMAGE_DIGEST_SIZE]; /* of the archive in it */
+    uint64_t size;                   /* of the blob */
+};
+
+struct image_manifest {
+    char config_digest[IMAGE_DIGEST_SIZE]; /* this is the image's id */
+    char architecture[32];
+    struct image_layer layers[IMAGE_MAX_LAYERS];
+    size_t n_layers;
+    struct image_config config;
+};
+
+/* Reads the image of the layout in `dir_fd`: the one with the tag, or the only one for this
+ * machine.  Every document is compared with its digest. */
+int image_manifest_read(int dir_fd, const char *tag, struct image_manifest *ret, sbr_error *err)
+    must_check;
+void image_manifest_done(struct image_manifest *manifest);
+
+/* Opens a blob of the layout.  Its content is compared with its name. */
+int image_manifest_blob(int dir_fd, const char *digest, sbr_error *err) must_check;
+
+#endif

@@ -1,0 +1,249 @@
+#include "lib/image_fetch.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "base/tree_remove.h"
+#include "lib/tool_job.h"
+
+#define SKOPEO_MEMORY ((uint64_t)1 << 30)
+#define SKOPEO_DISK ((uint64_t)64 << 30)
+#define PLACE "/var/tmp/sandbox-run-pull-XXXXXX"
+#define OUT "/out"
+
+/* Files of the user's own configuration that skopeo takes, each as the option that names it. */
+static const struct skopeo_file {
+    const char *option;
+    const char *variable; /* that names it; NULL: none */
+    const char *in_home;  /* below $HOME; NULL: none */
+    const char *of_all;   /* of the machine; NULL: none */
+    bool for_copy;        /* an option of `copy`, not of skopeo itself */
+} config_files[] = {
+    { "--registries-conf", "CONTAINERS_REGISTRIES_CONF", ".config/containers/registries.conf",
+      "/etc/containers/registries.conf", false },
+    { "--policy", NULL, ".config/containers/policy.json", "/etc/containers/policy.json", false },
+    { "--src-authfile", "REGISTRY_AUTH_FILE", ".config/containers/auth.json", NULL, true },
+    { "--src-authfile", NULL, ".docker/config.json", NULL, true },
+};
+
+static bool choose_file(const struct skopeo_file *file, char *path, size_t size)
+{
+    const char *named = file->variable ? getenv(file->variable) : NULL, *home = getenv("HOME");
+
+    if (named && named[0] == '/') {
+        snprintf(path, size, "%s", named);
+        return true;
+    }
+    if (file->in_home && home && home[0] == '/') {
+        snprintf(path, size, "%s/%s", home, file->in_home);
+        if (access(path, R_OK) == 0)
+            return true;
+    }
+    snprintf(path, size, "%s", file->of_all ? file->of_all : "");
+    return path[0] && access(path, R_OK) == 0;
+}
+
+static int add_volume(sbr_request *req, const char *source, const char *target, const char *mode,
+                      sbr_error *err)
+{
+    scoped_free char *spec = text_format("%s:%s:%s", source, target, mode);
+
+    return spec ? request_add_volume(req, spec, err) : err_set_oom(err, "image");
+}
+
+/* Registries on this machine's loopback, as in "127.0.0.1:5000", are opened by their port. */
+static int allow_loopback(sbr_request *req, const char *text, sbr_error *err)
+{
+    static const char *const names[] = { "127.0.0.1:", "localhost:" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        for (const char *at = strstr(text, names[i]); at; at = strstr(at + 1, names[i])) {
+            unsigned long port = strtoul(at + strlen(names[i]), NULL, 10);
+            char rule[32];
+
+            snprintf(rule, sizeof(rule), "localhost:%lu", port);
+            if (port > 0 && port < 65536 && request_allow_host(req, rule, err) < 0)
+                return err->code;
+        }
+    return 0;
+}
+
+static int read_hosts(sbr_request *req, const char *path, sbr_error *err)
+{
+    char text[65536];
+    ssize_t n = fd_read_small(AT_FDCWD, path, text, sizeof(text) - 1);
+
+    if (n < 0)
+        return 0;
+    text[n] = '\0';
+    return allow_loopback(req, text, err);
+}
+
+/* Adds the options of one side of the word `copy`. */
+static int add_config(sbr_request *req, bool for_copy, sbr_error *err)
+{
+    for (size_t i = 0; i < ARRAY_LEN(config_files); i++) {
+        const struct skopeo_file *file = &config_files[i];
+        char path[1100], target[32];
+
+        if (file->for_copy != for_copy || !choose_file(file, path, sizeof(path)))
+            continue;
+        snprintf(target, sizeof(target), "/conf/%zu", i);
+        if (add_volume(req, path, target, "ro", err) < 0 ||
+            request_add_arg(req, file->option, err) < 0 || request_add_arg(req, target, err) < 0)
+            return err->code;
+        if (i == 0 && read_hosts(req, path, err) < 0)
+            return err->code;
+        if (for_copy)
+            break; /* one file of credentials is enough */
+    }
+    return 0;
+}
+
+static int add_words(sbr_request *req, const char *const *words, sbr_error *err)
+{
+    for (; *words; words++)
+        if (request_add_arg(req, *words, err) < 0)
+            return err->code;
+    return 0;
+}
+
+/* The certificates of a registry's own, as other tools of containers find them. */
+static int add_certificates(sbr_request *req, const char *host, sbr_error *err)
+{
+    const char *home = getenv("HOME");
+    const struct {
+        const char *top, *below;
+    } places[] = {
+        { home ? home : "", "/.config/containers/certs.d/" },
+        { "", "/etc/containers/certs.d/" },
+        { "", "/etc/docker/certs.d/" },
+    };
+    static const char *const words[] = { "--src-cert-dir", "/conf/certs", NULL };
+
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        scoped_free char *path = text_format("%s%s%s", places[i].top, places[i].below, host);
+
+        if (path && access(path, R_OK) == 0)
+            return add_volume(req, path, "/conf/certs", "ro", err) < 0 ? err->code
+                                                                       : add_words(req, words, err);
+    }
+    return 0;
+}
+
+static int add_source(const struct image_pull *pull, const struct image_ref *ref, sbr_request *req,
+                      sbr_error *err)
+{
+    static const char *const plain[] = { "--src-tls-verify=false", NULL };
+    scoped_free char *source = NULL;
+
+    if (ref->transport == IMAGE_ARCHIVE) {
+        if (add_volume(req, ref->name, "/in", "ro", err) < 0)
+            return err->code;
+        return request_add_arg(req, "docker-archive:/in", err);
+    }
+    if (ref->transport == IMAGE_DAEMON) {
+        if (add_volume(req, "/var/run", "/docker", "rw+sockets", err) < 0 ||
+            request_add_arg(req, "--src-daemon-host=unix:///docker/docker.sock", err) < 0)
+            return err->code;
+        source = text_format("docker-daemon:%s", ref->name);
+        return source ? request_add_arg(req, source, err) : err_set_oom(err, "image");
+    }
+    source = text_format("docker://%s", ref->name);
+    if (!source)
+        return err_set_oom(err, "image");
+    if (add_config(req, true, err) < 0 || add_certificates(req, ref->host, err) < 0 ||
+        (pull->plain_http && add_words(req, plain, err) < 0))
+        return err->code;
+    return request_add_arg(req, source, err);
+}
+
+static int skopeo_request(const struct image_pull *pull, const struct image_ref *ref,
+                          const char *dir, sbr_request **ret, sbr_error *err)
+{
+    static const char *const skopeo[] = { "skopeo", "--tmpdir", "/tmp", NULL };
+    static const char *const copy[] = { "copy", "--quiet", NULL };
+    sbr_request *req;
+
+    if (tool_job_request(skopeo, ret, err) < 0)
+        return err->code;
+    req = *ret;
+    req->limits.value[SBR_MEMORY_BYTES] = SKOPEO_MEMORY;
+    req->limits.value[SBR_DISK_BYTES] = SKOPEO_DISK;
+    if (ref->transport == IMAGE_REGISTRY &&
+        (request_set_network(req, "full", err) < 0 || allow_loopback(req, ref->host, err) < 0))
+        return err->code;
+    if (add_volume(req, dir, OUT, "rw", err) < 0 || add_config(req, false, err) < 0 ||
+        add_words(req, copy, err) < 0 || add_source(pull, ref, req, err) < 0)
+        return err->code;
+    return request_add_arg(req, "oci:" OUT ":image", err);
+}
+
+/* The last line is the reason; skopeo writes `level=fatal msg="…"`. */
+static int refuse(const struct image_ref *ref, const sbr_result *result, sbr_error *err)
+{
+    const char *text = result->err.data ? result->err.data : "", *at = text, *msg;
+    char said[300];
+
+    for (const char *next = strstr(at, "msg="); next; next = strstr(next + 1, "msg="))
+        at = next;
+    msg = at == text ? text : at + strlen("msg=");
+    text_copy_visibly(said, sizeof(said), msg, strcspn(msg, "\n"));
+    return err_set(err, SBR_E_NOT_FOUND, "image", "cannot fetch '%.150s': %.300s", ref->name,
+                   said[0] ? said : result->explanation);
+}
+
+static int run_skopeo(const struct image_pull *pull, const struct image_ref *ref, const char *dir,
+                      sbr_error *err)
+{
+    struct tool_job tool = { .rt = pull->rt, .options = { .keep_output = true, .stdin_fd = -1 } };
+    sbr_request *req = NULL;
+    sbr_result *result = NULL;
+    int r = tool_job_check("skopeo", "images of registries and archives need", "image", err);
+
+    if (r == 0)
+        r = skopeo_request(pull, ref, dir, &req, err);
+    if (r == 0)
+        r = tool_job_run(&tool, req, &result, err);
+    if (r == 0 && result && !result_success(result))
+        r = refuse(ref, result, err);
+    result_free(result);
+    request_free(req);
+    return r;
+}
+
+int image_fetch_begin(const struct image_pull *pull, const struct image_ref *ref,
+                      struct image_fetch *ret, sbr_error *err)
+{
+    const char *dir = ref->name;
+
+    *ret = (struct image_fetch){ .dir_fd = -1 };
+    if (ref->transport != IMAGE_OCI) {
+        snprintf(ret->made, sizeof(ret->made), PLACE);
+        if (!mkdtemp(ret->made)) {
+            ret->made[0] = '\0';
+            return err_set_errno(err, "image", "cannot make a directory in /var/tmp");
+        }
+        dir = ret->made;
+        if (run_skopeo(pull, ref, dir, err) < 0)
+            return err->code;
+    }
+    ret->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return ret->dir_fd < 0 ? err_set_errno(err, "image", "cannot read '%.200s'", dir) : 0;
+}
+
+void image_fetch_done(struct image_fetch *fetch)
+{
+    scope_close_fd(&fetch->dir_fd);
+    if (fetch->made[0])
+        (void)tree_remove(AT_FDCWD, fetch->made);
+    fetch->made[0] = '\0';
+}

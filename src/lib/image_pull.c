@@ -1,0 +1,241 @@
+#include "lib/image_pull.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/scope.h"
+#include "base/staging_dir.h"
+#include "base/tree_remove.h"
+#include "image/image_manifest.h"
+#include "image/image_merge.h"
+#include "lib/archive.h"
+#include "lib/image_fetch.h"
+#include "lib/tool_job.h"
+
+#define LEAST_ROOM ((uint64_t)256 << 20)
+#define GROWTH 40 /* of a layer that is unpacked, at most; more is a bomb */
+#define MOST_FILES 1000000
+
+static void tell(const struct image_pull *pull, const char *fmt, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static void tell(const struct image_pull *pull, const char *fmt, ...)
+{
+    char line[300];
+    va_list args;
+
+    va_start(args, fmt);
+    vsnprintf(line, sizeof(line), fmt, args);
+    va_end(args);
+    if (pull->progress)
+        pull->progress(pull->context, line);
+}
+
+/* A tree that is being made: removed unless it was put in its place. */
+struct making {
+    const struct user_dir *root;
+    int staging_fd; /* of the folder of all */
+    int lock_fd, tree_fd;
+    char id[ENCODING_ID_SIZE];
+};
+
+static void making_done(struct making *m)
+{
+    if (m->lock_fd >= 0 && m->id[0])
+        (void)tree_remove(m->staging_fd, m->id);
+    scope_close_fd(&m->tree_fd);
+    scope_close_fd(&m->lock_fd);
+    scope_close_fd(&m->staging_fd);
+}
+
+static int making_begin(const struct user_dir *root, struct making *ret, sbr_error *err)
+{
+    *ret = (struct making){ .root = root, .lock_fd = -1, .tree_fd = -1 };
+    ret->staging_fd = openat(root->fd, "staging", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (ret->staging_fd >= 0) {
+        staging_dir_sweep(ret->staging_fd);
+        ret->lock_fd = staging_dir_make(ret->staging_fd, ret->id);
+    }
+    if (ret->lock_fd >= 0 && mkdirat(ret->lock_fd, "tree", 0755) == 0)
+        ret->tree_fd = openat(ret->lock_fd, "tree", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (ret->tree_fd < 0 || fchmod(ret->tree_fd, 0755) < 0) {
+        err_set_errno(err, "image", "cannot write to '%.200s'", root->path);
+        making_done(ret);
+        return err->code;
+    }
+    return 0;
+}
+
+/* What another process put there first is the same. */
+static int making_place(struct making *m, const char *folder, const char *id, sbr_error *err)
+{
+    char path[SHA256_HEX_SIZE + 16];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, id);
+    if (renameat(m->staging_fd, m->id, m->root->fd, path) == 0) {
+        m->id[0] = '\0';
+        return 0;
+    }
+    return errno == EEXIST || errno == ENOTEMPTY
+               ? 0
+               : err_set_errno(err, "image", "cannot put the image in its place");
+}
+
+static bool is_there(const struct user_dir *root, const char *folder, const char *id)
+{
+    char path[SHA256_HEX_SIZE + 16];
+
+    snprintf(path, sizeof(path), "%s/%s", folder, id);
+    return faccessat(root->fd, path, F_OK, 0) == 0;
+}
+
+/* Files are in memory while a layer is unpacked. */
+static struct workspace_quota room_for(uint64_t size)
+{
+    struct workspace_quota quota = { .bytes = size * GROWTH, .inodes = MOST_FILES };
+    struct sysinfo machine;
+
+    if (quota.bytes < LEAST_ROOM)
+        quota.bytes = LEAST_ROOM;
+    if (sysinfo(&machine) == 0 && quota.bytes > (uint64_t)machine.totalram * machine.mem_unit / 2)
+        quota.bytes = (uint64_t)machine.totalram * machine.mem_unit / 2;
+    return quota;
+}
+
+static int check_diff(const sbr_runtime *rt, int fd, const char *diff_id, sbr_error *err)
+{
+    char found[SHA256_HEX_SIZE];
+
+    if (archive_digest(rt, fd, found, err) < 0)
+        return err->code;
+    if (strcmp(found, diff_id) != 0)
+        return err_set(err, SBR_E_INVALID, "image",
+                       "a layer holds another archive than its diff id %.12s… says; nothing of the "
+                       "image is taken",
+                       diff_id);
+    return 0;
+}
+
+static int make_layer(const struct image_pull *pull, int layout_fd, const struct user_dir *root,
+                      const struct image_layer *layer, sbr_error *err)
+{
+    struct archive_source source = { .quota = room_for(layer->size), .may_end_early = true };
+    struct making making;
+    int r;
+
+    if (making_begin(root, &making, err) < 0)
+        return err->code;
+    source.fd = image_manifest_blob(layout_fd, layer->digest, err);
+    r = source.fd < 0 ? err->code : 0;
+    if (r == 0)
+        r = check_diff(pull->rt, source.fd, layer->diff_id, err);
+    if (r == 0)
+        r = archive_unpack(pull->rt, making.tree_fd, &source, NULL, err);
+    if (r == 0)
+        r = making_place(&making, "layer", layer->diff_id, err);
+    scope_close_fd(&source.fd);
+    making_done(&making);
+    return r;
+}
+
+static int lay(const struct user_dir *root, const char *diff_id, int tree_fd, sbr_error *err)
+{
+    char path[SHA256_HEX_SIZE + 24];
+    scoped_fd int fd = -1;
+
+    snprintf(path, sizeof(path), "layer/%s/tree", diff_id);
+    fd = openat(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (fd < 0)
+        return err_set_errno(err, "image", "a layer is gone; pull the image again");
+    return image_merge(fd, tree_fd, err);
+}
+
+static int make_root(const struct user_dir *root, const struct image_manifest *manifest,
+                     sbr_error *err)
+{
+    struct making making;
+    int r = 0;
+
+    if (is_there(root, "root", manifest->config_digest))
+        return 0;
+    if (making_begin(root, &making, err) < 0)
+        return err->code;
+    for (size_t i = 0; r == 0 && i < manifest->n_layers; i++)
+        r = lay(root, manifest->layers[i].diff_id, making.tree_fd, err);
+    if (r == 0)
+        r = image_store_write_config(making.lock_fd, &manifest->config, err);
+    if (r == 0)
+        r = making_place(&making, "root", manifest->config_digest, err);
+    making_done(&making);
+    return r;
+}
+
+static int take_layout(const struct image_pull *pull, int layout_fd, const char *tag, char id[65],
+                       sbr_error *err)
+{
+    scoped_user_dir struct user_dir root = { .fd = -1 };
+    struct image_manifest manifest;
+    int r = 0;
+
+    if (image_store_root(true, &root, err) < 0 ||
+        image_manifest_read(layout_fd, tag, &manifest, err) < 0)
+        return err->code;
+    for (size_t i = 0; r == 0 && i < manifest.n_layers; i++) {
+        const struct image_layer *layer = &manifest.layers[i];
+
+        if (is_there(&root, "layer", layer->diff_id))
+            continue;
+        tell(pull, "layer %zu of %zu (%.1f MiB)", i + 1, manifest.n_layers,
+             (double)layer->size / (1 << 20));
+        r = make_layer(pull, layout_fd, &root, layer, err);
+    }
+    if (r == 0)
+        r = make_root(&root, &manifest, err);
+    memcpy(id, manifest.config_digest, 65);
+    image_manifest_done(&manifest);
+    return r;
+}
+
+int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_error *err)
+{
+    struct image_fetch fetch = { .dir_fd = -1 };
+    struct image_ref parsed;
+    int r;
+
+    if (image_is_path(ref))
+        return err_set(err, SBR_E_INVALID, "image",
+                       "'%.200s' is a directory of this machine; give it to --image as it is", ref);
+    if (image_ref_parse(ref, &parsed, err) < 0 ||
+        tool_job_check("tar", "images need", "image", err) < 0)
+        return err->code;
+    tell(pull, "fetching %s", parsed.name);
+    r = image_fetch_begin(pull, &parsed, &fetch, err);
+    if (r == 0)
+        r = take_layout(pull, fetch.dir_fd, parsed.transport == IMAGE_OCI ? parsed.tag : "", id,
+                        err);
+    if (r == 0)
+        r = image_store_name(&parsed, id, err);
+    image_fetch_done(&fetch);
+    return r;
+}
+
+int image_pull_missing(const struct image_pull *pull, const char *ref, sbr_error *err)
+{
+    struct image_ref parsed;
+    char id[SHA256_HEX_SIZE];
+    int r;
+
+    if (image_is_path(ref))
+        return 0;
+    if (image_ref_parse(ref, &parsed, err) < 0)
+        return err->code;
+    r = image_store_find(&parsed, id, err);
+    return r != 0 ? (r < 0 ? r : 0) : image_pull(pull, ref, id, err);
+}

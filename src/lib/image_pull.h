@@ -1,0 +1,25 @@
+/* Brings an image into the store: fetched by skopeo and unpacked by tar, both in sandboxes of ours;
+ * each part is compared with its digest. */
+#ifndef LIB_IMAGE_PULL_H
+#define LIB_IMAGE_PULL_H
+
+#include <stdbool.h>
+
+#include "base/err.h"
+#include "sandboxrun.h"
+
+struct image_pull {
+    const sbr_runtime *rt;
+    bool plain_http; /* the registry has no TLS */
+    /* One line for people; may be NULL. */
+    void (*progress)(void *context, const char *line);
+    void *context;
+};
+
+/* Whether it was there before does not matter: the name means what the registry has now. */
+int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_error *err)
+    must_check;
+/* The same unless the store has it. */
+int image_pull_missing(const struct image_pull *pull, const char *ref, sbr_error *err) must_check;
+
+#endif

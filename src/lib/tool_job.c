@@ -1,0 +1,55 @@
+#include "lib/tool_job.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#define MAX_SAID ((uint64_t)4 << 20) /* bytes of its messages */
+
+int tool_job_check(const char *name, const char *what, const char *stage, sbr_error *err)
+{
+    static const char *const dirs[] = { "/usr/local/bin", "/usr/bin", "/bin" };
+    char path[64];
+
+    for (size_t i = 0; i < ARRAY_LEN(dirs); i++) {
+        snprintf(path, sizeof(path), "%s/%s", dirs[i], name);
+        if (access(path, X_OK) == 0)
+            return 0;
+    }
+    return err_set(err, SBR_E_UNSUPPORTED, stage,
+                   "%s the program '%s', which is not in /usr/bin; install it", what, name);
+}
+
+int tool_job_request(const char *const *words, sbr_request **ret, sbr_error *err)
+{
+    struct limits *limits;
+
+    if (request_new(NULL, NULL, ret, err) < 0)
+        return err->code;
+    request_set_require(*ret, TIER_PROCESS);
+    limits = &(*ret)->limits;
+    limits->value[SBR_WALL_MS] = limit_defs[SBR_WALL_MS].max; /* the other end may be slow */
+    limits->value[SBR_OUTPUT_BYTES] = MAX_SAID;
+    for (size_t i = 0; words[i]; i++)
+        if (request_add_arg(*ret, words[i], err) < 0)
+            return err->code;
+    return 0;
+}
+
+int tool_job_run(const struct tool_job *tool, const sbr_request *req, sbr_result **ret,
+                 sbr_error *err)
+{
+    sbr_job *job;
+    int r;
+
+    if (job_new(tool->rt, req, &tool->options, &job, err) < 0)
+        return err->code;
+    job->warm.off = true; /* what an engine has ready hands out no /work */
+    job->work_part = tool->work_part;
+    r = job_resolve(job, err);
+    if (r == 0)
+        r = job_begin(job, err);
+    if (r == 0)
+        r = job_finish(job, ret, err);
+    job_free(job);
+    return r;
+}

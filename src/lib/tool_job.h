@@ -1,0 +1,22 @@
+/* A program of the host that works for us on untrusted bytes: as a job, in whatever isolation the
+ * machine has. */
+#ifndef LIB_TOOL_JOB_H
+#define LIB_TOOL_JOB_H
+
+#include "job/job.h"
+
+struct tool_job {
+    const sbr_runtime *rt;
+    struct monitor_options options;
+    struct collect_part *work_part; /* gets all that it leaves at /work; NULL: nothing is wanted */
+};
+
+/* A command without a language.  The caller frees the request, also after an error. */
+int tool_job_request(const char *const *words, sbr_request **ret, sbr_error *err) must_check;
+int tool_job_run(const struct tool_job *tool, const sbr_request *req, sbr_result **ret,
+                 sbr_error *err) must_check;
+/* Every sandbox has /usr of the host.  `what` begins the sentence: "archives need". */
+int tool_job_check(const char *name, const char *what, const char *stage, sbr_error *err)
+    must_check;
+
+#endif

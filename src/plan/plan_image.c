@@ -1,0 +1,61 @@
+#include "plan/plan_image.h"
+
+#include <string.h>
+
+#include "plan/plan_network.h"
+#include "plan/plan_root.h"
+
+/* A program finds its own /dev, /proc and scratch space in every image. */
+static const char *const ours[] = { "dev", "proc", "sys", "tmp", "work" };
+
+static const struct plan_op hosts_op = { .kind = OP_FILE,
+                                         .flags = OP_OVER,
+                                         .to = "etc/hosts",
+                                         .mode = 0444,
+                                         TEXT_FILE(
+                                             "127.0.0.1 localhost sandbox\n::1 localhost\n") };
+
+bool plan_image_is_ours(const char *name)
+{
+    for (size_t i = 0; i < ARRAY_LEN(ours); i++)
+        if (!strcmp(name, ours[i]))
+            return true;
+    return name[0] == '.' && !strcmp(name, ".cow");
+}
+
+static int add_writable(struct plan *plan, const char *path, sbr_error *err)
+{
+    if (!plan->landlock_abi)
+        return 0;
+    if (!path || plan->n_rules == PLAN_MAX_RULES)
+        return err_set(err, SBR_E_INVALID, "plan", "the image has more directories than rules");
+    plan->rules[plan->n_rules++] = (struct plan_rule){ .path = path, .access = ACCESS_WRITE };
+    return 0;
+}
+
+static int add_name(struct plan *plan, const struct plan_image_name *name, sbr_error *err)
+{
+    struct plan_op op = { .kind = name->link ? OP_SYMLINK : OP_SCRATCH,
+                          .from = name->link,
+                          .to = name->name,
+                          .mode = name->link ? 0 : 0755 };
+
+    if (plan_add_op(plan, op, err) < 0)
+        return err->code;
+    return name->link ? 0 : add_writable(plan, plan_printf(plan, "/%s", name->name), err);
+}
+
+int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *err)
+{
+    struct plan_op resolver = plan_network_resolver(plan);
+
+    if (plan_trees(plan, in, true, err) < 0)
+        return err->code;
+    for (size_t i = 0; i < in->image->n_names; i++)
+        if (add_name(plan, &in->image->names[i], err) < 0)
+            return err->code;
+    resolver.flags |= OP_OVER;
+    if (plan_add_op(plan, hosts_op, err) < 0)
+        return err->code;
+    return plan_add_op(plan, resolver, err);
+}

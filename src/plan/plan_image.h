@@ -1,0 +1,27 @@
+/* A root that is made of an image in place of the host's /usr. */
+#ifndef PLAN_PLAN_IMAGE_H
+#define PLAN_PLAN_IMAGE_H
+
+#include "plan/plan.h"
+#include "plan/planner.h"
+
+/* The names at the image's top that are no trees of their own: links, and empty directories. */
+struct plan_image_name {
+    const char *name;
+    const char *link; /* what it leads to; NULL: an empty directory */
+};
+
+struct plan_image {
+    const struct plan_image_name *names;
+    size_t n_names;
+    const struct string_list *env;     /* NAME=VALUE, below the request's */
+    const struct string_list *command; /* for a request that has none */
+    const char *workdir;               /* for a request that brings nothing to /work; may be NULL */
+};
+
+/* The image's trees and names.  Its own files in /etc stay, but for what names the network. */
+int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
+/* True when a name at the top of the root is ours, whatever the image has there. */
+bool plan_image_is_ours(const char *name);
+
+#endif

@@ -1,0 +1,2 @@
+name=circle
+area() { echo $(($1 * $2)); }

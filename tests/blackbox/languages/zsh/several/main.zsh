@@ -1,0 +1,3 @@
+source ./part.zsh
+read -r -A words <words.txt
+join "${words[@]}"

@@ -1,0 +1,1 @@
+join() { local IFS=+; echo "$*"; }

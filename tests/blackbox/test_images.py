@@ -1,0 +1,215 @@
+"""Programs on the files of an image: honest ones, hostile ones, and where they come from."""
+import json
+import os
+import shutil
+import subprocess
+import tarfile
+
+import pytest
+
+import oci_images
+import support
+from oci_images import archive, directory, link, member
+from support import sandbox_run
+from waiting import wait_until
+
+BUSYBOX = "/bin/busybox"
+
+
+def base_members():
+    with open(BUSYBOX, "rb") as file:
+        busybox = file.read()
+    tools = ("sh", "cat", "ls", "id", "touch", "mkdir", "rm", "env", "stat", "wc", "ln")
+    return [directory("bin"), member("bin/busybox", busybox), *[link(f"bin/{name}", "busybox") for name in tools],
+            directory("etc"), member("etc/passwd", b"app:x:1000:1000::/app:/bin/sh\n"), directory("app"),
+            member("app/data", b"first\n", mode=0o600), link("sbin", "bin"), directory("var/lib/empty"), directory("opt")]
+
+
+@pytest.fixture(name="base", scope="module")
+def base_layer():
+    return archive(base_members())
+
+
+@pytest.fixture(name="images")
+def image_place(folder, any_caller):
+    """A layout, and a cache of the test's own."""
+    place = Images(folder, any_caller)
+    if any_caller == support.Callers.USER and os.geteuid() == 0:
+        os.chown(folder, support.ORDINARY_UID, support.ORDINARY_UID)
+    return place
+
+
+class Images:
+    def __init__(self, folder, caller):
+        self.folder, self.caller = folder, caller
+        self.layout = oci_images.Layout(folder / "layout")
+        self.env = {"SANDBOX_RUN_CACHE": str(folder / "cache"), "HOME": str(folder)}
+
+    def run(self, *words, **kwargs):
+        return sandbox_run(*words, caller=self.caller, env={**self.env, **kwargs.pop("env", {})}, **kwargs)
+
+    def shell(self, ref, line, *options, **kwargs):
+        done = self.run("exec", "--image", ref, *options, "--", "sh", "-c", line, **kwargs)
+        return done.returncode, done.stdout.decode(), done.stderr.decode()
+
+
+def test_a_command_sees_the_image_and_nothing_of_the_host(images, base):
+    ref = images.layout.add([base], Env=["PATH=/bin", "WORD=of the image"], WorkingDir="/app",
+                            Cmd=["sh", "-c", "pwd; cat data; echo $WORD"])
+    done = images.run("exec", "--image", ref)
+    assert (done.returncode, done.stdout) == (0, b"/app\nfirst\nof the image\n"), done.stderr
+    status, out, _ = images.shell(ref, "ls /usr /etc/alternatives /lib; id -u; cat /etc/passwd; ls /sbin/sh; "
+                                       "echo own > /app/new; rm /app/data; ls /app; touch /etc/mine /opt/x && echo ok")
+    assert status == 0 and out == "1000\napp:x:1000:1000::/app:/bin/sh\n/sbin/sh\nnew\nok\n"
+    assert images.shell(ref, "cat data")[1] == "first\n"  # the next run has the image as it was
+    assert images.shell(ref, "echo $WORD", "--env", "WORD=mine", "--workdir", "/")[1] == "mine\n"
+    result = support.result_of("exec", "--image", ref, "--", "cat", "/etc/hosts", caller=images.caller, env=images.env)
+    assert result["stdout"].startswith("127.0.0.1 localhost")
+
+
+def test_layers_hide_replace_and_share(images, base):
+    second = archive([member("app/data", b"second\n"), member("etc/.wh.passwd"), directory("opt"), member("opt/kept"),
+                      link("var", "app"), directory("deep/" + "d" * 100), member("deep/" + "d" * 100 + "/" + "f" * 120)])
+    third = archive([directory("opt"), member("opt/.wh..wh..opq"), member("opt/only", b"x"), member("opt/only", b"yy")])
+    refs = [images.layout.add([base], "one"), images.layout.add([base, second], "two"),
+            images.layout.add([base, second, third], "three")]
+    line = "cat /app/data; ls /etc /opt; ls -d /deep/*/*; stat -c %F /var; wc -c < /opt/only"
+    status, out, err = images.shell(refs[2], line)
+    assert status == 0, err
+    assert out.split("\n")[:8] == ["second", "/etc:", "hosts", "resolv.conf", "", "/opt:", "only",
+                                   f"/deep/{'d' * 100}/{'f' * 120}"]
+    assert out.endswith("symbolic link\n2\n")
+    assert images.shell(refs[0], "cat /app/data; ls /etc")[1] == "first\nhosts\npasswd\nresolv.conf\n"
+    used = sum(path.lstat().st_blocks * 512 / path.lstat().st_nlink
+               for path in (images.folder / "cache").rglob("*") if path.is_file() and not path.is_symlink())
+    assert used < 1.5 * os.path.getsize(BUSYBOX)
+    listed = json.loads(images.run("image", "list", "--json").stdout)["images"]
+    assert sorted(one["name"] for one in listed) == sorted(refs[:1] + refs[2:])
+    for ref in (refs[0], refs[2]):
+        assert images.run("image", "rm", ref).returncode == 0
+    assert not list((images.folder / "cache/image/root").iterdir()) + list((images.folder / "cache/image/layer").iterdir())
+    assert images.run("image", "rm", refs[0]).returncode == 127
+
+
+HOSTILE = {
+    "a name above": [member("../above", b"x")],
+    "an absolute name": [member("/absolute", b"x")],
+    "through a link": [link("way", "/tmp"), member("way/through", b"x")],
+    "through a link above": [link("up", "../../.."), member("up/through", b"x")],
+    "a hard link to outside": [member("stolen", type=tarfile.LNKTYPE, linkname="/etc/shadow")],
+    "a hard link above": [member("stolen", type=tarfile.LNKTYPE, linkname="../../../etc/shadow")],
+    "a device": [member("null", type=tarfile.CHRTYPE, devmajor=1, devminor=3), member("disk", type=tarfile.BLKTYPE)],
+    "a pipe": [member("pipe", type=tarfile.FIFOTYPE)],
+    "set-id": [member("root", b"#!/bin/sh\n", mode=0o6755, uid=0)],
+    "a capability": [member("cap", b"x", pax_headers={"SCHILY.xattr.security.capability": "\x01\x00\x00\x02"})],
+    "a whiteout of all": [member(".wh.."), member(".wh..."), member(".wh.")],
+    "names of ours": [link("dev", "/tmp"), link("proc", "/"), link("tmp", "/etc"), link("work", "/etc"), link(".cow", "/")],
+    "a long name": [member("n" * 300, b"x")],
+    "a deep name": [member("/".join(["d"] * 1500), b"x")],
+    "a bomb of files": [member(f"many/f{number}") for number in range(3000)],
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_hostile_layer_reaches_nothing_outside(images, base, what):
+    ref = images.layout.add([base, archive(HOSTILE[what])])
+    before = sorted(os.listdir("/tmp")), sorted(os.listdir("/etc"))
+    status, out, err = images.shell(ref, "ls -l / ; stat -c '%F %a' /root /cap 2>/dev/null; cat /stolen; echo there")
+    if "there" not in out:
+        assert status == 125 and "refused" in err, err
+    for word in ("root:$", "root:*", "root:!"):
+        assert word not in out
+    cache = images.folder / "cache"
+    for path in cache.rglob("*"):
+        mode = path.lstat().st_mode
+        assert not mode & 0o6000 and (path.is_symlink() or path.is_file() or path.is_dir()), path
+        if path.is_file() and not path.is_symlink():
+            assert "security.capability" not in os.listxattr(path)
+    assert (sorted(os.listdir("/tmp")), sorted(os.listdir("/etc")))[1] == before[1]
+    assert not {"through", "above", "absolute"} & set(os.listdir("/tmp")) and not os.path.exists("/absolute")
+
+
+def test_an_image_whose_etc_leads_to_the_host_writes_nothing_there(images, base):
+    victim = images.folder / "victim"
+    victim.mkdir()
+    victim.chmod(0o777)
+    layer = archive([member(".wh.etc"), link("etc", str(victim))])
+    status, _, err = images.shell(images.layout.add([base, layer]), "true")
+    assert status == 125 and "/etc/hosts" in err
+    assert not list(victim.iterdir())
+
+
+def test_what_is_not_whole_is_refused_and_leaves_nothing(images, base):
+    blobs = images.layout.folder / "blobs/sha256"
+    cases = {"diff id": images.layout.add([base], "diff", diff_ids=["sha256:" + "0" * 64]),
+             "is for": images.layout.add([base], "other", architecture="s390x"),
+             "another archive": images.layout.add([base], "cut", pack=lambda data: b"\x1f\x8b\x08\x00" + b"x" * 50),
+             "diff id for each layer": images.layout.add([base, base], "ids", diff_ids=["sha256:" + "0" * 64])}
+    for words, ref in cases.items():
+        done = images.run("image", "pull", ref)
+        assert done.returncode == 125 and words in done.stderr.decode(), (words, done.stderr)
+    good = images.layout.add([base], "good")
+    for layer in [path for path in blobs.iterdir() if path.stat().st_size > 100000]:
+        layer.write_bytes(layer.read_bytes()[:-1] + b"?")
+    assert b"other bytes than its digest" in images.run("image", "pull", good).stderr
+    (images.layout.folder / "index.json").write_text("[" * 100000)
+    assert b"not as OCI images are" in images.run("image", "pull", good).stderr
+    assert not [path for part in ("root", "staging", "name") for path in (images.folder / "cache/image" / part).iterdir()]
+    done = images.run("exec", "--image", f"oci:{images.folder}/none", "--", "true")
+    assert done.returncode == 127 and b"there is no" in done.stderr
+
+
+def test_a_directory_is_an_image_as_it_is(images, base):
+    rootfs = images.folder / "rootfs"
+    rootfs.mkdir()
+    subprocess.run(["tar", "-xf", "-", "-C", rootfs], input=base, check=True)
+    if images.caller == support.Callers.USER and os.geteuid() == 0:
+        subprocess.run(["chown", "-R", str(support.ORDINARY_UID), rootfs], check=True)
+    status, out, err = images.shell(str(rootfs), "cat /app/data; touch /app/new && echo done")
+    assert (status, out) == (0, "first\ndone\n"), err
+    assert not (rootfs / "app/new").exists()
+    done = images.run("exec", "--image", rootfs, "--volume", f"{images.folder}:/app/x:ro", "--", "true")
+    assert done.returncode == 125 and b"lies in '/app' of the image" in done.stderr
+    assert images.run("exec", "--image", "/", "--", "true").returncode == 125
+
+
+@pytest.fixture(name="registry")
+def own_registry(folder):
+    """A registry on loopback, without TLS."""
+    config = folder / "registry.yml"
+    config.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {folder}/blobs}}}}\n"
+                      "http: {addr: 127.0.0.1:0}\nlog: {level: info}\n")
+    with open(folder / "registry.log", "wb") as log:
+        process = subprocess.Popen(["docker-registry", "serve", config], stdout=log, stderr=log)
+    try:
+        def port():
+            held = subprocess.run(["ss", "-Hltnp"], stdout=subprocess.PIPE, check=True).stdout.decode()
+            return next((line.split()[3].rpartition(":")[2] for line in held.splitlines()
+                         if f"pid={process.pid}," in line), None)
+        wait_until(port, 30)
+        yield f"127.0.0.1:{port()}"
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def test_an_image_comes_from_a_registry_under_its_usual_name(root, base, registry, folder):
+    images = Images(folder, root)
+    ref = images.layout.add([base], Env=["PATH=/bin"])
+    subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", ref,
+                    f"docker://{registry}/library/node:20-alpine"], check=True)
+    (folder / "registries.conf").write_text(f'[[registry]]\nprefix = "docker.io/library"\n'
+                                            f'location = "{registry}/library"\ninsecure = true\n')
+    images.env["CONTAINERS_REGISTRIES_CONF"] = str(folder / "registries.conf")
+    status, out, err = images.shell("node:20-alpine", "cat /app/data")
+    assert (status, out) == (0, "first\n"), err
+    assert "fetching docker.io/library/node:20-alpine" in err
+    assert images.shell("node:20-alpine", "cat /app/data")[2] == ""
+    shown = json.loads(images.run("image", "show", "node:20-alpine", "--json").stdout)
+    assert shown["env"] == ["PATH=/bin"]
+    assert b"cannot fetch" in images.run("image", "pull", f"{registry}/none:1", "--plain-http").stderr
+    saved = folder / "saved.tar"
+    subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", ref, f"docker-archive:{saved}:app:1"], check=True)
+    assert images.shell(f"docker-archive:{saved}", "cat /app/data")[1] == "first\n"
+    assert not [name for name in os.listdir("/var/tmp") if name.startswith("sandbox-run-pull-")]
+    assert shutil.which("skopeo")
