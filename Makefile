@@ -35,7 +35,8 @@ SHELL := /bin/bash
 define configure
 	@test -f $(1)/build.ninja || { \
 		echo "configuring $(1)" >&2; rm -rf $(1)/meson-private; \
-		log=$$($(MESON) setup $(1) $(2) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; }
+		log=$$($(MESON) setup $(1) $(2) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; \
+		printf '%s\n' "$$log" | sed -n 's/^Message: \(.* is left out: .*\)/\1/p' >&2; }
 	@{ test -z "$$(find languages templates -type d -newer $(1)/build.ninja)" && \
 		! test /var/lib/dpkg/status -nt $(1)/build.ninja; } || { \
 		log=$$($(MESON) setup --reconfigure $(1) 2>&1) || { printf '%s\n' "$$log" >&2; exit 1; }; }

@@ -1,4 +1,5 @@
 """The HTTP gateway (`sandbox-run-http`) for tests: started on a socket and a port of its own, ended with a look."""
+import base64
 import contextlib
 import http.client
 import json
@@ -128,3 +129,42 @@ class Gateway:
 def children_are_gone(gateway):
     """True as soon as no run of this gateway is left."""
     return engine.within(20, lambda: not [pid for pid in engine.descendants(gateway.process.pid) if os.path.exists(f"/proc/{pid}")])
+
+
+class WebSocket:
+    """A client of RFC 6455, as far as the gateway needs one: text and binary messages, no fragments."""
+
+    def __init__(self, gateway, path, token=None, **headers):
+        self.connection = gateway.connect(tcp=token is not None)
+        names = {"Upgrade": "websocket", "Connection": "Upgrade", "Sec-WebSocket-Version": "13",
+                 "Sec-WebSocket-Key": base64.b64encode(os.urandom(16)).decode(),
+                 **{name.replace("_", "-"): value for name, value in headers.items()}}
+        self.connection.request("GET", path, headers=names)
+        self.socket = self.connection.sock
+        self.reply = self.connection.getresponse()
+        self.file = self.reply.fp
+        self.key = names["Sec-WebSocket-Key"]
+
+    def send(self, data):
+        opcode, data = (2, data) if isinstance(data, bytes) else (1, json.dumps(data).encode())
+        mask = os.urandom(4)
+        length = bytes([0x80 | len(data)]) if len(data) < 126 else bytes([0x80 | 126]) + len(data).to_bytes(2, "big")
+        self.socket.sendall(bytes([0x80 | opcode]) + length + mask +
+                            bytes(byte ^ mask[i % 4] for i, byte in enumerate(data)))
+
+    def events(self):
+        """Until the gateway closes."""
+        while True:
+            head = self.file.read(2)
+            if len(head) < 2 or head[0] & 15 == 8:
+                return
+            length = head[1] & 127
+            if length >= 126:
+                length = int.from_bytes(self.file.read(2 if length == 126 else 8), "big")
+            yield json.loads(self.file.read(length))
+
+    def close(self):
+        self.reply.fp = None  # it would flush what is closed
+        self.file.close()
+        self.socket.close()
+        self.connection.close()

@@ -4,7 +4,12 @@ import hashlib
 import io
 import json
 import platform
+import subprocess
 import tarfile
+
+from waiting import wait_until
+
+BUSYBOX = "/bin/busybox"
 
 ARCHITECTURE = {"x86_64": "amd64", "aarch64": "arm64"}.get(platform.machine(), platform.machine())
 
@@ -35,12 +40,14 @@ def archive(members):
     return data.getvalue()
 
 
-def tree_members(folder):
-    """All of a directory of the host, for a layer."""
-    data = io.BytesIO()
-    with tarfile.open(fileobj=data, mode="w") as tar:
-        tar.add(folder, arcname=".")
-    return data.getvalue()
+def busybox_members():
+    """The smallest system with a shell."""
+    with open(BUSYBOX, "rb") as file:
+        busybox = file.read()
+    tools = ("sh", "cat", "ls", "id", "touch", "mkdir", "rm", "env", "stat", "wc", "ln")
+    return [directory("bin"), member("bin/busybox", busybox), *[link(f"bin/{name}", "busybox") for name in tools],
+            directory("etc"), member("etc/passwd", b"app:x:1000:1000::/app:/bin/sh\n"), directory("app"),
+            member("app/data", b"first\n", mode=0o600), link("sbin", "bin"), directory("var/lib/empty"), directory("opt")]
 
 
 class Layout:
@@ -71,3 +78,38 @@ class Layout:
         self.manifests.append(entry)
         (self.folder / "index.json").write_text(json.dumps({"schemaVersion": 2, "manifests": self.manifests}))
         return f"oci:{self.folder}:{tag}"
+
+
+class Registry:
+    """A registry on loopback, without TLS, that stands for the usual one."""
+
+    def __init__(self, folder):
+        folder.mkdir()
+        self.folder, self.process, self.address = folder, None, None
+        self.config = str(folder / "registries.conf")
+
+    def __enter__(self):
+        served = self.folder / "registry.yml"
+        served.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {self.folder}/blobs}}}}\n"
+                          "http: {addr: 127.0.0.1:0}\nlog: {level: info}\n")
+        with open(self.folder / "registry.log", "wb") as log:
+            self.process = subprocess.Popen(["docker-registry", "serve", served], stdout=log, stderr=log)
+        assert wait_until(self._port, 30)
+        self.address = f"127.0.0.1:{self._port()}"
+        with open(self.config, "w", encoding="ascii") as file:
+            file.write(f'[[registry]]\nprefix = "docker.io/library"\nlocation = "{self.address}/library"\n'
+                       "insecure = true\n")
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.wait(30)
+
+    def _port(self):
+        held = subprocess.run(["ss", "-Hltnp"], stdout=subprocess.PIPE, check=True).stdout.decode()
+        return next((line.split()[3].rpartition(":")[2] for line in held.splitlines()
+                     if f"pid={self.process.pid}," in line), None)
+
+    def push(self, ref, name):
+        subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", ref,
+                        f"docker://{self.address}/library/{name}"], check=True)

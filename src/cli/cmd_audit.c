@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/jsonw.h"
 #include "base/text.h"
+#include "cli/action.h"
 #include "cli/cli.h"
 #include "cli/present.h"
 #include "config/audit.h"
@@ -102,15 +103,12 @@ static void print_json(const struct lines *lines, size_t first)
     printf("],\"damaged\":%zu}\n", lines->damaged);
 }
 
-static int show(const struct options *o, struct lines *lines, sbr_error *err)
+/* Reads the lines that --since and --last choose; the number of the first to show. */
+static int gather(const struct options *o, struct lines *lines, size_t *ret_first, sbr_error *err)
 {
     const struct audit_options *own = o->own;
     uint64_t last = UINT64_MAX;
-    size_t first;
 
-    if (o->n_positional)
-        return err_set(err, SBR_E_INVALID, "audit", "'%.60s' is one word too many",
-                       o->positional[0]);
     if (own->last && text_parse_count(own->last, &last) != TEXT_OK)
         return err_set(err, SBR_E_INVALID, "audit", "--last '%.40s' is no number", own->last);
     if ((own->since && parse_since(own->since, lines->since, err) < 0) ||
@@ -118,33 +116,163 @@ static int show(const struct options *o, struct lines *lines, sbr_error *err)
         return err->code;
     if (lines->failed)
         return err_set_oom(err, "audit");
-    first = lines->n > last ? lines->n - (size_t)last : 0;
-    for (size_t i = first; !o->json && i < lines->n; i++)
-        print_line(lines->at[i]);
-    if (o->json)
-        print_json(lines, first);
-    else if (lines->damaged)
-        fprintf(stderr, "sandbox-run: %zu lines of the audit are damaged\n", lines->damaged);
+    *ret_first = lines->n > last ? lines->n - (size_t)last : 0;
     return 0;
 }
 
+static void forget(struct lines *lines)
+{
+    for (size_t i = 0; i < lines->n; i++)
+        free(lines->at[i]);
+    free(lines->at);
+}
+
+static int list_run(const struct options *o, sbr_error *err)
+{
+    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
+    size_t first;
+
+    if (gather(o, &lines, &first, err) < 0)
+        return err->code;
+    for (size_t i = first; !o->json && i < lines.n; i++)
+        print_line(lines.at[i]);
+    if (o->json)
+        print_json(&lines, first);
+    else if (lines.damaged)
+        fprintf(stderr, "sandbox-run: %zu lines of the audit are damaged\n", lines.damaged);
+    return 0;
+}
+
+/* As they are kept, with the hashes of the chain. */
+static int export_run(const struct options *o, sbr_error *err)
+{
+    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
+    size_t first;
+
+    if (gather(o, &lines, &first, err) < 0)
+        return err->code;
+    for (size_t i = first; i < lines.n; i++)
+        puts(lines.at[i]);
+    return 0;
+}
+
+static int show_run(const struct options *o, sbr_error *err)
+{
+    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
+    const char *id = o->positional[1];
+    size_t first, found = 0;
+
+    if (gather(o, &lines, &first, err) < 0)
+        return err->code;
+    for (size_t i = first; i < lines.n; i++) {
+        json_t *line = json_loads(lines.at[i], 0, NULL);
+
+        if (!strncmp(text_at(line, "id"), id, strlen(id)) && ++found) {
+            json_dumpf(line, stdout, o->json ? JSON_COMPACT : JSON_INDENT(2));
+            putchar('\n');
+        }
+        json_decref(line);
+    }
+    return found ? 0
+                 : err_set(err, SBR_E_NOT_FOUND, "audit",
+                           "no entry has an id that begins with '%.40s'; `sandbox-run audit list` "
+                           "shows them",
+                           id);
+}
+
+/* The exit status is 125 for a chain that is broken. */
+static int verify_run(const struct options *o, sbr_error *err)
+{
+    struct audit_chain chain;
+
+    if (audit_verify(&chain, err) < 0)
+        return err->code;
+    if (chain.first_bad)
+        return err_set(err, SBR_E_DENIED, "audit",
+                       "the chain breaks at line %llu: it was changed, or lines before it are "
+                       "missing",
+                       (unsigned long long)chain.first_bad);
+    if (o->json)
+        printf("{\"valid\":true,\"lines\":%llu,\"unchained\":%llu,\"torn\":%llu,\"head\":\"%s\"}\n",
+               (unsigned long long)chain.lines, (unsigned long long)chain.unchained,
+               (unsigned long long)chain.torn, chain.head);
+    else
+        printf("valid: %llu lines, %llu torn, %llu from before the chain; head %s\n",
+               (unsigned long long)chain.lines, (unsigned long long)chain.torn,
+               (unsigned long long)chain.unchained, chain.head);
+    return 0;
+}
+
+/* Counts entries by one word of theirs. */
+static void count(json_t *by, const char *word)
+{
+    const char *key = *word ? word : "none";
+
+    json_object_set_new(by, key, json_integer(json_integer_value(json_object_get(by, key)) + 1));
+}
+
+static void add_to_stats(json_t *stats, const json_t *line)
+{
+    const char *language = text_at(json_object_get(line, "request"), "language");
+    static const char *const sums[] = { "wall_us", "cpu_us", "total_us" };
+
+    count(json_object_get(stats, "outcomes"), text_at(line, "outcome"));
+    if (json_object_get(line, "kind"))
+        return;
+    count(json_object_get(stats, "languages"), *language ? language : "command");
+    count(json_object_get(stats, "callers"), text_at(line, "caller"));
+    for (size_t i = 0; i < ARRAY_LEN(sums); i++)
+        json_object_set_new(stats, sums[i],
+                            json_integer(json_integer_value(json_object_get(stats, sums[i])) +
+                                         json_integer_value(json_object_get(line, sums[i]))));
+}
+
+static int stats_run(const struct options *o, sbr_error *err)
+{
+    struct lines lines __attribute__((cleanup(forget))) = { .n = 0 };
+    size_t first;
+    json_t *stats;
+
+    if (gather(o, &lines, &first, err) < 0)
+        return err->code;
+    stats = json_pack("{s:I, s:{}, s:{}, s:{}}", "entries", (json_int_t)(lines.n - first),
+                      "outcomes", "languages", "callers");
+    for (size_t i = first; i < lines.n; i++) {
+        json_t *line = json_loads(lines.at[i], 0, NULL);
+
+        add_to_stats(stats, line);
+        json_decref(line);
+    }
+    json_dumpf(stats, stdout, o->json ? JSON_COMPACT : JSON_INDENT(2));
+    putchar('\n');
+    json_decref(stats);
+    return 0;
+}
+
+static const struct action actions[] = {
+    { "list", list_run, 0, 0, "" },     { "show", show_run, 1, 1, " ID" },
+    { "verify", verify_run, 0, 0, "" }, { "export", export_run, 0, 0, "" },
+    { "stats", stats_run, 0, 0, "" },   { 0 },
+};
+
 static int audit_run(struct options *o)
 {
-    struct lines lines = { .n = 0 };
-    sbr_error err;
-    int status = show(o, &lines, &err) < 0 ? cli_fail(o, &err) : 0;
+    sbr_error err = { 0 };
+    const struct action *action = action_find(o, actions, &err);
 
-    for (size_t i = 0; i < lines.n; i++)
-        free(lines.at[i]);
-    free(lines.at);
-    return status;
+    return !action || action->run(o, &err) < 0 ? cli_fail(o, &err) : 0;
 }
 
 const struct command cmd_audit = {
     .name = "audit",
-    .usage = "[--since TIME] [--last N] [--json]",
-    .help = "list the runs on record, where the configuration has `audit: true`",
-    .examples = "Examples:\n  sandbox-run audit --since 2h\n  sandbox-run audit --last 10 --json\n",
+    .usage = "[list | show ID | verify | export | stats] [--since TIME] [--last N] [--json]",
+    .help = "the runs on record, where the configuration has `audit: true`; whether it is whole",
+    .examples =
+        "Examples:\n"
+        "  sandbox-run audit --since 2h\n"
+        "  sandbox-run audit --last 10 --json\n"
+        "  sandbox-run audit verify             says whether a line was changed or removed\n"
+        "  sandbox-run audit stats --since 24h\n",
     .options = (const struct option *const[]){ own_options, options_report, options_look,
                                                options_general, NULL },
     .own_size = sizeof(struct audit_options),

@@ -27,8 +27,8 @@ int gateway_exec(const struct gateway_command *command, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "options", "these are too many options");
     if (companion_exec(PROGRAM, (char *const *)command->words, err) < 0 && errno == ENOENT)
         err_set(err, SBR_E_UNSUPPORTED, "command",
-                "the program `" PROGRAM "` is not there: it was built without libmicrohttpd and "
-                "libsodium; install libmicrohttpd-dev and libsodium-dev and build again");
+                "the program `" PROGRAM "` is not there: install libmicrohttpd-dev, "
+                "libsodium-dev and libwslay-dev, and build again");
     return err->code;
 }
 

@@ -32,6 +32,8 @@ static const struct topic topics[] = {
       "projects, volumes, dry runs, changes, outputs" },
     { "engine", "engine.md", NULL,
       "sandboxes that are ready before the program is known" },
+    { "http", "http.md", NULL,
+      "the sandbox over HTTP, tokens, WebSockets" },
     { "languages", "languages.md", NULL,
       "all languages, and how to add one" },
     { "dependencies", "dependencies.md", NULL,

@@ -19,6 +19,8 @@
 #define AUDIT_NAME "audit.jsonl"
 #define AUDIT_OLD "audit.jsonl.1"
 #define AUDIT_LOCK "audit.lock"
+#define AUDIT_HASH_KEY ",\"hash\":\""
+#define AUDIT_TAIL_LEN (strlen(AUDIT_HASH_KEY) + 64 + 2) /* the hash, a quote and a brace */
 #define SHOWN_MAX 200 /* bytes of a text in a line; it may become six times as long */
 #define PROGRAM_MAX (64u << 20)
 
@@ -163,6 +165,8 @@ static void put_entry(struct jsonw *j, const sbr_request *req, const sbr_result 
     jsonw_text(j, "id", result ? result->id : id);
     jsonw_number(j, "uid", getuid());
     jsonw_text(j, "program_sha256", digest);
+    if (req->caller[0])
+        put_text(j, "caller", req->caller);
     put_request(j, req);
     if (result) {
         put_result(j, result);
@@ -170,28 +174,184 @@ static void put_entry(struct jsonw *j, const sbr_request *req, const sbr_result 
         jsonw_text(j, "outcome", result_error_name(failure->code));
         put_text(j, "error", failure->message);
     }
-    jsonw_close(j, '}');
 }
 
-int audit_append(int fd, const sbr_request *req, const sbr_result *result, const sbr_error *failure,
+/* Takes the lock, and opens the file that has the name now: another process may have rotated it. */
+static int open_chain(struct state_dir *dir, int *ret_lock, int *ret_fd, sbr_error *err)
+{
+    const int flags = O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW;
+
+    if (state_open(".", true, dir, err) < 0)
+        return err->code;
+    *ret_lock = openat(dir->fd, AUDIT_LOCK, flags, 0600);
+    if (*ret_lock >= 0 && lock_file_wait(*ret_lock) == 0)
+        *ret_fd = openat(dir->fd, AUDIT_NAME, flags | O_APPEND, 0600);
+    if (*ret_fd < 0)
+        return state_fail("open the audit in", dir->path, err);
+    return 0;
+}
+
+/* The hash of a line without its end; NULL: it has none, or is torn. */
+static const char *hash_of(const char *line, size_t len)
+{
+    const char *tail = line + len - AUDIT_TAIL_LEN;
+
+    if (len <= AUDIT_TAIL_LEN || memcmp(tail, AUDIT_HASH_KEY, strlen(AUDIT_HASH_KEY)) != 0 ||
+        memcmp(line + len - 2, "\"}", 2) != 0)
+        return NULL;
+    return tail + strlen(AUDIT_HASH_KEY);
+}
+
+/* The last line that is whole, of a file.  *ret_torn: bytes without an end are behind it. */
+static bool find_last_hash(int fd, char hash[SHA256_HEX_SIZE], bool *ret_torn)
+{
+    char tail[3 * AUDIT_LINE_MAX];
+    off_t size = lseek(fd, 0, SEEK_END), from = size - (off_t)sizeof(tail);
+    ssize_t n = pread(fd, tail, sizeof(tail), from > 0 ? from : 0);
+    const char *found = NULL;
+
+    *ret_torn = n > 0 && tail[n - 1] != '\n';
+    for (ssize_t end = n; end > 0 && !found;) {
+        ssize_t start = --end;
+
+        while (start > 0 && tail[start - 1] != '\n')
+            start--;
+        if (tail[end] == '\n')
+            found = hash_of(tail + start, (size_t)(end - start));
+        end = start;
+    }
+    if (found)
+        snprintf(hash, SHA256_HEX_SIZE, "%.64s", found);
+    return found != NULL;
+}
+
+static void find_previous(const struct state_dir *dir, int fd, char hash[SHA256_HEX_SIZE],
+                          bool *ret_torn)
+{
+    scoped_fd int old = -1;
+    bool ignored;
+
+    memset(hash, '0', SHA256_HEX_SIZE - 1);
+    hash[SHA256_HEX_SIZE - 1] = '\0';
+    if (find_last_hash(fd, hash, ret_torn))
+        return;
+    old = openat(dir->fd, AUDIT_OLD, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (old >= 0)
+        (void)find_last_hash(old, hash, &ignored);
+}
+
+/* `body` is an object without its last brace. */
+static int write_chained(const struct state_dir *dir, int fd, const char *body, sbr_error *err)
+{
+    char prev[SHA256_HEX_SIZE], hash[SHA256_HEX_SIZE];
+    struct buf line;
+    size_t skip;
+    bool torn, done;
+
+    find_previous(dir, fd, prev, &torn);
+    buf_init(&line, AUDIT_LINE_MAX + 1);
+    buf_printf(&line, "%s%s,\"prev\":\"%s\"", torn ? "\n" : "", body, prev);
+    skip = torn ? 1 : 0;
+    sha256_hex(line.data ? line.data + skip : "", line.len - skip, hash);
+    buf_printf(&line, AUDIT_HASH_KEY "%s\"}\n", hash);
+    if (line.failed) {
+        buf_done(&line);
+        return err_set(err, SBR_E_BUG, "audit", "a line has more than %d bytes", AUDIT_LINE_MAX);
+    }
+    done = write(fd, line.data, line.len) == (ssize_t)line.len;
+    buf_done(&line);
+    return done ? 0 : state_fail("write the audit to", AUDIT_NAME, err);
+}
+
+/* Takes the writer's text over. */
+static int append(struct jsonw *j, sbr_error *err)
+{
+    scoped_free char *body = jsonw_take(j);
+    struct state_dir dir = { .fd = -1 };
+    scoped_fd int lock = -1, fd = -1;
+    int r = !body ? err_set_oom(err, "audit") : open_chain(&dir, &lock, &fd, err);
+
+    if (r == 0)
+        r = write_chained(&dir, fd, body, err);
+    state_close(&dir);
+    return r;
+}
+
+int audit_append(const sbr_request *req, const sbr_result *result, const sbr_error *failure,
                  sbr_error *err)
 {
-    scoped_free char *line = NULL;
     struct jsonw j;
-    size_t len;
 
     jsonw_init(&j, false);
     put_entry(&j, req, result, failure);
-    line = jsonw_take(&j);
-    if (!line)
-        return err_set_oom(err, "audit");
-    len = strlen(line);
-    line[len++] = '\n'; /* in place of the NUL: a whole line in one write */
-    if (len > AUDIT_LINE_MAX)
-        return err_set(err, SBR_E_BUG, "audit", "a line has %zu bytes, at most %d fit", len,
-                       AUDIT_LINE_MAX);
-    if (write(fd, line, len) != (ssize_t)len)
-        return state_fail("write the audit of a run that has ended to", AUDIT_NAME, err);
+    return append(&j, err);
+}
+
+int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr_error *err)
+{
+    char time[RESULT_TIME_SIZE], id[ENCODING_ID_SIZE] = "";
+    struct jsonw j;
+
+    result_format_time(clock_read_us(CLOCK_REALTIME), time);
+    (void)encoding_random_id(id);
+    jsonw_init(&j, false);
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "time", time);
+    jsonw_text(&j, "id", id);
+    jsonw_number(&j, "uid", getuid());
+    jsonw_text(&j, "kind", kind);
+    jsonw_text(&j, "outcome", kind);
+    for (size_t i = 0; i < n; i++)
+        put_text(&j, fields[i].name, fields[i].value);
+    return append(&j, err);
+}
+
+/* The state of audit_verify between two lines. */
+struct verifier {
+    struct audit_chain *chain;
+    uint64_t number;
+    uint64_t unsure; /* lines without a hash since the last one with */
+};
+
+static bool follows(const struct verifier *v, const char *line, size_t len)
+{
+    static const char key[] = ",\"prev\":\"";
+    const char *prev = line + len - AUDIT_TAIL_LEN - 65 - strlen(key);
+    char hash[SHA256_HEX_SIZE];
+
+    if (len < AUDIT_TAIL_LEN + 65 + strlen(key) || memcmp(prev, key, strlen(key)) != 0)
+        return false;
+    sha256_hex(line, len - AUDIT_TAIL_LEN, hash);
+    return !memcmp(hash, hash_of(line, len), 64) &&
+           (!v->chain->lines || !memcmp(prev + strlen(key), v->chain->head, 64));
+}
+
+static void verify_line(void *context, const char *line, size_t len)
+{
+    struct verifier *v = context;
+    const char *hash = hash_of(line, len);
+
+    v->number++;
+    if (!hash) {
+        *(v->chain->lines ? &v->unsure : &v->chain->unchained) += 1;
+        return;
+    }
+    if (!follows(v, line, len) && !v->chain->first_bad)
+        v->chain->first_bad = v->number;
+    v->chain->torn += v->unsure;
+    v->unsure = 0;
+    v->chain->lines++;
+    snprintf(v->chain->head, sizeof(v->chain->head), "%.64s", hash);
+}
+
+int audit_verify(struct audit_chain *ret, sbr_error *err)
+{
+    struct verifier v = { .chain = ret };
+
+    *ret = (struct audit_chain){ .lines = 0 };
+    if (audit_read(verify_line, &v, err) < 0)
+        return err->code;
+    ret->torn += v.unsure;
     return 0;
 }
 

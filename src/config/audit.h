@@ -1,9 +1,14 @@
 /* The audit: one line of JSON for each run, in STATE/audit.jsonl, when the user's configuration has
- * `audit: true`.  A line is one write to a file that is only appended to, so that lines of runs
- * that end at the same time never mix. */
+ * `audit: true`.  A line is one write to a file that is only appended to.
+ *
+ * The lines are a chain: each has the hash of the one before it, `prev`, and its own, `hash`, which
+ * is that of the line up to it.  A line that was changed, removed or put in between breaks it.  A
+ * process that is killed while it writes leaves a torn last line, which the next writer closes and
+ * leaves out of the chain (docs/decisions/0036-the-audit-is-a-chain.md). */
 #ifndef CONFIG_AUDIT_H
 #define CONFIG_AUDIT_H
 
+#include "base/sha256.h"
 #include "model/request.h"
 #include "model/result.h"
 
@@ -13,8 +18,25 @@
 /* Before the run: what cannot be audited is not run.  Rotates the file. */
 int audit_open(int *ret_fd, sbr_error *err) must_check;
 /* `result` NULL: nothing ran, because of `failure`. */
-int audit_append(int fd, const sbr_request *req, const sbr_result *result, const sbr_error *failure,
+int audit_append(const sbr_request *req, const sbr_result *result, const sbr_error *failure,
                  sbr_error *err) must_check;
+
+/* Something that is no run: a token, a refused request.  Values may be untrusted text. */
+struct audit_field {
+    const char *name, *value; /* NULL: left out */
+};
+int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr_error *err)
+    must_check;
+
+/* What audit_verify found. */
+struct audit_chain {
+    uint64_t lines;     /* of the chain */
+    uint64_t unchained; /* before it, from a version without one */
+    uint64_t torn;      /* cut off by a kill; the chain goes past them */
+    uint64_t first_bad; /* number of the first line that breaks it, from 1; 0: it is whole */
+    char head[SHA256_HEX_SIZE]; /* the last hash; to be kept elsewhere */
+};
+int audit_verify(struct audit_chain *ret, sbr_error *err) must_check;
 
 /* One line without its end; it may be damaged. */
 typedef void audit_visit(void *context, const char *line, size_t len);

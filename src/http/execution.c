@@ -9,6 +9,7 @@
 #include "http/problem.h"
 #include "http/reader.h"
 #include "http/server.h"
+#include "http/websocket.h"
 #include "lib/runner.h"
 
 #define KEPT_US (10 * 60 * 1000000ULL) /* after the end                             */
@@ -26,13 +27,19 @@ static void recount(struct execution *e)
     e->counted_bytes = bytes;
 }
 
+static void wake(struct execution *e)
+{
+    reader_wake(e);
+    websocket_wake(e);
+}
+
 static void note(struct execution *e, struct buf *lines)
 {
     if (event_log_add(&e->log, lines) < 0)
         execution_cancel(e); /* events that are missing must not go unnoticed */
     buf_done(lines);
     recount(e);
-    reader_wake(e);
+    wake(e);
 }
 
 static void output_came(void *context, int number, const char *data, size_t len)
@@ -52,6 +59,8 @@ static void event_came(void *context, const sbr_event *event)
 
     e->queue_before = event->type == SBR_EVENT_QUEUE ? event->queue_before : 0;
     e->began |= event->type == SBR_EVENT_STAGE;
+    if (event->type == SBR_EVENT_STDIN)
+        websocket_wake(e);
     if (!e->keeps_events)
         return;
     buf_init(&lines, LINES_MAX);
@@ -102,7 +111,7 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
     sbr_request_free(take_ptr(e->req));
     add_end(e);
     recount(e);
-    reader_wake(e);
+    wake(e);
     e->waiter = NULL;
     if (waiter)
         execution_reply(e, waiter);
@@ -169,6 +178,7 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
     snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
     link_init(&e->streams);
+    link_init(&e->sockets);
     link_init(&e->link);
     event_log_init(&e->log, LOG_BYTES);
     return e;
@@ -227,7 +237,7 @@ void execution_end(struct execution *e, const char *result, const sbr_error *err
     if (e->is_error)
         add_end(e);
     recount(e);
-    reader_wake(e);
+    wake(e);
 }
 
 void execution_set_location(const struct execution *e, struct exchange *x)
@@ -272,6 +282,7 @@ void execution_free(struct execution *e)
     if (e->waiter)
         e->waiter->left = NULL;
     reader_drop_all(e);
+    websocket_drop_all(e);
     loop_remove(&e->server->loop, &e->watch);
     link_remove(&e->link);
     sbr_job_free(e->job);
@@ -352,7 +363,8 @@ void execution_tick(struct server *server, uint64_t now_us)
             server->counters.cancelled_by_client++;
             execution_cancel(e);
         }
-        if (!execution_is_over(e) || e->held || !link_is_alone(&e->streams))
+        if (!execution_is_over(e) || e->held || !link_is_alone(&e->streams) ||
+            !link_is_alone(&e->sockets))
             continue;
         if (now_us < e->ended_us + KEPT_US && over <= KEPT_MAX && server->kept_bytes <= KEPT_BYTES)
             continue;

@@ -28,6 +28,7 @@ struct execution {
     struct loop_watch watch;
     struct exchange *waiter; /* that gets the result; NULL: none */
     struct link streams;     /* that get the events */
+    struct link sockets;     /* that also send stdin */
     struct event_lines lines;
     struct event_log log;
     bool keeps_events;

@@ -17,6 +17,7 @@
 #include "http/route.h"
 #include "http/server.h"
 #include "http/submission.h"
+#include "http/websocket.h"
 
 #define PAGE_DEFAULT 50
 #define PAGE_MAX 500
@@ -222,6 +223,14 @@ void executions_cancel(struct exchange *x)
                    execution_describe(e));
 }
 
+static void refuse_events(struct exchange *x)
+{
+    problem_reply(x, &(struct problem){
+                         .status = MHD_HTTP_CONFLICT,
+                         .detail = "the events of this run are not kept",
+                         .remedy = "start it with `Prefer: respond-async`, or as a stream" });
+}
+
 void executions_events(struct exchange *x)
 {
     struct execution *e = find(x);
@@ -233,10 +242,7 @@ void executions_events(struct exchange *x)
     if (!e)
         return;
     if (!e->keeps_events) {
-        problem_reply(x, &(struct problem){
-                             .status = MHD_HTTP_CONFLICT,
-                             .detail = "the events of this run are not kept",
-                             .remedy = "start it with `Prefer: respond-async`, or as a stream" });
+        refuse_events(x);
         return;
     }
     if (last && text_parse_count(last, &number) != TEXT_OK) {
@@ -245,6 +251,16 @@ void executions_events(struct exchange *x)
         return;
     }
     reader_open(e, x, strcmp(type, JSON_TYPE) != 0 ? type : SSE_TYPE, last ? number + 1 : 0);
+}
+
+void executions_socket(struct exchange *x)
+{
+    struct execution *e = find(x);
+
+    if (e && e->keeps_events)
+        websocket_open(e, x);
+    else if (e)
+        refuse_events(x);
 }
 
 static void refuse_stdin(struct exchange *x, const char *detail)

@@ -14,6 +14,7 @@
 #include "http/token.h"
 
 #define BEARER "Bearer "
+#define PROTOCOL_BEARER "bearer."
 
 static bool refuse(struct exchange *x, unsigned int status, const char *detail, const char *remedy)
 {
@@ -112,12 +113,28 @@ static bool check_origin(struct exchange *x)
                   "the operator allows origins with --allow-origin");
 }
 
+/* A page cannot set headers of a WebSocket, so its token may be one of the offered protocols. */
+static bool token_among_protocols(const struct exchange *x, char *token, size_t size)
+{
+    const char *at = exchange_header(x, "Sec-WebSocket-Protocol");
+
+    at = at ? strstr(at, PROTOCOL_BEARER) : NULL;
+    if (!at)
+        return false;
+    at += strlen(PROTOCOL_BEARER);
+    snprintf(token, size, "%.*s", (int)strcspn(at, ", "), at);
+    return true;
+}
+
 /* The local user at the unix socket needs no token: the socket is theirs alone. */
 static bool check_token(struct exchange *x)
 {
     const char *header = exchange_header(x, MHD_HTTP_HEADER_AUTHORIZATION);
+    char offered[TOKEN_TEXT_SIZE + sizeof(BEARER)] = BEARER;
     sbr_error err;
 
+    if (!header && token_among_protocols(x, offered + strlen(BEARER), TOKEN_TEXT_SIZE))
+        header = offered;
     if (!header && !x->visitor->tcp) {
         tenant_init_local(&x->tenant);
         return true;

@@ -9,6 +9,7 @@ void meta_ready(struct exchange *x);
 void meta_version(struct exchange *x);
 void meta_metrics(struct exchange *x);
 void meta_openapi(struct exchange *x);
+void meta_reference(struct exchange *x);
 void meta_languages(struct exchange *x);
 
 void executions_create(struct exchange *x);
@@ -18,6 +19,7 @@ void executions_cancel(struct exchange *x);
 void executions_events(struct exchange *x);
 void executions_stdin(struct exchange *x);
 void executions_output(struct exchange *x);
+void executions_socket(struct exchange *x);
 
 void batches_create(struct exchange *x);
 void batches_later(struct exchange *x);

@@ -8,6 +8,7 @@
 #include "http/handlers.h"
 #include "http/offload.h"
 #include "http/openapi.h"
+#include "http/reference.h"
 #include "http/route.h"
 #include "http/server.h"
 #include "lib/language_status.h"
@@ -76,6 +77,24 @@ void meta_metrics(struct exchange *x)
 void meta_openapi(struct exchange *x)
 {
     exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, openapi_text());
+}
+
+/* The page has a style of its own and nothing else. */
+void meta_reference(struct exchange *x)
+{
+    char *page = reference_text();
+    struct MHD_Response *response =
+        page ? MHD_create_response_from_buffer(strlen(page), page, MHD_RESPMEM_MUST_FREE) : NULL;
+
+    if (!response) {
+        exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, NULL);
+        return;
+    }
+    (void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, x->route->type);
+    (void)MHD_add_response_header(response, "Content-Security-Policy",
+                                  "default-src 'none'; style-src 'unsafe-inline'; "
+                                  "frame-ancestors 'none'");
+    exchange_reply_with(x, MHD_HTTP_OK, response);
 }
 
 /* Places on the host are nothing for a client. */

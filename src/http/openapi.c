@@ -119,7 +119,7 @@ static json_t *replies(const struct route *route)
     char status[8];
 
     snprintf(status, sizeof(status), "%u", route->status);
-    if (route->status != MHD_HTTP_NO_CONTENT)
+    if (route->result || route->type)
         json_object_set_new(success, "content", reply_content(route));
     json_object_set_new(all, status, success);
     if (route->flags & ROUTE_STARTS && route->flags & ROUTE_STREAMS)

@@ -27,6 +27,7 @@ static const struct {
     { 415, "media_type",      "The body has another form" },
     { 421, "wrong_host",      "The request is for another host" },
     { 422, "invalid",         "The request cannot be carried out as it is" },
+    { 426, "upgrade",         "This path is for a WebSocket" },
     { 429, "busy",            "There is too much to do" },
     { 500, "internal",        "The gateway failed" },
     { 501, "unsupported",     "This is not there" },

@@ -8,7 +8,8 @@
 #include "base/clock.h"
 #include "http/server.h"
 
-#define BLOCK_SIZE 16384
+#define BATCH_SIZE 16384 /* of events that are formatted at once */
+#define BLOCK_SIZE 2048  /* that the library holds for each reader  */
 #define PING_US 15000000
 #define RECORD_MAX ((size_t)1 << 30)
 
@@ -65,7 +66,7 @@ static bool fill(struct reader *s)
     s->greeted = true;
     if (s->execution && s->next < s->execution->log.first)
         add_gap(s);
-    while (s->execution && s->record.len < BLOCK_SIZE &&
+    while (s->execution && s->record.len < BATCH_SIZE &&
            (line = event_log_get(&s->execution->log, s->next)))
         add_record(s, s->next++, line->text, line->len);
     return s->record.len > 0;
@@ -117,7 +118,7 @@ static void leave(struct reader *s)
         return;
     link_remove(&s->link);
     s->execution = NULL;
-    if (link_is_alone(&e->streams))
+    if (link_is_alone(&e->streams) && link_is_alone(&e->sockets))
         e->alone_us = clock_now_us();
 }
 

@@ -20,6 +20,8 @@ const struct route route_table[] = {
       "Counters in the text format of Prometheus.", NULL, NULL, "text/plain; version=0.0.4" },
     { "GET", "/openapi.json", meta_openapi, SCOPE_NONE, 0, 200, "openapi",
       "This document.", NULL, "openapi", NULL },
+    { "GET", "/docs", meta_reference, SCOPE_NONE, ROUTE_OPEN, 200, "reference",
+      "A page that lists the routes.", NULL, NULL, "text/html; charset=utf-8" },
     { "GET", "/v1/languages", meta_languages, SCOPE_NONE, 0, 200, "list_languages",
       "Lists the languages and their versions on this machine.", NULL, "languages", NULL },
 
@@ -38,6 +40,8 @@ const struct route route_table[] = {
       NULL },
     { "POST", "/v1/executions/{id}/stdin", executions_stdin, SCOPE_RUN, ROUTE_BYTES, 202,
       "write_stdin", "Adds to the program's stdin; ?close=1 ends it.", NULL, "stdin_taken", NULL },
+    { "GET", "/v1/executions/{id}/socket", executions_socket, SCOPE_RUN, 0, 101, "open_socket",
+      "A WebSocket: events out, stdin, signals and the terminal's size in.", NULL, NULL, NULL },
     { "GET", "/v1/executions/{id}/output/{stream}", executions_output, SCOPE_RUN, 0, 200,
       "read_output", "All that a run with `keep_output` wrote to stdout or stderr.", NULL, NULL,
       BYTES_TYPE },

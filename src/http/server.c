@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "config/audit.h"
 #include "http/execution.h"
 #include "http/guard.h"
 #include "http/listener.h"
@@ -22,6 +23,7 @@
 #include "http/problem.h"
 #include "http/reader.h"
 #include "http/route.h"
+#include "http/websocket.h"
 #include "lib/runner.h"
 
 #define TICK_US 1000000
@@ -29,7 +31,7 @@
 #define IDLE_US (60 * 1000000ULL)   /* of a connection between two requests                   */
 #define BODY_US (60 * 1000000ULL)   /* until the body is read                                 */
 #define DRAIN_US (30 * 1000000ULL)  /* for what runs when the gateway is to end               */
-#define CONNECTION_MEMORY 16384     /* line and headers of a request must fit                 */
+#define CONNECTION_MEMORY 12288     /* line and headers of a request must fit                 */
 #define CERTIFICATE_MAX 65536
 
 enum { AT_UNIX, AT_TCP };
@@ -74,6 +76,25 @@ static bool is_welcome(const struct server *server, struct visitor *visitor)
     return visitor->tcp || peer_is_neighbour(visitor->fd, &server->home, NULL);
 }
 
+/* For the audit, if the configuration has one: who was refused what. */
+static void note_refusal(const struct exchange *x, const char *method)
+{
+    char status[16];
+    const struct audit_field fields[] = { { "method", method },
+                                          { "path", x->path },
+                                          { "status", status },
+                                          { "caller", x->tenant.name[0] ? x->tenant.name : NULL } };
+    sbr_error ignored; /* the request is refused either way */
+
+    if (x->status != MHD_HTTP_UNAUTHORIZED && x->status != MHD_HTTP_FORBIDDEN &&
+        x->status != MHD_HTTP_TOO_MANY_REQUESTS)
+        return;
+    x->server->counters.refused++;
+    snprintf(status, sizeof(status), "%u", x->status);
+    if (x->server->config.audit)
+        (void)!audit_note("refused", fields, ARRAY_LEN(fields), &ignored);
+}
+
 static struct exchange *begin(struct server *server, struct MHD_Connection *connection,
                               const char *path, const char *method)
 {
@@ -90,7 +111,7 @@ static struct exchange *begin(struct server *server, struct MHD_Connection *conn
     x->visitor = visitor;
     visitor->deadline_us = clock_now_us() + BODY_US;
     if (!guard_admits(x, method))
-        server->counters.refused += x->status == 401 || x->status == 403 || x->status == 429;
+        note_refusal(x, method);
     return x;
 }
 
@@ -392,6 +413,7 @@ static void close_server(struct server *server)
         e->waiter = NULL;
         e->ended = NULL;
         reader_drop_all(e);
+        websocket_drop_all(e);
     }
     list_each(at, &server->waiting)
         problem_reply(link_owner(at, struct exchange, link),

@@ -10,6 +10,8 @@
 
 #include "base/scope.h"
 #include "base/text.h"
+#include "config/audit.h"
+#include "config/config.h"
 #include "http/token.h"
 
 enum token_word {
@@ -126,6 +128,21 @@ static int set_word(struct request *request, int word, const char *value, sbr_er
     return err_set(err, SBR_E_INVALID, "token", "see `sandbox-run token --help`");
 }
 
+/* With an audit, a token that cannot go on record is not made. */
+static int note_change(const char *kind, const char *id, const char *tenant, sbr_error *err)
+{
+    const struct audit_field fields[] = { { "token", id }, { "caller", tenant } };
+    struct config config;
+    int r = config_load(NULL, &config, err);
+
+    if (r < 0)
+        return r;
+    if (config.audit)
+        r = audit_note(kind, fields, ARRAY_LEN(fields), err);
+    config_done(&config);
+    return r;
+}
+
 static int create(struct request *request, sbr_error *err)
 {
     struct tenant *tenant = &request->grant.tenant;
@@ -139,6 +156,13 @@ static int create(struct request *request, sbr_error *err)
         tenant->scopes = SCOPE_ALL;
     if (token_create(&request->grant, text, err) < 0)
         return err->code;
+    if (note_change("token_created", tenant->token_id, tenant->name, err) < 0) {
+        char id[TENANT_TOKEN_ID_SIZE];
+        sbr_error ignored;
+
+        (void)!token_revoke(tenant->token_id, id, &ignored);
+        return err->code;
+    }
     if (request->json)
         dprintf(STDOUT_FILENO,
                 "{\"id\":\"%s\",\"name\":\"%s\",\"tenant\":\"%s\",\"token\":\"%s\"}\n",
@@ -186,7 +210,8 @@ static int take_back(struct request *request, sbr_error *err)
 
     if (!request->which)
         return err_set(err, SBR_E_INVALID, "token", "name the token to revoke, by id or name");
-    if (token_revoke(request->which, id, err) < 0)
+    if (token_revoke(request->which, id, err) < 0 ||
+        note_change("token_revoked", id, NULL, err) < 0)
         return err->code;
     if (request->json)
         dprintf(STDOUT_FILENO, "{\"id\":\"%s\",\"revoked\":true}\n", id);

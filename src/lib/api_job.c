@@ -25,7 +25,7 @@ static int record(sbr_job *job, const sbr_result *result, sbr_error *err)
     if (fd < 0)
         return 0;
     job->client->audit_fd = -1;
-    r = audit_append(fd, job->req, result, &failure, err);
+    r = audit_append(job->req, result, &failure, err);
     close(fd);
     if (r == 0)
         *err = failure;

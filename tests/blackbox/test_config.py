@@ -209,6 +209,37 @@ def test_what_cannot_go_on_record_does_not_run(place):
     assert (done.returncode, done.stdout) == (125, b"") and b"audit" in done.stderr
 
 
+def verified(place):
+    done = place.run("audit", "verify", "--json")
+    return json.loads(done.stdout) if done.returncode == 0 else done.returncode
+
+
+def test_the_record_is_a_chain(any_caller, folder):
+    place = Place(folder, any_caller)
+    place.write(place.own, "audit: true\n")
+    for code in range(3):
+        assert place.run("exec", "--", "sh", "-c", f"exit {code}").returncode == code
+    kept = place.home / "state/audit.jsonl"
+    whole = kept.read_text()
+    lines = whole.splitlines(keepends=True)
+    found = verified(place)
+    assert (found["valid"], found["lines"], found["torn"]) == (True, 3, 0)
+    assert found["head"] == json.loads(lines[2])["hash"] and json.loads(lines[2])["prev"] == json.loads(lines[1])["hash"]
+    for changed in (whole.replace('"exit_code":1', '"exit_code":0'), lines[0] + lines[2], lines[0] + lines[2] + lines[1],
+                    lines[0] + "x\n" + lines[2]):
+        kept.write_text(changed)
+        assert verified(place) == 126, changed
+    kept.write_text(whole + lines[2][:100])  # killed while it wrote
+    assert place.run("exec", "--", "true").returncode == 0
+    found = verified(place)
+    assert (found["lines"], found["torn"]) == (4, 1)
+    one = json.loads(place.run("audit", "show", json.loads(lines[1])["id"][:12], "--json").stdout)
+    assert one == json.loads(lines[1])
+    stats = json.loads(place.run("audit", "stats", "--json").stdout)
+    assert stats["outcomes"] == {"exited": 4} and stats["languages"] == {"command": 4} and stats["wall_us"] > 0
+    assert place.run("audit", "export", "--last", "1").stdout.decode() == kept.read_text().splitlines(keepends=True)[-1]
+
+
 def test_a_project_cannot_end_the_audit(place):
     place.write(place.projects, "audit: false\n")
     assert b"only the user's own file can have it" in place.run("trust").stderr

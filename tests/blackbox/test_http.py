@@ -1,9 +1,12 @@
 """The HTTP gateway end to end: runs, streams, what is refused, what is left."""
 import json
+import os
+import re
 import subprocess
 
 import jsonschema
 import pytest
+import yaml
 
 import engine
 import gateway
@@ -25,6 +28,17 @@ def test_says_what_it_is(http):
     languages = {row["name"]: row for row in http.ask("GET", "/v1/languages").json()["languages"]}
     assert languages["python"]["installed"] and languages["python"]["sessions"]
     assert not any("/" in text for row in languages.values() for text in row["versions"])
+
+
+def test_the_page_and_the_alerts(http):
+    page = http.ask("GET", "/docs", tcp=True)
+    assert page.status == 200 and b"POST /v1/executions" in page.body and b"<script" not in page.body
+    assert not re.search(rb"(src|href)=.?https?:", page.body)
+    metrics = http.ask("GET", "/metrics").body.decode()
+    rules = yaml.safe_load((support.REPO / "data/prometheus/sandbox-run.rules.yml").read_text())
+    for rule in rules["groups"][0]["rules"]:
+        for name in re.findall(r"sandbox_run_\w+", rule["expr"]):
+            assert f"\n{name}" in "\n" + metrics or f"TYPE {name} " in metrics, name
 
 
 def test_result_is_that_of_the_command_line(http):
@@ -144,3 +158,17 @@ def test_the_document_is_true(http):
             set(document["components"]["schemas"][name].get("$defs", {}))
     reply = http.run({"language": "bash", "code": "echo $((1 + 1))"})
     jsonschema.validate(reply, {"$ref": "#/components/schemas/result", "components": document["components"]})
+
+
+def test_a_killed_gateway_leaves_nothing(tmp_path):
+    with pytest.raises(ZeroDivisionError), gateway.Gateway(tmp_path / "g") as http:
+        where = http.ask("POST", "/v1/executions", {"language": "python", "code": LOOP}, Prefer="respond-async").headers["Location"]
+        assert engine.within(20, lambda: http.ask("GET", where).json()["status"] == "running")
+        assert engine.within(20, lambda: engine.descendants(http.process.pid))
+        inside = engine.descendants(http.process.pid)
+        http.process.kill()
+        http.process.wait()
+        assert engine.within(20, lambda: not any(os.path.exists(f"/proc/{pid}") for pid in inside))
+        raise ZeroDivisionError  # the block's own end would ask why the gateway died
+    with gateway.Gateway(tmp_path / "g") as http:  # at the same socket
+        assert http.run({"language": "bash", "code": "echo $((2 + 2))"})["stdout"] == "4\n"

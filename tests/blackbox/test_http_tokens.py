@@ -88,3 +88,18 @@ def test_a_token_can_expire(http):
 def test_wrong_words_are_refused(http, words):
     done = manage(http, *words)
     assert done.returncode == 125 and done.stderr.startswith("sandbox-run")
+
+
+def test_runs_tokens_and_refusals_go_on_record(tmp_path):
+    settings = tmp_path / "config" / "sandbox-run"
+    settings.mkdir(parents=True)
+    (settings / "config.yaml").write_text("audit: true\n")
+    with gateway.Gateway(tmp_path / "g", env={"XDG_CONFIG_HOME": str(tmp_path / "config")}) as http:
+        token = http.token("kept")
+        done = http.run({"language": "bash", "code": "exit 4"}, token=token)
+        assert http.ask("GET", "/version", tcp=True).status == 401
+        rows = [json.loads(line) for line in subprocess.run(
+            [support.SANDBOX_RUN, "audit", "export"], env=http.env, capture_output=True, check=True).stdout.splitlines()]
+    assert [row["outcome"] for row in rows] == ["token_created", "exited", "refused"]
+    assert rows[1]["caller"] == "kept" and rows[1]["id"] == done["id"] and rows[2]["path"] == "/version"
+    assert all(first["hash"] == second["prev"] for first, second in zip(rows, rows[1:]))

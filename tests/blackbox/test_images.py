@@ -1,7 +1,6 @@
 """Programs on the files of an image: honest ones, hostile ones, and where they come from."""
 import json
 import os
-import shutil
 import subprocess
 import tarfile
 
@@ -11,23 +10,11 @@ import oci_images
 import support
 from oci_images import archive, directory, link, member
 from support import sandbox_run
-from waiting import wait_until
-
-BUSYBOX = "/bin/busybox"
-
-
-def base_members():
-    with open(BUSYBOX, "rb") as file:
-        busybox = file.read()
-    tools = ("sh", "cat", "ls", "id", "touch", "mkdir", "rm", "env", "stat", "wc", "ln")
-    return [directory("bin"), member("bin/busybox", busybox), *[link(f"bin/{name}", "busybox") for name in tools],
-            directory("etc"), member("etc/passwd", b"app:x:1000:1000::/app:/bin/sh\n"), directory("app"),
-            member("app/data", b"first\n", mode=0o600), link("sbin", "bin"), directory("var/lib/empty"), directory("opt")]
 
 
 @pytest.fixture(name="base", scope="module")
 def base_layer():
-    return archive(base_members())
+    return archive(oci_images.busybox_members())
 
 
 @pytest.fixture(name="images")
@@ -82,7 +69,7 @@ def test_layers_hide_replace_and_share(images, base):
     assert images.shell(refs[0], "cat /app/data; ls /etc")[1] == "first\nhosts\npasswd\nresolv.conf\n"
     used = sum(path.lstat().st_blocks * 512 / path.lstat().st_nlink
                for path in (images.folder / "cache").rglob("*") if path.is_file() and not path.is_symlink())
-    assert used < 1.5 * os.path.getsize(BUSYBOX)
+    assert used < 1.5 * os.path.getsize(oci_images.BUSYBOX)
     listed = json.loads(images.run("image", "list", "--json").stdout)["images"]
     assert sorted(one["name"] for one in listed) == sorted(refs[:1] + refs[2:])
     for ref in (refs[0], refs[2]):
@@ -175,41 +162,23 @@ def test_a_directory_is_an_image_as_it_is(images, base):
 
 @pytest.fixture(name="registry")
 def own_registry(folder):
-    """A registry on loopback, without TLS."""
-    config = folder / "registry.yml"
-    config.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {folder}/blobs}}}}\n"
-                      "http: {addr: 127.0.0.1:0}\nlog: {level: info}\n")
-    with open(folder / "registry.log", "wb") as log:
-        process = subprocess.Popen(["docker-registry", "serve", config], stdout=log, stderr=log)
-    try:
-        def port():
-            held = subprocess.run(["ss", "-Hltnp"], stdout=subprocess.PIPE, check=True).stdout.decode()
-            return next((line.split()[3].rpartition(":")[2] for line in held.splitlines()
-                         if f"pid={process.pid}," in line), None)
-        wait_until(port, 30)
-        yield f"127.0.0.1:{port()}"
-    finally:
-        process.terminate()
-        process.wait(30)
+    with oci_images.Registry(folder / "registry") as running:
+        yield running
 
 
 def test_an_image_comes_from_a_registry_under_its_usual_name(root, base, registry, folder):
     images = Images(folder, root)
     ref = images.layout.add([base], Env=["PATH=/bin"])
-    subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", ref,
-                    f"docker://{registry}/library/node:20-alpine"], check=True)
-    (folder / "registries.conf").write_text(f'[[registry]]\nprefix = "docker.io/library"\n'
-                                            f'location = "{registry}/library"\ninsecure = true\n')
-    images.env["CONTAINERS_REGISTRIES_CONF"] = str(folder / "registries.conf")
+    registry.push(ref, "node:20-alpine")
+    images.env["CONTAINERS_REGISTRIES_CONF"] = registry.config
     status, out, err = images.shell("node:20-alpine", "cat /app/data")
     assert (status, out) == (0, "first\n"), err
     assert "fetching docker.io/library/node:20-alpine" in err
     assert images.shell("node:20-alpine", "cat /app/data")[2] == ""
     shown = json.loads(images.run("image", "show", "node:20-alpine", "--json").stdout)
     assert shown["env"] == ["PATH=/bin"]
-    assert b"cannot fetch" in images.run("image", "pull", f"{registry}/none:1", "--plain-http").stderr
+    assert b"cannot fetch" in images.run("image", "pull", f"{registry.address}/none:1", "--plain-http").stderr
     saved = folder / "saved.tar"
     subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", ref, f"docker-archive:{saved}:app:1"], check=True)
     assert images.shell(f"docker-archive:{saved}", "cat /app/data")[1] == "first\n"
     assert not [name for name in os.listdir("/var/tmp") if name.startswith("sandbox-run-pull-")]
-    assert shutil.which("skopeo")

@@ -6,6 +6,7 @@ import subprocess
 import pytest
 
 import gateway
+import oci_images
 import registry_packages
 import support
 
@@ -57,14 +58,14 @@ def http_service(tmp_path_factory):
 @pytest.fixture(name="play", params=["local", "http"])
 def player(request, installed, service, folder):
     """Runs a program that uses the SDK and gives what it printed, as JSON.  HERE is where it runs programs."""
-    def play(code):
+    def play(code, **more):
         program = installed / "client.mjs"
         here = service if request.param == "http" else {}
         program.write_text('import * as sdk from "sandbox-run";\nconst { SandboxExecutor } = sdk;\n'
                            "const print = (value) => console.log(JSON.stringify(value));\n"
                            f"const HERE = {json.dumps(here)};\n" + code)
         env = support.surroundings(None, {"SANDBOX_RUN_BINARY": str(support.SANDBOX_RUN),
-                                          "SANDBOX_RUN_STATE": str(folder / "state")})
+                                          "SANDBOX_RUN_STATE": str(folder / "state"), **more})
         done = subprocess.run(["node", program], env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                               timeout=support.DEADLINE, check=False)
         assert done.returncode == 0, done.stderr.decode()
@@ -137,3 +138,17 @@ await session.close();
 print([shown.display, read, files, types, alive, (await box.sessions()).length]);
 """)
     assert given == [[{"text/plain": "42"}], [255], ["d/in"], ["start", "stdout", "end"], 1, 0]
+
+
+@pytest.mark.parametrize("play", ["local"], indirect=True)
+def test_a_command_runs_on_an_image_of_a_registry(play, folder):
+    npm = oci_images.member("bin/npm", b"#!/bin/sh\necho \"npm $1: $(cat package.json)\"\n")
+    layer = oci_images.archive(oci_images.busybox_members() + [npm])
+    ref = oci_images.Layout(folder / "layout").add([layer], Env=["PATH=/bin"])
+    with oci_images.Registry(folder / "registry") as registry:
+        registry.push(ref, "node:20-alpine")
+        given = play("""
+const files = [{ path: "package.json", content: "{}" }];
+print(await new SandboxExecutor().execute('npm test', {image: 'node:20-alpine', timeout: 60000, cpuLimit: '1', memoryLimit: '1g'}, files));
+""", CONTAINERS_REGISTRIES_CONF=registry.config, SANDBOX_RUN_CACHE=str(folder / "cache"))
+    assert (given["exitCode"], given["stdout"]) == (0, "npm test: {}\n"), given
