@@ -149,7 +149,8 @@ def parse_options():
     parser.add_argument("--quick", action="store_true", help="about a minute, for a first look")
     parser.add_argument("--only", action="append", choices=MEASUREMENTS, help="may be repeated")
     parser.add_argument(
-        "--language", action="append", choices=languages.PROGRAMS, help="of the languages; may be repeated"
+        "--language", action="append", choices=sorted({*languages.PROGRAMS, *sustained.HELLO}),
+        help="of the languages and of sustained; may be repeated"
     )
     parser.add_argument("--rounds", type=int, metavar="N", help="of the languages")
     parser.add_argument("--output", type=pathlib.Path, help="the page to write the tables into")

@@ -398,7 +398,7 @@ def languages(bench):
     rows, goals, prepared = [], [], []
     if not bench.peers.named("sandbox-run"):
         raise RuntimeError("sandbox-run does not run here")
-    for name in bench.effort.languages or PROGRAMS:
+    for name in filter(PROGRAMS.__contains__, bench.effort.languages or PROGRAMS):
         with tempfile.TemporaryDirectory(prefix="sandbox-run-bench.", ignore_cleanup_errors=True) as scratch:
             pathlib.Path(scratch).chmod(0o755)
             try:
