@@ -109,6 +109,7 @@ static int open_session(struct repl *r, sbr_error *err)
     json_t *made;
 
     r->language = language ? language : DEFAULT_LANGUAGE;
+    r->display.language = r->language;
     if (request_set_text(&r->o->request->language, r->language, err) < 0 ||
         bring_files(r->o, err) < 0 || sbr_session_create(r->o->request, NULL, &json, err) < 0)
         return err->code;
@@ -159,6 +160,7 @@ static int talk(struct options *o, int (*open)(struct repl *, sbr_error *))
         status = loop(&r, &err);
         repl_input_close(&r);
     }
+    display_done(&r.display);
     sbr_session_free(r.session);
     if (r.id[0])
         (void)!sbr_session_close(r.id, &ignored);

@@ -169,6 +169,7 @@ static int exec_run(const struct options *o, sbr_error *err)
         session_print_json(json);
     else if (!o->stream)
         display_result(&display, result);
+    display_done(&display);
     r = display_status(result);
     json_decref(result);
     return r;

@@ -12,11 +12,19 @@
 #include "base/scope.h"
 #include "cli/amounts.h"
 #include "cli/cli.h"
+#include "cli/highlight.h"
 #include "cli/present.h"
 
 #define RED "\033[31m"
 #define PLAIN "\033[0m"
 #define TEXT_MAX ((size_t)64 << 20)
+#define INLINE_MAX ((size_t)8 << 20)
+#define VALUE_MAX ((size_t)64 << 10) /* of what gets colours */
+#define KITTY_PART 4096
+#define HEAD_LINES 200 /* of a cell's stdout that a terminal shows at once */
+#define HEAD_MAX ((size_t)1 << 20)
+#define TAIL_LINES 20
+#define TAIL_MAX 8192
 
 /* Kinds of pictures, and the names that their files get. */
 static const struct {
@@ -30,7 +38,32 @@ static const struct {
 
 void display_init(struct display *d, const struct options *o)
 {
-    *d = (struct display){ .o = o, .terminal = isatty(STDOUT_FILENO) };
+    *d = (struct display){ .o = o, .terminal = isatty(STDOUT_FILENO), .whole_fd = -1 };
+    buf_init(&d->head, HEAD_MAX);
+}
+
+void display_done(struct display *d)
+{
+    if (d->whole_fd >= 0)
+        close(d->whole_fd);
+    buf_done(&d->head);
+}
+
+/* A file of ours in a directory that only the user can read; -1: there is none. */
+static int make_file(struct display *d, const char *name, char *path, size_t size)
+{
+    const char *temporary = getenv("TMPDIR");
+
+    if (!d->folder[0]) {
+        snprintf(d->folder, sizeof(d->folder), "%.30s/sandbox-run-repl.XXXXXX",
+                 temporary && strlen(temporary) <= 30 ? temporary : "/tmp");
+        if (!mkdtemp(d->folder)) {
+            d->folder[0] = '\0';
+            return -1;
+        }
+    }
+    snprintf(path, size, "%s/%s", d->folder, name);
+    return open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 }
 
 void display_text(struct display *d, int fd, const char *text, size_t len)
@@ -50,6 +83,76 @@ void display_text(struct display *d, int fd, const char *text, size_t len)
     buf_done(&clean);
 }
 
+/* From here on everything goes to the file; what was shown, too. */
+static void begin_file(struct display *d)
+{
+    char name[64];
+
+    snprintf(name, sizeof(name), "output-%zu.txt", ++d->n_files);
+    d->whole_fd = make_file(d, name, d->whole, sizeof(d->whole));
+    if (d->whole_fd >= 0 && fd_write_all(d->whole_fd, d->head.data, d->head.len) < 0) {
+        close(d->whole_fd);
+        d->whole_fd = -1;
+    }
+}
+
+/* stdout of a cell: its first lines at once, the last ones when it has ended. */
+static void show_output(struct display *d, const char *text, size_t len)
+{
+    size_t shown = 0;
+
+    if (!d->terminal || d->o->raw) {
+        display_text(d, STDOUT_FILENO, text, len);
+        return;
+    }
+    while (shown < len && d->whole_fd < 0) {
+        d->lines += text[shown++] == '\n';
+        if (d->lines >= HEAD_LINES || d->head.len + shown >= HEAD_MAX)
+            break;
+    }
+    if (d->whole_fd < 0 && shown) {
+        display_text(d, STDOUT_FILENO, text, shown);
+        buf_add(&d->head, text, shown);
+    }
+    if (shown == len)
+        return;
+    if (d->whole_fd < 0)
+        begin_file(d);
+    for (size_t i = shown; i < len; i++)
+        d->lines += text[i] == '\n';
+    if (d->whole_fd < 0 || fd_write_all(d->whole_fd, text + shown, len - shown) < 0)
+        display_text(d, STDOUT_FILENO, text + shown, len - shown);
+}
+
+/* Where the last lines of a text begin. */
+static size_t last_lines(const char *text, size_t len)
+{
+    size_t at = len, lines = 0;
+
+    while (at > 0 && (text[at - 1] != '\n' || ++lines <= TAIL_LINES))
+        at--;
+    return at;
+}
+
+static void show_tail(struct display *d)
+{
+    off_t end = d->whole_fd < 0 ? 0 : lseek(d->whole_fd, 0, SEEK_END);
+    off_t from = end - (off_t)d->head.len < TAIL_MAX ? (off_t)d->head.len : end - TAIL_MAX;
+    char tail[TAIL_MAX];
+    ssize_t n = d->whole_fd < 0 ? 0 : pread(d->whole_fd, tail, sizeof(tail), from);
+    size_t at = n > 0 ? last_lines(tail, (size_t)n) : 0;
+
+    if (d->whole_fd >= 0) {
+        if (from + (off_t)at > (off_t)d->head.len)
+            printf("[... of %zu lines some are left out; all of them: %s]\n", d->lines, d->whole);
+        if (n > 0)
+            display_text(d, STDOUT_FILENO, tail + at, (size_t)n - at);
+        close(d->whole_fd);
+        d->whole_fd = -1;
+    }
+    d->lines = d->head.len = 0;
+}
+
 static void show_stream(struct display *d, const json_t *event, int fd)
 {
     const json_t *data = json_object_get(event, "data");
@@ -62,6 +165,10 @@ static void show_stream(struct display *d, const json_t *event, int fd)
         return;
     if (!bytes && !json_is_string(data))
         return;
+    if (fd == STDOUT_FILENO) {
+        show_output(d, bytes ? bytes : json_string_value(data), len);
+        return;
+    }
     fputs(red ? RED : "", stderr);
     display_text(d, fd, bytes ? bytes : json_string_value(data), len);
     fputs(red ? PLAIN : "", stderr);
@@ -79,33 +186,97 @@ void display_event(void *context, const char *line, size_t len)
     json_decref(event);
 }
 
-/* Writes a picture to a file of its own and says where. */
+/* Terminals with pictures, by what they say of themselves. */
+static bool is_kitty(void)
+{
+    const char *term = getenv("TERM");
+
+    return getenv("KITTY_WINDOW_ID") ||
+           (term && (strstr(term, "kitty") || strstr(term, "ghostty")));
+}
+
+static bool is_iterm(void)
+{
+    const char *program = getenv("TERM_PROGRAM"), *terminal = getenv("LC_TERMINAL");
+
+    return (program && (!strcmp(program, "iTerm.app") || !strcmp(program, "WezTerm"))) ||
+           (terminal && !strcmp(terminal, "iTerm2"));
+}
+
+/* In parts, because a terminal may bound the length of a sequence. */
+static void show_by_kitty(const char *base64)
+{
+    size_t len = strlen(base64);
+
+    for (size_t at = 0; at < len; at += KITTY_PART) {
+        size_t part = len - at < KITTY_PART ? len - at : KITTY_PART;
+
+        printf("\033_G%sm=%d;%.*s\033\\", at ? "" : "a=T,f=100,", at + part < len, (int)part,
+               base64 + at);
+    }
+    putchar('\n');
+}
+
+/* In the text, where the terminal can.  The bytes come from the program: they are a PNG, and what
+ * reaches the terminal is only our own coding of them. */
+static bool show_inline(const struct display *d, size_t kind, const char *bytes, size_t len)
+{
+    static const char png[] = "\x89PNG\r\n\x1a\n";
+    scoped_free char *base64 = NULL;
+
+    if (!d->terminal || strcmp(pictures[kind].kind, "image/png") != 0 || !bytes ||
+        len < sizeof(png) || len > INLINE_MAX || memcmp(bytes, png, sizeof(png) - 1) != 0 ||
+        (!is_kitty() && !is_iterm()))
+        return false;
+    base64 = encoding_to_base64(bytes, len);
+    if (!base64)
+        return false;
+    if (is_kitty())
+        show_by_kitty(base64);
+    else
+        printf("\033]1337;File=inline=1;size=%zu:%s\a\n", len, base64);
+    return true;
+}
+
+/* Shows a picture, or writes it to a file of its own and says where. */
 static void save_picture(struct display *d, const json_t *part, size_t kind, json_int_t cell,
                          size_t n)
 {
-    const char *text = json_string_value(part), *folder = getenv("TMPDIR");
+    const char *text = json_string_value(part);
     scoped_free char *bytes = NULL;
     scoped_fd int fd = -1;
     size_t len = json_string_length(part);
-    char path[128], size[16];
+    char path[128], name[64], size[16];
 
     if (!text || (!pictures[kind].text && encoding_from_base64(text, &bytes, &len) < 0))
         return;
-    if (!d->images[0]) {
-        snprintf(d->images, sizeof(d->images), "%.30s/sandbox-run-repl.XXXXXX",
-                 folder && strlen(folder) <= 30 ? folder : "/tmp");
-        if (!mkdtemp(d->images)) {
-            d->images[0] = '\0';
-            return;
-        }
-    }
-    snprintf(path, sizeof(path), "%s/cell-%lld-%zu.%s", d->images, (long long)cell, n + 1,
+    if (show_inline(d, kind, bytes, len))
+        return;
+    snprintf(name, sizeof(name), "cell-%lld-%zu.%s", (long long)cell, n + 1,
              pictures[kind].extension);
-    fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    fd = make_file(d, name, path, sizeof(path));
     if (fd < 0 || fd_write_all(fd, bytes ? bytes : text, len) < 0)
         return;
     amount_of_bytes(len, size, sizeof(size));
     printf("[%s, %s: %s]\n", pictures[kind].kind, size, path);
+}
+
+static void show_value(struct display *d, const char *text, size_t len)
+{
+    struct buf clean, colored;
+
+    if (!d->terminal || d->o->raw || !d->language || !present_uses_color(STDOUT_FILENO, d->o) ||
+        len > VALUE_MAX) {
+        display_text(d, STDOUT_FILENO, text, len);
+        return;
+    }
+    buf_init(&clean, TEXT_MAX);
+    buf_init(&colored, TEXT_MAX);
+    terminal_clean(&d->filters[0], text, len, &clean);
+    highlight(d->language, clean.data, clean.len, &colored);
+    fwrite(colored.data, 1, colored.len, stdout);
+    buf_done(&clean);
+    buf_done(&colored);
 }
 
 static void show_bundle(struct display *d, const json_t *bundle, json_int_t cell, size_t n)
@@ -115,7 +286,7 @@ static void show_bundle(struct display *d, const json_t *bundle, json_int_t cell
     size_t len = json_string_length(text);
 
     if (plain) {
-        display_text(d, STDOUT_FILENO, plain, len);
+        show_value(d, plain, len);
         fputs(len && plain[len - 1] == '\n' ? "" : "\n", stdout);
     }
     for (size_t i = 0; i < sizeof(pictures) / sizeof(*pictures); i++)
@@ -132,6 +303,7 @@ void display_result(struct display *d, const json_t *result)
     size_t i;
 
     fflush(stderr);
+    show_tail(d);
     if (d->terminal && d->filters[0].mid_line)
         fputc('\n', stdout);
     d->filters[0] = d->filters[1] = (struct terminal_filter){ 0 };

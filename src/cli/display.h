@@ -9,12 +9,20 @@
 
 struct display {
     const struct options *o;
-    bool terminal; /* a person sees the output */
+    const char *language; /* for colours; NULL: none */
+    bool terminal;        /* a person sees the output */
     struct terminal_filter filters[2];
-    char images[64]; /* directory of pictures that were shown; empty: none yet */
+    char folder[64]; /* of pictures and long output; empty: none yet */
+    size_t n_files;  /* of long output */
+    /* stdout of the cell that runs: from some line on it goes to a file. */
+    size_t lines;
+    struct buf head; /* what was shown */
+    int whole_fd;    /* all of it; -1: it is short so far */
+    char whole[128];
 };
 
 void display_init(struct display *d, const struct options *o);
+void display_done(struct display *d);
 /* An event of a cell: a line of JSON.  `context` is the display. */
 void display_event(void *context, const char *line, size_t len);
 /* The end of a cell: its values, and why it ended. */

@@ -62,6 +62,7 @@ static int load(struct notebook *book, sbr_error *err)
     if (request_set_text(&o->request->language, o->lang ? o->lang : language, err) < 0 ||
         session_bring_files(o, err) < 0)
         return err->code;
+    book->display.language = o->request->language;
     return settings_apply(o, err);
 }
 
@@ -149,6 +150,7 @@ int notebook_run(struct options *o)
     r = load(&book, &err);
     if (r == 0)
         r = run_in_session(&book, &status, &err);
+    display_done(&book.display);
     free(book.text);
     free(book.path);
     settings_retain(o);

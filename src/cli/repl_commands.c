@@ -12,6 +12,7 @@
 #include "cli/repl.h"
 #include "cli/source.h"
 #include "model/limits.h"
+#include "plan/language.h"
 
 struct colon_command {
     const char *name, *words, *help;
@@ -171,14 +172,108 @@ static int quit_run(struct repl *r, const char *words, sbr_error *err)
     return 0;
 }
 
+static int files_run(struct repl *r, const char *words, sbr_error *err)
+{
+    json_t *answer = repl_ask(r, json_pack("{s:s}", "op", "files"), err);
+    const json_t *file;
+    char size[24];
+    size_t i;
+
+    (void)words;
+    if (!answer)
+        return err->code;
+    json_array_foreach(json_object_get(answer, "files"), i, file) {
+        const char *path = json_string_value(json_object_get(file, "path"));
+
+        amount_of_bytes((uint64_t)json_integer_value(json_object_get(file, "size")), size,
+                        sizeof(size));
+        printf("%8s  ", size);
+        display_text(&r->display, STDOUT_FILENO, path ? path : "", path ? strlen(path) : 0);
+        fputc('\n', stdout);
+    }
+    json_decref(answer);
+    return 0;
+}
+
+/* Back to the state before the last cell. */
+static int undo_run(struct repl *r, const char *words, sbr_error *err)
+{
+    size_t n = json_array_size(r->cells);
+    const json_t *result = json_object_get(json_array_get(r->cells, n - 1), "result");
+    json_int_t cell = json_integer_value(json_object_get(result, "cell"));
+    json_t *answer;
+
+    (void)words;
+    if (!n)
+        return err_set(err, SBR_E_INVALID, "repl", "there is no cell to take back");
+    answer = repl_ask(r, json_pack("{s:s, s:I}", "op", "rollback", "cell", cell), err);
+    if (!answer)
+        return err->code;
+    json_array_remove(r->cells, n - 1);
+    printf("cell %lld is taken back\n", (long long)cell);
+    json_decref(answer);
+    return 0;
+}
+
+static int fork_run(struct repl *r, const char *words, sbr_error *err)
+{
+    json_t *answer = repl_ask(r, json_pack("{s:s}", "op", "fork"), err);
+    const char *id = json_string_value(json_object_get(answer, "id"));
+
+    (void)words;
+    if (!answer)
+        return err->code;
+    printf(
+        "session %s goes on from here, too; `sandbox-run session exec %s` executes a cell there\n",
+        id ? id : "", id ? id : "");
+    json_decref(answer);
+    return 0;
+}
+
+/* A change of a living sandbox.  Where the session cannot make it, a new one can. */
+static int change(struct repl *r, const char *op, const char *option, const char *words,
+                  sbr_error *err)
+{
+    json_t *answer;
+
+    if (!words[0])
+        return err_set(err, SBR_E_INVALID, "repl", "name one: `:%s NAME`", op);
+    answer = repl_ask(r, json_pack("{s:s, s:s}", "op", op, op, words), err);
+    if (!answer && err->code == SBR_E_INVALID)
+        return err_set(err, SBR_E_UNSUPPORTED, "repl",
+                       "this session cannot be given it while it lives; `:save` keeps the cells, "
+                       "and `sandbox-run repl %.40s %s %.100s` begins one that has it",
+                       r->language, option, words);
+    if (!answer)
+        return err->code;
+    printf("%s\n", words);
+    json_decref(answer);
+    return 0;
+}
+
+static int dep_run(struct repl *r, const char *words, sbr_error *err)
+{
+    return change(r, "dep", "--dep", words, err);
+}
+
+static int allow_run(struct repl *r, const char *words, sbr_error *err)
+{
+    return change(r, "allow", "--allow-host", words, err);
+}
+
 /* clang-format off */
 static const struct colon_command colon_commands[] = {
-    { "help",    "",     "these lines",                                        help_run    },
+    { "help",    "",     "these lines, and what stays from cell to cell",      help_run    },
     { "vars",    "",     "names, types and values",                            vars_run    },
+    { "files",   "",     "the files in /work",                                 files_run   },
     { "metrics", "",     "time and memory of the last cell, and of the session", metrics_run },
     { "limits",  "",     "what each cell may use",                             limits_run  },
     { "save",    "FILE", "write the cells to a file; .ipynb: with their output", save_run    },
     { "load",    "FILE", "run a file as one cell",                             load_run    },
+    { "undo",    "",     "take the last cell back",                            undo_run    },
+    { "fork",    "",     "a second session that goes on from here",            fork_run    },
+    { "dep",     "NAME", "add a package",                                      dep_run     },
+    { "allow",   "HOST", "let it reach a host, as in example.org:443",         allow_run   },
     { "quit",    "",     "end the session",                                    quit_run    },
     { 0 },
 };
@@ -186,10 +281,14 @@ static const struct colon_command colon_commands[] = {
 
 static int help_run(struct repl *r, const char *words, sbr_error *err)
 {
-    (void)r, (void)words, (void)err;
+    const struct language *language = language_find(r->language);
+
+    (void)words, (void)err;
     for (const struct colon_command *c = colon_commands; c->name; c++)
         printf(":%-8s %-6s %s\n", c->name, c->words, c->help);
     puts("Ctrl-C interrupts a cell and keeps its variables; Ctrl-D leaves; Tab completes.");
+    if (language && language->session.keeps)
+        puts(language->session.keeps);
     return 0;
 }
 

@@ -4,13 +4,18 @@
 #include <fcntl.h>
 #include <histedit.h>
 #include <locale.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <wchar.h>
 
 #include "base/scope.h"
+#include "cli/highlight.h"
+#include "cli/present.h"
 #include "cli/repl.h"
 #include "lib/prompt_history.h"
 
@@ -27,7 +32,7 @@ struct repl_input {
     EditLine *edit; /* NULL: a plain reader */
     History *history;
     char path[PATH_SIZE]; /* of the history; empty: it is not kept */
-    bool more;
+    bool more, colors;
     struct buf *cell; /* of the line that is read */
 };
 
@@ -190,6 +195,56 @@ static unsigned char paste(EditLine *edit, int key)
     return kept ? CC_REDISPLAY : CC_REFRESH;
 }
 
+/* The line in colours, over the one that the editor has drawn: the same characters in the same
+ * places, so that the editor's picture of the screen stays true.  Only for a line that fits into
+ * one row of the screen, and whose characters are all one column wide. */
+static void draw_colors(EditLine *edit, struct repl_input *in)
+{
+    const LineInfo *line = el_line(edit);
+    size_t len = (size_t)(line->lastchar - line->buffer), width = strlen(prompt(edit));
+    size_t before = characters(line->buffer, (size_t)(line->cursor - line->buffer));
+    struct winsize size = { 0 };
+    struct buf out;
+
+    for (size_t i = 0; i < len; i++)
+        if (line->buffer[i] & 0x80)
+            return;
+    if (!len || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || width + len >= size.ws_col)
+        return;
+    buf_init(&out, PASTE_MAX);
+    buf_printf(&out, "\r\033[%zuC", width);
+    highlight(in->repl->language, line->buffer, len, &out);
+    buf_printf(&out, "\r\033[%zuC", width + before);
+    fwrite(out.data, 1, out.len, stdout);
+    fflush(stdout);
+    buf_done(&out);
+}
+
+/* The editor draws, then asks for the next key: between the two the line gets its colours.  Bytes
+ * that wait already, as of a text that is pasted, come first. */
+static int next_key(EditLine *edit, wchar_t *ret)
+{
+    struct pollfd waiting = { .fd = STDIN_FILENO, .events = POLLIN };
+    mbstate_t state = { 0 };
+    struct repl_input *in;
+    unsigned char c;
+    size_t n;
+
+    el_get(edit, EL_CLIENTDATA, &in);
+    if (in->colors && poll(&waiting, 1, 0) == 0)
+        draw_colors(edit, in);
+    do {
+        ssize_t got = read(STDIN_FILENO, &c, 1);
+
+        if (got <= 0)
+            return (int)got;
+        n = mbrtowc(ret, (const char *)&c, 1, &state);
+    } while (n == (size_t)-2);
+    if (n == (size_t)-1)
+        *ret = L'?';
+    return 1;
+}
+
 /* A history that cannot be kept is no reason to refuse a prompt. */
 static void open_history(struct repl_input *in)
 {
@@ -227,7 +282,9 @@ static void open_editor(struct repl_input *in)
     if (!in->edit)
         return;
     open_history(in);
+    in->colors = present_uses_color(STDOUT_FILENO, in->repl->o);
     el_set(in->edit, EL_CLIENTDATA, in);
+    el_set(in->edit, EL_GETCFN, next_key);
     el_set(in->edit, EL_PROMPT, prompt);
     el_set(in->edit, EL_EDITOR, "emacs");
     el_set(in->edit, EL_SIGNAL, 0);

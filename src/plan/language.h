@@ -76,6 +76,7 @@ struct session_def {
     struct words run;      /* command of the kernel's driver; empty: the language has no sessions */
     struct words drivers;  /* as of a stage */
     const char *extension; /* of the file that the cells of a session are exported to */
+    const char *keeps;     /* what stays from one cell to the next, where it is not as usual */
 };
 
 /* A file of a package that names its main file. */

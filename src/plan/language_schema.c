@@ -69,6 +69,7 @@ static const cyaml_schema_field_t session_fields[] = {
     WORDS(struct session_def, run, 0),
     WORDS(struct session_def, drivers, MAYBE),
     TEXT(struct session_def, extension, 0),
+    TEXT(struct session_def, keeps, MAYBE),
     CYAML_FIELD_END,
 };
 

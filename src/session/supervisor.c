@@ -224,6 +224,17 @@ static void start_late(void *context, uint32_t events)
     supervisor_lose(context, "the kernel did not say within a minute that it is ready");
 }
 
+/* The stages before the kernel's own, such as the installation of packages, have limits of their
+ * own: the minute begins with the kernel. */
+static void stage_began(void *context, const sbr_event *event)
+{
+    struct session *s = context;
+
+    if (event->type == SBR_EVENT_STAGE && event->stage && s->state == SESSION_STARTING)
+        loop_set_timer(&s->loop, TIMER_START,
+                       strcmp(event->stage, "run") ? 0 : clock_now_us() + START_US, start_late, s);
+}
+
 int supervisor_start_job(struct session *s, sbr_error *err)
 {
     s->reason[0] = '\0';
@@ -233,6 +244,7 @@ int supervisor_start_job(struct session *s, sbr_error *err)
     if (sbr_job_start(s->rt, &s->request, &s->job, err) < 0)
         return err->code;
     (void)sbr_job_on_output(s->job, output_came, s);
+    (void)sbr_job_on_event(s->job, stage_began, s);
     (void)sbr_job_set_result_output(s->job, 0);
     s->job_watch = loop_watch_of(sbr_job_fd(s->job), job_ready, s);
     if (loop_add(&s->loop, &s->job_watch, EPOLLIN) < 0)
