@@ -78,6 +78,6 @@ void denial_command_note(const struct plan *plan, const char *line, size_t len, 
     if (!n || n > NAME_MOST || !has_some_commands(plan))
         return;
     snprintf(remedy, sizeof(remedy), "--allow-command %.*s", (int)n, name);
-    denials_note(ret, DENIAL_FILE, "stderr: commands: only those of --allow-command exist", remedy,
-                 "%.*s", (int)n, name);
+    denials_note(ret, DENIAL_FILE, "stderr: commands: only the allowed ones exist", remedy, "%.*s",
+                 (int)n, name);
 }

@@ -225,7 +225,6 @@ def test_two_runs_at_once_have_two_lists(lab, caller):
 
 @pytest.mark.parametrize("options, named", [
     (("--network", "none", "--allow-host", "a.example"), "--allow-host"),
-    (("--network", "localhost", "--allow-host", "a.example"), "--allow-host"),
     (("--network", "some"), "some"),
     (("--network", ""), "network"),
 ])

@@ -145,6 +145,7 @@ def test_a_volume_of_roots_own_is_read_as_cow(folder):
     assert sandbox_run("exec", *mode, *words).stdout == b"found\n"
 
 
+@pytest.mark.usefixtures("folder")
 def test_a_crash_in_c_gets_its_line_by_the_sanitizer_that_the_hint_names():
     failed = sandbox_run("--text", "crash.c")
     assert b"SIGSEGV" in failed.stderr
