@@ -96,7 +96,8 @@ def find_places(placeholder):
 class Zygote:
     def __init__(self):
         self.cold = set(sys.modules) - {__name__}
-        self.cold_paths = set(sys.path_importer_cache)
+        # A cold start has looked for a sitecustomize of the machine in all of them.
+        self.cold_paths = set(sys.path_importer_cache) | set(sys.path)
         self.command = command_line()
         self.placeholder = self.command.pop()
         self.command_bytes = [os.fsencode(word) for word in self.command]
