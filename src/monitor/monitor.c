@@ -14,6 +14,9 @@
 #include "monitor/monitor_states.h"
 #include "monitor/monitor_usage.h"
 
+/* A busy machine takes longer for the setup than a short limit of the program allows. */
+#define SETUP_LEAST_US 1000000
+#define SETUP_LOOK_US 20000
 #define PAUSE_LOOK_US 100000 /* the time limit does not count during a pause */
 
 /* Setup has at most the program's time. */
@@ -38,6 +41,8 @@ static void deadline_due(void *context, uint32_t events)
         loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + PAUSE_LOOK_US, deadline_due, m);
     else if (monitor_program_runs(m) && clock_now_us() < deadline)
         loop_set_timer(m->loop, TIMER_DEADLINE, deadline, deadline_due, m);
+    else if (!monitor_program_runs(m) && clock_now_us() < m->setup_until_us)
+        loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + SETUP_LOOK_US, deadline_due, m);
     else
         monitor_handle(m, EV_DEADLINE);
 }
@@ -226,6 +231,7 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
                                                  .context = m,
                                                  .listener = -1,
                                                  .control = -1 };
+    m->setup_until_us = clock_now_us() + SETUP_LEAST_US;
     loop_set_timer(m->loop, TIMER_DEADLINE, clock_now_us() + setup_ms(plan) * 1000, deadline_due,
                    m);
     if (plan->limits.value[SBR_CPU_MS] != LIMIT_NONE &&

@@ -31,8 +31,9 @@ struct monitor {
     struct collect_reader *collect_reader; /* borrowed; NULL: nothing is collected */
     uint64_t progress;                     /* of init's collection, at the last check */
 
-    bool readers_limited; /* after the end, a reader has only the grace period */
-    uint64_t started_us;  /* when the request came */
+    bool readers_limited;    /* after the end, a reader has only the grace period */
+    uint64_t started_us;     /* when the request came */
+    uint64_t setup_until_us; /* so long the setup may take, whatever the limit of time */
     const char *startup;
     struct observation seen;
     sbr_error failure;  /* code 0: setup did not fail */
