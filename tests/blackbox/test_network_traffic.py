@@ -344,4 +344,5 @@ def test_the_way_out_has_no_more_of_the_cpus_than_the_program(lab, caller):
     result = lab.result("run", *OPEN, "--cpus", "0.1", "--timeout", "2s", "--lang", "python", "--code", FLOOD,
                         caller=caller)
     assert result["outcome"] == "timeout", result
-    assert 20 < result["metrics"]["network_cpu_ms"] < 0.1 * 2000 * 1.5 + 20
+    # After the program's end it passes on what waits, for at most 200 ms.
+    assert 20 < result["metrics"]["network_cpu_ms"] < 0.1 * 2000 * 1.5 + 220
