@@ -174,10 +174,9 @@ static int make_dir(struct copier *c, const struct walk_entry *entry)
                : openat(to, entry->name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
-/* Overlayfs shows the directory below the mount, which is mostly empty. */
-static int copy_mount_point(struct copier *c, const struct walk_entry *entry)
+/* What stands for something else is empty, and `out` is of it; -1: it could not be made. */
+static int finish_empty(struct copier *c, const struct walk_entry *entry, int out)
 {
-    scoped_fd int out = make_dir(c, entry);
     struct stat now;
 
     if (out < 0)
@@ -186,6 +185,14 @@ static int copy_mount_point(struct copier *c, const struct walk_entry *entry)
         return c->err->code;
     copy_identity_add(&c->ret->identities, entry->name, entry->st.st_mode, &now);
     return 0;
+}
+
+/* Overlayfs shows the directory below the mount, which is mostly empty. */
+static int copy_mount_point(struct copier *c, const struct walk_entry *entry)
+{
+    scoped_fd int out = make_dir(c, entry);
+
+    return finish_empty(c, entry, out);
 }
 
 static int enter(void *context, const struct walk_entry *entry, sbr_error *err)
@@ -220,14 +227,8 @@ static int make_empty_file(struct copier *c, const struct walk_entry *entry)
 {
     scoped_fd int out = openat(c->levels[entry->depth].to, entry->name,
                                O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
-    struct stat now;
 
-    if (out < 0)
-        return cannot(c);
-    if (finish(c, out, &entry->st, &now) < 0)
-        return c->err->code;
-    copy_identity_add(&c->ret->identities, entry->name, entry->st.st_mode, &now);
-    return 0;
+    return finish_empty(c, entry, out);
 }
 
 static bool is_left_out(const struct copier *c, const char *path)

@@ -10,6 +10,7 @@
 #include "cli/notebook_run.h"
 #include "cli/settings.h"
 #include "config/config.h"
+#include "image/image_store.h"
 #include "lib/image_pull.h"
 #include "lib/runner.h"
 #include "plan/policy_own.h"
@@ -132,13 +133,16 @@ static void tell_pull(void *context, const char *line)
 static int bring_image(struct options *o, sbr_error *err)
 {
     struct image_pull pull = { .progress = tell_pull, .context = o };
+    char id[SHA256_HEX_SIZE];
     sbr_runtime *rt;
-    int r;
+    int r = image_is_here(o->request->image, err);
 
+    if (r != 0)
+        return r < 0 ? r : 0;
     if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
     pull.rt = rt;
-    r = image_pull_missing(&pull, o->request->image, err);
+    r = image_pull(&pull, o->request->image, id, err);
     sbr_runtime_close(rt);
     return r;
 }

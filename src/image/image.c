@@ -10,7 +10,6 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/listing.h"
 #include "base/scope.h"
 #include "base/sha256.h"
@@ -19,6 +18,16 @@
 bool image_is_path(const char *ref)
 {
     return ref[0] == '/' || !strncmp(ref, "./", 2) || !strncmp(ref, "../", 3);
+}
+
+int image_is_here(const char *ref, sbr_error *err)
+{
+    char id[SHA256_HEX_SIZE];
+    struct image_ref parsed;
+
+    if (image_is_path(ref))
+        return 1;
+    return image_ref_parse(ref, &parsed, err) < 0 ? err->code : image_store_find(&parsed, id, err);
 }
 
 void image_free(struct image *image)
@@ -135,11 +144,9 @@ static int read_top(struct image *image, sbr_error *err)
     return 0;
 }
 
-/* A directory that changes is another image: its own times show that as far as they can. */
 static int open_directory(struct image *image, const char *path, sbr_error *err)
 {
     scoped_free char *real = realpath(path, NULL);
-    struct sha256 sum;
     struct stat st;
 
     if (!real || stat(real, &st) < 0)
@@ -153,11 +160,6 @@ static int open_directory(struct image *image, const char *path, sbr_error *err)
                        "'%.200s' cannot be an image; leave --image out to use the host's files",
                        path);
     snprintf(image->top, sizeof(image->top), "%s", real);
-    sha256_init(&sum);
-    sha256_add_text(&sum, real);
-    sha256_add_u64(&sum, (uint64_t)clock_ns(st.st_mtim));
-    sha256_add_u64(&sum, (uint64_t)st.st_ino);
-    sha256_finish_hex(&sum, image->id);
     return 0;
 }
 

@@ -15,7 +15,7 @@ struct image_tree {
 };
 
 struct image {
-    char id[80];               /* for keys of the store; of a directory: its path and times */
+    char id[80];               /* of the store; empty: a directory of the host */
     char top[IMAGE_PATH_SIZE]; /* where its files are */
     struct image_tree trees[PLAN_MAX_IMAGE_TREES];
     size_t n_trees;
@@ -30,6 +30,8 @@ struct image {
 int image_open(const char *ref, struct image **ret, sbr_error *err) must_check;
 void image_free(struct image *image); /* NULL is fine */
 
+/* Whether image_open finds it: 1 or 0, or negative for a name that is none. */
+int image_is_here(const char *ref, sbr_error *err) must_check;
 /* True for what names a directory of the host and nothing that can be fetched. */
 bool image_is_path(const char *ref);
 

@@ -13,7 +13,6 @@ static const char *const prefixes[N_IMAGE_TRANSPORTS] = {
     [IMAGE_REGISTRY] = "docker://",
     [IMAGE_OCI]      = "oci:",
     [IMAGE_ARCHIVE]  = "docker-archive:",
-    [IMAGE_DAEMON]   = "docker-daemon:",
 };
 /* clang-format on */
 
@@ -102,14 +101,9 @@ int image_ref_parse(const char *text, struct image_ref *ret, sbr_error *err)
         text += len;
         break;
     }
-    switch (ret->transport) {
-    case IMAGE_OCI:
-    case IMAGE_ARCHIVE:
-        return parse_path(text, ret, err);
-    case IMAGE_DAEMON:
-        snprintf(ret->name, sizeof(ret->name), "%s", text);
-        return is_plain(text) && *text ? 0 : bad_name(text, err);
-    default:
-        return parse_registry(text, ret, err);
-    }
+    if (!strncmp(text, "docker-daemon:", strlen("docker-daemon:")))
+        return err_set(err, SBR_E_UNSUPPORTED, "image",
+                       "a daemon is not asked; `docker save -o app.tar NAME` writes the image, and "
+                       "docker-archive:app.tar names it");
+    return (ret->transport == IMAGE_REGISTRY ? parse_registry : parse_path)(text, ret, err);
 }

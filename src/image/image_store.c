@@ -67,7 +67,7 @@ static void name_path(const struct image_ref *ref, char path[KEY_PATH])
 
     snprintf(file, sizeof(file), "%s%s", ref->name,
              ref->transport == IMAGE_OCI ? "/index.json" : "");
-    if (ref->transport == IMAGE_REGISTRY || ref->transport == IMAGE_DAEMON || stat(file, &st) < 0)
+    if (ref->transport == IMAGE_REGISTRY || stat(file, &st) < 0)
         st = (struct stat){ 0 };
     sha256_init(&sum);
     sha256_add_u64(&sum, ref->transport);

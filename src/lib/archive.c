@@ -240,24 +240,23 @@ static int check_part(const struct collect_part *part, sbr_error *err)
     return err_set(err, SBR_E_SYSTEM, "import", "the sandbox ended before all files were taken");
 }
 
-static const struct packer as_it_is = { .name = "cat", .option = NULL };
-
-/* A line of shell that unpacks, and then does `with`. */
-static char *pipe_to(const struct packer *packer, const char *with)
-{
-    bool plain = packer == &as_it_is;
-
-    return text_format("{ %s%s; } | %s", packer->name, plain ? "" : " -dc", with);
-}
-
 #define TAR_EXTRACT "tar --extract --file=- --same-permissions --delay-directory-restore"
+
+/* What unpacks stdin, for a line of shell. */
+static const char *unpacker(const struct packer *packer, char buf[32])
+{
+    snprintf(buf, 32, "%s%s", packer ? packer->name : "cat", packer ? " -dc" : "");
+    return buf;
+}
 
 /* tar itself, or with zeros behind the archive, which end it. */
 static char *extract_line(const struct archive_source *source, const struct packer *packer)
 {
+    char words[32];
+
     if (source->may_end_early)
-        return text_format("{ %s%s; head -c 10240 /dev/zero; } | " TAR_EXTRACT,
-                           packer ? packer->name : "cat", packer ? " -dc" : "");
+        return text_format("{ %s; head -c 10240 /dev/zero; } | " TAR_EXTRACT,
+                           unpacker(packer, words));
     return text_format("exec " TAR_EXTRACT " %s", packer ? packer->option : "");
 }
 
@@ -269,7 +268,7 @@ int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], 
     sbr_request *req = NULL;
     sbr_result *result = NULL;
     const struct packer *packer;
-    char head[HEAD];
+    char head[HEAD], program[32];
     ssize_t n = pread(fd, head, sizeof(head), 0);
     int r;
 
@@ -278,7 +277,7 @@ int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], 
         return err_set_errno(err, "import", "cannot read the archive");
     if (check_packer(packer, "import", err) < 0)
         return err->code;
-    line = pipe_to(packer ? packer : &as_it_is, "sha256sum");
+    line = text_format("%s | sha256sum", unpacker(packer, program));
     if (!line)
         return err_set_oom(err, "import");
     words[2] = line;

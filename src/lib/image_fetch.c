@@ -150,13 +150,6 @@ static int add_source(const struct image_pull *pull, const struct image_ref *ref
             return err->code;
         return request_add_arg(req, "docker-archive:/in", err);
     }
-    if (ref->transport == IMAGE_DAEMON) {
-        if (add_volume(req, "/var/run", "/docker", "rw+sockets", err) < 0 ||
-            request_add_arg(req, "--src-daemon-host=unix:///docker/docker.sock", err) < 0)
-            return err->code;
-        source = text_format("docker-daemon:%s", ref->name);
-        return source ? request_add_arg(req, source, err) : err_set_oom(err, "image");
-    }
     source = text_format("docker://%s", ref->name);
     if (!source)
         return err_set_oom(err, "image");

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
 #include <unistd.h>
@@ -147,11 +148,14 @@ static int make_layer(const struct image_pull *pull, int layout_fd, const struct
 
 static int lay(const struct user_dir *root, const char *diff_id, int tree_fd, sbr_error *err)
 {
-    char path[SHA256_HEX_SIZE + 24];
-    scoped_fd int fd = -1;
+    char path[SHA256_HEX_SIZE + 16];
+    scoped_fd int held = -1, fd = -1;
 
-    snprintf(path, sizeof(path), "layer/%s/tree", diff_id);
-    fd = openat(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    snprintf(path, sizeof(path), "layer/%s", diff_id);
+    held = openat(root->fd, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    /* `image prune` removes no layer that is held: half of one would look like a whole one. */
+    if (held >= 0 && flock(held, LOCK_SH) == 0)
+        fd = openat(held, "tree", O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0)
         return err_set_errno(err, "image", "a layer is gone; pull the image again");
     return image_merge(fd, tree_fd, err);
@@ -224,18 +228,4 @@ int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_
         r = image_store_name(&parsed, id, err);
     image_fetch_done(&fetch);
     return r;
-}
-
-int image_pull_missing(const struct image_pull *pull, const char *ref, sbr_error *err)
-{
-    struct image_ref parsed;
-    char id[SHA256_HEX_SIZE];
-    int r;
-
-    if (image_is_path(ref))
-        return 0;
-    if (image_ref_parse(ref, &parsed, err) < 0)
-        return err->code;
-    r = image_store_find(&parsed, id, err);
-    return r != 0 ? (r < 0 ? r : 0) : image_pull(pull, ref, id, err);
 }

@@ -19,7 +19,4 @@ struct image_pull {
 /* Whether it was there before does not matter: the name means what the registry has now. */
 int image_pull(const struct image_pull *pull, const char *ref, char id[65], sbr_error *err)
     must_check;
-/* The same unless the store has it. */
-int image_pull_missing(const struct image_pull *pull, const char *ref, sbr_error *err) must_check;
-
 #endif

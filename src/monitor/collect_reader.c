@@ -1,21 +1,13 @@
-/* lint-ok: length: one state machine over one stream, with what opens, awaits and ends it */
 #include "monitor/collect_reader.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/fd.h"
-
-#define CHUNK (256 * 1024)
-#define CHUNKS_PER_TURN 16
-#define WAIT_MS 100
 
 void collect_reader_init(struct collect_reader *reader, struct collect_part *parts, size_t n_parts,
                          uint64_t max_bytes, uint64_t max_entries)
@@ -47,7 +39,7 @@ static const char *maker(const struct collect_part *part)
     return part && part->list ? "program left" : "stage made";
 }
 
-static int refuse(struct collect_reader *reader, const char *reason)
+int collect_reader_refuse(struct collect_reader *reader, const char *reason)
 {
     sbr_error failure;
 
@@ -93,7 +85,7 @@ static int list_entry(struct collect_reader *reader)
         item.mtime_ns = 0;
     memcpy(reader->path + reader->path_len[reader->depth], reader->name, entry->name_len + 1);
     if (collect_list_add(reader->part->list, item, reader->path) < 0)
-        return refuse(reader, "does not fit into memory");
+        return collect_reader_refuse(reader, "does not fit into memory");
     return 0;
 }
 
@@ -103,9 +95,9 @@ static int enter(struct collect_reader *reader)
     int fd;
 
     if (reader->depth == COLLECT_MAX_DEPTH)
-        return refuse(reader, "has too many directories in one another");
+        return collect_reader_refuse(reader, "has too many directories in one another");
     if (len > COLLECT_MAX_PATH)
-        return refuse(reader, "has a path that is too long");
+        return collect_reader_refuse(reader, "has a path that is too long");
     if (list_entry(reader) < 0)
         return -1;
     if (mkdirat(at(reader), reader->name, reader->part->list ? 0700 : 0755) < 0)
@@ -132,7 +124,7 @@ static void set_times(int fd, const struct collect_entry *entry)
 static int leave(struct collect_reader *reader)
 {
     if (reader->depth == 0)
-        return refuse(reader, "leaves its own directory");
+        return collect_reader_refuse(reader, "leaves its own directory");
     set_times(at(reader), &reader->entry);
     close(reader->dirs[reader->depth--]);
     return 0;
@@ -147,7 +139,7 @@ static int afford(struct collect_reader *reader)
         reader->max_bytes > UINT64_MAX / factor ? UINT64_MAX : reader->max_bytes * factor;
 
     if (reader->entry.size > most - reader->sizes)
-        return refuse(reader, "is too large; raise its limit 'disk'");
+        return collect_reader_refuse(reader, "is too large; raise its limit 'disk'");
     reader->sizes += reader->entry.size;
     return 0;
 }
@@ -170,7 +162,7 @@ static int open_file(struct collect_reader *reader)
 static int open_link(struct collect_reader *reader)
 {
     if (reader->entry.size == 0 || reader->entry.size > COLLECT_MAX_LINK)
-        return refuse(reader, "has a link that is too long");
+        return collect_reader_refuse(reader, "has a link that is too long");
     reader->state = TAKES_LINK;
     return list_entry(reader);
 }
@@ -180,7 +172,7 @@ static int make_link(struct collect_reader *reader)
     reader->link[reader->have] = '\0';
     reader->state = TAKES_HEAD;
     if (strlen(reader->link) != reader->entry.size)
-        return refuse(reader, "has a link that is none");
+        return collect_reader_refuse(reader, "has a link that is none");
     return symlinkat(reader->link, at(reader), reader->name) < 0 ? cannot_write(reader) : 0;
 }
 
@@ -194,7 +186,7 @@ static void leave_all(struct collect_reader *reader)
 static int end_part(struct collect_reader *reader)
 {
     if (reader->depth > 0)
-        return refuse(reader, "did not arrive whole");
+        return collect_reader_refuse(reader, "did not arrive whole");
     if (reader->part)
         reader->part->complete = !reader->part->failure.code;
     return 0;
@@ -207,7 +199,7 @@ static int begin_part(struct collect_reader *reader)
     if (end_part(reader) < 0)
         return -1;
     if (index >= reader->n_parts || (reader->part && &reader->parts[index] <= reader->part))
-        return refuse(reader, "arrived garbled");
+        return collect_reader_refuse(reader, "arrived garbled");
     reader->part = &reader->parts[index];
     reader->dirs[0] = reader->part->dir_fd;
     return 0;
@@ -285,12 +277,12 @@ static void begin(struct collect_reader *reader)
     reader->name[reader->entry.name_len] = '\0';
     if (kind >= ARRAY_LEN(kinds) || !kinds[kind].begin ||
         (!kinds[kind].anywhere && (!reader->part || reader->part->failure.code)))
-        refuse(reader, "arrived garbled");
+        collect_reader_refuse(reader, "arrived garbled");
     else if (kinds[kind].named &&
              (strlen(reader->name) != reader->entry.name_len || !is_component(reader->name)))
-        refuse(reader, "has a name that is none");
+        collect_reader_refuse(reader, "has a name that is none");
     else if (kinds[kind].named && ++reader->entries > reader->max_entries)
-        refuse(reader, "has too many files; raise its limit 'inodes'");
+        collect_reader_refuse(reader, "has too many files; raise its limit 'inodes'");
     else
         kinds[kind].begin(reader);
 }
@@ -317,7 +309,7 @@ static size_t take_head(struct collect_reader *reader, const unsigned char *data
     if (want == fixed)
         memcpy(&reader->entry, reader->head, fixed);
     if (reader->entry.name_len > COLLECT_MAX_NAME)
-        refuse(reader, "has a name that is too long");
+        collect_reader_refuse(reader, "has a name that is too long");
     else if (reader->have == fixed + reader->entry.name_len)
         begin(reader);
     return n;
@@ -358,9 +350,9 @@ static size_t take_piece(struct collect_reader *reader, const unsigned char *dat
         end_file(reader);
     else if (piece->offset < reader->written || piece->offset > reader->entry.size ||
              piece->len > reader->entry.size - piece->offset)
-        refuse(reader, "arrived garbled");
+        collect_reader_refuse(reader, "arrived garbled");
     else if (piece->len > reader->max_bytes - reader->bytes)
-        refuse(reader, "is too large; raise its limit 'disk'");
+        collect_reader_refuse(reader, "is too large; raise its limit 'disk'");
     else
         reader->state = TAKES_DATA;
     return n;
@@ -413,65 +405,6 @@ void collect_reader_take(struct collect_reader *reader, const unsigned char *dat
     }
 }
 
-static void collect_reader_close(struct collect_reader *reader)
-{
-    if (reader->fd >= 0) {
-        loop_remove(reader->loop, &reader->watch);
-        close(reader->fd);
-    }
-    reader->fd = -1;
-}
-
-/* True while there may be more. */
-static bool read_some(struct collect_reader *reader, unsigned char *chunk)
-{
-    ssize_t n = read(reader->fd, chunk, CHUNK);
-
-    if (n > 0)
-        collect_reader_take(reader, chunk, (size_t)n);
-    else if (n == 0 || errno != EAGAIN)
-        collect_reader_close(reader);
-    return n > 0;
-}
-
-/* True when there was anything to read. */
-static bool read_turn(struct collect_reader *reader)
-{
-    unsigned char *chunk = malloc(CHUNK);
-    int i = 0;
-
-    if (!chunk)
-        refuse(reader, "does not fit into memory");
-    while (chunk && i < CHUNKS_PER_TURN && reader->fd >= 0 && read_some(reader, chunk))
-        i++;
-    if (reader->broken && !reader->ended) /* a write error tells init that reading has ended */
-        collect_reader_close(reader);
-    free(chunk);
-    return i > 0;
-}
-
-static void collect_reader_ready(void *context, uint32_t events)
-{
-    struct collect_reader *reader = context;
-    void (*began)(void *) = reader->began;
-
-    (void)events;
-    reader->began = NULL;
-    (void)read_turn(reader);
-    if (began)
-        began(reader->context);
-}
-
-int collect_reader_start(struct collect_reader *reader, int fd, struct loop *loop, sbr_error *err)
-{
-    reader->fd = fd;
-    reader->loop = loop;
-    reader->watch = loop_watch_of(fd, collect_reader_ready, reader);
-    if (fcntl(fd, F_SETFL, O_NONBLOCK) < 0 || loop_add(loop, &reader->watch, EPOLLIN) < 0)
-        return err_set_errno(err, "collect", "cannot watch for what comes out of the sandbox");
-    return 0;
-}
-
 int collect_reader_next(struct collect_reader *reader, struct collect_part *parts, sbr_error *err)
 {
     if (reader->fd < 0 || (reader->broken && !reader->ended))
@@ -488,32 +421,10 @@ int collect_reader_next(struct collect_reader *reader, struct collect_part *part
     return 0;
 }
 
-int collect_reader_wait(struct collect_reader *reader, uint64_t timeout_us, sbr_error *err)
+void collect_reader_judge(struct collect_reader *reader)
 {
-    uint64_t deadline = clock_now_us() + timeout_us;
-
-    while (!reader->broken && reader->fd >= 0 && clock_now_us() < deadline) {
-        struct pollfd ready = { .fd = reader->fd, .events = POLLIN };
-
-        if (poll(&ready, 1, WAIT_MS) > 0)
-            (void)read_turn(reader);
-    }
-    if (reader->ended)
-        return 0; /* a part may have failed */
-    if (!reader->broken)
-        refuse(reader, "did not arrive in time");
-    collect_reader_close(reader);
-    *err = reader->failure;
-    return err->code;
-}
-
-void collect_reader_finish(struct collect_reader *reader)
-{
-    while (reader->fd >= 0)
-        if (!read_turn(reader))
-            collect_reader_close(reader);
     if (!reader->complete && !reader->failure.code)
-        refuse(reader, "did not arrive whole");
+        collect_reader_refuse(reader, "did not arrive whole");
     for (size_t i = 0; i < reader->n_parts; i++) {
         struct collect_part *part = &reader->parts[i];
 
@@ -525,9 +436,8 @@ void collect_reader_finish(struct collect_reader *reader)
     }
 }
 
-void collect_reader_done(struct collect_reader *reader)
+void collect_reader_leave(struct collect_reader *reader)
 {
-    collect_reader_close(reader);
     if (reader->file >= 0)
         close(reader->file);
     reader->file = -1;

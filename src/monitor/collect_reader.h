@@ -92,7 +92,14 @@ int collect_reader_wait(struct collect_reader *reader, uint64_t timeout_us, sbr_
 /* The writer is gone: reads the rest.  Afterwards each part is complete or has a failure. */
 void collect_reader_finish(struct collect_reader *reader);
 void collect_reader_done(struct collect_reader *reader);
-/* Takes bytes as they arrive; for tests. */
+/* Takes bytes as they arrive. */
 void collect_reader_take(struct collect_reader *reader, const unsigned char *data, size_t len);
+
+/* For the file that reads the stream.  Notes why nothing more is taken; -1. */
+int collect_reader_refuse(struct collect_reader *reader, const char *reason);
+/* The stream is over: each part is complete or gets a failure. */
+void collect_reader_judge(struct collect_reader *reader);
+/* Closes what is open of a part. */
+void collect_reader_leave(struct collect_reader *reader);
 
 #endif

@@ -6,7 +6,7 @@
 #include "plan/plan_root.h"
 
 /* A program finds its own /dev, /proc and scratch space in every image. */
-static const char *const ours[] = { "dev", "proc", "sys", "tmp", "work" };
+static const char *const ours[] = { "dev", "proc", "sys", "tmp", "work", ".cow" };
 
 static const struct plan_op hosts_op = { .kind = OP_FILE,
                                          .flags = OP_OVER,
@@ -20,7 +20,7 @@ bool plan_image_is_ours(const char *name)
     for (size_t i = 0; i < ARRAY_LEN(ours); i++)
         if (!strcmp(name, ours[i]))
             return true;
-    return name[0] == '.' && !strcmp(name, ".cow");
+    return false;
 }
 
 static int add_writable(struct plan *plan, const char *path, sbr_error *err)

@@ -86,6 +86,16 @@ def shut(connection: HTTPConnection) -> None:
             pass
 
 
+def lines_of(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """By newlines alone: text may hold other characters that count as ends of lines elsewhere."""
+    rest = b""
+    for chunk in chunks:
+        *lines, rest = (rest + chunk).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+    yield rest
+
+
 class WithHttpx:
     def __init__(self, httpx: Any, base_url: str, timeout: Optional[float]) -> None:
         self.httpx = httpx
@@ -98,9 +108,8 @@ class WithHttpx:
         try:
             with self.client.stream(method, path, content=body, headers=dict(headers)) as response:
                 call.on_cancel(response.close)
-                lines = (line.encode() + b"\n" for line in response.iter_lines()) \
-                    if response.headers.get("content-type", "").startswith(NDJSON) else response.iter_bytes()
-                yield Answer(response.status_code, response.headers.get("retry-after"), lines)
+                yield Answer(response.status_code, response.headers.get("retry-after"),
+                             lines_of(response.iter_bytes()))
         except self.httpx.HTTPError as error:
             raise errors.ConnectionFailed(f"the service at {self.base_url} did not answer: {error}",
                                           code="system") from error

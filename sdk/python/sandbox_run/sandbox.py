@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, 
 
 from . import requests
 from .calls import Call
+from .errors import ConnectionFailed
 from .http import Http
 from .local import Local
 from .results import Event, ExecutionResult, ResourceUsage, Result, checked
@@ -95,7 +96,7 @@ def execution_of(lines: Iterator[Mapping[str, Any]]) -> ExecutionResult:
         elif event.type == "end":
             raw = event.raw["result"]
     if raw is None:
-        raise checked({"error": {"code": "system", "message": "the stream ended before the run did"}})  # type: ignore
+        raise ConnectionFailed("the stream ended before the run did")
     metrics = raw["metrics"]
     peak = metrics.get("peak_memory_bytes") or last_memory or 0
     usage = ResourceUsage(metrics.get("cpu_percent") or 0.0, (last_memory or peak) / 2**20, peak / 2**20)
