@@ -27,6 +27,10 @@
 #define PASTE_OFF "\033[?2004l"
 #define PATH_SIZE 1300
 
+/* Ctrl-D.  One that was typed while a cell ran, when the terminal collected lines, arrives as a
+ * zero byte: the terminal's driver keeps it in that form until somebody reads. */
+#define END_OF_FILE L'\4'
+
 struct repl_input {
     struct repl *repl;
     EditLine *edit; /* NULL: a plain reader */
@@ -242,6 +246,8 @@ static int next_key(EditLine *edit, wchar_t *ret)
     } while (n == (size_t)-2);
     if (n == (size_t)-1)
         *ret = L'?';
+    else if (n == 0)
+        *ret = END_OF_FILE;
     return 1;
 }
 

@@ -56,6 +56,16 @@ def test_what_is_typed_and_shown_has_colours(own, root):
         screen.end()
 
 
+def test_the_end_can_be_typed_while_a_cell_runs(own, root):
+    with shown("repl", caller=root, env=own) as screen:
+        ready(screen, 1)
+        screen.type("import time; print('be' 'gun', flush=True); time.sleep(0.3)\r")
+        screen.wait("begun")
+        screen.wait(lambda: not screen.is_raw())
+        screen.type("\x04")
+        assert screen.end() == 0
+
+
 def test_long_output_has_head_tail_and_a_file(own, root):
     with shown("repl", caller=root, env=own) as screen:
         ready(screen, 1)
