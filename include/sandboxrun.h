@@ -329,6 +329,25 @@ int sbr_job_resize(sbr_job *job, unsigned int rows, unsigned int columns);
 /* What everything inside uses now; set ret->struct_size first. */
 int sbr_job_metrics(const sbr_job *job, sbr_metrics *ret);
 
+/* Many runs, some of them at a time.  The caller sets struct_size; all callbacks come from inside
+ * sbr_batch_run. */
+typedef struct sbr_batch {
+    size_t struct_size;
+    unsigned int jobs; /* at a time; 0: as many as there are processors */
+    int first_alone;   /* not 0: the first run ends before others begin, so that what it compiles or
+                        * installs is there for them */
+    int stop_fd;       /* readable: the runs that are going on are cancelled; 0: none */
+    void *context;
+    /* 1: *ret is the next request, which must live until `done` was called with *ret_item; 0: there
+     * is none now.  It is asked again after each end; the batch is over when nothing runs. */
+    int (*next)(void *context, const sbr_request **ret, void **ret_item);
+    /* The result, which is the callee's to free, or NULL and the error. */
+    void (*done)(void *context, void *item, sbr_result *result, const sbr_error *err);
+} sbr_batch;
+/* Runs until nothing is left.  SBR_E_INVALID: the struct is wrong; SBR_E_SYSTEM: the machine cannot
+ * wait for so many runs. */
+int sbr_batch_run(sbr_runtime *rt, const sbr_batch *batch, sbr_error *err);
+
 const sbr_report *sbr_result_report(const sbr_result *r);
 char *sbr_result_to_json(const sbr_result *r); /* the caller frees it; NULL without memory */
 /* The id of the stored changes; NULL: none are stored.  Borrowed from the result. */

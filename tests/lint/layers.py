@@ -27,6 +27,7 @@ ORDER = (
     "config",
     "lib",
     "session",
+    "work",
     "mcp",
     "engine",
     "http",
@@ -43,9 +44,10 @@ MAY_INCLUDE["worker"] = {"base", "model", "wire", "plan", "confine"}
 MAY_INCLUDE["live"] = {"base"}
 MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 # The command line is a client like every other: it runs, plans and probes through lib/ and never looks into a job.
-MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
+MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib", "work"}
 # So is the server for agents, whatever its transport, and the HTTP gateway.
 MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
+MAY_INCLUDE["work"] = {"base", "model", "plan", "explain", "lib"}
 MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
 MAY_INCLUDE_ONLY = {
     "http": {
