@@ -105,15 +105,16 @@ static void show(char *to, size_t size, struct check_text text)
     snprintf(to, size, "'%s'", visible);
 }
 
-static void tell(char *difference, unsigned long line, struct check_text expected,
-                 struct check_text got)
+static void tell(const struct check *check, char *difference, unsigned long line,
+                 struct check_text expected, struct check_text got)
 {
     char wanted[SHOWN + 8], found[SHOWN + 8];
 
     show(wanted, sizeof(wanted), expected);
     show(found, sizeof(found), got);
-    snprintf(difference, CHECK_DIFFERENCE_SIZE, "line %lu: expected %s, got %s", line, wanted,
-             found);
+    snprintf(difference, CHECK_DIFFERENCE_SIZE, "line %lu: %s %s, %s %s", line,
+             check->expected ? check->expected : "expected", wanted,
+             check->got ? check->got : "got", found);
 }
 
 static bool compare_words(const struct check *check, struct check_text expected,
@@ -126,7 +127,7 @@ static bool compare_words(const struct check *check, struct check_text expected,
         wanted = next_word(&a);
         found = next_word(&b);
         if (!same_word(check, wanted, found)) {
-            tell(difference, b.line, wanted, found);
+            tell(check, difference, b.line, wanted, found);
             return false;
         }
     } while (wanted.len && found.len);
@@ -141,7 +142,8 @@ static struct check_text line_at(struct check_text text, size_t begin)
                                 end ? (size_t)(end + 1 - text.data) - begin : text.len - begin };
 }
 
-static bool compare_bytes(struct check_text expected, struct check_text got, char *difference)
+static bool compare_bytes(const struct check *check, struct check_text expected,
+                          struct check_text got, char *difference)
 {
     size_t shorter = expected.len < got.len ? expected.len : got.len, at = 0, begin = 0;
     unsigned long line = 1;
@@ -154,7 +156,7 @@ static bool compare_bytes(struct check_text expected, struct check_text got, cha
     }
     if (at == expected.len && at == got.len)
         return true;
-    tell(difference, line, line_at(expected, begin), line_at(got, begin));
+    tell(check, difference, line, line_at(expected, begin), line_at(got, begin));
     return false;
 }
 
@@ -163,6 +165,6 @@ bool check_compare(const struct check *check, struct check_text expected, struct
 {
     difference[0] = '\0';
     if (check->kind == CHECK_EXACT)
-        return compare_bytes(expected, got, difference);
+        return compare_bytes(check, expected, got, difference);
     return compare_words(check, expected, got, difference);
 }

@@ -16,6 +16,7 @@ enum check_kind {
 struct check {
     enum check_kind kind;
     double tolerance;
+    const char *expected, *got; /* what the difference calls the two; NULL: these words */
 };
 
 #define CHECK_TOLERANCE 1e-6

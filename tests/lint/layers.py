@@ -31,6 +31,7 @@ ORDER = (
     "mcp",
     "engine",
     "http",
+    "dialect",
     "cli",
 )
 PUBLIC = "sandboxrun.h"
@@ -49,6 +50,8 @@ MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib", "work"}
 MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
 MAY_INCLUDE["work"] = {"base", "model", "plan", "explain", "lib"}
 MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
+# Dialects are maps in front of the gateway's own calls.
+MAY_INCLUDE["dialect"] = {"base", "model", "plan", "lib", "http"}
 MAY_INCLUDE_ONLY = {
     "http": {
         "changes/kept_output.h",  # all that a run wrote

@@ -1,0 +1,73 @@
+#include "cli/measured.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/text.h"
+#include "cli/settings.h"
+#include "cli/source.h"
+
+int measured_open(const struct options *o, char **word, struct measured *ret, sbr_error *err)
+{
+    struct source source;
+
+    *ret = (struct measured){ .o = *o };
+    ret->o.request = NULL;
+    if (request_new(NULL, NULL, &ret->o.request, err) < 0)
+        return err->code;
+    ret->o.request->has_options = true;
+    ret->o.positional = word;
+    ret->o.n_positional = 1;
+    if (request_override(ret->o.request, o->request, err) < 0 ||
+        source_load(&ret->o, &source, err) < 0 || settings_apply(&ret->o, err) < 0)
+        return err->code;
+    snprintf(ret->title, sizeof(ret->title), "%s", source.title);
+    return 0;
+}
+
+void measured_done(struct measured *m)
+{
+    request_free(m->o.request);
+    samples_done(&m->wall_us);
+    samples_done(&m->cpu_us);
+    samples_done(&m->memory_bytes);
+}
+
+int measured_add(struct measured *m, const sbr_result *result, sbr_error *err)
+{
+    const sbr_report *report = sbr_result_report(result);
+
+    if (samples_add(&m->wall_us, report->wall_us, err) < 0 ||
+        samples_add(&m->cpu_us, report->cpu_us, err) < 0)
+        return err->code;
+    return samples_add(&m->memory_bytes, report->peak_memory_bytes, err);
+}
+
+int measured_count(const char *option, const char *text, unsigned int otherwise, unsigned int *ret,
+                   sbr_error *err)
+{
+    uint64_t n = otherwise;
+
+    if (text &&
+        (text_parse_count(text, &n) != TEXT_OK || n > MEASURED_MOST_RUNS || (!n && otherwise > 1)))
+        return err_set(err, SBR_E_INVALID, "options",
+                       "--%s '%.40s' is no number of runs; give one up to %d", option, text,
+                       MEASURED_MOST_RUNS);
+    *ret = (unsigned int)n;
+    return 0;
+}
+
+void measured_time(uint64_t us, char *buf, size_t size)
+{
+    if (us < 10000000)
+        snprintf(buf, size, "%" PRIu64 ".%" PRIu64 " ms", us / 1000, us / 100 % 10);
+    else
+        snprintf(buf, size, "%" PRIu64 ".%02" PRIu64 " s", us / 1000000, us / 10000 % 100);
+}
+
+void measured_size(uint64_t bytes, char *buf, size_t size)
+{
+    snprintf(buf, size, "%" PRIu64 ".%" PRIu64 " MiB", bytes >> 20,
+             (bytes >> 10) % 1024 * 10 / 1024);
+}

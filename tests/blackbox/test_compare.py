@@ -1,0 +1,55 @@
+"""compare: two programs with the same inputs; outputs first, then times and memory."""
+import json
+import re
+
+import pytest
+
+from support import sandbox_run
+
+
+def compared(folder, *words, root, **programs):
+    for name, text in programs.items():
+        (folder / name.replace("_", ".")).write_text(text)
+    paths = [str(folder / name.replace("_", ".")) for name in programs]
+    return sandbox_run("compare", "--repeat", "3", *map(str, words), *paths, caller=root)
+
+
+def test_the_faster_program_is_named_with_its_factor(root, folder):
+    done = compared(folder, "--json", root=root, a_sh="sleep 0.3; echo x", b_sh="echo x")
+    found = json.loads(done.stdout)
+    assert done.returncode == 0 and found["same_output"] and found["ratio"]["median"] > 1.5
+    assert re.fullmatch(r"same output, B \d+\.\d × faster, ± \d+ %", found["verdict"])
+    assert found["a"]["wall_ms"]["runs"] == 3 and found["a"]["wall_ms"]["median"] > 300
+    assert found["a"]["language"] == "sh" and found["b"]["peak_memory_bytes"]["median"] > 0
+
+
+def test_inputs_reach_both_and_the_first_difference_is_shown(root, folder):
+    for name, text in [("1", "1 2"), ("2", "-1 3")]:
+        (folder / f"{name}.in").write_text(text)
+    done = compared(folder, "--cases", folder, root=root, a_py="print(sum(map(int, input().split())))",
+                    b_py="print(sum(map(abs, map(int, input().split()))))")
+    text = done.stdout.decode()
+    assert done.returncode == 1
+    assert f"input {folder}/2.in: line 1: A has '2\\x0a', B '4\\x0a'\n" in text and "\ndifferent output, " in text
+    assert re.search(r"^memory +\d+\.\d MiB", text, re.MULTILINE)
+
+
+def test_another_end_is_a_difference(root, folder):
+    done = compared(folder, "--json", "--warm-up", "0", "--repeat", "1", root=root, a_sh="exit 0", b_sh="exit 4")
+    assert json.loads(done.stdout)["difference"] == "A ended with status 0, B with status 4"
+
+
+@pytest.mark.parametrize("words, message", [
+    (("--repeat", "0"), "--repeat '0' is no number of runs"),
+    (("--checker", "near"), "there is no checker 'near'"),
+    (("third",), "name two programs"),
+])
+def test_what_cannot_be_done_is_refused(root, folder, words, message):
+    done = compared(folder, *words, root=root, a_sh="", b_sh="")
+    assert done.returncode == 125 and message in done.stderr.decode()
+
+
+def test_a_program_that_cannot_be_compiled_is_no_comparison(root, folder):
+    done = compared(folder, root=root, a_c="int main(void) { return y; }", b_sh="")
+    assert done.returncode == 125 and "cannot be compiled" in done.stderr.decode()
+    assert "'y' undeclared" in done.stderr.decode().replace("‘", "'").replace("’", "'")
