@@ -1,12 +1,14 @@
 /* What a stage leaves: its result, its layer, the changes of the run. */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "explain/denial_text.h"
+#include "job/job_layers.h"
 #include "job/job_output.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
@@ -130,8 +132,9 @@ static int keep_layer(sbr_job *job, sbr_result *result, sbr_error *err)
         return err->code;
     }
     describe_layer(job, about);
-    if (now->stage == STAGE_COMPILE)
-        now->staging.remark = job->compile_output = text_of(result);
+    free(job->compile_output); /* of an attempt that the disk had no room for */
+    job->compile_output = now->stage == STAGE_COMPILE ? text_of(result) : NULL;
+    now->staging.remark = job->compile_output;
     now->staged = false; /* store_commit uses it up, also when it fails */
     return store_commit(&now->staging, job->keys[now->layer], about, &job->layers[now->layer], err);
 }
@@ -217,8 +220,10 @@ enum job_event stage_end_collect(sbr_job *job, enum job_event event, sbr_error *
         result->stage = stage_name(stage);
         result->usage.queue_us = job->warm.queue_us;
     }
-    if (r == 0 && now->staged && result_success(result))
+    if (r == 0 && now->staged && result_success(result)) {
         r = keep_layer(job, result, err);
+        again = r < 0 && layer_memory_restart(job, err);
+    }
     if (r == 0 && stage == STAGE_RUN)
         r = job_trees_end(job, result, err);
     if (!again && stage == STAGE_RUN)

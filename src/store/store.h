@@ -4,8 +4,8 @@
  * $XDG_CACHE_HOME/sandbox-run, ~/.cache/sandbox-run and /var/tmp/sandbox-run-UID that is ours or
  * can be made.  Only the supervisor writes there.  An entry is KIND/KEY/: `tree` (the files),
  * `meta` (what it is, digest), `list` (identity of the files) and perhaps `remark` (what its maker
- * wrote).  It is made aside and renamed into place, so it is there whole or not at all, and it is verified when it is used: see the
- * theory in store.c. */
+ * wrote).  It is made aside and renamed into place, so it is there whole or not at all, and it is
+ * verified when it is used: see the theory in store.c. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
