@@ -1,0 +1,247 @@
+#include "work/report.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "base/text.h"
+
+static const char *const outcome_names[] = {
+    [CASE_PASSED] = "passed",
+    [CASE_FAILED] = "failed",
+    [CASE_SKIPPED] = "skipped",
+    [CASE_BROKEN] = "error",
+};
+
+const char *report_outcome_name(enum case_outcome outcome)
+{
+    return outcome_names[outcome];
+}
+
+static char *visible(const char *text, size_t len)
+{
+    char copy[REPORT_MOST_TEXT];
+
+    text_copy_visibly(copy, sizeof(copy), text, len);
+    return strdup(copy);
+}
+
+/* A tab is the one control character that is plain text in a message. */
+static void add_line(struct buf *out, const char *line, size_t len)
+{
+    for (size_t at = 0; at < len;) {
+        const char *tab = memchr(line + at, '\t', len - at);
+        size_t part = tab ? (size_t)(tab - line) - at : len - at;
+        scoped_free char *shown = visible(line + at, part);
+
+        buf_add_text(out, shown ? shown : "");
+        if (tab)
+            buf_add_text(out, "    ");
+        at += part + (tab != NULL);
+    }
+}
+
+struct report_case *report_add(struct report *r, const char *group, const char *name,
+                               sbr_error *err)
+{
+    bool grouped = group && *group;
+    scoped_free char *whole = NULL;
+    struct report_case *grown;
+
+    if (r->n == REPORT_MOST_CASES) {
+        err_set(err, SBR_E_INVALID, "report", "the runner reports more than %d cases",
+                REPORT_MOST_CASES);
+        return NULL;
+    }
+    whole = text_format("%s%s%s", grouped ? group : "", grouped ? "::" : "", name);
+    grown = whole ? realloc(r->cases, (r->n + 1) * sizeof(*grown)) : NULL;
+    if (grown) {
+        r->cases = grown;
+        grown[r->n] = (struct report_case){ .name = visible(whole, strlen(whole)) };
+        if (grown[r->n].name)
+            return &grown[r->n++];
+    }
+    err_set_oom(err, "report");
+    return NULL;
+}
+
+int report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err)
+{
+    struct buf out;
+
+    if (c->message)
+        return 0;
+    buf_init(&out, 8 * REPORT_MOST_TEXT);
+    if (len > REPORT_MOST_TEXT / 2)
+        len = REPORT_MOST_TEXT / 2;
+    while (len && strchr("\n\t ", text[len - 1]))
+        len--;
+    for (size_t at = 0; at < len;) {
+        const char *end = memchr(text + at, '\n', len - at);
+        size_t line = end ? (size_t)(end - text) - at : len - at;
+
+        if (at)
+            buf_add_text(&out, "\n");
+        add_line(&out, text + at, line);
+        at += line + 1;
+    }
+    buf_add_text(&out, "");
+    c->message = out.failed ? NULL : buf_take(&out, NULL);
+    buf_done(&out);
+    return c->message ? 0 : err_set_oom(err, "report");
+}
+
+struct report_case *report_find(struct report *r, const char *name)
+{
+    for (size_t i = r->n; i > 0; i--)
+        if (!strcmp(r->cases[i - 1].name, name))
+            return &r->cases[i - 1];
+    return NULL;
+}
+
+size_t report_count(const struct report *r, enum case_outcome outcome)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n; i++)
+        n += r->cases[i].outcome == outcome;
+    return n;
+}
+
+void report_done(struct report *r)
+{
+    for (size_t i = 0; i < r->n; i++) {
+        free(r->cases[i].name);
+        free(r->cases[i].message);
+        free(r->cases[i].file);
+    }
+    free(r->cases);
+    *r = (struct report){ 0 };
+}
+
+static void put_case(struct jsonw *j, const struct report_case *c)
+{
+    jsonw_open(j, NULL, '{');
+    jsonw_text(j, "name", c->name);
+    jsonw_text(j, "outcome", outcome_names[c->outcome]);
+    if (c->timed)
+        jsonw_fixed(j, "time_ms", c->time_us, 3);
+    else
+        jsonw_null(j, "time_ms");
+    jsonw_text(j, "message", c->message);
+    jsonw_text(j, "file", c->file);
+    if (c->line)
+        jsonw_number(j, "line", c->line);
+    else
+        jsonw_null(j, "line");
+    jsonw_close(j, '}');
+}
+
+void report_put_json(struct jsonw *j, const char *key, const struct report *r)
+{
+    jsonw_open(j, key, '[');
+    for (size_t i = 0; i < r->n; i++)
+        put_case(j, &r->cases[i]);
+    jsonw_close(j, ']');
+}
+
+static void add_escaped(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        switch (*text) {
+        case '<':
+            buf_add_text(out, "&lt;");
+            break;
+        case '>':
+            buf_add_text(out, "&gt;");
+            break;
+        case '&':
+            buf_add_text(out, "&amp;");
+            break;
+        case '"':
+            buf_add_text(out, "&quot;");
+            break;
+        case '\n':
+            buf_add_text(out, "&#10;");
+            break;
+        default:
+            buf_add(out, text, 1);
+        }
+    }
+}
+
+static const char *const junit_elements[] = {
+    [CASE_FAILED] = "failure",
+    [CASE_SKIPPED] = "skipped",
+    [CASE_BROKEN] = "error",
+};
+
+static void write_junit_case(const struct report_case *c, struct buf *out)
+{
+    buf_add_text(out, "  <testcase name=\"");
+    add_escaped(out, c->name);
+    buf_printf(out, "\" time=\"%" PRIu64 ".%06" PRIu64 "\"", c->time_us / 1000000,
+               c->time_us % 1000000);
+    if (c->file) {
+        buf_add_text(out, " file=\"");
+        add_escaped(out, c->file);
+        buf_printf(out, "\" line=\"%u\"", c->line);
+    }
+    if (c->outcome == CASE_PASSED) {
+        buf_add_text(out, "/>\n");
+        return;
+    }
+    buf_printf(out, "><%s message=\"", junit_elements[c->outcome]);
+    add_escaped(out, c->message ? c->message : "");
+    buf_add_text(out, "\"/></testcase>\n");
+}
+
+int report_write_junit(const struct report *r, const char *suite, struct buf *out)
+{
+    buf_add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
+    add_escaped(out, suite);
+    buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", r->n,
+               report_count(r, CASE_FAILED), report_count(r, CASE_BROKEN),
+               report_count(r, CASE_SKIPPED));
+    for (size_t i = 0; i < r->n; i++)
+        write_junit_case(&r->cases[i], out);
+    return buf_add_text(out, "</testsuite>\n");
+}
+
+/* A name with a '#' would begin a directive. */
+static void add_tap_name(struct buf *out, const char *name)
+{
+    for (; *name; name++) {
+        if (*name == '#' || *name == '\\')
+            buf_add_text(out, "\\");
+        buf_add(out, name, 1);
+    }
+}
+
+static void add_tap_message(struct buf *out, const char *message)
+{
+    for (const char *line = message; line; line = strchr(line, '\n')) {
+        line += line > message || *line == '\n';
+        buf_printf(out, "  # %.*s\n", (int)strcspn(line, "\n"), line);
+    }
+}
+
+int report_write_tap(const struct report *r, struct buf *out)
+{
+    buf_printf(out, "TAP version 13\n1..%zu\n", r->n);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct report_case *c = &r->cases[i];
+        bool bad = c->outcome == CASE_FAILED || c->outcome == CASE_BROKEN;
+
+        buf_printf(out, "%s %zu - ", bad ? "not ok" : "ok", i + 1);
+        add_tap_name(out, c->name);
+        buf_add_text(out, c->outcome == CASE_SKIPPED ? " # SKIP\n" : "\n");
+        if (bad && c->message)
+            add_tap_message(out, c->message);
+    }
+    return out->failed ? -1 : 0;
+}

@@ -1,0 +1,57 @@
+/* What a test runner reported: cases, whatever the runner's own form.
+ *
+ * Reports come from inside a sandbox, so their writer may be hostile: every text is bounded, and a
+ * report that is broken is an error that says where. */
+#ifndef WORK_REPORT_H
+#define WORK_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/err.h"
+
+struct buf;
+struct jsonw;
+
+enum case_outcome { CASE_PASSED, CASE_FAILED, CASE_SKIPPED, CASE_BROKEN, N_CASE_OUTCOMES };
+
+struct report_case {
+    char *name;    /* as the runner writes it, with its group: `tests.test_a::test_x` */
+    char *message; /* of a failure or a skip; NULL: none */
+    char *file;    /* NULL: the report does not say */
+    unsigned int line;
+    uint64_t time_us;
+    bool timed; /* the report has a time */
+    enum case_outcome outcome;
+};
+
+struct report {
+    struct report_case *cases;
+    size_t n;
+};
+
+#define REPORT_MOST_CASES 100000
+#define REPORT_MOST_TEXT 4000 /* of a name or a message; the rest is cut */
+
+/* "passed", "failed", "skipped", "error" */
+const char *report_outcome_name(enum case_outcome outcome);
+/* NULL with an error: there are too many cases, or no memory. */
+struct report_case *report_add(struct report *r, const char *group, const char *name,
+                               sbr_error *err);
+/* Sets the message unless there is one; control characters but newlines are made visible. */
+int report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err);
+struct report_case *report_find(struct report *r, const char *name);
+size_t report_count(const struct report *r, enum case_outcome outcome);
+void report_done(struct report *r);
+
+/* One for each form; the text is not changed. */
+typedef int report_parse_fn(const char *text, size_t len, struct report *r, sbr_error *err);
+report_parse_fn report_parse_junit, report_parse_tap, report_parse_go, report_parse_cargo,
+    report_parse_unittest, report_parse_jest;
+
+void report_put_json(struct jsonw *j, const char *key, const struct report *r);
+int report_write_junit(const struct report *r, const char *suite, struct buf *out);
+int report_write_tap(const struct report *r, struct buf *out);
+
+#endif

@@ -1,0 +1,24 @@
+/* Which program runs the tests of a project, and in what form it reports. */
+#ifndef WORK_TEST_RUNNER_H
+#define WORK_TEST_RUNNER_H
+
+#include "work/report.h"
+
+#define TEST_RUNNER_REPORT ".sandbox-run-report" /* in /work, of runners that write a file */
+
+struct test_runner {
+    const char *name;
+    const char *language;
+    const char *const *words; /* the command, NULL-terminated */
+    report_parse_fn *parse;   /* NULL: only the status counts */
+    enum { REPORT_ON_STDOUT, REPORT_ON_STDERR, REPORT_IN_FILE } where;
+    /* What stderr has when the runner is not there, and the package that brings it; NULL: none. */
+    const char *missing, *package;
+};
+
+/* By its name, or for NULL the one that fits the files of the directory.  SBR_E_NOT_FOUND: none. */
+int test_runner_find(int dir_fd, const char *name, const struct test_runner **ret, sbr_error *err)
+    must_check;
+const char *test_runner_name(size_t i); /* NULL past the last */
+
+#endif

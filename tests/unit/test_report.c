@@ -1,0 +1,175 @@
+#include "work/report.h"
+
+#include <string.h>
+
+#include "base/buf.h"
+#include "unit.h"
+
+struct wanted {
+    const char *name;
+    enum case_outcome outcome;
+    const char *message; /* a part of it; NULL: none */
+    const char *file;
+    unsigned int line;
+};
+
+static void assert_report(report_parse_fn *parse, const char *text, const struct wanted *rows)
+{
+    struct report report = { 0 };
+    sbr_error err = { 0 };
+    size_t n = 0;
+
+    if (parse(text, strlen(text), &report, &err) < 0)
+        fail_msg("%s", err.message);
+    for (; rows->name; rows++, n++) {
+        const struct report_case *c = &report.cases[n];
+
+        assert_true(n < report.n);
+        assert_string_equal(c->name, rows->name);
+        assert_int_equal(c->outcome, rows->outcome);
+        if (rows->message && (!c->message || !strstr(c->message, rows->message)))
+            fail_msg("'%s' has the message '%s'", c->name, c->message ? c->message : "none");
+        if (rows->file) {
+            assert_non_null(c->file);
+            assert_string_equal(c->file, rows->file);
+            assert_int_equal(c->line, rows->line);
+        }
+    }
+    assert_int_equal(report.n, n);
+    report_done(&report);
+}
+
+static void junit_has_cases_with_their_ends(void **state)
+{
+    (void)state;
+    assert_report(
+        report_parse_junit,
+        "<testsuites><testsuite name='s'>"
+        "<testcase classname='a.b' name='x' time='0.5' file='t.py' line='3'/>"
+        "<testcase classname='a' name='y&lt;'><failure message='no'>deep \033</failure></testcase>"
+        "<testcase classname='test' name='z'><skipped/></testcase>"
+        "<testcase name='e'><error>boom</error></testcase></testsuite></testsuites>",
+        (const struct wanted[]){ { "a.b::x", CASE_PASSED, NULL, "t.py", 3 },
+                                 { "a::y<", CASE_FAILED, "no\n", NULL, 0 },
+                                 { "s::z", CASE_SKIPPED, NULL, NULL, 0 },
+                                 { "e", CASE_BROKEN, "boom", NULL, 0 },
+                                 { 0 } });
+}
+
+static void lines_have_cases_with_their_ends(void **state)
+{
+    (void)state;
+    assert_report(report_parse_tap,
+                  "1..4\nok 1 - one\nnot ok 2 two # of two\n# because\nok 3 - # SKIP no\n"
+                  "not ok 4 - later # TODO soon\n",
+                  (const struct wanted[]){ { "one", CASE_PASSED, NULL, NULL, 0 },
+                                           { "two # of two", CASE_FAILED, "because", NULL, 0 },
+                                           { "", CASE_SKIPPED, NULL, NULL, 0 },
+                                           { "later", CASE_SKIPPED, NULL, NULL, 0 },
+                                           { 0 } });
+    assert_report(report_parse_cargo,
+                  "running 3 tests\ntest a::ok ... ok\ntest a::bad ... FAILED\n"
+                  "test slow ... ignored\n\nfailures:\n\n---- a::bad stdout ----\n"
+                  "thread 'a::bad' panicked at src/lib.rs:7:9:\nleft: 1\n\nfailures:\n    a::bad\n",
+                  (const struct wanted[]){ { "a::ok", CASE_PASSED, NULL, NULL, 0 },
+                                           { "a::bad", CASE_FAILED, "left: 1", "src/lib.rs", 7 },
+                                           { "slow", CASE_SKIPPED, NULL, NULL, 0 },
+                                           { 0 } });
+    assert_report(report_parse_unittest,
+                  "test_a (m.A.test_a) ... ok\ntest_b (m.A) ... FAIL\n"
+                  "test_c (m.A.test_c) ... skipped 'why'\n\n=====\nFAIL: test_b (m.A.test_b)\n"
+                  "-----\nTraceback\n  File \"/work/m.py\", line 9, in x\nAssertionError: no\n\n"
+                  "-----\nRan 3 tests\n",
+                  (const struct wanted[]){ { "m.A.test_a", CASE_PASSED, NULL, NULL, 0 },
+                                           { "m.A.test_b", CASE_FAILED, "no", "/work/m.py", 9 },
+                                           { "m.A.test_c", CASE_SKIPPED, "why", NULL, 0 },
+                                           { 0 } });
+}
+
+static void json_has_cases_with_their_ends(void **state)
+{
+    (void)state;
+    assert_report(report_parse_go,
+                  "# building\n"
+                  "{\"Action\":\"run\",\"Package\":\"p\",\"Test\":\"TestA\"}\n"
+                  "{\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"TestA\",\"Output\":"
+                  "\"    a_test.go:4: got 3\\n\"}\n"
+                  "{\"Action\":\"fail\",\"Package\":\"p\",\"Test\":\"TestA\",\"Elapsed\":0.1}\n"
+                  "{\"Action\":\"pass\",\"Package\":\"p\",\"Test\":\"TestB\"}\n"
+                  "{\"Action\":\"fail\",\"Package\":\"p\"}\n{broken\n",
+                  (const struct wanted[]){ { "p::TestA", CASE_FAILED, "got 3", "a_test.go", 4 },
+                                           { "p::TestB", CASE_PASSED, NULL, NULL, 0 },
+                                           { 0 } });
+    assert_report(report_parse_jest,
+                  "{\"testResults\":[{\"name\":\"/work/a.js\",\"assertionResults\":["
+                  "{\"fullName\":\"a b\",\"status\":\"failed\",\"duration\":3,"
+                  "\"failureMessages\":[\"no\"],\"location\":{\"line\":5}},"
+                  "{\"fullName\":\"c\",\"status\":\"pending\"}]}]}",
+                  (const struct wanted[]){ { "a b", CASE_FAILED, "no", "/work/a.js", 5 },
+                                           { "c", CASE_SKIPPED, NULL, NULL, 0 },
+                                           { 0 } });
+}
+
+/* What is no report, or one that its writer made to hurt, is refused with a sentence. */
+static void hostile_reports_are_refused(void **state)
+{
+    static const char bomb[] = "<!DOCTYPE x [<!ENTITY a \"aaaaaaaaaa\"><!ENTITY b \"&a;&a;&a;\">]>"
+                               "<testsuite><testcase name=\"&b;\"/></testsuite>";
+    static const char *const broken[] = { bomb, "<testsuite>", "no", "<a><b></a>" };
+    char deep[4000] = "";
+    struct report report = { 0 };
+    sbr_error err = { 0 };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
+        assert_int_equal(report_parse_junit(broken[i], strlen(broken[i]), &report, &err),
+                         SBR_E_INVALID);
+        report_done(&report);
+    }
+    for (size_t i = 0; i < 200; i++)
+        strcat(deep, "<testsuite>");
+    assert_int_equal(report_parse_junit(deep, strlen(deep), &report, &err), SBR_E_INVALID);
+    assert_int_equal(report_parse_jest("[", 1, &report, &err), SBR_E_INVALID);
+    report_done(&report);
+}
+
+static void what_is_written_reads_back(void **state)
+{
+    struct report report = { 0 }, again = { 0 };
+    sbr_error err = { 0 };
+    struct report_case *c = report_add(&report, "g", "a <&\"> \033", &err);
+    struct buf out;
+
+    (void)state;
+    assert_non_null(c);
+    c->outcome = CASE_FAILED;
+    assert_int_equal(report_set_message(c, "one\n\ttwo \033[31m\n", 16, &err), 0);
+    assert_string_equal(c->message, "one\n    two \\x1b[31m");
+    buf_init(&out, 10000);
+    report_write_junit(&report, "s", &out);
+    assert_int_equal(report_parse_junit(out.data, out.len, &again, &err), 0);
+    assert_string_equal(again.cases[0].name, "g::a <&\"> \\x1b");
+    assert_int_equal(again.cases[0].outcome, CASE_FAILED);
+    assert_string_equal(again.cases[0].message, c->message);
+    report_done(&again);
+    out.len = 0;
+    report_write_tap(&report, &out);
+    assert_int_equal(report_parse_tap(out.data, out.len, &again, &err), 0);
+    assert_int_equal(again.cases[0].outcome, CASE_FAILED);
+    report_done(&again);
+    report_done(&report);
+    buf_done(&out);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(junit_has_cases_with_their_ends),
+        cmocka_unit_test(lines_have_cases_with_their_ends),
+        cmocka_unit_test(json_has_cases_with_their_ends),
+        cmocka_unit_test(hostile_reports_are_refused),
+        cmocka_unit_test(what_is_written_reads_back),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
