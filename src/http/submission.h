@@ -23,6 +23,10 @@ json_t *submission_parse(const char *text, size_t len, struct submission_fault *
 /* For `tenant`; the caller frees the request.  0 or -1. */
 int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
                     sbr_request **ret, struct submission_fault *fault);
+/* What a tenant's agents begin with: the configuration within the tenant's ceilings, and its
+ * workspace (NULL: none).  The caller frees the request.  0 or -1. */
+int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
+                    sbr_request **ret, struct submission_fault *fault);
 void submission_refuse(struct exchange *x, const struct submission_fault *fault);
 /* The content of a body in JSON; replies and returns NULL when it is none. */
 json_t *submission_body(struct exchange *x);

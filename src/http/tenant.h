@@ -41,8 +41,6 @@ bool tenant_is_name(const char *text);
 const char *tenant_scope_name(unsigned int scope);
 /* A list with commas; 0, or -1 for a word that is none. */
 int tenant_parse_scopes(const char *text, unsigned int *ret);
-/* A list with commas, which has the word. */
-bool tenant_list_has(const char *list, const char *word);
 void tenant_init_local(struct tenant *ret);
 
 #endif

@@ -46,7 +46,7 @@ MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
 # So is the server for agents, whatever its transport, and the HTTP gateway.
 MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
-MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
+MAY_INCLUDE["http"] = {"base", "model", "config", "lib", "mcp"}
 MAY_INCLUDE_ONLY = {
     "http": {
         "changes/kept_output.h",  # all that a run wrote
