@@ -17,6 +17,7 @@
 #include "base/text.h"
 #include "config/audit.h"
 #include "http/agents.h"
+#include "http/dialect.h"
 #include "http/execution.h"
 #include "http/guard.h"
 #include "http/listener.h"
@@ -367,6 +368,9 @@ static void tick(struct server *server, uint64_t now_us)
     reader_tick(server, now_us);
     sse_stream_tick(server, now_us);
     agents_tick(server, now_us);
+    for (size_t i = 0; server->options.dialects[i]; i++)
+        if (server->options.dialects[i]->tick)
+            server->options.dialects[i]->tick(server, now_us);
 }
 
 static void run_daemons(struct server *server)
@@ -435,6 +439,9 @@ static void close_server(struct server *server)
     list_each(at, &server->executions)
         execution_free(link_owner(at, struct execution, link));
     agents_close(server);
+    for (size_t i = 0; server->options.dialects[i]; i++)
+        if (server->options.dialects[i]->close)
+            server->options.dialects[i]->close(server);
     if (server->options.socket && server->sockets[AT_UNIX].daemon)
         (void)unlink(server->options.socket);
     sbr_runtime_close(server->rt);
