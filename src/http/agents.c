@@ -259,19 +259,6 @@ void agents_end_call(struct agent *agent, struct agent_client *client)
         free_client(client);
 }
 
-unsigned int agents_count(const struct server *server, const char *tenant)
-{
-    unsigned int n = 0;
-
-    list_each(at, (struct link *)&server->agents) {
-        const struct agent *agent = link_owner(at, struct agent, link);
-
-        if (!tenant || !strcmp(agent->tenant.name, tenant))
-            n += agent->calls;
-    }
-    return n;
-}
-
 static void close_idle_clients(struct agent *agent, uint64_t now_us)
 {
     list_each(at, &agent->clients) {

@@ -5,8 +5,11 @@
 #ifndef HTTP_AGENTS_H
 #define HTTP_AGENTS_H
 
+#include <string.h>
+
 #include "base/encoding.h"
 #include "http/exchange.h"
+#include "http/server.h"
 #include "mcp/mcp.h"
 
 #define AGENT_CALLS_MAX 16 /* of one token at once: each has a thread */
@@ -49,7 +52,18 @@ void agents_close_client(struct agent_client *client);
 void agents_begin_call(struct agent *agent, struct agent_client *client);
 void agents_end_call(struct agent *agent, struct agent_client *client);
 /* Calls that run, of the tenant or of all (NULL). */
-unsigned int agents_count(const struct server *server, const char *tenant);
+static inline unsigned int agents_count(const struct server *server, const char *tenant)
+{
+    unsigned int n = 0;
+
+    list_each(at, (struct link *)&server->agents) {
+        const struct agent *agent = link_owner(at, struct agent, link);
+
+        if (!tenant || !strcmp(agent->tenant.name, tenant))
+            n += agent->calls;
+    }
+    return n;
+}
 /* Forgets those that nobody used for long. */
 void agents_tick(struct server *server, uint64_t now_us);
 /* The gateway ends. */
