@@ -129,6 +129,28 @@ static int start_thread(struct offload *o)
     return r == 0 ? 0 : -1;
 }
 
+static bool is_started(struct offload *o)
+{
+    if (!o || working >= OFFLOAD_MAX || start_thread(o) < 0)
+        return false;
+    working++;
+    return true;
+}
+
+int offload_start_own(struct server *server, const struct offload *given)
+{
+    struct offload *o = malloc(sizeof(*o));
+
+    if (o) {
+        *o = *given;
+        o->server = server;
+    }
+    if (is_started(o))
+        return 0;
+    free(o);
+    return -1;
+}
+
 static struct offload *begin(struct exchange *x, const struct offload *given)
 {
     struct offload *o = malloc(sizeof(*o));
@@ -139,10 +161,8 @@ static struct offload *begin(struct exchange *x, const struct offload *given)
         o->tenant = x->tenant;
         o->status = o->status ? o->status : x->route->status;
     }
-    if (o && working < OFFLOAD_MAX && start_thread(o) == 0) {
-        working++;
+    if (is_started(o))
         return o;
-    }
     problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
                                         .detail = "too many requests of this kind wait",
                                         .retry_s = 1 });
