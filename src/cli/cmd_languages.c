@@ -52,7 +52,8 @@ static void name_version(const struct language *l, const struct toolchain *t, ch
     const char *tool = strrchr(t->binary, '/');
 
     if (l->release)
-        snprintf(buf, size, "%s (%s %s)", l->release, tool ? tool + 1 : "", language_version_text(t));
+        snprintf(buf, size, "%s (%s %s)", l->release, tool ? tool + 1 : "",
+                 language_version_text(t));
     else
         snprintf(buf, size, "%s", language_version_text(t));
 }

@@ -207,8 +207,8 @@ static int remove_file(const struct session_top *work, const char *path, sbr_err
     const char *name;
     scoped_fd int dir = beneath_parent(work->fd, path, &name);
 
-    if (dir < 0 || (unlinkat(dir, name, 0) < 0 &&
-                    (errno != EISDIR || unlinkat(dir, name, AT_REMOVEDIR) < 0)))
+    if (dir < 0 ||
+        (unlinkat(dir, name, 0) < 0 && (errno != EISDIR || unlinkat(dir, name, AT_REMOVEDIR) < 0)))
         return cannot("remove", path, err);
     return 0;
 }
