@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/scope.h"
 #include "http/offload.h"
+#include "http/ownership.h"
 #include "http/problem.h"
 #include "http/reader.h"
 #include "http/server.h"
@@ -94,9 +95,14 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
 
     e->ended_us = clock_now_us();
     e->is_error = !result;
-    e->result = result ? result_to_json(result) : result_error_to_json(err);
-    if (!result)
+    if (!result) {
         e->err = *err;
+        roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
+    }
+    e->result = roots_hide(&e->server->roots, e->tenant,
+                           result ? result_to_json(result) : result_error_to_json(&e->err));
+    if (result && result->changes_id[0])
+        ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? result_verdict_name(result->verdict) : result_error_name(err->code));
     if (result)

@@ -39,7 +39,10 @@ static void reply(struct offload *o)
     size_t len = o->len || o->exact || !body ? o->len : strlen(body);
 
     o->body = NULL;
+    if (!o->type && !o->exact)
+        body = roots_hide(&o->server->roots, o->tenant.name, body);
     if (o->r < 0) {
+        roots_hide_in(&o->server->roots, o->tenant.name, o->err.message, sizeof(o->err.message));
         problem_reply_error(o->x, &o->err);
         free(body);
         return;

@@ -275,11 +275,24 @@ void sessions_list(struct exchange *x)
     offload_start(x, &(struct offload){ .work = list_sessions });
 }
 
+/* What a session with `keep` has left is its tenant's. */
+static void note_changes(const struct offload *o)
+{
+    json_t *answer = json_loads(o->body, 0, NULL);
+    const char *id = json_string_value(json_object_get(answer, "changes_id"));
+
+    if (id && encoding_is_hex(id, OWNERSHIP_ID_SIZE - 1))
+        ownership_note_changes(o->tenant.name, id);
+    json_decref(answer);
+}
+
 static int end_session(struct offload *o, sbr_error *err)
 {
     struct ownership owner;
     int r = sbr_session_finish(o->words[WORD_OWN], &o->body, err);
 
+    if (r == 0)
+        note_changes(o);
     if (r == 0)
         o->body = rename_answer(o->body, o->words[WORD_ID], NULL);
     if (r == 0 || err->code == SBR_E_NOT_FOUND) {
