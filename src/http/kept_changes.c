@@ -92,7 +92,7 @@ static int list_changes(struct offload *o, sbr_error *err)
     return r;
 }
 
-void changes_list(struct exchange *x)
+void kept_changes_list(struct exchange *x)
 {
     offload_start(x, &(struct offload){ .work = list_changes });
 }
@@ -152,17 +152,17 @@ static void start(struct exchange *x, struct offload *o)
     problem_reply_error(x, &err);
 }
 
-void changes_get(struct exchange *x)
+void kept_changes_get(struct exchange *x)
 {
     start(x, &(struct offload){ .work = show_changes });
 }
 
-void changes_read_diff(struct exchange *x)
+void kept_changes_read_diff(struct exchange *x)
 {
     start(x, &(struct offload){ .work = diff_changes, .type = x->route->type });
 }
 
-void changes_remove(struct exchange *x)
+void kept_changes_remove(struct exchange *x)
 {
     start(x, &(struct offload){ .work = drop_changes });
 }
@@ -280,12 +280,12 @@ static void start_change(struct exchange *x, int (*work)(struct offload *o, sbr_
         json_decref(body);
 }
 
-void changes_apply(struct exchange *x)
+void kept_changes_apply(struct exchange *x)
 {
     start_change(x, apply_changes);
 }
 
-void changes_undo(struct exchange *x)
+void kept_changes_undo(struct exchange *x)
 {
     start_change(x, undo_changes);
 }
