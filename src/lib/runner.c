@@ -163,6 +163,11 @@ const sbr_result *runner_stage_done(const sbr_job *job, size_t i)
     return i < job->n_done ? job->done[i] : NULL;
 }
 
+const char *runner_earlier_output(const sbr_job *job)
+{
+    return job->cached ? job->compile_output : NULL;
+}
+
 bool runner_lost_reader(const sbr_job *job)
 {
     const struct forward *out = &job->client->out;

@@ -76,6 +76,8 @@ bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
 bool runner_is_in_line(const sbr_job *job, bool out);
 /* The i-th stage that is done, or NULL. */
 const sbr_result *runner_stage_done(const sbr_job *job, size_t i);
+/* What the compiler of a program from the cache wrote when it made it; or NULL. */
+const char *runner_earlier_output(const sbr_job *job);
 /* True when the reader of stdout left before the program's end. */
 bool runner_lost_reader(const sbr_job *job);
 /* The language whose prepare stage was left out, because the program could do without; or NULL. */
