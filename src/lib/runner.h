@@ -41,9 +41,9 @@ void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options 
 void runner_skip_version(sbr_job *job);
 /* The id of the result, which a client has to know before the end. */
 void runner_set_id(sbr_job *job, const char *id);
-/* After the end of a job that was dispatched: names the version of the tool, as sbr_run does.  Asks
- * the tool when its version is not known yet, and waits for it. */
-void runner_find_version(sbr_job *job, sbr_result *result);
+/* After the end of a job that was dispatched: names the version of the tool, as sbr_run does.
+ * False when the tool would have to be asked, in a sandbox, and `may_wait` forbids it. */
+bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait);
 /* For a stream that sbr_job_pass passes on: adds to `out` what may pass. */
 typedef void runner_filter_fn(void *state, const char *data, size_t len, struct buf *out);
 void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state);
