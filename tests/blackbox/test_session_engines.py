@@ -19,46 +19,51 @@ LIVE = int(os.environ.get("SBR_LIVE_SESSIONS", "3"))
 
 @pytest.fixture(name="engine", scope="module")
 def small_engine():
-    """Nothing is warm in it but what sessions leave; its folder is a state directory as well."""
+    """Nothing is warm in it but what sessions leave."""
     with tempfile.TemporaryDirectory(prefix="sbr-session-") as name:
         os.chmod(name, 0o755)
         with engines.Engine(pathlib.Path(name) / "e", options=["--warm", ""]) as found:
             yield found
 
 
-def spares(engine):
-    return [path.parent for path in (engine.folder / "state/spares").glob("*/socket")]
+@pytest.fixture(name="state")
+def own_state(engine, request):
+    return engine.folder / request.node.name
 
 
-def wait_spare(engine):
-    assert wait_until(lambda: spares(engine)), "no spare session is made"
+def spares(state):
+    return [path.parent for path in (state / "spares").glob("*/socket")]
 
 
-def made(engine, *options, **kwargs):
-    return Session(engine.folder / "state", *options, caller=engine.caller, env=engine.variables(), **kwargs)
+def wait_spare(state):
+    assert wait_until(lambda: spares(state)), "no spare session is made"
 
 
-def test_the_second_session_finds_its_kernel_ready(engine):
-    first = made(engine)
+def made(engine, state, *options):
+    return Session(state, *options, caller=engine.caller, env=engine.variables())
+
+
+def test_the_second_session_finds_its_kernel_ready(engine, state):
+    first = made(engine, state)
     assert first.made["startup"] == "cold" and first.value("6 * 7") == "42"
-    wait_spare(engine)
+    wait_spare(state)
     assert list(first.listed()) == [first.id], "nobody has the spare one, so it is not listed"
-    second = made(engine, "--idle", "2h")
+    second = made(engine, state, "--idle", "2h")
     assert second.made["startup"] == "parked" and second.id != first.id
     assert second.value("6 * 8") == "48" and set(second.listed()) == {first.id, second.id}
     assert 7000 < second.listed()[second.id]["expires_in_s"] <= 7200, "its times are those of its own client"
-    other = made(engine, "--memory", "300m")
+    other = made(engine, state, "--memory", "300m")
     assert other.made["startup"] == "cold", "a spare one has other limits"
     assert other.cell("1")["limits"]["memory_bytes"] == 300 << 20
     for session in (first, second, other):
         assert session.close().returncode == 0
 
 
-def test_one_spare_session_has_one_client(engine):
-    made(engine).close()
-    wait_spare(engine)
+def test_one_spare_session_has_one_client(engine, state):
+    made(engine, state).close()
+    wait_spare(state)
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
-        found = list(pool.map(lambda _: made(engine), range(4)))
+        found = list(pool.map(lambda _: made(engine, state), range(4)))
     assert len({session.id for session in found}) == 4
     assert sum(session.made["startup"] == "parked" for session in found) >= 1
     for number, session in enumerate(found):
@@ -68,18 +73,18 @@ def test_one_spare_session_has_one_client(engine):
         session.close()
 
 
-def test_a_killed_spare_session_costs_nothing_but_time(engine):
-    made(engine).close()
-    wait_spare(engine)
-    for path in spares(engine):
+def test_a_killed_spare_session_costs_nothing_but_time(engine, state):
+    made(engine, state).close()
+    wait_spare(state)
+    for path in spares(state):
         pid = next(int(child) for child in os.listdir("/proc") if child.isdigit() and holds(child, path / "lock"))
         os.kill(pid, signal.SIGKILL)
         assert wait_until(lambda gone=pid: not os.path.exists(f"/proc/{gone}"))
         os.utime(path, (0, 0))
-    session = made(engine)
+    session = made(engine, state)
     assert session.made["startup"] == "cold" and session.value("1") == "1"
-    wait_spare(engine)
-    again = made(engine)
+    wait_spare(state)
+    again = made(engine, state)
     assert again.made["startup"] == "parked", "what the killed one left is gone"
     session.close()
     again.close()
@@ -92,23 +97,23 @@ def holds(pid, path):
         return False
 
 
-def test_sessions_outlive_engines(engine):
+def test_sessions_outlive_engines(engine, state):
     """Those that waited in an engine's name, too; only what still waits ends with it."""
-    live = [made(engine)]
+    live = [made(engine, state)]
     while len(live) < LIVE:
-        wait_spare(engine)
-        live.append(made(engine))
+        wait_spare(state)
+        live.append(made(engine, state))
     assert {session.made["startup"] for session in live[1:]} == {"parked"}
     for session in live:
         session.cell("n = 0")
     for turn in range(1, RESTARTS + 1):
         left = engine.kill() if turn % 2 else engine.stop()
         assert not left
-        assert wait_until(lambda: not spares(engine)), "a spare session outlives its engine"
+        assert wait_until(lambda: not spares(state)), "a spare session outlives its engine"
         assert [session.value("(n := n + 1)") for session in live] == [str(2 * turn - 1)] * LIVE
         engine.forget()
         engine.start()
         assert [session.value("(n := n + 1)") for session in live] == [str(2 * turn)] * LIVE
     for session in live:
         assert session.close().returncode == 0
-    assert os.listdir(engine.folder / "state/sessions") == []
+    assert os.listdir(state / "sessions") == []
