@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
-#include "http/problem.h"
 #include "http/reader.h"
 #include "http/server.h"
 #include "http/websocket.h"
@@ -17,6 +16,7 @@
 #define LOG_BYTES ((size_t)4 << 20)    /* of the events of one run                  */
 #define KEPT_MAX 4096                  /* runs that are over                        */
 #define ALONE_US (15 * 1000000ULL)     /* how long a streamed run waits for readers */
+#define RETRY_S 1
 #define LINES_MAX ((size_t)1 << 30)
 
 static void recount(struct execution *e)
@@ -70,7 +70,9 @@ static void event_came(void *context, const sbr_event *event)
 
 void execution_reply(const struct execution *e, struct exchange *x)
 {
-    if (e->is_error)
+    if (e->form)
+        e->form(e, x);
+    else if (e->is_error)
         problem_reply_error(x, &e->err);
     else
         exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, e->result ? strdup(e->result) : NULL);
@@ -253,7 +255,7 @@ static void waiter_left(struct exchange *x)
     struct execution *e = x->subject;
 
     e->waiter = NULL;
-    if (e->mode != EXECUTION_WAITED)
+    if (e->mode > EXECUTION_WATCHED)
         return;
     e->server->counters.cancelled_by_client++;
     execution_cancel(e);
@@ -346,6 +348,25 @@ unsigned int execution_count(const struct server *server, const char *tenant)
         n += !execution_is_over(e) && (!tenant || !strcmp(e->tenant, tenant));
     }
     return n;
+}
+
+bool execution_has_room(struct server *server, const struct tenant *tenant, struct problem *problem)
+{
+    unsigned int own = execution_count(server, tenant->name);
+    unsigned int all = execution_count(server, NULL);
+    bool own_full = tenant->concurrency && own >= tenant->concurrency;
+
+    if (!own_full && all < server->options.running)
+        return true;
+    server->counters.refused++;
+    *problem = (struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+                                 .detail = own_full ? "as many runs of this tenant as its token "
+                                                      "allows have not ended"
+                                                    : "the gateway has as many runs as it takes",
+                                 .remedy = "wait as long as Retry-After says",
+                                 .retry_s = RETRY_S,
+                                 .position = (own_full ? own : all) + 1 };
+    return false;
 }
 
 /* Of those that are over, the oldest are forgotten first. */

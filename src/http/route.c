@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "http/dialect.h"
 #include "http/handlers.h"
-#include "http/problem.h"
+#include "http/server.h"
 
 /* clang-format off */
 const struct route route_table[] = {
@@ -166,9 +167,8 @@ static bool take_word(struct exchange *x, size_t n, const char **pattern, const 
     return x->words[n] != NULL;
 }
 
-static bool matches(struct exchange *x, const char *pattern)
+static bool matches(struct exchange *x, const char *pattern, const char *path)
 {
-    const char *path = x->path;
     size_t n = 0;
 
     forget_words(x);
@@ -200,22 +200,52 @@ static const struct route *refuse(struct exchange *x, const struct buf *allowed)
     return NULL;
 }
 
+/* What a request asks for, and what the tables have said so far. */
+struct search {
+    const char *method, *path;
+    bool below; /* the path was one below /NAME/ */
+    struct buf allowed;
+};
+
+static const struct route *find_in(struct exchange *x, const struct route *table, struct search *s)
+{
+    for (const struct route *route = table; route->method; route++) {
+        if ((route->flags & ROUTE_BELOW && !s->below) || !matches(x, route->path, s->path))
+            continue;
+        if (!strcmp(route->method, s->method))
+            return route;
+        buf_printf(&s->allowed, "%s%s", s->allowed.len ? ", " : "", route->method);
+    }
+    return NULL;
+}
+
+/* At the root, or below the dialect's name. */
+static const struct route *find_in_dialect(struct exchange *x, struct search *s)
+{
+    size_t len = strlen(x->dialect->name);
+
+    s->below = !strncmp(x->path + 1, x->dialect->name, len) && x->path[len + 1] == '/';
+    s->path = s->below ? x->path + 1 + len : x->path;
+    return find_in(x, x->dialect->routes, s);
+}
+
 const struct route *route_find(struct exchange *x, const char *method)
 {
+    struct search s = { .method = method };
     const struct route *found = NULL;
-    struct buf allowed;
 
-    buf_init(&allowed, 256);
-    for (const struct route *route = route_table; route->method && !found; route++) {
-        if (!matches(x, route->path))
-            continue;
-        if (!strcmp(route->method, method))
-            found = route;
-        else
-            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", route->method);
+    buf_init(&s.allowed, 256);
+    for (size_t i = 0; x->server->options.dialects[i] && x->path[0] && !found; i++) {
+        x->dialect = x->server->options.dialects[i];
+        found = find_in_dialect(x, &s);
+    }
+    if (!found) {
+        x->dialect = NULL;
+        s.path = x->path;
+        found = find_in(x, route_table, &s);
     }
     if (!found)
-        refuse(x, &allowed);
-    buf_done(&allowed);
+        refuse(x, &s.allowed);
+    buf_done(&s.allowed);
     return found;
 }

@@ -16,6 +16,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "config/audit.h"
+#include "http/dialect.h"
 #include "http/execution.h"
 #include "http/guard.h"
 #include "http/listener.h"
@@ -361,6 +362,9 @@ static void tick(struct server *server, uint64_t now_us)
     close_overdue(server, now_us);
     execution_tick(server, now_us);
     reader_tick(server, now_us);
+    for (size_t i = 0; server->options.dialects[i]; i++)
+        if (server->options.dialects[i]->tick)
+            server->options.dialects[i]->tick(server, now_us);
 }
 
 static void run_daemons(struct server *server)
@@ -427,6 +431,9 @@ static void close_server(struct server *server)
         }
     list_each(at, &server->executions)
         execution_free(link_owner(at, struct execution, link));
+    for (size_t i = 0; server->options.dialects[i]; i++)
+        if (server->options.dialects[i]->close)
+            server->options.dialects[i]->close(server);
     if (server->options.socket && server->sockets[AT_UNIX].daemon)
         (void)unlink(server->options.socket);
     sbr_runtime_close(server->rt);

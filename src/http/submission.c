@@ -5,7 +5,6 @@
 
 #include "base/scope.h"
 #include "base/text.h"
-#include "http/problem.h"
 #include "http/server.h"
 #include "model/request.h"
 
@@ -332,4 +331,28 @@ json_t *submission_body(struct exchange *x)
     if (!body)
         submission_refuse(x, &fault);
     return body;
+}
+
+struct execution *submission_start(struct exchange *x, const json_t *body, enum execution_mode mode)
+{
+    struct submission_fault fault = { .status = 0 };
+    struct problem full;
+    struct execution *e = NULL;
+    sbr_request *req = NULL;
+
+    if (submission_read(x->server, &x->tenant, body, &req, &fault) < 0) {
+        submission_refuse(x, &fault);
+        return NULL;
+    }
+    if (!execution_has_room(x->server, &x->tenant, &full)) {
+        sbr_request_free(req);
+        problem_reply(x, &full);
+        return NULL;
+    }
+    if (execution_start(x->server, &x->tenant, req, mode, &e, &fault.err) == 0)
+        return e;
+    if (fault.err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
+        fault.status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+    submission_refuse(x, &fault);
+    return NULL;
 }

@@ -1,0 +1,9 @@
+/* The dialects, for dialect_table. */
+#ifndef DIALECT_DIALECTS_H
+#define DIALECT_DIALECTS_H
+
+struct dialect;
+
+extern const struct dialect dialect_piston;
+
+#endif

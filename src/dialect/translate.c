@@ -1,0 +1,120 @@
+#include "dialect/translate.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/encoding.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "model/limits.h"
+#include "model/result.h"
+
+#define STREAM_MAX ((size_t)1 << 31)
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+void translate_default(json_t *limits, const struct tenant *tenant, enum sbr_limit which,
+                       uint64_t value)
+{
+    const char *name = limit_defs[which].name;
+
+    if (json_object_get(limits, name) ||
+        (tenant->ceilings.given & 1u << which && tenant->ceilings.value[which] < value))
+        return;
+    json_object_set_new(limits, name, json_integer((json_int_t)value));
+}
+
+void translate_add_file(json_t *files, const char *path, json_t *content, const char *encoding)
+{
+    json_array_append_new(files, json_pack("{s:s, s:o, s:s}", "path", path, "content", content,
+                                           "encoding", encoding));
+}
+
+const char *translate_word(const json_t *object, const char *key)
+{
+    const char *word = json_string_value(json_object_get(object, key));
+
+    return word ? word : "";
+}
+
+static void add_part(struct buf *all, const json_t *part, bool base64)
+{
+    scoped_free char *bytes = NULL;
+    size_t len;
+
+    if (!json_is_string(part))
+        return;
+    if (!base64)
+        buf_add(all, json_string_value(part), json_string_length(part));
+    else if (encoding_from_base64(json_string_value(part), &bytes, &len) == 0)
+        buf_add(all, bytes, len);
+}
+
+char *translate_stream(const json_t *result, const char *name, size_t *ret_len)
+{
+    char tail[32], encoding[32];
+    struct buf all;
+    bool base64;
+
+    snprintf(tail, sizeof(tail), "%s_tail", name);
+    snprintf(encoding, sizeof(encoding), "%s_encoding", name);
+    base64 = !strcmp(translate_word(result, encoding), "base64");
+    buf_init(&all, STREAM_MAX);
+    add_part(&all, json_object_get(result, name), base64);
+    add_part(&all, json_object_get(result, tail), base64);
+    return buf_take(&all, ret_len);
+}
+
+json_t *translate_text(const char *data, size_t len)
+{
+    scoped_free char *text = NULL;
+    struct buf clean;
+    json_t *string;
+    size_t n;
+
+    if (text_is_utf8(data, len))
+        return json_stringn(data, len);
+    buf_init(&clean, STREAM_MAX);
+    for (size_t i = 0; i < len; i += n ? n : 1) {
+        n = text_character_len(data + i, len - i);
+        buf_add(&clean, n ? data + i : REPLACEMENT, n ? n : strlen(REPLACEMENT));
+    }
+    text = buf_take(&clean, &n);
+    string = text ? json_stringn(text, n) : NULL;
+    return string;
+}
+
+const json_t *translate_stage(const json_t *result, const char *name)
+{
+    const json_t *stage;
+    size_t i;
+
+    json_array_foreach(json_object_get(result, "stages"), i, stage)
+        if (!strcmp(translate_word(stage, "name"), name))
+            return stage;
+    return NULL;
+}
+
+double translate_metric(const json_t *result, const char *name)
+{
+    return json_number_value(json_object_get(json_object_get(result, "metrics"), name));
+}
+
+void translate_reply(struct exchange *x, unsigned int status, json_t *document)
+{
+    exchange_reply(x, status, JSON_TYPE,
+                   document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL);
+    json_decref(document);
+}
+
+int translate_signal(const char *name)
+{
+    char buf[SIGNAL_NAME_SIZE];
+
+    for (int number = 1; number < NSIG; number++)
+        if (!strcmp(result_signal_name(number, buf), name))
+            return number;
+    return 0;
+}
