@@ -178,9 +178,10 @@ static void print_name(const char *name, int width)
 static void print_head(const json_t *status)
 {
     const json_t *memory = json_object_get(status, "memory");
+    uint64_t up_ms = number_of(status, "uptime_ms");
     char uptime[32], used[16], limit[16];
 
-    text_format_duration(number_of(status, "uptime_ms") / 1000 * 1000, uptime, sizeof(uptime));
+    text_format_duration(up_ms < 1000 ? up_ms : up_ms / 1000 * 1000, uptime, sizeof(uptime));
     amount_of_bytes(number_of(memory, "parked_bytes"), used, sizeof(used));
     amount_of_bytes(number_of(memory, "limit_bytes"), limit, sizeof(limit));
     printf("engine   %s, process %llu, up %s%s\n", text_of(status, "version"),

@@ -320,6 +320,7 @@ static int open_server(struct server *server, sbr_error *err)
     if (loop_init(&server->loop, "http", err) < 0 || watch_signals(server, err) < 0 ||
         offload_open(server, err) < 0 || config_load(NULL, &server->config, err) < 0 ||
         config_add_languages(&server->config, err) < 0 ||
+        roots_open(&server->config, &server->roots, err) < 0 ||
         runner_open(RUNNER_LONG, false, &server->rt, err) < 0)
         return err->code;
     if (server->options.socket && open_unix(server, err) < 0)
@@ -437,6 +438,7 @@ static void close_server(struct server *server)
     if (server->options.socket && server->sockets[AT_UNIX].daemon)
         (void)unlink(server->options.socket);
     sbr_runtime_close(server->rt);
+    roots_done(&server->roots);
     config_done(&server->config);
     loop_done(&server->loop);
 }

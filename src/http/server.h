@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "http/counters.h"
+#include "http/roots.h"
 #include "sandbox/peer.h"
 
 #define SERVER_SOCKETS 2 /* the unix socket, and TCP */
@@ -40,6 +41,7 @@ struct server {
     } sockets[SERVER_SOCKETS];
     struct peer_home home;
     struct config config;
+    struct roots roots;
     sbr_runtime *rt;
     struct link visitors, waiting; /* connections; exchanges whose reply comes later */
     struct link executions;        /* newest last */

@@ -157,6 +157,7 @@ struct session {
 /* Each fills an answer, or an error. */
 json_t *session_files_list(struct session *s, sbr_error *err);
 json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
+json_t *session_files_remove(struct session *s, const char *path, sbr_error *err);
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
 
 /* While it is open, this process has the rights of the program's user to files. */

@@ -52,6 +52,8 @@ MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
 MAY_INCLUDE["dialect"] = {"base", "model", "plan", "lib", "http"}
 MAY_INCLUDE_ONLY = {
     "http": {
+        "changes/apply.h",  # /v1/changes
+        "changes/textdiff.h",
         "changes/kept_output.h",  # all that a run wrote
         "changes/state_dir.h",  # where tokens are kept
         "job/engine_socket.h",  # its own socket stands beside the engine's
