@@ -326,26 +326,42 @@ json_t *submission_body(struct exchange *x)
     return body;
 }
 
+int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+                     const struct submission_extra *extra, enum execution_mode mode,
+                     struct execution **ret, struct submission_fault *fault)
+{
+    struct problem full;
+    sbr_request *req = NULL;
+
+    if (submission_read(server, tenant, body, &req, fault) < 0)
+        return -1;
+    if (!execution_has_room(server, tenant, &full)) {
+        sbr_request_free(req);
+        return refuse(fault, full.status, "", full.detail);
+    }
+    if (extra && extra->add(req, extra->context, &fault->err) < 0) {
+        sbr_request_free(req);
+        return -1;
+    }
+    if (execution_start(server, tenant, req, mode, ret, &fault->err) == 0)
+        return 0;
+    if (fault->err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
+        fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+    return -1;
+}
+
 struct execution *submission_start(struct exchange *x, const json_t *body, enum execution_mode mode)
 {
     struct submission_fault fault = { .status = 0 };
-    struct problem full;
     struct execution *e = NULL;
-    sbr_request *req = NULL;
+    struct problem full;
 
-    if (submission_read(x->server, &x->tenant, body, &req, &fault) < 0) {
-        submission_refuse(x, &fault);
-        return NULL;
-    }
-    if (!execution_has_room(x->server, &x->tenant, &full)) {
-        sbr_request_free(req);
-        problem_reply(x, &full);
-        return NULL;
-    }
-    if (execution_start(x->server, &x->tenant, req, mode, &e, &fault.err) == 0)
+    if (submission_begin(x->server, &x->tenant, body, NULL, mode, &e, &fault) == 0)
         return e;
-    if (fault.err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
-        fault.status = MHD_HTTP_UNPROCESSABLE_CONTENT;
-    submission_refuse(x, &fault);
+    if (fault.status == MHD_HTTP_TOO_MANY_REQUESTS &&
+        !execution_has_room(x->server, &x->tenant, &full))
+        problem_reply(x, &full); /* it also knows the place in the queue */
+    else
+        submission_refuse(x, &fault);
     return NULL;
 }
