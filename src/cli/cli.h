@@ -34,7 +34,7 @@ extern const struct command cmd_run, cmd_exec;
 extern const struct command cmd_plan, cmd_explain, cmd_doctor, cmd_languages, cmd_cache;
 extern const struct command cmd_changes, cmd_apply, cmd_undo, cmd_workspace, cmd_serve;
 extern const struct command cmd_output, cmd_config, cmd_trust, cmd_audit;
-extern const struct command cmd_image, cmd_batch, cmd_compare, cmd_test;
+extern const struct command cmd_image, cmd_batch, cmd_compare, cmd_profile, cmd_test;
 extern const struct command cmd_session, cmd_repl, cmd_mcp, cmd_agent, cmd_token;
 extern const struct command cmd_completion, cmd_help;
 /* NULL-terminated, in the order of the help. */

@@ -9,6 +9,7 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "work/markup.h"
 
 static const char *const outcome_names[] = {
     [CASE_PASSED] = "passed",
@@ -149,31 +150,6 @@ void report_put_json(struct jsonw *j, const char *key, const struct report *r)
     jsonw_close(j, ']');
 }
 
-static void add_escaped(struct buf *out, const char *text)
-{
-    for (; *text; text++) {
-        switch (*text) {
-        case '<':
-            buf_add_text(out, "&lt;");
-            break;
-        case '>':
-            buf_add_text(out, "&gt;");
-            break;
-        case '&':
-            buf_add_text(out, "&amp;");
-            break;
-        case '"':
-            buf_add_text(out, "&quot;");
-            break;
-        case '\n':
-            buf_add_text(out, "&#10;");
-            break;
-        default:
-            buf_add(out, text, 1);
-        }
-    }
-}
-
 static const char *const junit_elements[] = {
     [CASE_FAILED] = "failure",
     [CASE_SKIPPED] = "skipped",
@@ -183,12 +159,12 @@ static const char *const junit_elements[] = {
 static void write_junit_case(const struct report_case *c, struct buf *out)
 {
     buf_add_text(out, "  <testcase name=\"");
-    add_escaped(out, c->name);
+    markup_escape(out, c->name);
     buf_printf(out, "\" time=\"%" PRIu64 ".%06" PRIu64 "\"", c->time_us / 1000000,
                c->time_us % 1000000);
     if (c->file) {
         buf_add_text(out, " file=\"");
-        add_escaped(out, c->file);
+        markup_escape(out, c->file);
         buf_printf(out, "\" line=\"%u\"", c->line);
     }
     if (c->outcome == CASE_PASSED) {
@@ -196,14 +172,14 @@ static void write_junit_case(const struct report_case *c, struct buf *out)
         return;
     }
     buf_printf(out, "><%s message=\"", junit_elements[c->outcome]);
-    add_escaped(out, c->message ? c->message : "");
+    markup_escape(out, c->message ? c->message : "");
     buf_add_text(out, "\"/></testcase>\n");
 }
 
 int report_write_junit(const struct report *r, const char *suite, struct buf *out)
 {
     buf_add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
-    add_escaped(out, suite);
+    markup_escape(out, suite);
     buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", r->n,
                report_count(r, CASE_FAILED), report_count(r, CASE_BROKEN),
                report_count(r, CASE_SKIPPED));

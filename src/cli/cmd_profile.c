@@ -1,0 +1,252 @@
+/* profile: one program, run again and again; and what it used over time. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/file_replace.h"
+#include "base/jsonw.h"
+#include "base/scope.h"
+#include "cli/measured.h"
+#include "cli/present.h"
+#include "cli/source.h"
+#include "lib/runner.h"
+#include "work/series.h"
+
+#define SAMPLE_MS 10
+#define PLAIN_COLUMNS 60
+
+struct profile_options {
+    const char *repeat, *warm_up, *svg, *input;
+};
+
+/* clang-format off */
+static const struct option own_options[] = {
+    { 0, "repeat", "N", "measure so many runs; 10 without it",
+      OPTION_OWN(struct profile_options, repeat) },
+    { 0, "warm-up", "N", "runs before, which do not count; 1 without it",
+      OPTION_OWN(struct profile_options, warm_up) },
+    { 0, "input", "FILE", "what the program reads from stdin",
+      OPTION_OWN(struct profile_options, input) },
+    { 0, "svg", "FILE", "write what the last run used over time as a picture",
+      OPTION_OWN(struct profile_options, svg) },
+    { 0 },
+};
+/* clang-format on */
+
+struct profile {
+    const struct options *o;
+    const struct profile_options *own;
+    sbr_runtime *rt;
+    struct measured program;
+    unsigned int repeat, warm_up, good;
+    struct series series; /* of the last run */
+    sbr_error failure;    /* inside an event */
+};
+
+static int open_profile(struct profile *p, sbr_error *err)
+{
+    const struct options *o = p->o;
+    scoped_free char *input = NULL;
+    size_t len;
+
+    if (o->n_positional != 1)
+        return err_set(err, SBR_E_INVALID, "options",
+                       "name one program, as in `sandbox-run profile job.py -- ARG...`");
+    if (measured_count("repeat", p->own->repeat, MEASURED_RUNS, &p->repeat, err) < 0 ||
+        measured_count("warm-up", p->own->warm_up, 1, &p->warm_up, err) < 0 ||
+        measured_open(o, &o->positional[0], &p->program, err) < 0)
+        return err->code;
+    if (p->own->input && (source_read_path(p->own->input, &input, &len, err) < 0 ||
+                          request_set_stdin(p->program.o.request, input, len, err) < 0))
+        return err->code;
+    return runner_open(RUNNER_LONG, o->cold, &p->rt, err);
+}
+
+static void take_event(void *context, const sbr_event *event)
+{
+    struct profile *p = context;
+
+    if (event->type == SBR_EVENT_METRICS && event->stage && !strcmp(event->stage, "run") &&
+        !p->failure.code)
+        (void)!series_add(&p->series, event->metrics, &p->failure);
+}
+
+static int finish(struct profile *p, sbr_job *job, bool counts, sbr_error *err)
+{
+    sbr_result *result = NULL;
+    int r = sbr_job_finish(job, &result, err);
+
+    if (r == 0 &&
+        (result->verdict == SBR_COMPILE_FAILED || result->verdict == SBR_INSTALL_FAILED)) {
+        present_stages(result, 0, p->o);
+        r = err_set(err, SBR_E_INVALID, "profile", "'%.200s' cannot be compiled", p->program.title);
+    }
+    if (r == 0 && counts) {
+        p->good += result_success(result);
+        r = measured_add(&p->program, result, err);
+    }
+    sbr_result_free(result);
+    return r;
+}
+
+static int run_once(struct profile *p, bool counts, sbr_error *err)
+{
+    sbr_job *job;
+    int r;
+
+    series_done(&p->series);
+    if (sbr_job_start(p->rt, p->program.o.request, &job, err) < 0)
+        return err->code;
+    sbr_job_on_event(job, take_event, p);
+    sbr_job_set_metrics_every(job, SAMPLE_MS);
+    r = finish(p, job, counts, err);
+    sbr_job_free(job);
+    if (r == 0 && p->failure.code)
+        *err = p->failure;
+    return r == 0 ? p->failure.code : r;
+}
+
+static int run_all(struct profile *p, sbr_error *err)
+{
+    for (unsigned int i = 0; i < p->warm_up + p->repeat; i++)
+        if (run_once(p, i >= p->warm_up, err) < 0)
+            return err->code;
+    return 0;
+}
+
+static void print_row(const char *what, struct samples *samples,
+                      void (*format)(uint64_t value, char *buf, size_t size))
+{
+    struct stats s = stats_of(samples);
+    char min[40], median[40], p95[40];
+
+    format(s.min, min, sizeof(min));
+    format(s.median, median, sizeof(median));
+    format(s.p95, p95, sizeof(p95));
+    printf("%-9s %12s %12s %12s %10zu\n", what, min, median, p95, s.outliers);
+}
+
+static size_t columns(void)
+{
+    struct winsize size = { 0 };
+
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < PLAIN_COLUMNS)
+        return PLAIN_COLUMNS;
+    return size.ws_col - 30u;
+}
+
+static void format_max(enum series_what what, uint64_t max, char *buf, size_t size)
+{
+    if (what == SERIES_CPU)
+        snprintf(buf, size, "%" PRIu64 ".%02" PRIu64, max / 1000, max % 1000 / 10);
+    else if (what == SERIES_PROCESSES)
+        snprintf(buf, size, "%" PRIu64, max);
+    else
+        measured_size(max, buf, size);
+}
+
+static void print_series(const struct profile *p)
+{
+    char max[40];
+    struct buf bars;
+
+    if (!p->series.n)
+        return;
+    printf("\nthe last run, in %zu points\n", p->series.n);
+    for (size_t what = 0; what < N_SERIES; what++) {
+        buf_init(&bars, 1 << 20);
+        series_draw(&p->series, (enum series_what)what, columns(), &bars);
+        format_max((enum series_what)what, series_max(&p->series, (enum series_what)what), max,
+                   sizeof(max));
+        printf("%-9s %s  at most %s%s\n", series_name((enum series_what)what), bars.data, max,
+               what == SERIES_IO ? " a second" : "");
+        buf_done(&bars);
+    }
+}
+
+static void print_text(struct profile *p)
+{
+    printf("%s: %u runs, %u succeeded\n\n%-9s %12s %12s %12s %10s\n", p->program.title, p->repeat,
+           p->good, "", "min", "median", "p95", "outliers");
+    print_row("wall", &p->program.wall_us, measured_time);
+    print_row("CPU", &p->program.cpu_us, measured_time);
+    print_row("memory", &p->program.memory_bytes, measured_size);
+    print_series(p);
+}
+
+static void print_json(struct profile *p)
+{
+    struct stats wall = stats_of(&p->program.wall_us), cpu = stats_of(&p->program.cpu_us);
+    struct stats memory = stats_of(&p->program.memory_bytes);
+    struct jsonw j;
+
+    jsonw_init(&j, present_has_lines());
+    jsonw_open(&j, NULL, '{');
+    jsonw_text(&j, "program", p->program.o.positional[0]);
+    jsonw_text(&j, "language", p->program.o.request->language);
+    jsonw_number(&j, "runs", p->repeat);
+    jsonw_number(&j, "succeeded", p->good);
+    stats_put(&j, "wall_ms", &wall, 3);
+    stats_put(&j, "cpu_ms", &cpu, 3);
+    stats_put(&j, "peak_memory_bytes", &memory, 0);
+    series_put_json(&j, "over_time", &p->series);
+    jsonw_close(&j, '}');
+    present_json(&j);
+}
+
+static int write_svg(const struct profile *p, sbr_error *err)
+{
+    struct buf out;
+    int r;
+
+    if (!p->own->svg)
+        return 0;
+    buf_init(&out, 64 << 20);
+    series_write_svg(&p->series, p->program.title, &out);
+    r = out.failed ? err_set_oom(err, "profile")
+                   : file_replace(p->own->svg, out.data, out.len, err);
+    buf_done(&out);
+    return r;
+}
+
+static int profile_run(struct options *o)
+{
+    struct profile p = { .o = o, .own = o->own };
+    sbr_error err;
+    int status;
+
+    if (open_profile(&p, &err) < 0 || run_all(&p, &err) < 0 || write_svg(&p, &err) < 0) {
+        status = cli_fail(o, &err);
+    } else {
+        if (o->json)
+            print_json(&p);
+        else
+            print_text(&p);
+        status = p.good == p.repeat ? 0 : 1;
+    }
+    series_done(&p.series);
+    measured_done(&p.program);
+    sbr_runtime_close(p.rt);
+    return status;
+}
+
+const struct command cmd_profile = {
+    .name = "profile",
+    .usage = "[OPTIONS] PROGRAM [-- ARG...]",
+    .help = "run a program again and again: times, memory, and use over time",
+    .examples = "Examples:\n"
+                "  sandbox-run profile job.py\n"
+                "  sandbox-run profile --repeat 50 --input data.txt solve.cpp\n"
+                "  sandbox-run profile --svg use.svg --json job.py\n\n"
+                "The status is 0 when every run succeeded, otherwise 1.\n",
+    .own_size = sizeof(struct profile_options),
+    .options = (const struct option *const[]){ own_options, options_build, options_language_file,
+                                               options_trees, options_network, options_isolation,
+                                               options_json, options_config, options_look,
+                                               options_general, NULL },
+    .limits = LIMITS_ALL,
+    .run = profile_run,
+};
