@@ -32,7 +32,7 @@ static void end_slot(struct batch_run *run, struct batch_slot *slot, sbr_result 
     void *item = slot->item;
 
     if (result)
-        runner_find_version(slot->job, result);
+        (void)runner_find_version(slot->job, result, true);
     sbr_job_free(slot->job); /* its fd leaves the epoll set when it is closed */
     slot->job = NULL;
     run->running--;
