@@ -240,17 +240,19 @@ def goals_of(taken, kib, ticks):
 
 
 def measure(bench, engine, state, taken):
+    idle = state.with_name("idle")  # so that there are spare sessions of one kind only
+
     def make(*options):
-        return Client(bench, engine, state, *options)
+        return Client(bench, engine, idle, *options)
 
     effort = bench.effort.workspace_rounds
-    clients = {"cell": make("--memory", "1g"), "cell, bare kernel": Bare(), "cell, ipykernel": Peer(bench.raw / "ipykernel")}
+    clients = {"cell": Client(bench, engine, state, "--memory", "1g"), "cell, bare kernel": Bare(), "cell, ipykernel": Peer(bench.raw / "ipykernel")}
     measure_cells(clients, effort * 5, taken)
     taken["create, ipykernel"] = [clients["cell, ipykernel"].create_ns]
     measure_states(clients["cell"], taken)
     for client in clients.values():
         client.close()
-    return measure_idle(make, state, IDLE if effort >= ENOUGH_ROUNDS else IDLE_QUICK, taken)
+    return measure_idle(make, idle, IDLE if effort >= ENOUGH_ROUNDS else IDLE_QUICK, taken)
 
 
 def sessions(bench):
