@@ -194,7 +194,7 @@ static int run_round(struct comparison *c, bool counts, bool look, sbr_error *er
         sbr_result_free(b);
     }
     if (r == 0 && counts && wall_b)
-        r = samples_add(&c->ratios, wall_a * 1000 / wall_b, err);
+        r = stats_add(&c->ratios, wall_a * 1000 / wall_b, err);
     return r;
 }
 
@@ -300,7 +300,7 @@ static void close_comparison(struct comparison *c)
         free(c->inputs[i].data);
     free(c->inputs);
     string_list_done(&c->names);
-    samples_done(&c->ratios);
+    stats_done(&c->ratios);
     measured_done(&c->a);
     measured_done(&c->b);
     sbr_runtime_close(c->rt);

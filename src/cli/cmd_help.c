@@ -10,8 +10,8 @@
 const struct command *const commands[] = {
     &cmd_run, &cmd_exec, &cmd_plan, &cmd_explain, &cmd_changes, &cmd_apply, &cmd_undo,
     &cmd_workspace, &cmd_batch, &cmd_compare, &cmd_profile, &cmd_test, &cmd_image, &cmd_output,
-    &cmd_session, &cmd_repl, &cmd_mcp, &cmd_agent, &cmd_serve, &cmd_token,
-    &cmd_languages, &cmd_cache, &cmd_config, &cmd_trust, &cmd_audit, &cmd_doctor, &cmd_completion, &cmd_help,
+    &cmd_session, &cmd_repl, &cmd_mcp, &cmd_agent, &cmd_serve, &cmd_token, &cmd_languages,
+    &cmd_cache, &cmd_config, &cmd_trust, &cmd_audit, &cmd_doctor, &cmd_completion, &cmd_help,
     NULL
 };
 /* clang-format on */

@@ -166,7 +166,7 @@ static int read_report(struct test_run *t, sbr_error *err)
 
 static void show_case(const struct report_case *c)
 {
-    printf("%-7s %s", report_outcome_name(c->outcome), c->name);
+    printf("%-7s %s", test_report_outcome_name(c->outcome), c->name);
     if (c->timed)
         printf("  %" PRIu64 " ms", c->time_us / 1000);
     if (c->file)
@@ -198,17 +198,17 @@ static void print_text(const struct test_run *t)
         present_result(t->result, t->o, PRESENT_HELP);
     }
     printf("%s: %zu passed, %zu failed, %zu skipped in %" PRIu64 ".%" PRIu64 " s\n",
-           t->runner->name, report_count(r, CASE_PASSED),
-           report_count(r, CASE_FAILED) + report_count(r, CASE_BROKEN),
-           report_count(r, CASE_SKIPPED), run->wall_us / 1000000, run->wall_us / 100000 % 10);
+           t->runner->name, test_report_count(r, CASE_PASSED),
+           test_report_count(r, CASE_FAILED) + test_report_count(r, CASE_BROKEN),
+           test_report_count(r, CASE_SKIPPED), run->wall_us / 1000000, run->wall_us / 100000 % 10);
 }
 
 static void put_counts(struct jsonw *j, const struct report *r)
 {
     jsonw_open(j, "summary", '{');
     for (size_t i = 0; i < N_CASE_OUTCOMES; i++)
-        jsonw_number(j, report_outcome_name((enum case_outcome)i),
-                     report_count(r, (enum case_outcome)i));
+        jsonw_number(j, test_report_outcome_name((enum case_outcome)i),
+                     test_report_count(r, (enum case_outcome)i));
     jsonw_close(j, '}');
 }
 
@@ -223,7 +223,7 @@ static int print_json(const struct test_run *t, sbr_error *err)
     jsonw_open(&j, NULL, '{');
     jsonw_text(&j, "runner", t->runner->name);
     put_counts(&j, &t->report);
-    report_put_json(&j, "cases", &t->report);
+    test_report_put_json(&j, "cases", &t->report);
     buf_add_text(&j.out, ",");
     buf_add_text(&j.out, run + 1);
     present_json(&j);
@@ -243,9 +243,9 @@ static int print(const struct test_run *t, sbr_error *err)
     }
     buf_init(&out, SIZE_MAX / 2);
     if (!strcmp(format, "junit"))
-        report_write_junit(&t->report, t->runner->name, &out);
+        test_report_write_junit(&t->report, t->runner->name, &out);
     else
-        report_write_tap(&t->report, &out);
+        test_report_write_tap(&t->report, &out);
     if (!out.failed)
         fwrite(out.data, 1, out.len, stdout);
     buf_done(&out);
@@ -268,8 +268,8 @@ static int status_of(const struct test_run *t)
 {
     const struct report *r = &t->report;
 
-    return result_success(t->result) && !report_count(r, CASE_FAILED) &&
-                   !report_count(r, CASE_BROKEN)
+    return result_success(t->result) && !test_report_count(r, CASE_FAILED) &&
+                   !test_report_count(r, CASE_BROKEN)
                ? 0
                : 1;
 }
@@ -289,7 +289,7 @@ static int test_run(struct options *o)
         (void)tree_remove(AT_FDCWD, t.folder);
     sbr_result_free(t.result);
     sbr_runtime_close(t.rt);
-    report_done(&t.report);
+    test_report_done(&t.report);
     return status;
 }
 

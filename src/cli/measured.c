@@ -29,19 +29,19 @@ int measured_open(const struct options *o, char **word, struct measured *ret, sb
 void measured_done(struct measured *m)
 {
     request_free(m->o.request);
-    samples_done(&m->wall_us);
-    samples_done(&m->cpu_us);
-    samples_done(&m->memory_bytes);
+    stats_done(&m->wall_us);
+    stats_done(&m->cpu_us);
+    stats_done(&m->memory_bytes);
 }
 
 int measured_add(struct measured *m, const sbr_result *result, sbr_error *err)
 {
     const sbr_report *report = sbr_result_report(result);
 
-    if (samples_add(&m->wall_us, report->wall_us, err) < 0 ||
-        samples_add(&m->cpu_us, report->cpu_us, err) < 0)
+    if (stats_add(&m->wall_us, report->wall_us, err) < 0 ||
+        stats_add(&m->cpu_us, report->cpu_us, err) < 0)
         return err->code;
-    return samples_add(&m->memory_bytes, report->peak_memory_bytes, err);
+    return stats_add(&m->memory_bytes, report->peak_memory_bytes, err);
 }
 
 int measured_count(const char *option, const char *text, unsigned int otherwise, unsigned int *ret,

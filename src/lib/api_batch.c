@@ -125,8 +125,8 @@ static int loop(struct batch_run *run, sbr_error *err)
 
 static unsigned int count_jobs(const sbr_batch *batch)
 {
-    long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    unsigned int jobs = batch->jobs ? batch->jobs : processors > 0 ? (unsigned int)processors : 1;
+    long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+    unsigned int jobs = batch->jobs ? batch->jobs : cpus > 0 ? (unsigned int)cpus : 1;
 
     return jobs < MOST_JOBS ? jobs : MOST_JOBS;
 }

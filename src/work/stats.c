@@ -4,7 +4,7 @@
 
 #include "base/jsonw.h"
 
-int samples_add(struct samples *s, uint64_t value, sbr_error *err)
+int stats_add(struct samples *s, uint64_t value, sbr_error *err)
 {
     uint64_t *grown = reallocarray(s->values, s->n + 1, sizeof(*grown));
 
@@ -16,7 +16,7 @@ int samples_add(struct samples *s, uint64_t value, sbr_error *err)
     return 0;
 }
 
-void samples_done(struct samples *s)
+void stats_done(struct samples *s)
 {
     free(s->values);
     *s = (struct samples){ 0 };

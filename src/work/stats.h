@@ -16,8 +16,8 @@ struct samples {
     bool sorted;
 };
 
-int samples_add(struct samples *s, uint64_t value, sbr_error *err) must_check;
-void samples_done(struct samples *s);
+int stats_add(struct samples *s, uint64_t value, sbr_error *err) must_check;
+void stats_done(struct samples *s);
 
 struct stats {
     size_t n;

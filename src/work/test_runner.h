@@ -2,15 +2,15 @@
 #ifndef WORK_TEST_RUNNER_H
 #define WORK_TEST_RUNNER_H
 
-#include "work/report.h"
+#include "work/test_report.h"
 
 #define TEST_RUNNER_REPORT ".sandbox-run-report" /* in /work, of runners that write a file */
 
 struct test_runner {
     const char *name;
     const char *language;
-    const char *const *words; /* the command, NULL-terminated */
-    report_parse_fn *parse;   /* NULL: only the status counts */
+    const char *const *words;    /* the command, NULL-terminated */
+    test_report_parse_fn *parse; /* NULL: only the status counts */
     enum { REPORT_ON_STDOUT, REPORT_ON_STDERR, REPORT_IN_FILE } where;
     /* What stderr has when the runner is not there, and the package that brings it; NULL: none. */
     const char *missing, *package;

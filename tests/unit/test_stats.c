@@ -9,9 +9,9 @@ static struct stats of(const uint64_t *values, size_t n)
     sbr_error err;
 
     for (size_t i = 0; i < n; i++)
-        assert_int_equal(samples_add(&samples, values[i], &err), 0);
+        assert_int_equal(stats_add(&samples, values[i], &err), 0);
     stats = stats_of(&samples);
-    samples_done(&samples);
+    stats_done(&samples);
     return stats;
 }
 

@@ -1,4 +1,4 @@
-#include "work/report.h"
+#include "work/test_report.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,7 +18,7 @@ static const char *const outcome_names[] = {
     [CASE_BROKEN] = "error",
 };
 
-const char *report_outcome_name(enum case_outcome outcome)
+const char *test_report_outcome_name(enum case_outcome outcome)
 {
     return outcome_names[outcome];
 }
@@ -46,8 +46,8 @@ static void add_line(struct buf *out, const char *line, size_t len)
     }
 }
 
-struct report_case *report_add(struct report *r, const char *group, const char *name,
-                               sbr_error *err)
+struct report_case *test_report_add(struct report *r, const char *group, const char *name,
+                                    sbr_error *err)
 {
     bool grouped = group && *group;
     scoped_free char *whole = NULL;
@@ -70,7 +70,7 @@ struct report_case *report_add(struct report *r, const char *group, const char *
     return NULL;
 }
 
-int report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err)
+int test_report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err)
 {
     struct buf out;
 
@@ -96,7 +96,7 @@ int report_set_message(struct report_case *c, const char *text, size_t len, sbr_
     return c->message ? 0 : err_set_oom(err, "report");
 }
 
-struct report_case *report_find(struct report *r, const char *name)
+struct report_case *test_report_find(struct report *r, const char *name)
 {
     for (size_t i = r->n; i > 0; i--)
         if (!strcmp(r->cases[i - 1].name, name))
@@ -104,7 +104,7 @@ struct report_case *report_find(struct report *r, const char *name)
     return NULL;
 }
 
-size_t report_count(const struct report *r, enum case_outcome outcome)
+size_t test_report_count(const struct report *r, enum case_outcome outcome)
 {
     size_t n = 0;
 
@@ -113,7 +113,7 @@ size_t report_count(const struct report *r, enum case_outcome outcome)
     return n;
 }
 
-void report_done(struct report *r)
+void test_report_done(struct report *r)
 {
     for (size_t i = 0; i < r->n; i++) {
         free(r->cases[i].name);
@@ -142,7 +142,7 @@ static void put_case(struct jsonw *j, const struct report_case *c)
     jsonw_close(j, '}');
 }
 
-void report_put_json(struct jsonw *j, const char *key, const struct report *r)
+void test_report_put_json(struct jsonw *j, const char *key, const struct report *r)
 {
     jsonw_open(j, key, '[');
     for (size_t i = 0; i < r->n; i++)
@@ -176,13 +176,13 @@ static void write_junit_case(const struct report_case *c, struct buf *out)
     buf_add_text(out, "\"/></testcase>\n");
 }
 
-int report_write_junit(const struct report *r, const char *suite, struct buf *out)
+int test_report_write_junit(const struct report *r, const char *suite, struct buf *out)
 {
     buf_add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"");
     markup_escape(out, suite);
     buf_printf(out, "\" tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", r->n,
-               report_count(r, CASE_FAILED), report_count(r, CASE_BROKEN),
-               report_count(r, CASE_SKIPPED));
+               test_report_count(r, CASE_FAILED), test_report_count(r, CASE_BROKEN),
+               test_report_count(r, CASE_SKIPPED));
     for (size_t i = 0; i < r->n; i++)
         write_junit_case(&r->cases[i], out);
     return buf_add_text(out, "</testsuite>\n");
@@ -206,7 +206,7 @@ static void add_tap_message(struct buf *out, const char *message)
     }
 }
 
-int report_write_tap(const struct report *r, struct buf *out)
+int test_report_write_tap(const struct report *r, struct buf *out)
 {
     buf_printf(out, "TAP version 13\n1..%zu\n", r->n);
     for (size_t i = 0; i < r->n; i++) {

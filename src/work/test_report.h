@@ -2,8 +2,8 @@
  *
  * Reports come from inside a sandbox, so their writer may be hostile: every text is bounded, and a
  * report that is broken is an error that says where. */
-#ifndef WORK_REPORT_H
-#define WORK_REPORT_H
+#ifndef WORK_TEST_REPORT_H
+#define WORK_TEST_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,23 +35,23 @@ struct report {
 #define REPORT_MOST_TEXT 4000 /* of a name or a message; the rest is cut */
 
 /* "passed", "failed", "skipped", "error" */
-const char *report_outcome_name(enum case_outcome outcome);
+const char *test_report_outcome_name(enum case_outcome outcome);
 /* NULL with an error: there are too many cases, or no memory. */
-struct report_case *report_add(struct report *r, const char *group, const char *name,
-                               sbr_error *err);
+struct report_case *test_report_add(struct report *r, const char *group, const char *name,
+                                    sbr_error *err);
 /* Sets the message unless there is one; control characters but newlines are made visible. */
-int report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err);
-struct report_case *report_find(struct report *r, const char *name);
-size_t report_count(const struct report *r, enum case_outcome outcome);
-void report_done(struct report *r);
+int test_report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err);
+struct report_case *test_report_find(struct report *r, const char *name);
+size_t test_report_count(const struct report *r, enum case_outcome outcome);
+void test_report_done(struct report *r);
 
 /* One for each form; the text is not changed. */
-typedef int report_parse_fn(const char *text, size_t len, struct report *r, sbr_error *err);
-report_parse_fn report_parse_junit, report_parse_tap, report_parse_go, report_parse_cargo,
-    report_parse_unittest, report_parse_jest;
+typedef int test_report_parse_fn(const char *text, size_t len, struct report *r, sbr_error *err);
+test_report_parse_fn test_report_parse_junit, test_report_parse_tap, test_report_parse_go,
+    test_report_parse_cargo, test_report_parse_unittest, test_report_parse_jest;
 
-void report_put_json(struct jsonw *j, const char *key, const struct report *r);
-int report_write_junit(const struct report *r, const char *suite, struct buf *out);
-int report_write_tap(const struct report *r, struct buf *out);
+void test_report_put_json(struct jsonw *j, const char *key, const struct report *r);
+int test_report_write_junit(const struct report *r, const char *suite, struct buf *out);
+int test_report_write_tap(const struct report *r, struct buf *out);
 
 #endif

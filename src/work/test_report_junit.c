@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/buf.h"
-#include "work/report.h"
+#include "work/test_report.h"
 
 #define MOST_DEPTH 64
 
@@ -51,7 +51,7 @@ static void open_case(struct junit *j, const XML_Char **attributes)
 
     if (group && !strcmp(group, "test"))
         group = j->suite; /* Node has the same class for all */
-    j->at = report_add(j->report, group, name ? name : "", j->err);
+    j->at = test_report_add(j->report, group, name ? name : "", j->err);
     if (!j->at) {
         stop(j);
         return;
@@ -113,7 +113,7 @@ static void close_element(void *context, const XML_Char *element)
     if (!j->at || outcome_of(element) == CASE_PASSED)
         return;
     j->in_end = false;
-    if (j->text.len && report_set_message(j->at, j->text.data, j->text.len, j->err) < 0)
+    if (j->text.len && test_report_set_message(j->at, j->text.data, j->text.len, j->err) < 0)
         stop(j);
 }
 
@@ -131,7 +131,7 @@ static void refuse_entity(void *context, const XML_Char *name, int is_parameter,
     stop(j);
 }
 
-int report_parse_junit(const char *text, size_t len, struct report *r, sbr_error *err)
+int test_report_parse_junit(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     struct junit j = { .report = r, .err = err, .parser = XML_ParserCreate(NULL) };
     int code = 0;

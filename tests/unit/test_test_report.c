@@ -1,4 +1,4 @@
-#include "work/report.h"
+#include "work/test_report.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct wanted {
     unsigned int line;
 };
 
-static void assert_report(report_parse_fn *parse, const char *text, const struct wanted *rows)
+static void assert_report(test_report_parse_fn *parse, const char *text, const struct wanted *rows)
 {
     struct report report = { 0 };
     sbr_error err = { 0 };
@@ -36,14 +36,14 @@ static void assert_report(report_parse_fn *parse, const char *text, const struct
         }
     }
     assert_int_equal(report.n, n);
-    report_done(&report);
+    test_report_done(&report);
 }
 
 static void junit_has_cases_with_their_ends(void **state)
 {
     (void)state;
     assert_report(
-        report_parse_junit,
+        test_report_parse_junit,
         "<testsuites><testsuite name='s'>"
         "<testcase classname='a.b' name='x' time='0.5' file='t.py' line='3'/>"
         "<testcase classname='a' name='y&lt;'><failure message='no'>deep \033</failure></testcase>"
@@ -59,7 +59,7 @@ static void junit_has_cases_with_their_ends(void **state)
 static void lines_have_cases_with_their_ends(void **state)
 {
     (void)state;
-    assert_report(report_parse_tap,
+    assert_report(test_report_parse_tap,
                   "1..4\nok 1 - one\nnot ok 2 two # of two\n# because\nok 3 - # SKIP no\n"
                   "not ok 4 - later # TODO soon\n",
                   (const struct wanted[]){ { "one", CASE_PASSED, NULL, NULL, 0 },
@@ -67,7 +67,7 @@ static void lines_have_cases_with_their_ends(void **state)
                                            { "", CASE_SKIPPED, NULL, NULL, 0 },
                                            { "later", CASE_SKIPPED, NULL, NULL, 0 },
                                            { 0 } });
-    assert_report(report_parse_cargo,
+    assert_report(test_report_parse_cargo,
                   "running 3 tests\ntest a::ok ... ok\ntest a::bad ... FAILED\n"
                   "test slow ... ignored\n\nfailures:\n\n---- a::bad stdout ----\n"
                   "thread 'a::bad' panicked at src/lib.rs:7:9:\nleft: 1\n\nfailures:\n    a::bad\n",
@@ -75,7 +75,7 @@ static void lines_have_cases_with_their_ends(void **state)
                                            { "a::bad", CASE_FAILED, "left: 1", "src/lib.rs", 7 },
                                            { "slow", CASE_SKIPPED, NULL, NULL, 0 },
                                            { 0 } });
-    assert_report(report_parse_unittest,
+    assert_report(test_report_parse_unittest,
                   "test_a (m.A.test_a) ... ok\ntest_b (m.A) ... FAIL\n"
                   "test_c (m.A.test_c) ... skipped 'why'\n\n=====\nFAIL: test_b (m.A.test_b)\n"
                   "-----\nTraceback\n  File \"/work/m.py\", line 9, in x\nAssertionError: no\n\n"
@@ -89,7 +89,7 @@ static void lines_have_cases_with_their_ends(void **state)
 static void json_has_cases_with_their_ends(void **state)
 {
     (void)state;
-    assert_report(report_parse_go,
+    assert_report(test_report_parse_go,
                   "# building\n"
                   "{\"Action\":\"run\",\"Package\":\"p\",\"Test\":\"TestA\"}\n"
                   "{\"Action\":\"output\",\"Package\":\"p\",\"Test\":\"TestA\",\"Output\":"
@@ -100,7 +100,7 @@ static void json_has_cases_with_their_ends(void **state)
                   (const struct wanted[]){ { "p::TestA", CASE_FAILED, "got 3", "a_test.go", 4 },
                                            { "p::TestB", CASE_PASSED, NULL, NULL, 0 },
                                            { 0 } });
-    assert_report(report_parse_jest,
+    assert_report(test_report_parse_jest,
                   "{\"testResults\":[{\"name\":\"/work/a.js\",\"assertionResults\":["
                   "{\"fullName\":\"a b\",\"status\":\"failed\",\"duration\":3,"
                   "\"failureMessages\":[\"no\"],\"location\":{\"line\":5}},"
@@ -122,42 +122,42 @@ static void hostile_reports_are_refused(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(broken) / sizeof(*broken); i++) {
-        assert_int_equal(report_parse_junit(broken[i], strlen(broken[i]), &report, &err),
+        assert_int_equal(test_report_parse_junit(broken[i], strlen(broken[i]), &report, &err),
                          SBR_E_INVALID);
-        report_done(&report);
+        test_report_done(&report);
     }
     for (size_t i = 0; i < 200; i++)
         strcat(deep, "<testsuite>");
-    assert_int_equal(report_parse_junit(deep, strlen(deep), &report, &err), SBR_E_INVALID);
-    assert_int_equal(report_parse_jest("[", 1, &report, &err), SBR_E_INVALID);
-    report_done(&report);
+    assert_int_equal(test_report_parse_junit(deep, strlen(deep), &report, &err), SBR_E_INVALID);
+    assert_int_equal(test_report_parse_jest("[", 1, &report, &err), SBR_E_INVALID);
+    test_report_done(&report);
 }
 
 static void what_is_written_reads_back(void **state)
 {
     struct report report = { 0 }, again = { 0 };
     sbr_error err = { 0 };
-    struct report_case *c = report_add(&report, "g", "a <&\"> \033", &err);
+    struct report_case *c = test_report_add(&report, "g", "a <&\"> \033", &err);
     struct buf out;
 
     (void)state;
     assert_non_null(c);
     c->outcome = CASE_FAILED;
-    assert_int_equal(report_set_message(c, "one\n\ttwo \033[31m\n", 16, &err), 0);
+    assert_int_equal(test_report_set_message(c, "one\n\ttwo \033[31m\n", 16, &err), 0);
     assert_string_equal(c->message, "one\n    two \\x1b[31m");
     buf_init(&out, 10000);
-    report_write_junit(&report, "s", &out);
-    assert_int_equal(report_parse_junit(out.data, out.len, &again, &err), 0);
+    test_report_write_junit(&report, "s", &out);
+    assert_int_equal(test_report_parse_junit(out.data, out.len, &again, &err), 0);
     assert_string_equal(again.cases[0].name, "g::a <&\"> \\x1b");
     assert_int_equal(again.cases[0].outcome, CASE_FAILED);
     assert_string_equal(again.cases[0].message, c->message);
-    report_done(&again);
+    test_report_done(&again);
     out.len = 0;
-    report_write_tap(&report, &out);
-    assert_int_equal(report_parse_tap(out.data, out.len, &again, &err), 0);
+    test_report_write_tap(&report, &out);
+    assert_int_equal(test_report_parse_tap(out.data, out.len, &again, &err), 0);
     assert_int_equal(again.cases[0].outcome, CASE_FAILED);
-    report_done(&again);
-    report_done(&report);
+    test_report_done(&again);
+    test_report_done(&report);
     buf_done(&out);
 }
 

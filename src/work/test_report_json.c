@@ -7,7 +7,7 @@
 #include "base/buf.h"
 #include "base/scope.h"
 #include "base/text.h"
-#include "work/report.h"
+#include "work/test_report.h"
 
 static const char *text_at(const json_t *object, const char *key)
 {
@@ -91,7 +91,7 @@ static int end_go_case(struct go *go, const json_t *event, enum case_outcome out
                        sbr_error *err)
 {
     struct report_case *c =
-        report_add(go->report, text_at(event, "Package"), text_at(event, "Test"), err);
+        test_report_add(go->report, text_at(event, "Package"), text_at(event, "Test"), err);
     int res = 0;
 
     if (!c)
@@ -99,7 +99,7 @@ static int end_go_case(struct go *go, const json_t *event, enum case_outcome out
     c->outcome = outcome;
     set_time(c, json_object_get(event, "Elapsed"), 1e6);
     if (outcome != CASE_PASSED && go->writer && !strcmp(go->writer, c->name) && go->output.len)
-        res = report_set_message(c, go->output.data, go->output.len, err);
+        res = test_report_set_message(c, go->output.data, go->output.len, err);
     find_go_place(c);
     return res;
 }
@@ -116,7 +116,7 @@ static int take_go_event(struct go *go, const json_t *event, sbr_error *err)
 }
 
 /* Lines that are no JSON are what the build printed. */
-int report_parse_go(const char *text, size_t len, struct report *r, sbr_error *err)
+int test_report_parse_go(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     struct go go = { .report = r };
     const char *end = text + len;
@@ -148,17 +148,17 @@ static int take_jest_case(struct report *r, const char *file, const json_t *item
 
     if (!ending_of(text_at(item, "status"), &outcome))
         return 0;
-    c = report_add(r, NULL, text_at(item, "fullName"), err);
+    c = test_report_add(r, NULL, text_at(item, "fullName"), err);
     if (!c)
         return err->code;
     c->outcome = outcome;
     set_time(c, json_object_get(item, "duration"), 1e3);
     c->file = strdup(file);
     c->line = (unsigned int)json_integer_value(json_object_get(place, "line"));
-    return message ? report_set_message(c, message, strlen(message), err) : 0;
+    return message ? test_report_set_message(c, message, strlen(message), err) : 0;
 }
 
-int report_parse_jest(const char *text, size_t len, struct report *r, sbr_error *err)
+int test_report_parse_jest(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     json_error_t fault;
     json_t *root = json_loadb(text, len, 0, &fault), *file, *item;

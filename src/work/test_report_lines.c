@@ -6,7 +6,7 @@
 
 #include "base/scope.h"
 #include "base/text.h"
-#include "work/report.h"
+#include "work/test_report.h"
 
 struct lines {
     const char *text;
@@ -43,7 +43,7 @@ static struct report_case *add(struct report *r, const char *name, size_t len,
                                enum case_outcome outcome, sbr_error *err)
 {
     scoped_free char *copy = strndup(name, len);
-    struct report_case *c = copy ? report_add(r, NULL, copy, err) : NULL;
+    struct report_case *c = copy ? test_report_add(r, NULL, copy, err) : NULL;
 
     if (!copy)
         err_set_oom(err, "report");
@@ -87,7 +87,7 @@ static int take_tap(struct report *r, const char *line, size_t len, bool ok, sbr
     return c ? 0 : err->code;
 }
 
-int report_parse_tap(const char *text, size_t len, struct report *r, sbr_error *err)
+int test_report_parse_tap(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     struct lines lines = { .text = text, .len = len };
     const char *line;
@@ -100,7 +100,7 @@ int report_parse_tap(const char *text, size_t len, struct report *r, sbr_error *
         if (bad || begins_with(line, n, "ok "))
             res = take_tap(r, line + (bad ? 7 : 3), n - (bad ? 7 : 3), !bad, err);
         else if (r->n && begins_with(line, n, "# ") && r->cases[r->n - 1].outcome == CASE_FAILED)
-            res = report_set_message(&r->cases[r->n - 1], line + 2, n - 2, err);
+            res = test_report_set_message(&r->cases[r->n - 1], line + 2, n - 2, err);
         if (res < 0)
             return res;
     }
@@ -149,7 +149,7 @@ static int take_cargo_output(struct report *r, struct lines *lines, const char *
                              sbr_error *err)
 {
     scoped_free char *name = strndup(line + 5, len - 5 - strlen(" stdout ----"));
-    struct report_case *c = name ? report_find(r, name) : NULL;
+    struct report_case *c = name ? test_report_find(r, name) : NULL;
     size_t from = lines->at, before = lines->at, n;
     const char *next;
     int res;
@@ -162,12 +162,12 @@ static int take_cargo_output(struct report *r, struct lines *lines, const char *
         return name ? 0 : err_set_oom(err, "report");
     if (before > lines->len)
         before = lines->len;
-    res = report_set_message(c, lines->text + from, before - from, err);
+    res = test_report_set_message(c, lines->text + from, before - from, err);
     find_place(c, "panicked at ");
     return res;
 }
 
-int report_parse_cargo(const char *text, size_t len, struct report *r, sbr_error *err)
+int test_report_parse_cargo(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     struct lines lines = { .text = text, .len = len };
     const char *line;
@@ -220,7 +220,7 @@ static int take_unittest(struct report *r, const char *line, size_t len, const c
                      : text_format("%.*s.%.*s", (int)n, open + 1, (int)method, line);
         c = name ? add(r, name, strlen(name), unittest_words[i].outcome, err) : NULL;
         if (c && c->outcome == CASE_SKIPPED)
-            return report_set_message(c, word, left, err);
+            return test_report_set_message(c, word, left, err);
         return c ? 0 : name ? err->code : err_set_oom(err, "report");
     }
     return 0;
@@ -232,7 +232,7 @@ static int take_traceback(struct report *r, struct lines *lines, const char *lin
 {
     const char *open = memchr(line, '(', len), *next;
     scoped_free char *name = open ? strndup(open + 1, strcspn(open + 1, ")\n")) : NULL;
-    struct report_case *c = name ? report_find(r, name) : NULL;
+    struct report_case *c = name ? test_report_find(r, name) : NULL;
     size_t n, from, before;
     int res;
 
@@ -245,7 +245,7 @@ static int take_traceback(struct report *r, struct lines *lines, const char *lin
     lines->at = before;
     if (before > lines->len)
         before = lines->len;
-    res = report_set_message(c, lines->text + from, before - from, err);
+    res = test_report_set_message(c, lines->text + from, before - from, err);
     if (c->message && (next = strstr(c->message, "File \"")) && !c->file) {
         c->file = strndup(next + 6, strcspn(next + 6, "\"\n"));
         next = strstr(next, ", line ");
@@ -254,7 +254,7 @@ static int take_traceback(struct report *r, struct lines *lines, const char *lin
     return res;
 }
 
-int report_parse_unittest(const char *text, size_t len, struct report *r, sbr_error *err)
+int test_report_parse_unittest(const char *text, size_t len, struct report *r, sbr_error *err)
 {
     struct lines lines = { .text = text, .len = len };
     const char *line;
