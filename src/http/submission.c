@@ -214,13 +214,46 @@ static int check_limits(const struct tenant *tenant, struct limits *limits, cons
     return 0;
 }
 
+static bool is_covered(const char *hosts, const struct host_rule *wanted)
+{
+    for (size_t len; *hosts; hosts += len + (hosts[len] == ',')) {
+        struct host_rule rule;
+        char text[300];
+        sbr_error ignored;
+
+        len = strcspn(hosts, ",");
+        snprintf(text, sizeof(text), "%.*s", (int)len, hosts);
+        if (host_rule_parse(text, &rule, &ignored) == 0 && config_rule_covers(&rule, wanted))
+            return true;
+    }
+    return false;
+}
+
+/* A token with hosts allows these and nothing else. */
+static int check_hosts(const struct tenant *tenant, const sbr_request *req,
+                       struct submission_fault *fault)
+{
+    if (!tenant->hosts[0])
+        return 0;
+    if (req->network.mode > NETWORK_ALLOW || req->network.allow_dns)
+        return refuse(fault, MHD_HTTP_FORBIDDEN, "network",
+                      "the token allows some hosts only; name those with `allow_hosts`");
+    for (size_t i = 0; i < req->network.n_rules; i++)
+        if (!is_covered(tenant->hosts, &req->network.rules[i]))
+            return refuse(fault, MHD_HTTP_FORBIDDEN, "allow_hosts",
+                          "the token does not allow this host; ask the operator for one that does");
+    return 0;
+}
+
 static int check_network(const struct tenant *tenant, const sbr_request *req,
                          struct submission_fault *fault)
 {
     char message[200];
 
-    if (!request_has_network(req) || req->network.mode <= tenant->network)
+    if (!request_has_network(req))
         return 0;
+    if (req->network.mode <= tenant->network)
+        return check_hosts(tenant, req, fault);
     snprintf(message, sizeof(message), "the token allows the network `%s` at most",
              network_mode_name(tenant->network));
     return refuse(fault, MHD_HTTP_FORBIDDEN, "network", message);
@@ -261,7 +294,8 @@ static int bound(struct server *server, const struct tenant *tenant, sbr_request
         return -1;
     if (config_apply(&server->config, req, &fault->err) < 0)
         return -1;
-    if (check_limits(tenant, &req->limits, "limits", fault) < 0)
+    if (check_limits(tenant, &req->limits, "limits", fault) < 0 ||
+        check_network(tenant, req, fault) < 0)
         return -1;
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
 }
@@ -311,6 +345,8 @@ void submission_refuse(struct exchange *x, const struct submission_fault *fault)
                                .detail = fault->err.message,
                                .field = fault->field[0] ? fault->field : NULL };
 
+    if (problem.status == MHD_HTTP_TOO_MANY_REQUESTS)
+        problem.retry_s = 1;
     if (problem.status == MHD_HTTP_UNPROCESSABLE_CONTENT)
         problem.code = sbr_code_name(fault->err.code);
     problem_reply(x, &problem);
@@ -342,8 +378,10 @@ struct execution *submission_start(struct exchange *x, const json_t *body, enum 
         problem_reply(x, &full);
         return NULL;
     }
-    if (execution_start(x->server, &x->tenant, req, mode, &e, &fault.err) == 0)
+    if (execution_start(x->server, &x->tenant, req, mode, &e, &fault.err) == 0) {
+        spans_read_parent(exchange_header(x, "traceparent"), &e->trace);
         return e;
+    }
     if (fault.err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
         fault.status = MHD_HTTP_UNPROCESSABLE_CONTENT;
     submission_refuse(x, &fault);
