@@ -54,7 +54,7 @@ export async function executeRequest(command: string, config: SandboxConfig, fil
 
 /** The result, unless it says that there was no run. */
 export function checked(result: RunResult): RunResult {
-  if (result.error) throw errorOf(result.error.message, result.error);
+  if (result.error) throw errorOf(result.error.message ?? "", result.error);
   return result;
 }
 
