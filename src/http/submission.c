@@ -186,7 +186,7 @@ static int check_language(const struct tenant *tenant, const sbr_request *req,
     snprintf(name, sizeof(name), "%.*s",
              req->language ? (int)strcspn(req->language, "@") : (int)strlen("command"),
              req->language ? req->language : "command");
-    if (tenant_list_has(tenant->languages, name))
+    if (text_list_has(tenant->languages, name))
         return 0;
     return refuse(fault, MHD_HTTP_FORBIDDEN, "language",
                   "the token does not allow this language; ask the operator for one that does");
@@ -285,15 +285,32 @@ static int own_workspace(const struct tenant *tenant, sbr_request *req,
                  : request_set_text(&req->workspace, name, &fault->err);
 }
 
+/* The configuration is the operator's own, and may have more than the token. */
+static void lower_network(const struct tenant *tenant, bool asked, sbr_request *req)
+{
+    bool named =
+        tenant->hosts[0] && !asked; /* it names hosts, and the configuration's are others */
+    enum network_mode most = named ? NETWORK_NONE : tenant->network;
+
+    if (req->network.mode <= most)
+        return;
+    if (!network_goes_outside(most))
+        network_done(&req->network);
+    req->network.mode = req->network_asked = most;
+}
+
 static int bound(struct server *server, const struct tenant *tenant, sbr_request *req,
                  struct submission_fault *fault)
 {
-    if (check_language(tenant, req, fault) < 0 || check_network(tenant, req, fault) < 0 ||
-        check_deps(tenant, req, fault) < 0 || own_workspace(tenant, req, fault) < 0 ||
+    bool asked = request_has_network(req);
+
+    if (check_network(tenant, req, fault) < 0 || check_deps(tenant, req, fault) < 0 ||
+        own_workspace(tenant, req, fault) < 0 ||
         check_limits(tenant, &req->compile_limits, "compile_limits", fault) < 0)
         return -1;
     if (config_apply(&server->config, req, &fault->err) < 0)
         return -1;
+    lower_network(tenant, asked, req);
     if (check_limits(tenant, &req->limits, "limits", fault) < 0 ||
         check_network(tenant, req, fault) < 0)
         return -1;
@@ -330,12 +347,39 @@ int submission_read(struct server *server, const struct tenant *tenant, const js
         roots_hide_in(&server->roots, tenant->name, fault->err.message, sizeof(fault->err.message));
         return -1;
     }
-    if (bound(server, tenant, req, fault) < 0) {
+    if (check_language(tenant, req, fault) < 0 || bound(server, tenant, req, fault) < 0) {
         sbr_request_free(req);
         return -1;
     }
     *ret = req;
     return 0;
+}
+
+/* A limit that was lowered to its ceiling holds for requests that begin with these. */
+static void give_lowered(const struct tenant *tenant, struct limits *limits)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (tenant->ceilings.given >> i & 1 && limits->value[i] == tenant->ceilings.value[i])
+            limits->given |= 1u << i;
+}
+
+int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
+                    sbr_request **ret, struct submission_fault *fault)
+{
+    sbr_request *req = NULL;
+
+    if (sbr_request_new(NULL, NULL, &req, &fault->err) < 0)
+        return -1;
+    if (workspace && sbr_request_set_workspace(req, workspace) < 0)
+        fault->err = *sbr_request_error(req);
+    else if (bound(server, tenant, req, fault) == 0) {
+        give_lowered(tenant, &req->limits);
+        give_lowered(tenant, &req->compile_limits);
+        *ret = req;
+        return 0;
+    }
+    sbr_request_free(req);
+    return -1;
 }
 
 void submission_refuse(struct exchange *x, const struct submission_fault *fault)
@@ -362,28 +406,44 @@ json_t *submission_body(struct exchange *x)
     return body;
 }
 
+int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+                     const struct submission_extra *extra, enum execution_mode mode,
+                     struct execution **ret, struct submission_fault *fault)
+{
+    struct problem full;
+    sbr_request *req = NULL;
+
+    if (submission_read(server, tenant, body, &req, fault) < 0)
+        return -1;
+    if (!execution_has_room(server, tenant, &full)) {
+        sbr_request_free(req);
+        return refuse(fault, full.status, "", full.detail);
+    }
+    if (extra && extra->add(req, extra->context, &fault->err) < 0) {
+        sbr_request_free(req);
+        return -1;
+    }
+    if (execution_start(server, tenant, req, mode, ret, &fault->err) == 0)
+        return 0;
+    if (fault->err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
+        fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+    return -1;
+}
+
 struct execution *submission_start(struct exchange *x, const json_t *body, enum execution_mode mode)
 {
     struct submission_fault fault = { .status = 0 };
-    struct problem full;
     struct execution *e = NULL;
-    sbr_request *req = NULL;
+    struct problem full;
 
-    if (submission_read(x->server, &x->tenant, body, &req, &fault) < 0) {
-        submission_refuse(x, &fault);
-        return NULL;
-    }
-    if (!execution_has_room(x->server, &x->tenant, &full)) {
-        sbr_request_free(req);
-        problem_reply(x, &full);
-        return NULL;
-    }
-    if (execution_start(x->server, &x->tenant, req, mode, &e, &fault.err) == 0) {
+    if (submission_begin(x->server, &x->tenant, body, NULL, mode, &e, &fault) == 0) {
         spans_read_parent(exchange_header(x, "traceparent"), &e->trace);
         return e;
     }
-    if (fault.err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
-        fault.status = MHD_HTTP_UNPROCESSABLE_CONTENT;
-    submission_refuse(x, &fault);
+    if (fault.status == MHD_HTTP_TOO_MANY_REQUESTS &&
+        !execution_has_room(x->server, &x->tenant, &full))
+        problem_reply(x, &full); /* it also knows the place in the queue */
+    else
+        submission_refuse(x, &fault);
     return NULL;
 }

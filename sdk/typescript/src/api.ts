@@ -365,6 +365,15 @@ export interface Schemas {
     result: Record<string, unknown>;
     [field: string]: unknown;
   };
+  mcp_message: {
+    jsonrpc: "2.0";
+    id?: string | number;
+    method?: string;
+    params?: Record<string, unknown>;
+    result?: Record<string, unknown>;
+    error?: Record<string, unknown>;
+    [field: string]: unknown;
+  };
   problem: {
     type: string;
     title: string;
