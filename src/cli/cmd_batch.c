@@ -5,7 +5,7 @@
 
 /* clang-format off */
 static const struct option own_options[] = {
-    { 'j', "jobs", "N", "run so many at a time; without it, as many as there are processors",
+    { 0, "jobs", "N", "run so many at a time; without it, as many as there are processors",
       OPTION_OWN(struct batch_options, jobs) },
     { 0, "results", "FILE",
       "add each result to FILE when it is there; what FILE has already is not run again",

@@ -142,7 +142,7 @@ def test_every_end_has_its_verdict(root, folder, cases):
 
 
 def test_stop_begins_no_further_case(root, folder, cases):
-    found, summary, _ = judged("--cases", cases, "--stop", "-j1", root=root, program=SUM, folder=folder)
+    found, summary, _ = judged("--cases", cases, "--stop", "--jobs", "1", root=root, program=SUM, folder=folder)
     assert [one["name"] for one in found] == ["large/01"] and summary["accepted"] == 0
 
 

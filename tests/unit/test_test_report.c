@@ -46,7 +46,7 @@ static void junit_has_cases_with_their_ends(void **state)
         test_report_parse_junit,
         "<testsuites><testsuite name='s'>"
         "<testcase classname='a.b' name='x' time='0.5' file='t.py' line='3'/>"
-        "<testcase classname='a' name='y&lt;'><failure message='no'>deep \033</failure></testcase>"
+        "<testcase classname='a' name='y&lt;'><failure message='no'>deep</failure></testcase>"
         "<testcase classname='test' name='z'><skipped/></testcase>"
         "<testcase name='e'><error>boom</error></testcase></testsuite></testsuites>",
         (const struct wanted[]){ { "a.b::x", CASE_PASSED, NULL, "t.py", 3 },
