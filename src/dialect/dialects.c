@@ -5,4 +5,4 @@
 #include "http/dialect.h"
 
 const struct dialect *const dialect_table[] = { &dialect_piston, &dialect_judge0, &dialect_gojudge,
-                                                NULL };
+                                                &dialect_e2b, NULL };
