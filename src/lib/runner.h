@@ -107,6 +107,8 @@ int runner_changes(sbr_job *job, bool keep, const struct diff_options *diff, sbr
 /* What is kept as `id` was made real, at `paths` and below; none: all of it. */
 int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_t n_paths,
                    sbr_error *err) must_check;
+/* Which file the kernel was started from; another number once that file is another one. */
+uint64_t runner_tool_identity(sbr_job *job);
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 

@@ -275,15 +275,28 @@ static void not_stopped(void *context, uint32_t events)
     s->hooks->lose(s, "the cell did not end when it was interrupted, so everything was killed");
 }
 
+static uint64_t half_of_grace(const struct session *s)
+{
+    return clock_now_us() + s->limits.value[SBR_GRACE_MS] * 500 + 1;
+}
+
+/* A kernel ignores an interrupt while no cell runs: the first one may have come before the cell. */
+static void interrupt_again(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    (void)sbr_job_signal(s->job, SIGINT);
+    loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), not_stopped, s);
+}
+
 void cell_stop_it(struct session *s, enum cell_stop why)
 {
-    uint64_t grace_us = s->limits.value[SBR_GRACE_MS] * 1000 + 1;
-
     if (!s->cell || s->cell->stop != CELL_ON)
         return;
     s->cell->stop = why;
     (void)sbr_job_signal(s->job, SIGINT);
-    loop_set_timer(&s->loop, TIMER_KILL, clock_now_us() + grace_us, not_stopped, s);
+    loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), interrupt_again, s);
 }
 
 void cell_lost(struct session *s, const sbr_result *result)
