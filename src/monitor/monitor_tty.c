@@ -9,8 +9,8 @@
 #include "base/scope.h"
 #include "monitor/monitor.h"
 
-/* Init notes REPORT_RUNNING a moment after the program began and perhaps wrote something, to which an
- * order may be the answer.  From ready_us on init reads nothing but orders. */
+/* Init notes REPORT_RUNNING a moment after the program began and perhaps wrote something, to which
+ * an order may be the answer.  From ready_us on init reads nothing but orders. */
 static bool program_runs(const struct monitor *m)
 {
     const struct init_report *report = m->box->report;
