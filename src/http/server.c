@@ -314,7 +314,7 @@ static void raise_files(void)
     }
 }
 
-/* Nothing that the gateway starts gains rights: no program with a set-id bit gets them from here. */
+/* Nothing that the gateway starts gains rights by a set-id bit. */
 static int give_up_rights(sbr_error *err)
 {
     return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
