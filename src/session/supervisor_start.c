@@ -201,8 +201,16 @@ static int check(const sbr_request *req, const struct language **ret, sbr_error 
 
 static void copy_session(struct session *s, struct connection *c);
 
-static const struct session_hooks hooks = { operation_handle, supervisor_frame, supervisor_lose,
-                                            supervisor_go_on, copy_session };
+static void end_kernel(struct kernel *k, const char *reason)
+{
+    if (k->index)
+        second_kernel_end(k, reason);
+    else
+        supervisor_lose(k->session, reason);
+}
+
+static const struct session_hooks hooks = { operation_handle, supervisor_frame, end_kernel,
+                                            supervisor_lose,  supervisor_go_on, copy_session };
 
 /* Makes the directory and the process; *ret_fd is what the process will speak on. */
 static int begin(struct session *s, int *ret_fd, sbr_error *err)
@@ -216,7 +224,8 @@ static int begin(struct session *s, int *ret_fd, sbr_error *err)
         return err_set_errno(err, "session", "cannot make a pipe");
     }
     s->ready_fd = ready[1];
-    s->kernel_watch.fd = s->job_watch.fd = s->listen_watch.fd = -1;
+    kernel_init_all(s);
+    s->job_watch.fd = s->listen_watch.fd = -1;
     r = fork_apart(s, err);
     close(ready[1]);
     session_dir_close(&s->dir);
@@ -313,6 +322,7 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
     if (!cells)
         return err->code;
     made.request.limits = s->limits;
+    made.bounds.held = false; /* it outlives the prompt */
     made.replay = (struct replay){ .cells = cells, .record = true };
     made.replay.files = snapshot_take(s, s->cells + 1, err);
     r = made.replay.files ? begin(&made, &fd, err) : err->code;

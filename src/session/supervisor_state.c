@@ -8,22 +8,28 @@
 #include "session/supervisor.h"
 
 /* What a forked copy of the kernel's process has not got. */
-static json_t *describe(uint64_t cell)
-{
-    return json_pack("{s:I, s:s, s:[s, s, s]}", "cell", (json_int_t)cell, "by", "fork",
-                     "not_covered", "threads", "sockets", "children");
-}
-
 static void miss(json_t *answer, const char *what)
 {
     json_array_append_new(json_object_get(answer, "not_covered"), json_string(what));
+}
+
+static json_t *describe(const struct session *s, uint64_t cell)
+{
+    json_t *others = second_kernel_names(s);
+    json_t *answer = json_pack("{s:I, s:s, s:[s, s, s]}", "cell", (json_int_t)cell, "by", "fork",
+                               "not_covered", "threads", "sockets", "children");
+
+    if (json_array_size(others))
+        miss(answer, "kernels of other languages");
+    json_decref(others);
+    return answer;
 }
 
 static json_t *saved(struct session *s, uint64_t cell)
 {
     sbr_error ignored; /* the answer says that files are not covered */
     struct snapshot *snapshot = snapshot_take(s, cell, &ignored);
-    json_t *answer = describe(cell);
+    json_t *answer = describe(s, cell);
 
     if (!snapshot) {
         snapshot_drop_from(s, cell);
@@ -43,7 +49,7 @@ static json_t *saved(struct session *s, uint64_t cell)
 static json_t *went_back(struct session *s, uint64_t cell)
 {
     const struct snapshot *snapshot = snapshot_find(s, cell);
-    json_t *answer = describe(cell), *how = json_object();
+    json_t *answer = describe(s, cell), *how = json_object();
     sbr_error err = { 0 };
 
     if (!snapshot || snapshot_restore(s, snapshot, how, &err) < 0)
