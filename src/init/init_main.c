@@ -8,7 +8,8 @@
  *   Descriptors: enum init_fd, plus those in struct inside; the program's exec closes all of them.
  *   (1) The program is started only after every step succeeded.
  *   (2) After confinement init uses only read, poll, wait and kill and, once no other process is
- *       alive, the calls that read files (collect_trees.c): the strictest policy allows them.
+ *       alive, the calls that read files (collect_trees.c): the strictest policy allows them.  In a
+ *       session it also receives and starts kernels (kernels.c), if the policy allows that.
  *   (3) It is undumpable, so the program can read neither its memory nor its file descriptors. */
 #include <errno.h>
 #include <fcntl.h>

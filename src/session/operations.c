@@ -449,7 +449,8 @@ static const struct {
     const char *name;
     operation *run;
 } operations[] = {
-    { "exec", op_exec }, { "kernel", op_kernel }, { "allow", op_allow }, { "info", op_info }, { "interrupt", op_interrupt },
+    { "exec", op_exec }, { "kernel", op_kernel }, { "allow", op_allow }, { "info", op_info },
+    { "interrupt", op_interrupt },
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },

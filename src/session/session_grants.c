@@ -1,6 +1,6 @@
 /* What a living session is given by its user: hosts that it may reach.  Only clients of the socket
- * can ask, and no program in a sandbox is one (connection_lines.c).  The request gets it as well, so
- * that it holds after a restart and in a copy. */
+ * can ask, and no program in a sandbox is one (connection_lines.c).  The request gets it as well,
+ * so that it holds after a restart and in a copy. */
 #include "session/supervisor.h"
 
 /* The network of the request, or else of its policy, as the plan has it, becomes the request's. */
