@@ -250,6 +250,15 @@ static void op_put(struct session *s, struct connection *c, const json_t *line)
         answer_files(s, c, session_files_put(s, path ? path : "", data ? data : "", &err), &err);
 }
 
+static void op_remove(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *path = json_string_value(json_object_get(line, "path"));
+    sbr_error err = { 0 };
+
+    if (has_kernel(s, c))
+        answer_files(s, c, session_files_remove(s, path ? path : "", &err), &err);
+}
+
 static void op_diff(struct session *s, struct connection *c, const json_t *line)
 {
     bool keep = json_is_true(json_object_get(line, "keep"));
@@ -456,6 +465,7 @@ static const struct {
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
     { "hold", op_hold }, { "note", op_note }, { "fork", op_fork }, { "diff", op_diff },
     { "applied", op_applied }, { "files", op_files }, { "get", op_get }, { "put", op_put },
+    { "remove", op_remove },
 };
 /* clang-format on */
 

@@ -173,6 +173,7 @@ struct session {
 /* Each fills an answer, or an error. */
 json_t *session_files_list(struct session *s, sbr_error *err);
 json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
+json_t *session_files_remove(struct session *s, const char *path, sbr_error *err);
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
 
 /* Writes a file below /tmp of the session, for a kernel. */
