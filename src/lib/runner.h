@@ -122,6 +122,8 @@ int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_
 int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err) must_check;
 /* What the program may reach by its plan; borrowed.  NULL: it does not run. */
 const struct network *runner_network(sbr_job *job);
+/* Which file the kernel was started from; another number once that file is another one. */
+uint64_t runner_tool_identity(sbr_job *job);
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 

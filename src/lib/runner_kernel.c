@@ -6,6 +6,7 @@
 
 #include "job/job.h"
 #include "job/job_trees.h"
+#include "job/warm_blueprint.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
 #include "plan/filter_eval.h"
@@ -220,6 +221,11 @@ const struct network *runner_network(sbr_job *job)
     const struct monitor *monitor = job_client_running(job);
 
     return monitor ? &monitor->plan->egress : NULL;
+}
+
+uint64_t runner_tool_identity(sbr_job *job)
+{
+    return job->now.plan ? warm_source_identity(job->now.plan->argv[0]) : 0;
 }
 
 void runner_describe(sbr_job *job, sbr_result *ret)

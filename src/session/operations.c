@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "session/cell_record.h"
 #include "session/snapshot.h"
+#include "session/spare.h"
 #include "session/supervisor.h"
 
 typedef void operation(struct session *s, struct connection *c, const json_t *line);
@@ -107,7 +108,7 @@ static void op_info(struct session *s, struct connection *c, const json_t *line)
     json_object_set_new(answer, "background_bytes",
                         json_integer(
                             (json_int_t)(s->background_bytes[0] + s->background_bytes[1])));
-    json_object_set_new(answer, "expires_in_s", json_real(supervisor_expires_s(s)));
+    json_object_set_new(answer, "expires_in_s", json_real(idle_expires_s(s)));
     connection_answer(s, c, answer);
 }
 
@@ -453,6 +454,16 @@ static void op_vars(struct session *s, struct connection *c, const json_t *line)
     ask_kernel(s, c, line, "vars");
 }
 
+static void op_adopt(struct session *s, struct connection *c, const json_t *line)
+{
+    sbr_error err = { 0 };
+    json_t *answer = spare_adopt(s, line, &err);
+
+    answer_files(s, c, answer, &err);
+    if (answer)
+        s->hooks->leave_spare(s);
+}
+
 /* clang-format off */
 static const struct {
     const char *name;
@@ -465,7 +476,7 @@ static const struct {
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
     { "hold", op_hold }, { "note", op_note }, { "fork", op_fork }, { "diff", op_diff },
     { "applied", op_applied }, { "files", op_files }, { "get", op_get }, { "put", op_put },
-    { "remove", op_remove },
+    { "remove", op_remove }, { "adopt", op_adopt },
 };
 /* clang-format on */
 
@@ -485,7 +496,7 @@ void operation_handle(struct session *s, struct connection *c, const char *line,
 
     if (!request)
         refuse(s, c, SBR_E_INVALID, "the line is no JSON object in UTF-8");
-    else if (!run)
+    else if (!run || (s->spare.waits && run != op_adopt))
         refuse(s, c, SBR_E_INVALID, "there is no such \"op\"; see docs/sessions.md");
     else
         run(s, c, request);
