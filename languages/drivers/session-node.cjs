@@ -353,6 +353,11 @@ const questions = {
     check: (code) => check(code),
     complete: (code, argument) => ['ok', complete(code, Number(argument))],
     vars: () => ['ok', variables()],
+    path: (directory) => {
+        process.env.NODE_PATH = path.join(directory, 'node_modules');
+        Module._initPaths();
+        return ['ok', {}];
+    },
 };
 
 async function serveFrame({ word, number, argument, payload }) {
@@ -411,7 +416,7 @@ function main() {
     });
     known = new Set([...Object.getOwnPropertyNames(globalThis), '_', '$begin', '$give']);
     readFrames(new net.Socket({ fd: channel, readable: true, writable: true }));
-    send('ready', 0, '-', { version: process.versions.node, can: ['check', 'complete', 'vars'], pid: process.pid });
+    send('ready', 0, '-', { version: process.versions.node, can: ['check', 'complete', 'vars', 'path'], pid: process.pid });
 }
 
 main();

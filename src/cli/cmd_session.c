@@ -217,6 +217,7 @@ static const struct action actions[] = {
     { "apply", session_apply_run, 1, 64, " ID [PATH...] [--yes] [--force PATH]" },
     { "reload", session_reload_run, 1, 1, " ID" },
     { "allow", session_allow_run, 2, 64, " ID HOST[:PORT]..." },
+    { "dep", session_dep_run, 2, 64, " ID NAME[@VERSION]..." },
     { "metrics", session_metrics_run,   1, 1,   " ID" },
     { "files", session_files_run,     1, 1,   " ID" },
     { "put", session_put_run,       2, 3,   " ID FILE [PATH]" },
@@ -263,7 +264,7 @@ const struct command cmd_session = {
         "  sandbox-run session checkpoint $id; sandbox-run session rollback $id 3\n"
         "  sandbox-run session fork $id         a second session from here on\n"
         "  sandbox-run session exec $id --lang bash --code ls   a second kernel, the same files\n"
-        "  sandbox-run session allow $id example.org:443\n"
+        "  sandbox-run session allow $id example.org:443; sandbox-run session dep $id requests\n"
         "  sandbox-run session close $id\n",
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,

@@ -156,6 +156,12 @@ int session_allow_run(const struct options *o, sbr_error *err)
     return grant(o, "allow", "host", err);
 }
 
+/* dep ID NAME...: the living session gets the packages. */
+int session_dep_run(const struct options *o, sbr_error *err)
+{
+    return grant(o, "dep", "name", err);
+}
+
 /* fork ID: prints the id of the new session. */
 int session_fork_run(const struct options *o, sbr_error *err)
 {

@@ -124,6 +124,9 @@ int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err) mus
 const struct network *runner_network(sbr_job *job);
 /* Which file the kernel was started from; another number once that file is another one. */
 uint64_t runner_tool_identity(sbr_job *job);
+/* The tree on the host with the packages that a job had installed, while the job lives; NULL: none.
+ */
+const char *runner_dependencies(const sbr_job *job);
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 

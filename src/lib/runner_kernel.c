@@ -228,6 +228,11 @@ uint64_t runner_tool_identity(sbr_job *job)
     return job->now.plan ? warm_source_identity(job->now.plan->argv[0]) : 0;
 }
 
+const char *runner_dependencies(const sbr_job *job)
+{
+    return job->layers[LAYER_DEPS].path[0] ? job->layers[LAYER_DEPS].path : NULL;
+}
+
 void runner_describe(sbr_job *job, sbr_result *ret)
 {
     const struct plan *plan = job->now.plan;

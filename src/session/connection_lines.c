@@ -36,6 +36,7 @@ static void forget(struct session *s, struct connection *c)
         s->cell->client = NULL; /* the cell goes on */
     if (s->asking == c)
         s->asking = NULL;
+    session_package_forget(s, c);
     if (s->starting == c)
         s->starting = NULL;
     for (size_t i = 0; i < KERNELS_MAX; i++)

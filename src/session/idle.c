@@ -5,7 +5,7 @@
 #include "session/supervisor.h"
 
 #define HOLD_US 10000000 /* from the answer to the client's `hold` */
-#define WARN_MS 60000 /* before the end of an idle session */
+#define WARN_MS 60000    /* before the end of an idle session */
 
 double idle_expires_s(const struct session *s)
 {

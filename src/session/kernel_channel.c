@@ -140,6 +140,18 @@ void kernel_send(struct kernel *k, const char *word, uint64_t number, const char
         write_channel(k);
 }
 
+bool kernel_can(const struct kernel *k, const char *what)
+{
+    const json_t *list = json_object_get(k->hello, "can");
+    const json_t *word;
+    size_t i;
+
+    json_array_foreach(list, i, word)
+        if (json_is_string(word) && !strcmp(json_string_value(word), what))
+            return true;
+    return false;
+}
+
 void kernel_freeze(struct session *s, bool freeze)
 {
     if (!s->job || s->frozen == freeze)

@@ -280,18 +280,6 @@ static void op_applied(struct session *s, struct connection *c, const json_t *li
                      &err);
 }
 
-static bool can(const struct kernel *k, const char *what)
-{
-    const json_t *list = json_object_get(k->hello, "can");
-    const json_t *word;
-    size_t i;
-
-    json_array_foreach(list, i, word)
-        if (json_is_string(word) && !strcmp(json_string_value(word), what))
-            return true;
-    return false;
-}
-
 /* False, and answered, when the kernel (NULL: it does not run) cannot be asked for this now. */
 static bool may_ask(struct session *s, struct connection *c, const struct kernel *k,
                     const char *what)
@@ -300,7 +288,7 @@ static bool may_ask(struct session *s, struct connection *c, const struct kernel
         return false;
     if (!k || !k->hello)
         refuse(s, c, SBR_E_BUSY, "no kernel of that language runs; a cell starts it");
-    else if (!can(k, what))
+    else if (!kernel_can(k, what))
         refuse(s, c, SBR_E_UNSUPPORTED, "the kernel of this language cannot do that");
     else if (s->state == SESSION_BUSY || s->asking)
         refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
@@ -434,6 +422,14 @@ static void op_allow(struct session *s, struct connection *c, const json_t *line
         session_grant_host(s, c, host ? host : "");
 }
 
+static void op_dep(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *name = json_string_value(json_object_get(line, "name"));
+
+    if (has_kernel(s, c))
+        session_grant_package(s, c, name ? name : "");
+}
+
 static void op_reload(struct session *s, struct connection *c, const json_t *line)
 {
     ask_kernel(s, c, line, "reload");
@@ -469,7 +465,8 @@ static const struct {
     const char *name;
     operation *run;
 } operations[] = {
-    { "exec", op_exec }, { "kernel", op_kernel }, { "allow", op_allow }, { "info", op_info },
+    { "exec", op_exec }, { "kernel", op_kernel }, { "allow", op_allow }, { "dep", op_dep },
+    { "info", op_info },
     { "interrupt", op_interrupt },
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },

@@ -122,10 +122,9 @@ static char *adopt(sbr_session *s, const char *key, const struct session_bounds 
 {
     const struct timeval patience = { .tv_sec = PATIENCE_S };
     uint64_t began_us = clock_now_us();
-    json_t *request =
-        json_pack("{s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key, "idle_ms",
-                  (json_int_t)bounds->idle_ms, "freeze_ms", (json_int_t)bounds->freeze_ms, "held",
-                  bounds->held);
+    json_t *request = json_pack("{s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key, "idle_ms",
+                                (json_int_t)bounds->idle_ms, "freeze_ms",
+                                (json_int_t)bounds->freeze_ms, "held", bounds->held);
     scoped_free char *line = NULL;
     sbr_error ignored; /* the session is made anew */
     size_t len;

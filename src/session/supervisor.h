@@ -143,9 +143,10 @@ struct session {
     sbr_request request; /* the client's, borrowed; its limits are those of the kernel's run */
     struct limits limits;
     struct session_bounds bounds;
-    struct network granted; /* hosts that were allowed since the start */
-    struct network noted;   /* the request's with them; empty: none were */
-    bool tells_changes;     /* at the end, as --diff or --keep want it */
+    struct package *package; /* that is being installed; NULL: none */
+    struct network granted;  /* hosts that were allowed since the start */
+    struct network noted;    /* the request's with them; empty: none were */
+    bool tells_changes;      /* at the end, as --diff or --keep want it */
     const struct language *language;
     sbr_runtime *rt;
     sbr_job *job; /* NULL: none runs */
@@ -222,6 +223,11 @@ json_t *session_changes_applied(struct session *s, const char *id, const json_t 
 /* session_grants.c */
 /* What a living sandbox is given: another host, another package.  Each answers the client. */
 void session_grant_host(struct session *s, struct connection *c, const char *text);
+
+/* session_package.c */
+void session_grant_package(struct session *s, struct connection *c, const char *name);
+/* The client has left. */
+void session_package_forget(struct session *s, const struct connection *c);
 /* idle.c */
 /* Nothing runs. */
 void idle_begin(struct session *s);
@@ -289,6 +295,8 @@ json_t *second_kernel_names(const struct session *s);
 void kernel_init_all(struct session *s);
 void kernel_channel_open(struct kernel *k, int fd);
 void kernel_channel_close(struct kernel *k);
+/* Whether it said so when it was ready. */
+bool kernel_can(const struct kernel *k, const char *what);
 /* Stops everything inside while nothing is wanted, and lets it go on. */
 void kernel_freeze(struct session *s, bool freeze);
 /* Sends a frame, or as much of it as the kernel takes now and the rest later. */
