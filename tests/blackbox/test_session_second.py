@@ -1,16 +1,19 @@
 """A second kernel in the sandbox of a session, and the ends of a session that a prompt made."""
+import io
 import json
 import os
 import signal
 import socket
 import subprocess
 import threading
+import zipfile
 
 import pytest
 
 import machine_gives
 import sessions
 import support
+from registries import serving
 from sessions import Session
 from waiting import wait_until
 
@@ -160,3 +163,33 @@ def test_a_living_session_learns_a_host(folder, server):
 def test_a_sandbox_without_a_way_out_says_how_to_get_one(session):
     done = session.run("allow", session.id, "example.org:443")
     assert b"has no way out" in done.stderr and b"session create --allow-host example.org:443" in done.stderr
+
+
+def wheel_of(name, text):
+    packed, about = io.BytesIO(), f"{name}-1.0.dist-info"
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr(f"{name}.py", text)
+        archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/RECORD", "")
+    return packed.getvalue()
+
+
+def test_a_living_session_gets_a_package(folder):
+    file = "given-1.0-py3-none-any.whl"
+    with serving() as server:
+        server.pages = {"/simple/given/": f'<a href="/{file}">{file}</a>'.encode(),
+                        f"/{file}": wheel_of("given", "answer = 42\n")}
+        session = Session(folder / "state",
+                          env={"PIP_INDEX_URL": server.url, "SANDBOX_RUN_CACHE": str(folder / "cache")})
+        try:
+            session.cell("x = 1")
+            assert not session.cell("import given")["success"]
+            assert session.json("dep", session.id, "given")["dep"] == "given"
+            assert session.value("import given\nx, given.answer, given.__file__[:5]") == "(1, 42, '/tmp/')"
+            missing = session.run("dep", session.id, "nothing-of-that-name")
+            assert missing.returncode == 125 and b"'nothing-of-that-name' cannot be installed" in missing.stderr
+            session.json("restart", session.id)
+            assert session.value("import given\ngiven.__file__") == "'/deps/given.py'"
+        finally:
+            session.close()
