@@ -316,15 +316,28 @@ static void not_stopped(void *context, uint32_t events)
                                "killed");
 }
 
+static uint64_t half_of_grace(const struct session *s)
+{
+    return clock_now_us() + s->limits.value[SBR_GRACE_MS] * 500 + 1;
+}
+
+/* A kernel ignores an interrupt while no cell runs: the first one may have come before the cell. */
+static void interrupt_again(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    runner_signal_kernel(s->job, s->cell->kernel->index, SIGINT);
+    loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), not_stopped, s);
+}
+
 void cell_stop_it(struct session *s, enum cell_stop why)
 {
-    uint64_t grace_us = s->limits.value[SBR_GRACE_MS] * 1000 + 1;
-
     if (!s->cell || s->cell->stop != CELL_ON)
         return;
     s->cell->stop = why;
     runner_signal_kernel(s->job, s->cell->kernel->index, SIGINT);
-    loop_set_timer(&s->loop, TIMER_KILL, clock_now_us() + grace_us, not_stopped, s);
+    loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), interrupt_again, s);
 }
 
 /* What stopped the cell counts, not how its kernel ended. */

@@ -20,7 +20,8 @@ void cell_record_add(const struct session_dir *dir, uint64_t number,
                      const struct cell_source *source, const char *result);
 /* Cells from this number on are no part of the state any more. */
 void cell_record_back(const struct session_dir *dir, uint64_t number);
-/* All cells: an array of {"cell", "code", "result"}, and "lang" of another language; NULL without memory. */
+/* All cells: an array of {"cell", "code", "result"}, and "lang" of another language; NULL without
+ * memory. */
 json_t *cell_record_read(const struct session_dir *dir);
 
 /* The cells as a text of this format: "ipynb", "md", or the language's own ("py", "js", "sql").

@@ -36,7 +36,8 @@ static void forget(struct session *s, struct connection *c)
         s->cell->client = NULL; /* the cell goes on */
     if (s->asking == c)
         s->asking = NULL;
-    session_package_forget(s, c);
+    if (s->package && s->package->client == c)
+        s->package->client = NULL;
     if (s->starting == c)
         s->starting = NULL;
     for (size_t i = 0; i < KERNELS_MAX; i++)

@@ -89,7 +89,7 @@ static void not_held(void *context, uint32_t events)
 
     (void)events;
     s->closing = s->over = true;
-    supervisor_lose(s, "the prompt that made it has ended");
+    s->hooks->lose(s, "the prompt that made it has ended");
 }
 
 /* A prompt that dies between the start and its `hold` leaves no session. */

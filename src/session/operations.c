@@ -405,9 +405,7 @@ static void op_kernel(struct session *s, struct connection *c, const json_t *lin
     if (second_kernel_get(s, language, &k, &err) < 0)
         connection_error(s, c, &err);
     else if (k->hello)
-        connection_answer(s, c,
-                          json_pack("{s:s, s:s, s:O}", "lang", k->language->name, "state", "ready",
-                                    "kernel", k->hello));
+        connection_answer(s, c, second_kernel_describe(k));
     else if (k->starter)
         refuse(s, c, SBR_E_BUSY, "the kernel of that language starts already; ask again");
     else

@@ -39,6 +39,12 @@ struct kernel *second_kernel_find(struct session *s, const struct language *lang
     return NULL;
 }
 
+json_t *second_kernel_describe(const struct kernel *k)
+{
+    return json_pack("{s:s, s:s, s:O}", "lang", k->language->name, "state", "ready", "kernel",
+                     k->hello);
+}
+
 json_t *second_kernel_names(const struct session *s)
 {
     json_t *names = json_array();
@@ -121,23 +127,20 @@ int second_kernel_get(struct session *s, const struct language *language, struct
     return 0;
 }
 
-void second_kernel_end(struct kernel *k, const char *reason)
+void second_kernel_end(struct kernel *k, const char *reason, sbr_error *ret)
 {
     struct session *s = k->session;
     struct connection *asking = s->answers == k ? take_ptr(s->asking) : NULL;
     struct connection *starter = take_ptr(k->starter);
-    sbr_error err;
 
     if (k->watch.fd < 0)
         return;
-    err_set(&err, SBR_E_UNSUPPORTED, "session", "%s: %.400s", k->language->name, reason);
+    err_set(ret, SBR_E_UNSUPPORTED, "session", "%s: %.400s", k->language->name, reason);
     runner_signal_kernel(s->job, k->index, SIGKILL);
     kernel_channel_close(k);
     json_decref(take_ptr(k->hello));
     if (asking)
-        connection_error(s, asking, &err);
+        connection_error(s, asking, ret);
     if (starter && starter != asking)
-        connection_error(s, starter, &err);
-    if (s->cell && s->cell->kernel == k)
-        cell_without_kernel(s, err.message);
+        connection_error(s, starter, ret);
 }

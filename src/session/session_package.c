@@ -19,15 +19,6 @@
 #define DEPTH_MAX 32
 #define PATH_MAX_BYTES 900
 
-struct package {
-    struct session *session;
-    struct connection *client; /* NULL: it has left */
-    sbr_request *request;
-    sbr_job *job;
-    struct loop_watch watch;
-    const char *name; /* of the request */
-};
-
 static void package_free(struct package *p)
 {
     if (!p)
@@ -146,12 +137,6 @@ static int begin(struct package *p, const char *name, sbr_error *err)
     if (loop_add(&s->loop, &p->watch, EPOLLIN) < 0)
         return err_set_errno(err, "session", "cannot watch the installer");
     return 0;
-}
-
-void session_package_forget(struct session *s, const struct connection *c)
-{
-    if (s->package && s->package->client == c)
-        s->package->client = NULL;
 }
 
 void session_grant_package(struct session *s, struct connection *c, const char *name)

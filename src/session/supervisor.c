@@ -345,9 +345,7 @@ static void second_is_ready(struct kernel *k)
     struct connection *starter = take_ptr(k->starter);
 
     if (starter)
-        connection_answer(k->session, starter,
-                          json_pack("{s:s, s:s, s:O}", "lang", k->language->name, "state", "ready",
-                                    "kernel", k->hello));
+        connection_answer(k->session, starter, second_kernel_describe(k));
 }
 
 static void is_ready(struct kernel *k, const struct frame *frame)

@@ -123,6 +123,16 @@ struct session_copy {
     struct buf said;
 };
 
+/* A package that is being installed for a living session. */
+struct package {
+    struct session *session;
+    struct connection *client; /* NULL: it has left */
+    sbr_request *request;
+    sbr_job *job;
+    struct loop_watch watch;
+    const char *name; /* of the request */
+};
+
 /* How long a session may be idle and live, in milliseconds. */
 struct session_bounds {
     uint64_t idle_ms, age_ms, freeze_ms;
@@ -226,8 +236,6 @@ void session_grant_host(struct session *s, struct connection *c, const char *tex
 
 /* session_package.c */
 void session_grant_package(struct session *s, struct connection *c, const char *name);
-/* The client has left. */
-void session_package_forget(struct session *s, const struct connection *c);
 /* idle.c */
 /* Nothing runs. */
 void idle_begin(struct session *s);
@@ -282,11 +290,13 @@ int second_kernel_get(struct session *s, const struct language *language, struct
                       sbr_error *err) must_check;
 /* The same without a start; NULL: there is none. */
 struct kernel *second_kernel_find(struct session *s, const struct language *language);
-/* Ends it, and what waits for it; the session goes on. */
-void second_kernel_end(struct kernel *k, const char *reason);
+/* Ends it, and what waits for it, but for its cell; *ret says why.  The session goes on. */
+void second_kernel_end(struct kernel *k, const char *reason, sbr_error *ret);
 /* The language of that name, if it has sessions; *ret NULL: the session's own. */
 int second_kernel_language(const struct session *s, const char *name, const struct language **ret,
                            sbr_error *err) must_check;
+/* One that is ready. */
+json_t *second_kernel_describe(const struct kernel *k);
 /* Names of the languages whose kernels run besides the session's own. */
 json_t *second_kernel_names(const struct session *s);
 

@@ -207,10 +207,16 @@ static void leave_spare(struct session *s);
 
 static void end_kernel(struct kernel *k, const char *reason)
 {
-    if (k->index)
-        second_kernel_end(k, reason);
-    else
-        supervisor_lose(k->session, reason);
+    struct session *s = k->session;
+    sbr_error err = { 0 };
+
+    if (!k->index) {
+        supervisor_lose(s, reason);
+        return;
+    }
+    second_kernel_end(k, reason, &err);
+    if (s->cell && s->cell->kernel == k)
+        cell_without_kernel(s, err.message);
 }
 
 static const struct session_hooks hooks = { operation_handle, supervisor_frame, end_kernel,
