@@ -167,14 +167,17 @@ int egress_allow(const struct egress *egress, const struct host_rule *rule, sbr_
 void egress_stop(struct egress *egress)
 {
     struct pollfd dead = { .fd = egress->process.pidfd, .events = POLLIN };
-    siginfo_t info;
+    siginfo_t info = { 0 };
+    bool late;
 
     if (egress->process.pidfd < 0)
         return;
     shutdown(egress->alive, SHUT_WR);
-    if (poll(&dead, 1, DRAIN_MS) != 1)
+    late = poll(&dead, 1, DRAIN_MS) != 1;
+    if (late)
         syscall(SYS_pidfd_send_signal, egress->process.pidfd, SIGKILL, NULL, 0);
     waitid(P_PIDFD, (id_t)egress->process.pidfd, &info, WEXITED | __WALL);
+    egress->died = !late && (info.si_code != CLD_EXITED || info.si_status != 0);
     ids_release(&egress->ids);
     scope_close_fd(&egress->process.pidfd);
     egress->process.pidfd = -1;

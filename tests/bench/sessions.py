@@ -246,7 +246,8 @@ def measure(bench, engine, state, taken):
         return Client(bench, engine, idle, *options)
 
     effort = bench.effort.workspace_rounds
-    clients = {"cell": Client(bench, engine, state, "--memory", "1g"), "cell, bare kernel": Bare(), "cell, ipykernel": Peer(bench.raw / "ipykernel")}
+    clients = {"cell": Client(bench, engine, state, "--memory", "1g"), "cell, bare kernel": Bare(),
+               "cell, ipykernel": Peer(bench.raw / "ipykernel")}
     measure_cells(clients, effort * 5, taken)
     taken["create, ipykernel"] = [clients["cell, ipykernel"].create_ns]
     measure_states(clients["cell"], taken)
