@@ -3,12 +3,15 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/scope.h"
+#include "base/text.h"
 #include "dialect/dialects.h"
 #include "http/dialect.h"
 #include "http/server.h"
 #include "http/submission.h"
+#include "model/request.h"
 #include "model/result.h"
 
 static void refuse(struct exchange *x, const struct problem *problem)
@@ -66,6 +69,15 @@ static struct e2b_sandbox *find(struct exchange *x)
     return s;
 }
 
+/* What its run was given, in MiB; 0: nothing bounds it. */
+static json_int_t mib_of(const struct e2b_sandbox *s, enum sbr_limit which)
+{
+    const sbr_request *req = s->execution ? s->execution->req : NULL;
+    uint64_t bytes = req ? req->limits.value[which] : LIMIT_NONE;
+
+    return bytes == LIMIT_NONE ? 0 : (json_int_t)(bytes / MIB);
+}
+
 static json_t *row_of(const struct exchange *x, const struct e2b_sandbox *s)
 {
     json_t *row = e2b_describe(x, s), *metadata = json_object_get(s->about, "metadata");
@@ -73,9 +85,11 @@ static json_t *row_of(const struct exchange *x, const struct e2b_sandbox *s)
 
     result_format_time(s->started_us, started);
     result_format_time(s->end_us, ends);
-    json_object_update_new(row, json_pack("{s:s, s:s, s:s, s:i, s:i, s:i}", "startedAt", started,
-                                          "endAt", ends, "state", "running", "cpuCount", 1,
-                                          "memoryMB", 512, "diskSizeMB", 256));
+    json_object_update_new(row, json_pack("{s:s, s:s, s:s, s:i, s:I, s:I}", "startedAt", started,
+                                          "endAt", ends, "state", "running", "cpuCount",
+                                          (int)sysconf(_SC_NPROCESSORS_ONLN), "memoryMB",
+                                          mib_of(s, SBR_MEMORY_BYTES), "diskSizeMB",
+                                          mib_of(s, SBR_DISK_BYTES)));
     if (json_is_object(metadata))
         json_object_set(row, "metadata", metadata);
     return row;

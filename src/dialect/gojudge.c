@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "dialect/dialects.h"
 #include "dialect/multipart.h"
@@ -79,11 +80,14 @@ static void delete_file(struct exchange *x)
 /* Our own fields, too, because this path is ours without the dialect. */
 static void version(struct exchange *x)
 {
+    struct utsname machine;
+
     translate_reply(x, MHD_HTTP_OK,
                     json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s, s:b, s:b}", "name",
                               "sandbox-run", "version", result_version(), "api", "v1",
                               "buildVersion", result_version(), "goVersion", "", "platform",
-                              "amd64", "os", "linux", "copyOutOptional", 1, "pipeProxy", 0));
+                              uname(&machine) == 0 ? machine.machine : "", "os", "linux",
+                              "copyOutOptional", 1, "pipeProxy", 0));
 }
 
 static void config(struct exchange *x)

@@ -96,7 +96,7 @@ static enum monitor_state interrupt(struct monitor *m, enum monitor_event event)
         return kill_all(m, event);
     note_stop(m, event);
     m->box->report->dropped = true;
-    sandbox_signal(m->box, SIGINT);
+    sandbox_signal(m->box, 0, SIGINT);
     loop_set_timer(m->loop, TIMER_GRACE, clock_now_us() + grace_us, grace_due, m);
     return INTERRUPTED;
 }

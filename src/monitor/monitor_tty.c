@@ -55,7 +55,7 @@ void monitor_take_terminal(void *context, int master)
 void monitor_signal(const struct monitor *m, int number)
 {
     if (program_runs(m))
-        sandbox_signal(m->box, number);
+        sandbox_signal(m->box, 0, number);
 }
 
 uint64_t monitor_paused_us(const struct monitor *m)

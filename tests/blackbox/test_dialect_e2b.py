@@ -71,6 +71,7 @@ def test_tenants_and_ceilings(http):
     for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/timeout"), ("POST", "/connect")):
         assert http.ask(method, f"/sandboxes/{box}{path}", tcp=True, X_API_Key=two).status == 404
     assert http.ask("GET", "/v2/sandboxes", tcp=True, X_API_Key=two).json() == []
+    assert http.ask("GET", "/v2/sandboxes", tcp=True, X_API_Key=one).json()[0]["memoryMB"] == 256
     assert http.ask("GET", "/files?path=secret", tcp=True, E2b_Sandbox_Id=box).status == 401
     assert create(http, one)[0] == 429 and create(http, http.token("n", "--network", "none"), allow_internet_access=True)[0] == 403
     for path in ("/etc/shadow", str(http.folder / "state"), "/proc/1/environ"):
