@@ -379,6 +379,7 @@ typedef struct sbr_session_bounds {
     uint64_t idle_ms;   /* without a cell, then the session ends */
     uint64_t age_ms;    /* then it ends in any case */
     uint64_t freeze_ms; /* without a cell, then everything inside is stopped until the next one */
+    int32_t held; /* not 0: ends with the client that says {"op": "hold"}, which must come soon */
 } sbr_session_bounds;
 
 /* A line of JSON without its newline, as docs/events.md has them. */
@@ -398,6 +399,12 @@ int sbr_session_open(const char *id, sbr_session **ret, sbr_error *err);
  * frees.  `timeout_ms` 0: the session's.  `fn` gets what happens, as it happens; NULL: not. */
 int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t timeout_ms,
                      sbr_session_line_fn *fn, void *context, char **ret, sbr_error *err);
+/* The same in a kernel of another language beside the session's own, in the same sandbox: one file
+ * system, separate variables.  The first cell starts it; a session has at most three.  `language`
+ * NULL, or the session's own: as sbr_session_exec. */
+int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, size_t len,
+                        uint64_t timeout_ms, sbr_session_line_fn *fn, void *context, char **ret,
+                        sbr_error *err);
 /* Interrupts the cell that runs; its variables are kept.  Safe from a signal handler and from
  * another thread, while sbr_session_exec waits. */
 int sbr_session_interrupt(sbr_session *s);

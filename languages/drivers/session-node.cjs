@@ -386,6 +386,14 @@ const questions = {
     check: (code) => check(code),
     complete: (code, argument) => ['ok', complete(code, Number(argument))],
     vars: () => ['ok', variables()],
+    path: (directory) => {
+        const find = Module._resolveLookupPaths, more = path.join(directory, 'node_modules');
+        Module._resolveLookupPaths = (request, parent) => {
+            const paths = find(request, parent);
+            return paths && !/^[./]/.test(request) ? [...paths, more] : paths;
+        };
+        return ['ok', {}];
+    },
 };
 
 async function serveFrame({ word, number, argument, payload }) {
@@ -448,7 +456,7 @@ function main() {
     });
     known = new Set([...Object.getOwnPropertyNames(globalThis), '_', '$begin', '$give']);
     readFrames(new net.Socket({ fd: channel, readable: true, writable: true }));
-    send('ready', 0, '-', { version: process.versions.node, can: ['check', 'complete', 'vars'], pid: process.pid });
+    send('ready', 0, '-', { version: process.versions.node, can: ['check', 'complete', 'vars', 'path'], pid: process.pid });
 }
 
 main();

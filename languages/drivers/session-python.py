@@ -34,7 +34,7 @@ METHODS = {
     "image/jpeg": "_repr_jpeg_",
     "application/json": "_repr_json_",
 }
-CAN = ["check", "complete", "vars", "reload", "checkpoint"]
+CAN = ["check", "complete", "vars", "reload", "checkpoint", "path"]
 
 
 class Channel:
@@ -535,6 +535,12 @@ def answer(shell, checkpoints, word, number, argument, payload):
         return "ok", shell.variables()
     if word == "reload":
         return "ok", shell.reload()
+    if word == "path":
+        import importlib
+        import site
+        site.addsitedir(payload.decode())
+        importlib.invalidate_caches()
+        return "ok", {}
     if word == "checkpoint":
         import threading
         if threading.active_count() > 1:

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,13 +41,39 @@ static int write_special(const char *path, const void *data, size_t len, sbr_err
     return 0;
 }
 
+/* The descriptor of this process that a path stands for; -1: none.  Opened by name, a regular file
+ * behind it would be written from its beginning, over what is in it. */
+static int own_descriptor(const char *path)
+{
+    static const char *const names[] = { "/dev/stdin", "/dev/stdout", "/dev/stderr" };
+    static const char *const prefixes[] = { "/dev/fd/", "/proc/self/fd/" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strcmp(path, names[i]))
+            return (int)i;
+    for (size_t i = 0; i < ARRAY_LEN(prefixes); i++) {
+        size_t len = strlen(prefixes[i]);
+        uint64_t number;
+
+        if (!strncmp(path, prefixes[i], len) && text_parse_count(path + len, &number) == TEXT_OK &&
+            number <= INT_MAX)
+            return (int)number;
+    }
+    return -1;
+}
+
 int file_replace(const char *path, const void *data, size_t len, sbr_error *err)
 {
     scoped_free char *real = NULL, *temporary = NULL;
     const char *target;
     scoped_fd int fd = -1;
     struct stat st;
+    int own = own_descriptor(path);
 
+    if (own >= 0)
+        return fd_write_all(own, data, len) < 0
+                   ? err_set_errno(err, "file", "cannot write to '%.200s'", path)
+                   : 0;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
         return write_special(path, data, len, err);
     real = realpath(path, NULL);

@@ -16,9 +16,10 @@
 static bool is_complete(struct repl *r, const struct buf *cell, char *indent, size_t size)
 {
     sbr_error ignored;
-    json_t *answer =
-        repl_ask(r, json_pack("{s:s, s:s%}", "op", "check", "code", cell->data, cell->len),
-                 &ignored);
+    json_t *answer = repl_ask(r,
+                              json_pack("{s:s, s:s%, s:s*}", "op", "check", "code", cell->data,
+                                        cell->len, "lang", r->second),
+                              &ignored);
     const char *status = json_string_value(json_object_get(answer, "status"));
     const char *space =
         json_string_value(json_object_get(json_object_get(answer, "data"), "indent"));
@@ -105,13 +106,14 @@ static int bring_files(const struct options *o, sbr_error *err)
 static int open_session(struct repl *r, sbr_error *err)
 {
     const char *language = r->o->n_positional ? r->o->positional[0] : r->o->lang;
+    const sbr_session_bounds bounds = { .struct_size = sizeof(bounds), .held = true };
     scoped_free char *json = NULL;
     json_t *made;
 
     r->language = language ? language : DEFAULT_LANGUAGE;
     r->display.language = r->language;
     if (request_set_text(&r->o->request->language, r->language, err) < 0 ||
-        bring_files(r->o, err) < 0 || sbr_session_create(r->o->request, NULL, &json, err) < 0)
+        bring_files(r->o, err) < 0 || sbr_session_create(r->o->request, &bounds, &json, err) < 0)
         return err->code;
     made = json_loads(json, 0, NULL);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));
@@ -152,6 +154,7 @@ static int talk(struct options *o, int (*open)(struct repl *, sbr_error *))
 
     display_init(&r.display, o);
     status = open(&r, &err);
+    r.own = r.language;
     if (status == 0)
         status = repl_input_open(&r, &err);
     if (status == 0) {

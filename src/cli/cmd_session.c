@@ -139,11 +139,11 @@ static int execute(sbr_session *s, struct display *display, char **ret, sbr_erro
     if (o->request->limits.given & 1u << SBR_WALL_MS)
         timeout = o->request->limits.value[SBR_WALL_MS];
     session_watch_interrupt(s);
-    r = sbr_session_exec(s, code, len, timeout,
-                         o->stream ? session_pass_line
-                         : o->json ? NULL
-                                   : display_event,
-                         display, ret, err);
+    r = sbr_session_exec_in(s, o->lang, code, len, timeout,
+                            o->stream ? session_pass_line
+                            : o->json ? NULL
+                                      : display_event,
+                            display, ret, err);
     session_watch_interrupt(NULL);
     return r;
 }
@@ -203,7 +203,7 @@ static int vars_run(const struct options *o, sbr_error *err)
 static const struct action actions[] = {
     { "list",      list_run,      0, 0,   "" },
     { "create",    create_run,    0, 0,   "" },
-    { "exec",      exec_run,      1, 2,   " ID [--code TEXT | FILE | -]" },
+    { "exec",      exec_run,      1, 2,   " ID [--code TEXT | FILE | -] [--lang NAME]" },
     { "close",     close_run,     1, 64,  " ID..." },
     { "info",      info_run,      1, 1,   " ID" },
     { "interrupt", interrupt_run, 1, 1,   " ID" },
@@ -216,6 +216,8 @@ static const struct action actions[] = {
     { "diff", session_diff_run, 1, 1, " ID" },
     { "apply", session_apply_run, 1, 64, " ID [PATH...] [--yes] [--force PATH]" },
     { "reload", session_reload_run, 1, 1, " ID" },
+    { "allow", session_allow_run, 2, 64, " ID HOST[:PORT]..." },
+    { "dep", session_dep_run, 2, 64, " ID NAME[@VERSION]..." },
     { "metrics", session_metrics_run,   1, 1,   " ID" },
     { "files", session_files_run,     1, 1,   " ID" },
     { "put", session_put_run,       2, 3,   " ID FILE [PATH]" },
@@ -261,6 +263,8 @@ const struct command cmd_session = {
         "time\n"
         "  sandbox-run session checkpoint $id; sandbox-run session rollback $id 3\n"
         "  sandbox-run session fork $id         a second session from here on\n"
+        "  sandbox-run session exec $id --lang bash --code ls   a second kernel, the same files\n"
+        "  sandbox-run session allow $id example.org:443; sandbox-run session dep $id requests\n"
         "  sandbox-run session close $id\n",
     .options =
         (const struct option *const[]){ options_program, options_language_file, options_trees,

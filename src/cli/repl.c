@@ -65,7 +65,8 @@ int repl_execute(struct repl *r, const char *code, size_t len, sbr_error *err)
         return 0;
     }
     running = r->session;
-    status = sbr_session_exec(r->session, code, len, 0, display_event, &r->display, &json, err);
+    status = sbr_session_exec_in(r->session, r->second, code, len, 0, display_event, &r->display,
+                                 &json, err);
     running = NULL;
     pending = 0;
     if (status < 0)

@@ -17,7 +17,10 @@ struct repl {
     sbr_session *session;
     char id[64];
     const char *language;
-    char joined[64]; /* the language of a session that was there before */
+    char joined[64];    /* the language of a session that was there before */
+    const char *own;    /* the session's own language */
+    const char *second; /* the one that cells are for; NULL: the session's own */
+    char spoken[64];
     struct repl_input *input;
     json_t *cells; /* {"code", "result"} of each that ran */
     bool over;     /* the user or the session has ended it */

@@ -23,7 +23,7 @@ static int help_run(struct repl *r, const char *words, sbr_error *err);
 
 static int vars_run(struct repl *r, const char *words, sbr_error *err)
 {
-    json_t *answer = repl_ask(r, json_pack("{s:s}", "op", "vars"), err);
+    json_t *answer = repl_ask(r, json_pack("{s:s, s:s*}", "op", "vars", "lang", r->second), err);
     const json_t *one;
     size_t i;
 
@@ -230,35 +230,45 @@ static int fork_run(struct repl *r, const char *words, sbr_error *err)
     return 0;
 }
 
-/* A change of a living sandbox.  Where the session cannot make it, a new one can. */
-static int change(struct repl *r, const char *op, const char *option, const char *words,
+/* A change of a living sandbox: the session says what it cannot be given, and what to do. */
+static int change(struct repl *r, const char *op, const char *key, const char *words,
                   sbr_error *err)
 {
     json_t *answer;
 
     if (!words[0])
         return err_set(err, SBR_E_INVALID, "repl", "name one: `:%s NAME`", op);
-    answer = repl_ask(r, json_pack("{s:s, s:s}", "op", op, op, words), err);
-    if (!answer && err->code == SBR_E_INVALID)
-        return err_set(err, SBR_E_UNSUPPORTED, "repl",
-                       "this session cannot be given it while it lives; `:save` keeps the cells, "
-                       "and `sandbox-run repl %.40s %s %.100s` begins one that has it",
-                       r->language, option, words);
+    answer = repl_ask(r, json_pack("{s:s, s:s}", "op", op, key, words), err);
     if (!answer)
         return err->code;
-    printf("%s\n", words);
     json_decref(answer);
     return 0;
 }
 
 static int dep_run(struct repl *r, const char *words, sbr_error *err)
 {
-    return change(r, "dep", "--dep", words, err);
+    return change(r, "dep", "name", words, err);
 }
 
 static int allow_run(struct repl *r, const char *words, sbr_error *err)
 {
-    return change(r, "allow", "--allow-host", words, err);
+    return change(r, "allow", "host", words, err);
+}
+
+/* Cells are for another language from here on, in a kernel beside the session's own. */
+static int lang_run(struct repl *r, const char *words, sbr_error *err)
+{
+    const char *name = words[0] ? words : r->own;
+    json_t *answer = repl_ask(r, json_pack("{s:s, s:s}", "op", "kernel", "lang", name), err);
+    const char *lang = json_string_value(json_object_get(answer, "lang"));
+
+    if (!answer)
+        return err->code;
+    snprintf(r->spoken, sizeof(r->spoken), "%s", lang ? lang : r->own);
+    r->language = r->display.language = r->spoken;
+    r->second = strcmp(r->spoken, r->own) ? r->spoken : NULL;
+    json_decref(answer);
+    return 0;
 }
 
 /* clang-format off */
@@ -272,6 +282,7 @@ static const struct colon_command colon_commands[] = {
     { "load",    "FILE", "run a file as one cell",                             load_run    },
     { "undo",    "",     "take the last cell back",                            undo_run    },
     { "fork",    "",     "a second session that goes on from here",            fork_run    },
+    { "lang",    "NAME", "cells for another language here; alone: back",       lang_run    },
     { "dep",     "NAME", "add a package",                                      dep_run     },
     { "allow",   "HOST", "let it reach a host, as in example.org:443",         allow_run   },
     { "quit",    "",     "end the session",                                    quit_run    },

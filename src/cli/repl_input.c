@@ -134,8 +134,8 @@ static unsigned char complete(EditLine *edit, int key)
     buf_add(&code, in->cell->data, in->cell->len);
     buf_add(&code, line->buffer, before);
     answer = repl_ask(in->repl,
-                      json_pack("{s:s, s:s%, s:I}", "op", "complete", "code", code.data, code.len,
-                                "cursor", (json_int_t)code.len),
+                      json_pack("{s:s, s:s%, s:I, s:s*}", "op", "complete", "code", code.data,
+                                code.len, "cursor", (json_int_t)code.len, "lang", in->repl->second),
                       &ignored);
     data = json_object_get(answer, "data");
     matches = json_object_get(data, "matches");

@@ -135,6 +135,33 @@ int session_checkpoint_run(const struct options *o, sbr_error *err)
     return session_ask(o, "{\"op\": \"checkpoint\"}", err);
 }
 
+/* Asks for each further word; the answers are printed with --json. */
+static int grant(const struct options *o, const char *op, const char *key, sbr_error *err)
+{
+    for (size_t i = 2; i < o->n_positional; i++) {
+        scoped_free char *json = NULL;
+
+        if (session_call(o->positional[1], json_pack("{s:s, s:s}", "op", op, key, o->positional[i]),
+                         &json, err) < 0)
+            return err->code;
+        if (o->json)
+            session_print_json(json);
+    }
+    return 0;
+}
+
+/* allow ID HOST...: the living session may reach them, too. */
+int session_allow_run(const struct options *o, sbr_error *err)
+{
+    return grant(o, "allow", "host", err);
+}
+
+/* dep ID NAME...: the living session gets the packages. */
+int session_dep_run(const struct options *o, sbr_error *err)
+{
+    return grant(o, "dep", "name", err);
+}
+
 /* fork ID: prints the id of the new session. */
 int session_fork_run(const struct options *o, sbr_error *err)
 {

@@ -39,6 +39,8 @@ int session_ask(const struct options *o, const char *request, sbr_error *err);
 int session_diff_run(const struct options *o, sbr_error *err);
 int session_apply_run(const struct options *o, sbr_error *err);
 int session_reload_run(const struct options *o, sbr_error *err);
+int session_dep_run(const struct options *o, sbr_error *err);
+int session_allow_run(const struct options *o, sbr_error *err);
 int session_restart_run(const struct options *o, sbr_error *err);
 int session_checkpoint_run(const struct options *o, sbr_error *err);
 int session_fork_run(const struct options *o, sbr_error *err);

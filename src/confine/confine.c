@@ -1,8 +1,6 @@
 #include "confine/confine.h"
 
-#include <linux/seccomp.h>
 #include <stdio.h>
-#include <sys/syscall.h>
 
 #include "base/clock.h"
 #include "plan/filter_eval.h"
@@ -111,16 +109,6 @@ static int take_steps(struct inside *in, bool as_program, sbr_error *err)
     return 0;
 }
 
-/* A standby receives orders with file descriptors and sends its news the same way. */
-static bool forbids_standby(const struct plan *plan)
-{
-    for (size_t i = 0; i < plan->n_filters; i++)
-        if (filter_eval_number(&plan->filters[i], SYS_recvmsg) != SECCOMP_RET_ALLOW ||
-            filter_eval_number(&plan->filters[i], SYS_sendmsg) != SECCOMP_RET_ALLOW)
-            return true;
-    return false;
-}
-
 /* True when init has to write where the program must not. */
 static bool has_artifact(const struct plan *plan)
 {
@@ -135,7 +123,8 @@ int confine_self(struct inside *in, sbr_error *err)
     const struct plan *plan = in->plan;
 
     if (in->role == ROLE_SHELL) {
-        in->late_filter = plan->standby != STANDBY_SHELL || forbids_standby(plan);
+        in->late_filter = plan->standby != STANDBY_SHELL ||
+                          filter_eval_forbids_messages(plan->filters, plan->n_filters);
         in->late_landlock = plan->standby == STANDBY_ZYGOTE || has_artifact(plan);
     }
     return take_steps(in, false, err);

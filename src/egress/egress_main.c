@@ -262,15 +262,30 @@ static int receive_sockets(struct egress *egress, sbr_error *err)
     return 0;
 }
 
+/* Only the supervisor has the other end, but what it sends is checked as the first rules were. */
+static void learn_rule(struct egress *egress, const char *data, size_t len)
+{
+    struct buf_reader in = { .data = data, .len = len };
+    struct network more = { 0 };
+    sbr_error ignored;
+    uint8_t learned = network_decode(&in, &more, &ignored) == 0 && more.n_rules == 1 &&
+                      network_add_rule(&egress->network, &more.rules[0], &ignored) == 0;
+
+    network_done(&more);
+    (void)!send(EGRESS_ALIVE, &learned, sizeof(learned), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
 static void supervisor_says(void *context, uint32_t events)
 {
     struct egress *egress = context;
-    char ignored[16];
+    char message[2048];
+    ssize_t n = recv(EGRESS_ALIVE, message, sizeof(message), MSG_DONTWAIT);
 
     (void)events;
-    if (recv(EGRESS_ALIVE, ignored, sizeof(ignored), MSG_DONTWAIT) > 0)
-        return;
-    egress->ending = true;
+    if (n > 0)
+        learn_rule(egress, message, (size_t)n);
+    else if (n == 0 || (errno != EAGAIN && errno != EINTR))
+        egress->ending = true;
 }
 
 static void tick(struct egress *egress, uint64_t now_us)

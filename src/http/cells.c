@@ -19,7 +19,7 @@ struct cell {
     uint64_t timeout_ms;
 };
 
-enum { WORD_CODE };
+enum { WORD_CODE, WORD_LANGUAGE };
 
 static void line_came(void *context, const char *line, size_t len)
 {
@@ -30,8 +30,9 @@ static int execute(struct offload *o, sbr_error *err)
 {
     struct cell *cell = o->extra;
 
-    return sbr_session_exec(cell->session, o->words[WORD_CODE], o->word_len, cell->timeout_ms,
-                            cell->execution ? line_came : NULL, o, &o->body, err);
+    return sbr_session_exec_in(cell->session, o->words[WORD_LANGUAGE], o->words[WORD_CODE],
+                               o->word_len, cell->timeout_ms, cell->execution ? line_came : NULL, o,
+                               &o->body, err);
 }
 
 static void note_line(struct offload *o, const char *line, size_t len)
@@ -87,6 +88,7 @@ static void stream(struct exchange *x, struct cell *cell, const struct offload *
         sbr_session_free(cell->session);
         free(cell);
         free(o->words[WORD_CODE]);
+        free(o->words[WORD_LANGUAGE]);
         return;
     }
     if (offload_start_alone(x, o) < 0) {
@@ -101,6 +103,7 @@ void cells_create(struct exchange *x)
 {
     json_t *body = submission_body(x);
     const json_t *code = json_object_get(body, "code");
+    const char *language = json_string_value(json_object_get(body, "language"));
     struct offload o = {
         .work = execute, .done = cell_over, .left = client_left, .line = note_line
     };
@@ -117,6 +120,7 @@ void cells_create(struct exchange *x)
         o.words[WORD_CODE] = malloc(o.word_len + 1);
         if (o.words[WORD_CODE])
             memcpy(o.words[WORD_CODE], json_string_value(code), o.word_len + 1);
+        o.words[WORD_LANGUAGE] = language ? strdup(language) : NULL;
         if (strcmp(exchange_accepts(x), JSON_TYPE) != 0)
             stream(x, cell, &o);
         else

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -313,8 +314,18 @@ static void raise_files(void)
     }
 }
 
+/* Nothing that the gateway starts gains rights by a set-id bit. */
+static int give_up_rights(sbr_error *err)
+{
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0
+               ? err_set_errno(err, "http", "cannot give up the right to new privileges")
+               : 0;
+}
+
 static int open_server(struct server *server, sbr_error *err)
 {
+    if (give_up_rights(err) < 0)
+        return err->code;
     raise_files();
     peer_look_home(&server->home);
     link_init(&server->visitors);

@@ -8,7 +8,8 @@
  *   Descriptors: enum init_fd, plus those in struct inside; the program's exec closes all of them.
  *   (1) The program is started only after every step succeeded.
  *   (2) After confinement init uses only read, poll, wait and kill and, once no other process is
- *       alive, the calls that read files (collect_trees.c): the strictest policy allows them.
+ *       alive, the calls that read files (collect_trees.c): the strictest policy allows them.  In a
+ *       session it also receives and starts kernels (kernels.c), if the policy allows that.
  *   (3) It is undumpable, so the program can read neither its memory nor its file descriptors. */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,10 +30,12 @@
 #include "confine/run_dir.h"
 #include "init/collect_trees.h"
 #include "init/factory_loop.h"
+#include "init/kernels.h"
 #include "init/process_tree.h"
 #include "init/program_start.h"
 #include "init/standby.h"
 #include "init/wall_clock.h"
+#include "plan/filter_eval.h"
 #include "wire/control.h"
 
 /* Init exits only here. */
@@ -163,6 +166,7 @@ static bool reap(struct init *init)
             init->report->wait_status = status;
             ended = true;
         }
+        kernels_forget(init, pid);
     }
     return ended;
 }
@@ -180,11 +184,14 @@ static void signal_all(const struct init *init, int number)
         kill(getpid() == 1 ? -1 : -init->program, number);
 }
 
-/* To the program's own group, as a terminal would. */
-static void signal_program(const struct init *init, int number)
+/* To a group of its own, as a terminal would. */
+static void signal_program(const struct init *init, const struct init_message *message)
 {
-    if (init->program > 0 && number > 0 && number <= 64 && kill(-init->program, number) < 0)
-        kill(init->program, number); /* it leads no group */
+    pid_t program = message->kernel ? kernels_pid(init, message->kernel) : init->program;
+    int number = (int)message->number;
+
+    if (program > 0 && number > 0 && number <= 64 && kill(-program, number) < 0)
+        kill(program, number); /* it leads no group */
 }
 
 /* Ends the remaining processes inside and waits for them, so that their usage is counted. */
@@ -210,7 +217,7 @@ static void __attribute__((noreturn)) end_alone(const struct init *init)
 }
 
 /* False when the supervisor is gone. */
-static bool obey(const struct init *init, uint32_t *ret_order)
+static bool obey(struct init *init, uint32_t *ret_order)
 {
     static const struct {
         uint32_t order;
@@ -219,7 +226,7 @@ static bool obey(const struct init *init, uint32_t *ret_order)
                     { ORDER_PAUSE, SIGSTOP },
                     { ORDER_RESUME, SIGCONT } };
     struct init_message message;
-    ssize_t n = read(INIT_CONTROL, &message, sizeof(message));
+    ssize_t n = kernels_receive(init, &message);
 
     *ret_order = 0;
     if (n < 0)
@@ -227,7 +234,7 @@ static bool obey(const struct init *init, uint32_t *ret_order)
     if (n == (ssize_t)sizeof(message))
         *ret_order = message.order;
     if (*ret_order == ORDER_SIGNAL)
-        signal_program(init, (int)message.number);
+        signal_program(init, &message);
     if (*ret_order == ORDER_COLLECT)
         collect_changes(&init->in);
     for (size_t i = 0; i < ARRAY_LEN(signals); i++)
@@ -360,6 +367,7 @@ int main(void)
         await_program(&init);
     else
         start_program(&init);
+    init.refuses_fds = filter_eval_forbids_messages(init.in.plan->filters, init.in.plan->n_filters);
     state = supervise(&init);
     init.report->ended_us = clock_now_us();
     supervise_last(&init.supervise, state == REPORT_EXITED);

@@ -142,6 +142,7 @@ int program_start(struct inside *in, int go_fd, pid_t *ret, sbr_error *err)
 
     launch.in = in;
     launch.go_fd = go_fd;
+    launch.refused = launch.sys_errno = 0; /* of an earlier one */
     pid = clone(launch_main, launch.stack + sizeof(launch.stack), CLONE_VM | CLONE_VFORK | SIGCHLD,
                 &launch);
     if (pid < 0 && errno == EAGAIN)

@@ -14,9 +14,11 @@ struct init {
     struct init_report *report;
     struct supervise supervise;
     struct usage_before before;
-    int child_fd;  /* SIGCHLD                                          */
-    pid_t program; /* 0: none yet; of a standby: its driver            */
-    int go_fd;     /* to a driver that waits for its program; -1: none */
+    int child_fd;                /* SIGCHLD                                          */
+    pid_t program;               /* 0: none yet; of a standby: its driver            */
+    int go_fd;                   /* to a driver that waits for its program; -1: none */
+    bool refuses_fds;            /* the policy forbids to receive them            */
+    pid_t kernels[INIT_KERNELS]; /* those of other languages; 0: none */
 };
 
 #endif

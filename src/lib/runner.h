@@ -89,6 +89,16 @@ void runner_leave(sbr_job *job);
 
 /* The channel to the kernel, borrowed; -1 while it does not run. */
 int runner_kernel_fd(sbr_job *job);
+/* The plan of a further kernel in the sandbox of this job: the request is the job's, with another
+ * language.  Refused when that would need what the sandbox has not. */
+int runner_plan_kernel(const sbr_runtime *rt, sbr_job *job, const sbr_request *req,
+                       struct plan **ret, sbr_error *err) must_check;
+/* Starts it as the one of this number, from 1 on; *ret is its channel, which the caller owns. */
+int runner_add_kernel(sbr_job *job, const struct plan *plan, unsigned int kernel, int *ret,
+                      sbr_error *err) must_check;
+#define RUNNER_KERNELS 3
+/* To the process group of a kernel; 0: the job's own. */
+void runner_signal_kernel(sbr_job *job, unsigned int kernel, int number);
 /* Takes the output that is in the program's pipes now. */
 void runner_drain(sbr_job *job);
 /* Moves what was refused since the last call to `to`. */
@@ -107,8 +117,16 @@ int runner_changes(sbr_job *job, bool keep, const struct diff_options *diff, sbr
 /* What is kept as `id` was made real, at `paths` and below; none: all of it. */
 int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_t n_paths,
                    sbr_error *err) must_check;
+/* Lets the program reach this, too.  Refused where the sandbox was made without a way for it; the
+ * error says what to do. */
+int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err) must_check;
+/* What the program may reach by its plan; borrowed.  NULL: it does not run. */
+const struct network *runner_network(sbr_job *job);
 /* Which file the kernel was started from; another number once that file is another one. */
 uint64_t runner_tool_identity(sbr_job *job);
+/* The tree on the host with the packages that a job had installed, while the job lives; NULL: none.
+ */
+const char *runner_dependencies(const sbr_job *job);
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 

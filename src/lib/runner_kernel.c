@@ -2,11 +2,17 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "job/job.h"
 #include "job/job_trees.h"
 #include "job/warm_blueprint.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
+#include "plan/filter_eval.h"
+#include "wire/control.h"
+
+_Static_assert(RUNNER_KERNELS == INIT_KERNELS, "as init has places");
 
 #define RESET_SLACK (1u << 20)
 
@@ -15,6 +21,75 @@ int runner_kernel_fd(sbr_job *job)
     const struct monitor *monitor = job_client_running(job);
 
     return monitor ? monitor->kernel : -1;
+}
+
+/* Mounts come before the confinement, so the sandbox has what it has. */
+static bool is_mount(const struct plan_op *op)
+{
+    return op->kind == OP_BIND || op->kind == OP_COW;
+}
+
+static bool has_mount(const struct plan *plan, const struct plan_op *wanted)
+{
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (is_mount(&plan->ops[i]) && !strcmp(plan->ops[i].to, wanted->to))
+            return true;
+    return false;
+}
+
+static int check_fit(const struct plan *living, const struct plan *plan, const char *language,
+                     sbr_error *err)
+{
+    if (living->run_dir || filter_eval_forbids_messages(living->filters, living->n_filters))
+        return err_set(err, SBR_E_UNSUPPORTED, "session",
+                       "this sandbox cannot take a second kernel (%s); make a session with --lang "
+                       "%s",
+                       living->run_dir ? "it has no root of its own" : "its policy forbids it",
+                       language);
+    for (size_t i = 0; i < plan->n_ops; i++)
+        if (is_mount(&plan->ops[i]) && !(plan->ops[i].flags & OP_OPTIONAL) &&
+            !has_mount(living, &plan->ops[i]))
+            return err_set(err, SBR_E_UNSUPPORTED, "session",
+                           "%s needs /%.100s, which a living sandbox cannot be given; make a "
+                           "session with --lang %s",
+                           language, plan->ops[i].to, language);
+    return 0;
+}
+
+int runner_plan_kernel(const sbr_runtime *rt, sbr_job *job, const sbr_request *req,
+                       struct plan **ret, sbr_error *err)
+{
+    const struct monitor *monitor = job_client_running(job);
+    struct plan *plan = NULL;
+
+    if (!monitor)
+        return err_set(err, SBR_E_BUSY, "session", "the kernel does not run");
+    if (job_plan(rt, req, &plan, err) < 0)
+        return err->code;
+    if (check_fit(monitor->plan, plan, req->language, err) < 0) {
+        plan_free(plan);
+        return err->code;
+    }
+    *ret = plan;
+    return 0;
+}
+
+int runner_add_kernel(sbr_job *job, const struct plan *plan, unsigned int kernel, int *ret,
+                      sbr_error *err)
+{
+    const struct monitor *monitor = job_client_running(job);
+
+    if (!monitor)
+        return err_set(err, SBR_E_BUSY, "session", "the kernel does not run");
+    return sandbox_add_kernel(monitor->box, plan, kernel, ret, err);
+}
+
+void runner_signal_kernel(sbr_job *job, unsigned int kernel, int number)
+{
+    const struct monitor *monitor = job_client_running(job);
+
+    if (monitor && monitor->state != DONE)
+        sandbox_signal(monitor->box, kernel, number);
 }
 
 void runner_drain(sbr_job *job)
@@ -101,9 +176,61 @@ int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_
     return job_trees_applied(job, id, paths, n_paths, err);
 }
 
+static bool has_port(const uint16_t *ports, size_t n, uint16_t port)
+{
+    for (size_t i = 0; i < n; i++)
+        if (ports[i] == port)
+            return true;
+    return false;
+}
+
+/* Sockets inside are made before the program starts: what none leads to cannot be added. */
+static const char *no_way(const struct plan *plan, enum egress_way way,
+                          const struct host_rule *rule)
+{
+    if (!network_goes_outside(plan->network))
+        return "this sandbox has no way out";
+    if (network_rule_is_loopback(rule))
+        return has_port(plan->forward_ports, plan->n_forward_ports, rule->port)
+                   ? NULL
+                   : "a port of the host's loopback needs a listener inside";
+    if (way == WAY_PORTS && rule->port && !has_port(plan->ports, plan->n_ports, rule->port))
+        return "without netfilter each port needs a listener inside";
+    return NULL;
+}
+
+int runner_allow(sbr_job *job, const struct host_rule *rule, sbr_error *err)
+{
+    const struct monitor *monitor = job_client_running(job);
+    const char *reason;
+
+    if (!monitor || monitor->state == DONE)
+        return err_set(err, SBR_E_BUSY, "session", "the kernel does not run");
+    reason = no_way(monitor->plan,
+                    monitor->box->egress.page ? monitor->box->egress.page->way : WAY_TPROXY, rule);
+    if (reason)
+        return err_set(err, SBR_E_UNSUPPORTED, "session",
+                       "%s, so a living session cannot be given %.200s; make one with `session "
+                       "create --allow-host %.200s`",
+                       reason, rule->text, rule->text);
+    return egress_allow(&monitor->box->egress, rule, err);
+}
+
+const struct network *runner_network(sbr_job *job)
+{
+    const struct monitor *monitor = job_client_running(job);
+
+    return monitor ? &monitor->plan->egress : NULL;
+}
+
 uint64_t runner_tool_identity(sbr_job *job)
 {
     return job->now.plan ? warm_source_identity(job->now.plan->argv[0]) : 0;
+}
+
+const char *runner_dependencies(const sbr_job *job)
+{
+    return job->layers[LAYER_DEPS].path[0] ? job->layers[LAYER_DEPS].path : NULL;
 }
 
 void runner_describe(sbr_job *job, sbr_result *ret)

@@ -7,6 +7,8 @@
 #include "base/text.h"
 #include "mcp/mcp_internal.h"
 
+#define EVERYTHING "**"
+
 static void on_output(void *context, int stream, const char *data, size_t len)
 {
     (void)stream;
@@ -68,7 +70,7 @@ static char *want_files(struct mcp_call *call, sbr_request *req)
         return NULL;
     }
     dir = mcp_store_make_dir(&call->peer->server->store);
-    rule = dir ? text_format("**:%s", dir) : NULL;
+    rule = dir ? text_format(EVERYTHING ":%s", dir) : NULL;
     if (rule)
         (void)sbr_request_add_output(req, rule);
     return dir;
@@ -77,9 +79,12 @@ static char *want_files(struct mcp_call *call, sbr_request *req)
 /* The rule itself is an entry when it matched nothing. */
 static void drop_rules(json_t *files)
 {
-    for (size_t i = json_array_size(files); i-- > 0;)
-        if (mcp_text(json_array_get(files, i), "path")[0] != '/')
+    for (size_t i = json_array_size(files); i-- > 0;) {
+        const char *path = mcp_text(json_array_get(files, i), "path");
+
+        if (!strcmp(path, EVERYTHING) || !strcmp(path, "/work/" EVERYTHING))
             json_array_remove(files, i);
+    }
 }
 
 static void run_and_report(struct mcp_call *call, sbr_request *req)

@@ -110,7 +110,9 @@ struct sbr_request {
     bool command;                    /* args are the command; the language gives its tools */
     struct string_list commands;     /* with some: no other exist inside */
     bool check;                      /* compile or check, but do not run */
-    bool kernel;                     /* run the language's kernel for a session, no program */
+    /* Of a kernel that joins a living session: where its drivers are inside; NULL: as usual. */
+    const char *kernel_drivers;
+    bool kernel;   /* run the language's kernel for a session, no program */
     bool complete; /* every stage of the language, also those that a program can do without */
     bool buffered; /* stdout as the language itself buffers it in a pipe */
     /* Where the user's code is in a harness; 0: it is the whole program. */

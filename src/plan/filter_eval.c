@@ -3,6 +3,7 @@
 #include <linux/bpf_common.h>
 #include <linux/filter.h>
 #include <string.h>
+#include <sys/syscall.h>
 
 #include "base/arch.h"
 
@@ -83,4 +84,13 @@ size_t filter_eval_all(const struct policy_filter *filters, size_t n,
         decides = i;
     }
     return decides;
+}
+
+bool filter_eval_forbids_messages(const struct policy_filter *filters, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (filter_eval_number(&filters[i], SYS_recvmsg) != SECCOMP_RET_ALLOW ||
+            filter_eval_number(&filters[i], SYS_sendmsg) != SECCOMP_RET_ALLOW)
+            return true;
+    return false;
 }

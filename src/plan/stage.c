@@ -397,7 +397,8 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
     text[WORD_WORK] = plan_inside(plan, INSIDE_WORK);
     /* A directory that may have modules which are not in the request. */
     text[WORD_PROJECT] = stage_sees_work(in) ? text[WORD_WORK] : NULL;
-    text[WORD_DRIVER] = plan_inside(plan, INSIDE_DRIVER);
+    text[WORD_DRIVER] = in->request->kernel_drivers ? in->request->kernel_drivers
+                                                    : plan_inside(plan, INSIDE_DRIVER);
     text[WORD_LIVE] = in->request->buffered ? NULL : text[WORD_DRIVER];
     text[WORD_MEMORY_MB] =
         plan_printf(plan, "%llu", (unsigned long long)(plan->limits.value[SBR_MEMORY_BYTES] >> 20));

@@ -47,8 +47,7 @@ static int make_stream(int *near, int *far, bool program_reads)
     return fcntl(*near, F_SETFL, O_NONBLOCK);
 }
 
-/* In place of stdin: the kernel of a session talks to its supervisor over this. */
-static int make_kernel_channel(int *near, int *far)
+int channels_make_kernel(int *near, int *far)
 {
     int pair[2];
 
@@ -61,7 +60,7 @@ static int make_kernel_channel(int *near, int *far)
 
 static int make_stdin(struct sandbox *box, const struct plan *plan, struct far_channels *far)
 {
-    return plan->kernel ? make_kernel_channel(&box->in, &far->fds[INIT_STDIN])
+    return plan->kernel ? channels_make_kernel(&box->in, &far->fds[INIT_STDIN])
                         : make_stream(&box->in, &far->fds[INIT_STDIN], true);
 }
 

@@ -24,6 +24,9 @@ void sandbox_reset(struct sandbox *box);
  * known. */
 int channels_make_streams(struct sandbox *box, const struct plan *plan, struct far_channels *far,
                           sbr_error *err) must_check;
+/* In place of stdin: the kernel of a session talks to its supervisor over this.  0, or -1 with
+ * errno. */
+int channels_make_kernel(int *near, int *far);
 int channels_make_control(int *near, struct far_channels *far, sbr_error *err) must_check;
 int channels_store_plan(const struct plan *plan, struct far_channels *far, sbr_error *err)
     must_check;

@@ -15,6 +15,7 @@
 #include "base/scope.h"
 
 #define DRAIN_MS 500 /* egress gives itself less */
+#define LEARN_MS 2000
 #define CONFIG_MAX (1 << 20)
 
 void egress_reset(struct egress *egress)
@@ -110,7 +111,7 @@ int egress_prepare(struct egress *egress, const struct plan *plan, int *ret_link
         return err_set_errno(err, "egress", "cannot make a link");
     *ret_link = link[0];
     egress->far_link = link[1];
-    if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, alive) < 0)
+    if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, alive) < 0)
         return err_set_errno(err, "egress", "cannot make a link");
     egress->alive = alive[0];
     egress->far_alive = alive[1];
@@ -139,17 +140,44 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
     return r;
 }
 
+int egress_allow(const struct egress *egress, const struct host_rule *rule, sbr_error *err)
+{
+    struct network more = { .mode = NETWORK_ALLOW,
+                            .rules = (struct host_rule *)rule,
+                            .n_rules = 1 };
+    struct pollfd answers = { .fd = egress->alive, .events = POLLIN };
+    uint8_t learned = 0;
+    struct buf out;
+    bool sent;
+
+    buf_init(&out, CONFIG_MAX);
+    network_encode(&more, &out);
+    sent = !out.failed &&
+           send(egress->alive, out.data, out.len, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)out.len;
+    buf_done(&out);
+    if (!sent || poll(&answers, 1, LEARN_MS) != 1 ||
+        recv(egress->alive, &learned, sizeof(learned), MSG_DONTWAIT) != sizeof(learned))
+        return err_set(err, SBR_E_SYSTEM, "egress", "the way out does not answer; ask again");
+    return learned ? 0
+                   : err_set(err, SBR_E_INVALID, "egress",
+                             "the way out has no room for another rule; the most are %d",
+                             NETWORK_MAX_RULES);
+}
+
 void egress_stop(struct egress *egress)
 {
     struct pollfd dead = { .fd = egress->process.pidfd, .events = POLLIN };
-    siginfo_t info;
+    siginfo_t info = { 0 };
+    bool late;
 
     if (egress->process.pidfd < 0)
         return;
     shutdown(egress->alive, SHUT_WR);
-    if (poll(&dead, 1, DRAIN_MS) != 1)
+    late = poll(&dead, 1, DRAIN_MS) != 1;
+    if (late)
         syscall(SYS_pidfd_send_signal, egress->process.pidfd, SIGKILL, NULL, 0);
     waitid(P_PIDFD, (id_t)egress->process.pidfd, &info, WEXITED | __WALL);
+    egress->died = !late && (info.si_code != CLD_EXITED || info.si_status != 0);
     ids_release(&egress->ids);
     scope_close_fd(&egress->process.pidfd);
     egress->process.pidfd = -1;

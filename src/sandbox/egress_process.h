@@ -13,6 +13,7 @@ struct egress {
     int alive;               /* our end; shut down once the program is over */
     int far_link, far_alive; /* egress's ends, until it is started */
     struct egress_page *page;
+    bool died;      /* before it had passed on everything; known once it was stopped */
     struct ids ids; /* when root starts it: a user of its own, shared with nothing */
 };
 
@@ -32,6 +33,9 @@ int egress_take_id(struct egress *egress, const struct plan *plan, const struct 
 int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err) must_check;
 /* Gives egress a moment to pass on what the program has sent already, then ends it. */
 void egress_stop(struct egress *egress);
+/* A rule more for the program that runs. */
+int egress_allow(const struct egress *egress, const struct host_rule *rule, sbr_error *err)
+    must_check;
 void egress_done(struct egress *egress);
 
 #endif

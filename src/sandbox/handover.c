@@ -139,6 +139,30 @@ static int send_program(const struct sandbox *box, const struct plan *plan, cons
     return r < 0 ? err->code : 0;
 }
 
+int sandbox_add_kernel(const struct sandbox *box, const struct plan *plan, unsigned int kernel,
+                       int *ret, sbr_error *err)
+{
+    struct init_message message = { .order = ORDER_KERNEL, .kernel = kernel };
+    struct far_channels far = FAR_CHANNELS_NONE;
+    scoped_fd int near = -1;
+    int fds[2], r;
+
+    r = channels_make_kernel(&near, &far.fds[INIT_STDIN]) < 0
+            ? err_set_errno(err, "kernel", "cannot make a channel")
+            : store_late_parts(plan, &far, err);
+    if (r == 0) {
+        fds[0] = far.fds[INIT_PLAN];
+        fds[1] = far.fds[INIT_STDIN];
+        r = fd_send(box->control, &message, sizeof(message), fds, 2);
+        if (r < 0)
+            err_set_errno(err, "kernel", "cannot ask the sandbox for a kernel");
+    }
+    channels_close_far(&far);
+    if (r == 0)
+        *ret = take_fd(near);
+    return r < 0 ? err->code : 0;
+}
+
 /* The controllers whose limit differs from the default. */
 static uint32_t unusual(const struct sandbox *box, const struct limits *limits)
 {

@@ -198,9 +198,11 @@ void sandbox_terminate(const struct sandbox *box)
     (void)give_order(box, ORDER_TERMINATE, NULL, 0);
 }
 
-void sandbox_signal(const struct sandbox *box, int number)
+void sandbox_signal(const struct sandbox *box, unsigned int kernel, int number)
 {
-    const struct init_message message = { .order = ORDER_SIGNAL, .number = (uint32_t)number };
+    const struct init_message message = { .order = ORDER_SIGNAL,
+                                          .number = (uint32_t)number,
+                                          .kernel = kernel };
 
     (void)fd_send(box->control, &message, sizeof(message), NULL, 0);
 }

@@ -64,8 +64,12 @@ void sandbox_kill(const struct sandbox *box);
 void sandbox_order_kill(const struct sandbox *box);
 /* Asks everything inside to end. */
 void sandbox_terminate(const struct sandbox *box);
-/* Sends a signal to the program's process group. */
-void sandbox_signal(const struct sandbox *box, int number);
+/* Sends a signal to the process group of the program (0) or of a session's further kernel. */
+void sandbox_signal(const struct sandbox *box, unsigned int kernel, int number);
+/* Starts a further kernel (1 to INIT_KERNELS) of a session with the plan's command line; *ret is
+ * its channel.  A start that fails inside is said there. */
+int sandbox_add_kernel(const struct sandbox *box, const struct plan *plan, unsigned int kernel,
+                       int *ret, sbr_error *err) must_check;
 /* Stops everything inside, or lets it go on. */
 void sandbox_pause(const struct sandbox *box, bool pause);
 /* Init hands out what changed in the trees until now; false: it cannot be asked. */

@@ -71,7 +71,8 @@ static bool is_blank(const char *code)
 /* 1: the next one; 0: it ends here; negative: an error. */
 static int run_cell(struct notebook_run *run, json_t *cell, sbr_error *err)
 {
-    scoped_free char *code = notebook_source(cell), *json = NULL;
+    const char *language = NULL;
+    scoped_free char *code = notebook_source(cell, &language), *json = NULL;
     size_t number = json_array_size(run->results) + 1;
     const char *session;
     json_t *result;
@@ -80,8 +81,8 @@ static int run_cell(struct notebook_run *run, json_t *cell, sbr_error *err)
         return err_set_oom(err, "notebook");
     if (is_blank(code) || notebook_has_tag(cell, "skip-execution"))
         return 1;
-    if (sbr_session_exec(run->session, code, strlen(code), 0, run->fn, run->context, &json, err) <
-        0)
+    if (sbr_session_exec_in(run->session, language, code, strlen(code), 0, run->fn, run->context,
+                            &json, err) < 0)
         return err->code;
     result = json_loads(json, JSON_ALLOW_NUL, NULL);
     json_array_append_new(run->results, result);

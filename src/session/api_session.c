@@ -18,7 +18,7 @@ int sbr_session_create(const sbr_request *req, const sbr_session_bounds *bounds,
                        sbr_error *err)
 {
     sbr_error unused = { 0 }, *e = err ? err : &unused;
-    struct session_bounds own = { IDLE_MS, AGE_MS, FREEZE_MS };
+    struct session_bounds own = { IDLE_MS, AGE_MS, FREEZE_MS, false };
 
     if (!req || !ret)
         return err_set(e, SBR_E_INVALID, "session",
@@ -32,6 +32,7 @@ int sbr_session_create(const sbr_request *req, const sbr_session_bounds *bounds,
         own.age_ms = bounds->age_ms;
     if (bounds && bounds->freeze_ms)
         own.freeze_ms = bounds->freeze_ms;
+    own.held = bounds && bounds->held;
     return supervisor_create(req, &own, ret, e);
 }
 
@@ -114,6 +115,13 @@ static int call(sbr_session *s, const json_t *request, sbr_session_line_fn *fn, 
 int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t timeout_ms,
                      sbr_session_line_fn *fn, void *context, char **ret, sbr_error *err)
 {
+    return sbr_session_exec_in(s, NULL, code, len, timeout_ms, fn, context, ret, err);
+}
+
+int sbr_session_exec_in(sbr_session *s, const char *language, const char *code, size_t len,
+                        uint64_t timeout_ms, sbr_session_line_fn *fn, void *context, char **ret,
+                        sbr_error *err)
+{
     sbr_error unused = { 0 }, *e = err ? err : &unused;
     json_t *request;
     int r;
@@ -127,7 +135,8 @@ int sbr_session_exec(sbr_session *s, const char *code, size_t len, uint64_t time
                        "the cell has %zu bytes; it may have at most 16 MiB", len);
     if (!text_is_utf8(code, len) || memchr(code, '\0', len))
         return err_set(e, SBR_E_INVALID, "session", "the cell is not UTF-8 text without NUL");
-    request = json_pack("{s:s, s:s%, s:b}", "op", "exec", "code", code, len, "stream", fn != NULL);
+    request = json_pack("{s:s, s:s%, s:b, s:s*}", "op", "exec", "code", code, len, "stream",
+                        fn != NULL, "lang", language);
     if (request && timeout_ms)
         json_object_set_new(request, "timeout_ms", json_integer((json_int_t)timeout_ms));
     r = call(s, request, fn, context, ret, e);
@@ -200,8 +209,9 @@ static int replay_cell(sbr_session *s, const json_t *cell, json_t *different, sb
     json_t *result, *difference;
     int goes_on;
 
-    if (sbr_session_exec(s, json_string_value(code), json_string_length(code), 0, NULL, NULL, &text,
-                         err) < 0)
+    if (sbr_session_exec_in(s, json_string_value(json_object_get(cell, "lang")),
+                            json_string_value(code), json_string_length(code), 0, NULL, NULL, &text,
+                            err) < 0)
         return err->code;
     result = json_loads(text, JSON_ALLOW_NUL, NULL);
     difference = cell_record_compare(json_object_get(cell, "result"), result);

@@ -79,19 +79,33 @@ static void tell_start(struct session *s, struct cell *cell)
     buf_done(&out);
 }
 
-void cell_begin(struct session *s, struct connection *client, struct cell_request *request)
+static struct cell *cell_new(struct session *s, const struct cell_request *request, sbr_error *err)
 {
     struct cell *cell = calloc(1, sizeof(*cell));
 
-    kernel_freeze(s, false);
-    if (!cell || !(cell->display = json_array())) {
-        sbr_error err;
+    if (!cell || !(cell->display = json_array()))
+        err_set_oom(err, "session");
+    else if (second_kernel_get(s, request->language, &cell->kernel, err) == 0)
+        return cell;
+    if (cell)
+        json_decref(cell->display);
+    free(cell);
+    return NULL;
+}
 
-        err_set_oom(&err, "session");
+void cell_begin(struct session *s, struct connection *client, struct cell_request *request)
+{
+    struct cell *cell;
+    sbr_error err = { 0 };
+
+    kernel_freeze(s, false);
+    cell = cell_new(s, request, &err);
+    if (!cell) {
+        s->replay.different += request->number != 0;
         if (client)
             connection_error(s, client, &err);
         free(take_ptr(request->code));
-        free(cell);
+        s->hooks->go_on(s);
         return;
     }
     cell->request = *request;
@@ -109,7 +123,7 @@ void cell_begin(struct session *s, struct connection *client, struct cell_reques
     if (s->limits.value[SBR_CPU_MS] != LIMIT_NONE)
         look_at_cpu(s, 0);
     tell_start(s, cell);
-    kernel_send(s, "execute", cell->number, "-", cell->request.code, cell->request.len);
+    kernel_send(cell->kernel, "execute", cell->number, "-", cell->request.code, cell->request.len);
 }
 
 /* To a client that wants events, as they come. */
@@ -157,18 +171,20 @@ void cell_output(struct session *s, int stream, const char *data, size_t len)
         cell_stop_it(s, CELL_OUTPUT);
 }
 
-void cell_display(struct session *s, const struct frame *frame)
+void cell_display(struct kernel *k, const struct frame *frame)
 {
+    struct session *s = k->session;
     struct cell *cell = s->cell;
     json_t *bundle = json_loadb(frame->payload, frame->len, JSON_ALLOW_NUL, NULL);
 
     if (!bundle || !json_is_object(bundle)) {
         json_decref(bundle);
-        s->hooks->lose(s, "the kernel broke its channel");
+        s->hooks->end_kernel(k, "the kernel broke its channel");
         return;
     }
-    if (!cell || frame->number != cell->number || frame->len > DISPLAY_MAX - cell->display_bytes) {
-        if (cell)
+    if (!cell || cell->kernel != k || frame->number != cell->number ||
+        frame->len > DISPLAY_MAX - cell->display_bytes) {
+        if (cell && cell->kernel == k)
             cell->display_dropped++;
         json_decref(bundle);
         return;
@@ -221,7 +237,11 @@ static void finish(struct session *s, const struct cell_end *end)
     if (cell->request.number)
         replay_compare(s, json);
     if (!cell->request.unrecorded)
-        cell_record_add(&s->dir, cell->number, cell->request.code, cell->request.len, json);
+        cell_record_add(&s->dir, cell->number,
+                        &(struct cell_source){ cell->request.code, cell->request.len,
+                                               cell->kernel->index ? cell->kernel->language->name
+                                                                   : NULL },
+                        json);
     s->cell = NULL;
     s->used_us = clock_now_us();
     if (cell->client) {
@@ -256,12 +276,26 @@ static int exit_code_of(const struct frame *frame)
     return (int)(code & 0xff);
 }
 
-void cell_done(struct session *s, const struct frame *frame)
+/* A kernel of another language that ends leaves the session. */
+static void end_by_exit(struct session *s, struct kernel *k, int exit_code)
+{
+    if (!k->index) {
+        snprintf(s->reason, sizeof(s->reason), "a cell ended the kernel with exit code %d",
+                 exit_code);
+        return; /* the end of the run follows */
+    }
+    s->hooks->end_kernel(k, "the cell ended it");
+    s->state = SESSION_READY;
+    s->hooks->go_on(s);
+}
+
+void cell_done(struct kernel *k, const struct frame *frame)
 {
     struct cell_end end = { .verdict = SBR_EXITED, .exit_code = 1, .session = "kept" };
+    struct session *s = k->session;
     bool exits = !strcmp(frame->arg, "exit");
 
-    if (!s->cell || frame->number != s->cell->number)
+    if (!s->cell || s->cell->kernel != k || frame->number != s->cell->number)
         return; /* a cell that was given up */
     runner_drain(s->job);
     if (!s->cell)
@@ -269,8 +303,11 @@ void cell_done(struct session *s, const struct frame *frame)
     if (exits)
         end = (struct cell_end){ .verdict = SBR_EXITED,
                                  .exit_code = exit_code_of(frame),
-                                 .session = "lost",
-                                 .explanation = "the cell ended the kernel; `session restart` "
+                                 .session = k->index ? "kept" : "lost",
+                                 .explanation =
+                                     k->index ? "the cell ended its kernel; the next one in that "
+                                                "language begins anew"
+                                              : "the cell ended the kernel; `session restart` "
                                                 "begins anew" };
     else if (s->cell->stop != CELL_ON)
         end = (struct cell_end){ .verdict = stop_verdicts[s->cell->stop],
@@ -281,9 +318,8 @@ void cell_done(struct session *s, const struct frame *frame)
         end.exit_code = 0;
     finish(s, &end);
     if (exits) {
-        snprintf(s->reason, sizeof(s->reason), "a cell ended the kernel with exit code %d",
-                 end.exit_code);
-        return; /* the end of the run follows */
+        end_by_exit(s, k, end.exit_code);
+        return;
     }
     s->state = SESSION_READY;
     s->hooks->go_on(s);
@@ -294,7 +330,12 @@ static void not_stopped(void *context, uint32_t events)
     struct session *s = context;
 
     (void)events;
-    s->hooks->lose(s, "the cell did not end when it was interrupted, so everything was killed");
+    s->hooks->end_kernel(s->cell->kernel,
+                         s->cell->kernel->index
+                             ? "the cell did not end when it was interrupted, so its kernel was "
+                               "killed"
+                             : "the cell did not end when it was interrupted, so everything was "
+                               "killed");
 }
 
 static uint64_t half_of_grace(const struct session *s)
@@ -308,7 +349,7 @@ static void interrupt_again(void *context, uint32_t events)
     struct session *s = context;
 
     (void)events;
-    (void)sbr_job_signal(s->job, SIGINT);
+    runner_signal_kernel(s->job, s->cell->kernel->index, SIGINT);
     loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), not_stopped, s);
 }
 
@@ -317,8 +358,18 @@ void cell_stop_it(struct session *s, enum cell_stop why)
     if (!s->cell || s->cell->stop != CELL_ON)
         return;
     s->cell->stop = why;
-    (void)sbr_job_signal(s->job, SIGINT);
+    runner_signal_kernel(s->job, s->cell->kernel->index, SIGINT);
     loop_set_timer(&s->loop, TIMER_KILL, half_of_grace(s), interrupt_again, s);
+}
+
+/* What stopped the cell counts, not how its kernel ended. */
+static void name_stop(const struct cell *cell, struct cell_end *end)
+{
+    if (cell->stop == CELL_ON)
+        return;
+    end->verdict = stop_verdicts[cell->stop];
+    end->exit_code = -1;
+    end->signal = 0;
 }
 
 void cell_lost(struct session *s, const sbr_result *result)
@@ -331,10 +382,21 @@ void cell_lost(struct session *s, const sbr_result *result)
 
     if (!s->cell)
         return;
-    if (s->cell->stop != CELL_ON) {
-        end.verdict = stop_verdicts[s->cell->stop];
-        end.exit_code = -1;
-        end.signal = 0;
-    }
+    name_stop(s->cell, &end);
     finish(s, &end);
+}
+
+void cell_without_kernel(struct session *s, const char *reason)
+{
+    struct cell_end end = {
+        .verdict = SBR_EXITED, .exit_code = 1, .session = "kept", .explanation = reason
+    };
+
+    runner_drain(s->job);
+    if (!s->cell)
+        return;
+    name_stop(s->cell, &end);
+    finish(s, &end);
+    s->state = SESSION_READY;
+    s->hooks->go_on(s);
 }

@@ -21,17 +21,18 @@ static int open_record(const struct session_dir *dir)
                   0600);
 }
 
-void cell_record_add(const struct session_dir *dir, uint64_t number, const char *code, size_t len,
-                     const char *result)
+void cell_record_add(const struct session_dir *dir, uint64_t number,
+                     const struct cell_source *source, const char *result)
 {
     scoped_fd int fd = open_record(dir);
     scoped_free char *text = NULL;
     struct stat st;
     json_t *line;
 
-    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size + (off_t)len > RECORD_MAX_CODE)
+    if (fd < 0 || fstat(fd, &st) < 0 || st.st_size + (off_t)source->len > RECORD_MAX_CODE)
         return;
-    line = json_pack("{s:I, s:s%}", "cell", (json_int_t)number, "code", code, len);
+    line = json_pack("{s:I, s:s%, s:s*}", "cell", (json_int_t)number, "code", source->code,
+                     source->len, "lang", source->language);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (!text)
@@ -129,11 +130,11 @@ static char *as_text(const json_t *cells, const char *language, bool markdown)
 
     buf_init(&out, SIZE_MAX / 2);
     json_array_foreach(cells, i, cell) {
-        const char *code = text_in(cell, "code");
+        const char *code = text_in(cell, "code"), *own = json_string_value(member(cell, "lang"));
 
         if (markdown)
-            add_markdown(&out, cell, language);
-        else
+            add_markdown(&out, cell, own ? own : language);
+        else if (!own) /* a script has one language */
             buf_printf(&out, "%s%s", code, code[0] && code[strlen(code) - 1] == '\n' ? "" : "\n");
     }
     return buf_take(&out, &(size_t){ 0 });

@@ -7,13 +7,21 @@
 
 #include "session/session_dir.h"
 
+/* What was executed; `language` NULL: in the session's own. */
+struct cell_source {
+    const char *code;
+    size_t len;
+    const char *language;
+};
+
 /* Adds a cell; `result` is the JSON of its result.  A record that has grown too long keeps only the
  * code of further cells. */
-void cell_record_add(const struct session_dir *dir, uint64_t number, const char *code, size_t len,
-                     const char *result);
+void cell_record_add(const struct session_dir *dir, uint64_t number,
+                     const struct cell_source *source, const char *result);
 /* Cells from this number on are no part of the state any more. */
 void cell_record_back(const struct session_dir *dir, uint64_t number);
-/* All cells: an array of {"cell", "code", "result"}; NULL without memory. */
+/* All cells: an array of {"cell", "code", "result"}, and "lang" of another language; NULL without
+ * memory. */
 json_t *cell_record_read(const struct session_dir *dir);
 
 /* The cells as a text of this format: "ipynb", "md", or the language's own ("py", "js", "sql").

@@ -39,13 +39,13 @@ static void explain(const struct session *s, const struct cell *cell, sbr_result
 {
     char name[32];
     sbr_request seen = s->request;
-    struct diagnose_input in = { .language = s->language,
+    struct diagnose_input in = { .language = cell->kernel->language,
                                  .request = &seen,
                                  .work = "/work",
                                  .driver = "/driver",
                                  .main_file = name };
 
-    if (result_success(result) || result->verdict == SBR_CANCELLED || !s->language)
+    if (result_success(result) || result->verdict == SBR_CANCELLED)
         return;
     snprintf(name, sizeof(name), "cell-%llu", (unsigned long long)cell->number);
     seen.code = cell->request.code;
@@ -55,19 +55,21 @@ static void explain(const struct session *s, const struct cell *cell, sbr_result
 }
 
 /* The kernel said it before its first cell; the store may not know it yet. */
-static void name_version(const struct session *s, sbr_result *result)
+static void name_version(const struct kernel *k, sbr_result *result)
 {
-    const char *version = json_string_value(json_object_get(s->hello, "version"));
+    const char *version = json_string_value(json_object_get(k->hello, "version"));
     struct result_language *language = &result->language;
 
-    language->name = s->language->name; /* also after the end of the run */
+    if (k->index) /* the run knows of the first one */
+        *language = (struct result_language){ 0 };
+    language->name = k->language->name; /* also after the end of the run */
     if (!version || strspn(version, VERSION_BYTES) != strlen(version))
         return;
     if (!language->tool_version[0])
         snprintf(language->tool_version, sizeof(language->tool_version), "%.31s", version);
     if (!language->version[0])
         snprintf(language->version, sizeof(language->version), "%.31s",
-                 s->language->release ? s->language->release : version);
+                 k->language->release ? k->language->release : version);
 }
 
 static void fill(struct session *s, struct cell *cell, const struct cell_end *end,
@@ -77,10 +79,15 @@ static void fill(struct session *s, struct cell *cell, const struct cell_end *en
     result->exit_code = end->verdict == SBR_EXITED ? end->exit_code : -1;
     result->signal = end->signal;
     if (s->job) {
+        sbr_error ignored; /* without memory the result lists fewer rules */
+
         runner_describe(s->job, result);
+        for (size_t i = 0; i < s->granted.n_rules; i++)
+            if (network_add_rule(&result->network, &s->granted.rules[i], &ignored) < 0)
+                break;
         runner_take_denials(s->job, &cell->denials);
     }
-    name_version(s, result);
+    name_version(cell->kernel, result);
     result->limits = s->limits;
     result->limits.value[SBR_WALL_MS] = cell->request.timeout_ms;
     result->stage = "run";

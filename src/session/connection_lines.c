@@ -36,8 +36,13 @@ static void forget(struct session *s, struct connection *c)
         s->cell->client = NULL; /* the cell goes on */
     if (s->asking == c)
         s->asking = NULL;
+    if (s->package && s->package->client == c)
+        s->package->client = NULL;
     if (s->starting == c)
         s->starting = NULL;
+    for (size_t i = 0; i < KERNELS_MAX; i++)
+        if (s->kernels[i].starter == c)
+            s->kernels[i].starter = NULL;
     list_each(at, &s->copies)
         if (link_owner(at, struct session_copy, link)->client == c)
             link_owner(at, struct session_copy, link)->client = NULL;

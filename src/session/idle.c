@@ -4,7 +4,8 @@
 #include "base/text.h"
 #include "session/supervisor.h"
 
-#define WARN_MS 60000 /* before the end of an idle session */
+#define HOLD_US 10000000 /* from the answer to the client's `hold` */
+#define WARN_MS 60000    /* before the end of an idle session */
 
 double idle_expires_s(const struct session *s)
 {
@@ -80,4 +81,20 @@ void idle_begin_life(struct session *s)
     s->created_at_us = clock_read_us(CLOCK_REALTIME);
     s->used_us = 0;
     loop_set_timer(&s->loop, TIMER_AGE, clock_now_us() + s->bounds.age_ms * 1000, age_reached, s);
+}
+
+static void not_held(void *context, uint32_t events)
+{
+    struct session *s = context;
+
+    (void)events;
+    s->closing = s->over = true;
+    s->hooks->lose(s, "the prompt that made it has ended");
+}
+
+/* A prompt that dies between the start and its `hold` leaves no session. */
+void idle_await_hold(struct session *s, bool heard)
+{
+    if (s->bounds.held)
+        loop_set_timer(&s->loop, TIMER_HOLD, clock_now_us() + (heard ? HOLD_US : 1), not_held, s);
 }

@@ -13,28 +13,28 @@
 #define END_PATIENCE_US 1000000 /* for the end of a kernel that closed its channel */
 #define TO_KERNEL_MAX (2 * (FRAME_PAYLOAD_MAX + FRAME_HEADER_MAX))
 
-static void broke(struct session *s)
+static void broke(struct kernel *k)
 {
-    s->hooks->lose(s, "the kernel broke its channel");
+    k->session->hooks->end_kernel(k, "the kernel broke its channel");
 }
 
 /* All whole frames.  A handler may end the session, and with it the bytes. */
-static void handle_frames(struct session *s)
+static void handle_frames(struct kernel *k)
 {
     size_t at = 0;
 
-    while (s->kernel_watch.on) {
+    while (k->watch.on) {
         enum frame_found found;
         struct frame frame;
         size_t used = 0;
 
-        found = frame_read(s->from_kernel.data + at, s->from_kernel.len - at, &frame, &used);
+        found = frame_read(k->from.data + at, k->from.len - at, &frame, &used);
         if (found == FRAME_PARTIAL) {
-            buf_drop(&s->from_kernel, at);
+            buf_drop(&k->from, at);
             return;
         }
-        if (found == FRAME_BAD || !s->hooks->frame(s, &frame)) {
-            broke(s);
+        if (found == FRAME_BAD || !k->session->hooks->frame(k, &frame)) {
+            broke(k);
             return;
         }
         at += used;
@@ -50,77 +50,106 @@ static void not_ended(void *context, uint32_t events)
 }
 
 /* A kernel that has ended closes its channel before its run is over. */
-static void channel_ended(struct session *s)
+static void channel_ended(struct kernel *k)
 {
-    kernel_channel_close(s);
+    struct session *s = k->session;
+
+    if (k->index) {
+        s->hooks->end_kernel(k, "the kernel ended");
+        return;
+    }
+    kernel_channel_close(k);
     loop_set_timer(&s->loop, TIMER_CHANNEL, clock_now_us() + END_PATIENCE_US, not_ended, s);
 }
 
-static void read_channel(struct session *s)
+static void read_channel(struct kernel *k)
 {
-    char *to = buf_extend(&s->from_kernel, READ_SIZE);
+    char *to = buf_extend(&k->from, READ_SIZE);
     ssize_t n;
 
     if (!to) {
-        broke(s);
+        broke(k);
         return;
     }
-    n = read(s->kernel_watch.fd, to, READ_SIZE);
-    s->from_kernel.len -= READ_SIZE - (size_t)(n > 0 ? n : 0);
+    n = read(k->watch.fd, to, READ_SIZE);
+    k->from.len -= READ_SIZE - (size_t)(n > 0 ? n : 0);
     if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
-        channel_ended(s);
+        channel_ended(k);
     else
-        handle_frames(s);
+        handle_frames(k);
 }
 
-static void write_channel(struct session *s)
+static void write_channel(struct kernel *k)
 {
-    while (s->to_kernel.len) {
-        ssize_t n = send(s->kernel_watch.fd, s->to_kernel.data, s->to_kernel.len, MSG_NOSIGNAL);
+    while (k->to.len) {
+        ssize_t n = send(k->watch.fd, k->to.data, k->to.len, MSG_NOSIGNAL);
 
         if (n <= 0)
             break;
-        buf_drop(&s->to_kernel, (size_t)n);
+        buf_drop(&k->to, (size_t)n);
     }
-    (void)loop_change(&s->loop, &s->kernel_watch, EPOLLIN | (s->to_kernel.len ? EPOLLOUT : 0u));
+    (void)loop_change(&k->session->loop, &k->watch, EPOLLIN | (k->to.len ? EPOLLOUT : 0u));
 }
 
 static void channel_ready(void *context, uint32_t events)
 {
-    struct session *s = context;
+    struct kernel *k = context;
 
     if (events & EPOLLOUT)
-        write_channel(s);
+        write_channel(k);
     if (events & (EPOLLIN | EPOLLHUP | EPOLLERR))
-        read_channel(s);
+        read_channel(k);
 }
 
-void kernel_channel_open(struct session *s, int fd)
+void kernel_init_all(struct session *s)
 {
-    buf_init(&s->to_kernel, TO_KERNEL_MAX);
-    buf_init(&s->from_kernel, FRAME_HEADER_MAX + FRAME_PAYLOAD_MAX + READ_SIZE);
-    s->kernel_watch = loop_watch_of(fd, channel_ready, s);
-    if (loop_add(&s->loop, &s->kernel_watch, EPOLLIN) < 0)
-        s->hooks->lose(s, "the kernel's channel cannot be watched");
+    for (unsigned int i = 0; i < KERNELS_MAX; i++)
+        s->kernels[i] = (struct kernel){ .session = s, .index = i, .watch.fd = -1 };
+    s->kernels[0].language = s->language;
 }
 
-void kernel_channel_close(struct session *s)
+void kernel_channel_open(struct kernel *k, int fd)
 {
-    loop_remove(&s->loop, &s->kernel_watch);
-    s->kernel_watch.fd = -1;
-    buf_done(&s->to_kernel);
-    buf_done(&s->from_kernel);
+    buf_init(&k->to, TO_KERNEL_MAX);
+    buf_init(&k->from, FRAME_HEADER_MAX + FRAME_PAYLOAD_MAX + READ_SIZE);
+    k->watch = loop_watch_of(fd, channel_ready, k);
+    if (loop_add(&k->session->loop, &k->watch, EPOLLIN) < 0)
+        k->session->hooks->end_kernel(k, "the kernel's channel cannot be watched");
 }
 
-void kernel_send(struct session *s, const char *word, uint64_t number, const char *arg,
+/* The run owns the channel of the first kernel. */
+void kernel_channel_close(struct kernel *k)
+{
+    if (k->index && k->watch.fd >= 0)
+        loop_close(&k->session->loop, &k->watch);
+    else
+        loop_remove(&k->session->loop, &k->watch);
+    k->watch.fd = -1;
+    buf_done(&k->to);
+    buf_done(&k->from);
+}
+
+void kernel_send(struct kernel *k, const char *word, uint64_t number, const char *arg,
                  const char *payload, size_t len)
 {
-    if (!s->kernel_watch.on)
+    if (!k->watch.on)
         return;
-    if (frame_put(&s->to_kernel, word, number, arg, payload, len) < 0)
-        s->hooks->lose(s, "the kernel does not read its channel");
+    if (frame_put(&k->to, word, number, arg, payload, len) < 0)
+        k->session->hooks->end_kernel(k, "the kernel does not read its channel");
     else
-        write_channel(s);
+        write_channel(k);
+}
+
+bool kernel_can(const struct kernel *k, const char *what)
+{
+    const json_t *list = json_object_get(k->hello, "can");
+    const json_t *word;
+    size_t i;
+
+    json_array_foreach(list, i, word)
+        if (json_is_string(word) && !strcmp(json_string_value(word), what))
+            return true;
+    return false;
 }
 
 void kernel_freeze(struct session *s, bool freeze)

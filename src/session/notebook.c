@@ -11,6 +11,7 @@
 
 #define FORMAT 4
 #define FORMAT_MINOR 5
+#define OWN_KEY "sandbox_run"       /* in the metadata of a cell */
 #define NO_CHARACTER "\xef\xbf\xbd" /* U+FFFD */
 
 static json_t *member(const json_t *object, const char *key)
@@ -155,13 +156,21 @@ static json_t *outputs_of(const json_t *result, json_int_t number)
 
 static json_t *cell_of(const json_t *cell, size_t number)
 {
+    const char *language = json_string_value(member(cell, "lang"));
     char id[32];
+    json_t *one;
 
     snprintf(id, sizeof(id), "cell-%zu", number);
-    return json_pack("{s:s, s:i, s:s, s:{}, s:o, s:O}", "cell_type", "code", "execution_count",
-                     (int)number, "id", id, "metadata", "outputs",
-                     outputs_of(member(cell, "result"), (json_int_t)number), "source",
-                     member(cell, "code"));
+    one = json_pack("{s:s, s:i, s:s, s:{}, s:o, s:O}", "cell_type", "code", "execution_count",
+                    (int)number, "id", id, "metadata", "outputs",
+                    outputs_of(member(cell, "result"), (json_int_t)number), "source",
+                    member(cell, "code"));
+    if (language) {
+        json_object_set_new(one, "source",
+                            json_sprintf("%%%%%s\n%s", language, text_in(cell, "code")));
+        json_object_set_new(member(one, "metadata"), OWN_KEY, json_pack("{s:s}", "lang", language));
+    }
+    return one;
 }
 
 char *notebook_write(const json_t *cells, const char *language)
@@ -272,9 +281,18 @@ static char *joined(const json_t *lines)
     return buf_take(&out, &(size_t){ 0 });
 }
 
-char *notebook_source(const json_t *cell)
+char *notebook_source(const json_t *cell, const char **ret_language)
 {
-    return joined(member(cell, "source"));
+    const json_t *own = member(member(cell, "metadata"), OWN_KEY);
+    char *source = joined(member(cell, "source")), *line_end;
+
+    *ret_language = json_string_value(member(own, "lang"));
+    if (source && *ret_language && !strncmp(source, "%%", 2)) {
+        line_end = strchr(source, '\n');
+        line_end = line_end ? line_end + 1 : source + strlen(source);
+        memmove(source, line_end, strlen(line_end) + 1);
+    }
+    return source;
 }
 
 static void split(json_t *object, const char *key)
@@ -337,7 +355,8 @@ json_t *notebook_cells(const json_t *book)
     size_t i, k;
 
     json_array_foreach(member(book, "cells"), i, cell) {
-        scoped_free char *code = notebook_is_code(cell) ? notebook_source(cell) : NULL;
+        const char *language = NULL;
+        scoped_free char *code = notebook_is_code(cell) ? notebook_source(cell, &language) : NULL;
         json_t *result;
 
         if (!code)
@@ -345,7 +364,8 @@ json_t *notebook_cells(const json_t *book)
         result = json_pack("{s:[], s:s, s:b}", "display", "stdout", "", "success", 1);
         json_array_foreach(member(cell, "outputs"), k, output)
             read_output(result, output);
-        json_array_append_new(cells, json_pack("{s:s, s:o}", "code", code, "result", result));
+        json_array_append_new(cells, json_pack("{s:s, s:o, s:s*}", "code", code, "result", result,
+                                               "lang", language));
     }
     return cells;
 }

@@ -24,8 +24,10 @@ const char *notebook_language(const json_t *book, const char *(*known)(const cha
 
 bool notebook_is_code(const json_t *cell);
 bool notebook_has_tag(const json_t *cell, const char *tag);
-/* The source of a cell; the caller frees it. */
-char *notebook_source(const json_t *cell);
+/* The source of a cell; the caller frees it.  *ret_language, borrowed from the cell, is the one of
+ * a kernel beside the notebook's own, or NULL: sessions write it down, with a first line "%%NAME"
+ * for other readers, which the source has no more. */
+char *notebook_source(const json_t *cell, const char **ret_language);
 /* Replaces the outputs of a cell. */
 void notebook_set_outputs(json_t *cell, const json_t *result, json_int_t number);
 /* The code cells, with what can be compared of their outputs: {"code", "result"}. */

@@ -36,6 +36,18 @@ static bool has_kernel(struct session *s, struct connection *c)
     return false;
 }
 
+/* The language that a line names; false, and answered, when there is no such one. */
+static bool read_language(struct session *s, struct connection *c, const json_t *line,
+                          const struct language **ret)
+{
+    sbr_error err = { 0 };
+
+    if (second_kernel_language(s, json_string_value(json_object_get(line, "lang")), ret, &err) == 0)
+        return true;
+    connection_error(s, c, &err);
+    return false;
+}
+
 static void op_exec(struct session *s, struct connection *c, const json_t *line)
 {
     const json_t *code = json_object_get(line, "code"),
@@ -43,7 +55,7 @@ static void op_exec(struct session *s, struct connection *c, const json_t *line)
     struct cell_request request = { .timeout_ms = s->limits.value[SBR_WALL_MS],
                                     .stream = json_is_true(json_object_get(line, "stream")) };
 
-    if (!has_kernel(s, c))
+    if (!has_kernel(s, c) || !read_language(s, c, line, &request.language))
         return;
     if (!json_is_string(code) || json_string_length(code) > FRAME_PAYLOAD_MAX) {
         refuse(s, c, SBR_E_INVALID, "a cell is text of at most 16 MiB; give it as \"code\"");
@@ -90,8 +102,9 @@ static void op_info(struct session *s, struct connection *c, const json_t *line)
                   s->state == SESSION_LOST ? s->reason : NULL);
 
     (void)line;
-    if (s->hello)
-        json_object_set(answer, "kernel", s->hello);
+    if (s->kernels[0].hello)
+        json_object_set(answer, "kernel", s->kernels[0].hello);
+    json_object_set_new(answer, "kernels", second_kernel_names(s));
     json_object_set_new(answer, "background_bytes",
                         json_integer(
                             (json_int_t)(s->background_bytes[0] + s->background_bytes[1])));
@@ -117,6 +130,7 @@ static void op_hold(struct session *s, struct connection *c, const json_t *line)
 {
     (void)line;
     connection_hold(c);
+    loop_set_timer(&s->loop, TIMER_HOLD, 0, NULL, NULL);
     connection_answer(s, c, json_pack("{s:b}", "held", 1));
 }
 
@@ -266,24 +280,15 @@ static void op_applied(struct session *s, struct connection *c, const json_t *li
                      &err);
 }
 
-static bool can(const struct session *s, const char *what)
-{
-    const json_t *list = s->hello ? json_object_get(s->hello, "can") : NULL;
-    const json_t *word;
-    size_t i;
-
-    json_array_foreach(list, i, word)
-        if (json_is_string(word) && !strcmp(json_string_value(word), what))
-            return true;
-    return false;
-}
-
-/* False, and answered, when the kernel cannot be asked for this now. */
-static bool may_ask(struct session *s, struct connection *c, const char *what)
+/* False, and answered, when the kernel (NULL: it does not run) cannot be asked for this now. */
+static bool may_ask(struct session *s, struct connection *c, const struct kernel *k,
+                    const char *what)
 {
     if (!has_kernel(s, c))
         return false;
-    if (!can(s, what))
+    if (!k || !k->hello)
+        refuse(s, c, SBR_E_BUSY, "no kernel of that language runs; a cell starts it");
+    else if (!kernel_can(k, what))
         refuse(s, c, SBR_E_UNSUPPORTED, "the kernel of this language cannot do that");
     else if (s->state == SESSION_BUSY || s->asking)
         refuse(s, c, SBR_E_BUSY, "a cell runs; ask again when it has ended");
@@ -298,8 +303,13 @@ static void ask_kernel(struct session *s, struct connection *c, const json_t *li
 {
     const json_t *code = json_object_get(line, "code"), *cursor = json_object_get(line, "cursor");
     char arg[FRAME_ARG_SIZE] = "-";
+    const struct language *language;
+    struct kernel *k;
 
-    if (!may_ask(s, c, word))
+    if (!read_language(s, c, line, &language))
+        return;
+    k = second_kernel_find(s, language);
+    if (!may_ask(s, c, k, word))
         return;
     if (json_is_string(code) && json_string_length(code) > FRAME_PAYLOAD_MAX) {
         refuse(s, c, SBR_E_INVALID, "the code has more than 16 MiB");
@@ -309,9 +319,10 @@ static void ask_kernel(struct session *s, struct connection *c, const json_t *li
         snprintf(arg, sizeof(arg), "%lld", (long long)json_integer_value(cursor));
     kernel_freeze(s, false);
     s->asking = c;
+    s->answers = k;
     s->asks_state = false;
     s->asked++;
-    kernel_send(s, word, s->asked, arg, json_is_string(code) ? json_string_value(code) : "",
+    kernel_send(k, word, s->asked, arg, json_is_string(code) ? json_string_value(code) : "",
                 json_is_string(code) ? json_string_length(code) : 0);
 }
 
@@ -319,14 +330,17 @@ static void ask_kernel(struct session *s, struct connection *c, const json_t *li
 static void ask_for_state(struct session *s, struct connection *c, const char *word,
                           uint64_t number)
 {
-    if (!may_ask(s, c, "checkpoint"))
+    struct kernel *k = &s->kernels[0];
+
+    if (!may_ask(s, c, k, "checkpoint"))
         return;
     kernel_freeze(s, false);
     s->asking = c;
+    s->answers = k;
     s->asks_state = true;
     s->asks_back = !strcmp(word, "rollback");
     s->asked = number;
-    kernel_send(s, word, number, "-", "", 0);
+    kernel_send(k, word, number, "-", "", 0);
 }
 
 static void op_checkpoint(struct session *s, struct connection *c, const json_t *line)
@@ -378,6 +392,42 @@ static void op_rollback(struct session *s, struct connection *c, const json_t *l
         roll_back_by_replay(s, c, (uint64_t)cell);
 }
 
+/* A kernel of another language beside the session's own; answers once it is ready. */
+static void op_kernel(struct session *s, struct connection *c, const json_t *line)
+{
+    const struct language *language;
+    struct kernel *k;
+    sbr_error err = { 0 };
+
+    if (!has_kernel(s, c) || !read_language(s, c, line, &language))
+        return;
+    kernel_freeze(s, false);
+    if (second_kernel_get(s, language, &k, &err) < 0)
+        connection_error(s, c, &err);
+    else if (k->hello)
+        connection_answer(s, c, second_kernel_describe(k));
+    else if (k->starter)
+        refuse(s, c, SBR_E_BUSY, "the kernel of that language starts already; ask again");
+    else
+        k->starter = c;
+}
+
+static void op_allow(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *host = json_string_value(json_object_get(line, "host"));
+
+    if (has_kernel(s, c))
+        session_grant_host(s, c, host ? host : "");
+}
+
+static void op_dep(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *name = json_string_value(json_object_get(line, "name"));
+
+    if (has_kernel(s, c))
+        session_grant_package(s, c, name ? name : "");
+}
+
 static void op_reload(struct session *s, struct connection *c, const json_t *line)
 {
     ask_kernel(s, c, line, "reload");
@@ -413,7 +463,9 @@ static const struct {
     const char *name;
     operation *run;
 } operations[] = {
-    { "exec", op_exec }, { "info", op_info }, { "interrupt", op_interrupt },
+    { "exec", op_exec }, { "kernel", op_kernel }, { "allow", op_allow }, { "dep", op_dep },
+    { "info", op_info },
+    { "interrupt", op_interrupt },
     { "close", op_close }, { "check", op_check }, { "complete", op_complete },
     { "vars", op_vars }, { "restart", op_restart }, { "metrics", op_metrics },
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },

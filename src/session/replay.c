@@ -68,10 +68,16 @@ bool replay_next(struct session *s, struct cell_request *ret)
 {
     const json_t *cell = json_array_get(s->replay.cells, s->replay.at);
     const json_t *code = json_object_get(cell, "code");
+    const struct language *language = NULL;
+    sbr_error ignored;
 
     if (!code)
         return false;
-    *ret = (struct cell_request){ .timeout_ms = s->limits.value[SBR_WALL_MS],
+    /* A language that is not known any more: the session's own refuses its code. */
+    (void)!second_kernel_language(s, json_string_value(json_object_get(cell, "lang")), &language,
+                                  &ignored);
+    *ret = (struct cell_request){ .language = language,
+                                  .timeout_ms = s->limits.value[SBR_WALL_MS],
                                   .number =
                                       (uint64_t)json_integer_value(json_object_get(cell, "cell")),
                                   .unrecorded = !s->replay.record,

@@ -201,6 +201,19 @@ json_t *session_files_put(struct session *s, const char *path, const char *base6
     return r < 0 ? NULL : json_pack("{s:s, s:I}", "path", path, "size", (json_int_t)len);
 }
 
+int session_files_place(struct session *s, const char *path, const void *data, size_t len,
+                        sbr_error *err)
+{
+    struct session_top tmp;
+    int r;
+
+    if (check_path(path, err) < 0 || session_top_open(s, "tmp", &tmp, err) < 0)
+        return err->code;
+    r = write_file(&tmp, path, data, len, err);
+    session_top_close(&tmp);
+    return r;
+}
+
 /* A file, a link or an empty directory. */
 static int remove_file(const struct session_top *work, const char *path, sbr_error *err)
 {

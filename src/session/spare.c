@@ -122,9 +122,9 @@ static char *adopt(sbr_session *s, const char *key, const struct session_bounds 
 {
     const struct timeval patience = { .tv_sec = PATIENCE_S };
     uint64_t began_us = clock_now_us();
-    json_t *request =
-        json_pack("{s:s, s:s, s:I, s:I}", "op", "adopt", "key", key, "idle_ms",
-                  (json_int_t)bounds->idle_ms, "freeze_ms", (json_int_t)bounds->freeze_ms);
+    json_t *request = json_pack("{s:s, s:s, s:I, s:I, s:b}", "op", "adopt", "key", key, "idle_ms",
+                                (json_int_t)bounds->idle_ms, "freeze_ms",
+                                (json_int_t)bounds->freeze_ms, "held", bounds->held);
     scoped_free char *line = NULL;
     sbr_error ignored; /* the session is made anew */
     size_t len;
@@ -221,6 +221,7 @@ static void take_bounds(struct session *s, const json_t *line)
 {
     s->bounds.idle_ms = (uint64_t)json_integer_value(json_object_get(line, "idle_ms"));
     s->bounds.freeze_ms = (uint64_t)json_integer_value(json_object_get(line, "freeze_ms"));
+    s->bounds.held = json_is_true(json_object_get(line, "held"));
 }
 
 json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err)
@@ -239,6 +240,7 @@ json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err)
     take_bounds(s, line);
     idle_begin_life(s);
     idle_begin(s);
+    idle_await_hold(s, true);
     supervisor_note(s);
     return supervisor_describe_start(s, "parked");
 }

@@ -54,6 +54,7 @@ json_t *supervisor_describe_start(const struct session *s, const char *startup)
 static void report_start(struct session *s, const sbr_error *err)
 {
     scoped_free char *text = NULL;
+    bool heard = false;
     json_t *line;
 
     if (s->ready_fd < 0)
@@ -68,10 +69,12 @@ static void report_start(struct session *s, const sbr_error *err)
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
     if (text)
-        (void)!fd_write_all(s->ready_fd, text, strlen(text));
+        heard = fd_write_all(s->ready_fd, text, strlen(text)) == 0;
     close(take_fd(s->ready_fd));
-    if (!err)
+    if (!err) {
+        idle_await_hold(s, heard);
         s->hooks->leave_spare(s);
+    }
 }
 
 /* What the end of the run means for the session, in one sentence. */
@@ -97,7 +100,8 @@ static void name_end(struct session *s, const sbr_result *result, const sbr_erro
 static void drop_job(struct session *s)
 {
     loop_remove(&s->loop, &s->job_watch);
-    kernel_channel_close(s);
+    for (size_t i = 0; i < KERNELS_MAX; i++)
+        kernel_channel_close(&s->kernels[i]);
     loop_set_timer(&s->loop, TIMER_CHANNEL, 0, NULL, NULL);
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
 }
@@ -128,6 +132,19 @@ static void answer_restart(struct session *s, const sbr_error *err)
                                     "startup_ms", (double)s->startup_us / 1000));
 }
 
+/* Clients that wait for a kernel's word. */
+static void refuse_asking(struct session *s)
+{
+    sbr_error err;
+
+    err_set(&err, SBR_E_UNSUPPORTED, "session", "the session is lost: %.200s", s->reason);
+    if (s->asking)
+        connection_error(s, take_ptr(s->asking), &err);
+    for (size_t i = 0; i < KERNELS_MAX; i++)
+        if (s->kernels[i].starter)
+            connection_error(s, take_ptr(s->kernels[i].starter), &err);
+}
+
 /* The run is over; `result` is NULL when there is none. */
 static void job_ended(struct session *s, const sbr_result *result, const sbr_error *err)
 {
@@ -136,6 +153,7 @@ static void job_ended(struct session *s, const sbr_result *result, const sbr_err
     name_end(s, result, err);
     drop_job(s);
     cell_lost(s, result);
+    refuse_asking(s);
     sbr_job_free(take_ptr(s->job));
     s->state = SESSION_LOST;
     s->frozen = false;
@@ -169,8 +187,8 @@ static void job_ready(void *context, uint32_t events)
         sbr_result_free(result);
         return;
     }
-    if (s->kernel_watch.fd < 0 && s->state == SESSION_STARTING && runner_kernel_fd(s->job) >= 0)
-        kernel_channel_open(s, runner_kernel_fd(s->job));
+    if (s->kernels[0].watch.fd < 0 && s->state == SESSION_STARTING && runner_kernel_fd(s->job) >= 0)
+        kernel_channel_open(&s->kernels[0], runner_kernel_fd(s->job));
 }
 
 void supervisor_restart(struct session *s, struct connection *c, json_t *take_cells)
@@ -183,7 +201,8 @@ void supervisor_restart(struct session *s, struct connection *c, json_t *take_ce
     else
         s->first_cell = s->cells + 1;
     snapshot_drop_from(s, 0); /* states of another kernel */
-    json_decref(take_ptr(s->hello));
+    for (size_t i = 0; i < KERNELS_MAX; i++)
+        json_decref(take_ptr(s->kernels[i].hello));
     s->starting = c;
     if (supervisor_start_job(s, &err) == 0)
         return;
@@ -207,7 +226,7 @@ void supervisor_close(struct session *s, json_t *answer)
     }
     snprintf(s->reason, sizeof(s->reason), "the session was closed");
     kernel_freeze(s, false);
-    shutdown(s->kernel_watch.fd, SHUT_RDWR);
+    shutdown(s->kernels[0].watch.fd, SHUT_RDWR);
     drop_job(s);
     if (sbr_job_finish(s->job, &result, &err) == 0 && (json = sbr_result_to_json(result))) {
         all = json_loads(json, 0, NULL);
@@ -243,10 +262,12 @@ static void stage_began(void *context, const sbr_event *event)
 
 int supervisor_start_job(struct session *s, sbr_error *err)
 {
+    network_done(&s->granted); /* the request has them by now */
+    s->granted = s->noted = (struct network){ 0 };
     s->reason[0] = '\0';
     s->state = SESSION_STARTING;
     s->started_us = clock_now_us();
-    s->kernel_watch.fd = -1;
+    s->kernels[0].watch.fd = -1;
     if (sbr_job_start(s->rt, &s->request, &s->job, err) < 0)
         return err->code;
     (void)sbr_job_on_output(s->job, output_came, s);
@@ -318,12 +339,29 @@ void supervisor_go_on(struct session *s)
         idle_begin(s);
 }
 
-static void is_ready(struct session *s, const struct frame *frame)
+/* Answers the client that asked for a kernel of another language. */
+static void second_is_ready(struct kernel *k)
 {
-    if (s->state != SESSION_STARTING)
+    struct connection *starter = take_ptr(k->starter);
+
+    if (starter)
+        connection_answer(k->session, starter, second_kernel_describe(k));
+}
+
+static void is_ready(struct kernel *k, const struct frame *frame)
+{
+    struct session *s = k->session;
+    json_t *hello;
+
+    if (k->index ? k->hello != NULL : s->state != SESSION_STARTING)
         return;
-    json_decref(s->hello);
-    s->hello = json_loadb(frame->payload, frame->len, 0, NULL);
+    hello = json_loadb(frame->payload, frame->len, 0, NULL);
+    json_decref(k->hello);
+    k->hello = hello ? hello : json_object();
+    if (k->index) {
+        second_is_ready(k);
+        return;
+    }
     s->startup_us = clock_now_us() - s->started_us;
     s->state = SESSION_READY;
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
@@ -334,13 +372,14 @@ static void is_ready(struct session *s, const struct frame *frame)
     supervisor_go_on(s);
 }
 
-static void answered(struct session *s, const struct frame *frame)
+static void answered(struct kernel *k, const struct frame *frame)
 {
+    struct session *s = k->session;
     json_t *payload =
         json_loadb(frame->payload, frame->len, JSON_DECODE_ANY | JSON_ALLOW_NUL, NULL);
     struct connection *asking = s->asking;
 
-    if (payload && frame->number == s->asked) {
+    if (payload && s->answers == k && frame->number == s->asked) {
         s->asking = NULL;
         if (asking && s->asks_state)
             supervisor_answer_state(s, asking, frame, payload);
@@ -351,21 +390,30 @@ static void answered(struct session *s, const struct frame *frame)
     json_decref(payload);
 }
 
+/* Init says it in place of a kernel that it could not start. */
+static void failed(struct kernel *k, const struct frame *frame)
+{
+    char reason[240];
+
+    text_copy_visibly(reason, sizeof(reason), frame->payload, frame->len);
+    k->session->hooks->end_kernel(k, reason);
+}
+
 /* clang-format off */
 static const struct {
     const char *word;
-    void (*handle)(struct session *s, const struct frame *frame);
+    void (*handle)(struct kernel *k, const struct frame *frame);
 } words[] = {
     { "ready", is_ready }, { "display", cell_display }, { "done", cell_done },
-    { "answer", answered },
+    { "answer", answered }, { "failed", failed },
 };
 /* clang-format on */
 
-bool supervisor_frame(struct session *s, const struct frame *frame)
+bool supervisor_frame(struct kernel *k, const struct frame *frame)
 {
     for (size_t i = 0; i < ARRAY_LEN(words); i++) {
         if (!strcmp(frame->word, words[i].word)) {
-            words[i].handle(s, frame);
+            words[i].handle(k, frame);
             return true;
         }
     }

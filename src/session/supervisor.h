@@ -32,28 +32,52 @@ enum session_state {
 };
 
 /* Slots of the loop. */
-enum { TIMER_CELL, TIMER_KILL, TIMER_START, TIMER_IDLE, TIMER_AGE, TIMER_CHANNEL, TIMER_CPU };
+enum {
+    TIMER_CELL,
+    TIMER_KILL,
+    TIMER_START,
+    TIMER_IDLE,
+    TIMER_AGE,
+    TIMER_CHANNEL,
+    TIMER_CPU,
+    TIMER_HOLD
+};
 
 /* Why a cell did not end by itself. */
 enum cell_stop { CELL_ON, CELL_TIMEOUT, CELL_CANCELLED, CELL_OUTPUT, CELL_CPU };
 
 struct connection;
+struct kernel;
 struct session;
 struct snapshot;
 
 /* What the lower files call: supervisor_start.c fills it. */
 struct session_hooks {
     void (*line)(struct session *s, struct connection *c, const char *line, size_t len);
-    bool (*frame)(struct session *s, const struct frame *frame); /* false: no kernel says that */
-    void (*lose)(struct session *s, const char *reason);         /* ends the run */
-    void (*go_on)(struct session *s);                            /* nothing runs any more */
-    void (*copy)(struct session *s, struct connection *c);       /* makes a session like this one */
-    void (*leave_spare)(struct session *s);                      /* and one that waits */
-    void (*spare_go_on)(struct session *s);                      /* as go_on, of one that waits */
+    bool (*frame)(struct kernel *k, const struct frame *frame); /* false: no kernel says that */
+    void (*end_kernel)(struct kernel *k, const char *reason);   /* the first one: as `lose` */
+    void (*lose)(struct session *s, const char *reason);        /* ends the run */
+    void (*go_on)(struct session *s);                           /* nothing runs any more */
+    void (*copy)(struct session *s, struct connection *c);      /* makes a session like this one */
+    void (*leave_spare)(struct session *s);                     /* and one that waits */
+    void (*spare_go_on)(struct session *s);                     /* as go_on, of one that waits */
 };
+
+/* A kernel in the session's sandbox: its own, or one of another language that a cell asked for. */
+struct kernel {
+    struct session *session;
+    unsigned int index; /* 0: the session's own */
+    const struct language *language;
+    struct loop_watch watch; /* of its channel; fd -1: it does not run */
+    struct buf to, from;
+    json_t *hello;              /* the payload of `ready`; NULL: it has not said so yet */
+    struct connection *starter; /* waits for that; of another language's only */
+};
+#define KERNELS_MAX (1 + RUNNER_KERNELS)
 
 /* What a client wants to be executed. */
 struct cell_request {
+    const struct language *language; /* NULL: the session's own */
     char *code;
     size_t len;
     uint64_t timeout_ms;
@@ -73,6 +97,7 @@ struct replay {
 
 struct cell {
     uint64_t number;
+    struct kernel *kernel; /* that executes it */
     struct cell_request request;
     struct connection *client; /* NULL: it has left, or there is none */
     struct event_lines lines;
@@ -98,9 +123,20 @@ struct session_copy {
     struct buf said;
 };
 
+/* A package that is being installed for a living session. */
+struct package {
+    struct session *session;
+    struct connection *client; /* NULL: it has left */
+    sbr_request *request;
+    sbr_job *job;
+    struct loop_watch watch;
+    const char *name; /* of the request */
+};
+
 /* How long a session may be idle and live, in milliseconds. */
 struct session_bounds {
     uint64_t idle_ms, age_ms, freeze_ms;
+    bool held; /* it ends with its maker */
 };
 
 /* See session/spare.h. */
@@ -117,12 +153,16 @@ struct session {
     sbr_request request; /* the client's, borrowed; its limits are those of the kernel's run */
     struct limits limits;
     struct session_bounds bounds;
-    bool tells_changes; /* at the end, as --diff or --keep want it */
+    struct package *package; /* that is being installed; NULL: none */
+    struct network granted;  /* hosts that were allowed since the start */
+    struct network noted;    /* the request's with them; empty: none were */
+    bool tells_changes;      /* at the end, as --diff or --keep want it */
     const struct language *language;
     sbr_runtime *rt;
     sbr_job *job; /* NULL: none runs */
     struct loop loop;
-    struct loop_watch job_watch, kernel_watch, listen_watch, dir_watch;
+    struct loop_watch job_watch, listen_watch, dir_watch;
+    struct kernel kernels[KERNELS_MAX];
     struct link connections;
     struct peer_home home;
     int ready_fd; /* of the client that waits for the start; -1: none any more */
@@ -132,7 +172,6 @@ struct session {
     bool closing; /* the client asked for the end */
     bool frozen;
     char reason[240]; /* why the session is lost */
-    struct buf to_kernel, from_kernel;
     struct cell *cell;
     uint64_t cells;      /* the number of the last one */
     uint64_t first_cell; /* of this kernel: those before were another's */
@@ -140,14 +179,14 @@ struct session {
     struct replay replay;
     struct link snapshots;          /* struct snapshot, oldest first */
     struct link copies;             /* of this session, that have not begun yet */
-    struct connection *asking;      /* waits for an `answer` of the kernel */
+    struct connection *asking;      /* waits for an `answer` of a kernel */
+    const struct kernel *answers;   /* that one */
     bool asks_state;                /* for a checkpoint or a rollback */
     bool asks_back;                 /* for the latter */
     uint64_t back_to;               /* the cell of a rollback by replay */
     json_t *copied;                 /* of a copy: how it was made */
     struct connection *starting;    /* asked for a restart */
     uint64_t asked;                 /* its number */
-    json_t *hello;                  /* the payload of `ready` */
     struct head_tail background[2]; /* output between cells */
     uint64_t background_bytes[2];
     uint64_t created_at_us, used_us, started_us, startup_us;
@@ -159,6 +198,10 @@ json_t *session_files_list(struct session *s, sbr_error *err);
 json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
 json_t *session_files_remove(struct session *s, const char *path, sbr_error *err);
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
+
+/* Writes a file below /tmp of the session, for a kernel. */
+int session_files_place(struct session *s, const char *path, const void *data, size_t len,
+                        sbr_error *err) must_check;
 
 /* While it is open, this process has the rights of the program's user to files. */
 struct session_top {
@@ -187,11 +230,19 @@ json_t *session_changes_look(struct session *s, bool keep, sbr_error *err);
 json_t *session_changes_applied(struct session *s, const char *id, const json_t *paths,
                                 sbr_error *err);
 
+/* session_grants.c */
+/* What a living sandbox is given: another host, another package.  Each answers the client. */
+void session_grant_host(struct session *s, struct connection *c, const char *text);
+
+/* session_package.c */
+void session_grant_package(struct session *s, struct connection *c, const char *name);
 /* idle.c */
 /* Nothing runs. */
 void idle_begin(struct session *s);
 /* The age of the session begins now, and so does its idle time when nothing runs. */
 void idle_begin_life(struct session *s);
+/* A session that is held ends soon unless a client says so; `heard`: its maker has the answer. */
+void idle_await_hold(struct session *s, bool heard);
 /* When the session expires, in seconds from now. */
 double idle_expires_s(const struct session *s);
 
@@ -214,8 +265,8 @@ void supervisor_note(const struct session *s);
 const char *supervisor_state_name(const struct session *s);
 /* Nothing runs: begins the next waiting cell, if there is one, else the idle time. */
 void supervisor_go_on(struct session *s);
-/* One frame of the kernel. */
-bool supervisor_frame(struct session *s, const struct frame *frame);
+/* One frame of a kernel. */
+bool supervisor_frame(struct kernel *k, const struct frame *frame);
 
 /* supervisor_state.c */
 /* The kernel's answer to a checkpoint or a rollback. */
@@ -232,21 +283,44 @@ void supervisor_replay_failed(struct session *s);
 int supervisor_create(const sbr_request *req, const struct session_bounds *bounds, char **ret,
                       sbr_error *err) must_check;
 
+/* second_kernel.c */
+/* The kernel of that language, which is started when there is none yet; NULL: the session's own.
+ * Cells can be sent to it at once. */
+int second_kernel_get(struct session *s, const struct language *language, struct kernel **ret,
+                      sbr_error *err) must_check;
+/* The same without a start; NULL: there is none. */
+struct kernel *second_kernel_find(struct session *s, const struct language *language);
+/* Ends it, and what waits for it, but for its cell; *ret says why.  The session goes on. */
+void second_kernel_end(struct kernel *k, const char *reason, sbr_error *ret);
+/* The language of that name, if it has sessions; *ret NULL: the session's own. */
+int second_kernel_language(const struct session *s, const char *name, const struct language **ret,
+                           sbr_error *err) must_check;
+/* One that is ready. */
+json_t *second_kernel_describe(const struct kernel *k);
+/* Names of the languages whose kernels run besides the session's own. */
+json_t *second_kernel_names(const struct session *s);
+
 /* kernel_channel.c */
-void kernel_channel_open(struct session *s, int fd);
-void kernel_channel_close(struct session *s);
+/* Places for kernels that do not run yet. */
+void kernel_init_all(struct session *s);
+void kernel_channel_open(struct kernel *k, int fd);
+void kernel_channel_close(struct kernel *k);
+/* Whether it said so when it was ready. */
+bool kernel_can(const struct kernel *k, const char *what);
 /* Stops everything inside while nothing is wanted, and lets it go on. */
 void kernel_freeze(struct session *s, bool freeze);
 /* Sends a frame, or as much of it as the kernel takes now and the rest later. */
-void kernel_send(struct session *s, const char *word, uint64_t number, const char *arg,
+void kernel_send(struct kernel *k, const char *word, uint64_t number, const char *arg,
                  const char *payload, size_t len);
 
 /* cell.c */
 /* Takes the code over. */
 void cell_begin(struct session *s, struct connection *client, struct cell_request *request);
 void cell_output(struct session *s, int stream, const char *data, size_t len);
-void cell_display(struct session *s, const struct frame *frame);
-void cell_done(struct session *s, const struct frame *frame);
+void cell_display(struct kernel *k, const struct frame *frame);
+void cell_done(struct kernel *k, const struct frame *frame);
+/* The kernel of the cell has ended, and the session goes on. */
+void cell_without_kernel(struct session *s, const char *reason);
 /* Interrupts the cell, and ends the session when that does not help. */
 void cell_stop_it(struct session *s, enum cell_stop why);
 /* The kernel's run is over; `result` is NULL when it failed. */

@@ -136,7 +136,8 @@ static int fork_apart(struct session *s, sbr_error *err)
 {
     pid_t pid;
 
-    s->kernel_watch.fd = s->job_watch.fd = s->listen_watch.fd = -1;
+    kernel_init_all(s);
+    s->job_watch.fd = s->listen_watch.fd = -1;
     pid = fork();
 
     if (pid < 0)
@@ -204,9 +205,23 @@ static int check(const sbr_request *req, const struct language **ret, sbr_error 
 static void copy_session(struct session *s, struct connection *c);
 static void leave_spare(struct session *s);
 
-static const struct session_hooks hooks = { operation_handle, supervisor_frame, supervisor_lose,
-                                            supervisor_go_on, copy_session,     leave_spare,
-                                            spare_go_on };
+static void end_kernel(struct kernel *k, const char *reason)
+{
+    struct session *s = k->session;
+    sbr_error err = { 0 };
+
+    if (!k->index) {
+        supervisor_lose(s, reason);
+        return;
+    }
+    second_kernel_end(k, reason, &err);
+    if (s->cell && s->cell->kernel == k)
+        cell_without_kernel(s, err.message);
+}
+
+static const struct session_hooks hooks = { operation_handle, supervisor_frame, end_kernel,
+                                            supervisor_lose,  supervisor_go_on, copy_session,
+                                            leave_spare,      spare_go_on };
 
 /* Makes the directory and the process; *ret_fd is what the process will speak on. */
 static int begin(struct session *s, int *ret_fd, sbr_error *err)
@@ -321,6 +336,7 @@ static int begin_copy(struct session *s, struct connection *c, sbr_error *err)
     if (!cells)
         return err->code;
     made.request.limits = s->limits;
+    made.bounds.held = false; /* it outlives the prompt */
     made.replay = (struct replay){ .cells = cells, .record = true };
     made.replay.files = snapshot_take(s, s->cells + 1, err);
     r = made.replay.files ? begin(&made, &fd, err) : err->code;

@@ -25,25 +25,30 @@ static json_t *not_covered(const json_t *payload)
     return missed;
 }
 
-static json_t *describe(uint64_t cell, const json_t *payload)
-{
-    const char *by = json_string_value(json_object_get(payload, "by"));
-
-    return json_pack("{s:I, s:s, s:o}", "cell", (json_int_t)cell, "by",
-                     by && !strcmp(by, "copy") ? "copy" : "fork", "not_covered",
-                     not_covered(payload));
-}
-
 static void miss(json_t *answer, const char *what)
 {
     json_array_append_new(json_object_get(answer, "not_covered"), json_string(what));
+}
+
+static json_t *describe(const struct session *s, uint64_t cell, const json_t *payload)
+{
+    const char *by = json_string_value(json_object_get(payload, "by"));
+    json_t *others = second_kernel_names(s);
+    json_t *answer =
+        json_pack("{s:I, s:s, s:o}", "cell", (json_int_t)cell, "by",
+                  by && !strcmp(by, "copy") ? "copy" : "fork", "not_covered", not_covered(payload));
+
+    if (json_array_size(others))
+        miss(answer, "kernels of other languages");
+    json_decref(others);
+    return answer;
 }
 
 static json_t *saved(struct session *s, uint64_t cell, const json_t *payload)
 {
     sbr_error ignored; /* the answer says that files are not covered */
     struct snapshot *snapshot = snapshot_take(s, cell, &ignored);
-    json_t *answer = describe(cell, payload);
+    json_t *answer = describe(s, cell, payload);
 
     if (!snapshot) {
         snapshot_drop_from(s, cell);
@@ -63,7 +68,7 @@ static json_t *saved(struct session *s, uint64_t cell, const json_t *payload)
 static json_t *went_back(struct session *s, uint64_t cell, const json_t *payload)
 {
     const struct snapshot *snapshot = snapshot_find(s, cell);
-    json_t *answer = describe(cell, payload), *how = json_object();
+    json_t *answer = describe(s, cell, payload), *how = json_object();
     sbr_error err = { 0 };
 
     if (!snapshot || snapshot_restore(s, snapshot, how, &err) < 0)

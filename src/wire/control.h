@@ -35,7 +35,8 @@ enum init_order {
     ORDER_ADOPT,      /* to a standby: a zygote's worker joins; carries init's end of its socket */
     ORDER_MAKE,       /* to a factory: one more sandbox, struct fork_order                       */
     ORDER_TERMINATE,  /* ask all processes inside to end                                         */
-    ORDER_SIGNAL,     /* send the signal `number` to the program's process group                 */
+    ORDER_SIGNAL,     /* send the signal `number` to the process group of `kernel`               */
+    ORDER_KERNEL,     /* of a session: one more kernel; carries a plan and the kernel's channel  */
     ORDER_PAUSE,      /* stop all processes inside                                               */
     ORDER_RESUME,     /* let them go on                                                          */
     ORDER_COLLECT,    /* hand out what changed in the trees until now; the program goes on       */
@@ -46,7 +47,11 @@ struct init_message {
     uint32_t order;
     uint32_t uid, gid; /* with ORDER_MAPPED: the user to become without a user namespace */
     uint32_t number;   /* with ORDER_SIGNAL                                              */
+    uint32_t kernel;   /* with ORDER_SIGNAL and ORDER_KERNEL; 0: the program             */
 };
+
+/* Kernels of other languages that a session can have beside its own. */
+#define INIT_KERNELS 3
 
 /* What a factory finds at two of these file descriptors. */
 #define FACTORY_LIBRARY INIT_COLLECT /* for its zygote                 */

@@ -3,6 +3,8 @@
  *   supervisor --config (sealed memory), page (shared memory), alive (socket)--> egress
  *   init ------link: sockets of the sandbox's network namespace---------------> egress
  *
+ * Over `alive`, whose messages keep their bounds, the supervisor of a session sends rules that are
+ * added, each as the bytes of a network with one rule; egress answers one byte: 1 when it holds.
  * The supervisor shuts `alive` down for writing when the program has ended: egress passes on what
  * the program has sent already, and exits.  It also exits when the supervisor is gone. */
 #ifndef WIRE_EGRESS_H

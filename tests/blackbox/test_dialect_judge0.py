@@ -164,9 +164,8 @@ def test_callbacks_go_only_to_allowed_hosts(judge, receiver):
     path, body = receiver.came.get(timeout=support.DEADLINE)
     assert path == "/done?x=1" and body["token"] == token and base64.b64decode(body["stdout"]) == b"5\n"
     for wrong in ("http://127.0.0.1:1/", "http://localhost/", "file:///etc/passwd", url.replace("://", "://u:p@"),
-                  f"http://127.0.0.1:{receiver.server_port}\\@example.org/", 7):
-        if isinstance(wrong, str):
-            assert "callback_url" in submit(judge, {"source_code": "1", "callback_url": wrong}).json(), wrong
+                  f"http://127.0.0.1:{receiver.server_port}\\@example.org/"):
+        assert "callback_url" in submit(judge, {"source_code": "1", "callback_url": wrong}).json(), wrong
     assert receiver.came.empty()
 
 

@@ -1,8 +1,10 @@
 """Clients of `sandbox-run mcp` that mean harm."""
 import json
+import subprocess
 
 import pytest
 
+import support
 from mcp_client import served, tool_call
 
 
@@ -76,3 +78,21 @@ def test_answers_to_nothing_are_ignored(client):
     client.notify("notifications/cancelled", {"requestId": {"a": [1]}})
     client.notify("notifications/unknown", {})
     assert lives(client)
+
+
+def test_initialize_is_sent_once(client):
+    """Calls that run refer to what the first one said."""
+    again = client.call("initialize", {"protocolVersion": "2025-11-25", "capabilities": {"elicitation": {}}})
+    assert again["code"] == -32600 and client.call("ping") == {}
+
+
+def test_runs_of_an_agent_are_in_the_audit_that_its_operator_wants(folder):
+    (folder / "sandbox-run").mkdir()
+    (folder / "sandbox-run" / "config.yaml").write_text("audit: true\n")
+    env = {"XDG_CONFIG_HOME": str(folder), "SANDBOX_RUN_STATE": str(folder / "state")}
+    with served(env=env) as client:
+        run = client.data("run_command", command="echo on record")
+    assert "files" not in run  # it left none
+    done = subprocess.run(support.command("audit", "--json"), env=support.surroundings(None, env), capture_output=True,
+                          check=True, timeout=support.DEADLINE)
+    assert run["run_id"] in done.stdout.decode()

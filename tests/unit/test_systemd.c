@@ -62,11 +62,11 @@ static void *answer(void *unused)
     (void)unused;
     (void)!read(fd, peer.auth, sizeof(peer.auth) - 1);
     if (peer.greeting) {
-        (void)!write(fd, peer.greeting, strlen(peer.greeting));
+        (void)!send(fd, peer.greeting, strlen(peer.greeting), MSG_NOSIGNAL); /* may come too late */
         read_calls(fd);
     }
     if (peer.answer)
-        (void)!write(fd, peer.answer, peer.answer_len);
+        (void)!send(fd, peer.answer, peer.answer_len, MSG_NOSIGNAL);
     while (!peer.closes && read(fd, &rest, 1) > 0)
         continue;
     close(fd);

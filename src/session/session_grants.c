@@ -1,0 +1,35 @@
+/* What a living session is given by its user: hosts that it may reach.  Only clients of the socket
+ * can ask, and no program in a sandbox is one (connection_lines.c).  The request gets it as well,
+ * so that it holds after a restart and in a copy. */
+#include "session/supervisor.h"
+
+/* The network of the request, or else of its policy, as the plan has it, becomes the request's. */
+static int note_rule(struct session *s, const struct host_rule *rule, sbr_error *err)
+{
+    const struct network *planned = runner_network(s->job);
+    struct network all = { .mode = planned->mode, .allow_dns = planned->allow_dns };
+
+    for (size_t i = 0; i < planned->n_rules; i++)
+        if (network_add_rule(&all, &planned->rules[i], err) < 0)
+            return err->code;
+    for (size_t i = 0; i < s->granted.n_rules; i++)
+        if (network_add_rule(&all, &s->granted.rules[i], err) < 0)
+            return err->code;
+    if (network_add_rule(&all, rule, err) < 0 || network_add_rule(&s->granted, rule, err) < 0)
+        return err->code;
+    network_done(&s->noted); /* the plan borrows only from what was there when it was made */
+    s->request.network = s->noted = all;
+    return 0;
+}
+
+void session_grant_host(struct session *s, struct connection *c, const char *text)
+{
+    struct host_rule rule;
+    sbr_error err = { 0 };
+
+    if (host_rule_parse(text, &rule, &err) < 0 || runner_allow(s->job, &rule, &err) < 0 ||
+        note_rule(s, &rule, &err) < 0)
+        connection_error(s, c, &err);
+    else
+        connection_answer(s, c, json_pack("{s:s}", "allowed", rule.text));
+}
