@@ -8,7 +8,7 @@ import sys
 IPV6_FLOWLABEL_MGR, GET, ANY, CREATE, LINGER_S = 32, 0, 255, 1, 60
 SO_NETNS_COOKIE = 71
 # Sockets of the kernel's by addresses and numbers that are never the same; counters of the whole machine.
-NEVER_THE_SAME = {"netlink", "unix", "ptype", "softnet_stat"}
+NEVER_THE_SAME = {"netlink", "unix", "ptype", "softnet_stat", "sockstat"}
 FOLDER = "/proc/self/net"
 
 
