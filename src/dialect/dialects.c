@@ -4,4 +4,4 @@
 
 #include "http/dialect.h"
 
-const struct dialect *const dialect_table[] = { &dialect_piston, NULL };
+const struct dialect *const dialect_table[] = { &dialect_piston, &dialect_judge0, NULL };

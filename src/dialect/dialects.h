@@ -4,6 +4,7 @@
 
 struct dialect;
 
+extern const struct dialect dialect_judge0;
 extern const struct dialect dialect_piston;
 
 #endif

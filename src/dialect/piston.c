@@ -11,8 +11,6 @@
 #include "http/dialect.h"
 #include "http/submission.h"
 
-#define OUTPUT_MAX ((size_t)1 << 30)
-
 static void refuse(struct exchange *x, const struct problem *problem)
 {
     /* Piston has one status for whatever is wrong with a request. */
@@ -22,35 +20,6 @@ static void refuse(struct exchange *x, const struct problem *problem)
             : problem->status;
 
     translate_reply(x, status, json_pack("{s:s}", "message", problem->detail));
-}
-
-/* Both streams in the order in which they came; NULL: it is not known any more. */
-static json_t *interleaved(const struct execution *e)
-{
-    scoped_free char *all = NULL;
-    struct buf text;
-    size_t len;
-
-    if (e->log.first)
-        return NULL;
-    buf_init(&text, OUTPUT_MAX);
-    for (uint64_t i = 0; i < event_log_next(&e->log); i++) {
-        const struct event_log_line *line = event_log_get(&e->log, i);
-        json_t *event = json_loadb(line->text, line->len, JSON_ALLOW_NUL, NULL);
-        const char *type = translate_word(event, "type");
-        const json_t *data = json_object_get(event, "data");
-        scoped_free char *bytes = NULL;
-
-        if (!strcmp(type, "stdout") || !strcmp(type, "stderr")) {
-            if (data)
-                buf_add(&text, json_string_value(data), json_string_length(data));
-            else if (encoding_from_base64(translate_word(event, "data_b64"), &bytes, &len) == 0)
-                buf_add(&text, bytes, len);
-        }
-        json_decref(event);
-    }
-    all = buf_take(&text, &len);
-    return all ? translate_text(all, len) : NULL;
 }
 
 static void reply_result(const struct execution *e, struct exchange *x)
@@ -64,7 +33,7 @@ static void reply_result(const struct execution *e, struct exchange *x)
     }
     result = json_loads(e->result ? e->result : "", JSON_ALLOW_NUL, NULL);
     compile = piston_compile(result);
-    run = translate_stage(result, "run") ? piston_stage(result, interleaved(e))
+    run = translate_stage(result, "run") ? piston_stage(result, translate_both(e))
                                          : json_deep_copy(compile);
     answer = json_pack("{s:O?, s:O?}", "language",
                        json_object_get(json_object_get(result, "language"), "name"), "version",
@@ -194,6 +163,12 @@ static void change_package(struct exchange *x)
     json_decref(body);
 }
 
+static void close_piston(struct server *server)
+{
+    (void)server;
+    catalog_free();
+}
+
 /* clang-format off */
 static const struct route routes[] = {
     { "POST", "/api/v2/execute", execute, SCOPE_RUN, ROUTE_BYTES | ROUTE_STARTS, 200,
@@ -218,4 +193,5 @@ const struct dialect dialect_piston = {
     .token_headers = (const char *const[]){ "X-API-Key", NULL },
     .refuse = refuse,
     .tick = piston_tick,
+    .close = close_piston,
 };

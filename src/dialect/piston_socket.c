@@ -44,20 +44,10 @@ static void start(struct websocket *w, const json_t *message, const json_t *requ
 {
     struct submission_fault fault = { .status = 0 };
     const json_t *input = json_object_get(message, "stdin");
-    struct problem full;
     struct execution *e;
-    sbr_request *req;
 
-    if (submission_read(w->server, &w->tenant, request, &req, &fault) < 0) {
-        fail(w, fault.err.message);
-        return;
-    }
-    if (!execution_has_room(w->server, &w->tenant, &full)) {
-        sbr_request_free(req);
-        fail(w, full.detail);
-        return;
-    }
-    if (execution_start(w->server, &w->tenant, req, EXECUTION_STREAMED, &e, &fault.err) < 0) {
+    if (submission_begin(w->server, &w->tenant, request, NULL, EXECUTION_STREAMED, &e, &fault) <
+        0) {
         fail(w, fault.err.message);
         return;
     }

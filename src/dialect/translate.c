@@ -118,3 +118,67 @@ int translate_signal(const char *name)
             return number;
     return 0;
 }
+
+json_t *translate_both(const struct execution *e)
+{
+    scoped_free char *all = NULL;
+    struct buf text;
+    size_t len;
+
+    if (e->log.first)
+        return NULL;
+    buf_init(&text, STREAM_MAX);
+    for (uint64_t i = 0; i < event_log_next(&e->log); i++) {
+        const struct event_log_line *line = event_log_get(&e->log, i);
+        json_t *event = json_loadb(line->text, line->len, JSON_ALLOW_NUL, NULL);
+        const char *type = translate_word(event, "type");
+        const json_t *data = json_object_get(event, "data");
+        scoped_free char *bytes = NULL;
+
+        if (!strcmp(type, "stdout") || !strcmp(type, "stderr")) {
+            if (data)
+                buf_add(&text, json_string_value(data), json_string_length(data));
+            else if (encoding_from_base64(translate_word(event, "data_b64"), &bytes, &len) == 0)
+                buf_add(&text, bytes, len);
+        }
+        json_decref(event);
+    }
+    all = buf_take(&text, &len);
+    return all ? translate_text(all, len) : NULL;
+}
+
+/* One word of a line for a shell, with its quotes taken away; `*at` goes behind it. */
+static void take_word(const char **at, struct buf *word)
+{
+    char quote = '\0';
+
+    for (; **at && (quote || !strchr(" \t\n", **at)); ++*at) {
+        if (quote ? **at == quote : **at == '\'' || **at == '"')
+            quote = quote ? '\0' : **at;
+        else if (**at == '\\' && quote != '\'' && (*at)[1])
+            buf_add(word, ++*at, 1);
+        else
+            buf_add(word, *at, 1);
+    }
+}
+
+json_t *translate_words(const char *line)
+{
+    json_t *words = json_array();
+    struct buf word;
+
+    for (line += strspn(line, " \t\n"); *line; line += strspn(line, " \t\n")) {
+        buf_init(&word, STREAM_MAX);
+        take_word(&line, &word);
+        json_array_append_new(words, json_stringn(word.data ? word.data : "", word.len));
+        buf_done(&word);
+    }
+    return words;
+}
+
+json_t *translate_base64(const char *data, size_t len)
+{
+    scoped_free char *base64 = data && len ? encoding_to_base64(data, len) : NULL;
+
+    return base64 ? json_string(base64) : json_null();
+}

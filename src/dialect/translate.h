@@ -18,6 +18,12 @@ void translate_add_file(json_t *files, const char *path, json_t *content, const 
 char *translate_stream(const json_t *result, const char *name, size_t *ret_len);
 /* As text: what is no UTF-8 becomes U+FFFD. */
 json_t *translate_text(const char *data, size_t len);
+/* Base64 of bytes, null for none. */
+json_t *translate_base64(const char *data, size_t len);
+/* Both streams in the order in which they came; NULL: it is not known any more. */
+json_t *translate_both(const struct execution *e);
+/* The words of a line for a shell: quotes and backslashes, nothing else of a shell. */
+json_t *translate_words(const char *line);
 /* The stage of this name; NULL: it was not done. */
 const json_t *translate_stage(const json_t *result, const char *name);
 const char *translate_word(const json_t *object, const char *key); /* "" for none */

@@ -6,6 +6,9 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "http/agents.h"
+#include "http/offload.h"
+#include "http/ownership.h"
 #include "http/reader.h"
 #include "http/server.h"
 #include "http/websocket.h"
@@ -93,13 +96,16 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
 {
     struct exchange *waiter = e->waiter;
 
-    if (result)
-        runner_find_version(e->job, result);
     e->ended_us = clock_now_us();
     e->is_error = !result;
-    e->result = result ? result_to_json(result) : result_error_to_json(err);
-    if (!result)
+    if (!result) {
         e->err = *err;
+        roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
+    }
+    e->result = roots_hide(&e->server->roots, e->tenant,
+                           result ? result_to_json(result) : result_error_to_json(&e->err));
+    if (result && result->changes_id[0])
+        ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? result_verdict_name(result->verdict) : result_error_name(err->code));
     if (result)
@@ -121,6 +127,51 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
         e->ended(e, e->ended_context);
 }
 
+/* A result that lacks the version of its language's tool. */
+struct nameless {
+    struct execution *e;
+    sbr_result *result;
+};
+
+static int name_version(struct offload *o, sbr_error *err)
+{
+    const struct nameless *nameless = o->extra;
+
+    (void)err;
+    (void)runner_find_version(nameless->e->job, nameless->result, true);
+    return 0;
+}
+
+static void version_named(struct offload *o, const sbr_error *err)
+{
+    struct nameless *nameless = o->extra;
+
+    (void)err;
+    finish(nameless->e, nameless->result, NULL);
+    free(nameless);
+}
+
+/* Once per tool: the tool is asked in a sandbox, which must not hold up the loop. */
+static bool finishes_later(struct execution *e, sbr_result *result)
+{
+    struct nameless *nameless;
+
+    if (runner_find_version(e->job, result, false))
+        return false;
+    nameless = malloc(sizeof(*nameless));
+    if (!nameless)
+        return false;
+    *nameless = (struct nameless){ e, result };
+    if (offload_start_own(e->server, &(struct offload){ .work = name_version,
+                                                        .done = version_named,
+                                                        .extra = nameless }) < 0) {
+        free(nameless);
+        return false;
+    }
+    loop_remove(&e->server->loop, &e->watch);
+    return true;
+}
+
 static void job_event(void *context, uint32_t events)
 {
     struct execution *e = context;
@@ -129,6 +180,8 @@ static void job_event(void *context, uint32_t events)
     int r = sbr_job_dispatch(e->job, &result, &err);
 
     (void)events;
+    if (r == 1 && finishes_later(e, result))
+        return;
     if (r != 0)
         finish(e, r == 1 ? result : NULL, &err);
 }
@@ -340,7 +393,7 @@ char *execution_describe(const struct execution *e)
 
 unsigned int execution_count(const struct server *server, const char *tenant)
 {
-    unsigned int n = 0;
+    unsigned int n = agents_count(server, tenant);
 
     list_each(at, (struct link *)&server->executions) {
         const struct execution *e = link_owner(at, struct execution, link);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/text.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/offload.h"
@@ -100,21 +101,14 @@ void meta_reference(struct exchange *x)
 /* Places on the host are nothing for a client. */
 static void put_language(struct jsonw *j, const struct language_report *report)
 {
-    const struct language *l = report->language;
-
     jsonw_open(j, NULL, '{');
-    jsonw_text(j, "name", l->name);
-    jsonw_text(j, "about", l->about);
-    jsonw_names(j, "aliases", l->aliases.at, l->aliases.n);
-    jsonw_names(j, "extensions", l->extensions.at, l->extensions.n);
-    jsonw_bool(j, "installed", report->n_toolchains > 0);
-    jsonw_bool(j, "sessions", l->session.run.n > 0);
+    language_report_put_json(j, report);
     jsonw_open(j, "versions", '[');
     for (size_t i = 0; i < report->n_toolchains; i++) {
-        const struct toolchain *t = &report->toolchains[i];
+        const char *version = language_version_text(&report->toolchains[i]);
 
-        if (t->version[0] || t->hint[0])
-            jsonw_text(j, NULL, t->version[0] ? t->version : t->hint);
+        if (version[0])
+            jsonw_text(j, NULL, version);
     }
     jsonw_close(j, ']');
     jsonw_close(j, '}');
@@ -131,7 +125,7 @@ static int list_languages(struct offload *o, sbr_error *err)
     for (size_t i = 0; language_at(i); i++) {
         struct language_report report;
 
-        if (o->tenant.languages[0] && !tenant_list_has(o->tenant.languages, language_at(i)->name))
+        if (o->tenant.languages[0] && !text_list_has(o->tenant.languages, language_at(i)->name))
             continue;
         if (language_inspect(&inspector, language_at(i), NULL, &report, err) < 0) {
             free(jsonw_take(&j));

@@ -4,7 +4,7 @@
 
 #include "http/exchange.h"
 
-#define OFFLOAD_MAX 64 /* at once; more are refused */
+#define OFFLOAD_MAX 256 /* at once; more are refused */
 
 struct offload {
     /* In the thread.  0: `body` is the reply; NULL: it has none; negative: *err says why. */
@@ -39,6 +39,8 @@ void offload_start(struct exchange *x, const struct offload *o);
 /* The same without a reply: the handler replies itself.  0, or -1 when it replied to say why not;
  * `done` was called then. */
 int offload_start_alone(struct exchange *x, const struct offload *o);
+/* Without a request: 0, or -1 when there are too many. */
+int offload_start_own(struct server *server, const struct offload *o);
 /* In the thread: `line` of the offload gets a copy, on the loop. */
 void offload_post(struct offload *o, const char *line, size_t len);
 /* True while threads work. */

@@ -8,6 +8,7 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "http/counters.h"
+#include "http/roots.h"
 #include "sandbox/peer.h"
 
 #define SERVER_SOCKETS 2 /* the unix socket, and TCP */
@@ -40,9 +41,12 @@ struct server {
     } sockets[SERVER_SOCKETS];
     struct peer_home home;
     struct config config;
+    struct roots roots;
     sbr_runtime *rt;
     struct link visitors, waiting; /* connections; exchanges whose reply comes later */
     struct link executions;        /* newest last */
+    struct link agents;            /* clients of /mcp */
+    struct link sse_streams;       /* their streams */
     size_t kept_bytes;             /* of results and events of all executions */
     struct counters counters;
     struct loop_watch signals;

@@ -112,23 +112,6 @@ static int check_image(const struct tenant *tenant, const char *field, const jso
     return 0;
 }
 
-static int check_outputs(const struct tenant *tenant, const char *field, const json_t *value,
-                         struct submission_fault *fault)
-{
-    const json_t *item;
-    size_t i;
-
-    (void)tenant;
-    json_array_foreach(value, i, item) {
-        const char *text = json_string_value(item);
-
-        if (text && strchr(text, ':'))
-            return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
-                          "an output over HTTP is a pattern without a directory of the host");
-    }
-    return 0;
-}
-
 static int check_degraded(const struct tenant *tenant, const char *field, const json_t *value,
                           struct submission_fault *fault)
 {
@@ -158,13 +141,9 @@ static const struct {
     { "allow_degraded", check_degraded },
     { "image",          check_image    },
     { "language_file",  check_never    },
-    { "outputs",        check_outputs  },
     { "policy",         check_no_path  },
-    { "program",        check_never    },
-    { "project",        check_never    },
     { "require",        check_require  },
     { "template",       check_no_path  },
-    { "volumes",        check_never    },
 };
 /* clang-format on */
 
@@ -207,7 +186,7 @@ static int check_language(const struct tenant *tenant, const sbr_request *req,
     snprintf(name, sizeof(name), "%.*s",
              req->language ? (int)strcspn(req->language, "@") : (int)strlen("command"),
              req->language ? req->language : "command");
-    if (tenant_list_has(tenant->languages, name))
+    if (text_list_has(tenant->languages, name))
         return 0;
     return refuse(fault, MHD_HTTP_FORBIDDEN, "language",
                   "the token does not allow this language; ask the operator for one that does");
@@ -273,18 +252,40 @@ static int own_workspace(const struct tenant *tenant, sbr_request *req,
                  : request_set_text(&req->workspace, name, &fault->err);
 }
 
+/* The configuration is the operator's own, and may have more than the token. */
+static void lower_network(const struct tenant *tenant, sbr_request *req)
+{
+    if (req->network.mode <= tenant->network)
+        return;
+    if (!network_goes_outside(tenant->network))
+        network_done(&req->network);
+    req->network.mode = req->network_asked = tenant->network;
+}
+
 static int bound(struct server *server, const struct tenant *tenant, sbr_request *req,
                  struct submission_fault *fault)
 {
-    if (check_language(tenant, req, fault) < 0 || check_network(tenant, req, fault) < 0 ||
-        check_deps(tenant, req, fault) < 0 || own_workspace(tenant, req, fault) < 0 ||
+    if (check_network(tenant, req, fault) < 0 || check_deps(tenant, req, fault) < 0 ||
+        own_workspace(tenant, req, fault) < 0 ||
         check_limits(tenant, &req->compile_limits, "compile_limits", fault) < 0)
         return -1;
     if (config_apply(&server->config, req, &fault->err) < 0)
         return -1;
+    lower_network(tenant, req);
     if (check_limits(tenant, &req->limits, "limits", fault) < 0)
         return -1;
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
+}
+
+/* The fields that name roots become paths of the host. */
+static char *resolve(const struct server *server, const struct tenant *tenant, const json_t *body,
+                     struct submission_fault *fault)
+{
+    json_t *resolved = roots_resolve(&server->roots, tenant, body, fault);
+    char *text = resolved ? json_dumps(resolved, JSON_COMPACT) : NULL;
+
+    json_decref(resolved);
+    return text;
 }
 
 int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
@@ -295,20 +296,50 @@ int submission_read(struct server *server, const struct tenant *tenant, const js
 
     if (check_fields(tenant, body, fault) < 0)
         return -1;
-    text = json_dumps(body, JSON_COMPACT);
+    text = resolve(server, tenant, body, fault);
+    if (!text && fault->err.code)
+        return -1;
     if (!text)
         return err_set_oom(&fault->err, "request");
     if (sbr_request_from_json(text, strlen(text), &req, &fault->err) < 0) {
         fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
         find_field(body, fault);
+        roots_hide_in(&server->roots, tenant->name, fault->err.message, sizeof(fault->err.message));
         return -1;
     }
-    if (bound(server, tenant, req, fault) < 0) {
+    if (check_language(tenant, req, fault) < 0 || bound(server, tenant, req, fault) < 0) {
         sbr_request_free(req);
         return -1;
     }
     *ret = req;
     return 0;
+}
+
+/* A limit that was lowered to its ceiling holds for requests that begin with these. */
+static void give_lowered(const struct tenant *tenant, struct limits *limits)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (tenant->ceilings.given >> i & 1 && limits->value[i] == tenant->ceilings.value[i])
+            limits->given |= 1u << i;
+}
+
+int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
+                    sbr_request **ret, struct submission_fault *fault)
+{
+    sbr_request *req = NULL;
+
+    if (sbr_request_new(NULL, NULL, &req, &fault->err) < 0)
+        return -1;
+    if (workspace && sbr_request_set_workspace(req, workspace) < 0)
+        fault->err = *sbr_request_error(req);
+    else if (bound(server, tenant, req, fault) == 0) {
+        give_lowered(tenant, &req->limits);
+        give_lowered(tenant, &req->compile_limits);
+        *ret = req;
+        return 0;
+    }
+    sbr_request_free(req);
+    return -1;
 }
 
 void submission_refuse(struct exchange *x, const struct submission_fault *fault)
@@ -333,26 +364,42 @@ json_t *submission_body(struct exchange *x)
     return body;
 }
 
+int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+                     const struct submission_extra *extra, enum execution_mode mode,
+                     struct execution **ret, struct submission_fault *fault)
+{
+    struct problem full;
+    sbr_request *req = NULL;
+
+    if (submission_read(server, tenant, body, &req, fault) < 0)
+        return -1;
+    if (!execution_has_room(server, tenant, &full)) {
+        sbr_request_free(req);
+        return refuse(fault, full.status, "", full.detail);
+    }
+    if (extra && extra->add(req, extra->context, &fault->err) < 0) {
+        sbr_request_free(req);
+        return -1;
+    }
+    if (execution_start(server, tenant, req, mode, ret, &fault->err) == 0)
+        return 0;
+    if (fault->err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
+        fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+    return -1;
+}
+
 struct execution *submission_start(struct exchange *x, const json_t *body, enum execution_mode mode)
 {
     struct submission_fault fault = { .status = 0 };
-    struct problem full;
     struct execution *e = NULL;
-    sbr_request *req = NULL;
+    struct problem full;
 
-    if (submission_read(x->server, &x->tenant, body, &req, &fault) < 0) {
-        submission_refuse(x, &fault);
-        return NULL;
-    }
-    if (!execution_has_room(x->server, &x->tenant, &full)) {
-        sbr_request_free(req);
-        problem_reply(x, &full);
-        return NULL;
-    }
-    if (execution_start(x->server, &x->tenant, req, mode, &e, &fault.err) == 0)
+    if (submission_begin(x->server, &x->tenant, body, NULL, mode, &e, &fault) == 0)
         return e;
-    if (fault.err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
-        fault.status = MHD_HTTP_UNPROCESSABLE_CONTENT;
-    submission_refuse(x, &fault);
+    if (fault.status == MHD_HTTP_TOO_MANY_REQUESTS &&
+        !execution_has_room(x->server, &x->tenant, &full))
+        problem_reply(x, &full); /* it also knows the place in the queue */
+    else
+        submission_refuse(x, &fault);
     return NULL;
 }

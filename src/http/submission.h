@@ -23,7 +23,21 @@ json_t *submission_parse(const char *text, size_t len, struct submission_fault *
 /* For `tenant`; the caller frees the request.  0 or -1. */
 int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
                     sbr_request **ret, struct submission_fault *fault);
-/* Reads, makes sure of room, starts.  NULL: the exchange has its reply. */
+/* What a tenant's agents begin with: the configuration within the tenant's ceilings, and its
+ * workspace (NULL: none).  The caller frees the request.  0 or -1. */
+int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
+                    sbr_request **ret, struct submission_fault *fault);
+/* What JSON cannot say, such as bytes of stdin: changes a request that was read; 0 or SBR_E_*. */
+struct submission_extra {
+    int (*add)(sbr_request *req, void *context, sbr_error *err);
+    void *context;
+};
+
+/* Reads, makes sure of room, starts; `extra` may be NULL.  0 or -1. */
+int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+                     const struct submission_extra *extra, enum execution_mode mode,
+                     struct execution **ret, struct submission_fault *fault);
+/* The same for an exchange.  NULL: it has its reply. */
 struct execution *submission_start(struct exchange *x, const json_t *body,
                                    enum execution_mode mode);
 void submission_refuse(struct exchange *x, const struct submission_fault *fault);

@@ -59,9 +59,9 @@ void runner_set_id(sbr_job *job, const char *id)
     snprintf(job->client->id, sizeof(job->client->id), "%s", id);
 }
 
-void runner_find_version(sbr_job *job, sbr_result *result)
+bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait)
 {
-    job_version_find(job, result);
+    return job_version_find(job, result, may_wait);
 }
 
 void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state)
