@@ -26,7 +26,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := all
 .NOTPARALLEL:
 .PHONY: all hello check check-all check-diagnosis check-fresh check-hosts asan tsan soak coverage fuzz lint format bench
-.PHONY: diagrams install clean help
+.PHONY: diagrams pictures install clean help
 .PHONY: test-build cross-build
 
 # Call as $(call configure,FOLDER,OPTIONS).  Speaks only when there is something to say.  Languages and
@@ -186,6 +186,10 @@ diagrams: ## draw docs/internals/*.svg from *.dot
 		sum=$$(sha256sum <"$$source") && dot -Tsvg "$$source" -o "$${source%.dot}.svg" && \
 		printf '<!-- sha256 of %s: %s -->\n' "$${source##*/}" "$${sum%% *}" >>"$${source%.dot}.svg" || exit 1; \
 	done
+
+pictures: all ## draw docs/pictures/*.svg, screens of a terminal, from real runs
+	@tools/packages.sh check
+	@/usr/bin/python3 -B tests/blackbox/pictures.py
 
 install: all ## install below DESTDIR and PREFIX (/usr/local)
 	@DESTDIR=$(DESTDIR) $(MESON) install -C build --no-rebuild --quiet

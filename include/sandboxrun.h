@@ -257,6 +257,14 @@ int sbr_request_allow_dns(sbr_request *req, int allow);
 int sbr_request_add_volume(sbr_request *req, const char *spec);
 /* A directory of the host as /work, copy-on-write; an absolute path. */
 int sbr_request_set_project(sbr_request *req, const char *dir);
+/* Leaves files of the project, and of volumes with "cow", out of what the program sees, besides
+ * secrets such as .env and private keys: a pattern of a .gitignore.  May be called again; the list
+ * is `excluded` of the result. */
+int sbr_request_add_exclude(sbr_request *req, const char *pattern);
+/* Shows what would be left out; wins over every other pattern. */
+int sbr_request_add_include(sbr_request *req, const char *pattern);
+/* Only these commands exist inside, "ls,sed", and the one that is run.  For commands and shells. */
+int sbr_request_allow_commands(sbr_request *req, const char *names);
 /* The program is this file of the project, relative to it, and runs where it is. */
 int sbr_request_set_program(sbr_request *req, const char *path);
 /* A /work that is kept between runs, by its name; created on first use.  The disk and inode limits

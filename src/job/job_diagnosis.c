@@ -7,6 +7,7 @@
 #include "base/scope.h"
 #include "changes/node.h"
 #include "explain/diagnose.h"
+#include "explain/last_words.h"
 #include "explain/sensitive.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
@@ -83,16 +84,24 @@ static struct diagnosis *diagnose_text(const sbr_job *job, const sbr_result *sai
     return diagnose(&in);
 }
 
-/* Programs say why they end at the end; a compiler's first error is the one that matters. */
+/* A compiler's first error is the one that matters. */
 static struct diagnosis *diagnose_stream(const sbr_job *job, const sbr_result *said,
                                          const struct output *stream)
 {
     size_t len;
     const char *end = result_output_end(stream, &len);
 
-    if (said != job->result && stream->data)
+    if (stream->data)
         return diagnose_text(job, said, stream->data, stream->len);
     return diagnose_text(job, said, end, len);
+}
+
+/* Programs say at the end why they end. */
+static struct diagnosis *diagnose_program(const sbr_job *job, const sbr_result *said)
+{
+    scoped_last_words struct last_words last = last_words_of(said);
+
+    return diagnose_text(job, said, last.text, last.len);
 }
 
 /* Compilers write errors to either stream, programs to stderr. */
@@ -107,7 +116,10 @@ void job_diagnose(const sbr_job *job, sbr_result *result)
         said = result->n_before ? result->before[result->n_before - 1] : NULL;
     if (!said)
         return;
-    result->diagnosis = diagnose_stream(job, said, &said->err);
+    if (said == job->result)
+        result->diagnosis = diagnose_program(job, said);
+    else
+        result->diagnosis = diagnose_stream(job, said, &said->err);
     if (!result->diagnosis && !result->ran)
         result->diagnosis = diagnose_stream(job, said, &said->out);
 }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/text.h"
 #include "explain/denial_text.h"
+#include "explain/last_words.h"
 #include "job/job_layers.h"
 #include "job/job_output.h"
 #include "job/job_steps.h"
@@ -24,8 +25,7 @@ static void note_plan(const sbr_job *job)
     const struct plan *plan = job->now.plan;
     sbr_result *result = job->now.monitor.result;
     sbr_error ignored; /* a list without its end is better than no result */
-    const char *end;
-    size_t len;
+    scoped_last_words struct last_words said = { 0 };
 
     if (job->now.stage != STAGE_RUN || !result)
         return;
@@ -37,8 +37,8 @@ static void note_plan(const sbr_job *job)
             break;
     if (result_success(result) || job->cancelled)
         return;
-    end = result_output_end(&result->err, &len);
-    denial_text(plan, end, len, &result->denials);
+    said = last_words_of(result);
+    denial_text(plan, said.text, said.len, &result->denials);
 }
 
 /* An installer reaches what its client is configured for, whatever the options of the program. */

@@ -278,6 +278,21 @@ int sbr_request_set_project(sbr_request *req, const char *dir)
     return set_by(req, dir, request_set_project, "the directory of the project");
 }
 
+int sbr_request_add_exclude(sbr_request *req, const char *pattern)
+{
+    return set_by(req, pattern, request_add_exclude, "the pattern");
+}
+
+int sbr_request_add_include(sbr_request *req, const char *pattern)
+{
+    return set_by(req, pattern, request_add_include, "the pattern");
+}
+
+int sbr_request_allow_commands(sbr_request *req, const char *names)
+{
+    return set_by(req, names, request_allow_commands, "the names of the commands");
+}
+
 int sbr_request_set_program(sbr_request *req, const char *path)
 {
     return set_by(req, path, request_set_program, "the path of the program");

@@ -204,6 +204,8 @@ int monitor_start(struct monitor *m, struct sandbox *box, const struct plan *pla
     m->err.file = options->file_err;
     m->err.forward = options->forward_err;
     m->err.keep_tail = options->keep_tail && !options->keep_output;
+    /* A terminal has both streams in one. */
+    m->out.keep_tail = m->err.keep_tail && plan->tty.streams & 1u << STDOUT_FILENO;
     m->out.loop = m->err.loop = options->loop;
     m->collect_reader = options->collect_reader;
     if (m->collect_reader) {

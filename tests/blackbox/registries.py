@@ -5,6 +5,7 @@ import io
 import os
 import tarfile
 import threading
+import zipfile
 
 import support
 
@@ -17,6 +18,17 @@ def tar_of(files, mode="w:gz"):
             entry = tarfile.TarInfo(name)
             entry.size = len(text.encode())
             archive.addfile(entry, io.BytesIO(text.encode()))
+    return packed.getvalue()
+
+
+def wheel_of(name, files):
+    """A package of Python that need not be built."""
+    packed = io.BytesIO()
+    info = {"METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n", "RECORD": "",
+            "WHEEL": "Wheel-Version: 1.0\nGenerator: x\nRoot-Is-Purelib: true\nTag: py3-none-any\n"}
+    with zipfile.ZipFile(packed, "w") as wheel:
+        for path, text in {**files, **{f"{name}-1.0.dist-info/{key}": text for key, text in info.items()}}.items():
+            wheel.writestr(path, text)
     return packed.getvalue()
 
 

@@ -3,11 +3,13 @@ import http.server
 import os
 import re
 import shlex
+import subprocess
 import threading
 
 import pytest
 
 import support
+from registries import serving, wheel_of
 from support import sandbox_run
 from waiting import on_terminal
 
@@ -102,6 +104,35 @@ def test_a_remedy_that_is_typed_succeeds(name, folder, server):
     assert done.returncode == 0, (remedy_in(failed), done.stderr)
     assert case[2] in done.stdout
     assert name != "a volume to write to" or (folder / "data/new").read_text() == "found\n"
+
+
+def test_a_missing_module_is_brought_by_the_option_that_the_hint_names(tmp_path):
+    """From a registry on loopback; also when its files do not fit on the disk of the cache, which fills in the middle."""
+    (tmp_path / "full").mkdir(mode=0o700)
+    (tmp_path / "cache").mkdir(mode=0o700)
+    (tmp_path / "main.py").write_text("import curious\nprint(curious.WORD)\n")
+    with serving() as registry:
+        registry.pages = {"/simple/curious/": b'<a href="/curious-1.0-py3-none-any.whl">x</a>',
+                          "/curious-1.0-py3-none-any.whl": wheel_of("curious", {
+                              "curious.py": "WORD = 'found'\n", "curious.txt": "x" * (12 << 20)})}
+
+        def run(*words, cache="cache"):
+            return sandbox_run("--text", *words, str(tmp_path / "main.py"), timeout=120, env={
+                "PIP_INDEX_URL": registry.url, "HOME": str(tmp_path), "SANDBOX_RUN_CACHE": str(tmp_path / cache)})
+
+        remedy = remedy_in(run())
+        assert remedy == ["--dep", "curious"]
+        assert b"found" in run(*remedy).stdout
+        if os.geteuid() != 0:
+            return
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=10m,mode=700", "tmpfs", tmp_path / "full"], check=True)
+        try:
+            done = run(*remedy, cache="full")
+            left = [*tmp_path.glob("full/layer/*"), *tmp_path.glob("full/staging/*")]
+        finally:
+            subprocess.run(["umount", tmp_path / "full"], check=True)
+    assert b"found" in done.stdout and b"the disk of the cache is full" in done.stderr, done
+    assert not left and not os.path.exists("/dev/shm/sandbox-run-memory-0")
 
 
 def test_memory_is_raised_until_it_suffices():

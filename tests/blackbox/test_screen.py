@@ -298,3 +298,14 @@ def test_without_a_terminal_by_choice(any_caller):
                caller=any_caller) as screen:
         assert screen.end() == 0
         assert screen.text == "none"
+
+
+def test_what_went_wrong_is_explained_at_a_terminal_too(folder, root):
+    """A terminal has both streams in one, with escape sequences in between."""
+    (folder / "zero.py").write_text("def half(n):\n    return n / 0\n\nprint('\\x1b[31mred\\x1b[0m')\nhalf(1)\n")
+    with shown(str(folder / "zero.py"), caller=root, rows=30, columns=160) as screen:
+        assert screen.end() == 1
+        assert "at zero.py:2" in screen.lines and "hint Check that the divisor" in screen.text
+    with shown("exec", "--volume", f"{folder}:/data", "--", "sh", "-c", "echo x >/data/new", caller=root, columns=160) as screen:
+        assert screen.end() == 2
+        assert f"--volume {folder}:/data:rw would allow it" in screen.text

@@ -55,6 +55,10 @@ static void refuse_what_is_wrong(void)
     ASSERT(sbr_request_set_program(req, "/absolute") == SBR_E_INVALID);
     ASSERT(sbr_request_set_workspace(req, "a/b") == SBR_E_INVALID);
     ASSERT(sbr_request_add_output(req, "*.png:relative") == SBR_E_INVALID);
+    ASSERT(sbr_request_add_exclude(req, "") == SBR_E_INVALID);
+    ASSERT(strstr(sbr_request_error(req)->message, "pattern"));
+    ASSERT(sbr_request_add_include(req, NULL) == SBR_E_INVALID);
+    ASSERT(sbr_request_allow_commands(req, NULL) == SBR_E_INVALID);
     ASSERT(sbr_request_add_volume(req, "/a:/usr") == SBR_E_INVALID);
     ASSERT(sbr_request_add_volume(req, "/a:/b:rx") == SBR_E_INVALID);
     ASSERT(sbr_request_set_changes(req, 8) == SBR_E_INVALID);
@@ -82,6 +86,30 @@ static void keep(sbr_runtime *rt, const char *project, const char *script, char 
     free(json);
     sbr_result_free(result);
     sbr_request_free(req);
+}
+
+/* What is left out is empty, except for what is included. */
+static void leave_out(sbr_runtime *rt, const char *project)
+{
+    sbr_request *req = new_request("cat file .env");
+    char secret[1000], file[1000], *json;
+    sbr_result *result = NULL;
+
+    snprintf(file, sizeof(file), "%s/file", project);
+    snprintf(secret, sizeof(secret), "%s/.env", project);
+    write_text(file, "hidden\n");
+    write_text(secret, "shown\n");
+    ASSERT(sbr_request_set_project(req, project) == 0);
+    ASSERT(sbr_request_add_exclude(req, "fil?") == 0 && sbr_request_add_include(req, ".env") == 0);
+    ASSERT(sbr_request_allow_commands(req, "cat") == 0);
+    ASSERT(sbr_run(rt, req, &result, &err) == 0);
+    ASSERT(!strcmp(sbr_result_report(result)->out, "shown\n"));
+    json = sbr_result_to_json(result);
+    ASSERT(json && strstr(json, "\"excluded\":[\"/work/file\"]"));
+    free(json);
+    sbr_result_free(result);
+    sbr_request_free(req);
+    ASSERT(unlink(secret) == 0);
 }
 
 static void apply_and_undo(sbr_runtime *rt, const char *project)
@@ -115,6 +143,7 @@ int main(int argc, char **argv)
     degraded = argc > 2;
     ASSERT(argc > 1 && sbr_runtime_open(NULL, &rt, &err) == 0);
     refuse_what_is_wrong();
+    leave_out(rt, argv[1]);
     apply_and_undo(rt, argv[1]);
     sbr_runtime_close(rt);
     return 0;
