@@ -50,7 +50,7 @@ static int add_directory(sbr_error *err)
     if (!runner_config_dir(config, sizeof(config)))
         return 0;
     snprintf(pattern, sizeof(pattern), "%s/languages/*.yaml", config);
-    toolchain_paths_expand(pattern, &found);
+    toolchain_paths_expand(NULL, pattern, &found);
     for (size_t i = 0; r == 0 && i < found.n; i++)
         r = sbr_language_add_file(found.at[i], err);
     toolchain_paths_done(&found);

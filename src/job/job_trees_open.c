@@ -252,14 +252,16 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
     return check_outputs(req, trees, err);
 }
 
-static bool is_wanted(const sbr_request *req)
+static bool is_wanted(const sbr_job *job)
 {
-    return req->project || req->workspace || req->n_volumes || req->outputs.n || req->image;
+    const sbr_request *req = job->req;
+
+    return req->project || req->workspace || req->n_volumes || req->outputs.n || job->image;
 }
 
 static int make_trees(sbr_job *job, sbr_error *err)
 {
-    if (job->trees || !is_wanted(job->req))
+    if (job->trees || !is_wanted(job))
         return 0;
     job->trees = calloc(1, sizeof(*job->trees));
     if (!job->trees)

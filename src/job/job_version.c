@@ -3,13 +3,15 @@
 
 static int ask(void *context, const struct language *language, struct toolchain *toolchain)
 {
-    return store_keeps_notes() ? selftest_ask_version(context, language, toolchain)
+    const sbr_job *job = context;
+
+    return store_keeps_notes() ? selftest_ask_version(job->rt, job->image, language, toolchain)
                                : SBR_E_UNSUPPORTED;
 }
 
 void job_version_find(sbr_job *job, sbr_result *result)
 {
-    struct toolchain_query query = { .ask = ask, .context = (void *)job->rt };
+    struct toolchain_query query = { .ask = ask, .context = job };
 
     if (!job->language || job->skips_version || job->cancelled || result->language.tool_version[0])
         return;

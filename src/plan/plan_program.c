@@ -80,13 +80,14 @@ static const char *path_variable(struct plan *plan, const struct plan_input *in,
 {
     const char *binary = values->text[WORD_BINARY], *deps = values->text[WORD_DEPS];
     const char *slash = binary ? strrchr(binary, '/') : NULL;
+    const char *usual = in->image ? in->image->path : PLAN_USUAL_PATH;
 
     if (!slash || !in->language || in->stage != STAGE_RUN || in->language->run.n)
-        return "PATH=" PLAN_USUAL_PATH;
+        return in->image ? plan_printf(plan, "PATH=%s", usual) : "PATH=" PLAN_USUAL_PATH;
     if (deps)
-        return plan_printf(plan, "PATH=%s/bin:%s/node_modules/.bin:%.*s:" PLAN_USUAL_PATH, deps,
-                           deps, (int)(slash - binary), binary);
-    return plan_printf(plan, "PATH=%.*s:" PLAN_USUAL_PATH, (int)(slash - binary), binary);
+        return plan_printf(plan, "PATH=%s/bin:%s/node_modules/.bin:%.*s:%s", deps, deps,
+                           (int)(slash - binary), binary, usual);
+    return plan_printf(plan, "PATH=%.*s:%s", (int)(slash - binary), binary, usual);
 }
 
 static int plan_env(struct plan *plan, const struct plan_input *in,
@@ -118,7 +119,8 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     for (size_t i = 0; i < n_tty && tty[i]; i++)
         env_set(plan->env, &n, tty[i]);
     for (size_t i = 0; i < image->n; i++)
-        env_set(plan->env, &n, image->items[i]);
+        if (strncmp(image->items[i], "PATH=", 5) != 0)
+            env_set(plan->env, &n, image->items[i]);
     for (size_t i = 0; i < own.n; i++)
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
@@ -290,6 +292,11 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "%s has no sessions; `sandbox-run languages` shows which have",
                        in->language ? in->language->name : "a command");
+    if (plan->kernel && !stage_objects_run(in))
+        return err_set(err, SBR_E_UNSUPPORTED, "plan",
+                       "sessions of %s need a C library as this machine's, which the image does not "
+                       "have; run the session without it",
+                       in->language->name);
     if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plan/driver_object.h"
+#include "plan/plan_image.h"
 #include "plan/plan_root.h"
 
 #define INSIDE_DRIVER "/driver"
@@ -199,6 +200,17 @@ bool stage_uses_drivers(const struct plan_input *in)
     return found;
 }
 
+bool stage_objects_run(const struct plan_input *in)
+{
+    if (!in->image || !in->language || in->image->runs_objects)
+        return true;
+    for (unsigned int i = 0; i < in->language->drivers.n; i++)
+        if (driver_object_is(in->language->drivers.at[i]) &&
+            strcmp(in->language->drivers.at[i], DRIVER_OBJECT_BYTECODE) != 0)
+            return false;
+    return true;
+}
+
 /* A driver that parts of the file name is for them alone. */
 static bool is_common(const struct language *language, const char *driver)
 {
@@ -306,6 +318,7 @@ static int bring_config(struct plan *plan, const struct plan_input *in, sbr_erro
         struct plan_op op = { .kind = at_home ? OP_PROGRAM : OP_FILE,
                               .to = file->path + 1,
                               .mode = at_home ? 0600 : 0444,
+                              .flags = in->image && !at_home ? OP_OVER : 0,
                               .data = file->data,
                               .len = file->len };
         int r = plan->run_dir && !at_home ? add_rule(plan, file->path, ACCESS_READ, err)
@@ -398,7 +411,7 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
     /* A directory that may have modules which are not in the request. */
     text[WORD_PROJECT] = stage_sees_work(in) ? text[WORD_WORK] : NULL;
     text[WORD_DRIVER] = plan_inside(plan, INSIDE_DRIVER);
-    text[WORD_LIVE] = in->request->buffered ? NULL : text[WORD_DRIVER];
+    text[WORD_LIVE] = in->request->buffered || !stage_objects_run(in) ? NULL : text[WORD_DRIVER];
     text[WORD_MEMORY_MB] =
         plan_printf(plan, "%llu", (unsigned long long)(plan->limits.value[SBR_MEMORY_BYTES] >> 20));
     for (unsigned int i = 0; i < N_LAYERS; i++) {
