@@ -3,8 +3,11 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import pathlib
 import platform
 import subprocess
+import sys
 import tarfile
 
 from waiting import wait_until
@@ -48,6 +51,33 @@ def busybox_members():
     return [directory("bin"), member("bin/busybox", busybox), *[link(f"bin/{name}", "busybox") for name in tools],
             directory("etc"), member("etc/passwd", b"app:x:1000:1000::/app:/bin/sh\n"), directory("app"),
             member("app/data", b"first\n", mode=0o600), link("sbin", "bin"), directory("var/lib/empty"), directory("opt")]
+
+
+def host_file(path, name=None):
+    """A file of this machine, under its own name or another."""
+    with open(path, "rb") as file:
+        return member((name or path).lstrip("/"), file.read())
+
+
+def libraries(*programs):
+    """What programs of this machine need to start: the loader and the libraries."""
+    listed = subprocess.run(["ldd", *programs], stdout=subprocess.PIPE, check=True).stdout.decode()
+    found = sorted({word for line in listed.splitlines() for word in line.split() if word.startswith("/") and ":" not in word})
+    return [host_file(path) for path in found]
+
+
+PACKAGES = ("collections", "ctypes", "encodings", "html", "importlib", "json", "re", "urllib")
+
+
+def python_members(top="opt/tools"):
+    """This machine's Python at a place of its own, with the modules that small programs import."""
+    home = pathlib.Path(os.path.dirname(os.__file__))
+    files = [path for path in home.iterdir() if path.suffix == ".py"]
+    files += [path for package in PACKAGES for path in (home / package).rglob("*.py")]
+    files += [path for path in (home / "lib-dynload").iterdir() if path.name.startswith(("_json", "resource"))]
+    program = os.path.realpath(sys.executable)
+    return [host_file(program, f"{top}/bin/python3"), *libraries(program),
+            *[host_file(path, f"{top}/lib/{home.name}/{path.relative_to(home)}") for path in sorted(files)]]
 
 
 class Layout:

@@ -162,6 +162,31 @@ static int read_top(struct image *image, const struct language *language, sbr_er
     return 0;
 }
 
+int image_place(const struct image *image, const struct language *language, const char *path,
+                char ret[REQUEST_MAX_PATH + 1], sbr_error *err)
+{
+    char real[PATH_MAX], name[REQUEST_MAX_PATH + 1];
+    size_t len = strlen(path);
+    int n;
+
+    /* The longest part of it that is there. */
+    for (; len > 0; len = (size_t)((char *)memrchr(path, '/', len) - path)) {
+        snprintf(name, sizeof(name), "%.*s", (int)len, path);
+        if (tool_root_resolve(&image->root, name, real))
+            break;
+    }
+    n = snprintf(ret, REQUEST_MAX_PATH + 1, "%s%s", len ? real : "", path + len);
+    if (n > REQUEST_MAX_PATH || n < 2)
+        return err_set(err, SBR_E_INVALID, "volumes", "'%.150s' is no place for a volume", path);
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(ret + 1, "/"), ret + 1);
+    if (plan_image_is_ours(name, language))
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "links of the image lead '%.150s' to '%.150s', which is the sandbox's own; "
+                       "choose another target for the volume",
+                       path, ret);
+    return 0;
+}
+
 static int open_directory(struct image *image, const char *path, sbr_error *err)
 {
     scoped_free char *real = realpath(path, NULL);

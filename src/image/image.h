@@ -31,8 +31,11 @@ struct image {
 
 /* `ref` is a path ("/…", "./…") or a name of the store.  SBR_E_NOT_FOUND: the store has none.
  * Programs of a language (NULL: a command) have more names of ours at the top of their root. */
-int image_open(const char *ref, const struct language *language, struct image **ret,
-               sbr_error *err) must_check;
+int image_open(const char *ref, const struct language *language, struct image **ret, sbr_error *err)
+    must_check;
+/* Where in the image's root a path leads; what the image does not have is taken as it is. */
+int image_place(const struct image *image, const struct language *language, const char *path,
+                char ret[REQUEST_MAX_PATH + 1], sbr_error *err) must_check;
 /* Finds out whether programs of the image can take our shared objects, if the language has some. */
 void image_look_for_libc(struct image *image, const struct language *language);
 /* One more user of it. */

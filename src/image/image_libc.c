@@ -14,8 +14,9 @@
 #define LIBC_MAX (64u << 20)
 
 static const char *const places[] = { "/lib/" ARCH_NAME "-linux-gnu/libc.so.6",
-                                      "/usr/lib/" ARCH_NAME "-linux-gnu/libc.so.6", "/lib64/libc.so.6",
-                                      "/usr/lib64/libc.so.6", "/lib/libc.so.6" };
+                                      "/usr/lib/" ARCH_NAME "-linux-gnu/libc.so.6",
+                                      "/lib64/libc.so.6", "/usr/lib64/libc.so.6",
+                                      "/lib/libc.so.6" };
 
 struct bytes {
     const char *data;

@@ -40,14 +40,17 @@ static int add_writable(struct plan *plan, const char *path, sbr_error *err)
 
 static int add_name(struct plan *plan, const struct plan_image_name *name, sbr_error *err)
 {
+    const char *path = plan_printf(plan, "/%s", name->name);
     struct plan_op op = { .kind = name->link ? OP_SYMLINK : OP_SCRATCH,
-                          .from = name->link,
-                          .to = name->name,
+                          .from = name->link ? plan_printf(plan, "%s", name->link) : NULL,
                           .mode = name->link ? 0 : 0755 };
 
+    if (!path || (name->link && !op.from))
+        return err_set_oom(err, "plan");
+    op.to = path + 1;
     if (plan_add_op(plan, op, err) < 0)
         return err->code;
-    return name->link ? 0 : add_writable(plan, plan_printf(plan, "/%s", name->name), err);
+    return name->link ? 0 : add_writable(plan, path, err);
 }
 
 int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *err)

@@ -98,6 +98,8 @@ static int bring(struct plan *plan, const struct plan_input *in, const char *fro
         return add_rule(plan, from, ACCESS_READ, err);
     if (in->features->privileged && in->features->mounts)
         op.flags |= OP_PASSED;
+    if (in->image)
+        op.flags |= OP_OVER;
     return plan_add_op(plan, op, err);
 }
 

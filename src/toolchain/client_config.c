@@ -20,8 +20,8 @@
 
 /* Variables that every client may need. */
 static const char *const common_env[] = {
-    "http_proxy",  "https_proxy", "no_proxy",  "all_proxy",     "HTTP_PROXY",
-    "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "http_proxy",  "https_proxy", "no_proxy",  "all_proxy",    "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE",
 };
 
 static int words_add(struct words *words, const char *text, sbr_error *err)
@@ -46,7 +46,7 @@ void client_config_words_done(struct words *words)
     *words = (struct words){ 0 };
 }
 
-/* True for paths that every sandbox with a network shows; one on an image shows none of the host. */
+/* True for paths that every sandbox with a network shows; one on an image shows none of them. */
 static bool is_visible(const char *path, const char *home)
 {
     static const char *const visible[] = { "/usr/", "/etc/ssl/", "/etc/ca-certificates/" };
@@ -114,6 +114,18 @@ static bool is_too_much(const char *dir)
            (home && !strncmp(home, dir, len) && (home[len] == '\0' || home[len] == '/'));
 }
 
+/* True when a directory that is shown holds the file. */
+static bool is_shown(const struct words *needs, const char *path)
+{
+    for (unsigned int i = 0; i < needs->n; i++) {
+        size_t len = strlen(needs->at[i]);
+
+        if (!strncmp(path, needs->at[i], len) && path[len] == '/')
+            return true;
+    }
+    return false;
+}
+
 /* A value that is a path needs its file or directory inside, too. */
 static int add_env(struct stage_config *config, const char *name, const char *home,
                    struct words *needs, sbr_error *err)
@@ -128,7 +140,8 @@ static int add_env(struct stage_config *config, const char *name, const char *ho
         return err_set_oom(err, "config");
     if (words_add(&config->env, pair, err) < 0)
         return err->code;
-    if (value[0] != '/' || is_visible(value, home) || stat(value, &st) < 0)
+    if (value[0] != '/' || is_visible(value, home) || is_shown(needs, value) ||
+        stat(value, &st) < 0)
         return 0;
     if (!S_ISDIR(st.st_mode))
         return add_file(config, value, value, err);

@@ -10,10 +10,10 @@
 #include <sys/stat.h>
 
 struct tool_root {
-    int fd;            /* the image's top */
-    const char *id;    /* its digest; empty: what is in it may change */
-    const char *name;  /* of a root without a digest */
-    const char *path;  /* where its commands are, as in $PATH */
+    int fd;           /* the image's top */
+    const char *id;   /* its digest; empty: what is in it may change */
+    const char *name; /* of a root without a digest */
+    const char *path; /* where its commands are, as in $PATH */
 };
 
 /* In all of them `root` is NULL for the host. */

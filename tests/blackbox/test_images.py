@@ -155,8 +155,19 @@ def test_a_directory_is_an_image_as_it_is(images, base):
     status, out, err = images.shell(str(rootfs), "cat /app/data; touch /app/new && echo done")
     assert (status, out) == (0, "first\ndone\n"), err
     assert not (rootfs / "app/new").exists()
-    done = images.run("exec", "--image", rootfs, "--volume", f"{images.folder}:/app/x:ro", "--", "true")
-    assert done.returncode == 125 and b"lies in '/app' of the image" in done.stderr
+    given = images.folder / "given"
+    given.mkdir()
+    (given / "file").write_text("given\n")
+    words = ["--volume", f"{given}:/app/deep/x", "--volume", f"{given}/file:/etc/passwd", "--volume", f"{given}:/sbin/v:cow"]
+    status, out, err = images.shell(str(rootfs), "cat /app/deep/x/file /etc/passwd; echo more >> /bin/v/file; cat /sbin/v/file; "
+                                                 "ls /app", *words)
+    assert (status, out) == (0, "given\ngiven\ngiven\nmore\ndata\ndeep\n"), err
+    (rootfs / "way").symlink_to("/proc")
+    (rootfs / "proc").mkdir()
+    (rootfs / "out").symlink_to("../../../../tmp")
+    for target, why in {"/way/x": b"is the sandbox's own", "/out/x": b"Not a directory"}.items():
+        done = images.run("exec", "--image", rootfs, "--volume", f"{given}:{target}", "--", "true")
+        assert done.returncode == 125 and why in done.stderr, done
     assert images.run("exec", "--image", "/", "--", "true").returncode == 125
 
 
