@@ -22,15 +22,16 @@ READY_S = 60  # it is when the languages that it starts with are warm
 END_S = 20
 WARM_S = 180  # until the first sandbox of a language waits; a JVM warms for seconds
 LOOK_S = 0.005  # between two looks at what nobody announces
+ASK_S = 0.05  # between two questions to an engine: each is a process, beside the JVM that it asks for
 
 
-def within(seconds, condition):
+def within(seconds, condition, look_s=LOOK_S):
     """True as soon as the condition holds."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
             return False
-        select.select([], [], [], LOOK_S)
+        select.select([], [], [], look_s)
     return True
 
 
@@ -233,6 +234,10 @@ class Engine:
         """As many wait as shall wait, of every kind."""
         return all(pool["parked"] >= pool["wanted"] for pool in self.status()["pools"])
 
+    def wait_full(self, seconds=WARM_S):
+        """True when as many wait as shall wait."""
+        return within(seconds, lambda: self.is_settled() and self.is_full(), ASK_S)
+
     def parked(self, run, seconds=WARM_S):
         """Calls until the result says that its sandbox had waited for it, and returns that result."""
         end = time.monotonic() + seconds
@@ -241,7 +246,7 @@ class Engine:
             if last.get("startup") == "parked":
                 return last
             assert time.monotonic() < end, f"never parked: {last}; {self.status()}; {self.words()}"
-            within(end - time.monotonic(), self.is_settled)
+            within(end - time.monotonic(), self.is_settled, ASK_S)
 
     def wait_parked(self, language, code=None, *options, seconds=WARM_S):
         """Until a sandbox of the language waits."""

@@ -144,6 +144,7 @@ class WebSocket:
         self.reply = self.connection.getresponse()
         self.file = self.reply.fp
         self.key = names["Sec-WebSocket-Key"]
+        self.closed = None  # (code, reason) of the gateway's last frame
 
     def send(self, data):
         opcode, data = (2, data) if isinstance(data, bytes) else (1, json.dumps(data).encode())
@@ -156,9 +157,13 @@ class WebSocket:
         """Until the gateway closes."""
         while True:
             head = self.file.read(2)
-            if len(head) < 2 or head[0] & 15 == 8:
+            if len(head) < 2:
                 return
             length = head[1] & 127
+            if head[0] & 15 == 8:
+                reason = self.file.read(length)
+                self.closed = (int.from_bytes(reason[:2], "big"), reason[2:].decode())
+                return
             if length >= 126:
                 length = int.from_bytes(self.file.read(2 if length == 126 else 8), "big")
             yield json.loads(self.file.read(length))

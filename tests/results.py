@@ -34,6 +34,7 @@ class Results:
         self.tests = {}
         self.costs = collections.defaultdict(Cost)
         self.suites = {}  # seconds of each, as whoever waited saw them
+        self.began = time.monotonic()
         self.lock = threading.Lock()  # workers report at the same time
 
     def add(self, suite, name, status, detail=""):
@@ -106,9 +107,11 @@ def print_durations(results):
     for (suite, name), cost in costs[:SLOWEST]:
         print(f"{cost.seconds:8.2f} s {cost.cpu:8.2f} CPU s  {suite}: {name}")
     print("\nsuite      waited for   sum of tests     CPU time   tests   tool started")
-    for suite, seconds in results.suites.items():
-        tests = sum(1 for of, _ in results.tests if of == suite)
-        own = [cost for (of, _), cost in costs if of == suite]
+    rows = {**results.suites, "all": time.monotonic() - results.began}  # some suites run at the same time
+    for suite, seconds in rows.items():
+        of_it = {suite} if suite in results.suites else {*results.suites}
+        tests = sum(1 for of, _ in results.tests if of in of_it)
+        own = [cost for (of, _), cost in costs if of in of_it]
         print(f"{suite:<9} {seconds:9.1f} s {sum(cost.seconds for cost in own):12.1f} s "
               f"{sum(cost.cpu for cost in own):10.1f} s {tests:7d} "
               f"{sum(cost.starts for cost in own):14d}")

@@ -38,10 +38,13 @@ HOSTS = ("v2-root", "v2-user-delegated")  # all of them: make check-hosts
 PLACES = ("SBR_BUILD", "SBR_TEST_BUILD", "SBR_TEST_CACHE")  # by which tests find what they test
 SILENCE_S = 300
 WORKERS = 2
-MORE_WORKERS = {"blackbox": 4, "escape": 4, "warm": 5}  # some of their tests wait: for a registry, or for a limit of time
-TOGETHER = ("blackbox", "escape")  # a worker that finds nothing left of the one goes on with the other
+# A worker that finds nothing left of one of these goes on with the next.  Most of their tests wait: for a registry, for
+# a limit of time, for an engine; so there are more workers than CPUs.  Some begin with the last, where Java takes long.
+TOGETHER = ("blackbox", "escape", "warm")
+MORE_WORKERS = 6
+FROM_THE_END = 2
 SMALL = ("unit", "golden", "fuzz")  # pytest takes longer to start than their tests
-# What the suite `warm` runs once more, with an engine behind every caller: at the same time, then its own tests.
+# What the suite `warm` runs once more, with an engine behind every caller, beside its own tests.
 WARM = {
     "blackbox": ("verdicts metrics signals output run denials endings", ""),
     "escape": ("", "fails_inside or do_not_meet"),
@@ -148,6 +151,7 @@ class Runner:
         self.progress = Progress(self.results, sys.stdout.isatty())
         self.live = set()  # pytest, in groups of their own
         self.toolchains = None  # once they are being made ready
+        self.waits = threading.Lock()
         self.env = {
             **os.environ,
             "SBR_BUILD": str(self.build),
@@ -169,19 +173,28 @@ class Runner:
                 self.run_together(together)
 
     def run_together(self, suites):
-        self.wait_for_toolchains()
+        """Tests that look at the whole machine come last, when the engines of the others are gone."""
         with contextlib.ExitStack() as stack:
-            calls = [(suite, None, None, self.shares(stack)) for suite in suites]
-            self.in_chains([calls] * (self.workers or MORE_WORKERS[suites[0]]))
+            own = [(suite, None, None, self.shares(stack)) for suite in suites]
+            with self.engines() if "warm" in suites else contextlib.nullcontext() as variables:
+                calls = own[:-1] + (self.warm_parts(stack, variables) if variables else []) + own[-1:]
+                self.in_chains(self.chains([(*call[:3], {**call[3], "SBR_LATER": "1"}) for call in calls]))
+            for call in own:
+                if os.path.exists(os.path.join(call[3]["SBR_SHARES"], "later")):
+                    self.run_pytest(*call)
         for suite in suites:
             self.end(suite)
+
+    def chains(self, calls):
+        workers = self.workers or MORE_WORKERS
+        backwards = min(FROM_THE_END, workers // 2)
+        return [calls] * (workers - backwards) + [calls[::-1]] * backwards
 
     def run(self, suite):
         self.progress.begin(suite)
         special = {
             "lint": self.run_lint,
             "unit": self.run_unit,
-            "warm": self.run_warm,
             "hosts": self.run_hosts,
         }
         special.get(suite, lambda: self.run_pytests(suite))()
@@ -197,12 +210,12 @@ class Runner:
         self.run_pytests("unit")
 
     def wait_for_toolchains(self):
-        if self.toolchains:
-            self.progress.begin("blackbox")
-            self.progress.show("making the toolchains ready")
-            begin = time.monotonic()
-            self.toolchains.wait()
-            self.results.spent("blackbox", "waiting for toolchains", time.monotonic() - begin)
+        begin = time.monotonic()
+        with self.waits:
+            if self.toolchains:
+                self.progress.show("making the toolchains ready", "blackbox")
+                self.toolchains.wait()
+                self.results.spent("blackbox", "waiting for toolchains", time.monotonic() - begin)
 
     def prepare_languages(self):
         sys.path.insert(0, str(TESTS))
@@ -314,15 +327,16 @@ class Runner:
         elif not found:
             self.results.add(suite, name, PASSED)
 
-    def run_warm(self):
-        """Tests of other suites, their runs through an engine; and those of engines."""
+    @contextlib.contextmanager
+    def engines(self):
+        """One behind every caller; gives the variables by which tests find them, if there can be engines."""
         sys.path.insert(0, str(TESTS))
         os.environ.update({name: self.env[name] for name in PLACES})
         import engine  # pylint: disable=import-outside-toplevel,import-error
 
         if not engine.callers():
             self.results.add("warm", "other suites behind an engine", SKIPPED, engine.support.lacks(None, "container"))
-            self.run_pytests("warm")
+            yield None
             return
         with tempfile.NamedTemporaryFile("r", encoding="ascii") as starts:
             os.chmod(starts.name, 0o666)
@@ -330,7 +344,7 @@ class Runner:
                 with engine.behind_every_caller() as variables:
                     callers = engine.callers()
                     only = {"SBR_CALLER": callers[0]} if len(callers) == 1 else {}
-                    self.run_warm_parts({**variables, **only, "SBR_STARTS": starts.name})
+                    yield {**variables, **only, "SBR_STARTS": starts.name}
                 self.results.add("warm", "the engines live on, and leave nothing", PASSED)
             except AssertionError as problem:
                 self.results.add("warm", "the engines live on, and leave nothing", FAILED, str(problem))
@@ -340,22 +354,19 @@ class Runner:
         if not self.select:
             self.results.add("warm", "most runs were warm", PASSED if count["p"] > count["c"] else FAILED, said)
 
-    def run_warm_parts(self, variables):
-        """Most workers begin with the tests of engines, because those of Java take longest; the others end with them."""
-        with contextlib.ExitStack() as stack:
-            own = [("warm", None, None, self.shares(stack))]
-            parts = []
-            for part, (files, select_them) in WARM.items():
-                paths = [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part]
-                parts.append(("warm", paths, select_them, {**variables, **self.shares(stack)}))
-            workers = self.workers or MORE_WORKERS["warm"]
-            self.in_chains([own + parts] * (workers - workers // 2) + [parts + own] * (workers // 2))
+    def warm_parts(self, stack, variables):
+        """Tests of other suites, their runs through an engine."""
+        parts = []
+        for part, (files, select_them) in WARM.items():
+            paths = [TESTS / part / f"test_{name}.py" for name in files.split()] or [TESTS / part]
+            parts.append(("warm", paths, select_them, {**variables, **self.shares(stack)}))
+        return parts
 
     def run_pytests(self, suite):
         """The tests of a folder, by several workers: each takes what none has taken."""
         if not any((TESTS / suite).rglob("test_*.py")):
             return
-        workers = self.workers or MORE_WORKERS.get(suite, WORKERS)
+        workers = self.workers or WORKERS
         if workers == 1 or suite in SMALL:
             self.run_pytest(suite)
             return
@@ -373,7 +384,9 @@ class Runner:
 
         def one_by_one(calls):
             for call in calls:
-                if not stopped.is_set():
+                if call[0] == "blackbox":
+                    self.wait_for_toolchains()
+                if not stopped.is_set() and not os.path.exists(os.path.join(call[3]["SBR_SHARES"], "taken")):
                     self.run_pytest(*call)
 
         with concurrent.futures.ThreadPoolExecutor(len(chains)) as pool:
@@ -461,7 +474,7 @@ def arguments():
     parser.add_argument("--build", default=ROOT / "build", metavar="DIR")
     parser.add_argument("--test-build", default=ROOT / "build-test", metavar="DIR")
     parser.add_argument("-k", metavar="EXPR", help="only tests whose names match, as for pytest")
-    parser.add_argument("--workers", type=int, metavar="N", help=f"tests at the same time ({WORKERS}, in most suites more)")
+    parser.add_argument("--workers", type=int, metavar="N", help=f"tests at the same time ({WORKERS}, in most suites {MORE_WORKERS})")
     parser.add_argument("--durations", action="store_true", help="list the slowest tests, and the sum for each suite")
     parser.add_argument("--junit", metavar="FILE", help="write the outcome of each test as JUnit's XML too")
     return parser.parse_args()

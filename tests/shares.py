@@ -2,7 +2,9 @@
 
 SBR_SHARES names a directory that they share.  A group is what belongs together: the tests of one file, or
 those that bear `@pytest.mark.group("name")`, or those of one language in a file whose tests are of languages.
-Tests that look at the whole machine bear `@pytest.mark.alone`: they wait until nobody else runs anything.
+Tests that look at the whole machine bear `@pytest.mark.alone`: they wait until nobody else runs anything.  With
+SBR_LATER they are left, and a file `later` says so: another call with the same directory takes them.  A file `taken`
+says that a worker who comes now finds nothing.
 """
 import contextlib
 import fcntl
@@ -59,6 +61,7 @@ class Shares:
     def __init__(self, folder, items):
         self.folder = pathlib.Path(folder)
         self.groups = groups_of(items)
+        self.later = "SBR_LATER" in os.environ
         # Suites overlap: those of one call of the runner have these two in common.
         place = pathlib.Path(os.environ.get("SBR_ALONE", folder))
         self.lock, self.gate = (os.open(place / name, os.O_RDWR | os.O_CREAT, 0o600) for name in ("lock", "gate"))
@@ -66,9 +69,13 @@ class Shares:
     def taken(self):
         """(alone, tests) of each group that nobody had taken."""
         for number, ((alone, _), items) in enumerate(self.groups):
+            if alone and self.later:
+                (self.folder / "later").touch()
+                continue
             with contextlib.suppress(FileExistsError):
                 os.close(os.open(self.folder / str(number), os.O_CREAT | os.O_EXCL, 0o600))
                 yield alone, items
+        (self.folder / "taken").touch()
 
     def in_order(self):
         """(alone, test, next test); the next one tells pytest which fixtures may end."""

@@ -43,6 +43,9 @@ int changeset_mark(struct changeset *changeset, bool applied, sbr_error *err) mu
  * listing, which returns it. */
 typedef int changeset_visit(void *context, const struct changeset *changeset);
 int changeset_list(changeset_visit *visit, void *context, sbr_error *err) must_check;
+struct jsonw;
+/* What a listing shows of one, into an open object. */
+void changeset_put_json(struct jsonw *j, const struct changeset *changeset);
 /* Damaged ones too. */
 int changeset_drop(const char *id, sbr_error *err) must_check;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/jsonw.h"
 #include "base/listing.h"
 #include "base/scope.h"
 #include "changes/changeset_meta.h"
@@ -117,4 +118,28 @@ int changeset_list(changeset_visit *visit, void *context, sbr_error *err)
     free(entries.v);
     state_close(&state);
     return r;
+}
+
+void changeset_put_json(struct jsonw *j, const struct changeset *changeset)
+{
+    char summary[240];
+
+    jsonw_text(j, "id", changeset->id);
+    jsonw_bool(j, "damaged", changeset->damaged);
+    if (changeset->damaged)
+        return;
+    jsonw_text(j, "about", changeset->about);
+    jsonw_number(j, "created", changeset->created > 0 ? (uint64_t)changeset->created : 0);
+    jsonw_bool(j, "applied", changeset->applied);
+    jsonw_open(j, "roots", '[');
+    for (size_t i = 0; i < changeset->changes.n_roots; i++) {
+        jsonw_open(j, NULL, '{');
+        jsonw_path(j, "source", changeset->changes.roots[i].source);
+        jsonw_path(j, "target", changeset->changes.roots[i].target);
+        jsonw_close(j, '}');
+    }
+    jsonw_close(j, ']');
+    changes_summary(&changeset->changes, changeset->applied, summary, sizeof(summary));
+    jsonw_text(j, "summary", summary);
+    jsonw_number(j, "total", changeset->changes.n);
 }

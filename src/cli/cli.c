@@ -74,7 +74,7 @@ static int unknown_command(const struct program *program, const char *word, sbr_
 
     for (; program->commands[n] && n < MOST_COMMANDS; n++)
         names[n] = program->commands[n]->name;
-    near = text_nearest(word, names, n);
+    near = !strcmp(word, "man") ? "help" : text_nearest(word, names, n);
     return err_set(err, SBR_E_NOT_FOUND, "command", "there is no command or file '%.100s'%s%s%s",
                    word, near ? "; did you mean `sandbox-run " : "; see `sandbox-run --help`",
                    near ? near : "", near ? "`?" : "");

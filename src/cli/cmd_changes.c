@@ -19,30 +19,6 @@ struct listing {
     bool color;
 };
 
-static void put_changeset(struct jsonw *j, const struct changeset *changeset)
-{
-    char summary[240];
-
-    jsonw_text(j, "id", changeset->id);
-    jsonw_bool(j, "damaged", changeset->damaged);
-    if (changeset->damaged)
-        return;
-    jsonw_text(j, "about", changeset->about);
-    jsonw_number(j, "created", changeset->created > 0 ? (uint64_t)changeset->created : 0);
-    jsonw_bool(j, "applied", changeset->applied);
-    jsonw_open(j, "roots", '[');
-    for (size_t i = 0; i < changeset->changes.n_roots; i++) {
-        jsonw_open(j, NULL, '{');
-        jsonw_path(j, "source", changeset->changes.roots[i].source);
-        jsonw_path(j, "target", changeset->changes.roots[i].target);
-        jsonw_close(j, '}');
-    }
-    jsonw_close(j, ']');
-    changes_summary(&changeset->changes, changeset->applied, summary, sizeof(summary));
-    jsonw_text(j, "summary", summary);
-    jsonw_number(j, "total", changeset->changes.n);
-}
-
 static int list_one(void *context, const struct changeset *changeset)
 {
     struct listing *listing = context;
@@ -51,7 +27,7 @@ static int list_one(void *context, const struct changeset *changeset)
     listing->n++;
     if (listing->json) {
         jsonw_open(listing->json, NULL, '{');
-        put_changeset(listing->json, changeset);
+        changeset_put_json(listing->json, changeset);
         jsonw_close(listing->json, '}');
         return 0;
     }
@@ -121,7 +97,7 @@ static void show_json(const struct changeset *changeset)
 
     jsonw_init(&j, present_has_lines());
     jsonw_open(&j, NULL, '{');
-    put_changeset(&j, changeset);
+    changeset_put_json(&j, changeset);
     changes_put_json(&j, &changeset->changes);
     output_files_put_json(&j, &changeset->files);
     jsonw_close(&j, '}');

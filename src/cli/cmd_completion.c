@@ -7,9 +7,12 @@
 #include "cli/manual.h"
 #include "cli/topics.h"
 
-static void print_values(const struct option *option)
+/* What a shell runs at the moment of completion stands between `before` and `after`. */
+static void print_values(const struct option *option, const char *before, const char *after)
 {
-    for (size_t i = 0; option->word(i); i++)
+    if (option->ask)
+        printf("%ssandbox-run %s 2>/dev/null%s", before, option->ask, after);
+    for (size_t i = 0; option->word && option->word(i); i++)
         printf("%s%s", i ? " " : "", option->word(i));
 }
 
@@ -63,7 +66,7 @@ static bool takes_option(const struct command *command, const char *name)
 /* One line for an option of several commands: the first prints it. */
 static void print_bash_values(const struct command *command, const struct option *option)
 {
-    if (!option->word)
+    if (!option->word && !option->ask)
         return;
     for (size_t i = 0; commands[i] != command; i++)
         if (takes_option(commands[i], option->name))
@@ -72,14 +75,15 @@ static void print_bash_values(const struct command *command, const struct option
     if (option->letter)
         printf("|-%c", option->letter);
     printf(") COMPREPLY=($(compgen -W \"");
-    print_values(option);
+    print_values(option, "$(", ")");
     printf("\" -- \"$word\")); return ;;\n");
 }
 
 static void print_bash(void)
 {
     printf("_sandbox_run() {\n"
-           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options\n"
+           "    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} options "
+           "hidden=\n"
            "    [ \"$word\" = = ] && word=\n"
            "    [ \"$before\" = = ] && before=${COMP_WORDS[COMP_CWORD-2]}\n"
            "    case $before in\n");
@@ -98,8 +102,9 @@ static void print_bash(void)
     each_option(&cmd_run, print_word);
     for (size_t i = 0; commands[i]; i++)
         printf(" %s", commands[i]->name);
-    printf("\" ;;\n    esac\n"
-           "    COMPREPLY=($(compgen -W \"$options\" -- \"$word\") $(compgen -f -- \"$word\"))\n"
+    printf("\" ;;\n    esac\n    [ \"$word\" ] || hidden='-*' # commands and names come first\n"
+           "    COMPREPLY=($(compgen -W \"$options\" -X \"$hidden\" -- \"$word\")\n"
+           "        $(compgen -f -- \"$word\"))\n"
            "}\ncomplete -o filenames -F _sandbox_run sandbox-run\n");
 }
 
@@ -120,10 +125,10 @@ static void print_zsh_option(const struct command *command, const struct option 
         printf(":");
         print_plain(option->metavar, "[]:'");
     }
-    if (option->word) {
-        printf(":(");
-        print_values(option);
-        printf(")");
+    if (option->word || option->ask) {
+        printf(option->ask ? ":{" : ":(");
+        print_values(option, "compadd -- $(", ")");
+        printf(option->ask ? "}" : ")");
     }
     printf("'");
 }
@@ -153,9 +158,9 @@ static void print_fish_option(const struct command *command, const struct option
            command->name, option->name, option->metavar ? " -r" : "");
     print_plain(option->help, "'");
     printf("'");
-    if (option->word) {
+    if (option->word || option->ask) {
         printf(" -f -a '");
-        print_values(option);
+        print_values(option, "(", ")");
         printf("'");
     }
     printf("\n");

@@ -21,9 +21,15 @@ struct setting {
     bool is_option; /* of this command line */
 };
 
+struct config_options {
+    const char *get;
+};
+
 struct printer {
     const struct options *o;
-    struct jsonw *j; /* NULL: text */
+    const char *only; /* the name of one setting; NULL: all */
+    bool *found;      /* set when there is that one */
+    struct jsonw *j;  /* NULL: text */
 };
 
 static void print_source(const struct config *config, const struct setting *s)
@@ -53,18 +59,35 @@ static void put_source(struct jsonw *j, const struct config *config, const struc
     jsonw_number(j, "line", s->line);
 }
 
+/* One item of a list on a line. */
+static bool print_items(const char *value)
+{
+    for (size_t len; *value; value += len) {
+        len = strcspn(value, ",");
+        printf("%.*s\n", (int)len, value);
+        len += strspn(value + len, ", ");
+    }
+    return true;
+}
+
 static void show(const struct printer *p, const struct setting *s)
 {
     const struct config *config = p->o->config;
+    const char *value = s->value[0] ? s->value : "none";
 
+    if (p->only) {
+        if (!strcmp(p->only, s->name))
+            *p->found = print_items(s->value);
+        return;
+    }
     if (!p->j) {
-        printf("%-24s %-20s ", s->name, s->value);
+        printf("%-24s %-20s ", s->name, value);
         print_source(config, s);
         return;
     }
     jsonw_open(p->j, NULL, '{');
     jsonw_text(p->j, "name", s->name);
-    jsonw_text(p->j, "value", s->value);
+    jsonw_text(p->j, "value", value);
     put_source(p->j, config, s);
     jsonw_close(p->j, '}');
 }
@@ -114,7 +137,7 @@ static void show_network(const struct printer *p)
     for (size_t i = 0; i < network->n_rules; i++)
         buf_printf(&hosts, "%s%s", i ? ", " : "", network->rules[i].text);
     snprintf(s.name, sizeof(s.name), "network.allow_hosts");
-    snprintf(s.value, sizeof(s.value), "%s", hosts.data ? hosts.data : "none");
+    snprintf(s.value, sizeof(s.value), "%s", hosts.data ? hosts.data : "");
     show(p, &s);
     buf_done(&hosts);
     snprintf(s.name, sizeof(s.name), "network.allow_dns");
@@ -152,7 +175,7 @@ static void show_patterns(const struct printer *p, const char *key, unsigned int
     buf_init(&text, VALUE_SIZE - 1);
     for (size_t i = 0; i < patterns->n; i++)
         buf_printf(&text, "%s%s", i ? ", " : "", patterns->items[i]);
-    snprintf(s.value, sizeof(s.value), "%s", text.data ? text.data : "none");
+    snprintf(s.value, sizeof(s.value), "%s", text.data ? text.data : "");
     show(p, &s);
     buf_done(&text);
 }
@@ -239,7 +262,7 @@ static void print_json(const struct options *o)
     put_file(&j, o->config, CONFIG_OF_PROJECT, "project");
     jsonw_close(&j, '}');
     jsonw_open(&j, "settings", '[');
-    show_all(&(struct printer){ o, &j });
+    show_all(&(struct printer){ .o = o, .j = &j });
     jsonw_close(&j, ']');
     put_notes(&j, o->config);
     jsonw_close(&j, '}');
@@ -253,38 +276,63 @@ static void print_file(const struct config *config, enum config_kind kind, const
     printf("\n");
 }
 
+/* For scripts and completion. */
+static int print_one(struct options *o, const char *name)
+{
+    bool found = false;
+    sbr_error err;
+
+    show_all(&(struct printer){ .o = o, .only = name, .found = &found });
+    if (found)
+        return 0;
+    err_set(&err, SBR_E_NOT_FOUND, "config",
+            "there is no setting '%.60s'; `sandbox-run config` lists them", name);
+    return cli_fail(o, &err);
+}
+
 static int config_run(struct options *o)
 {
+    const struct config_options *own = o->own;
     sbr_error err;
 
     if (!o->config) {
         err_set(&err, SBR_E_INVALID, "config", "--no-config leaves nothing to show");
         return cli_fail(o, &err);
     }
+    if (own->get)
+        return print_one(o, own->get);
     if (o->json) {
         print_json(o);
         return 0;
     }
     print_file(o->config, CONFIG_OF_USER, "user's file");
     print_file(o->config, CONFIG_OF_PROJECT, "project's file");
-    show_all(&(struct printer){ o, NULL });
+    show_all(&(struct printer){ .o = o });
     fflush(stdout);
     if (o->config->notes.len)
         fprintf(stderr, "%s", o->config->notes.data);
     return 0;
 }
 
+static const struct option config_options[] = {
+    { 0, "get", "NAME", "only the value of this setting, each item of a list on a line",
+      OPTION_OWN(struct config_options, get) },
+    { 0 },
+};
+
 const struct command cmd_config = {
     .name = "config",
-    .usage = "[FILE | DIR] [--json] [OPTIONS]",
+    .usage = "[FILE | DIR] [--json | --get NAME] [OPTIONS]",
     .help = "print what holds for a run here, and where each value comes from",
     .examples = "Examples:\n"
                 "  sandbox-run config\n"
+                "  sandbox-run config --get limits.timeout\n"
                 "  sandbox-run config tools/fetch.py --timeout 5s --json\n\n"
                 "docs/configuration.md has the keys of the files.\n",
-    .options =
-        (const struct option *const[]){ options_network, options_isolation, options_report,
-                                        options_config, options_look, options_general, NULL },
+    .options = (const struct option *const[]){ config_options, options_network, options_isolation,
+                                               options_report, options_config, options_look,
+                                               options_general, NULL },
     .limits = LIMITS_ALL,
+    .own_size = sizeof(struct config_options),
     .run = config_run,
 };

@@ -45,11 +45,6 @@ struct reports {
     size_t n;
 };
 
-static const char *version_text(const struct toolchain *t)
-{
-    return t->version[0] ? t->version : t->hint;
-}
-
 /* The language's own version, then that of the tool, which @VERSION chooses. */
 static void name_version(const struct language *l, const struct toolchain *t, char *buf,
                          size_t size)
@@ -57,9 +52,10 @@ static void name_version(const struct language *l, const struct toolchain *t, ch
     const char *tool = strrchr(t->binary, '/');
 
     if (l->release)
-        snprintf(buf, size, "%s (%s %s)", l->release, tool ? tool + 1 : "", version_text(t));
+        snprintf(buf, size, "%s (%s %s)", l->release, tool ? tool + 1 : "",
+                 language_version_text(t));
     else
-        snprintf(buf, size, "%s", version_text(t));
+        snprintf(buf, size, "%s", language_version_text(t));
 }
 
 static void join(const struct words *words, char *buf, size_t size)
@@ -168,7 +164,7 @@ static void put_versions(struct jsonw *j, const struct language_report *report)
 {
     jsonw_open(j, "versions", '[');
     for (size_t i = 0; i < report->n_toolchains; i++) {
-        const char *version = version_text(&report->toolchains[i]);
+        const char *version = language_version_text(&report->toolchains[i]);
 
         jsonw_open(j, NULL, '{');
         jsonw_text(j, "version", version[0] ? version : NULL);
@@ -183,11 +179,7 @@ static void put_report(struct jsonw *j, const struct language_report *report)
     const struct language *l = report->language;
 
     jsonw_open(j, NULL, '{');
-    jsonw_text(j, "name", l->name);
-    jsonw_text(j, "about", l->about);
-    jsonw_names(j, "aliases", l->aliases.at, l->aliases.n);
-    jsonw_names(j, "extensions", l->extensions.at, l->extensions.n);
-    jsonw_bool(j, "installed", report->n_toolchains > 0);
+    language_report_put_json(j, report);
     jsonw_text(j, "package", l->package);
     jsonw_text(j, "release", l->release);
     put_versions(j, report);

@@ -23,7 +23,7 @@
 /* As they were written; NULL: not given. */
 struct serve_options {
     const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm, *preload;
-    const char *http, *tls_cert, *tls_key;
+    const char *http, *tls_cert, *tls_key, *dialect, *callback;
     bool status, stop, daemon;
 };
 
@@ -58,6 +58,10 @@ static const struct option own_options[] = {
       OPTION_OWN(struct serve_options, tls_cert) },
     { 0, "tls-key",     "FILE", "with --http: its key",
       OPTION_OWN(struct serve_options, tls_key) },
+    { 0, "dialect",     "LIST", "with --http: also the paths of piston, judge0, go-judge",
+      OPTION_OWN(struct serve_options, dialect) },
+    { 0, "allow-callback", "HOST", "with --dialect: results may be sent to this host",
+      OPTION_OWN(struct serve_options, callback) },
     { 0 },
 };
 /* clang-format on */
@@ -174,9 +178,10 @@ static void print_name(const char *name, int width)
 static void print_head(const json_t *status)
 {
     const json_t *memory = json_object_get(status, "memory");
+    uint64_t up_ms = number_of(status, "uptime_ms");
     char uptime[32], used[16], limit[16];
 
-    text_format_duration(number_of(status, "uptime_ms") / 1000 * 1000, uptime, sizeof(uptime));
+    text_format_duration(up_ms < 1000 ? up_ms : up_ms / 1000 * 1000, uptime, sizeof(uptime));
     amount_of_bytes(number_of(memory, "parked_bytes"), used, sizeof(used));
     amount_of_bytes(number_of(memory, "limit_bytes"), limit, sizeof(limit));
     printf("engine   %s, process %llu, up %s%s\n", text_of(status, "version"),
@@ -382,6 +387,10 @@ static void fill_gateway(const struct serve_options *given, struct gateway_comma
         gateway_add(ret, "--tls-cert", given->tls_cert);
     if (given->tls_key)
         gateway_add(ret, "--tls-key", given->tls_key);
+    if (given->dialect)
+        gateway_add(ret, "--dialect", given->dialect);
+    if (given->callback)
+        gateway_add(ret, "--allow-callback", given->callback);
 }
 
 static int serve_run(struct options *o)

@@ -194,7 +194,7 @@ const struct option options_network[] = {
       OPTION_REQUEST(request_set_network), .word = network_word },
     { 0, "allow-host", "HOST",
       "a name, *.name, address or range to reach, also with :PORT; repeatable",
-      OPTION_REQUEST(request_allow_host) },
+      OPTION_REQUEST(request_allow_host), .ask = "config --get network.allow_hosts" },
     { 0, "allow-dns", NULL, "look up every name, not only those of --allow-host",
       OPTION_REQUEST(allow_dns) },
     { 0 },

@@ -73,6 +73,7 @@ struct option {
     size_t offset; /* of the field */
     int (*request)(sbr_request *req, const char *text, sbr_error *err);
     const char *(*word)(size_t i); /* the values that it takes; NULL: any, or past the last */
+    const char *ask; /* words of a command that prints values for completion; NULL: none */
     const struct limit_def *limit; /* NULL: it is none */
 };
 

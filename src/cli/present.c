@@ -302,14 +302,25 @@ static void write_stream(const struct output *stream, const struct options *o)
     write_untrusted(stream->tail, stream->tail_len, o);
 }
 
+static bool shows_warnings(const struct options *o)
+{
+    return !o->quiet && (o->verbose || o->text || isatty(STDERR_FILENO));
+}
+
 void present_warnings(const sbr_result *stage, const struct options *o)
 {
     bool compiler = !strcmp(stage->stage, "compile") || !strcmp(stage->stage, "check");
 
-    if (!result_success(stage) || o->quiet || !(o->verbose || (compiler && isatty(STDERR_FILENO))))
+    if (!result_success(stage) || !(compiler ? shows_warnings(o) : o->verbose && !o->quiet))
         return;
     write_stream(&stage->out, o);
     write_stream(&stage->err, o);
+}
+
+void present_earlier_warnings(const char *text, const struct options *o)
+{
+    if (shows_warnings(o))
+        write_untrusted(text, strlen(text), o);
 }
 
 void present_stages(const sbr_result *result, size_t first, const struct options *o)

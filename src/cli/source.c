@@ -154,6 +154,17 @@ bool source_is_notebook(const struct options *o)
     return dot && !strcmp(dot, ".ipynb");
 }
 
+static int refuse_terminal(const struct options *o, sbr_error *err)
+{
+    const struct language *language = o->lang ? language_find(o->lang) : NULL;
+    bool prompts = language && language->session.run.n;
+
+    return err_set(err, SBR_E_INVALID, "program",
+                   "there is no program; give a file, --code TEXT or - to type it; "
+                   "`sandbox-run %s%s` starts an interactive one",
+                   prompts ? "repl " : "exec -- ", prompts ? language->name : "COMMAND");
+}
+
 static int load_program(struct options *o, struct source *source, const char *word, sbr_error *err)
 {
     scoped_free char *in_project = NULL;
@@ -181,9 +192,7 @@ static int load_program(struct options *o, struct source *source, const char *wo
     if (!word && o->request->project)
         return source_find_main(o, "", err);
     if (!word && isatty(STDIN_FILENO))
-        return err_set(err, SBR_E_INVALID, "program",
-                       "there is no program; give a file, --code TEXT or - to type it; "
-                       "`sandbox-run exec -- python3` and the like start an interactive one");
+        return refuse_terminal(o, err);
     return load_stdin(o, source, err);
 }
 

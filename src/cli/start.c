@@ -41,7 +41,8 @@ struct front {
     int event_fd; /* a signal came, or the timer of the terminal is due */
     int signal;   /* the first that asked us to end; 0: none */
     bool decorated, progress;
-    size_t shown; /* stages before the program whose output was shown */
+    size_t shown;       /* stages before the program whose output was shown */
+    bool shown_earlier; /* warnings of a program from the cache, too */
     struct progress line;
     int second_fd; /* ticks while the line is shown; -1: not made yet */
     struct diff_options diff;
@@ -312,9 +313,18 @@ static void show_progress(struct front *front, const sbr_event *event)
 /* What compilers have said comes before what the program says. */
 static void show_warnings(struct front *front)
 {
+    const char *earlier = runner_earlier_output(front->job);
     const sbr_result *stage;
 
-    while (!front->o->json && (stage = runner_stage_done(front->job, front->shown))) {
+    if (front->o->json)
+        return;
+    if (earlier && !front->shown_earlier) {
+        if (front->progress)
+            progress_show(&front->line, NULL);
+        present_earlier_warnings(earlier, front->o);
+        front->shown_earlier = true;
+    }
+    while ((stage = runner_stage_done(front->job, front->shown))) {
         if (front->progress)
             progress_show(&front->line, NULL);
         present_warnings(stage, front->o);

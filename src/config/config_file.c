@@ -60,6 +60,24 @@ static const cyaml_schema_value_t language_entry = {
     CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_language, language_fields),
 };
 
+static const cyaml_schema_field_t root_fields[] = {
+    TEXT(struct config_root, tenant),
+    TEXT(struct config_root, name),
+    TEXT(struct config_root, path),
+    TEXT(struct config_root, mode),
+    CYAML_FIELD_END,
+};
+
+static const cyaml_schema_value_t root_entry = {
+    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct config_root, root_fields),
+};
+
+static const cyaml_schema_field_t http_fields[] = {
+    CYAML_FIELD_SEQUENCE_COUNT("roots", OWNED | MAYBE, struct config_http, roots, n_roots,
+                               &root_entry, 0, 64),
+    CYAML_FIELD_END,
+};
+
 /* What both files can have comes first. */
 static const cyaml_schema_field_t document_fields[] = {
     CYAML_FIELD_MAPPING("limits", MAYBE, struct config_document, limits, limit_fields),
@@ -74,6 +92,7 @@ static const cyaml_schema_field_t document_fields[] = {
     CYAML_FIELD_MAPPING("retention", MAYBE, struct config_document, retention, retention_fields),
     CYAML_FIELD_SEQUENCE_COUNT("languages", OWNED | MAYBE, struct config_document, languages,
                                n_languages, &language_entry, 0, 128),
+    CYAML_FIELD_MAPPING("http", MAYBE, struct config_document, http, http_fields),
     CYAML_FIELD_END,
 };
 
@@ -183,6 +202,7 @@ static int check_keys_of_project(const struct config_text *text,
         { "languages", document->n_languages > 0 },
         { "audit", document->audit != NULL },
         { "include", document->include_count > 0 },
+        { "http", document->http.n_roots > 0 },
         { "retention", false },
     };
 

@@ -45,6 +45,20 @@ struct config_language {
     char *version; /* when the request names none */
 };
 
+/* A directory that the gateway's clients of one tenant may name. */
+struct config_root {
+    char *tenant;
+    char *name;
+    char *path;
+    char *mode; /* "ro" or "rw" */
+};
+
+/* Of the HTTP gateway, which checks the values. */
+struct config_http {
+    struct config_root *roots;
+    unsigned int n_roots;
+};
+
 struct config_document {
     struct {
         char *value[N_LIMITS];
@@ -60,6 +74,7 @@ struct config_document {
     } retention;
     struct config_language *languages;
     unsigned int n_languages;
+    struct config_http http;
 };
 
 /* Reads the keys; values are checked by the caller, which knows what they mean. */

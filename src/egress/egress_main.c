@@ -298,18 +298,24 @@ static uint64_t wait_us(uint64_t until_us, uint64_t now_us)
 
 /* Work for the program takes CPU time that its cgroup does not count.  The supervisor
  * counts it in the limit of CPU time; where the program has a share of the CPUs, egress has
- * one of the same size. */
-static void keep_pace(struct egress *egress, uint64_t now_us)
+ * one of the same size.  Returns how long to rest for that. */
+static uint64_t keep_pace(struct egress *egress, uint64_t now_us)
 {
-    struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
     uint64_t used_us, rest_us;
 
     if (now_us - egress->looked_us < LOOK_US)
-        return;
+        return 0;
     egress->looked_us = now_us;
     used_us = clock_read_us(CLOCK_PROCESS_CPUTIME_ID) - egress->started_us;
     rest_us = pace_spend(&egress->pace, used_us - egress->page->cpu_us, now_us);
     egress->page->cpu_us = used_us;
+    return rest_us;
+}
+
+static void rest_until_the_end(uint64_t rest_us)
+{
+    struct pollfd alive = { .fd = EGRESS_ALIVE, .events = POLLIN | POLLRDHUP };
+
     if (rest_us)
         (void)poll(&alive, 1, (int)(rest_us / 1000) + 1);
 }
@@ -332,19 +338,27 @@ static void serve(struct egress *egress)
             0)
             return;
         watch_upstream(egress);
-        keep_pace(egress, clock_now_us());
+        rest_until_the_end(keep_pace(egress, clock_now_us()));
     }
 }
 
 /* The program has ended, but what it sent may still be in listeners, in connections, or waiting for
- * a name.  All of it is passed on, unless that takes long. */
+ * a name.  All of it is passed on, unless that takes long: in time, or, where the program had a
+ * share of the CPUs, in CPU time beyond one more burst and that share. */
 static void drain(struct egress *egress)
 {
     uint64_t end_us = clock_now_us() + DRAIN_US, now_us;
 
+    egress->pace.debt_us = 0;
     while ((now_us = clock_now_us()) < end_us) {
-        int n = loop_turn(&egress->events, 0);
+        uint64_t rest_us = keep_pace(egress, now_us);
+        int n;
 
+        if (rest_us) {
+            (void)poll(NULL, 0, (int)(wait_us(now_us + rest_us, now_us) / 1000));
+            continue;
+        }
+        n = loop_turn(&egress->events, 0);
         if (n < 0 || (n == 0 && connection_all_sent(egress) && flow_all_sent(egress)))
             return;
         if (n > 0)

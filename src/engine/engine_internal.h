@@ -148,8 +148,9 @@ struct engine {
     const struct engine_reports *reports;
     struct engine_config config;
     sbr_runtime runtime;
-    char why_cold[ENGINE_REASON_SIZE]; /* no sandbox can be kept ready; empty: some can */
-    struct peer_home home;             /* our namespaces, which clients must share */
+    char why_cold[sizeof(
+        ((sbr_error *)NULL)->message)]; /* no sandbox can be kept ready; empty: some can */
+    struct peer_home home;              /* our namespaces, which clients must share */
     struct loop events;
     struct queue queue;
     struct pool_limits limits;

@@ -79,7 +79,8 @@ void prewarm_try(struct engine *engine)
     sbr_error err;
 
     if (warm_blueprint_for(&engine->runtime, NULL, &plan, key, &err) < 0)
-        snprintf(engine->why_cold, sizeof(engine->why_cold), "%.150s", err.message);
+        snprintf(engine->why_cold, sizeof(engine->why_cold), "%.*s", (int)strcspn(err.message, ";"),
+                 err.message); /* without what a run could do */
     plan_free(plan);
 }
 

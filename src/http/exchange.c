@@ -165,6 +165,11 @@ void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *
 
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject)
 {
+    if (x->waits) { /* one call led to the next */
+        x->left = left;
+        x->subject = subject;
+        return;
+    }
     x->waits = true;
     list_append(&x->server->waiting, &x->link);
     exchange_watch(x, left, subject);

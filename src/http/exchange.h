@@ -19,6 +19,7 @@
 #define BYTES_TYPE "application/octet-stream"
 #define SSE_TYPE "text/event-stream"
 
+struct dialect;
 struct server;
 struct route;
 
@@ -37,6 +38,7 @@ struct exchange {
     struct MHD_Connection *connection;
     struct visitor *visitor;
     const struct route *route;
+    const struct dialect *dialect;   /* whose route it is; NULL: our own */
     char *path;                      /* as it was sent */
     char *words[EXCHANGE_MAX_WORDS]; /* of the path, decoded; what {braces} of the route match */
     struct buf body;
@@ -69,7 +71,8 @@ void exchange_reply_with(struct exchange *x, unsigned int status, struct MHD_Res
 /* Adds a header to a reply that is made, and not sent. */
 void exchange_add_header(struct exchange *x, const char *name, const char *value);
 
-/* The handler replies later.  `left` is called when the client leaves before. */
+/* The handler replies later.  `left` is called when the client leaves before.  For an exchange that
+ * waits already, only these two change. */
 void exchange_wait(struct exchange *x, void (*left)(struct exchange *x), void *subject);
 /* Only watches: `left` is called when the client leaves before the reply is sent whole. */
 void exchange_watch(struct exchange *x, void (*left)(struct exchange *x), void *subject);

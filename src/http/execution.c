@@ -6,7 +6,8 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
-#include "http/problem.h"
+#include "http/offload.h"
+#include "http/ownership.h"
 #include "http/reader.h"
 #include "http/server.h"
 #include "http/websocket.h"
@@ -17,6 +18,7 @@
 #define LOG_BYTES ((size_t)4 << 20)    /* of the events of one run                  */
 #define KEPT_MAX 4096                  /* runs that are over                        */
 #define ALONE_US (15 * 1000000ULL)     /* how long a streamed run waits for readers */
+#define RETRY_S 1
 #define LINES_MAX ((size_t)1 << 30)
 
 static void recount(struct execution *e)
@@ -70,7 +72,9 @@ static void event_came(void *context, const sbr_event *event)
 
 void execution_reply(const struct execution *e, struct exchange *x)
 {
-    if (e->is_error)
+    if (e->form)
+        e->form(e, x);
+    else if (e->is_error)
         problem_reply_error(x, &e->err);
     else
         exchange_reply(x, MHD_HTTP_OK, JSON_TYPE, e->result ? strdup(e->result) : NULL);
@@ -91,13 +95,16 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
 {
     struct exchange *waiter = e->waiter;
 
-    if (result)
-        runner_find_version(e->job, result);
     e->ended_us = clock_now_us();
     e->is_error = !result;
-    e->result = result ? result_to_json(result) : result_error_to_json(err);
-    if (!result)
+    if (!result) {
         e->err = *err;
+        roots_hide_in(&e->server->roots, e->tenant, e->err.message, sizeof(e->err.message));
+    }
+    e->result = roots_hide(&e->server->roots, e->tenant,
+                           result ? result_to_json(result) : result_error_to_json(&e->err));
+    if (result && result->changes_id[0])
+        ownership_note_changes(e->tenant, result->changes_id);
     snprintf(e->outcome, sizeof(e->outcome), "%s",
              result ? result_verdict_name(result->verdict) : result_error_name(err->code));
     if (result)
@@ -119,6 +126,51 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
         e->ended(e, e->ended_context);
 }
 
+/* A result that lacks the version of its language's tool. */
+struct nameless {
+    struct execution *e;
+    sbr_result *result;
+};
+
+static int name_version(struct offload *o, sbr_error *err)
+{
+    const struct nameless *nameless = o->extra;
+
+    (void)err;
+    (void)runner_find_version(nameless->e->job, nameless->result, true);
+    return 0;
+}
+
+static void version_named(struct offload *o, const sbr_error *err)
+{
+    struct nameless *nameless = o->extra;
+
+    (void)err;
+    finish(nameless->e, nameless->result, NULL);
+    free(nameless);
+}
+
+/* Once per tool: the tool is asked in a sandbox, which must not hold up the loop. */
+static bool finishes_later(struct execution *e, sbr_result *result)
+{
+    struct nameless *nameless;
+
+    if (runner_find_version(e->job, result, false))
+        return false;
+    nameless = malloc(sizeof(*nameless));
+    if (!nameless)
+        return false;
+    *nameless = (struct nameless){ e, result };
+    if (offload_start_own(e->server, &(struct offload){ .work = name_version,
+                                                        .done = version_named,
+                                                        .extra = nameless }) < 0) {
+        free(nameless);
+        return false;
+    }
+    loop_remove(&e->server->loop, &e->watch);
+    return true;
+}
+
 static void job_event(void *context, uint32_t events)
 {
     struct execution *e = context;
@@ -127,6 +179,8 @@ static void job_event(void *context, uint32_t events)
     int r = sbr_job_dispatch(e->job, &result, &err);
 
     (void)events;
+    if (r == 1 && finishes_later(e, result))
+        return;
     if (r != 0)
         finish(e, r == 1 ? result : NULL, &err);
 }
@@ -253,7 +307,7 @@ static void waiter_left(struct exchange *x)
     struct execution *e = x->subject;
 
     e->waiter = NULL;
-    if (e->mode != EXECUTION_WAITED)
+    if (e->mode > EXECUTION_WATCHED)
         return;
     e->server->counters.cancelled_by_client++;
     execution_cancel(e);
@@ -346,6 +400,25 @@ unsigned int execution_count(const struct server *server, const char *tenant)
         n += !execution_is_over(e) && (!tenant || !strcmp(e->tenant, tenant));
     }
     return n;
+}
+
+bool execution_has_room(struct server *server, const struct tenant *tenant, struct problem *problem)
+{
+    unsigned int own = execution_count(server, tenant->name);
+    unsigned int all = execution_count(server, NULL);
+    bool own_full = tenant->concurrency && own >= tenant->concurrency;
+
+    if (!own_full && all < server->options.running)
+        return true;
+    server->counters.refused++;
+    *problem = (struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
+                                 .detail = own_full ? "as many runs of this tenant as its token "
+                                                      "allows have not ended"
+                                                    : "the gateway has as many runs as it takes",
+                                 .remedy = "wait as long as Retry-After says",
+                                 .retry_s = RETRY_S,
+                                 .position = (own_full ? own : all) + 1 };
+    return false;
 }
 
 /* Of those that are over, the oldest are forgotten first. */

@@ -6,13 +6,14 @@
 
 #include "base/encoding.h"
 #include "http/event_log.h"
-#include "http/exchange.h"
+#include "http/problem.h"
 #include "lib/event_lines.h"
 #include "model/result.h"
 
 /* What becomes of the run when its client leaves. */
 enum execution_mode {
     EXECUTION_WAITED,   /* it is cancelled */
+    EXECUTION_WATCHED,  /* the same, and its events are kept */
     EXECUTION_STREAMED, /* it is cancelled, unless a reader comes back soon */
     EXECUTION_QUEUED    /* it goes on */
 };
@@ -34,9 +35,11 @@ struct execution {
     bool keeps_events;
     bool takes_stdin;
     bool cancelled;
-    bool began;                                        /* the program's own stage did */
-    bool held;                                         /* a batch still needs it */
-    bool foreign;                                      /* it has no job: another call ends it */
+    bool began;   /* the program's own stage did */
+    bool held;    /* a batch still needs it */
+    bool foreign; /* it has no job: another call ends it */
+    /* Replies in the form of a dialect; NULL: in our own. */
+    void (*form)(const struct execution *e, struct exchange *x);
     void (*ended)(struct execution *e, void *context); /* may be NULL */
     void *ended_context;
     bool is_error; /* `result` is the error why nothing ran */
@@ -77,6 +80,9 @@ void execution_free(struct execution *e);
 /* NULL: this tenant has none of that id. */
 struct execution *execution_find(const struct server *server, const struct tenant *tenant,
                                  const char *id);
+/* Room for one more run of this tenant, and of all; false: the problem says which is full. */
+bool execution_has_room(struct server *server, const struct tenant *tenant,
+                        struct problem *problem);
 /* Replies with the result, or with the error. */
 void execution_reply(const struct execution *e, struct exchange *x);
 /* What is known now: {"id", "status", ...}; the caller frees it. */

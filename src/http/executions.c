@@ -49,29 +49,9 @@ static void reply_started(struct exchange *x, struct execution *e)
         execution_set_location(e, x);
         return;
     case EXECUTION_WAITED:
+    case EXECUTION_WATCHED:
         execution_wait(e, x);
     }
-}
-
-/* Room for one more run of this tenant, and of all. */
-static bool has_room(struct exchange *x)
-{
-    unsigned int own = execution_count(x->server, x->tenant.name);
-    unsigned int all = execution_count(x->server, NULL);
-    bool own_full = x->tenant.concurrency && own >= x->tenant.concurrency;
-
-    if (!own_full && all < x->server->options.running)
-        return true;
-    x->server->counters.refused++;
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
-                                        .detail = own_full
-                                                      ? "as many runs of this tenant as its token "
-                                                        "allows have not ended"
-                                                      : "the gateway has as many runs as it takes",
-                                        .remedy = "wait as long as Retry-After says",
-                                        .retry_s = RETRY_S,
-                                        .position = (own_full ? own : all) + 1 });
-    return false;
 }
 
 static struct execution *find_key(const struct exchange *x, const char *key)
@@ -114,27 +94,12 @@ static bool is_key(const char *key)
 
 static void start(struct exchange *x, const char *key, const char *fingerprint)
 {
-    struct submission_fault fault = { .status = 0 };
-    struct execution *e;
-    sbr_request *req = NULL;
     json_t *body = submission_body(x);
-    int r = body ? submission_read(x->server, &x->tenant, body, &req, &fault) : 0;
+    struct execution *e = body ? submission_start(x, body, mode_of(x)) : NULL;
 
     json_decref(body);
-    if (r < 0)
-        submission_refuse(x, &fault);
-    if (!req)
+    if (!e)
         return;
-    if (!has_room(x)) {
-        sbr_request_free(req);
-        return;
-    }
-    if (execution_start(x->server, &x->tenant, req, mode_of(x), &e, &fault.err) < 0) {
-        if (fault.err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
-            fault.status = MHD_HTTP_UNPROCESSABLE_CONTENT;
-        submission_refuse(x, &fault);
-        return;
-    }
     snprintf(e->key, sizeof(e->key), "%s", key ? key : "");
     snprintf(e->fingerprint, sizeof(e->fingerprint), "%s", fingerprint);
     reply_started(x, e);
@@ -258,7 +223,7 @@ void executions_socket(struct exchange *x)
     struct execution *e = find(x);
 
     if (e && e->keeps_events)
-        websocket_open(e, x);
+        websocket_open(x, &execution_socket_manner, e, NULL);
     else if (e)
         refuse_events(x);
 }

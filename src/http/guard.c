@@ -6,13 +6,15 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/encoding.h"
 #include "base/err.h"
-#include "http/problem.h"
+#include "base/scope.h"
+#include "http/dialect.h"
 #include "http/rate.h"
-#include "http/route.h"
 #include "http/server.h"
 #include "http/token.h"
 
+#define BASIC "Basic "
 #define BEARER "Bearer "
 #define PROTOCOL_BEARER "bearer."
 
@@ -126,6 +128,40 @@ static bool token_among_protocols(const struct exchange *x, char *token, size_t 
     return true;
 }
 
+/* The password of `Basic`, for clients that take a URL and nothing else. */
+static bool token_of_basic(const char *header, char *token, size_t size)
+{
+    scoped_free char *text = NULL;
+    const char *colon;
+    size_t len;
+
+    if (strncasecmp(header, BASIC, strlen(BASIC)) != 0 ||
+        encoding_from_base64(header + strlen(BASIC), &text, &len) < 0)
+        return false;
+    colon = memchr(text, ':', len);
+    if (!colon)
+        return false;
+    snprintf(token, size, "%.*s", (int)(len - (size_t)(colon + 1 - text)), colon + 1);
+    return true;
+}
+
+/* Clients of a dialect have a header of their own, or a token without `Bearer`. */
+static bool token_of_dialect(const struct exchange *x, char *token, size_t size)
+{
+    const char *header = exchange_header(x, MHD_HTTP_HEADER_AUTHORIZATION), *value;
+
+    for (size_t i = 0; x->dialect && x->dialect->token_headers[i]; i++)
+        if ((value = exchange_header(x, x->dialect->token_headers[i]))) {
+            snprintf(token, size, "%s", value);
+            return true;
+        }
+    if (!x->dialect || !header || !strncasecmp(header, BEARER, strlen(BEARER)))
+        return false;
+    if (!token_of_basic(header, token, size))
+        snprintf(token, size, "%s", header);
+    return true;
+}
+
 /* The local user at the unix socket needs no token: the socket is theirs alone. */
 static bool check_token(struct exchange *x)
 {
@@ -133,6 +169,8 @@ static bool check_token(struct exchange *x)
     char offered[TOKEN_TEXT_SIZE + sizeof(BEARER)] = BEARER;
     sbr_error err;
 
+    if (token_of_dialect(x, offered + strlen(BEARER), TOKEN_TEXT_SIZE))
+        header = offered;
     if (!header && token_among_protocols(x, offered + strlen(BEARER), TOKEN_TEXT_SIZE))
         header = offered;
     if (!header && !x->visitor->tcp) {

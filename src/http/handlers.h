@@ -41,6 +41,13 @@ void sessions_get_file(struct exchange *x);
 void sessions_delete_file(struct exchange *x);
 void cells_create(struct exchange *x);
 
+void kept_changes_list(struct exchange *x);
+void kept_changes_get(struct exchange *x);
+void kept_changes_read_diff(struct exchange *x);
+void kept_changes_apply(struct exchange *x);
+void kept_changes_undo(struct exchange *x);
+void kept_changes_remove(struct exchange *x);
+
 void workspaces_list(struct exchange *x);
 void workspaces_remove(struct exchange *x);
 void workspaces_files(struct exchange *x);

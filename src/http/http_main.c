@@ -12,9 +12,9 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "http/dialect.h"
 #include "http/listener.h"
 #include "http/openapi.h"
-#include "http/route.h"
 #include "http/server.h"
 #include "http/token.h"
 #include "http/token_command.h"
@@ -32,6 +32,8 @@ enum word {
     OPTION_KEY,
     OPTION_HOST,
     OPTION_ORIGIN,
+    OPTION_DIALECT,
+    OPTION_CALLBACK,
     OPTION_BODY,
     OPTION_CONNECTIONS,
     OPTION_RUNNING,
@@ -49,6 +51,8 @@ static const struct option words[] = {
     { "tls-key", required_argument, NULL, OPTION_KEY },
     { "allow-host", required_argument, NULL, OPTION_HOST },
     { "allow-origin", required_argument, NULL, OPTION_ORIGIN },
+    { "dialect", required_argument, NULL, OPTION_DIALECT },
+    { "allow-callback", required_argument, NULL, OPTION_CALLBACK },
     { "max-body", required_argument, NULL, OPTION_BODY },
     { "connections", required_argument, NULL, OPTION_CONNECTIONS },
     { "running", required_argument, NULL, OPTION_RUNNING },
@@ -68,6 +72,8 @@ static const char help[] =
     "  --tls-key FILE         its key\n"
     "  --allow-host NAME      a further name of this host in the header Host\n"
     "  --allow-origin ORIGIN  pages of this origin may send requests\n"
+    "  --dialect LIST         also the paths of: piston, judge0, go-judge (docs/dialects.md)\n"
+    "  --allow-callback HOST  a dialect may send results to this host, as NAME or NAME:PORT\n"
     "  --max-body SIZE        the largest body (default: 16m)\n"
     "  --connections N        at once (default: 2048)\n"
     "  --running N            runs at once (default: 1024; the engine has its own bound)\n"
@@ -119,6 +125,33 @@ static int add_name(const char *list[SERVER_MAX_NAMES + 1], const char *name, sb
                    SERVER_MAX_NAMES);
 }
 
+static const struct dialect *find_dialect(const char *name, size_t len)
+{
+    for (size_t i = 0; dialect_table[i]; i++)
+        if (strlen(dialect_table[i]->name) == len && !memcmp(dialect_table[i]->name, name, len))
+            return dialect_table[i];
+    return NULL;
+}
+
+/* A list with commas; of two that have the same path the first one answers. */
+static int add_dialects(struct server_options *options, const char *list, sbr_error *err)
+{
+    size_t n = 0;
+
+    while (options->dialects[n])
+        n++;
+    for (size_t len; *list; list += len + (list[len] == ',')) {
+        len = strcspn(list, ",");
+        if (n == SERVER_MAX_DIALECTS || !(options->dialects[n] = find_dialect(list, len)))
+            return err_set(err, SBR_E_INVALID, "options",
+                           "--dialect: there is no dialect '%.*s'; `sandbox-run-http --help` lists "
+                           "them",
+                           len < 40 ? (int)len : 40, list);
+        n++;
+    }
+    return 0;
+}
+
 static int set_size(struct server_options *options, const char *text, sbr_error *err)
 {
     uint64_t bytes;
@@ -154,6 +187,10 @@ static int set_option(struct server_options *options, int word, const char *valu
         return add_name(options->hosts, value, err);
     case OPTION_ORIGIN:
         return add_name(options->origins, value, err);
+    case OPTION_DIALECT:
+        return add_dialects(options, value, err);
+    case OPTION_CALLBACK:
+        return add_name(options->callbacks, value, err);
     case OPTION_BODY:
         return set_size(options, value, err);
     case OPTION_CONNECTIONS:

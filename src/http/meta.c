@@ -100,21 +100,14 @@ void meta_reference(struct exchange *x)
 /* Places on the host are nothing for a client. */
 static void put_language(struct jsonw *j, const struct language_report *report)
 {
-    const struct language *l = report->language;
-
     jsonw_open(j, NULL, '{');
-    jsonw_text(j, "name", l->name);
-    jsonw_text(j, "about", l->about);
-    jsonw_names(j, "aliases", l->aliases.at, l->aliases.n);
-    jsonw_names(j, "extensions", l->extensions.at, l->extensions.n);
-    jsonw_bool(j, "installed", report->n_toolchains > 0);
-    jsonw_bool(j, "sessions", l->session.run.n > 0);
+    language_report_put_json(j, report);
     jsonw_open(j, "versions", '[');
     for (size_t i = 0; i < report->n_toolchains; i++) {
-        const struct toolchain *t = &report->toolchains[i];
+        const char *version = language_version_text(&report->toolchains[i]);
 
-        if (t->version[0] || t->hint[0])
-            jsonw_text(j, NULL, t->version[0] ? t->version : t->hint);
+        if (version[0])
+            jsonw_text(j, NULL, version);
     }
     jsonw_close(j, ']');
     jsonw_close(j, '}');

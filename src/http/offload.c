@@ -39,7 +39,10 @@ static void reply(struct offload *o)
     size_t len = o->len || o->exact || !body ? o->len : strlen(body);
 
     o->body = NULL;
+    if (!o->type && !o->exact)
+        body = roots_hide(&o->server->roots, o->tenant.name, body);
     if (o->r < 0) {
+        roots_hide_in(&o->server->roots, o->tenant.name, o->err.message, sizeof(o->err.message));
         problem_reply_error(o->x, &o->err);
         free(body);
         return;
@@ -129,6 +132,28 @@ static int start_thread(struct offload *o)
     return r == 0 ? 0 : -1;
 }
 
+static bool is_started(struct offload *o)
+{
+    if (!o || working >= OFFLOAD_MAX || start_thread(o) < 0)
+        return false;
+    working++;
+    return true;
+}
+
+int offload_start_own(struct server *server, const struct offload *given)
+{
+    struct offload *o = malloc(sizeof(*o));
+
+    if (o) {
+        *o = *given;
+        o->server = server;
+    }
+    if (is_started(o))
+        return 0;
+    free(o);
+    return -1;
+}
+
 static struct offload *begin(struct exchange *x, const struct offload *given)
 {
     struct offload *o = malloc(sizeof(*o));
@@ -139,10 +164,8 @@ static struct offload *begin(struct exchange *x, const struct offload *given)
         o->tenant = x->tenant;
         o->status = o->status ? o->status : x->route->status;
     }
-    if (o && working < OFFLOAD_MAX && start_thread(o) == 0) {
-        working++;
+    if (is_started(o))
         return o;
-    }
     problem_reply(x, &(struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
                                         .detail = "too many requests of this kind wait",
                                         .retry_s = 1 });

@@ -39,6 +39,8 @@ void offload_start(struct exchange *x, const struct offload *o);
 /* The same without a reply: the handler replies itself.  0, or -1 when it replied to say why not;
  * `done` was called then. */
 int offload_start_alone(struct exchange *x, const struct offload *o);
+/* Without a request: 0, or -1 when there are too many. */
+int offload_start_own(struct server *server, const struct offload *o);
 /* In the thread: `line` of the offload gets a copy, on the loop. */
 void offload_post(struct offload *o, const char *line, size_t len);
 /* True while threads work. */

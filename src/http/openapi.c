@@ -63,6 +63,9 @@ static json_t *schemas(void)
         json_t *one = json_loadb((const char *)documents[i].start,
                                  (size_t)(documents[i].end - documents[i].start), 0, NULL);
 
+        /* Here it is the name of a root. */
+        (void)json_object_del(json_object_get(json_object_get(one, "properties"), "project"),
+                              "pattern");
         (void)json_object_del(one, "$id");
         (void)json_object_del(one, "$schema");
         move_references(one, documents[i].name);

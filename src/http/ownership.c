@@ -11,29 +11,36 @@
 #include "changes/state_dir.h"
 
 #define STATE_GATEWAY "gateway"
+#define STATE_CHANGES_OF "gateway-changes"
 #define LINE_SIZE (TENANT_NAME_SIZE + OWNERSHIP_ID_SIZE + 2)
 
-int ownership_add(const struct tenant *tenant, struct ownership *o, sbr_error *err)
+static int add_note(const char *folder, const char *tenant, const struct ownership *o,
+                    sbr_error *err)
 {
     struct state_dir dir = { .fd = -1 };
     scoped_fd int fd = -1;
     char line[LINE_SIZE];
     int len, r = 0;
 
+    if (state_open(folder, true, &dir, err) < 0)
+        return err->code;
+    len = snprintf(line, sizeof(line), "%s %s", tenant, o->own);
+    fd = openat(dir.fd, o->id, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0 || fd_write_all(fd, line, (size_t)len) < 0)
+        r = state_fail("note an id in", dir.path, err);
+    state_close(&dir);
+    return r;
+}
+
+int ownership_add(const struct tenant *tenant, struct ownership *o, sbr_error *err)
+{
     if (tenant->local) {
         memcpy(o->id, o->own, sizeof(o->id));
         return 0;
     }
     if (encoding_random_id(o->id) < 0)
         return err_set_errno(err, "http", "there are no random numbers");
-    if (state_open(STATE_GATEWAY, true, &dir, err) < 0)
-        return err->code;
-    len = snprintf(line, sizeof(line), "%s %s", tenant->name, o->own);
-    fd = openat(dir.fd, o->id, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-    if (fd < 0 || fd_write_all(fd, line, (size_t)len) < 0)
-        r = state_fail("note a session in", dir.path, err);
-    state_close(&dir);
-    return r;
+    return add_note(STATE_GATEWAY, tenant->name, o, err);
 }
 
 /* False: there is no such note, or it is another tenant's. */
@@ -70,15 +77,51 @@ int ownership_find(const struct tenant *tenant, const char *id, struct ownership
     return found ? 0 : err_set(err, SBR_E_NOT_FOUND, "session", "there is no session of this id");
 }
 
-void ownership_forget(const struct tenant *tenant, const struct ownership *o)
+static void remove_note(const char *folder, const char *id)
 {
     struct state_dir dir = { .fd = -1 };
     sbr_error ignored;
 
-    if (tenant->local || state_open(STATE_GATEWAY, false, &dir, &ignored) != 1)
+    if (state_open(folder, false, &dir, &ignored) != 1)
         return;
-    (void)unlinkat(dir.fd, o->id, 0);
+    (void)unlinkat(dir.fd, id, 0);
     state_close(&dir);
+}
+
+void ownership_forget(const struct tenant *tenant, const struct ownership *o)
+{
+    if (!tenant->local)
+        remove_note(STATE_GATEWAY, o->id);
+}
+
+void ownership_note_changes(const char *tenant, const char *id)
+{
+    struct ownership o;
+    sbr_error ignored; /* without a note the tenant cannot find them, and no other one can */
+
+    snprintf(o.id, sizeof(o.id), "%s", id);
+    snprintf(o.own, sizeof(o.own), "%s", id);
+    if (strcmp(tenant, TENANT_LOCAL) != 0)
+        (void)!add_note(STATE_CHANGES_OF, tenant, &o, &ignored);
+}
+
+bool ownership_has_changes(const struct tenant *tenant, const char *id)
+{
+    struct state_dir dir = { .fd = -1 };
+    struct ownership found;
+    sbr_error ignored;
+    bool has;
+
+    if (state_open(STATE_CHANGES_OF, false, &dir, &ignored) != 1)
+        return false;
+    has = read_note(&dir, tenant, id, &found);
+    state_close(&dir);
+    return has;
+}
+
+void ownership_forget_changes(const char *id)
+{
+    remove_note(STATE_CHANGES_OF, id);
 }
 
 int ownership_each(const struct tenant *tenant, ownership_visit *visit, void *context,

@@ -26,4 +26,10 @@ typedef void ownership_visit(void *context, const struct ownership *o);
 int ownership_each(const struct tenant *tenant, ownership_visit *visit, void *context,
                    sbr_error *err) must_check;
 
+/* Kept changes have the id of the library, which has as many random bits.  Without a note they are
+ * the local user's alone. */
+void ownership_note_changes(const char *tenant, const char *id);
+bool ownership_has_changes(const struct tenant *tenant, const char *id);
+void ownership_forget_changes(const char *id);
+
 #endif

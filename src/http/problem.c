@@ -6,6 +6,7 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "base/text.h"
+#include "http/dialect.h"
 
 #define RETRY_S 1
 
@@ -106,7 +107,10 @@ void problem_reply(struct exchange *x, const struct problem *problem)
 {
     char seconds[16];
 
-    exchange_reply(x, problem->status, PROBLEM_TYPE, to_json(x, problem));
+    if (x->dialect)
+        x->dialect->refuse(x, problem);
+    else
+        exchange_reply(x, problem->status, PROBLEM_TYPE, to_json(x, problem));
     if (problem->status == MHD_HTTP_UNAUTHORIZED)
         exchange_add_header(x, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer realm=\"sandbox-run\"");
     if (!problem->retry_s)

@@ -5,8 +5,9 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "http/dialect.h"
 #include "http/handlers.h"
-#include "http/problem.h"
+#include "http/server.h"
 
 /* clang-format off */
 const struct route route_table[] = {
@@ -74,16 +75,30 @@ const struct route route_table[] = {
     { "POST", "/v1/sessions/{id}/rollback", sessions_rollback, SCOPE_SESSIONS, ROUTE_JSON, 200,
       "rollback_session", "Goes back to the state before a cell.", "rollback_request",
       "session_answer", NULL },
-    { "POST", "/v1/sessions/{id}/fork", sessions_fork, SCOPE_SESSIONS, 0, 501, "fork_session",
-      "Not there yet.", NULL, NULL, NULL },
+    { "POST", "/v1/sessions/{id}/fork", sessions_fork, SCOPE_SESSIONS, ROUTE_STARTS, 201,
+      "fork_session", "Makes a session with the same state.", NULL, "session", NULL },
     { "GET", "/v1/sessions/{id}/files", sessions_files, SCOPE_SESSIONS, 0, 200,
       "list_session_files", "Lists the files of a session.", NULL, "session_answer", NULL },
     { "PUT", "/v1/sessions/{id}/files/{path...}", sessions_put_file, SCOPE_SESSIONS, ROUTE_BYTES,
       200, "put_session_file", "Writes a file of a session.", NULL, "session_answer", NULL },
     { "GET", "/v1/sessions/{id}/files/{path...}", sessions_get_file, SCOPE_SESSIONS, 0, 200,
       "get_session_file", "Reads a file of a session.", NULL, NULL, BYTES_TYPE },
-    { "DELETE", "/v1/sessions/{id}/files/{path...}", sessions_delete_file, SCOPE_SESSIONS, 0, 501,
-      "delete_session_file", "Not there yet.", NULL, NULL, NULL },
+    { "DELETE", "/v1/sessions/{id}/files/{path...}", sessions_delete_file, SCOPE_SESSIONS, 0, 200,
+      "delete_session_file", "Removes a file of a session.", NULL, "session_answer", NULL },
+
+    { "GET", "/v1/changes", kept_changes_list, SCOPE_FILES, 0, 200, "list_changes",
+      "Lists the changes that runs with `keep` have left.", NULL, "changes_list", NULL },
+    { "GET", "/v1/changes/{id}", kept_changes_get, SCOPE_FILES, 0, 200, "get_changes",
+      "Describes kept changes, each with its path.", NULL, "changes", NULL },
+    { "DELETE", "/v1/changes/{id}", kept_changes_remove, SCOPE_FILES, 0, 204, "delete_changes",
+      "Forgets kept changes and their undo.", NULL, NULL, NULL },
+    { "GET", "/v1/changes/{id}/diff", kept_changes_read_diff, SCOPE_FILES, 0, 200, "diff_changes",
+      "Kept changes as a unified diff.", NULL, NULL, "text/x-diff; charset=utf-8" },
+    { "POST", "/v1/changes/{id}/apply", kept_changes_apply, SCOPE_FILES, ROUTE_JSON, 200,
+      "apply_changes", "Makes kept changes real in a root that the tenant may write to.",
+      "apply_request", "apply_report", NULL },
+    { "POST", "/v1/changes/{id}/undo", kept_changes_undo, SCOPE_FILES, ROUTE_JSON, 200,
+      "undo_changes", "Takes applied changes back.", "apply_request", "apply_report", NULL },
 
     { "GET", "/v1/workspaces", workspaces_list, SCOPE_FILES, 0, 200, "list_workspaces",
       "Lists the workspaces of this tenant.", NULL, "workspace_list", NULL },
@@ -166,9 +181,8 @@ static bool take_word(struct exchange *x, size_t n, const char **pattern, const 
     return x->words[n] != NULL;
 }
 
-static bool matches(struct exchange *x, const char *pattern)
+static bool matches(struct exchange *x, const char *pattern, const char *path)
 {
-    const char *path = x->path;
     size_t n = 0;
 
     forget_words(x);
@@ -200,22 +214,52 @@ static const struct route *refuse(struct exchange *x, const struct buf *allowed)
     return NULL;
 }
 
+/* What a request asks for, and what the tables have said so far. */
+struct search {
+    const char *method, *path;
+    bool below; /* the path was one below /NAME/ */
+    struct buf allowed;
+};
+
+static const struct route *find_in(struct exchange *x, const struct route *table, struct search *s)
+{
+    for (const struct route *route = table; route->method; route++) {
+        if ((route->flags & ROUTE_BELOW && !s->below) || !matches(x, route->path, s->path))
+            continue;
+        if (!strcmp(route->method, s->method))
+            return route;
+        buf_printf(&s->allowed, "%s%s", s->allowed.len ? ", " : "", route->method);
+    }
+    return NULL;
+}
+
+/* At the root, or below the dialect's name. */
+static const struct route *find_in_dialect(struct exchange *x, struct search *s)
+{
+    size_t len = strlen(x->dialect->name);
+
+    s->below = !strncmp(x->path + 1, x->dialect->name, len) && x->path[len + 1] == '/';
+    s->path = s->below ? x->path + 1 + len : x->path;
+    return find_in(x, x->dialect->routes, s);
+}
+
 const struct route *route_find(struct exchange *x, const char *method)
 {
+    struct search s = { .method = method };
     const struct route *found = NULL;
-    struct buf allowed;
 
-    buf_init(&allowed, 256);
-    for (const struct route *route = route_table; route->method && !found; route++) {
-        if (!matches(x, route->path))
-            continue;
-        if (!strcmp(route->method, method))
-            found = route;
-        else
-            buf_printf(&allowed, "%s%s", allowed.len ? ", " : "", route->method);
+    buf_init(&s.allowed, 256);
+    for (size_t i = 0; x->server->options.dialects[i] && x->path[0] && !found; i++) {
+        x->dialect = x->server->options.dialects[i];
+        found = find_in_dialect(x, &s);
+    }
+    if (!found) {
+        x->dialect = NULL;
+        s.path = x->path;
+        found = find_in(x, route_table, &s);
     }
     if (!found)
-        refuse(x, &allowed);
-    buf_done(&allowed);
+        refuse(x, &s.allowed);
+    buf_done(&s.allowed);
     return found;
 }

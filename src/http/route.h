@@ -6,11 +6,12 @@
 #include "http/exchange.h"
 
 enum route_flag {
-    ROUTE_OPEN = 1,    /* no token */
-    ROUTE_JSON = 2,    /* the body is JSON */
-    ROUTE_BYTES = 4,   /* the body is any bytes */
-    ROUTE_STARTS = 8,  /* counts for the rate, and is refused while the gateway ends */
-    ROUTE_STREAMS = 16 /* the reply is a stream when `Accept` asks for one */
+    ROUTE_OPEN = 1,     /* no token */
+    ROUTE_JSON = 2,     /* the body is JSON */
+    ROUTE_BYTES = 4,    /* the body is any bytes */
+    ROUTE_STARTS = 8,   /* counts for the rate, and is refused while the gateway ends */
+    ROUTE_STREAMS = 16, /* the reply is a stream when `Accept` asks for one */
+    ROUTE_BELOW = 32    /* of a dialect: only below /NAME/, because the root has another */
 };
 
 struct route {

@@ -16,6 +16,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "config/audit.h"
+#include "http/dialect.h"
 #include "http/execution.h"
 #include "http/guard.h"
 #include "http/listener.h"
@@ -319,6 +320,7 @@ static int open_server(struct server *server, sbr_error *err)
     if (loop_init(&server->loop, "http", err) < 0 || watch_signals(server, err) < 0 ||
         offload_open(server, err) < 0 || config_load(NULL, &server->config, err) < 0 ||
         config_add_languages(&server->config, err) < 0 ||
+        roots_open(&server->config, &server->roots, err) < 0 ||
         runner_open(RUNNER_LONG, false, &server->rt, err) < 0)
         return err->code;
     if (server->options.socket && open_unix(server, err) < 0)
@@ -361,6 +363,9 @@ static void tick(struct server *server, uint64_t now_us)
     close_overdue(server, now_us);
     execution_tick(server, now_us);
     reader_tick(server, now_us);
+    for (size_t i = 0; server->options.dialects[i]; i++)
+        if (server->options.dialects[i]->tick)
+            server->options.dialects[i]->tick(server, now_us);
 }
 
 static void run_daemons(struct server *server)
@@ -427,9 +432,13 @@ static void close_server(struct server *server)
         }
     list_each(at, &server->executions)
         execution_free(link_owner(at, struct execution, link));
+    for (size_t i = 0; server->options.dialects[i]; i++)
+        if (server->options.dialects[i]->close)
+            server->options.dialects[i]->close(server);
     if (server->options.socket && server->sockets[AT_UNIX].daemon)
         (void)unlink(server->options.socket);
     sbr_runtime_close(server->rt);
+    roots_done(&server->roots);
     config_done(&server->config);
     loop_done(&server->loop);
 }

@@ -8,17 +8,23 @@
 #include "base/loop.h"
 #include "config/config.h"
 #include "http/counters.h"
+#include "http/roots.h"
 #include "sandbox/peer.h"
 
 #define SERVER_SOCKETS 2 /* the unix socket, and TCP */
 #define SERVER_MAX_NAMES 16
+#define SERVER_MAX_DIALECTS 8
+
+struct dialect;
 
 struct server_options {
-    const char *socket;                        /* path of the unix socket; NULL: none */
-    const char *address;                       /* of TCP, ADDRESS:PORT; NULL: none */
-    const char *certificate, *key;             /* files of TLS; NULL: none */
-    const char *hosts[SERVER_MAX_NAMES + 1];   /* further values of `Host` */
-    const char *origins[SERVER_MAX_NAMES + 1]; /* values of `Origin` that are allowed */
+    const char *socket;                          /* path of the unix socket; NULL: none */
+    const char *address;                         /* of TCP, ADDRESS:PORT; NULL: none */
+    const char *certificate, *key;               /* files of TLS; NULL: none */
+    const char *hosts[SERVER_MAX_NAMES + 1];     /* further values of `Host` */
+    const char *origins[SERVER_MAX_NAMES + 1];   /* values of `Origin` that are allowed */
+    const char *callbacks[SERVER_MAX_NAMES + 1]; /* hosts that a dialect may send results to */
+    const struct dialect *dialects[SERVER_MAX_DIALECTS + 1];
     size_t max_body;
     unsigned int connections; /* at once */
     unsigned int running;     /* runs at once, without an engine */
@@ -35,6 +41,7 @@ struct server {
     } sockets[SERVER_SOCKETS];
     struct peer_home home;
     struct config config;
+    struct roots roots;
     sbr_runtime *rt;
     struct link visitors, waiting; /* connections; exchanges whose reply comes later */
     struct link executions;        /* newest last */

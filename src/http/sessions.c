@@ -30,14 +30,16 @@ static bool name_session(struct exchange *x, struct offload *o)
     return true;
 }
 
-/* An answer of the library with the id that the tenant knows. */
-static char *rename_answer(char *text, const char *id)
+/* An answer of the library with the ids that the tenant knows; `of`: what it was forked from. */
+static char *rename_answer(char *text, const char *id, const char *of)
 {
     json_t *answer = json_loads(text, 0, NULL);
     char *renamed;
 
     if (json_object_get(answer, "id"))
         json_object_set_new(answer, "id", json_string(id));
+    if (json_object_get(answer, "of"))
+        json_object_set_new(answer, "of", json_string(of ? of : id));
     renamed = answer ? json_dumps(answer, JSON_COMPACT | JSON_REAL_PRECISION(12)) : NULL;
     json_decref(answer);
     free(text);
@@ -54,7 +56,7 @@ static int call_session(struct offload *o, sbr_error *err)
     r = sbr_session_call(s, o->words[WORD_CALL], &o->body, err);
     sbr_session_free(s);
     if (r == 0)
-        o->body = rename_answer(o->body, o->words[WORD_ID]);
+        o->body = rename_answer(o->body, o->words[WORD_ID], NULL);
     return r;
 }
 
@@ -110,13 +112,6 @@ void sessions_rollback(struct exchange *x)
     ask(x, text_format("{\"op\":\"rollback\",\"cell\":%lld}", (long long)cell));
 }
 
-void sessions_fork(struct exchange *x)
-{
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_NOT_IMPLEMENTED,
-                                        .detail = "a session cannot be forked yet",
-                                        .remedy = "use a checkpoint and a rollback" });
-}
-
 /* Of how long a session lives; 0: the default. */
 static uint64_t take_bound(json_t *body, const char *key)
 {
@@ -126,16 +121,13 @@ static uint64_t take_bound(json_t *body, const char *key)
     return value > 0 ? (uint64_t)value : 0;
 }
 
-static int create_session(struct offload *o, sbr_error *err)
+/* A session that was made becomes the tenant's, or is ended.  Takes the answer over. */
+static int own_session(struct offload *o, char *text, sbr_error *err)
 {
     struct ownership owner;
-    char *text = NULL;
-    json_t *made;
-    int r = sbr_session_create(o->req, o->extra, &text, err);
+    json_t *made = json_loads(text, 0, NULL);
+    int r;
 
-    if (r < 0)
-        return r;
-    made = json_loads(text, 0, NULL);
     snprintf(owner.own, sizeof(owner.own), "%s", json_string_value(json_object_get(made, "id")));
     json_decref(made);
     r = ownership_add(&o->tenant, &owner, err);
@@ -146,9 +138,18 @@ static int create_session(struct offload *o, sbr_error *err)
         free(text);
         return r;
     }
+    o->body = rename_answer(text, owner.id, o->words[WORD_ID]);
+    free(o->words[WORD_ID]);
     o->words[WORD_ID] = strdup(owner.id);
-    o->body = rename_answer(text, owner.id);
     return 0;
+}
+
+static int create_session(struct offload *o, sbr_error *err)
+{
+    char *text = NULL;
+    int r = sbr_session_create(o->req, o->extra, &text, err);
+
+    return r < 0 ? r : own_session(o, text, err);
 }
 
 static void session_made(struct offload *o, const sbr_error *err)
@@ -157,6 +158,19 @@ static void session_made(struct offload *o, const sbr_error *err)
     if (err || !o->x)
         return;
     o->location = text_format("/v1/sessions/%s", o->words[WORD_ID]);
+}
+
+static int fork_session(struct offload *o, sbr_error *err)
+{
+    sbr_session *s;
+    char *text = NULL;
+    int r = sbr_session_open(o->words[WORD_OWN], &s, err);
+
+    if (r < 0)
+        return r;
+    r = sbr_session_call(s, "{\"op\":\"fork\"}", &text, err);
+    sbr_session_free(s);
+    return r < 0 ? r : own_session(o, text, err);
 }
 
 static void count_one(void *context, const struct ownership *o)
@@ -179,6 +193,14 @@ static bool has_room(struct exchange *x)
                                         .remedy = "end one with DELETE /v1/sessions/ID",
                                         .retry_s = 1 });
     return false;
+}
+
+void sessions_fork(struct exchange *x)
+{
+    struct offload o = { .work = fork_session, .done = session_made };
+
+    if (has_room(x) && name_session(x, &o))
+        offload_start(x, &o);
 }
 
 void sessions_create(struct exchange *x)
@@ -253,13 +275,26 @@ void sessions_list(struct exchange *x)
     offload_start(x, &(struct offload){ .work = list_sessions });
 }
 
+/* What a session with `keep` has left is its tenant's. */
+static void note_changes(const struct offload *o)
+{
+    json_t *answer = json_loads(o->body, 0, NULL);
+    const char *id = json_string_value(json_object_get(answer, "changes_id"));
+
+    if (id && encoding_is_hex(id, OWNERSHIP_ID_SIZE - 1))
+        ownership_note_changes(o->tenant.name, id);
+    json_decref(answer);
+}
+
 static int end_session(struct offload *o, sbr_error *err)
 {
     struct ownership owner;
     int r = sbr_session_finish(o->words[WORD_OWN], &o->body, err);
 
     if (r == 0)
-        o->body = rename_answer(o->body, o->words[WORD_ID]);
+        note_changes(o);
+    if (r == 0)
+        o->body = rename_answer(o->body, o->words[WORD_ID], NULL);
     if (r == 0 || err->code == SBR_E_NOT_FOUND) {
         snprintf(owner.id, sizeof(owner.id), "%s", o->words[WORD_ID]);
         ownership_forget(&o->tenant, &owner);
@@ -330,8 +365,5 @@ void sessions_get_file(struct exchange *x)
 
 void sessions_delete_file(struct exchange *x)
 {
-    problem_reply(x, &(struct problem){ .status = MHD_HTTP_NOT_IMPLEMENTED,
-                                        .detail = "a file of a session cannot be removed from "
-                                                  "outside",
-                                        .remedy = "execute a cell that removes it" });
+    ask(x, file_call("remove", x->words[1], NULL));
 }

@@ -5,7 +5,6 @@
 
 #include "base/scope.h"
 #include "base/text.h"
-#include "http/problem.h"
 #include "http/server.h"
 #include "model/request.h"
 
@@ -111,23 +110,6 @@ static int check_image(const struct tenant *tenant, const char *field, const jso
                   "operator has pulled it");
 }
 
-static int check_outputs(const struct tenant *tenant, const char *field, const json_t *value,
-                         struct submission_fault *fault)
-{
-    const json_t *item;
-    size_t i;
-
-    (void)tenant;
-    json_array_foreach(value, i, item) {
-        const char *text = json_string_value(item);
-
-        if (text && strchr(text, ':'))
-            return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
-                          "an output over HTTP is a pattern without a directory of the host");
-    }
-    return 0;
-}
-
 static int check_degraded(const struct tenant *tenant, const char *field, const json_t *value,
                           struct submission_fault *fault)
 {
@@ -157,13 +139,9 @@ static const struct {
     { "allow_degraded", check_degraded },
     { "image",          check_image    },
     { "language_file",  check_never    },
-    { "outputs",        check_outputs  },
     { "policy",         check_no_path  },
-    { "program",        check_never    },
-    { "project",        check_never    },
     { "require",        check_require  },
     { "template",       check_no_path  },
-    { "volumes",        check_never    },
 };
 /* clang-format on */
 
@@ -286,6 +264,17 @@ static int bound(struct server *server, const struct tenant *tenant, sbr_request
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
 }
 
+/* The fields that name roots become paths of the host. */
+static char *resolve(const struct server *server, const struct tenant *tenant, const json_t *body,
+                     struct submission_fault *fault)
+{
+    json_t *resolved = roots_resolve(&server->roots, tenant, body, fault);
+    char *text = resolved ? json_dumps(resolved, JSON_COMPACT) : NULL;
+
+    json_decref(resolved);
+    return text;
+}
+
 int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
                     sbr_request **ret, struct submission_fault *fault)
 {
@@ -294,12 +283,15 @@ int submission_read(struct server *server, const struct tenant *tenant, const js
 
     if (check_fields(tenant, body, fault) < 0)
         return -1;
-    text = json_dumps(body, JSON_COMPACT);
+    text = resolve(server, tenant, body, fault);
+    if (!text && fault->err.code)
+        return -1;
     if (!text)
         return err_set_oom(&fault->err, "request");
     if (sbr_request_from_json(text, strlen(text), &req, &fault->err) < 0) {
         fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
         find_field(body, fault);
+        roots_hide_in(&server->roots, tenant->name, fault->err.message, sizeof(fault->err.message));
         return -1;
     }
     if (bound(server, tenant, req, fault) < 0) {
@@ -330,4 +322,44 @@ json_t *submission_body(struct exchange *x)
     if (!body)
         submission_refuse(x, &fault);
     return body;
+}
+
+int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+                     const struct submission_extra *extra, enum execution_mode mode,
+                     struct execution **ret, struct submission_fault *fault)
+{
+    struct problem full;
+    sbr_request *req = NULL;
+
+    if (submission_read(server, tenant, body, &req, fault) < 0)
+        return -1;
+    if (!execution_has_room(server, tenant, &full)) {
+        sbr_request_free(req);
+        return refuse(fault, full.status, "", full.detail);
+    }
+    if (extra && extra->add(req, extra->context, &fault->err) < 0) {
+        sbr_request_free(req);
+        return -1;
+    }
+    if (execution_start(server, tenant, req, mode, ret, &fault->err) == 0)
+        return 0;
+    if (fault->err.code == SBR_E_NOT_FOUND) /* the path is there: what it should run is not */
+        fault->status = MHD_HTTP_UNPROCESSABLE_CONTENT;
+    return -1;
+}
+
+struct execution *submission_start(struct exchange *x, const json_t *body, enum execution_mode mode)
+{
+    struct submission_fault fault = { .status = 0 };
+    struct execution *e = NULL;
+    struct problem full;
+
+    if (submission_begin(x->server, &x->tenant, body, NULL, mode, &e, &fault) == 0)
+        return e;
+    if (fault.status == MHD_HTTP_TOO_MANY_REQUESTS &&
+        !execution_has_room(x->server, &x->tenant, &full))
+        problem_reply(x, &full); /* it also knows the place in the queue */
+    else
+        submission_refuse(x, &fault);
+    return NULL;
 }

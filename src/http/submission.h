@@ -7,7 +7,7 @@
 
 #include <jansson.h>
 
-#include "http/exchange.h"
+#include "http/execution.h"
 
 #define SUBMISSION_MAX_DEPTH 32
 
@@ -23,6 +23,19 @@ json_t *submission_parse(const char *text, size_t len, struct submission_fault *
 /* For `tenant`; the caller frees the request.  0 or -1. */
 int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
                     sbr_request **ret, struct submission_fault *fault);
+/* What JSON cannot say, such as bytes of stdin: changes a request that was read; 0 or SBR_E_*. */
+struct submission_extra {
+    int (*add)(sbr_request *req, void *context, sbr_error *err);
+    void *context;
+};
+
+/* Reads, makes sure of room, starts; `extra` may be NULL.  0 or -1. */
+int submission_begin(struct server *server, const struct tenant *tenant, const json_t *body,
+                     const struct submission_extra *extra, enum execution_mode mode,
+                     struct execution **ret, struct submission_fault *fault);
+/* The same for an exchange.  NULL: it has its reply. */
+struct execution *submission_start(struct exchange *x, const json_t *body,
+                                   enum execution_mode mode);
 void submission_refuse(struct exchange *x, const struct submission_fault *fault);
 /* The content of a body in JSON; replies and returns NULL when it is none. */
 json_t *submission_body(struct exchange *x);

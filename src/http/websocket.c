@@ -3,14 +3,12 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gnutls/crypto.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include <wslay/wslay.h>
 
 #include "base/clock.h"
 #include "base/scope.h"
@@ -18,32 +16,17 @@
 #include "http/problem.h"
 #include "http/server.h"
 
-#define MESSAGE_MAX ((size_t)1 << 20)
 #define ACCEPT_GUID "258EAFA5-E914-47DA-95CA-C5AB0DC85B11" /* RFC 6455 */
 #define SHA1_SIZE 20
-
-struct websocket {
-    struct link link;            /* of the execution's sockets */
-    struct execution *execution; /* NULL: it is gone */
-    struct server *server;
-    struct MHD_UpgradeResponseHandle *handle; /* NULL: the upgrade is not done */
-    struct loop_watch watch;
-    wslay_event_context_ptr frames;
-    uint64_t next;      /* number of the event to send */
-    struct buf early;   /* bytes that came with the request */
-    struct buf pending; /* stdin that the program has not taken */
-    bool ends;          /* stdin, behind what is pending */
-    bool said_goodbye;
-};
 
 static void leave(struct websocket *w)
 {
     struct execution *e = w->execution;
 
-    if (!e)
-        return;
     link_remove(&w->link);
     w->execution = NULL;
+    if (!e)
+        return;
     if (link_is_alone(&e->streams) && link_is_alone(&e->sockets))
         e->alone_us = clock_now_us();
 }
@@ -116,35 +99,6 @@ static void feed(struct websocket *w)
     }
 }
 
-static unsigned int number_at(const json_t *object, const char *key)
-{
-    json_int_t value = json_integer_value(json_object_get(object, key));
-
-    return value > 0 && value < 65536 ? (unsigned int)value : 0;
-}
-
-/* A message of text: {"type": "stdin" | "close_stdin" | "resize" | "signal" | "cancel", ...}.  What
- * is none of them is left alone. */
-static void obey(struct websocket *w, const json_t *message)
-{
-    const char *type = json_string_value(json_object_get(message, "type"));
-    const json_t *data = json_object_get(message, "data");
-    struct execution *e = w->execution;
-
-    if (!type || !e || !e->job)
-        return;
-    if (!strcmp(type, "stdin") && json_is_string(data))
-        buf_add(&w->pending, json_string_value(data), json_string_length(data));
-    else if (!strcmp(type, "close_stdin"))
-        w->ends = true;
-    else if (!strcmp(type, "resize"))
-        (void)sbr_job_resize(e->job, number_at(message, "rows"), number_at(message, "columns"));
-    else if (!strcmp(type, "signal"))
-        (void)sbr_job_signal(e->job, (int)number_at(message, "number"));
-    else if (!strcmp(type, "cancel"))
-        sbr_job_cancel(e->job);
-}
-
 static void message_came(wslay_event_context_ptr frames,
                          const struct wslay_event_on_msg_recv_arg *message, void *context)
 {
@@ -157,10 +111,46 @@ static void message_came(wslay_event_context_ptr frames,
     } else if (message->opcode == WSLAY_TEXT_FRAME) {
         text = json_loadb((const char *)message->msg, message->msg_length,
                           JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, NULL);
-        obey(w, text);
+        w->manner->text(w, text);
         json_decref(text);
     }
     feed(w);
+}
+
+void websocket_send(struct websocket *w, const char *text, size_t len)
+{
+    const struct wslay_event_msg message = { WSLAY_TEXT_FRAME, (const uint8_t *)text, len };
+
+    if (!w->goodbye)
+        (void)wslay_event_queue_msg(w->frames, &message);
+}
+
+void websocket_say(struct websocket *w, json_t *message)
+{
+    scoped_free char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+
+    if (text)
+        websocket_send(w, text, strlen(text));
+    json_decref(message);
+}
+
+void websocket_end(struct websocket *w, uint16_t code, const char *reason)
+{
+    if (w->goodbye)
+        return;
+    w->goodbye = code;
+    w->goodbye_reason = reason ? reason : "";
+}
+
+/* The library sends the last frame before messages that wait: so it is given when none does. */
+static void say_goodbye(struct websocket *w)
+{
+    if (!w->goodbye || w->said_goodbye || wslay_event_get_queued_msg_count(w->frames))
+        return;
+    w->said_goodbye = true;
+    (void)wslay_event_queue_close(w->frames, w->goodbye, (const uint8_t *)w->goodbye_reason,
+                                  strlen(w->goodbye_reason));
+    (void)wslay_event_send(w->frames);
 }
 
 /* One event after the other: what the client does not take stays in the bounded log. */
@@ -169,31 +159,24 @@ static void queue_events(struct websocket *w)
     const struct execution *e = w->execution;
     const struct event_log_line *line;
 
-    while (e && !w->said_goodbye && wslay_event_get_queued_msg_count(w->frames) == 0) {
-        struct wslay_event_msg message = { .opcode = WSLAY_TEXT_FRAME };
-        char lost[80];
-
+    while (e && !w->goodbye && wslay_event_get_queued_msg_count(w->frames) == 0) {
         if (w->next < e->log.first) {
-            message.msg_length =
-                (size_t)snprintf(lost, sizeof(lost), "{\"type\":\"lost\",\"events\":%llu}",
-                                 (unsigned long long)(e->log.first - w->next));
-            message.msg = (const uint8_t *)lost;
+            websocket_say(w, json_pack("{s:s, s:I}", "type", "lost", "events",
+                                       (json_int_t)(e->log.first - w->next)));
             w->next = e->log.first;
         } else if ((line = event_log_get(&e->log, w->next))) {
-            message.msg = (const uint8_t *)line->text;
-            message.msg_length = line->len;
             w->next++;
+            w->manner->event(w, line);
         } else {
             break;
         }
-        if (wslay_event_queue_msg(w->frames, &message) < 0 || wslay_event_send(w->frames) < 0)
+        if (wslay_event_send(w->frames) < 0)
             return;
     }
-    if ((!e || (execution_is_over(e) && w->next >= event_log_next(&e->log))) && !w->said_goodbye) {
-        w->said_goodbye = true;
-        (void)wslay_event_queue_close(w->frames, WSLAY_CODE_NORMAL_CLOSURE, NULL, 0);
-        (void)wslay_event_send(w->frames);
-    }
+    if (w->attached && (!e || (execution_is_over(e) && w->next >= event_log_next(&e->log))))
+        websocket_end(w, w->manner->end_code, w->manner->end_reason);
+    (void)wslay_event_send(w->frames);
+    say_goodbye(w);
 }
 
 /* Sends and receives what is possible now; false: the connection is over. */
@@ -221,6 +204,21 @@ static void socket_event(void *context, uint32_t events)
         drop(w);
 }
 
+void websocket_turn(struct websocket *w)
+{
+    if (w->frames && !turn(w, false))
+        drop(w);
+}
+
+void websocket_attach(struct websocket *w, struct execution *e)
+{
+    link_remove(&w->link);
+    list_append(&e->sockets, &w->link);
+    w->execution = e;
+    w->attached = true;
+    e->alone_us = 0;
+}
+
 void websocket_wake(struct execution *e)
 {
     list_each(at, &e->sockets) {
@@ -234,9 +232,9 @@ void websocket_wake(struct execution *e)
     }
 }
 
-void websocket_drop_all(struct execution *e)
+static void drop_list(struct link *list)
 {
-    list_each(at, &e->sockets) {
+    list_each(at, list) {
         struct websocket *w = link_owner(at, struct websocket, link);
 
         if (w->frames)
@@ -244,6 +242,16 @@ void websocket_drop_all(struct execution *e)
         else
             leave(w);
     }
+}
+
+void websocket_drop_all(struct execution *e)
+{
+    drop_list(&e->sockets);
+}
+
+void websocket_drop_waiting(struct link *waiting)
+{
+    drop_list(waiting);
 }
 
 /* Called by the library when the reply 101 is sent: the connection is ours. */
@@ -268,7 +276,7 @@ static void upgraded(void *context, struct MHD_Connection *connection, void *exc
         drop(w);
         return;
     }
-    wslay_event_config_set_max_recv_msg_length(w->frames, MESSAGE_MAX);
+    wslay_event_config_set_max_recv_msg_length(w->frames, WEBSOCKET_MESSAGE_MAX);
     if (loop_add(&w->server->loop, &w->watch, EPOLLIN | EPOLLRDHUP) < 0 || !turn(w, false))
         drop(w);
 }
@@ -303,8 +311,8 @@ static struct MHD_Response *make_response(struct websocket *w, const struct exch
         return NULL;
     (void)MHD_add_response_header(response, MHD_HTTP_HEADER_UPGRADE, "websocket");
     (void)MHD_add_response_header(response, "Sec-WebSocket-Accept", key);
-    if (strstr(protocols ? protocols : "", WEBSOCKET_PROTOCOL))
-        (void)MHD_add_response_header(response, "Sec-WebSocket-Protocol", WEBSOCKET_PROTOCOL);
+    if (w->manner->protocol && strstr(protocols ? protocols : "", w->manner->protocol))
+        (void)MHD_add_response_header(response, "Sec-WebSocket-Protocol", w->manner->protocol);
     return response;
 }
 
@@ -314,7 +322,25 @@ static void abandoned(struct exchange *x)
     drop(x->subject);
 }
 
-void websocket_open(struct execution *e, struct exchange *x)
+static struct websocket *make(struct exchange *x, const struct websocket_manner *manner)
+{
+    struct websocket *w = calloc(1, sizeof(*w));
+
+    if (!w)
+        return NULL;
+    w->manner = manner;
+    w->server = x->server;
+    w->tenant = x->tenant;
+    w->opened_us = clock_now_us();
+    w->watch.fd = -1;
+    buf_init(&w->early, WEBSOCKET_MESSAGE_MAX);
+    buf_init(&w->pending, 4 * WEBSOCKET_MESSAGE_MAX);
+    link_init(&w->link);
+    return w;
+}
+
+void websocket_open(struct exchange *x, const struct websocket_manner *manner, struct execution *e,
+                    struct link *waiting)
 {
     struct websocket *w = NULL;
     struct MHD_Response *response;
@@ -325,22 +351,18 @@ void websocket_open(struct execution *e, struct exchange *x)
         exchange_add_header(x, MHD_HTTP_HEADER_UPGRADE, "websocket");
         return;
     }
-    w = calloc(1, sizeof(*w));
+    w = make(x, manner);
     response = w ? make_response(w, x) : NULL;
     if (!response) {
         free(w);
         exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
         return;
     }
-    w->execution = e;
-    w->server = x->server;
-    w->watch.fd = -1;
-    buf_init(&w->early, MESSAGE_MAX);
-    buf_init(&w->pending, 4 * MESSAGE_MAX);
-    link_init(&w->link);
-    list_append(&e->sockets, &w->link);
-    e->alone_us = 0;
+    if (e)
+        websocket_attach(w, e);
+    else
+        list_append(waiting, &w->link);
+    exchange_reply_with(x, MHD_HTTP_SWITCHING_PROTOCOLS, response);
     x->left = abandoned;
     x->subject = w;
-    exchange_reply_with(x, MHD_HTTP_SWITCHING_PROTOCOLS, response);
 }

@@ -65,8 +65,9 @@ int selftest_run(const sbr_runtime *rt, const struct language *language, const c
 int selftest_ask_version(const sbr_runtime *rt, struct image *image,
                          const struct language *language, struct toolchain *toolchain);
 /* Fills the version of the tool in a job's result, if no earlier run has found it out: asks the
- * tool, once.  Nothing after a cancel, or where no answer can be stored. */
-void job_version_find(sbr_job *job, sbr_result *result);
+ * tool, once.  Nothing after a cancel, or where no answer can be stored.  False: the tool would
+ * have to be asked, and `may_wait` forbids it. */
+bool job_version_find(sbr_job *job, sbr_result *result, bool may_wait);
 
 /* The language's real interpreter on this machine, or NULL; valid until the next call of this
  * thread. */

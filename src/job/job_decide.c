@@ -89,7 +89,9 @@ static int decide_compile(sbr_job *job, sbr_error *err)
     if (found == LAYER_ERROR)
         return err->code;
     job->cached = found == LAYER_THERE;
-    if (!job->cached)
+    if (job->cached)
+        job->compile_output = store_remark(&job->layers[LAYER_BUILD]);
+    else
         todo_add(job, stage);
     return 0;
 }

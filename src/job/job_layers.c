@@ -1,7 +1,5 @@
 #include "job/job_layers.h"
 
-#include <errno.h>
-
 /* clang-format off */
 static const struct {
     enum stage maker;
@@ -42,25 +40,11 @@ enum layer_found job_layers_find(sbr_job *job, enum layer layer, sbr_error *err)
     return r < 0 ? LAYER_ERROR : r == STORE_ABSENT ? LAYER_TO_MAKE : LAYER_THERE;
 }
 
-static bool is_full(const sbr_error *err)
-{
-    return err->sys_errno == ENOSPC || err->sys_errno == EDQUOT;
-}
-
-/* Only for a process with one job: it removes the cache in memory at its end. */
-static bool go_to_memory(sbr_job *job)
-{
-    if (!job->rt->once || store_memory_is_used() || store_memory_begin() < 0)
-        return false;
-    job->warm.off = true; /* the engine knows layers of the real cache only */
-    return true;
-}
-
 static int lock_layer(sbr_job *job, enum layer layer, sbr_error *err)
 {
     int r = store_lock(rows[layer].kind, job->keys[layer], &job->now.lock_fd, err);
 
-    if (r < 0 && is_full(err) && go_to_memory(job))
+    if (r < 0 && layer_memory_begin(job, err))
         r = store_lock(rows[layer].kind, job->keys[layer], &job->now.lock_fd, err);
     return r;
 }
@@ -72,9 +56,9 @@ static int stage_layer(sbr_job *job, sbr_error *err)
     int r;
 
     if (store_memory_is_needed())
-        (void)go_to_memory(job);
+        (void)layer_memory_begin(job, NULL);
     r = store_stage(kind, &now->staging, err);
-    if (r < 0 && is_full(err) && go_to_memory(job))
+    if (r < 0 && layer_memory_begin(job, err))
         r = store_stage(kind, &now->staging, err);
     return r;
 }

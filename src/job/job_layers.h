@@ -26,4 +26,11 @@ void layer_key_prepared(sbr_job *job);
 int layer_key_dependencies(sbr_job *job, sbr_error *err) must_check;
 void layer_key_artifact(sbr_job *job);
 
+/* Puts the cache of this process into memory when the failure was a full disk; NULL: it is known to
+ * be full.  False: it cannot, or that was not the reason. */
+bool layer_memory_begin(sbr_job *job, const sbr_error *failure);
+/* The same after a stage whose layer cannot be kept.  True: the stage can be started once more;
+ * else the message says which disk is full, if that is why. */
+bool layer_memory_restart(sbr_job *job, sbr_error *err);
+
 #endif

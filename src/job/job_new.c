@@ -105,6 +105,7 @@ void job_free(sbr_job *job)
     for (size_t i = 0; i < job->n_done; i++)
         result_free(job->done[i]);
     result_free(job->result);
+    free(job->compile_output);
     loop_done(&job->loop);
     scope_close_fd(&job->cancel_fd);
     for (size_t i = 0; i < N_LAYERS; i++)

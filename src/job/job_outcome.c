@@ -16,6 +16,7 @@ static void adopt_stages(sbr_job *job, sbr_result *result)
     memcpy(result->before, job->done, sizeof(result->before));
     result->n_before = job->n_done;
     result->cached = job->cached;
+    result->compile_output = take_ptr(job->compile_output);
     job->n_done = 0;
     job->result = result;
 }

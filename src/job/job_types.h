@@ -94,6 +94,7 @@ struct sbr_job {
     enum stage todo[N_STAGES];
     size_t n_todo, at;
     bool cached;
+    char *compile_output;    /* of the compiler that made the program, now or earlier; NULL: none */
     bool owes_prepared;      /* the language's prepare stage was left out, and no process does it */
     struct image *image;     /* NULL: the program sees the host's /usr */
     struct job_trees *trees; /* NULL: none; see job/job_trees.h */

@@ -1,11 +1,14 @@
 /* What a stage leaves: its result, its layer, the changes of the run. */
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "explain/denial_text.h"
+#include "job/job_layers.h"
 #include "job/job_output.h"
 #include "job/job_steps.h"
 #include "job/job_trees.h"
@@ -91,6 +94,28 @@ static void describe_layer(const sbr_job *job, char about[STORE_ABOUT_SIZE])
         snprintf(about + used, STORE_ABOUT_SIZE - used, ": %.100s", source);
 }
 
+/* One text of both streams: what a compiler wrote is kept with its program. */
+static char *text_of(const sbr_result *result)
+{
+    const struct output *streams[] = { &result->out, &result->err };
+    struct buf text;
+
+    buf_init(&text, STORE_NOTE_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(streams); i++) {
+        size_t room = STORE_NOTE_MAX - text.len - 1, len = streams[i]->len;
+
+        if (streams[i]->data)
+            buf_add(&text, streams[i]->data, len < room ? len : room);
+    }
+    for (size_t i = 0, len; i < text.len; i += len) {
+        len = text_character_len(text.data + i, text.len - i);
+        if (!len || !text.data[i])
+            text.data[i] = '?';
+        len += !len;
+    }
+    return text.len ? buf_take(&text, NULL) : NULL;
+}
+
 static int keep_layer(sbr_job *job, sbr_result *result, sbr_error *err)
 {
     struct stage_run *now = &job->now;
@@ -107,6 +132,9 @@ static int keep_layer(sbr_job *job, sbr_result *result, sbr_error *err)
         return err->code;
     }
     describe_layer(job, about);
+    free(job->compile_output); /* of an attempt that the disk had no room for */
+    job->compile_output = now->stage == STAGE_COMPILE ? text_of(result) : NULL;
+    now->staging.remark = job->compile_output;
     now->staged = false; /* store_commit uses it up, also when it fails */
     return store_commit(&now->staging, job->keys[now->layer], about, &job->layers[now->layer], err);
 }
@@ -192,8 +220,10 @@ enum job_event stage_end_collect(sbr_job *job, enum job_event event, sbr_error *
         result->stage = stage_name(stage);
         result->usage.queue_us = job->warm.queue_us;
     }
-    if (r == 0 && now->staged && result_success(result))
+    if (r == 0 && now->staged && result_success(result)) {
         r = keep_layer(job, result, err);
+        again = r < 0 && layer_memory_restart(job, err);
+    }
     if (r == 0 && stage == STAGE_RUN)
         r = job_trees_end(job, result, err);
     if (!again && stage == STAGE_RUN)

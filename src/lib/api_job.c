@@ -118,7 +118,7 @@ static int dispatch(sbr_job *job, bool wait, sbr_result **ret, sbr_error *err)
         return err->code;
     }
     if (wait)
-        job_version_find(job, result);
+        (void)job_version_find(job, result, true);
     *ret = result;
     return 1;
 }

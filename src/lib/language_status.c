@@ -195,6 +195,18 @@ int language_inspect(struct language_inspector *inspector, const struct language
     return 0;
 }
 
+void language_report_put_json(struct jsonw *j, const struct language_report *report)
+{
+    const struct language *l = report->language;
+
+    jsonw_text(j, "name", l->name);
+    jsonw_text(j, "about", l->about);
+    jsonw_names(j, "aliases", l->aliases.at, l->aliases.n);
+    jsonw_names(j, "extensions", l->extensions.at, l->extensions.n);
+    jsonw_bool(j, "installed", report->n_toolchains > 0);
+    jsonw_bool(j, "sessions", l->session.run.n > 0);
+}
+
 void language_report_done(struct language_report *report)
 {
     free(report->toolchains);

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "base/jsonw.h"
 #include "plan/language.h"
 #include "toolchain/toolchain.h"
 
@@ -33,6 +34,13 @@ struct language_inspector {
 /* `version` may be NULL: all of them.  The caller frees it with language_report_done. */
 int language_inspect(struct language_inspector *inspector, const struct language *language,
                      const char *version, struct language_report *ret, sbr_error *err) must_check;
+/* What every client may know, into an open object; not where the tools are. */
+void language_report_put_json(struct jsonw *j, const struct language_report *report);
+/* As the tool says it, or as its name does. */
+static inline const char *language_version_text(const struct toolchain *t)
+{
+    return t->version[0] ? t->version : t->hint;
+}
 void language_report_done(struct language_report *report);
 void language_inspector_done(struct language_inspector *inspector);
 

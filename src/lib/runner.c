@@ -59,9 +59,9 @@ void runner_set_id(sbr_job *job, const char *id)
     snprintf(job->client->id, sizeof(job->client->id), "%s", id);
 }
 
-void runner_find_version(sbr_job *job, sbr_result *result)
+bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait)
 {
-    job_version_find(job, result);
+    return job_version_find(job, result, may_wait);
 }
 
 void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state)
@@ -161,6 +161,11 @@ bool runner_is_in_line(const sbr_job *job, bool out)
 const sbr_result *runner_stage_done(const sbr_job *job, size_t i)
 {
     return i < job->n_done ? job->done[i] : NULL;
+}
+
+const char *runner_earlier_output(const sbr_job *job)
+{
+    return job->cached ? job->compile_output : NULL;
 }
 
 bool runner_lost_reader(const sbr_job *job)

@@ -41,9 +41,9 @@ void runner_set_up(sbr_job *job, uint64_t started_us, const struct diff_options 
 void runner_skip_version(sbr_job *job);
 /* The id of the result, which a client has to know before the end. */
 void runner_set_id(sbr_job *job, const char *id);
-/* After the end of a job that was dispatched: names the version of the tool, as sbr_run does.  Asks
- * the tool when its version is not known yet, and waits for it. */
-void runner_find_version(sbr_job *job, sbr_result *result);
+/* After the end of a job that was dispatched: names the version of the tool, as sbr_run does.
+ * False when the tool would have to be asked, in a sandbox, and `may_wait` forbids it. */
+bool runner_find_version(sbr_job *job, sbr_result *result, bool may_wait);
 /* For a stream that sbr_job_pass passes on: adds to `out` what may pass. */
 typedef void runner_filter_fn(void *state, const char *data, size_t len, struct buf *out);
 void runner_filter(sbr_job *job, enum sbr_stream stream, runner_filter_fn *filter, void *state);
@@ -76,6 +76,8 @@ bool runner_look_at_tty(sbr_job *job, struct tty_state *ret);
 bool runner_is_in_line(const sbr_job *job, bool out);
 /* The i-th stage that is done, or NULL. */
 const sbr_result *runner_stage_done(const sbr_job *job, size_t i);
+/* What the compiler of a program from the cache wrote when it made it; or NULL. */
+const char *runner_earlier_output(const sbr_job *job);
 /* True when the reader of stdout left before the program's end. */
 bool runner_lost_reader(const sbr_job *job);
 /* The language whose prepare stage was left out, because the program could do without; or NULL. */
@@ -105,6 +107,8 @@ int runner_changes(sbr_job *job, bool keep, const struct diff_options *diff, sbr
 /* What is kept as `id` was made real, at `paths` and below; none: all of it. */
 int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_t n_paths,
                    sbr_error *err) must_check;
+/* Which file the kernel was started from; another number once that file is another one. */
+uint64_t runner_tool_identity(sbr_job *job);
 /* What every result of the run has: language, policy, network, isolation, startup. */
 void runner_describe(sbr_job *job, sbr_result *ret);
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "job/job_trees.h"
+#include "job/warm_blueprint.h"
 #include "lib/job_client.h"
 #include "lib/runner.h"
 
@@ -98,6 +99,11 @@ int runner_applied(sbr_job *job, const char *id, const char *const *paths, size_
                    sbr_error *err)
 {
     return job_trees_applied(job, id, paths, n_paths, err);
+}
+
+uint64_t runner_tool_identity(sbr_job *job)
+{
+    return job->now.plan ? warm_source_identity(job->now.plan->argv[0]) : 0;
 }
 
 void runner_describe(sbr_job *job, sbr_result *ret)

@@ -161,5 +161,6 @@ void result_free(sbr_result *result)
     string_list_done(&result->excluded);
     string_list_done(&result->uses);
     free(result->diff);
+    free(result->compile_output);
     free(result);
 }

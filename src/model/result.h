@@ -94,6 +94,7 @@ struct sbr_result {
     size_t n_before;
     bool ran;               /* false: an earlier stage failed, or there was nothing to run */
     bool cached;            /* the compiled program came from the store */
+    char *compile_output;   /* UTF-8 of the compiler that made it, also earlier; NULL: none */
     const char *policy;     /* NULL: nothing ran */
     struct network network; /* what the program could reach */
     struct denials denials;

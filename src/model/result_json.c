@@ -249,6 +249,8 @@ void result_put_json(struct jsonw *j, const sbr_result *r)
     denials_put_json(j, &r->denials);
     diagnosis_put_json(j, "diagnosis", r->diagnosis);
     jsonw_bool(j, "cached", r->cached);
+    if (r->compile_output)
+        jsonw_text(j, "compile_output", r->compile_output);
     jsonw_text(j, "startup", r->startup);
     put_tty(j, r);
     changes_put_json(j, r->changes);

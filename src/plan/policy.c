@@ -59,9 +59,10 @@ int policy_resolve(const char *name, const struct policy **ret, sbr_error *err)
     for (size_t i = 0; policy_at(i) && used < sizeof(names); i++)
         used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s", i ? ", " : "",
                                  policy_at(i)->name);
-    return err_set(err, SBR_E_NOT_FOUND, "policy",
-                   "there is no policy '%.60s'%s%s%s; choose one of: %s", name,
-                   near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", names);
+    return err_set(
+        err, SBR_E_NOT_FOUND, "policy",
+        "there is no policy '%.60s'%s%s%s; choose one of: %s, or name a file: ./%.60s.yaml", name,
+        near ? ", did you mean '" : "", near ? near : "", near ? "'?" : "", names, name);
 }
 
 const struct policy *policy_of(const struct policy_filter *filter)

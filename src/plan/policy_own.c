@@ -156,6 +156,8 @@ static int add(const char *path, struct own_policy **ret, sbr_error *err)
         return err_set_oom(err, "policy");
     }
     r = make(own, err);
+    if (r < 0 && !strcmp(err->stage, "compile")) /* as the build says it of a shipped one */
+        snprintf(err->stage, sizeof(err->stage), "policy");
     if (r == 0 && policy_add(&own->policy) < 0)
         r = err_set(err, SBR_E_INVALID, "policy", "'%.200s' is one policy too many", path);
     if (r < 0) {

@@ -255,7 +255,6 @@ int connection_listen(struct session *s, sbr_error *err)
     struct sockaddr_un address = { .sun_family = AF_UNIX };
     scoped_fd int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
-    link_init(&s->connections);
     peer_look_home(&s->home);
     snprintf(address.sun_path, sizeof(address.sun_path), "/proc/self/fd/%d/" SESSION_SOCKET,
              s->dir.fd);

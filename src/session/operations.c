@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "session/cell_record.h"
 #include "session/snapshot.h"
+#include "session/spare.h"
 #include "session/supervisor.h"
 
 typedef void operation(struct session *s, struct connection *c, const json_t *line);
@@ -94,7 +95,7 @@ static void op_info(struct session *s, struct connection *c, const json_t *line)
     json_object_set_new(answer, "background_bytes",
                         json_integer(
                             (json_int_t)(s->background_bytes[0] + s->background_bytes[1])));
-    json_object_set_new(answer, "expires_in_s", json_real(supervisor_expires_s(s)));
+    json_object_set_new(answer, "expires_in_s", json_real(idle_expires_s(s)));
     connection_answer(s, c, answer);
 }
 
@@ -234,6 +235,15 @@ static void op_put(struct session *s, struct connection *c, const json_t *line)
 
     if (has_kernel(s, c))
         answer_files(s, c, session_files_put(s, path ? path : "", data ? data : "", &err), &err);
+}
+
+static void op_remove(struct session *s, struct connection *c, const json_t *line)
+{
+    const char *path = json_string_value(json_object_get(line, "path"));
+    sbr_error err = { 0 };
+
+    if (has_kernel(s, c))
+        answer_files(s, c, session_files_remove(s, path ? path : "", &err), &err);
 }
 
 static void op_diff(struct session *s, struct connection *c, const json_t *line)
@@ -388,6 +398,16 @@ static void op_vars(struct session *s, struct connection *c, const json_t *line)
     ask_kernel(s, c, line, "vars");
 }
 
+static void op_adopt(struct session *s, struct connection *c, const json_t *line)
+{
+    sbr_error err = { 0 };
+    json_t *answer = spare_adopt(s, line, &err);
+
+    answer_files(s, c, answer, &err);
+    if (answer)
+        s->hooks->leave_spare(s);
+}
+
 /* clang-format off */
 static const struct {
     const char *name;
@@ -399,6 +419,7 @@ static const struct {
     { "checkpoint", op_checkpoint }, { "rollback", op_rollback }, { "reload", op_reload },
     { "hold", op_hold }, { "note", op_note }, { "fork", op_fork }, { "diff", op_diff },
     { "applied", op_applied }, { "files", op_files }, { "get", op_get }, { "put", op_put },
+    { "remove", op_remove }, { "adopt", op_adopt },
 };
 /* clang-format on */
 
@@ -418,7 +439,7 @@ void operation_handle(struct session *s, struct connection *c, const char *line,
 
     if (!request)
         refuse(s, c, SBR_E_INVALID, "the line is no JSON object in UTF-8");
-    else if (!run)
+    else if (!run || (s->spare.waits && run != op_adopt))
         refuse(s, c, SBR_E_INVALID, "there is no such \"op\"; see docs/sessions.md");
     else
         run(s, c, request);

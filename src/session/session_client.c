@@ -83,28 +83,35 @@ static int connect_to(const struct session_dir *dir, int *ret, sbr_error *err)
     return 0;
 }
 
-int session_client_open(const char *id, sbr_session **ret, sbr_error *err)
+int session_client_connect(const struct session_dir *dir, sbr_session **ret, sbr_error *err)
 {
-    struct session_dir dir;
     sbr_session *s;
-    int fd = -1, r;
+    int fd = -1;
 
-    if (session_dir_open(id, &dir, err) < 0)
+    if (connect_to(dir, &fd, err) < 0)
         return err->code;
-    r = connect_to(&dir, &fd, err);
-    session_dir_close(&dir);
-    if (r < 0)
-        return r;
     s = calloc(1, sizeof(*s));
     if (!s) {
         close(fd);
         return err_set_oom(err, "session");
     }
-    memcpy(s->id, dir.id, sizeof(s->id));
+    memcpy(s->id, dir->id, sizeof(s->id));
     s->fd = fd;
     buf_init(&s->in, ANSWER_MAX);
     *ret = s;
     return 0;
+}
+
+int session_client_open(const char *id, sbr_session **ret, sbr_error *err)
+{
+    struct session_dir dir;
+    int r;
+
+    if (session_dir_open(id, &dir, err) < 0)
+        return err->code;
+    r = session_client_connect(&dir, ret, err);
+    session_dir_close(&dir);
+    return r;
 }
 
 void session_client_free(sbr_session *s)

@@ -13,6 +13,9 @@ struct sbr_session {
     struct buf in;
 };
 
+/* Of a session whose directory is open. */
+int session_client_connect(const struct session_dir *dir, sbr_session **ret, sbr_error *err)
+    must_check;
 int session_client_open(const char *id, sbr_session **ret, sbr_error *err) must_check;
 void session_client_free(sbr_session *s);
 /* Sends one object as a line. */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -14,6 +15,9 @@
 #include "base/tree_remove.h"
 
 #define STATE_SESSIONS "sessions"
+#define STATE_SPARES "spares"
+#define SPARES_MAX 8
+#define BEGUN_S 10 /* then its maker has locked it, or is dead */
 #define FILE_MAX ((size_t)64 << 20)
 
 static bool is_id(const char *name)
@@ -29,13 +33,17 @@ static int open_dir(const struct state_dir *all, const char *id, struct session_
     return ret->fd < 0 ? -1 : 0;
 }
 
-static int make_in(const struct state_dir *all, struct session_dir *ret, sbr_error *err)
+static int choose_id(char id[ENCODING_ID_SIZE], sbr_error *err)
 {
-    char id[ENCODING_ID_SIZE];
-
     if (encoding_random_id(id) < 0)
         return err_set_errno(err, "session", "cannot choose a name");
     id[SESSION_ID_SIZE - 1] = '\0';
+    return 0;
+}
+
+static int make_in(const struct state_dir *all, const char *id, struct session_dir *ret,
+                   sbr_error *err)
+{
     if (mkdirat(all->fd, id, 0700) < 0 || open_dir(all, id, ret) < 0)
         return state_fail("make the session", all->path, err);
     if (lock_file_open(ret->fd, SESSION_LOCK, &ret->lock_fd) != LOCK_FILE_HELD) {
@@ -47,15 +55,111 @@ static int make_in(const struct state_dir *all, struct session_dir *ret, sbr_err
 
 int session_dir_make(struct session_dir *ret, sbr_error *err)
 {
+    char id[ENCODING_ID_SIZE];
     struct state_dir all;
     int r;
 
     *ret = SESSION_DIR_NONE;
-    if (state_open(STATE_SESSIONS, true, &all, err) < 0)
+    if (choose_id(id, err) < 0 || state_open(STATE_SESSIONS, true, &all, err) < 0)
         return err->code;
-    r = make_in(&all, ret, err);
+    r = make_in(&all, id, ret, err);
     state_close(&all);
     return r;
+}
+
+/* Removes the spare if its supervisor is dead. */
+static void sweep_spare(const struct state_dir *all, const char *name)
+{
+    struct session_dir dir;
+    struct stat st;
+
+    if (open_dir(all, name, &dir) < 0)
+        return;
+    if (fstat(dir.fd, &st) == 0 && st.st_mtim.tv_sec + BEGUN_S < time(NULL) &&
+        !session_dir_is_alive(&dir))
+        (void)!tree_remove(all->fd, name);
+    session_dir_close(&dir);
+}
+
+static int make_spare_in(const struct state_dir *all, const char *id, struct session_dir *ret,
+                         sbr_error *err)
+{
+    scoped_listing struct listing names = { 0 };
+
+    if (listing_read_at(all->fd, ".", &names) < 0)
+        return state_fail("read", all->path, err);
+    for (size_t i = 0; i < names.n; i++)
+        sweep_spare(all, names.names[i]);
+    if (names.n >= SPARES_MAX)
+        return err_set(err, SBR_E_BUSY, "session", "%d spare sessions are there", SPARES_MAX);
+    return make_in(all, id, ret, err);
+}
+
+int session_dir_make_spare(const char *id, struct session_dir *ret, sbr_error *err)
+{
+    struct state_dir all;
+    int r;
+
+    *ret = SESSION_DIR_NONE;
+    if (state_open(STATE_SPARES, true, &all, err) < 0)
+        return err->code;
+    r = make_spare_in(&all, id, ret, err);
+    state_close(&all);
+    return r;
+}
+
+int session_dir_open_spare(const char *id, struct session_dir *ret)
+{
+    struct state_dir all;
+    sbr_error ignored; /* then there is none */
+    int r;
+
+    *ret = SESSION_DIR_NONE;
+    if (state_open(STATE_SPARES, false, &all, &ignored) <= 0)
+        return -1;
+    r = open_dir(&all, id, ret);
+    state_close(&all);
+    return r;
+}
+
+static int move_to(const struct state_dir *spares, const struct state_dir *all,
+                   struct session_dir *dir, sbr_error *err)
+{
+    char id[ENCODING_ID_SIZE];
+
+    if (choose_id(id, err) < 0)
+        return err->code;
+    if (renameat(spares->fd, dir->id, all->fd, id) < 0)
+        return state_fail("make the session", all->path, err);
+    memcpy(dir->id, id, sizeof(dir->id));
+    return 0;
+}
+
+int session_dir_adopt(struct session_dir *dir, sbr_error *err)
+{
+    struct state_dir spares, all;
+    int r;
+
+    if (state_open(STATE_SPARES, true, &spares, err) < 0)
+        return err->code;
+    r = state_open(STATE_SESSIONS, true, &all, err);
+    if (r >= 0) {
+        r = move_to(&spares, &all, dir, err);
+        state_close(&all);
+    }
+    state_close(&spares);
+    return r;
+}
+
+void session_dir_remove_spare(const struct session_dir *dir)
+{
+    struct state_dir all;
+    sbr_error ignored; /* the next maker removes it */
+
+    if (state_open(STATE_SPARES, false, &all, &ignored) <= 0)
+        return;
+    (void)!tree_remove(all.fd, dir->id);
+    state_close(&all);
 }
 
 static int not_there(const char *id, sbr_error *err)

@@ -27,6 +27,13 @@ struct session_dir {
 
 /* Makes a directory and takes its lock. */
 int session_dir_make(struct session_dir *ret, sbr_error *err) must_check;
+/* A spare session (session/spare.h): STATE/spares/ID/, until it is adopted under an id of its own.
+ * Removes those of dead supervisors, too. */
+int session_dir_make_spare(const char *id, struct session_dir *ret, sbr_error *err) must_check;
+/* -1: there is none. */
+int session_dir_open_spare(const char *id, struct session_dir *ret) must_check;
+int session_dir_adopt(struct session_dir *dir, sbr_error *err) must_check;
+void session_dir_remove_spare(const struct session_dir *dir);
 /* `id` may be the beginning of one, if it is the only one that begins so. */
 int session_dir_open(const char *id, struct session_dir *ret, sbr_error *err) must_check;
 /* Calls back for each session, oldest name first.  Negative stops and is returned. */

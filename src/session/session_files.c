@@ -200,3 +200,27 @@ json_t *session_files_put(struct session *s, const char *path, const char *base6
     session_top_close(&work);
     return r < 0 ? NULL : json_pack("{s:s, s:I}", "path", path, "size", (json_int_t)len);
 }
+
+/* A file, a link or an empty directory. */
+static int remove_file(const struct session_top *work, const char *path, sbr_error *err)
+{
+    const char *name;
+    scoped_fd int dir = beneath_parent(work->fd, path, &name);
+
+    if (dir < 0 ||
+        (unlinkat(dir, name, 0) < 0 && (errno != EISDIR || unlinkat(dir, name, AT_REMOVEDIR) < 0)))
+        return cannot("remove", path, err);
+    return 0;
+}
+
+json_t *session_files_remove(struct session *s, const char *path, sbr_error *err)
+{
+    struct session_top work;
+    int r;
+
+    if (check_path(path, err) < 0 || session_top_open(s, "work", &work, err) < 0)
+        return NULL;
+    r = remove_file(&work, path, err);
+    session_top_close(&work);
+    return r < 0 ? NULL : json_pack("{s:s, s:b}", "path", path, "removed", 1);
+}

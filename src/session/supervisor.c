@@ -16,7 +16,6 @@
 #include "explain/ending.h"
 #include "session/snapshot.h"
 
-#define WARN_MS 60000     /* before the end of an idle session */
 #define START_US 60000000 /* from the request to the kernel's first word */
 
 const char *supervisor_state_name(const struct session *s)
@@ -44,6 +43,13 @@ void supervisor_note(const struct session *s)
         (void)!session_dir_write(&s->dir, SESSION_META, text, &ignored);
 }
 
+json_t *supervisor_describe_start(const struct session *s, const char *startup)
+{
+    return json_pack("{s:s, s:s, s:s, s:s, s:f}", "id", s->dir.id, "lang", s->language->name,
+                     "state", "ready", "startup", startup, "startup_ms",
+                     (double)s->startup_us / 1000);
+}
+
 /* The client that created the session waits for this line. */
 static void report_start(struct session *s, const sbr_error *err)
 {
@@ -56,9 +62,7 @@ static void report_start(struct session *s, const sbr_error *err)
         line = json_pack("{s:{s:i, s:s, s:s}}", "error", "code", err->code, "stage", err->stage,
                          "message", err->message);
     else
-        line = json_pack("{s:s, s:s, s:s, s:s, s:f}", "id", s->dir.id, "lang", s->language->name,
-                         "state", "ready", "startup", "cold", "startup_ms",
-                         (double)s->startup_us / 1000);
+        line = supervisor_describe_start(s, "cold");
     if (!err && s->copied)
         json_object_update(line, s->copied);
     text = line ? json_dumps(line, JSON_COMPACT) : NULL;
@@ -66,6 +70,8 @@ static void report_start(struct session *s, const sbr_error *err)
     if (text)
         (void)!fd_write_all(s->ready_fd, text, strlen(text));
     close(take_fd(s->ready_fd));
+    if (!err)
+        s->hooks->leave_spare(s);
 }
 
 /* What the end of the run means for the session, in one sentence. */
@@ -273,66 +279,6 @@ void supervisor_lose(struct session *s, const char *reason)
     sbr_result_free(result);
 }
 
-double supervisor_expires_s(const struct session *s)
-{
-    uint64_t now = clock_now_us(), end = s->used_us + s->bounds.idle_ms * 1000;
-
-    return s->state == SESSION_BUSY || now > end ? 0 : (double)(end - now) / 1e6;
-}
-
-static void expired(void *context, uint32_t events)
-{
-    struct session *s = context;
-
-    (void)events;
-    supervisor_lose(s, "the session was idle for too long");
-    s->closing = s->over = true;
-}
-
-/* Clients that are connected hear of the end before it comes. */
-static void warn(void *context, uint32_t events)
-{
-    struct session *s = context;
-    scoped_free char *line = NULL;
-
-    (void)events;
-    line =
-        text_format("{\"type\":\"warning\",\"message\":\"the session ends in %.0f s unless a cell "
-                    "runs\"}\n",
-                    supervisor_expires_s(s));
-    if (line)
-        connection_tell_all(s, line);
-    loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + s->bounds.idle_ms * 1000, expired, s);
-}
-
-static void wait_for_expiry(struct session *s)
-{
-    uint64_t before = s->bounds.idle_ms / 10 < WARN_MS ? s->bounds.idle_ms / 10 : WARN_MS;
-
-    loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + (s->bounds.idle_ms - before) * 1000, warn, s);
-}
-
-static void freeze_due(void *context, uint32_t events)
-{
-    struct session *s = context;
-
-    (void)events;
-    if (s->state == SESSION_READY && !s->asking)
-        kernel_freeze(s, true);
-    wait_for_expiry(s);
-}
-
-static void begin_idle(struct session *s)
-{
-    if (s->used_us == 0)
-        s->used_us = clock_now_us();
-    if (s->bounds.freeze_ms && s->bounds.freeze_ms < s->bounds.idle_ms)
-        loop_set_timer(&s->loop, TIMER_IDLE, s->used_us + s->bounds.freeze_ms * 1000, freeze_due,
-                       s);
-    else
-        wait_for_expiry(s);
-}
-
 /* Clients whose cells can never begin. */
 static void refuse_waiting(struct session *s)
 {
@@ -352,6 +298,10 @@ void supervisor_go_on(struct session *s)
     struct cell_request request;
     struct connection *c;
 
+    if (s->spare.waits) {
+        s->hooks->spare_go_on(s);
+        return;
+    }
     if (s->state == SESSION_LOST)
         refuse_waiting(s);
     if (s->state == SESSION_READY && s->replay.cells && supervisor_replays(s))
@@ -365,7 +315,7 @@ void supervisor_go_on(struct session *s)
         }
     }
     if (s->state != SESSION_BUSY)
-        begin_idle(s);
+        idle_begin(s);
 }
 
 static void is_ready(struct session *s, const struct frame *frame)
@@ -377,7 +327,8 @@ static void is_ready(struct session *s, const struct frame *frame)
     s->startup_us = clock_now_us() - s->started_us;
     s->state = SESSION_READY;
     loop_set_timer(&s->loop, TIMER_START, 0, NULL, NULL);
-    supervisor_note(s);
+    if (!s->spare.waits)
+        supervisor_note(s);
     if (!s->replay.cells)
         answer_restart(s, NULL);
     supervisor_go_on(s);
@@ -458,12 +409,15 @@ void supervisor_run(struct session *s)
     if (watch_directory(s, &err) < 0 || supervisor_start_job(s, &err) < 0) {
         snprintf(s->reason, sizeof(s->reason), "%.200s", err.message);
         fail_start(s, &err);
+        s->over |= s->spare.waits;
     }
     while (!s->over)
         if (loop_turn(&s->loop, LOOP_FOREVER) < 0)
             break;
     connection_write_all(s);
     connection_close_all(s);
-    if (s->closing)
+    if (s->spare.waits)
+        session_dir_remove_spare(&s->dir);
+    else if (s->closing)
         (void)!session_dir_remove(&s->dir, &err);
 }

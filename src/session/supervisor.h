@@ -13,6 +13,7 @@
 
 #include "base/list.h"
 #include "base/loop.h"
+#include "base/sha256.h"
 #include "lib/event_lines.h"
 #include "lib/runner.h"
 #include "monitor/head_tail.h"
@@ -47,6 +48,8 @@ struct session_hooks {
     void (*lose)(struct session *s, const char *reason);         /* ends the run */
     void (*go_on)(struct session *s);                            /* nothing runs any more */
     void (*copy)(struct session *s, struct connection *c);       /* makes a session like this one */
+    void (*leave_spare)(struct session *s);                      /* and one that waits */
+    void (*spare_go_on)(struct session *s);                      /* as go_on, of one that waits */
 };
 
 /* What a client wants to be executed. */
@@ -100,6 +103,14 @@ struct session_bounds {
     uint64_t idle_ms, age_ms, freeze_ms;
 };
 
+/* See session/spare.h. */
+struct session_spare {
+    char key[SHA256_HEX_SIZE]; /* empty: a session like this one is always made anew */
+    bool waits;                /* for a client; false: it has one, or never was a spare */
+    uint64_t tool;             /* which interpreter its kernel was started from */
+    struct loop_watch engine;
+};
+
 struct session {
     const struct session_hooks *hooks;
     struct session_dir dir;
@@ -115,6 +126,7 @@ struct session {
     struct link connections;
     struct peer_home home;
     int ready_fd; /* of the client that waits for the start; -1: none any more */
+    struct session_spare spare;
     enum session_state state;
     bool over;    /* the process ends after this turn */
     bool closing; /* the client asked for the end */
@@ -145,6 +157,7 @@ struct session {
 /* Each fills an answer, or an error. */
 json_t *session_files_list(struct session *s, sbr_error *err);
 json_t *session_files_get(struct session *s, const char *path, sbr_error *err);
+json_t *session_files_remove(struct session *s, const char *path, sbr_error *err);
 json_t *session_files_put(struct session *s, const char *path, const char *base64, sbr_error *err);
 
 /* While it is open, this process has the rights of the program's user to files. */
@@ -174,20 +187,28 @@ json_t *session_changes_look(struct session *s, bool keep, sbr_error *err);
 json_t *session_changes_applied(struct session *s, const char *id, const json_t *paths,
                                 sbr_error *err);
 
+/* idle.c */
+/* Nothing runs. */
+void idle_begin(struct session *s);
+/* The age of the session begins now, and so does its idle time when nothing runs. */
+void idle_begin_life(struct session *s);
+/* When the session expires, in seconds from now. */
+double idle_expires_s(const struct session *s);
+
 /* supervisor.c */
 /* Ends what runs, if anything does, and starts a new kernel; `c` gets the answer once the cells, if
  * not NULL, have been executed again. */
 void supervisor_restart(struct session *s, struct connection *c, json_t *take_cells);
 /* Ends the kernel so that its changes are kept; fills the answer. */
 void supervisor_close(struct session *s, json_t *answer);
-/* When the session expires, in seconds from now. */
-double supervisor_expires_s(const struct session *s);
 /* Runs until the session is closed or expires. */
 void supervisor_run(struct session *s);
 /* Starts the kernel's run. */
 int supervisor_start_job(struct session *s, sbr_error *err) must_check;
 /* Ends the run at once; what is known afterwards is `reason`. */
 void supervisor_lose(struct session *s, const char *reason);
+/* What `create` answers. */
+json_t *supervisor_describe_start(const struct session *s, const char *startup);
 /* Writes session.json. */
 void supervisor_note(const struct session *s);
 const char *supervisor_state_name(const struct session *s);

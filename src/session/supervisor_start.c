@@ -20,12 +20,13 @@
 #include "plan/language.h"
 #include "sandbox/spawn.h"
 #include "session/snapshot.h"
+#include "session/spare.h"
 #include "session/supervisor.h"
 
 #define PROCESS_NAME "sandbox-session"
 #define ANSWER_MAX 65536
-#define AGE_SLACK_MS 60000
-#define COPIES_MAX 4 /* at a time */
+#define AGE_SLACK_MS (15 * 60000) /* for the time that a spare one waits, too */
+#define COPIES_MAX 4              /* at a time */
 
 /* Keeps `n` fds, which become 3, 4, ... */
 static int leave_maker(int *const *fds, size_t n)
@@ -76,26 +77,19 @@ static void set_limits(struct session *s)
     run->value[SBR_CPU_MS] = run->value[SBR_OUTPUT_BYTES] = LIMIT_NONE;
 }
 
-static void age_reached(void *context, uint32_t events)
-{
-    struct session *s = context;
-
-    (void)events;
-    supervisor_lose(s, "the session reached its greatest age");
-    s->closing = s->over = true;
-}
-
 static int set_up(struct session *s, sbr_error *err)
 {
     set_limits(s);
     link_init(&s->snapshots);
     link_init(&s->copies);
-    s->created_at_us = clock_read_us(CLOCK_REALTIME);
     for (unsigned int i = 0; i < ARRAY_LEN(s->background); i++)
         head_tail_init(&s->background[i], 0, BACKGROUND_KEPT);
-    if (loop_init_timers(&s->loop, "session", err) < 0 || connection_listen(s, err) < 0)
+    link_init(&s->connections);
+    if (loop_init_timers(&s->loop, "session", err) < 0 ||
+        (!s->spare.waits && connection_listen(s, err) < 0))
         return err->code;
-    loop_set_timer(&s->loop, TIMER_AGE, clock_now_us() + s->bounds.age_ms * 1000, age_reached, s);
+    if (!s->spare.waits)
+        idle_begin_life(s);
     return runner_open(RUNNER_ONCE, false, &s->rt, err);
 }
 
@@ -112,7 +106,8 @@ static void tell_error(int fd, const sbr_error *err)
 
 static void supervise(struct session *s)
 {
-    int *fds[4] = { &s->dir.fd, &s->dir.lock_fd, &s->ready_fd };
+    int *fds[4] = { &s->dir.fd, &s->dir.lock_fd,
+                    s->spare.waits ? &s->spare.engine.fd : &s->ready_fd };
     size_t n = 3;
     sbr_error err = { 0 };
 
@@ -124,6 +119,10 @@ static void supervise(struct session *s)
         return;
     spawn_forget_helpers(); /* a maker that had run something has opened them */
     if (set_up(s, &err) < 0) {
+        if (s->spare.waits) {
+            session_dir_remove_spare(&s->dir);
+            return;
+        }
         tell_error(s->ready_fd, &err);
         (void)!session_dir_remove(&s->dir, &err);
         return;
@@ -135,7 +134,10 @@ static void supervise(struct session *s)
 /* The maker waits for the process between only, so that no child of its own is left to it. */
 static int fork_apart(struct session *s, sbr_error *err)
 {
-    pid_t pid = fork();
+    pid_t pid;
+
+    s->kernel_watch.fd = s->job_watch.fd = s->listen_watch.fd = -1;
+    pid = fork();
 
     if (pid < 0)
         return err_set_errno(err, "session", "cannot make a process for the session");
@@ -200,9 +202,11 @@ static int check(const sbr_request *req, const struct language **ret, sbr_error 
 }
 
 static void copy_session(struct session *s, struct connection *c);
+static void leave_spare(struct session *s);
 
 static const struct session_hooks hooks = { operation_handle, supervisor_frame, supervisor_lose,
-                                            supervisor_go_on, copy_session };
+                                            supervisor_go_on, copy_session,     leave_spare,
+                                            spare_go_on };
 
 /* Makes the directory and the process; *ret_fd is what the process will speak on. */
 static int begin(struct session *s, int *ret_fd, sbr_error *err)
@@ -216,7 +220,6 @@ static int begin(struct session *s, int *ret_fd, sbr_error *err)
         return err_set_errno(err, "session", "cannot make a pipe");
     }
     s->ready_fd = ready[1];
-    s->kernel_watch.fd = s->job_watch.fd = s->listen_watch.fd = -1;
     r = fork_apart(s, err);
     close(ready[1]);
     session_dir_close(&s->dir);
@@ -238,7 +241,12 @@ int supervisor_create(const sbr_request *req, const struct session_bounds *bound
     s.request.kernel = true;
     s.tells_changes = req->diff || req->keep;
     s.request.diff |= request_has_cow(req); /* `session diff` can ask at any time */
-    if (check(req, &s.language, err) < 0 || begin(&s, &fd, err) < 0)
+    if (check(req, &s.language, err) < 0)
+        return err->code;
+    spare_name_key(req, s.language, bounds, s.spare.key);
+    if (spare_take(s.spare.key, bounds, ret))
+        return 0;
+    if (begin(&s, &fd, err) < 0)
         return err->code;
     return await_answer(fd, ret, err);
 }
@@ -333,4 +341,24 @@ static void copy_session(struct session *s, struct connection *c)
         err_set(&err, SBR_E_BUSY, "session", "%d copies are being made; ask again", COPIES_MAX);
     if (err.code || begin_copy(s, c, &err) < 0)
         connection_error(s, c, &err);
+}
+
+/* The next session like this one finds its kernel ready.  A copy has cells, so it is none. */
+static void leave_spare(struct session *s)
+{
+    struct session made = { .hooks = &hooks,
+                            .request = s->request,
+                            .bounds = s->bounds,
+                            .language = s->language,
+                            .ready_fd = -1,
+                            .dir = SESSION_DIR_NONE };
+    sbr_error ignored; /* the next one is made anew */
+
+    if (s->copied || spare_begin(s, &made, &ignored) < 0)
+        return;
+    made.request.limits = s->limits;
+    if (fork_apart(&made, &ignored) < 0)
+        session_dir_remove_spare(&made.dir);
+    close(made.spare.engine.fd);
+    session_dir_close(&made.dir);
 }

@@ -163,7 +163,8 @@ static int commit(const struct user_dir *root, struct store_staging *staging,
         memcpy(meta->digest, scan.digest, sizeof(meta->digest));
         meta->bytes = scan.bytes;
         meta->files = scan.files;
-        if (store_meta_write(staging->lock_fd, meta, &scan.list) < 0)
+        if (store_meta_write(staging->lock_fd, meta, &scan.list) < 0 ||
+            (staging->remark && store_remark_write(staging->lock_fd, staging->remark) < 0))
             r = store_fail("write to the cache", root->path, err);
     }
     store_tree_scan_done(&scan);

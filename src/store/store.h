@@ -3,9 +3,9 @@
  * One directory of the user's own (mode 0700): $SANDBOX_RUN_CACHE if set; otherwise the first of
  * $XDG_CACHE_HOME/sandbox-run, ~/.cache/sandbox-run and /var/tmp/sandbox-run-UID that is ours or
  * can be made.  Only the supervisor writes there.  An entry is KIND/KEY/: `tree` (the files),
- * `meta` (what it is, digest) and `list` (identity of the files).  It is made aside and renamed
- * into place, so it is there whole or not at all, and it is verified when it is used: see the
- * theory in store.c. */
+ * `meta` (what it is, digest), `list` (identity of the files) and perhaps `remark` (what its maker
+ * wrote).  It is made aside and renamed into place, so it is there whole or not at all, and it is
+ * verified when it is used: see the theory in store.c. */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
 
@@ -46,6 +46,7 @@ struct store_staging {
     char path[STORE_PATH_SIZE]; /* absolute; its `tree` is where files go */
     int tree_fd;                /* of `tree`, mode 0755 */
     int lock_fd;                /* of `path`, locked; -1 when there is nothing to discard */
+    const char *remark;         /* a text that is kept beside the tree, or NULL */
 };
 int store_stage(enum store_kind kind, struct store_staging *ret, sbr_error *err) must_check;
 /* Digest, records, rename.  An entry that another process made meanwhile wins; ours is dropped.
@@ -56,6 +57,9 @@ int store_commit(struct store_staging *staging, const char *key, const char *abo
                  struct store_entry *ret, sbr_error *err) must_check;
 /* Does nothing after a commit, or a second time. */
 void store_discard(struct store_staging *staging);
+
+/* What its maker gave as `remark`, which the caller frees; NULL: nothing, or it is damaged. */
+char *store_remark(const struct store_entry *entry);
 
 /* One maker at a time.  A store_lock_result, or negative. */
 enum store_lock_result {
@@ -69,9 +73,9 @@ int store_lock(enum store_kind kind, const char *key, int *ret_fd, sbr_error *er
  * is longer than `size` - 1. */
 #define STORE_NOTE_MAX 65536
 int store_note_read(const char *name, char *buf, size_t size);
-/* A store that cannot be written keeps no notes, and reports nothing. */
 /* Whether a note that is written can be read later. */
 bool store_keeps_notes(void);
+/* A store that cannot be written keeps no notes, and reports nothing. */
 void store_note_write(const char *name, const char *text);
 
 /* For `sandbox-run cache`. */

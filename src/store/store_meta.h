@@ -10,6 +10,7 @@
 
 #define META_NAME "meta"
 #define LIST_NAME "list"
+#define REMARK_NAME "remark"
 #define TREE_NAME "tree"
 
 struct store_meta {
@@ -33,6 +34,9 @@ void store_meta_done(struct store_meta *meta);
 
 /* Both records, in the place of older ones.  0, or -1 with errno. */
 int store_meta_write(int entry_fd, const struct store_meta *meta, const struct buf *list);
+
+/* The text of store_remark, of at most STORE_NOTE_MAX bytes.  0, or -1 with errno. */
+int store_remark_write(int entry_fd, const char *text);
 
 /* One line of UTF-8 without control characters, cut to size. */
 void store_meta_set_about(struct store_meta *meta, const char *about);

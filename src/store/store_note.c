@@ -1,14 +1,17 @@
-/* Small texts: a record of the name and the text. */
+/* Small texts: a record of the name and the text; and remarks, which lie in entries. */
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/record.h"
 #include "base/scope.h"
+#include "store/store_meta.h"
 #include "store/store_root.h"
 
-#define NOTE_MAGIC 0x31544e53 /* "SNT1": the number changes with the format */
+#define NOTE_MAGIC 0x31544e53   /* "SNT1": the number changes with the format */
+#define REMARK_MAGIC 0x314b4d52 /* "RMK1" */
 #define NOTE_RECORD_MAX (2 * STORE_NOTE_MAX)
 
 static void note_path(const char *name, char path[STORE_NAME_SIZE])
@@ -64,4 +67,29 @@ void store_note_write(const char *name, const char *text)
     dir = openat(root.fd, STORE_NOTES, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (record_write(dir, strchr(path, '/') + 1, &data, RECORD_SHARED) < 0)
         return; /* a full disk keeps no notes */
+}
+
+int store_remark_write(int entry_fd, const char *text)
+{
+    struct buf data;
+
+    record_begin(&data, REMARK_MAGIC, NOTE_RECORD_MAX);
+    buf_put_string(&data, text);
+    return record_write(entry_fd, REMARK_NAME, &data, RECORD_SHARED);
+}
+
+char *store_remark(const struct store_entry *entry)
+{
+    scoped_record struct record record = { 0 };
+    scoped_fd int dir = -1;
+    char path[STORE_PATH_SIZE];
+    const char *text;
+
+    snprintf(path, sizeof(path), "%.*s", (int)(strlen(entry->path) - strlen("/" TREE_NAME)),
+             entry->path);
+    dir = open(path, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+    if (dir < 0 || record_read(dir, REMARK_NAME, REMARK_MAGIC, NOTE_RECORD_MAX, &record) != 1)
+        return NULL;
+    text = buf_reader_string(&record.fields);
+    return text ? strdup(text) : NULL;
 }

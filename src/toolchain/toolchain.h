@@ -44,7 +44,8 @@ int toolchain_find(const struct language *language, const struct toolchain_query
 size_t toolchain_list(const struct language *language, struct toolchain *ret, size_t max);
 
 /* Fills toolchain->version from a stored answer or by asking; answers are notes of the store.
- * Returns 0, or SBR_E_NOT_FOUND when the version is unknown. */
+ * Returns 0; SBR_E_NOT_FOUND when the version is unknown; SBR_E_BUSY when the tool would have to be
+ * asked and the query cannot. */
 int toolchain_version(const struct language *language, const struct toolchain_query *query,
                       struct toolchain *toolchain);
 

@@ -96,7 +96,7 @@ int toolchain_version(const struct language *language, const struct toolchain_qu
         return take(known->text, toolchain);
     known->text[0] = '\0';
     if (!query || !query->ask)
-        return SBR_E_NOT_FOUND;
+        return SBR_E_BUSY;
     r = query->ask(query->context, language, toolchain);
     if (r == 0 && toolchain_version_is_valid(toolchain->version)) {
         store_note_write(note, toolchain->version);

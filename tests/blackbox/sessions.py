@@ -9,8 +9,8 @@ from support import sandbox_run
 class Session:
     """A living session; `close` ends it."""
 
-    def __init__(self, state, *options, lang="python", caller=None):
-        self.env, self.caller, self.state = {"SANDBOX_RUN_STATE": str(state)}, caller, state
+    def __init__(self, state, *options, lang="python", caller=None, env=None):
+        self.env, self.caller, self.state = {"SANDBOX_RUN_STATE": str(state), **(env or {})}, caller, state
         self.made = self.json("create", "--lang", lang, *options)
         assert "id" in self.made, self.made
         self.id = self.made["id"]

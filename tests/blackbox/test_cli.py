@@ -132,8 +132,9 @@ def test_letters_may_be_joined(root):
 
 
 def test_a_program_on_a_terminal_without_any_program_is_refused():
-    status, seen = on_terminal("run", "--lang", "python", stdin="terminal")
+    status, seen = on_terminal("run", "--lang", "py", stdin="terminal")
     assert status == 125 and b"no program" in seen
+    assert b"`sandbox-run repl python`" in b" ".join(seen.split())
 
 
 def test_a_plan_can_be_read_without_being_run(caller, folder):
@@ -250,13 +251,19 @@ def test_the_manual_has_its_sections_and_the_documented_variables():
 @pytest.mark.parametrize("line, word", [
     ("sandbox-run help netw", "network"), ("sandbox-run --lang = pyth", "python"),
     ("sandbox-run --policy str", "strict"), ("sandbox-run serve --st", "--status"),
+    ("sandbox-run exec --allow-host exam", "example.org:443"), ("sandbox-run ''", "exec"),
 ])
-def test_bash_completes_topics_languages_and_policies(folder, line, word):
-    """COMP_WORDS as bash cuts them: `=` is a word of its own."""
+def test_bash_completes_topics_languages_policies_and_hosts(folder, line, word):
+    """COMP_WORDS as bash cuts them: `=` is a word of its own.  Without a letter, options are left out."""
+    (folder / "sandbox-run").mkdir()
+    (folder / "sandbox-run/config.yaml").write_text("network:\n  mode: allow\n  allow_hosts: ['example.org:443', a.test]\n")
     script = folder / "complete.sh"
     script.write_text(f"""sandbox-run() {{ '{support.SANDBOX_RUN}' "$@"; }}
 {sandbox_run("completion", "bash").stdout.decode()}
 COMP_WORDS=({line}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _sandbox_run; printf '%s\\n' "${{COMPREPLY[@]}}"
 """)
-    done = subprocess.run(["bash", script], capture_output=True, cwd=folder, env=support.environment(), check=False)
-    assert word in done.stdout.decode().split(), done
+    done = subprocess.run(["bash", script], capture_output=True, cwd=folder, check=False,
+                          env=support.environment({"XDG_CONFIG_HOME": str(folder)}))
+    offered = done.stdout.decode().split()
+    assert word in offered and "a.test" not in offered, done
+    assert "--json" not in offered

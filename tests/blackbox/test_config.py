@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import tempfile
 
 import pytest
 
@@ -348,16 +349,39 @@ def test_an_age_has_a_unit(any_caller, folder):
 # ---- a full disk ---------------------------------------------------------------------------------
 
 
-def test_a_full_disk_under_the_cache_is_no_reason_to_fail(root, folder):
+LARGE = '#include <stdio.h>\nchar data[12 << 20] = { 1 };\nint main(void) { return puts("works") < 0 || !*data; }\n'
+SMALL = LARGE.replace("12 << 20", "9")
+
+
+@pytest.mark.parametrize("size, text", [("256k", SMALL), ("10m", LARGE)], ids=["before", "in the middle"])
+def test_a_full_disk_under_the_cache_is_no_reason_to_fail(root, folder, size, text):
+    """Before a stage, or when what the stage left does not fit: then the stage is done again."""
     cache, source = folder / "cache", folder / "p.c"
     cache.mkdir(mode=0o700)
-    source.write_text('#include <stdio.h>\nint main(void) { puts("works"); return 0; }\n')
-    subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k,mode=700", "tmpfs", cache], check=True)
+    source.write_text(text)
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size},mode=700", "tmpfs", cache], check=True)
     try:
         done = sandbox_run("run", source, caller=root, env={"SANDBOX_RUN_CACHE": str(cache)})
         assert (done.returncode, done.stdout) == (0, b"works\n"), done.stderr
         assert b"the disk of the cache is full, so what was compiled or installed was in memory" in done.stderr
-        assert not list((cache / "artifact").glob("*"))
+        assert not list((cache / "artifact").glob("*")) and not list((cache / "staging").glob("*"))
     finally:
         subprocess.run(["umount", cache], check=True)
     assert not os.path.exists("/dev/shm/sandbox-run-memory-0")
+
+
+FULL = """for place in /dev/shm /run /tmp; do mount -t tmpfs -o size=256k,mode=1777 tmpfs "$place" || exit 99; done
+mount -t tmpfs -o size=10m,mode=700 tmpfs "$SANDBOX_RUN_CACHE" || exit 99
+"$@"; echo "status $?"; find "$SANDBOX_RUN_CACHE"/artifact "$SANDBOX_RUN_CACHE"/staging /dev/shm -type f"""
+
+
+def test_without_room_in_memory_the_full_disk_is_named_and_nothing_is_left(root):
+    """In a mount namespace of its own, so that no other run finds the small file systems."""
+    with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="sbr-full-") as place:
+        env = support.surroundings(root, {"SANDBOX_RUN_CACHE": f"{place}", "XDG_RUNTIME_DIR": None})
+        done = subprocess.run(["unshare", "-m", "sh", "-c", FULL, "-", support.visible_program(), "--lang", "c", "--code",
+                               LARGE], capture_output=True, check=True, env=env, timeout=support.DEADLINE)
+    assert done.stdout == b"status 125\n", done
+    assert done.stderr.splitlines() == [
+        b"sandbox-run: cache: the disk became full while something was kept in '%s'; make room there, or set "
+        b"SANDBOX_RUN_CACHE to a directory on another disk" % place.encode()]

@@ -46,7 +46,24 @@ def test_files_of_a_session(http, session):
     assert [row["path"] for row in http.ask("GET", session + "/files", token=http.secret).json()["files"]] == ["dir/a b.bin"]
     assert http.ask("GET", session + "/files/none", token=http.secret).status == 404
     assert http.ask("GET", session + "/files/..%2f..%2fetc%2fpasswd", token=http.secret).status in (404, 422)
-    assert http.ask("DELETE", path, token=http.secret).status == 501
+    assert http.ask("DELETE", path, token=http.other).status == 404
+    assert http.ask("DELETE", path, token=http.secret).status == 200
+    assert http.ask("GET", path, token=http.secret).status == http.ask("DELETE", path, token=http.secret).status == 404
+    assert http.ask("DELETE", session + "/files/..%2fx", token=http.secret).status == 422
+
+
+def test_a_fork_is_a_session_of_its_own(http):
+    bold = http.token("bold", "--tenant", "bold", "--sessions", "2")
+    first = http.ask("POST", "/v1/sessions", {"language": "python", "idle_ms": 60000}, token=bold).headers["Location"]
+    http.ask("POST", first + "/cells", {"code": "x = 20"}, token=bold)
+    made = http.ask("POST", first + "/fork", token=bold)
+    second = made.headers["Location"]
+    assert made.status == 201 and second != first and made.json()["of"] == first.rsplit("/", 1)[1], made.body
+    http.ask("POST", first + "/cells", {"code": "x = 1"}, token=bold)
+    assert http.ask("POST", second + "/cells", {"code": "print(x)"}, token=bold).json()["stdout"] == "20\n"
+    assert http.ask("POST", first + "/fork", token=bold).status == 429
+    assert http.ask("POST", first + "/fork", token=http.other).status == 404
+    assert {http.ask("DELETE", where, token=bold).status for where in (first, second)} == {200}
 
 
 def test_a_session_belongs_to_its_tenant(http, session):

@@ -57,7 +57,7 @@ def test_the_json_form_says_what_the_files_say(languages):
     for language in found:
         file = BY_NAME[language["name"]]
         assert set(language) == {"name", "about", "aliases", "extensions", "installed", "package",
-                                 "versions", "selftest", "file", "release"}
+                                 "versions", "selftest", "file", "release", "sessions"}
         assert language["release"] == file.get("release")
         assert language["about"] == file["about"] and language["package"] == file["package"]
         assert language["aliases"] == file.get("aliases", [])

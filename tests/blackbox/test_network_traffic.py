@@ -341,8 +341,12 @@ def test_what_the_way_out_takes_counts_in_the_cpu_time(lab, caller):
 
 
 def test_the_way_out_has_no_more_of_the_cpus_than_the_program(lab, caller):
-    result = lab.result("run", *OPEN, "--cpus", "0.1", "--timeout", "2s", "--lang", "python", "--code", FLOOD,
-                        caller=caller)
-    assert result["outcome"] == "timeout", result
-    # After the program's end it passes on what waits, for at most 200 ms.
-    assert 20 < result["metrics"]["network_cpu_ms"] < 0.1 * 2000 * 1.5 + 220
+    """The least of three tries counts: what a hypervisor takes from a machine adds to a process's CPU time."""
+    used = []
+    while not used or (min(used) > 300 and len(used) < 3):
+        result = lab.result("run", *OPEN, "--cpus", "0.1", "--timeout", "2s", "--lang", "python", "--code", FLOOD,
+                            caller=caller)
+        assert result["outcome"] == "timeout", result
+        used.append(result["metrics"]["network_cpu_ms"])
+    # 200 ms are its share of two seconds; after the program's end a burst of 10 ms and the share of 200 ms follow.
+    assert 20 < min(used) < 300, used

@@ -165,6 +165,9 @@ MISSPELT = {
     "option": (["--hlep"], "--help"),
     "topic": (["help", "exce"], "`sandbox-run help exec`"),
     "policy": (["exec", "--policy", "strcit", "--", "true"], "'strict'"),
+    "policy without a file": (["exec", "--policy", "fetch", "--", "true"], "./fetch.yaml"),
+    "policy that is no file": (["exec", "--policy", "./fetch.yaml", "--", "true"], "policy: ./fetch.yaml: cannot be opened"),
+    "manual": (["man"], "`sandbox-run help`"),
     "id": (["changes", "38b8"], "`sandbox-run changes show 38b8`"),
     "action": (["cache", "foo"], "say one of: list, prune,"),
     "unit": (["--timeout", "5sec", "--lang", "sh", "--code", ""], "(ms, s, m, h)"),
@@ -220,6 +223,19 @@ def test_warnings_of_a_compiler_come_before_the_program(tmp_path):
     source.write_text(source.read_text() + "/* again */\n")
     quiet = sandbox_run(str(source))
     assert (quiet.stdout, quiet.stderr) == (b"ran\n", b"")
+
+
+def test_warnings_of_a_cached_program_are_those_of_its_compiler(tmp_path):
+    """The first run compiles, the others take the program from the cache; all show the same warnings."""
+    (tmp_path / "warn.c").write_text(f'#include <stdio.h>\nint main(void)\n{{\n    int x = "{tmp_path}";\n'
+                                     '    puts("ran");\n    return x == 0;\n}\n')
+    seen = [sandbox_run("--text", str(tmp_path / "warn.c")).stderr.decode().partition("── exited")[0] for _ in range(2)]
+    assert "warning: " in seen[0] and seen[0] == seen[1]
+    results = [support.result_of(*more, str(tmp_path / "warn.c")) for more in ([], ["--compile-arg=-w"])]
+    assert results[0]["cached"] and results[0]["compile_output"] in seen[0]
+    assert "compile_output" not in results[1]
+    status, shown = on_terminal(str(tmp_path / "warn.c"), env=support.surroundings(None))
+    assert status == 0 and shown.index(b"warning: ") < shown.index(b"\nran")
 
 
 def test_an_explanation_begins_with_the_end_and_what_was_refused():

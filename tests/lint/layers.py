@@ -30,6 +30,7 @@ ORDER = (
     "mcp",
     "engine",
     "http",
+    "dialect",
     "cli",
 )
 PUBLIC = "sandboxrun.h"
@@ -47,8 +48,12 @@ MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
 # So is the server for agents, whatever its transport, and the HTTP gateway.
 MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
 MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
+# Dialects are maps in front of the gateway's own calls.
+MAY_INCLUDE["dialect"] = {"base", "model", "plan", "lib", "http"}
 MAY_INCLUDE_ONLY = {
     "http": {
+        "changes/apply.h",  # /v1/changes
+        "changes/textdiff.h",
         "changes/kept_output.h",  # all that a run wrote
         "changes/state_dir.h",  # where tokens are kept
         "job/engine_socket.h",  # its own socket stands beside the engine's

@@ -69,9 +69,16 @@ def pytest_of(folder, *words, **env):
     """A pytest on the folder's tests, with the plugin."""
     line = [sys.executable, "-B", "-m", "pytest", "-q", "-rA", "-p", "no:cacheprovider", "-p", "shares",
             "--rootdir", folder, *words, folder]
-    kept = {name: value for name, value in os.environ.items() if name not in ("SBR_REPORT_FD", "SBR_SHARES", "SBR_ALONE")}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("SBR_")}
     return subprocess.Popen(line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             env={**kept, "PYTHONPATH": str(TESTS), **env})
+
+
+def written(folder, workers):
+    (folder / "conftest.py").write_text(COMMON.format(folder=str(folder), deadline=DEADLINE, workers=workers))
+    for name, text in FILES.items():
+        (folder / name).write_text(text)
+    (folder / "shares").mkdir()
 
 
 def collected(folder):
@@ -83,10 +90,7 @@ class Shared:
     """What two workers did."""
 
     def __init__(self, folder):
-        (folder / "conftest.py").write_text(COMMON.format(folder=str(folder), deadline=DEADLINE, workers=WORKERS))
-        for name, text in FILES.items():
-            (folder / name).write_text(text)
-        (folder / "shares").mkdir()
+        written(folder, WORKERS)
         self.collection = collected(folder)
         workers = [pytest_of(folder, SBR_SHARES=str(folder / "shares")) for _ in range(WORKERS)]
         self.said = [worker.communicate(timeout=DEADLINE)[0] for worker in workers]
@@ -150,3 +154,15 @@ def test_what_belongs_together_runs_in_one_worker(shared):
     groups.append([name for name in workers if "test_group_one" in name or name.endswith("test_i")])
     assert [len(group) for group in groups] == [2, 2, 2, 2, 2, 3], workers
     assert not [group for group in groups if len({workers[name] for name in group}) != 1]
+
+
+def test_what_must_be_alone_can_come_later(tmp_path):
+    """It is left by those who run beside others, and they say so; a worker who would find nothing need not come."""
+    written(tmp_path, 1)
+    shares, ran = tmp_path / "shares", []
+    for later in ({"SBR_LATER": "1"}, {}):
+        said, _ = pytest_of(tmp_path, SBR_SHARES=str(shares), **later).communicate(timeout=DEADLINE)
+        assert (shares / "later").exists() and (shares / "taken").exists(), said
+        ran.append({line.split(" ", 2)[2] for line in (tmp_path / "notes").read_text().splitlines()})
+        (tmp_path / "notes").unlink()
+    assert ran == [collected(tmp_path) - NOT_RUN - ALONE, ALONE]

@@ -6,6 +6,7 @@ import pytest
 
 from language_tables import DEADLINE, TABLES, check, for_caller, need, words_of
 
+SERVE = ["--park-min", "1"]  # each kind of run is used once or twice
 CHOICE = ("directory", "exit-code", "memory-limit")
 CASES = [pytest.param(table, name, id=f"{table.language}-{name}") for table in TABLES.values()
          for name in CHOICE if name in table.cases]

@@ -67,7 +67,7 @@ def test_a_mapping_that_is_left_shared_hands_marks_and_harm_on(open_engine):
         status = open_engine.status()
         return status["died_total"] > before or any(pool["state"] == "failed" for pool in status["pools"])
 
-    assert engines.within(MADE_S, some_died), open_engine.status()
+    assert engines.within(MADE_S, some_died, engines.ASK_S), open_engine.status()
 
 
 SHARED = {
@@ -140,7 +140,7 @@ def test_two_nodes_share_no_open_file(place, defences):
     env = {"SANDBOX_RUN_TEST_WITHOUT": ",".join(("blueprint-check", *defences))}
     with engines.Engine(place / f"files{len(defences)}", engines.callers()[0], ["--warm", ""], hooks=True, env=env) as engine:
         engine.parked(lambda: engine.code("javascript", "0", env=env))
-        engines.within(MADE_S, lambda: engine.is_settled() and engine.is_full())
+        engine.wait_full(MADE_S)
         assert bool(shared_files(engine)) == bool(defences)
 
 
@@ -210,7 +210,7 @@ def test_two_sandboxes_that_wait_have_nothing_in_common(engine):
     """Namespaces, descriptors, shared memory, and file systems that can be written to."""
     parked(engine, "look.py", new_mark())
     engine.wait_parked("bash")
-    engines.within(MADE_S, lambda: engine.is_settled() and engine.is_full())
+    engine.wait_full(MADE_S)
     held = {}
     for place, pids in sandboxes(engine).items():
         first = min(pids)

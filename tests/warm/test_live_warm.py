@@ -9,6 +9,7 @@ import support
 from live_programs import read_until
 
 LANGUAGES = ["bash", "c", "java", "javascript", "lua", "perl", "python", "ruby"]
+SERVE = ["--park-min", "2"]  # a JVM takes seconds to make
 BURST = "for i in range(1000): print(i)\nwhile True: pass"
 
 
@@ -21,6 +22,7 @@ def start(engine, *words):
 def test_lines_and_prompts_arrive_when_they_are_printed(engine, language):
     language_tables.need(language_tables.TABLES[language], engine.caller)
     engine.wait_parked(language)
+    engine.wait_full()
     with start(engine, "--lang", language, "--code", live_programs.CONVERSATIONS[language]) as process:
         live_programs.talk(process, language)
 
@@ -35,5 +37,6 @@ def test_a_burst_arrives_although_the_program_then_only_computes(engine):
 @pytest.mark.parametrize("options, shown", [((), "True\n"), (("--buffered",), "False\n")])
 def test_buffered_is_a_choice_of_each_run(engine, options, shown):
     engine.wait_parked("python")
+    engine.wait_full()
     result = engine.python("import sys; print(sys.stdout.line_buffering)", *options)
     assert (result["stdout"], result["startup"]) == (shown, "parked")

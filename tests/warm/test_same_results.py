@@ -13,6 +13,7 @@ LANGUAGES = {path.stem: yaml_text.load(path.read_text())
 VARY = {"id", "execution_time", "cpu_time", "memory_used", "startup", "started_at", "total_ms", "_stderr"}
 MEASURED = {"wall_ms", "cpu_user_ms", "cpu_system_ms", "cpu_percent", "peak_memory_bytes", "io_read_bytes", "io_write_bytes",
             "context_switches", "startup_ms", "queue_ms"}
+SERVE = ["--park-min", "1"]  # each kind of run is used once or twice
 SMALL = ("--timeout", "1500ms", "--grace", "0ms", "--memory", "64m", "--pids", "20", "--disk", "8m")
 
 # Language, name, code, options.  Files and stdin are the same for all.

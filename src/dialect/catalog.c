@@ -1,0 +1,130 @@
+#include "dialect/catalog.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "dialect/semver.h"
+#include "http/offload.h"
+#include "http/route.h"
+#include "lib/language_status.h"
+
+#define FRESH_US (300 * 1000000ULL)
+
+struct catalog {
+    struct catalog_row *rows;
+    size_t n;
+    uint64_t read_us;
+};
+
+static struct catalog kept; /* of the loop's thread alone */
+
+static int add_rows(struct catalog *catalog, const struct language_report *report, sbr_error *err)
+{
+    size_t n = catalog->n + report->n_toolchains;
+    struct catalog_row *rows = realloc(catalog->rows, (n + 1) * sizeof(*rows));
+
+    if (!rows)
+        return err_set_oom(err, "http");
+    catalog->rows = rows;
+    for (size_t i = 0; i < report->n_toolchains; i++) {
+        const struct toolchain *t = &report->toolchains[i];
+        struct catalog_row *row = &rows[catalog->n++];
+
+        *row = (struct catalog_row){ .language = report->language, .best = i == 0 };
+        snprintf(row->version, sizeof(row->version), "%s", t->version[0] ? t->version : t->hint);
+    }
+    return 0;
+}
+
+static int read_catalog(struct offload *o, sbr_error *err)
+{
+    struct language_inspector inspector = { .selftest = false };
+    struct catalog *catalog = o->extra;
+    int r = 0;
+
+    for (size_t i = 0; language_at(i) && r == 0; i++) {
+        struct language_report report;
+
+        r = language_inspect(&inspector, language_at(i), NULL, &report, err);
+        if (r == 0) {
+            r = add_rows(catalog, &report, err);
+            language_report_done(&report);
+        }
+    }
+    language_inspector_done(&inspector);
+    return r;
+}
+
+static void catalog_read(struct offload *o, const sbr_error *err)
+{
+    struct catalog *catalog = o->extra;
+    struct exchange *x = o->x;
+
+    if (!err) {
+        catalog_free();
+        kept = *catalog;
+        kept.read_us = clock_now_us();
+    } else {
+        free(catalog->rows);
+    }
+    free(catalog);
+    if (err || !x)
+        return;
+    o->x = NULL; /* the handler replies */
+    x->left = NULL;
+    x->route->handle(x);
+}
+
+bool catalog_is_ready(struct exchange *x)
+{
+    struct offload o = { .work = read_catalog, .done = catalog_read };
+
+    if (kept.rows && (x->waits || clock_now_us() < kept.read_us + FRESH_US))
+        return true;
+    o.extra = calloc(1, sizeof(struct catalog));
+    if (o.extra)
+        offload_start(x, &o);
+    else
+        exchange_reply(x, MHD_HTTP_SERVICE_UNAVAILABLE, JSON_TYPE, NULL);
+    return false;
+}
+
+const struct catalog_row *catalog_at(const struct tenant *tenant, size_t index)
+{
+    for (size_t i = 0; i < kept.n; i++) {
+        const char *name = kept.rows[i].language->name;
+
+        if (tenant->languages[0] && !tenant_list_has(tenant->languages, name))
+            continue;
+        if (index-- == 0)
+            return &kept.rows[i];
+    }
+    return NULL;
+}
+
+const struct catalog_row *catalog_find(const struct tenant *tenant, const char *name,
+                                       const char *selector)
+{
+    const struct language *language = strchr(name, '@') ? NULL : language_find(name);
+    const struct catalog_row *row;
+
+    for (size_t i = 0; language && (row = catalog_at(tenant, i)); i++)
+        if (row->language == language && semver_matches(row->version, selector))
+            return row;
+    return NULL;
+}
+
+char *catalog_name(const struct catalog_row *row)
+{
+    return row->best || !row->version[0] ? strdup(row->language->name)
+                                         : text_format("%s@%s", row->language->name, row->version);
+}
+
+void catalog_free(void)
+{
+    free(kept.rows);
+    kept = (struct catalog){ .rows = NULL };
+}

@@ -1,0 +1,7 @@
+#include "dialect/dialects.h"
+
+#include <stddef.h>
+
+#include "http/dialect.h"
+
+const struct dialect *const dialect_table[] = { &dialect_piston, &dialect_judge0, NULL };

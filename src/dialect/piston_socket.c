@@ -1,0 +1,179 @@
+/* GET /api/v2/connect: the first message is a request, then stdin and signals come in. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "dialect/piston.h"
+#include "http/server.h"
+#include "http/submission.h"
+#include "http/websocket.h"
+
+#define INIT_US (1000 * 1000ULL)
+
+enum close_code {
+    ALREADY_INITIALIZED = 4000,
+    INITIALIZATION_TIMEOUT,
+    NOTIFIED_ERROR,
+    NOT_YET_INITIALIZED,
+    ONLY_STDIN,
+    INVALID_SIGNAL,
+    JOB_COMPLETED = 4999
+};
+
+static struct link waiting = { &waiting, &waiting };
+
+static void fail(struct websocket *w, const char *message)
+{
+    websocket_say(w, json_pack("{s:s, s:s}", "type", "error", "message", message));
+    websocket_end(w, NOTIFIED_ERROR, "Notified Error");
+}
+
+/* A client that breaks the rules loses its run, too. */
+static void give_up(struct websocket *w, enum close_code code, const char *reason)
+{
+    if (w->execution) {
+        execution_cancel(w->execution);
+        execution_cancel(w->execution); /* at once */
+    }
+    websocket_end(w, (uint16_t)code, reason);
+}
+
+static void start(struct websocket *w, const json_t *message, const json_t *request,
+                  const struct catalog_row *row)
+{
+    struct submission_fault fault = { .status = 0 };
+    const json_t *input = json_object_get(message, "stdin");
+    struct execution *e;
+
+    if (submission_begin(w->server, &w->tenant, request, NULL, EXECUTION_STREAMED, &e, &fault) <
+        0) {
+        fail(w, fault.err.message);
+        return;
+    }
+    websocket_say(w, json_pack("{s:s, s:s, s:s}", "type", "runtime", "language",
+                               row->language->name, "version", row->version));
+    websocket_attach(w, e);
+    if (json_is_string(input))
+        buf_add(&w->pending, json_string_value(input), json_string_length(input));
+}
+
+static void begin(struct websocket *w, const json_t *message)
+{
+    char text[PISTON_MESSAGE_SIZE] = "the files cannot be read";
+    const struct catalog_row *row;
+    json_t *request = piston_request(&w->tenant, message, &row, text);
+
+    if (request)
+        start(w, message, request, row);
+    else
+        fail(w, text);
+    json_decref(request);
+}
+
+static void take_signal(struct websocket *w, const char *name)
+{
+    int number = translate_signal(name);
+
+    if (!number)
+        give_up(w, INVALID_SIGNAL, "Invalid signal");
+    else if (w->execution && w->execution->job)
+        (void)sbr_job_signal(w->execution->job, number);
+}
+
+static void message_came(struct websocket *w, const json_t *message)
+{
+    const char *type = translate_word(message, "type");
+    const json_t *data = json_object_get(message, "data");
+
+    if (!message) {
+        fail(w, "the message is no JSON");
+    } else if (!strcmp(type, "init")) {
+        if (w->attached)
+            give_up(w, ALREADY_INITIALIZED, "Already Initialized");
+        else
+            begin(w, message);
+    } else if (strcmp(type, "data") != 0 && strcmp(type, "signal") != 0) {
+        return;
+    } else if (!w->attached) {
+        websocket_end(w, NOT_YET_INITIALIZED, "Not yet initialized");
+    } else if (!strcmp(type, "signal")) {
+        take_signal(w, translate_word(message, "signal"));
+    } else if (strcmp(translate_word(message, "stream"), "stdin") != 0) {
+        give_up(w, ONLY_STDIN, "Can only write to stdin");
+    } else if (json_is_string(data)) {
+        buf_add(&w->pending, json_string_value(data), json_string_length(data));
+    }
+}
+
+static void say_data(struct websocket *w, const json_t *event)
+{
+    scoped_free char *bytes = NULL;
+    size_t len;
+    json_t *data = json_incref(json_object_get(event, "data"));
+
+    if (!data && encoding_from_base64(translate_word(event, "data_b64"), &bytes, &len) == 0)
+        data = translate_text(bytes, len);
+    websocket_say(w, json_pack("{s:s, s:s, s:o}", "type", "data", "stream",
+                               translate_word(event, "type"), "data", data));
+}
+
+static void say_exit(struct websocket *w, const char *stage, json_t *ended)
+{
+    websocket_say(w, json_pack("{s:s, s:s, s:O, s:O}", "type", "exit", "stage", stage, "code",
+                               json_object_get(ended, "code"), "signal",
+                               json_object_get(ended, "signal")));
+    json_decref(ended);
+}
+
+static void say_end(struct websocket *w, const json_t *result)
+{
+    json_t *compile = piston_compile(result);
+
+    if (json_object_get(result, "error")) {
+        json_decref(compile);
+        fail(w, translate_word(json_object_get(result, "error"), "message"));
+        return;
+    }
+    if (compile)
+        say_exit(w, "compile", compile);
+    if (translate_stage(result, "run") || !compile)
+        say_exit(w, "run", piston_stage(result, NULL));
+}
+
+static void event_came(struct websocket *w, const struct event_log_line *line)
+{
+    json_t *event = json_loadb(line->text, line->len, JSON_ALLOW_NUL, NULL);
+    const char *type = translate_word(event, "type"), *stage = translate_word(event, "stage");
+
+    if (!strcmp(type, "stdout") || !strcmp(type, "stderr"))
+        say_data(w, event);
+    else if (!strcmp(type, "stage") && (!strcmp(stage, "run") || !strcmp(stage, "compile")))
+        websocket_say(w, json_pack("{s:s, s:s}", "type", "stage", "stage", stage));
+    else if (!strcmp(type, "end"))
+        say_end(w, json_object_get(event, "result"));
+    json_decref(event);
+}
+
+static const struct websocket_manner manner = { .text = message_came,
+                                                .event = event_came,
+                                                .end_code = JOB_COMPLETED,
+                                                .end_reason = "Job Completed" };
+
+void piston_connect(struct exchange *x)
+{
+    if (catalog_is_ready(x))
+        websocket_open(x, &manner, NULL, &waiting);
+}
+
+void piston_tick(struct server *server, uint64_t now_us)
+{
+    list_each(at, &waiting) {
+        struct websocket *w = link_owner(at, struct websocket, link);
+
+        if (w->server != server || !w->frames || now_us < w->opened_us + INIT_US)
+            continue;
+        websocket_end(w, INITIALIZATION_TIMEOUT, "Initialization Timeout");
+        websocket_turn(w);
+    }
+}

@@ -1,0 +1,184 @@
+#include "dialect/translate.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/buf.h"
+#include "base/encoding.h"
+#include "base/scope.h"
+#include "base/text.h"
+#include "model/limits.h"
+#include "model/result.h"
+
+#define STREAM_MAX ((size_t)1 << 31)
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+void translate_default(json_t *limits, const struct tenant *tenant, enum sbr_limit which,
+                       uint64_t value)
+{
+    const char *name = limit_defs[which].name;
+
+    if (json_object_get(limits, name) ||
+        (tenant->ceilings.given & 1u << which && tenant->ceilings.value[which] < value))
+        return;
+    json_object_set_new(limits, name, json_integer((json_int_t)value));
+}
+
+void translate_add_file(json_t *files, const char *path, json_t *content, const char *encoding)
+{
+    json_array_append_new(files, json_pack("{s:s, s:o, s:s}", "path", path, "content", content,
+                                           "encoding", encoding));
+}
+
+const char *translate_word(const json_t *object, const char *key)
+{
+    const char *word = json_string_value(json_object_get(object, key));
+
+    return word ? word : "";
+}
+
+static void add_part(struct buf *all, const json_t *part, bool base64)
+{
+    scoped_free char *bytes = NULL;
+    size_t len;
+
+    if (!json_is_string(part))
+        return;
+    if (!base64)
+        buf_add(all, json_string_value(part), json_string_length(part));
+    else if (encoding_from_base64(json_string_value(part), &bytes, &len) == 0)
+        buf_add(all, bytes, len);
+}
+
+char *translate_stream(const json_t *result, const char *name, size_t *ret_len)
+{
+    char tail[32], encoding[32];
+    struct buf all;
+    bool base64;
+
+    snprintf(tail, sizeof(tail), "%s_tail", name);
+    snprintf(encoding, sizeof(encoding), "%s_encoding", name);
+    base64 = !strcmp(translate_word(result, encoding), "base64");
+    buf_init(&all, STREAM_MAX);
+    add_part(&all, json_object_get(result, name), base64);
+    add_part(&all, json_object_get(result, tail), base64);
+    return buf_take(&all, ret_len);
+}
+
+json_t *translate_text(const char *data, size_t len)
+{
+    scoped_free char *text = NULL;
+    struct buf clean;
+    json_t *string;
+    size_t n;
+
+    if (text_is_utf8(data, len))
+        return json_stringn(data, len);
+    buf_init(&clean, STREAM_MAX);
+    for (size_t i = 0; i < len; i += n ? n : 1) {
+        n = text_character_len(data + i, len - i);
+        buf_add(&clean, n ? data + i : REPLACEMENT, n ? n : strlen(REPLACEMENT));
+    }
+    text = buf_take(&clean, &n);
+    string = text ? json_stringn(text, n) : NULL;
+    return string;
+}
+
+const json_t *translate_stage(const json_t *result, const char *name)
+{
+    const json_t *stage;
+    size_t i;
+
+    json_array_foreach(json_object_get(result, "stages"), i, stage)
+        if (!strcmp(translate_word(stage, "name"), name))
+            return stage;
+    return NULL;
+}
+
+double translate_metric(const json_t *result, const char *name)
+{
+    return json_number_value(json_object_get(json_object_get(result, "metrics"), name));
+}
+
+void translate_reply(struct exchange *x, unsigned int status, json_t *document)
+{
+    exchange_reply(x, status, JSON_TYPE,
+                   document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL);
+    json_decref(document);
+}
+
+int translate_signal(const char *name)
+{
+    char buf[SIGNAL_NAME_SIZE];
+
+    for (int number = 1; number < NSIG; number++)
+        if (!strcmp(result_signal_name(number, buf), name))
+            return number;
+    return 0;
+}
+
+json_t *translate_both(const struct execution *e)
+{
+    scoped_free char *all = NULL;
+    struct buf text;
+    size_t len;
+
+    if (e->log.first)
+        return NULL;
+    buf_init(&text, STREAM_MAX);
+    for (uint64_t i = 0; i < event_log_next(&e->log); i++) {
+        const struct event_log_line *line = event_log_get(&e->log, i);
+        json_t *event = json_loadb(line->text, line->len, JSON_ALLOW_NUL, NULL);
+        const char *type = translate_word(event, "type");
+        const json_t *data = json_object_get(event, "data");
+        scoped_free char *bytes = NULL;
+
+        if (!strcmp(type, "stdout") || !strcmp(type, "stderr")) {
+            if (data)
+                buf_add(&text, json_string_value(data), json_string_length(data));
+            else if (encoding_from_base64(translate_word(event, "data_b64"), &bytes, &len) == 0)
+                buf_add(&text, bytes, len);
+        }
+        json_decref(event);
+    }
+    all = buf_take(&text, &len);
+    return all ? translate_text(all, len) : NULL;
+}
+
+/* One word of a line for a shell, with its quotes taken away; `*at` goes behind it. */
+static void take_word(const char **at, struct buf *word)
+{
+    char quote = '\0';
+
+    for (; **at && (quote || !strchr(" \t\n", **at)); ++*at) {
+        if (quote ? **at == quote : **at == '\'' || **at == '"')
+            quote = quote ? '\0' : **at;
+        else if (**at == '\\' && quote != '\'' && (*at)[1])
+            buf_add(word, ++*at, 1);
+        else
+            buf_add(word, *at, 1);
+    }
+}
+
+json_t *translate_words(const char *line)
+{
+    json_t *words = json_array();
+    struct buf word;
+
+    for (line += strspn(line, " \t\n"); *line; line += strspn(line, " \t\n")) {
+        buf_init(&word, STREAM_MAX);
+        take_word(&line, &word);
+        json_array_append_new(words, json_stringn(word.data ? word.data : "", word.len));
+        buf_done(&word);
+    }
+    return words;
+}
+
+json_t *translate_base64(const char *data, size_t len)
+{
+    scoped_free char *base64 = data && len ? encoding_to_base64(data, len) : NULL;
+
+    return base64 ? json_string(base64) : json_null();
+}

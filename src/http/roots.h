@@ -1,0 +1,44 @@
+/* Directories of the host that the operator has named for a tenant in the configuration.
+ *
+ * A request names a root by its name, never by its path, and a reply does the same.
+ *   (1) A root that is only read can be followed by a path in it; no link on the way is followed.
+ *   (2) A root that is written to is named as a whole: its programs could exchange a directory for
+ *       a link between our look and the sandbox's.
+ *   (3) For the same reason no root lies in one that is written to, nor the other way round. */
+#ifndef HTTP_ROOTS_H
+#define HTTP_ROOTS_H
+
+#include <jansson.h>
+
+#include "config/config.h"
+#include "http/submission.h"
+#include "http/tenant.h"
+
+#define ROOTS_MAX 64
+
+struct root {
+    char tenant[TENANT_NAME_SIZE];
+    char name[TENANT_NAME_SIZE];
+    char *path; /* absolute, without links */
+    bool writable;
+};
+
+struct roots {
+    struct root at[ROOTS_MAX];
+    size_t n;
+};
+
+int roots_open(const struct config *config, struct roots *ret, sbr_error *err) must_check;
+void roots_done(struct roots *roots);
+/* A copy of the body in which names of roots are paths; NULL: a field names something else. */
+json_t *roots_resolve(const struct roots *roots, const struct tenant *tenant, const json_t *body,
+                      struct submission_fault *fault);
+/* Replaces paths of the tenant's roots in JSON by their names, but not in output of programs.
+ * Takes the text over. */
+char *roots_hide(const struct roots *roots, const char *tenant, char *text);
+/* The same in a sentence. */
+void roots_hide_in(const struct roots *roots, const char *tenant, char *text, size_t size);
+/* True when the tenant may write to this path of the host. */
+bool roots_are_writable(const struct roots *roots, const char *tenant, const char *path);
+
+#endif

@@ -1,0 +1,244 @@
+#include "session/spare.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/scope.h"
+#include "job/engine_socket.h"
+#include "job/warm.h"
+#include "job/warm_blueprint.h"
+#include "plan/language.h"
+#include "session/session_client.h"
+
+#define WAIT_US (10 * 60 * 1000000ULL) /* for a client */
+#define PATIENCE_S 2                   /* of a client, for the answer */
+
+extern char **environ;
+
+/* What a spare can have been made with.  Whatever else a request says, now or in a later version,
+ * is either of no matter to a kernel that waits, or has no spare. */
+static bool is_plain(const sbr_request *req)
+{
+    struct limits none;
+    sbr_request rest = *req;
+
+    limits_init(&none);
+    if (req->policy || memcmp(&req->compile_limits, &none, sizeof(none)) != 0)
+        return false;
+    rest.language = NULL;
+    rest.env = (struct string_list){ 0 };
+    memset(&rest.limits, 0, sizeof(rest.limits));
+    memset(&rest.compile_limits, 0, sizeof(rest.compile_limits));
+    memset(rest.caller, 0, sizeof(rest.caller));
+    memset(&rest.refusal, 0, sizeof(rest.refusal));
+    rest.require = 0;
+    rest.require_given = rest.has_options = rest.kernel = false;
+    for (size_t i = 0; i < sizeof(rest); i++)
+        if (((const unsigned char *)&rest)[i])
+            return false;
+    return true;
+}
+
+/* Variables that say where tools and settings are. */
+static bool is_ours(const char *pair)
+{
+    static const char *const names[] = { "SANDBOX_RUN_", "XDG_", "PATH=", "HOME=", "LANG=", "LC_" };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strncmp(pair, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
+static void add_place(struct sha256 *sum)
+{
+    static const char *const paths[] = { "/proc/self/exe", "/proc/self/ns/mnt", "/proc/self/ns/net",
+                                         "/proc/self/ns/user", "/proc/self/ns/cgroup" };
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct stat st;
+        bool known = stat(paths[i], &st) == 0;
+
+        sha256_add_u64(sum, known ? (uint64_t)st.st_ino : 0);
+        sha256_add_u64(sum, known ? (uint64_t)st.st_dev : 0);
+        sha256_add_u64(sum, known && i == 0 ? (uint64_t)st.st_mtim.tv_sec : 0);
+    }
+    sha256_add_u64(sum, geteuid());
+    for (size_t i = 0; environ[i]; i++)
+        if (is_ours(environ[i]))
+            sha256_add_text(sum, environ[i]);
+}
+
+void spare_name_key(const sbr_request *req, const struct language *language,
+                    const struct session_bounds *bounds, char key[SHA256_HEX_SIZE])
+{
+    struct sha256 sum;
+
+    key[0] = '\0';
+    if (!is_plain(req) || getenv(WARM_COLD_ENV))
+        return;
+    sha256_init(&sum);
+    add_place(&sum);
+    sha256_add_text(&sum, req->language);
+    for (size_t i = 0; i < language->session.run.n; i++)
+        sha256_add_text(&sum, language->session.run.at[i]);
+    for (size_t i = 0; i < N_LIMITS; i++)
+        sha256_add_u64(&sum, req->limits.value[i]);
+    sha256_add_u64(&sum, req->limits.given);
+    sha256_add_u64(&sum, req->env.n);
+    for (size_t i = 0; i < req->env.n; i++)
+        sha256_add_text(&sum, req->env.items[i]);
+    sha256_add_u64(&sum, (uint64_t)req->require);
+    sha256_add_u64(&sum, bounds->age_ms);
+    sha256_finish_hex(&sum, key);
+}
+
+static void name_spare(const char *key, char id[SESSION_ID_SIZE])
+{
+    memcpy(id, key, SESSION_ID_SIZE - 1);
+    id[SESSION_ID_SIZE - 1] = '\0';
+}
+
+/* The answer's description, with the time that the client has waited. */
+static char *understand(const char *line, size_t len, uint64_t began_us)
+{
+    json_t *all = json_loadb(line, len, 0, NULL), *made = json_object_get(all, "answer");
+    char *text = NULL;
+
+    if (made) {
+        json_object_set_new(made, "startup_ms",
+                            json_real((double)(clock_now_us() - began_us) / 1000));
+        text = json_dumps(made, JSON_COMPACT | JSON_REAL_PRECISION(12));
+    }
+    json_decref(all);
+    return text;
+}
+
+static char *adopt(sbr_session *s, const char *key, const struct session_bounds *bounds)
+{
+    const struct timeval patience = { .tv_sec = PATIENCE_S };
+    uint64_t began_us = clock_now_us();
+    json_t *request =
+        json_pack("{s:s, s:s, s:I, s:I}", "op", "adopt", "key", key, "idle_ms",
+                  (json_int_t)bounds->idle_ms, "freeze_ms", (json_int_t)bounds->freeze_ms);
+    scoped_free char *line = NULL;
+    sbr_error ignored; /* the session is made anew */
+    size_t len;
+    int r;
+
+    (void)setsockopt(s->fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+    r = session_client_send(s, request, &ignored);
+    json_decref(request);
+    if (r < 0 || session_client_read(s, &line, &len, &ignored) < 0)
+        return NULL;
+    return understand(line, len, began_us);
+}
+
+bool spare_take(const char *key, const struct session_bounds *bounds, char **ret)
+{
+    char id[SESSION_ID_SIZE];
+    struct session_dir dir;
+    sbr_session *s = NULL;
+    sbr_error ignored; /* it has just been taken, or was killed */
+    char *made = NULL;
+
+    if (!key[0])
+        return false;
+    name_spare(key, id);
+    if (session_dir_open_spare(id, &dir) < 0)
+        return false;
+    if (session_client_connect(&dir, &s, &ignored) == 0)
+        made = adopt(s, key, bounds);
+    session_client_free(s);
+    session_dir_close(&dir);
+    if (made)
+        *ret = made;
+    return made != NULL;
+}
+
+int spare_begin(const struct session *s, struct session *made, sbr_error *err)
+{
+    char id[SESSION_ID_SIZE];
+    int fd;
+
+    if (!s->spare.key[0] || engine_connect(&fd) < 0)
+        return err_set(err, SBR_E_NOT_FOUND, "session", "no engine runs");
+    name_spare(s->spare.key, id);
+    if (session_dir_make_spare(id, &made->dir, err) < 0) {
+        close(fd);
+        return err->code;
+    }
+    made->spare = s->spare;
+    made->spare.waits = true;
+    made->spare.engine = loop_watch_of(fd, NULL, NULL);
+    return 0;
+}
+
+static void leave(struct session *s)
+{
+    supervisor_lose(s, "no client wanted it");
+    s->over = true;
+}
+
+/* The engine never speaks to a spare: it has ended. */
+static void engine_ended(void *context, uint32_t events)
+{
+    (void)events;
+    leave(context);
+}
+
+static void waited_enough(void *context, uint32_t events)
+{
+    (void)events;
+    leave(context);
+}
+
+static int offer(struct session *s, sbr_error *err)
+{
+    s->spare.tool = runner_tool_identity(s->job);
+    s->spare.engine = loop_watch_of(s->spare.engine.fd, engine_ended, s);
+    if (loop_add(&s->loop, &s->spare.engine, EPOLLIN) < 0)
+        return err_set_errno(err, "session", "cannot watch the engine");
+    loop_set_timer(&s->loop, TIMER_IDLE, clock_now_us() + WAIT_US, waited_enough, s);
+    return connection_listen(s, err);
+}
+
+void spare_go_on(struct session *s)
+{
+    sbr_error ignored; /* nobody waits for it */
+
+    if (s->state == SESSION_LOST)
+        s->over = true;
+    else if (s->state == SESSION_READY && s->listen_watch.fd < 0 && offer(s, &ignored) < 0)
+        leave(s);
+}
+
+static void take_bounds(struct session *s, const json_t *line)
+{
+    s->bounds.idle_ms = (uint64_t)json_integer_value(json_object_get(line, "idle_ms"));
+    s->bounds.freeze_ms = (uint64_t)json_integer_value(json_object_get(line, "freeze_ms"));
+}
+
+json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err)
+{
+    const char *key = json_string_value(json_object_get(line, "key"));
+
+    if (!s->spare.waits || s->state != SESSION_READY || !key || strcmp(key, s->spare.key) != 0 ||
+        runner_tool_identity(s->job) != s->spare.tool) {
+        err_set(err, SBR_E_UNSUPPORTED, "session", "this is no spare session of that kind");
+        return NULL;
+    }
+    if (session_dir_adopt(&s->dir, err) < 0)
+        return NULL;
+    s->spare.waits = false;
+    loop_close(&s->loop, &s->spare.engine);
+    take_bounds(s, line);
+    idle_begin_life(s);
+    idle_begin(s);
+    supervisor_note(s);
+    return supervisor_describe_start(s, "parked");
+}

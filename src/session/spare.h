@@ -1,0 +1,25 @@
+/* Spare sessions: a session like one that was made before, with its kernel ready, which waits for
+ * `create`.  It belongs to nobody and ends with the engine until then; adopted, it is a session
+ * like every other, and neither the engine nor the session that made it matters to it any more.
+ *
+ *   a session is made --> is there an engine, and no spare of this key? --> forks a spare
+ *   create --> a spare of the key? --adopt--> the spare moves its directory and forks the next */
+#ifndef SESSION_SPARE_H
+#define SESSION_SPARE_H
+
+#include "session/supervisor.h"
+
+/* Fills the name of all that such a session depends on; empty: it is always made anew. */
+void spare_name_key(const sbr_request *req, const struct language *language,
+                    const struct session_bounds *bounds, char key[SHA256_HEX_SIZE]);
+/* False: there is none; otherwise *ret is the session's description, which the caller frees. */
+bool spare_take(const char *key, const struct session_bounds *bounds, char **ret);
+
+/* A spare that waits for an engine's end on `fd`; negative: none is wanted now, or it cannot be. */
+int spare_begin(const struct session *s, struct session *made, sbr_error *err) must_check;
+/* In the process of the spare: once its kernel is ready, and once it is lost. */
+void spare_go_on(struct session *s);
+/* A client wants it: the answer, or NULL and an error. */
+json_t *spare_adopt(struct session *s, const json_t *line, sbr_error *err);
+
+#endif

@@ -1,0 +1,119 @@
+"""Sessions and engines: with an engine, a session finds a kernel that is ready; no engine's end touches a session.
+
+SBR_ENGINE_RESTARTS and SBR_LIVE_SESSIONS make the last test a long one."""
+import concurrent.futures
+import os
+import pathlib
+import signal
+import tempfile
+
+import pytest
+
+import engine as engines
+from sessions import Session
+from waiting import wait_until
+
+RESTARTS = int(os.environ.get("SBR_ENGINE_RESTARTS", "2"))
+LIVE = int(os.environ.get("SBR_LIVE_SESSIONS", "3"))
+
+
+@pytest.fixture(name="engine", scope="module")
+def small_engine():
+    """Nothing is warm in it but what sessions leave."""
+    with tempfile.TemporaryDirectory(prefix="sbr-session-") as name:
+        os.chmod(name, 0o755)
+        with engines.Engine(pathlib.Path(name) / "e", options=["--warm", ""]) as found:
+            yield found
+
+
+@pytest.fixture(name="state")
+def own_state(engine, request):
+    return engine.folder / request.node.name
+
+
+def spares(state):
+    return [path.parent for path in (state / "spares").glob("*/socket")]
+
+
+def wait_spare(state):
+    assert wait_until(lambda: spares(state)), "no spare session is made"
+
+
+def made(engine, state, *options):
+    return Session(state, *options, caller=engine.caller, env=engine.variables())
+
+
+def test_the_second_session_finds_its_kernel_ready(engine, state):
+    first = made(engine, state)
+    assert first.made["startup"] == "cold" and first.value("6 * 7") == "42"
+    wait_spare(state)
+    assert list(first.listed()) == [first.id], "nobody has the spare one, so it is not listed"
+    second = made(engine, state, "--idle", "2h")
+    assert second.made["startup"] == "parked" and second.id != first.id
+    assert second.value("6 * 8") == "48" and set(second.listed()) == {first.id, second.id}
+    assert 7000 < second.listed()[second.id]["expires_in_s"] <= 7200, "its times are those of its own client"
+    other = made(engine, state, "--memory", "300m")
+    assert other.made["startup"] == "cold", "a spare one has other limits"
+    assert other.cell("1")["limits"]["memory_bytes"] == 300 << 20
+    for session in (first, second, other):
+        assert session.close().returncode == 0
+
+
+def test_one_spare_session_has_one_client(engine, state):
+    made(engine, state).close()
+    wait_spare(state)
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: made(engine, state), range(4)))
+    assert len({session.id for session in found}) == 4
+    assert sum(session.made["startup"] == "parked" for session in found) >= 1
+    for number, session in enumerate(found):
+        session.cell(f"mine = {number}")
+    assert [session.value("mine") for session in found] == ["0", "1", "2", "3"]
+    for session in found:
+        session.close()
+
+
+def test_a_killed_spare_session_costs_nothing_but_time(engine, state):
+    made(engine, state).close()
+    wait_spare(state)
+    for path in spares(state):
+        pid = next(int(child) for child in os.listdir("/proc") if child.isdigit() and holds(child, path / "lock"))
+        os.kill(pid, signal.SIGKILL)
+        assert wait_until(lambda gone=pid: not os.path.exists(f"/proc/{gone}"))
+        os.utime(path, (0, 0))
+    session = made(engine, state)
+    assert session.made["startup"] == "cold" and session.value("1") == "1"
+    wait_spare(state)
+    again = made(engine, state)
+    assert again.made["startup"] == "parked", "what the killed one left is gone"
+    session.close()
+    again.close()
+
+
+def holds(pid, path):
+    try:
+        return any(os.path.samefile(f"/proc/{pid}/fd/{fd}", path) for fd in os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return False
+
+
+def test_sessions_outlive_engines(engine, state):
+    """Those that waited in an engine's name, too; only what still waits ends with it."""
+    live = [made(engine, state)]
+    while len(live) < LIVE:
+        wait_spare(state)
+        live.append(made(engine, state))
+    assert {session.made["startup"] for session in live[1:]} == {"parked"}
+    for session in live:
+        session.cell("n = 0")
+    for turn in range(1, RESTARTS + 1):
+        left = engine.kill() if turn % 2 else engine.stop()
+        assert not left
+        assert wait_until(lambda: not spares(state)), "a spare session outlives its engine"
+        assert [session.value("(n := n + 1)") for session in live] == [str(2 * turn - 1)] * LIVE
+        engine.forget()
+        engine.start()
+        assert [session.value("(n := n + 1)") for session in live] == [str(2 * turn)] * LIVE
+    for session in live:
+        assert session.close().returncode == 0
+    assert os.listdir(state / "sessions") == []
