@@ -375,3 +375,13 @@ char *text_format(const char *fmt, ...)
     va_end(args);
     return n < 0 ? NULL : text;
 }
+
+bool text_list_has(const char *list, const char *word)
+{
+    for (size_t len; *list; list += len + (list[len] == ',')) {
+        len = strcspn(list, ",");
+        if (len == strlen(word) && !memcmp(list, word, len))
+            return true;
+    }
+    return false;
+}

@@ -41,6 +41,9 @@ void text_format_millis(uint64_t thousandths, char *buf, size_t size);
 /* The candidate nearest to `word` within two edits, or NULL: "did you mean". */
 const char *text_nearest(const char *word, const char *const *candidates, size_t n);
 
+/* A list with commas, which has the word. */
+bool text_list_has(const char *list, const char *word);
+
 bool text_is_utf8(const void *data, size_t len);
 /* Length of the character at `text`, of which `left` bytes are there; 0: not well-formed UTF-8. */
 size_t text_character_len(const void *text, size_t left);

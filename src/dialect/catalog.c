@@ -97,7 +97,7 @@ const struct catalog_row *catalog_at(const struct tenant *tenant, size_t index)
     for (size_t i = 0; i < kept.n; i++) {
         const char *name = kept.rows[i].language->name;
 
-        if (tenant->languages[0] && !tenant_list_has(tenant->languages, name))
+        if (tenant->languages[0] && !text_list_has(tenant->languages, name))
             continue;
         if (index-- == 0)
             return &kept.rows[i];

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "http/agents.h"
 #include "http/offload.h"
 #include "http/ownership.h"
 #include "http/reader.h"
@@ -392,7 +393,7 @@ char *execution_describe(const struct execution *e)
 
 unsigned int execution_count(const struct server *server, const char *tenant)
 {
-    unsigned int n = 0;
+    unsigned int n = agents_count(server, tenant);
 
     list_each(at, (struct link *)&server->executions) {
         const struct execution *e = link_owner(at, struct execution, link);

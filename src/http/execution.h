@@ -87,7 +87,7 @@ bool execution_has_room(struct server *server, const struct tenant *tenant,
 void execution_reply(const struct execution *e, struct exchange *x);
 /* What is known now: {"id", "status", ...}; the caller frees it. */
 char *execution_describe(const struct execution *e);
-/* Runs of the tenant, or of all (NULL), that have not ended. */
+/* Runs of the tenant, or of all (NULL), that have not ended, and calls of its agents. */
 unsigned int execution_count(const struct server *server, const char *tenant);
 /* Forgets what is too old or too much.  Cancels runs that lost their readers. */
 void execution_tick(struct server *server, uint64_t now_us);

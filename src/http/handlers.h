@@ -41,6 +41,10 @@ void sessions_get_file(struct exchange *x);
 void sessions_delete_file(struct exchange *x);
 void cells_create(struct exchange *x);
 
+void mcp_post(struct exchange *x);
+void mcp_get(struct exchange *x);
+void mcp_delete(struct exchange *x);
+
 void kept_changes_list(struct exchange *x);
 void kept_changes_get(struct exchange *x);
 void kept_changes_read_diff(struct exchange *x);

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "base/jsonw.h"
+#include "base/text.h"
 #include "http/execution.h"
 #include "http/handlers.h"
 #include "http/offload.h"
@@ -124,7 +125,7 @@ static int list_languages(struct offload *o, sbr_error *err)
     for (size_t i = 0; language_at(i); i++) {
         struct language_report report;
 
-        if (o->tenant.languages[0] && !tenant_list_has(o->tenant.languages, language_at(i)->name))
+        if (o->tenant.languages[0] && !text_list_has(o->tenant.languages, language_at(i)->name))
             continue;
         if (language_inspect(&inspector, language_at(i), NULL, &report, err) < 0) {
             free(jsonw_take(&j));

@@ -4,7 +4,7 @@
 
 #include "http/exchange.h"
 
-#define OFFLOAD_MAX 64 /* at once; more are refused */
+#define OFFLOAD_MAX 256 /* at once; more are refused */
 
 struct offload {
     /* In the thread.  0: `body` is the reply; NULL: it has none; negative: *err says why. */

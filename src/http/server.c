@@ -16,6 +16,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "config/audit.h"
+#include "http/agents.h"
 #include "http/dialect.h"
 #include "http/execution.h"
 #include "http/guard.h"
@@ -24,6 +25,7 @@
 #include "http/problem.h"
 #include "http/reader.h"
 #include "http/route.h"
+#include "http/sse_stream.h"
 #include "http/websocket.h"
 #include "lib/runner.h"
 
@@ -316,6 +318,8 @@ static int open_server(struct server *server, sbr_error *err)
     link_init(&server->visitors);
     link_init(&server->waiting);
     link_init(&server->executions);
+    link_init(&server->agents);
+    link_init(&server->sse_streams);
     server->started_us = clock_now_us();
     if (loop_init(&server->loop, "http", err) < 0 || watch_signals(server, err) < 0 ||
         offload_open(server, err) < 0 || config_load(NULL, &server->config, err) < 0 ||
@@ -363,6 +367,8 @@ static void tick(struct server *server, uint64_t now_us)
     close_overdue(server, now_us);
     execution_tick(server, now_us);
     reader_tick(server, now_us);
+    sse_stream_tick(server, now_us);
+    agents_tick(server, now_us);
     for (size_t i = 0; server->options.dialects[i]; i++)
         if (server->options.dialects[i]->tick)
             server->options.dialects[i]->tick(server, now_us);
@@ -420,6 +426,7 @@ static void close_server(struct server *server)
         reader_drop_all(e);
         websocket_drop_all(e);
     }
+    sse_stream_drop_all(server);
     list_each(at, &server->waiting)
         problem_reply(link_owner(at, struct exchange, link),
                       &(struct problem){ .status = MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -432,6 +439,7 @@ static void close_server(struct server *server)
         }
     list_each(at, &server->executions)
         execution_free(link_owner(at, struct execution, link));
+    agents_close(server);
     for (size_t i = 0; server->options.dialects[i]; i++)
         if (server->options.dialects[i]->close)
             server->options.dialects[i]->close(server);

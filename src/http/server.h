@@ -45,6 +45,8 @@ struct server {
     sbr_runtime *rt;
     struct link visitors, waiting; /* connections; exchanges whose reply comes later */
     struct link executions;        /* newest last */
+    struct link agents;            /* clients of /mcp */
+    struct link sse_streams;       /* their streams */
     size_t kept_bytes;             /* of results and events of all executions */
     struct counters counters;
     struct loop_watch signals;

@@ -184,7 +184,7 @@ static int check_language(const struct tenant *tenant, const sbr_request *req,
     snprintf(name, sizeof(name), "%.*s",
              req->language ? (int)strcspn(req->language, "@") : (int)strlen("command"),
              req->language ? req->language : "command");
-    if (tenant_list_has(tenant->languages, name))
+    if (text_list_has(tenant->languages, name))
         return 0;
     return refuse(fault, MHD_HTTP_FORBIDDEN, "language",
                   "the token does not allow this language; ask the operator for one that does");
@@ -250,15 +250,26 @@ static int own_workspace(const struct tenant *tenant, sbr_request *req,
                  : request_set_text(&req->workspace, name, &fault->err);
 }
 
+/* The configuration is the operator's own, and may have more than the token. */
+static void lower_network(const struct tenant *tenant, sbr_request *req)
+{
+    if (req->network.mode <= tenant->network)
+        return;
+    if (!network_goes_outside(tenant->network))
+        network_done(&req->network);
+    req->network.mode = req->network_asked = tenant->network;
+}
+
 static int bound(struct server *server, const struct tenant *tenant, sbr_request *req,
                  struct submission_fault *fault)
 {
-    if (check_language(tenant, req, fault) < 0 || check_network(tenant, req, fault) < 0 ||
-        check_deps(tenant, req, fault) < 0 || own_workspace(tenant, req, fault) < 0 ||
+    if (check_network(tenant, req, fault) < 0 || check_deps(tenant, req, fault) < 0 ||
+        own_workspace(tenant, req, fault) < 0 ||
         check_limits(tenant, &req->compile_limits, "compile_limits", fault) < 0)
         return -1;
     if (config_apply(&server->config, req, &fault->err) < 0)
         return -1;
+    lower_network(tenant, req);
     if (check_limits(tenant, &req->limits, "limits", fault) < 0)
         return -1;
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
@@ -294,12 +305,39 @@ int submission_read(struct server *server, const struct tenant *tenant, const js
         roots_hide_in(&server->roots, tenant->name, fault->err.message, sizeof(fault->err.message));
         return -1;
     }
-    if (bound(server, tenant, req, fault) < 0) {
+    if (check_language(tenant, req, fault) < 0 || bound(server, tenant, req, fault) < 0) {
         sbr_request_free(req);
         return -1;
     }
     *ret = req;
     return 0;
+}
+
+/* A limit that was lowered to its ceiling holds for requests that begin with these. */
+static void give_lowered(const struct tenant *tenant, struct limits *limits)
+{
+    for (unsigned int i = 0; i < N_LIMITS; i++)
+        if (tenant->ceilings.given >> i & 1 && limits->value[i] == tenant->ceilings.value[i])
+            limits->given |= 1u << i;
+}
+
+int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
+                    sbr_request **ret, struct submission_fault *fault)
+{
+    sbr_request *req = NULL;
+
+    if (sbr_request_new(NULL, NULL, &req, &fault->err) < 0)
+        return -1;
+    if (workspace && sbr_request_set_workspace(req, workspace) < 0)
+        fault->err = *sbr_request_error(req);
+    else if (bound(server, tenant, req, fault) == 0) {
+        give_lowered(tenant, &req->limits);
+        give_lowered(tenant, &req->compile_limits);
+        *ret = req;
+        return 0;
+    }
+    sbr_request_free(req);
+    return -1;
 }
 
 void submission_refuse(struct exchange *x, const struct submission_fault *fault)

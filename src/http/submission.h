@@ -23,6 +23,10 @@ json_t *submission_parse(const char *text, size_t len, struct submission_fault *
 /* For `tenant`; the caller frees the request.  0 or -1. */
 int submission_read(struct server *server, const struct tenant *tenant, const json_t *body,
                     sbr_request **ret, struct submission_fault *fault);
+/* What a tenant's agents begin with: the configuration within the tenant's ceilings, and its
+ * workspace (NULL: none).  The caller frees the request.  0 or -1. */
+int submission_base(struct server *server, const struct tenant *tenant, const char *workspace,
+                    sbr_request **ret, struct submission_fault *fault);
 /* What JSON cannot say, such as bytes of stdin: changes a request that was read; 0 or SBR_E_*. */
 struct submission_extra {
     int (*add)(sbr_request *req, void *context, sbr_error *err);

@@ -54,16 +54,6 @@ int tenant_parse_scopes(const char *text, unsigned int *ret)
     return 0;
 }
 
-bool tenant_list_has(const char *list, const char *word)
-{
-    for (size_t len; *list; list += len + (list[len] == ',')) {
-        len = strcspn(list, ",");
-        if (len == strlen(word) && !memcmp(list, word, len))
-            return true;
-    }
-    return false;
-}
-
 void tenant_init_local(struct tenant *ret)
 {
     *ret = (struct tenant){ .scopes = SCOPE_ALL, .network = NETWORK_FULL, .local = true };

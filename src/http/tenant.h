@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 
+#include "base/text.h"
 #include "model/limits.h"
 #include "model/network.h"
 
@@ -42,7 +43,10 @@ const char *tenant_scope_name(unsigned int scope);
 /* A list with commas; 0, or -1 for a word that is none. */
 int tenant_parse_scopes(const char *text, unsigned int *ret);
 /* A list with commas, which has the word. */
-bool tenant_list_has(const char *list, const char *word);
+static inline bool tenant_list_has(const char *list, const char *word)
+{
+    return text_list_has(list, word);
+}
 void tenant_init_local(struct tenant *ret);
 
 #endif

@@ -1,9 +1,10 @@
 /* The server of the Model Context Protocol: a client of the library, behind any transport.
  *
- * A transport has one server and a peer for each client that it serves.  It gives each message of
- * the client to mcp_peer_handle; what has to be sent comes back through the peer's callback, from
- * the calling thread, also before the call returns.  A call of a tool returns when the tool has
- * ended, so a transport handles those on threads of their own (mcp_peer_may_wait). */
+ * A transport has a server for each party that its operator gives rights to, and a peer for each
+ * client.  It gives each message of the client to mcp_peer_handle; what has to be sent comes back
+ * through the peer's callback, from the calling thread, also before the call returns.  A call of a
+ * tool returns when the tool has ended, so a transport handles those on threads of their own
+ * (mcp_peer_may_wait). */
 #ifndef MCP_MCP_H
 #define MCP_MCP_H
 
@@ -16,6 +17,17 @@
 struct mcp_server;
 struct mcp_peer;
 
+/* True for a version that has `initialize` and that is spoken here. */
+bool mcp_version_initializes(const char *version);
+
+/* Sessions of tools, for a transport that counts them besides. */
+struct mcp_sessions {
+    /* A session was made; negative: it is ended again, and *err says why. */
+    int (*made)(void *context, const char *id, sbr_error *err);
+    void (*ended)(void *context, const char *id);
+    void *context;
+};
+
 /* What the operator allows.  Arguments of tools can only narrow it. */
 struct mcp_settings {
     const sbr_request
@@ -24,6 +36,15 @@ struct mcp_settings {
     bool no_packages; /* tools install none */
     bool roots;       /* without a project: the client's first root is the project */
     bool cold;        /* no engine is asked */
+    /* For clients that came over a network: */
+    const char *token;             /* what gave them their rights, for messages; NULL: none did */
+    const struct limits *ceilings; /* the given ones may be asked for, though base has less */
+    enum network_mode network;     /* the same: with any host */
+    const char *languages;         /* with commas; NULL: all */
+    bool no_sessions, no_project;  /* these tools are not there */
+    const struct mcp_sessions *sessions; /* NULL: they are not counted */
+    sbr_runtime *runtime;                /* NULL: the server has its own */
+    uint64_t kept_bytes;                 /* of results and their files; 0: the default */
 };
 
 int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret, sbr_error *err)
@@ -31,10 +52,11 @@ int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret,
 /* Ends the sessions that its tools have made.  No call may run any more. */
 void mcp_server_free(struct mcp_server *server);
 
-/* Sends one message: JSON without a newline.  May be called by several threads at once. */
-typedef void mcp_send(void *context, const char *text, size_t len);
+/* Sends one message: JSON without a newline.  `context` is that of the message that is handled.
+ * May be called by several threads at once. */
+typedef void mcp_send(void *context, enum mcp_kind kind, const char *text, size_t len);
 
-struct mcp_peer *mcp_peer_new(struct mcp_server *server, mcp_send *send, void *context);
+struct mcp_peer *mcp_peer_new(struct mcp_server *server, mcp_send *send);
 void mcp_peer_free(struct mcp_peer *peer);
 /* True when handling the message may take as long as a program inside. */
 bool mcp_peer_may_wait(const struct mcp_message *message);

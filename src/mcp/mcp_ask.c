@@ -70,7 +70,7 @@ json_t *mcp_ask_client(struct mcp_call *call, const char *method, json_t *params
     json_object_set_new(peer->awaited, id, json_true());
     pthread_mutex_unlock(&peer->lock);
     number = json_string(id);
-    mcp_peer_send(peer, mcp_message_call(number, method, params));
+    mcp_peer_send(peer, call->context, mcp_message_call(number, method, params));
     json_decref(number);
     pthread_mutex_lock(&peer->lock);
     answer = await(call, id);

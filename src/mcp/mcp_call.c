@@ -78,7 +78,8 @@ void mcp_call_progress(struct mcp_call *call, const char *message, bool at_once)
     params = json_pack("{s:O, s:I}", "progressToken", token, "progress", (json_int_t)call->steps);
     if (message[0])
         json_object_set_new(params, "message", json_string(message));
-    mcp_peer_send(call->peer, mcp_message_call(NULL, "notifications/progress", params));
+    mcp_peer_send(call->peer, call->context,
+                  mcp_message_call(NULL, "notifications/progress", params));
 }
 
 void mcp_call_show_output(struct mcp_call *call, const char *data, size_t len)
@@ -101,7 +102,7 @@ void mcp_call_log(struct mcp_call *call, enum mcp_log_level level, json_t *data)
         json_decref(data);
         return;
     }
-    mcp_peer_send(call->peer,
+    mcp_peer_send(call->peer, call->context,
                   mcp_message_call(NULL, "notifications/message",
                                    json_pack("{s:s, s:s, s:o}", "level", mcp_log_levels[level],
                                              "logger", "sandbox-run", "data", data)));

@@ -40,7 +40,6 @@ struct mcp_server {
 struct mcp_peer {
     struct mcp_server *server;
     mcp_send *send;
-    void *context;
     pthread_mutex_t lock; /* of all below */
     pthread_cond_t woken; /* an answer came, or the client left */
     bool left;
@@ -64,6 +63,7 @@ struct mcp_era {
 struct mcp_call {
     struct mcp_call *next;
     struct mcp_peer *peer;
+    void *context; /* of the message */
     struct mcp_era era;
     json_t *id, *params;
     json_t *arguments; /* checked against the tool's schema */
@@ -85,8 +85,9 @@ struct mcp_call {
 typedef void mcp_tool_fn(struct mcp_call *call);
 
 /* mcp_tools.c */
-/* `open_world`: what runs inside reaches hosts. */
-json_t *mcp_tools_load(bool open_world, sbr_error *err);
+/* Those that the settings leave. */
+json_t *mcp_tools_load(const struct mcp_settings *settings, sbr_error *err);
+/* NULL: this server has no such tool. */
 json_t *mcp_tools_describe(const struct mcp_server *server, const char *name);
 
 /* mcp_schema.c: the part of JSON Schema that our tools use. */
@@ -116,7 +117,8 @@ bool mcp_call_is_cancelled(struct mcp_call *call);
 void mcp_call_cancel(struct mcp_call *call);
 
 /* mcp_peer.c */
-void mcp_peer_send(struct mcp_peer *peer, json_t *message); /* takes it over */
+/* Takes the message over. */
+void mcp_peer_send(struct mcp_peer *peer, void *context, json_t *message);
 int mcp_peer_log_level(struct mcp_peer *peer, const struct mcp_era *era);
 
 /* mcp_ask.c */
@@ -138,6 +140,11 @@ sbr_request *mcp_request_plain(struct mcp_call *call);
 /* The time limit that the arguments ask for, if any.  False: it is too long; the call failed. */
 bool mcp_request_timeout(struct mcp_call *call, uint64_t *ret_ms);
 
+/* What the reader of a refusal could do about it, for a message: "; the person can start
+ * `sandbox-run mcp` with --OPTION VALUE". */
+void mcp_request_refuse(struct mcp_call *call, const char *why, const char *option,
+                        const char *value);
+
 /* mcp_server.c */
 sbr_runtime *mcp_server_runtime(struct mcp_server *server, sbr_error *err);
 
@@ -156,7 +163,7 @@ void mcp_report_stream(const json_t *result, const char *name, struct buf *out);
 const char *mcp_session_id(struct mcp_call *call);
 /* The answer of a session, which is the caller's; NULL: the call has failed. */
 json_t *mcp_session_ask(struct mcp_call *call, const char *id, const json_t *request);
-void mcp_session_close_all(struct mcp_store *store);
+void mcp_session_close_all(struct mcp_server *server);
 
 /* mcp_resources.c */
 json_t *mcp_resources_list(struct mcp_server *server);

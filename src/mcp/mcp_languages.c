@@ -1,4 +1,5 @@
 /* list_languages. */
+#include "base/text.h"
 #include "lib/runner.h"
 #include "mcp/mcp_internal.h"
 #include "plan/language.h"
@@ -9,7 +10,12 @@ void mcp_list_languages(struct mcp_call *call)
     const struct language *language;
 
     for (size_t i = 0; (language = language_at(i)); i++) {
-        json_t *aliases = json_array();
+        const char *allowed = call->peer->server->settings.languages;
+        json_t *aliases;
+
+        if (allowed && !text_list_has(allowed, language->name))
+            continue;
+        aliases = json_array();
 
         for (unsigned int k = 0; k < language->aliases.n; k++)
             json_array_append_new(aliases, json_string(language->aliases.at[k]));

@@ -18,6 +18,7 @@ enum mcp_code {
     MCP_INVALID_PARAMS = -32602,
     MCP_INTERNAL = -32603,
     MCP_NO_RESOURCE = -32002, /* before 2026-07-28 */
+    MCP_HEADER_MISMATCH = -32020,
     MCP_NO_CAPABILITY = -32021,
     MCP_NO_VERSION = -32022
 };
@@ -33,6 +34,9 @@ struct mcp_message {
     json_t *params;     /* NULL: none; otherwise an object */
     enum mcp_code code; /* of MCP_BAD */
     const char *why;
+    /* The transport's own: */
+    bool stateless; /* it says that the message is of 2026-07-28 or later */
+    void *context;  /* for what is sent while it is handled */
 };
 
 /* Never fails: a text that is no message becomes MCP_BAD. */

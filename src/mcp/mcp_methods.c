@@ -51,7 +51,15 @@ static json_t *server_info(void)
 
 static json_t *capabilities(void)
 {
-    return json_pack("{s:{}, s:{}, s:{}}", "tools", "resources", "logging");
+    return json_pack("{s:{}, s:{}, s:{}, s:{}}", "tools", "resources", "prompts", "logging");
+}
+
+bool mcp_version_initializes(const char *version)
+{
+    for (size_t i = 0; i < ARRAY_LEN(versions); i++)
+        if (!strcmp(version, versions[i]))
+            return true;
+    return false;
 }
 
 static json_t *do_initialize(struct mcp_peer *peer, const struct mcp_message *message,
@@ -59,18 +67,21 @@ static json_t *do_initialize(struct mcp_peer *peer, const struct mcp_message *me
 {
     const char *wanted = mcp_text(message->params, "protocolVersion"), *version = versions[0];
     json_t *can = json_object_get(message->params, "capabilities");
+    bool again;
 
     (void)era;
     if (!wanted || !json_is_object(can))
         return set_fault(fault, MCP_INVALID_PARAMS,
                          "initialize needs protocolVersion and capabilities");
-    for (size_t i = 0; i < ARRAY_LEN(versions); i++)
-        if (!strcmp(wanted, versions[i]))
-            version = versions[i];
+    if (mcp_version_initializes(wanted))
+        version = wanted;
     pthread_mutex_lock(&peer->lock);
-    json_decref(peer->capabilities);
-    peer->capabilities = json_deep_copy(can);
+    again = peer->capabilities != NULL; /* calls that run refer to them */
+    if (!again)
+        peer->capabilities = json_deep_copy(can);
     pthread_mutex_unlock(&peer->lock);
+    if (again)
+        return set_fault(fault, MCP_INVALID_REQUEST, "initialize is sent once, and first");
     return json_pack("{s:s, s:o, s:o, s:s}", "protocolVersion", version, "capabilities",
                      capabilities(), "serverInfo", server_info(), "instructions", instructions);
 }
@@ -174,7 +185,7 @@ static json_t *do_templates_list(struct mcp_peer *peer, const struct mcp_message
     return has_cursor(message, fault) ? NULL : mcp_resources_templates();
 }
 
-/* Clients of 2026-07-28 may ask, though no prompts are announced. */
+/* There are none; clients ask for them all the same, and some stop at an error. */
 static json_t *do_prompts_list(struct mcp_peer *peer, const struct mcp_message *message,
                                const struct mcp_era *era, struct fault *fault)
 {
@@ -257,9 +268,10 @@ static json_t *do_tools_call(struct mcp_peer *peer, const struct mcp_message *me
                              const struct mcp_era *era, struct fault *fault)
 {
     const char *name = mcp_text(message->params, "name");
-    mcp_tool_fn *tool = find_tool(name);
+    mcp_tool_fn *tool = mcp_tools_describe(peer->server, name) ? find_tool(name) : NULL;
     json_t *arguments = json_object_get(message->params, "arguments"), *result;
     struct mcp_call call = { .peer = peer,
+                             .context = message->context,
                              .era = *era,
                              .id = message->id,
                              .params = message->params,
@@ -331,7 +343,7 @@ static bool read_era(struct mcp_peer *peer, const struct mcp_message *message, s
     json_t *version = json_object_get(meta, META_VERSION);
     json_t *can = json_object_get(meta, META_CAPABILITIES);
 
-    *ret = (struct mcp_era){ .stateless = version || can, .meta = meta };
+    *ret = (struct mcp_era){ .stateless = version || can || message->stateless, .meta = meta };
     if (!ret->stateless && !strcmp(message->method, "server/discover"))
         ret->stateless = true;
     if (!ret->stateless) {
@@ -384,9 +396,10 @@ static enum mcp_code handle_request(struct mcp_peer *peer, const struct mcp_mess
     if (result && era.stateless)
         complete(result, method);
     if (result)
-        mcp_peer_send(peer, mcp_message_result(message->id, result));
+        mcp_peer_send(peer, message->context, mcp_message_result(message->id, result));
     else if (fault.code)
-        mcp_peer_send(peer, mcp_message_error(message->id, fault.code, fault.text, fault.data));
+        mcp_peer_send(peer, message->context,
+                      mcp_message_error(message->id, fault.code, fault.text, fault.data));
     return fault.code;
 }
 
@@ -428,7 +441,8 @@ enum mcp_code mcp_peer_handle(struct mcp_peer *peer, struct mcp_message *message
     switch (message->kind) {
     case MCP_BAD:
         code = message->code;
-        mcp_peer_send(peer, mcp_message_error(message->id, code, message->why, NULL));
+        mcp_peer_send(peer, message->context,
+                      mcp_message_error(message->id, code, message->why, NULL));
         break;
     case MCP_REQUEST:
         code = handle_request(peer, message);
@@ -447,7 +461,7 @@ enum mcp_code mcp_peer_handle(struct mcp_peer *peer, struct mcp_message *message
 
 void mcp_peer_refuse(struct mcp_peer *peer, struct mcp_message *message, const char *why)
 {
-    mcp_peer_send(peer, mcp_message_error(message->id, MCP_INTERNAL, why, NULL));
+    mcp_peer_send(peer, message->context, mcp_message_error(message->id, MCP_INTERNAL, why, NULL));
     mcp_message_done(message);
 }
 

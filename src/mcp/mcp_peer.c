@@ -10,15 +10,13 @@
 const char *const mcp_log_levels[MCP_N_LOG_LEVELS] = { "debug", "info",     "notice", "warning",
                                                        "error", "critical", "alert",  "emergency" };
 
-struct mcp_peer *mcp_peer_new(struct mcp_server *server, mcp_send *send, void *context)
+struct mcp_peer *mcp_peer_new(struct mcp_server *server, mcp_send *send)
 {
     struct mcp_peer *peer = calloc(1, sizeof(*peer));
 
     if (!peer)
         return NULL;
-    *peer = (struct mcp_peer){
-        .server = server, .send = send, .context = context, .log_level = MCP_N_LOG_LEVELS
-    };
+    *peer = (struct mcp_peer){ .server = server, .send = send, .log_level = MCP_N_LOG_LEVELS };
     peer->awaited = json_object();
     peer->answers = json_object();
     pthread_mutex_init(&peer->lock, NULL);
@@ -39,13 +37,16 @@ void mcp_peer_free(struct mcp_peer *peer)
     free(peer);
 }
 
-void mcp_peer_send(struct mcp_peer *peer, json_t *message)
+void mcp_peer_send(struct mcp_peer *peer, void *context, json_t *message)
 {
     scoped_free char *text = message ? json_dumps(message, JSON_COMPACT) : NULL;
+    enum mcp_kind kind = !json_object_get(message, "method") ? MCP_RESPONSE
+                         : json_object_get(message, "id")    ? MCP_REQUEST
+                                                             : MCP_NOTIFICATION;
 
     json_decref(message);
     if (text)
-        peer->send(peer->context, text, strlen(text));
+        peer->send(context, kind, text, strlen(text));
 }
 
 int mcp_log_level_from_name(const char *name)

@@ -11,9 +11,24 @@
 /* Where the operator has set none: as long as a client waits, not the short default of a run. */
 #define TIMEOUT_MAX_MS 300000
 
-/* The most that a call may ask for. */
-static uint64_t most(const sbr_request *base, enum sbr_limit which)
+void mcp_request_refuse(struct mcp_call *call, const char *why, const char *option,
+                        const char *value)
 {
+    const char *token = call->peer->server->settings.token;
+
+    mcp_call_fail(call, "denied: %s%s --%s%s%s", why,
+                  token ? "; the operator can give a token with"
+                        : "; the person can start `sandbox-run mcp` with",
+                  option, value[0] ? " " : "", value);
+}
+
+/* The most that a call may ask for. */
+static uint64_t most(const struct mcp_settings *settings, enum sbr_limit which)
+{
+    const sbr_request *base = settings->base;
+
+    if (settings->ceilings && settings->ceilings->given >> which & 1)
+        return settings->ceilings->value[which];
     if (which == SBR_WALL_MS && !(base->limits.given >> which & 1))
         return TIMEOUT_MAX_MS;
     return base->limits.value[which];
@@ -23,16 +38,18 @@ static uint64_t most(const sbr_request *base, enum sbr_limit which)
 static bool may_have(struct mcp_call *call, enum sbr_limit which, const char *argument,
                      uint64_t value)
 {
-    uint64_t allowed = most(call->peer->server->settings.base, which);
-    char shown[32];
+    const struct mcp_settings *settings = &call->peer->server->settings;
+    uint64_t allowed = most(settings, which);
+    char shown[32], why[160], larger[80] = "LARGER";
 
     if (value <= allowed)
         return true;
     limits_format(which, allowed, shown, sizeof(shown));
-    mcp_call_fail(call,
-                  "denied: %s is more than the operator allows; ask for at most %s, or let the "
-                  "person start `sandbox-run mcp` with a larger --%s",
-                  argument, shown, limit_defs[which].option);
+    snprintf(why, sizeof(why), "%s is more than the operator allows; ask for at most %s", argument,
+             shown);
+    if (settings->token)
+        snprintf(larger, sizeof(larger), "%s=LARGER", limit_defs[which].option);
+    mcp_request_refuse(call, why, settings->token ? "limit" : limit_defs[which].option, larger);
     return false;
 }
 
@@ -70,7 +87,8 @@ static bool set_limits(struct mcp_call *call, sbr_request *req)
 
 static bool narrow_hosts(struct mcp_call *call, sbr_request *req, const json_t *hosts)
 {
-    const struct network *allowed = &call->peer->server->settings.base->network;
+    const struct mcp_settings *settings = &call->peer->server->settings;
+    bool any = settings->network >= NETWORK_ALLOW;
     json_t *host;
     size_t i;
 
@@ -82,11 +100,9 @@ static bool narrow_hosts(struct mcp_call *call, sbr_request *req, const json_t *
             mcp_call_fail_by(call, &err);
             return false;
         }
-        if (!config_network_covers(allowed, &rule)) {
-            mcp_call_fail(call,
-                          "denied: the operator does not allow %s; the person can start "
-                          "`sandbox-run mcp` with --allow-host %s",
-                          rule.text, rule.text);
+        if (!any && !config_network_covers(&settings->base->network, &rule)) {
+            mcp_request_refuse(call, "the operator does not allow this host", "allow-host",
+                               rule.text);
             return false;
         }
         if (sbr_request_allow_host(req, json_string_value(host)) < 0) {
@@ -100,11 +116,15 @@ static bool narrow_hosts(struct mcp_call *call, sbr_request *req, const json_t *
 /* Replaces the operator's network by one that is not wider. */
 static bool narrow_network(struct mcp_call *call, sbr_request *req)
 {
-    const sbr_request *base = call->peer->server->settings.base;
+    const struct mcp_settings *settings = &call->peer->server->settings;
+    const sbr_request *base = settings->base;
+    enum network_mode widest =
+        settings->network > base->network.mode ? settings->network : base->network.mode;
     const char *name = mcp_text(call->arguments, "network");
     json_t *hosts = json_object_get(call->arguments, "allow_hosts");
     enum network_mode mode = hosts ? NETWORK_ALLOW : base->network.mode;
     sbr_error err = { 0 };
+    char why[80];
 
     if (!name && !hosts)
         return true;
@@ -112,11 +132,10 @@ static bool narrow_network(struct mcp_call *call, sbr_request *req)
         mcp_call_fail_by(call, &err);
         return false;
     }
-    if (mode > base->network.mode) {
-        mcp_call_fail(call,
-                      "denied: the operator allows network \"%s\" at most; the person can start "
-                      "`sandbox-run mcp` with --network %s",
-                      network_mode_name(base->network.mode), network_mode_name(mode));
+    if (mode > widest) {
+        snprintf(why, sizeof(why), "the operator allows network \"%s\" at most",
+                 network_mode_name(widest));
+        mcp_request_refuse(call, why, "network", network_mode_name(mode));
         return false;
     }
     if (mode == base->network.mode && !hosts)
@@ -164,7 +183,9 @@ static bool add_lists(struct mcp_call *call, sbr_request *req)
     size_t i;
 
     if (json_array_size(packages) && call->peer->server->settings.no_packages) {
-        mcp_call_fail(call, "denied: the operator lets no packages be installed (--no-packages)");
+        mcp_call_fail(call, "denied: the operator lets no packages be installed%s",
+                      call->peer->server->settings.token ? ": the token has no network"
+                                                         : " (--no-packages)");
         return false;
     }
     json_array_foreach(json_object_get(call->arguments, "files"), i, one)
@@ -199,12 +220,17 @@ static bool add_words(struct mcp_call *call, sbr_request *req)
 
 static bool begin(struct mcp_call *call, sbr_request *req)
 {
+    const sbr_request *base = call->peer->server->settings.base;
     sbr_error err = { 0 };
 
-    if (request_override(req, call->peer->server->settings.base, &err) < 0) {
+    if (request_override(req, base, &err) < 0) {
         mcp_call_fail_by(call, &err);
         return false;
     }
+    req->audit = base->audit;
+    req->keep_seconds = base->keep_seconds;
+    req->keep_bytes = base->keep_bytes;
+    memcpy(req->caller, base->caller, sizeof(req->caller));
     req->has_options = false; /* the reader of messages has arguments */
     return mcp_roots_use(call, req);
 }
@@ -236,8 +262,23 @@ static sbr_request *make(struct mcp_call *call, const char *language,
     return NULL;
 }
 
+/* False: the call has failed. */
+static bool may_use(struct mcp_call *call, const char *language)
+{
+    const char *allowed = call->peer->server->settings.languages;
+    char name[64];
+
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(language, "@"), language);
+    if (!allowed || text_list_has(allowed, name))
+        return true;
+    mcp_call_fail(call, "denied: the token allows these languages only: %s", allowed);
+    return false;
+}
+
 sbr_request *mcp_request_make(struct mcp_call *call, const char *language)
 {
+    if (!may_use(call, language ? language : "command"))
+        return NULL;
     return make(call, language, fill);
 }
 

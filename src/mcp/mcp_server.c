@@ -16,12 +16,12 @@ int mcp_server_new(const struct mcp_settings *settings, struct mcp_server **ret,
         free(server);
         return err_set_errno(err, "mcp", "cannot make a key");
     }
-    server->tools = mcp_tools_load(network_goes_outside(settings->base->network.mode), err);
+    server->tools = mcp_tools_load(settings, err);
     if (!server->tools) {
         free(server);
         return err->code;
     }
-    mcp_store_init(&server->store);
+    mcp_store_init(&server->store, settings->kept_bytes);
     pthread_mutex_init(&server->lock, NULL);
     *ret = server;
     return 0;
@@ -31,7 +31,7 @@ void mcp_server_free(struct mcp_server *server)
 {
     if (!server)
         return;
-    mcp_session_close_all(&server->store);
+    mcp_session_close_all(server);
     mcp_store_done(&server->store);
     sbr_runtime_close(server->runtime);
     json_decref(server->tools);
@@ -41,6 +41,8 @@ void mcp_server_free(struct mcp_server *server)
 
 sbr_runtime *mcp_server_runtime(struct mcp_server *server, sbr_error *err)
 {
+    if (server->settings.runtime)
+        return server->settings.runtime;
     pthread_mutex_lock(&server->lock);
     if (!server->runtime &&
         runner_open(RUNNER_LONG, server->settings.cold, &server->runtime, err) < 0)

@@ -44,6 +44,21 @@ json_t *mcp_session_ask(struct mcp_call *call, const char *id, const json_t *req
     return json_loads(text, 0, NULL);
 }
 
+static bool note_made(struct mcp_call *call, const char *id, sbr_error *err)
+{
+    const struct mcp_sessions *sessions = call->peer->server->settings.sessions;
+
+    return !sessions || sessions->made(sessions->context, id, err) == 0;
+}
+
+static void note_ended(struct mcp_server *server, const char *id)
+{
+    const struct mcp_sessions *sessions = server->settings.sessions;
+
+    if (sessions)
+        sessions->ended(sessions->context, id);
+}
+
 void mcp_create_session(struct mcp_call *call)
 {
     const char *language = mcp_text(call->arguments, "language"), *id;
@@ -51,7 +66,7 @@ void mcp_create_session(struct mcp_call *call)
     sbr_session_bounds bounds = { .struct_size = sizeof(bounds), .idle_ms = IDLE_MS };
     sbr_request *req = mcp_request_make(call, language);
     scoped_free char *text = NULL;
-    sbr_error err = { 0 };
+    sbr_error err = { 0 }, ignored;
 
     if (!req)
         return;
@@ -63,12 +78,16 @@ void mcp_create_session(struct mcp_call *call)
     } else {
         made = json_loads(text, 0, NULL);
         id = mcp_text(made, "id");
-        if (mcp_store_own(store_of(call), MCP_SESSION, id)) {
+        if (!note_made(call, id, &err)) {
+            (void)sbr_session_close(id, &ignored);
+            mcp_call_fail_by(call, &err);
+        } else if (mcp_store_own(store_of(call), MCP_SESSION, id)) {
             mcp_call_return(call,
                             json_pack("{s:s, s:s, s:I}", "session_id", id, "language", language,
                                       "ttl_seconds", (json_int_t)(bounds.idle_ms / 1000)));
         } else {
-            (void)sbr_session_close(id, &err);
+            (void)sbr_session_close(id, &ignored);
+            note_ended(call->peer->server, id);
             mcp_call_fail(call, "busy: %d sessions live already; close_session ends one",
                           MCP_SESSIONS_MAX);
         }
@@ -183,6 +202,7 @@ void mcp_close_session(struct mcp_call *call)
         return;
     }
     mcp_store_disown(store_of(call), MCP_SESSION, id);
+    note_ended(call->peer->server, id);
     answer = json_loads(text, 0, NULL);
     changes = mcp_text(answer, "changes_id");
     structured = json_pack("{s:b}", "closed", 1);
@@ -208,10 +228,13 @@ void mcp_rollback_session(struct mcp_call *call)
         mcp_call_return(call, json_pack("{s:b}", "rolled_back", 1));
 }
 
-void mcp_session_close_all(struct mcp_store *store)
+void mcp_session_close_all(struct mcp_server *server)
 {
+    const struct mcp_store *store = &server->store;
     sbr_error ignored;
 
-    for (unsigned int i = 0; i < store->owned[MCP_SESSION].n; i++)
+    for (unsigned int i = 0; i < store->owned[MCP_SESSION].n; i++) {
         (void)sbr_session_close(store->owned[MCP_SESSION].ids[i], &ignored);
+        note_ended(server, store->owned[MCP_SESSION].ids[i]);
+    }
 }

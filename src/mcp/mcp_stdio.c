@@ -58,10 +58,11 @@ static int write_all(int fd, const char *data, size_t len)
     return 0;
 }
 
-static void send_line(void *context, const char *text, size_t len)
+static void send_line(void *context, enum mcp_kind kind, const char *text, size_t len)
 {
     struct stdio *s = context;
 
+    (void)kind;
     pthread_mutex_lock(&s->out_lock);
     if (write_all(s->out_fd, text, len) == 0)
         (void)write_all(s->out_fd, "\n", 1);
@@ -157,6 +158,7 @@ static void handle_line(struct stdio *s, const char *text, size_t len)
     if (!len)
         return;
     mcp_message_read(text, len, &message);
+    message.context = s;
     if (!mcp_peer_may_wait(&message))
         (void)mcp_peer_handle(s->peer, &message);
     else if (!enqueue(s, &message, len))
@@ -168,7 +170,8 @@ static void end_line(struct stdio *s)
 {
     struct mcp_message message = { .kind = MCP_BAD,
                                    .code = MCP_INVALID_REQUEST,
-                                   .why = "a message has at most 16 MiB" };
+                                   .why = "a message has at most 16 MiB",
+                                   .context = s };
 
     if (s->too_long)
         (void)mcp_peer_handle(s->peer, &message);
@@ -250,7 +253,7 @@ int mcp_stdio_serve(struct mcp_server *server, int in_fd, int out_fd, int stop_f
     static struct stdio s; /* outlives a thread that does not end */
 
     s = (struct stdio){ .out_fd = out_fd, .last = &s.first };
-    s.peer = mcp_peer_new(server, send_line, &s);
+    s.peer = mcp_peer_new(server, send_line);
     if (!s.peer)
         return err_set_oom(err, "mcp");
     pthread_mutex_init(&s.out_lock, NULL);

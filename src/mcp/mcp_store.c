@@ -15,9 +15,10 @@
 
 static const unsigned int most[MCP_N_OWNED] = { MCP_SESSIONS_MAX, MCP_CHANGES_MAX };
 
-void mcp_store_init(struct mcp_store *store)
+void mcp_store_init(struct mcp_store *store, uint64_t max)
 {
     memset(store, 0, sizeof(*store));
+    store->max = max ? max : BYTES_MAX;
     pthread_mutex_init(&store->lock, NULL);
 }
 
@@ -100,7 +101,7 @@ static struct mcp_run *cut(struct mcp_store *store)
 
     for (unsigned int n = 0; *at; at = &(*at)->next, n++) {
         bytes += (*at)->bytes;
-        if (n >= RUNS_MAX || (n && bytes > BYTES_MAX))
+        if (n >= RUNS_MAX || (n && bytes > store->max))
             break;
     }
     rest = *at;

@@ -27,14 +27,15 @@ struct mcp_store {
     pthread_mutex_t lock; /* of all below */
     struct mcp_run *newest;
     char *place; /* the directory of all dirs; NULL until the first */
-    uint64_t n_dirs;
+    uint64_t n_dirs, max;
     struct {
         char ids[MCP_CHANGES_MAX][ENCODING_ID_SIZE];
         unsigned int n;
     } owned[MCP_N_OWNED];
 };
 
-void mcp_store_init(struct mcp_store *store);
+/* `max`: bytes that are kept; 0: the default. */
+void mcp_store_init(struct mcp_store *store, uint64_t max);
 /* Removes all files. */
 void mcp_store_done(struct mcp_store *store);
 

@@ -23,8 +23,24 @@ static void fill_in(json_t *value, const json_t *shared)
         fill_in(member, shared);
 }
 
-json_t *mcp_tools_load(bool open_world, sbr_error *err)
+static const char *const of_sessions[] = { "create_session", "run_cell",   "list_sessions",
+                                           "close_session",  "write_file", "rollback_session" };
+static const char *const of_projects[] = { "show_changes", "apply_changes" };
+
+static void leave_out(json_t *tools, const char *const *names, size_t n)
 {
+    for (size_t i = json_array_size(tools); i-- > 0;)
+        for (size_t k = 0; k < n; k++)
+            if (!strcmp(mcp_text(json_array_get(tools, i), "name"), names[k])) {
+                json_array_remove(tools, i);
+                break;
+            }
+}
+
+json_t *mcp_tools_load(const struct mcp_settings *settings, sbr_error *err)
+{
+    bool open_world = network_goes_outside(settings->base->network.mode) ||
+                      network_goes_outside(settings->network);
     json_t *all = json_loadb(mcp_tools_image_start,
                              (size_t)(mcp_tools_image_end - mcp_tools_image_start), 0, NULL);
     json_t *list = json_object_get(all, "tools"), *shared;
@@ -38,6 +54,10 @@ json_t *mcp_tools_load(bool open_world, sbr_error *err)
     json_object_set_new(json_object_get(shared, "writes"), "openWorldHint",
                         json_boolean(open_world));
     fill_in(list, shared);
+    if (settings->no_sessions)
+        leave_out(list, of_sessions, ARRAY_LEN(of_sessions));
+    if (settings->no_project)
+        leave_out(list, of_projects, ARRAY_LEN(of_projects));
     json_incref(list);
     json_decref(all);
     return list;
@@ -49,7 +69,7 @@ json_t *mcp_tools_describe(const struct mcp_server *server, const char *name)
     size_t i;
 
     json_array_foreach(server->tools, i, tool)
-        if (!strcmp(mcp_text(tool, "name"), name))
+        if (name && !strcmp(mcp_text(tool, "name"), name))
             return tool;
     return NULL;
 }

@@ -1,9 +1,10 @@
-"""`sandbox-run mcp` with clients that nobody here wrote: all see the same."""
+"""`sandbox-run mcp` and /mcp of the gateway with clients that nobody here wrote: all see the same."""
 import json
 import subprocess
 
 import pytest
 
+import gateway
 import registry_packages
 import support
 
@@ -17,6 +18,9 @@ EXPECTED = {
     "diff": ["+++ b/made.txt", "+new"], "applied": True, "resource": "", "unknown": -32602, "progress": True,
 }
 LEGACY, MODERN = "2025-11-25", "2026-07-28"
+OVER_HTTP = {name: value for name, value in EXPECTED.items() if name not in ("diff", "applied")}
+OVER_HTTP.update(tools=[tool for tool in EXPECTED["tools"] if not tool.endswith("_changes")], made=["made.txt"])
+KINDS = [("sdk", LEGACY), ("legacy", LEGACY), ("auto", MODERN), ("pin", MODERN)]
 
 
 def run(command, folder, **env):
@@ -35,7 +39,7 @@ def one_project(folder):
 
 
 @pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
-@pytest.mark.parametrize("kind, version", [("sdk", LEGACY), ("legacy", LEGACY), ("auto", MODERN), ("pin", MODERN)])
+@pytest.mark.parametrize("kind, version", KINDS)
 def test_the_clients_of_the_typescript_sdks(kind, version, folder, project):
     modules = registry_packages.npm("mcp-clients", CLIENTS / "mcp")
     seen = run(["node", CLIENTS / "mcp/conversation.mjs", kind, modules, support.SANDBOX_RUN, "--project", project],
@@ -49,3 +53,24 @@ def test_the_client_of_the_python_sdk(folder, project):
     seen = run(["/usr/bin/python3", CLIENTS / "mcp-python/conversation.py", support.SANDBOX_RUN, "--project", project],
                folder, PYTHONPATH=str(site))
     assert seen == {**EXPECTED, "version": LEGACY}
+
+
+@pytest.fixture(scope="module", name="http")
+def one_gateway(tmp_path_factory):
+    with gateway.Gateway(tmp_path_factory.mktemp("mcp") / "g") as running:
+        running.words = [f"http://{running.address}/mcp", running.token("agent")]
+        yield running
+
+
+@pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
+@pytest.mark.parametrize("kind, version", KINDS)
+def test_the_clients_of_the_typescript_sdks_over_http(kind, version, folder, http):
+    modules = registry_packages.npm("mcp-clients", CLIENTS / "mcp")
+    seen = run(["node", CLIENTS / "mcp/conversation.mjs", kind, modules, *http.words], folder)
+    assert seen == {**OVER_HTTP, "version": version}
+
+
+def test_the_client_of_the_python_sdk_over_http(folder, http):
+    site = registry_packages.pip("mcp-python", CLIENTS / "mcp-python/requirements.txt")
+    seen = run(["/usr/bin/python3", CLIENTS / "mcp-python/conversation.py", *http.words], folder, PYTHONPATH=str(site))
+    assert seen == {**OVER_HTTP, "version": LEGACY}

@@ -47,7 +47,7 @@ MAY_INCLUDE["generate"] = {"base", "model", "plan"}
 MAY_INCLUDE["cli"] = {"base", "model", "plan", "explain", "lib"}
 # So is the server for agents, whatever its transport, and the HTTP gateway.
 MAY_INCLUDE["mcp"] = {"base", "model", "plan", "explain", "lib"}
-MAY_INCLUDE["http"] = {"base", "model", "config", "lib"}
+MAY_INCLUDE["http"] = {"base", "model", "config", "lib", "mcp"}
 # Dialects are maps in front of the gateway's own calls.
 MAY_INCLUDE["dialect"] = {"base", "model", "plan", "lib", "http"}
 MAY_INCLUDE_ONLY = {

@@ -1,14 +1,19 @@
 """The steps of tests/clients/mcp/conversation.mjs with the Python client of MCP.
 
-Usage: conversation.py PROGRAM [OPTION...]
+Usage: conversation.py PROGRAM [OPTION...], or http://... TOKEN
 """
 import asyncio
 import json
 import os
 import sys
 
+import httpx2
+
 from mcp import ClientSession, StdioServerParameters, types
 from mcp.client.stdio import stdio_client
+from mcp.client.streamable_http import streamable_http_client
+
+OVER_HTTP = sys.argv[1].startswith("http")
 
 
 async def agree(context, params):
@@ -41,10 +46,13 @@ async def talk(session):
     seen["closed"] = (await call("close_session", session_id=session_id)).structured_content
     seen["closed"].pop("changes_id", None)
     left = await call("run_command", command="echo new > made.txt")
-    changes_id = left.structured_content["changes_id"]
-    diff = (await call("show_changes", changes_id=changes_id)).structured_content["diff"]
-    seen["diff"] = [line for line in diff.split("\n") if line.startswith("+")]
-    seen["applied"] = (await call("apply_changes", changes_id=changes_id)).structured_content["applied"]
+    if OVER_HTTP:  # there is no project
+        seen["made"] = [file["path"] for file in left.structured_content["files"]]
+    else:
+        changes_id = left.structured_content["changes_id"]
+        diff = (await call("show_changes", changes_id=changes_id)).structured_content["diff"]
+        seen["diff"] = [line for line in diff.split("\n") if line.startswith("+")]
+        seen["applied"] = (await call("apply_changes", changes_id=changes_id)).structured_content["applied"]
     first = (await session.list_resources()).resources[0]
     seen["resource"] = (await session.read_resource(first.uri)).contents[0].text
     try:
@@ -56,9 +64,15 @@ async def talk(session):
     return seen
 
 
+def transport():
+    if OVER_HTTP:
+        bearer = httpx2.AsyncClient(headers={"Authorization": f"Bearer {sys.argv[2]}"})
+        return streamable_http_client(sys.argv[1], http_client=bearer)
+    return stdio_client(StdioServerParameters(command=sys.argv[1], args=["mcp", *sys.argv[2:]], env=dict(os.environ)))
+
+
 async def main():
-    server = StdioServerParameters(command=sys.argv[1], args=["mcp", *sys.argv[2:]], env=dict(os.environ))
-    async with stdio_client(server) as (read, write):
+    async with transport() as (read, write, *_):
         async with ClientSession(read, write, elicitation_callback=agree) as session:
             hello = await session.initialize()
             print(json.dumps({**await talk(session), "version": hello.protocol_version}))

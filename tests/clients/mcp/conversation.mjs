@@ -1,17 +1,29 @@
 // What every client does with the server: the same steps, and what came back, as JSON on stdout.
-// Usage: node conversation.mjs CLIENT MODULES PROGRAM [OPTION...]
+// Usage: node conversation.mjs CLIENT MODULES PROGRAM [OPTION...], or CLIENT MODULES http://... TOKEN
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 
 const [kind, modules, program, ...options] = process.argv.slice(2);
 const load = (name) => import(pathToFileURL(createRequire(`${modules}/x`).resolve(name)));
 
+// Over HTTP there is no project.
+const overHttp = program.startsWith("http");
+
+async function transport(old) {
+  if (overHttp) {
+    const http = await load(old ? "@modelcontextprotocol/sdk/client/streamableHttp.js" : "@modelcontextprotocol/client");
+    return new http.StreamableHTTPClientTransport(new URL(program),
+      { requestInit: { headers: { Authorization: `Bearer ${options[0]}` } } });
+  }
+  const stdio = await load(old ? "@modelcontextprotocol/sdk/client/stdio.js" : "@modelcontextprotocol/client/stdio");
+  return new stdio.StdioClientTransport({ command: program, args: ["mcp", ...options], env: process.env });
+}
+
 async function connect() {
   const about = { name: "conversation", version: "1" };
   const capabilities = { elicitation: {}, roots: {} };
   const old = kind === "sdk";
   const { Client } = await load(old ? "@modelcontextprotocol/sdk/client/index.js" : "@modelcontextprotocol/client");
-  const stdio = await load(old ? "@modelcontextprotocol/sdk/client/stdio.js" : "@modelcontextprotocol/client/stdio");
   const mode = { legacy: {}, auto: { versionNegotiation: { mode: "auto" } },
     pin: { versionNegotiation: { mode: { pin: "2026-07-28" } } } }[kind] ?? {};
   const client = new Client(about, { capabilities, ...mode });
@@ -22,7 +34,7 @@ async function connect() {
   } else {
     client.setRequestHandler("elicitation/create", answer);
   }
-  await client.connect(new stdio.StdioClientTransport({ command: program, args: ["mcp", ...options], env: process.env }));
+  await client.connect(await transport(old));
   return client;
 }
 
@@ -49,8 +61,13 @@ seen.closed = content(await call("close_session", { session_id }));
 delete seen.closed.changes_id;
 const left = await call("run_command", { command: "echo new > made.txt" });
 const changes_id = content(left).changes_id;
-seen.diff = content(await call("show_changes", { changes_id })).diff.split("\n").filter((line) => line.startsWith("+"));
-seen.applied = content(await call("apply_changes", { changes_id })).applied;
+if (overHttp) {
+  seen.made = content(left).files.map((file) => file.path);
+} else {
+  const { diff } = content(await call("show_changes", { changes_id }));
+  seen.diff = diff.split("\n").filter((line) => line.startsWith("+"));
+  seen.applied = content(await call("apply_changes", { changes_id })).applied;
+}
 const [first] = (await client.listResources()).resources;
 seen.resource = (await client.readResource({ uri: first.uri })).contents[0].text;
 seen.unknown = await call("no_such_tool", {}).then(() => "result", (error) => error.code);

@@ -1,0 +1,72 @@
+/* Who speaks MCP over HTTP: for each token a server of src/mcp with the token's rights, and its
+ * clients of the era with `initialize`.
+ *
+ * A token's runs, files and sessions are found by that token only.  The loop calls all of this. */
+#ifndef HTTP_AGENTS_H
+#define HTTP_AGENTS_H
+
+#include <string.h>
+
+#include "base/encoding.h"
+#include "http/exchange.h"
+#include "http/server.h"
+#include "mcp/mcp.h"
+
+#define AGENT_CALLS_MAX 16 /* of one token at once: each has a thread */
+
+struct sse_stream;
+
+struct agent {
+    struct link link; /* of the server's agents */
+    struct server *server;
+    struct tenant tenant;
+    char workspace[64]; /* as the tenant names it; empty: none */
+    sbr_request *base;
+    struct mcp_sessions sessions;
+    struct mcp_server *mcp;
+    struct link clients;
+    unsigned int calls; /* that run */
+    uint64_t used_us;
+};
+
+/* A client that sent `initialize`. */
+struct agent_client {
+    struct link link;
+    struct agent *agent;
+    char id[ENCODING_ID_SIZE]; /* Mcp-Session-Id */
+    struct mcp_peer *peer;
+    unsigned int calls;
+    bool closed;               /* it is freed with its last call */
+    struct sse_stream *stream; /* of its GET; NULL: none */
+    uint64_t used_us;
+};
+
+/* That of the exchange's token; made when it is the first.  NULL: replied. */
+struct agent *agents_find(struct exchange *x);
+/* NULL without memory. */
+struct agent_client *agents_add_client(struct agent *agent, mcp_send *send);
+/* NULL: this token has none of that id. */
+struct agent_client *agents_find_client(struct agent *agent, const char *id);
+void agents_close_client(struct agent_client *client);
+/* A call begins or ends; `client` may be NULL. */
+void agents_begin_call(struct agent *agent, struct agent_client *client);
+void agents_end_call(struct agent *agent, struct agent_client *client);
+/* Calls that run, of the tenant or of all (NULL). */
+static inline unsigned int agents_count(const struct server *server, const char *tenant)
+{
+    unsigned int n = 0;
+
+    list_each(at, (struct link *)&server->agents) {
+        const struct agent *agent = link_owner(at, struct agent, link);
+
+        if (!tenant || !strcmp(agent->tenant.name, tenant))
+            n += agent->calls;
+    }
+    return n;
+}
+/* Forgets those that nobody used for long. */
+void agents_tick(struct server *server, uint64_t now_us);
+/* The gateway ends. */
+void agents_close(struct server *server);
+
+#endif
