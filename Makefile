@@ -129,10 +129,12 @@ tsan: ## the engine and a client with many threads under ThreadSanitizer
 	$(call compile,build-tsan)
 	@SBR_BUILD=build-tsan $(PYTHON) -B tests/warm/soak.py --sanitize thread --runs 500 $(SOAK_ARGS)
 
-soak: ## 20,000 mixed runs through an engine, with kills and crashes
+soak: ## 20,000 mixed runs through an engine, and 1,000 cells of sessions, with kills and crashes
 	@tools/packages.sh check
 	@$(MAKE) --no-print-directory all
 	@$(PYTHON) -B tests/warm/soak.py $(SOAK_ARGS)
+	@SBR_SESSION_KILLS=1000 SBR_ENGINE_RESTARTS=10 SBR_LIVE_SESSIONS=20 \
+		$(PYTHON) tests/run.py --suite blackbox -k "session_kills or session_engines"
 
 coverage: ## how much of src/ the unit, golden, blackbox, escape and warm tests reach; fails below 80 % of lines
 	@tools/packages.sh check

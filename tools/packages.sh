@@ -2,6 +2,7 @@
 # Installs the Debian packages that a task needs and that are missing.
 #
 #   tools/packages.sh build|check|hosts|bench|diagrams
+#   tools/packages.sh unpack DIR PACKAGE...   without installing them, with all that they need and that is missing
 #
 # Says nothing when all are there.  Without the right to install it prints the command to run.
 set -euo pipefail
@@ -9,12 +10,12 @@ set -euo pipefail
 build=(gcc libc6-dev linux-libc-dev make meson musl-tools ninja-build pkg-config python3
     libcyaml-dev libedit-dev libjansson-dev libmnl-dev libnftnl-dev libseccomp-dev libyaml-dev)
 check=("${build[@]}" bash bubblewrap busybox-static bzip2 clang clang-format clang-tidy cpio cppcheck curl docker-registry g++ gcovr git
-    iproute2 libclang-rt-14-dev libcmocka-dev libmicrohttpd-dev libsodium-dev libwslay-dev openssl procps python3-jsonschema
+    iproute2 libclang-rt-14-dev libcmocka-dev libmicrohttpd-dev libsodium-dev libwslay-dev openssl procps prometheus python3-jsonschema
     python3-matplotlib python3-nbformat python3-numpy python3-pandas python3-pil python3-pyte python3-pytest python3-requests python3-setuptools python3-wheel python3-yaml qemu-system-x86 runc
     shellcheck skopeo strace util-linux xz-utils zstd)
 hosts=("${check[@]}" apparmor crun docker.io gcc-aarch64-linux-gnu libc6-dev-arm64-cross mmdebstrap podman
     qemu-system-arm)
-bench=("${build[@]}" bubblewrap crun iproute2 python3-ipykernel python3-jupyter-client runc)
+bench=("${build[@]}" bubblewrap crun iproute2 python3-jupyter-client runc)
 diagrams=(graphviz)
 
 # Toolchains: a package, then where its tool may be from elsewhere.  A vendor's Node brings npm along and
@@ -69,6 +70,24 @@ want_toolchains() {
         any_exists $places || wanted+=("$package")
     done
 }
+
+# For what must not be on the host: IPython, for one, would change what a Python session is.
+unpack() {
+    local dir=$1 archive
+    [[ ! -e $dir/usr ]] || return 0
+    mkdir -p "$dir/archives/partial"
+    apt-get -q -y -o Debug::NoLocking=1 -o Dir::Cache::archives="$dir/archives" --no-install-recommends \
+        --download-only install "${@:2}" </dev/null >"$dir/log" 2>&1 || die "could not fetch ${*:2}" "see $dir/log"
+    for archive in "$dir"/archives/*.deb; do
+        [[ ! -e $archive ]] || dpkg-deb -x "$archive" "$dir"
+    done
+}
+
+if [[ ${1-} == unpack ]]; then
+    (($# > 2)) || die 'usage: tools/packages.sh unpack DIR PACKAGE...'
+    unpack "${@:2}"
+    exit
+fi
 
 # A chroot may lack them, and without them neither packages nor sandboxes work.
 [[ -e /proc/self ]] || die '/proc is not mounted; as root: mount -t proc proc /proc'

@@ -26,8 +26,12 @@ const { writeSync } = fs;
 const { parse, stringify } = JSON;
 const { inspect } = util;
 const stderr = process.stderr.write.bind(process.stderr);
+const { clearInterval, setInterval } = globalThis;
+const LOOK_MS = 20; // for an interrupt, while a cell waits
+let interrupted; // true once after each interrupt; undefined: Node tells of them by an event
 let running = 0; // the cell
 let interrupt = null; // ends the wait for a cell
+let giveBack; // the watch of signals
 let known; // names that are not the user's
 
 function send(word, number, argument, value) {
@@ -248,10 +252,38 @@ function complain(error, details) {
     return { type: String(error.name), message: String(error.message), frames };
 }
 
+/* `breakOnSigint` takes Node's own watch of SIGINT, and gives it back after the cell.  A signal that comes in between
+ * has its default action, which ends the kernel.  So the watch is taken once and kept; what it sees while no code
+ * computes is asked for. */
+function takeSignals() {
+    const { startSigintWatchdog: start, stopSigintWatchdog: stop } = process.binding('contextify');
+    start();
+    interrupted = () => {
+        start();
+        return stop();
+    };
+    return stop;
+}
+
+/* An interrupt is for the cell, whatever cells before it have done; what came before it is not for it. */
+function watchSignals() {
+    if (!interrupted) {
+        if (!process.listeners('SIGINT').includes(onInterrupt))
+            process.on('SIGINT', onInterrupt);
+        return undefined;
+    }
+    if (process.listenerCount('SIGINT')) {
+        process.removeAllListeners('SIGINT');
+        giveBack();
+        giveBack = takeSignals();
+    }
+    interrupted();
+    return setInterval(() => interrupted() && onInterrupt(), LOOK_MS);
+}
+
 async function execute(number, code) {
     running = number;
-    if (!process.listeners('SIGINT').includes(onInterrupt))
-        process.on('SIGINT', onInterrupt);
+    const look = watchSignals();
     let status = 'ok', details = {};
     try {
         const result = await evaluate(prepare(code, number));
@@ -273,6 +305,7 @@ async function execute(number, code) {
         }
     }
     interrupt = null;
+    clearInterval(look);
     post('Runtime.releaseObjectGroup', { objectGroup: 'cell' });
     send('done', number, status, details);
     running = 0;
@@ -403,7 +436,11 @@ function main() {
     const require = Module.createRequire(path.join(process.cwd(), 'cell.js'));
     for (const [name, value] of Object.entries({ [IMPORT]: load, require, display, module: { exports: {} } }))
         Object.defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false });
-    process.on('SIGINT', onInterrupt);
+    try {
+        giveBack = takeSignals();
+    } catch { // another Node
+        process.on('SIGINT', onInterrupt);
+    }
     process.on('uncaughtException', (error) => complain(error));
     process.on('exit', (code) => {
         if (running)

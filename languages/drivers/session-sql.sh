@@ -30,7 +30,7 @@ start_sqlite() {
 }
 
 start_postgres() {
-    data=${TMPDIR:-/tmp}/postgres.$$
+    data=$folder/postgres
     mkdir -m 700 "$data"
     tar -C "$data" -xf "$2/template.tar"
     "$1/postgres" -D "$data" -k "$data" </dev/null >"$data/log" 2>&1 {channel}>&- &
@@ -169,6 +169,54 @@ check() { # NUMBER
     fi
 }
 
+refuse() { # NUMBER MESSAGE
+    local text
+    quoted "$2"
+    send answer "$1" invalid "{\"message\": $text}"
+}
+
+kept='["temporary tables", "settings", "attached databases"]'
+
+# Copies the database.  One in a file of the user's own cannot be put back under its own connection.
+checkpoint() { # NUMBER
+    local -a states
+    : >"$folder/out"
+    : >"$folder/err"
+    say ".output $folder/out"
+    say "SELECT file FROM pragma_database_list WHERE name = 'main' AND file <> '';"
+    say '.output stdout'
+    say ".backup main $folder/state.$1"
+    reached || leave 0
+    if [[ -s $folder/out ]]; then
+        refuse "$1" 'a database in a file is not saved; copy the file'
+    elif [[ -s $folder/err ]]; then
+        refuse "$1" 'a state within a transaction cannot be saved; end the transaction first'
+    else
+        states=("$folder"/state.*)
+        ((${#states[@]} <= 8)) || rm -f "$(printf '%s\n' "${states[@]}" | sort -t . -k 3n | head -n 1)"
+        send answer "$1" ok "{\"by\": \"copy\", \"not_covered\": $kept}"
+        return
+    fi
+    rm -f "$folder/state.$1"
+}
+
+rollback() { # NUMBER
+    if [[ ! -e $folder/state.$1 ]]; then
+        refuse "$1" "no state was saved before cell $1"
+        return
+    fi
+    say 'ROLLBACK;'
+    reached || leave 0
+    : >"$folder/err"
+    say ".restore main $folder/state.$1"
+    reached || leave 0
+    if [[ -s $folder/err ]]; then
+        refuse "$1" "$(head -n 1 "$folder/err")"
+    else
+        send answer "$1" ok "{\"by\": \"copy\", \"not_covered\": $kept}"
+    fi
+}
+
 leave() {
     [[ $dialect != postgres ]] || kill -QUIT "$server" 2>/dev/null
     rm -rf "$folder"
@@ -183,13 +231,16 @@ reached || {
     leave 125
 }
 version=${version#"${version%%[0-9]*}"}
-send ready 0 - "{\"version\": \"${version%% *}\", \"can\": [\"check\"], \"pid\": $$}"
+can='"check"'
+[[ $dialect != sqlite ]] || can+=', "checkpoint"'
+send ready 0 - "{\"version\": \"${version%% *}\", \"can\": [$can], \"pid\": $$}"
 while IFS=' ' read -r -u "$channel" word number argument length; do
     code=''
     ((length == 0)) || LC_ALL=C IFS='' read -r -N "$length" -u "$channel" code || break
     case $word in
     execute) execute "$number" ;;
     check) check "$number" ;;
+    checkpoint | rollback) "$word" "$number" ;;
     *) send answer "$number" invalid '{"message": "this kernel cannot do that"}' ;;
     esac
 done

@@ -129,6 +129,8 @@ static int start_command(const struct program *program, struct options *o, sbr_e
         return cli_fail(o, err);
     if (env_files_load(o, err) < 0)
         return cli_fail(o, err);
+    if (o->cold) /* sessions are made by the library, which has no other word for it */
+        (void)setenv("SANDBOX_RUN_COLD", "1", 1);
     return o->command->run(o);
 }
 

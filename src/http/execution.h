@@ -7,6 +7,7 @@
 #include "base/encoding.h"
 #include "http/event_log.h"
 #include "http/problem.h"
+#include "http/spans.h"
 #include "lib/event_lines.h"
 #include "model/result.h"
 
@@ -51,7 +52,9 @@ struct execution {
     unsigned int queue_before;
     uint64_t created_us; /* since 1970 */
     uint64_t started_us, ended_us;
-    uint64_t alone_us; /* since when a streamed run has no reader; 0: it has one */
+    uint64_t alone_us;     /* since when a streamed run has no reader; 0: it has one */
+    uint64_t memory_bytes; /* its limit */
+    struct span_parent trace;
     size_t counted_bytes;
     char key[64]; /* Idempotency-Key; empty: none */
     char fingerprint[65];

@@ -83,11 +83,24 @@ static int save_link(struct snapshot *snapshot, struct snapshot_entry *entry,
     return 0;
 }
 
+/* What kernels keep for themselves: other files of another kernel, and open ones of this one. */
+static bool is_kernels(const char *path)
+{
+    static const char *const names[] = { "tmp/.cells.", "tmp/.kernel." };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++)
+        if (!strncmp(path, names[i], strlen(names[i])))
+            return true;
+    return false;
+}
+
 static int save_entry(void *context, const struct walk_entry *from, sbr_error *err)
 {
     struct snapshot *snapshot = ((struct visit *)context)->snapshot;
     struct snapshot_entry *entry = &snapshot->entries[snapshot->n];
 
+    if (is_kernels(from->path))
+        return WALK_SKIP;
     if (snapshot->n == SNAPSHOT_ENTRIES) {
         snapshot->whole = false;
         return WALK_SKIP;
@@ -213,7 +226,7 @@ static int remove_new(void *context, const struct walk_entry *entry, sbr_error *
     (void)err;
     if (was && (was->mode & S_IFMT) == (entry->st.st_mode & S_IFMT))
         return 0;
-    if (!was && !v->snapshot->whole)
+    if (is_kernels(entry->path) || (!was && !v->snapshot->whole))
         return WALK_SKIP; /* it may have been there */
     v->removed += tree_remove(entry->dir_fd, entry->name) == 0;
     return WALK_SKIP;

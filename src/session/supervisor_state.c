@@ -7,11 +7,31 @@
 #include "session/snapshot.h"
 #include "session/supervisor.h"
 
-/* What a forked copy of the kernel's process has not got. */
-static json_t *describe(uint64_t cell)
+#define MISSED_MAX 8
+
+/* What the state has not got, by the kernel's own word. */
+static json_t *not_covered(const json_t *payload)
 {
-    return json_pack("{s:I, s:s, s:[s, s, s]}", "cell", (json_int_t)cell, "by", "fork",
-                     "not_covered", "threads", "sockets", "children");
+    const json_t *said = json_object_get(payload, "not_covered"), *word;
+    json_t *missed;
+    size_t i;
+
+    if (!json_is_array(said)) /* a forked copy of the kernel's process */
+        return json_pack("[s, s, s]", "threads", "sockets", "children");
+    missed = json_array();
+    json_array_foreach(said, i, word)
+        if (i < MISSED_MAX && json_is_string(word))
+            json_array_append_new(missed, json_sprintf("%.60s", json_string_value(word)));
+    return missed;
+}
+
+static json_t *describe(uint64_t cell, const json_t *payload)
+{
+    const char *by = json_string_value(json_object_get(payload, "by"));
+
+    return json_pack("{s:I, s:s, s:o}", "cell", (json_int_t)cell, "by",
+                     by && !strcmp(by, "copy") ? "copy" : "fork", "not_covered",
+                     not_covered(payload));
 }
 
 static void miss(json_t *answer, const char *what)
@@ -19,11 +39,11 @@ static void miss(json_t *answer, const char *what)
     json_array_append_new(json_object_get(answer, "not_covered"), json_string(what));
 }
 
-static json_t *saved(struct session *s, uint64_t cell)
+static json_t *saved(struct session *s, uint64_t cell, const json_t *payload)
 {
     sbr_error ignored; /* the answer says that files are not covered */
     struct snapshot *snapshot = snapshot_take(s, cell, &ignored);
-    json_t *answer = describe(cell);
+    json_t *answer = describe(cell, payload);
 
     if (!snapshot) {
         snapshot_drop_from(s, cell);
@@ -40,10 +60,10 @@ static json_t *saved(struct session *s, uint64_t cell)
     return answer;
 }
 
-static json_t *went_back(struct session *s, uint64_t cell)
+static json_t *went_back(struct session *s, uint64_t cell, const json_t *payload)
 {
     const struct snapshot *snapshot = snapshot_find(s, cell);
-    json_t *answer = describe(cell), *how = json_object();
+    json_t *answer = describe(cell, payload), *how = json_object();
     sbr_error err = { 0 };
 
     if (!snapshot || snapshot_restore(s, snapshot, how, &err) < 0)
@@ -63,7 +83,8 @@ void supervisor_answer_state(struct session *s, struct connection *c, const stru
 
     if (!strcmp(frame->arg, "ok")) {
         connection_answer(s, c,
-                          s->asks_back ? went_back(s, frame->number) : saved(s, frame->number));
+                          s->asks_back ? went_back(s, frame->number, payload)
+                                       : saved(s, frame->number, payload));
         return;
     }
     err_set(&err, SBR_E_UNSUPPORTED, "session", "%.200s",

@@ -55,7 +55,10 @@ def test_the_second_session_finds_its_kernel_ready(engine, state):
     other = made(engine, state, "--memory", "300m")
     assert other.made["startup"] == "cold", "a spare one has other limits"
     assert other.cell("1")["limits"]["memory_bytes"] == 300 << 20
-    for session in (first, second, other):
+    wait_spare(state)
+    anew = made(engine, state, "--cold")
+    assert anew.made["startup"] == "cold"
+    for session in (first, second, other, anew):
         assert session.close().returncode == 0
 
 

@@ -15,6 +15,7 @@ from support import sandbox_run
 from waiting import started, wait_until
 
 KILLS = int(os.environ.get("SBR_SESSION_KILLS", "40"))
+PER_SESSION = 40
 PER_SUPERVISOR = 10 # clients are killed so often before a supervisor is
 
 
@@ -48,13 +49,14 @@ def kill_supervisor(session, moment):
     return answered
 
 
-def test_nothing_is_lost_but_the_running_cell(state, any_caller):
-    chance = random.Random(21)
+@pytest.mark.parametrize("turn_of", range(max(1, KILLS // PER_SESSION)))
+def test_nothing_is_lost_but_the_running_cell(state, any_caller, turn_of):
+    chance = random.Random(21 + turn_of)
     session = Session(state, caller=any_caller)
     try:
         session.cell("n = 0")
         certain = 0
-        for turn in range(1, KILLS + 1):
+        for turn in range(1, min(KILLS, PER_SESSION) + 1):
             if turn % PER_SUPERVISOR:
                 kill_client(session, "n += 1", chance.uniform(0, 0.03))
                 possible = certain + 1
