@@ -111,17 +111,29 @@ class Layout:
 
 
 class Registry:
-    """A registry on loopback, without TLS, that stands for the usual one."""
+    """A registry on loopback that stands for the usual one: without TLS, or with a login and TLS of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, secure=False):
         folder.mkdir()
         self.folder, self.process, self.address = folder, None, None
         self.config = str(folder / "registries.conf")
+        self.secure = secure
+
+    def _secure(self):
+        """A certificate that only its own registry's directory knows, and a user."""
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                        "2", "-keyout", self.folder / "key", "-out", self.folder / "ca.crt", "-subj", "/CN=registry",
+                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+        # bcrypt of "secret", the only form that the registry takes
+        (self.folder / "users").write_text("app:$2b$04$UnDWEyNmWHVa2oDWNJPkKuUWqYQmftnml0ZJXwp/5EJ5j/hG0gZZ2\n")
+        return (f", tls: {{certificate: {self.folder}/ca.crt, key: {self.folder}/key}}",
+                f"auth: {{htpasswd: {{realm: own, path: {self.folder}/users}}}}\n")
 
     def __enter__(self):
         served = self.folder / "registry.yml"
+        tls, auth = self._secure() if self.secure else ("", "")
         served.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {self.folder}/blobs}}}}\n"
-                          "http: {addr: 127.0.0.1:0}\nlog: {level: info}\n")
+                          f"http: {{addr: 127.0.0.1:0{tls}}}\nlog: {{level: info}}\n{auth}")
         with open(self.folder / "registry.log", "wb") as log:
             self.process = subprocess.Popen(["docker-registry", "serve", served], stdout=log, stderr=log)
         assert wait_until(self._port, 30)
@@ -141,5 +153,6 @@ class Registry:
                      if f"pid={self.process.pid}," in line), None)
 
     def push(self, ref, name):
-        subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", ref,
+        login = ["--dest-creds", "app:secret"] if self.secure else []
+        subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", *login, ref,
                         f"docker://{self.address}/library/{name}"], check=True)

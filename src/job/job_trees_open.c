@@ -225,7 +225,7 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
 
         tree->sockets = volume->sockets;
         if (check_source(word, tree, err) < 0 ||
-            own_places_check(word, volume->source, volume->mode, err) < 0)
+            (!job->writes_own && own_places_check(word, volume->source, volume->mode, err) < 0))
             return err->code;
         /* An overlay would show what another mount covers. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
