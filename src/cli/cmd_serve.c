@@ -61,7 +61,7 @@ static const struct option own_options[] = {
       OPTION_OWN(struct serve_options, tls_cert) },
     { 0, "tls-key",     "FILE", "with --http: its key",
       OPTION_OWN(struct serve_options, tls_key) },
-    { 0, "dialect",     "LIST", "with --http: also the paths of piston, judge0, go-judge",
+    { 0, "dialect",     "LIST", "with --http: also the paths of piston, judge0, go-judge, e2b",
       OPTION_OWN(struct serve_options, dialect) },
     { 0, "allow-callback", "HOST", "with --dialect: results may be sent to this host",
       OPTION_OWN(struct serve_options, callback) },

@@ -65,6 +65,8 @@ static void event_came(void *context, const sbr_event *event)
     e->began |= event->type == SBR_EVENT_STAGE;
     if (event->type == SBR_EVENT_STDIN)
         websocket_wake(e);
+    if (event->type == SBR_EVENT_STDIN && e->room)
+        e->room(e, e->ended_context);
     if (!e->keeps_events)
         return;
     buf_init(&lines, LINES_MAX);

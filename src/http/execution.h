@@ -42,8 +42,10 @@ struct execution {
     /* Replies in the form of a dialect; NULL: in our own. */
     void (*form)(const struct execution *e, struct exchange *x);
     void (*ended)(struct execution *e, void *context); /* may be NULL */
-    void *ended_context;
-    bool is_error; /* `result` is the error why nothing ran */
+    /* stdin has room again; may be NULL. */
+    void (*room)(struct execution *e, void *context);
+    void *ended_context; /* of both */
+    bool is_error;       /* `result` is the error why nothing ran */
     sbr_error err;
     char *result; /* JSON; NULL: not yet */
     char language[32];
