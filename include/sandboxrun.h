@@ -227,6 +227,9 @@ int sbr_request_set_env(sbr_request *req, const char *name, const char *value);
 int sbr_request_set_limit(sbr_request *req, enum sbr_limit which, uint64_t value);
 /* Where the program starts, inside: an absolute path; without it, /work. */
 int sbr_request_set_workdir(sbr_request *req, const char *dir);
+/* The program sees the files of an image, and its tools are those of the image: a directory, or a
+ * name that `sandbox-run image pull` has brought. */
+int sbr_request_set_image(sbr_request *req, const char *ref);
 /* Adds an argument for the compiler. */
 int sbr_request_add_compile_arg(sbr_request *req, const char *arg);
 /* The least isolation: "container" (the default), "reduced" or "process". */

@@ -3,8 +3,11 @@ import gzip
 import hashlib
 import io
 import json
+import os
+import pathlib
 import platform
 import subprocess
+import sys
 import tarfile
 
 from waiting import wait_until
@@ -50,6 +53,33 @@ def busybox_members():
             member("app/data", b"first\n", mode=0o600), link("sbin", "bin"), directory("var/lib/empty"), directory("opt")]
 
 
+def host_file(path, name=None):
+    """A file of this machine, under its own name or another."""
+    with open(path, "rb") as file:
+        return member((name or path).lstrip("/"), file.read())
+
+
+def libraries(*programs):
+    """What programs of this machine need to start: the loader and the libraries."""
+    listed = subprocess.run(["ldd", *programs], stdout=subprocess.PIPE, check=True).stdout.decode()
+    found = sorted({word for line in listed.splitlines() for word in line.split() if word.startswith("/") and ":" not in word})
+    return [host_file(path) for path in found]
+
+
+PACKAGES = ("collections", "ctypes", "encodings", "html", "importlib", "json", "re", "urllib")
+
+
+def python_members(top="opt/tools"):
+    """This machine's Python at a place of its own, with the modules that small programs import."""
+    home = pathlib.Path(os.path.dirname(os.__file__))
+    files = [path for path in home.iterdir() if path.suffix == ".py"]
+    files += [path for package in PACKAGES for path in (home / package).rglob("*.py")]
+    files += [path for path in (home / "lib-dynload").iterdir() if path.name.startswith(("_json", "resource"))]
+    program = os.path.realpath(sys.executable)
+    return [host_file(program, f"{top}/bin/python3"), *libraries(program),
+            *[host_file(path, f"{top}/lib/{home.name}/{path.relative_to(home)}") for path in sorted(files)]]
+
+
 class Layout:
     """An image layout in a directory."""
 
@@ -81,17 +111,29 @@ class Layout:
 
 
 class Registry:
-    """A registry on loopback, without TLS, that stands for the usual one."""
+    """A registry on loopback that stands for the usual one: without TLS, or with a login and TLS of its own."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, secure=False):
         folder.mkdir()
         self.folder, self.process, self.address = folder, None, None
         self.config = str(folder / "registries.conf")
+        self.secure = secure
+
+    def _secure(self):
+        """A certificate that only its own registry's directory knows, and a user."""
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+                        "2", "-keyout", self.folder / "key", "-out", self.folder / "ca.crt", "-subj", "/CN=registry",
+                        "-addext", "subjectAltName=IP:127.0.0.1"], check=True, stderr=subprocess.DEVNULL)
+        # bcrypt of "secret", the only form that the registry takes
+        (self.folder / "users").write_text("app:$2b$04$UnDWEyNmWHVa2oDWNJPkKuUWqYQmftnml0ZJXwp/5EJ5j/hG0gZZ2\n")
+        return (f", tls: {{certificate: {self.folder}/ca.crt, key: {self.folder}/key}}",
+                f"auth: {{htpasswd: {{realm: own, path: {self.folder}/users}}}}\n")
 
     def __enter__(self):
         served = self.folder / "registry.yml"
+        tls, auth = self._secure() if self.secure else ("", "")
         served.write_text(f"version: 0.1\nstorage: {{filesystem: {{rootdirectory: {self.folder}/blobs}}}}\n"
-                          "http: {addr: 127.0.0.1:0}\nlog: {level: info}\n")
+                          f"http: {{addr: 127.0.0.1:0{tls}}}\nlog: {{level: info}}\n{auth}")
         with open(self.folder / "registry.log", "wb") as log:
             self.process = subprocess.Popen(["docker-registry", "serve", served], stdout=log, stderr=log)
         assert wait_until(self._port, 30)
@@ -111,5 +153,6 @@ class Registry:
                      if f"pid={self.process.pid}," in line), None)
 
     def push(self, ref, name):
-        subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", ref,
+        login = ["--dest-creds", "app:secret"] if self.secure else []
+        subprocess.run(["skopeo", "copy", "--quiet", "--insecure-policy", "--dest-tls-verify=false", *login, ref,
                         f"docker://{self.address}/library/{name}"], check=True)

@@ -132,7 +132,7 @@ static int show_run(const struct options *o, sbr_error *err)
     struct image *image;
     struct jsonw j;
 
-    if (image_open(o->positional[1], &image, err) < 0)
+    if (image_open(o->positional[1], NULL, &image, err) < 0)
         return err->code;
     if (o->json) {
         jsonw_init(&j, present_has_lines());

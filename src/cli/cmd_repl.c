@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "cli/present.h"
 #include "cli/repl.h"
+#include "cli/settings.h"
 #include "cli/source.h"
 
 #define CELL_MAX ((size_t)16 << 20)
@@ -113,7 +114,8 @@ static int open_session(struct repl *r, sbr_error *err)
     r->language = language ? language : DEFAULT_LANGUAGE;
     r->display.language = r->language;
     if (request_set_text(&r->o->request->language, r->language, err) < 0 ||
-        bring_files(r->o, err) < 0 || sbr_session_create(r->o->request, &bounds, &json, err) < 0)
+        bring_files(r->o, err) < 0 || settings_bring_image(r->o, err) < 0 ||
+        sbr_session_create(r->o->request, &bounds, &json, err) < 0)
         return err->code;
     made = json_loads(json, 0, NULL);
     snprintf(r->id, sizeof(r->id), "%s", json_string_value(json_object_get(made, "id")));

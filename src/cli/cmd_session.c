@@ -15,6 +15,7 @@
 #include "cli/present.h"
 #include "cli/repl.h"
 #include "cli/session_actions.h"
+#include "cli/settings.h"
 #include "cli/source.h"
 #include "cli/terminal.h"
 #include "sandboxrun.h"
@@ -48,7 +49,7 @@ static int create_run(const struct options *o, sbr_error *err)
                        "say which language: `sandbox-run session create --lang python`");
     if ((o->lang && request_set_text(&o->request->language, o->lang, err) < 0) ||
         session_bring_files(o, err) < 0 || session_read_bounds(o, &bounds, err) < 0 ||
-        sbr_session_create(o->request, &bounds, &json, err) < 0)
+        settings_bring_image(o, err) < 0 || sbr_session_create(o->request, &bounds, &json, err) < 0)
         return err->code;
     session_words_keep(json, false);
     if (o->json) {

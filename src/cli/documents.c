@@ -50,7 +50,7 @@ static int add_directory(sbr_error *err)
     if (!runner_config_dir(config, sizeof(config)))
         return 0;
     snprintf(pattern, sizeof(pattern), "%s/languages/*.yaml", config);
-    toolchain_paths_expand(pattern, &found);
+    toolchain_paths_expand(NULL, pattern, &found);
     for (size_t i = 0; r == 0 && i < found.n; i++)
         r = sbr_language_add_file(found.at[i], err);
     toolchain_paths_done(&found);
@@ -130,19 +130,30 @@ static void tell_pull(void *context, const char *line)
         fprintf(stderr, "sandbox-run: image: %s\n", line);
 }
 
-static int bring_image(struct options *o, sbr_error *err)
+static const char *image_of(const sbr_request *req)
 {
-    struct image_pull pull = { .progress = tell_pull, .context = o };
+    const struct language *language = NULL;
+    sbr_error ignored; /* of an unknown language, which the job refuses */
+
+    if (req->image || !req->language)
+        return req->image;
+    return language_resolve(req->language, &language, &ignored) == 0 ? language->image : NULL;
+}
+
+static int bring_image(const struct options *o, sbr_error *err)
+{
+    struct image_pull pull = { .progress = tell_pull, .context = (void *)o };
+    const char *ref = image_of(o->request);
     char id[SHA256_HEX_SIZE];
     sbr_runtime *rt;
-    int r = image_is_here(o->request->image, err);
+    int r = ref ? image_is_here(ref, err) : 1;
 
     if (r != 0)
         return r < 0 ? r : 0;
     if (runner_open(RUNNER_ONCE, true, &rt, err) < 0)
         return err->code;
     pull.rt = rt;
-    r = image_pull(&pull, o->request->image, id, err);
+    r = image_pull(&pull, ref, id, err);
     sbr_runtime_close(rt);
     return r;
 }

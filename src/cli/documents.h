@@ -17,8 +17,8 @@ struct documents {
     /* --policy FILE, the user's languages and --language-file; of languages, later ones count
      * before earlier ones. */
     int (*add_languages)(struct options *o, sbr_error *err);
-    /* --image: pulls it unless it is here. */
-    int (*bring_image)(struct options *o, sbr_error *err);
+    /* Pulls the image of the request, or of its language, unless it is here. */
+    int (*bring_image)(const struct options *o, sbr_error *err);
     /* `run work.ipynb`: the exit status. */
     int (*run_notebook)(struct options *o);
 };

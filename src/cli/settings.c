@@ -72,9 +72,14 @@ void settings_retain(const struct options *o)
     _exit(0);
 }
 
+int settings_bring_image(const struct options *o, sbr_error *err)
+{
+    return o->documents ? o->documents->bring_image(o, err) : 0;
+}
+
 int settings_apply(struct options *o, sbr_error *err)
 {
     if (o->documents && o->documents->apply_config(o, err) < 0)
         return err->code;
-    return o->documents && o->request->image ? o->documents->bring_image(o, err) : 0;
+    return settings_bring_image(o, err);
 }

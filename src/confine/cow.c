@@ -131,7 +131,7 @@ static int mount_overlay(const struct plan_op *op, const char *dir, const char *
     overlay = mount_new("overlay", options, ATTR_BASE);
     if (overlay < 0)
         return refused(op, "no overlay can be mounted over it", err);
-    if (mount_make_directories(op->to, 0755) < 0 || mount_attach(overlay, AT_FDCWD, op->to) < 0)
+    if (mount_make_point(op, true) < 0 || mount_attach(overlay, AT_FDCWD, op->to) < 0)
         return err_set_errno(err, "mounts", "cannot bring in '%.200s' as '/%s'", op->from, op->to);
     return 0;
 }

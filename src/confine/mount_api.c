@@ -169,30 +169,63 @@ static int replace_at(int at, const char *name, uint32_t mode)
     return openat(at, name, flags, mode);
 }
 
-int mount_replace_file(const char *path, uint32_t mode, const void *data, size_t len)
+/* Opens the directory that a path lies in, and makes it; *path becomes its last name. */
+static int enter_parents(const char **path)
 {
-    scoped_fd int at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC), fd = -1;
+    scoped_fd int at = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
     const char *slash;
     char part[256];
 
-    for (; at >= 0 && (slash = strchr(path, '/')); path = slash + 1) {
-        size_t n = (size_t)(slash - path);
+    for (; at >= 0 && (slash = strchr(*path, '/')); *path = slash + 1) {
+        size_t n = (size_t)(slash - *path);
         int next;
 
         if (n >= sizeof(part)) {
             errno = ENAMETOOLONG;
             return -1;
         }
-        memcpy(part, path, n);
+        memcpy(part, *path, n);
         part[n] = '\0';
         next = enter_directory(at, part);
         close(at);
         at = next;
     }
+    return take_fd(at);
+}
+
+int mount_replace_file(const char *path, uint32_t mode, const void *data, size_t len)
+{
+    scoped_fd int at = enter_parents(&path), fd = -1;
+
     if (at < 0)
         return -1;
     fd = replace_at(at, path, mode);
     return fd < 0 ? -1 : fd_write_all(fd, data, len);
+}
+
+/* A mount covers a file that is there already, but is never made through a link. */
+static int make_over(const char *path, bool directory)
+{
+    const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    scoped_fd int at = enter_parents(&path), fd = -1;
+    struct stat st;
+
+    if (at < 0)
+        return -1;
+    fd = directory ? enter_directory(at, path) : openat(at, path, flags, 0444);
+    if (fd >= 0)
+        return 0;
+    if (directory || errno != EEXIST || fstatat(at, path, &st, AT_SYMLINK_NOFOLLOW) < 0)
+        return -1;
+    errno = S_ISLNK(st.st_mode) ? ELOOP : EISDIR;
+    return S_ISREG(st.st_mode) ? 0 : -1;
+}
+
+int mount_make_point(const struct plan_op *op, bool directory)
+{
+    if (op->flags & OP_OVER)
+        return make_over(op->to, directory);
+    return directory ? mount_make_directories(op->to, 0755) : mount_make_file(op->to, 0444, "", 0);
 }
 
 int mount_take_passed(struct inside *in)

@@ -59,12 +59,6 @@ static int perform_symlink(struct inside *in, const struct plan_op *op, sbr_erro
     return symlink(op->from, op->to) < 0 ? op_error(op, err) : 0;
 }
 
-/* Makes a mount point of the right type: a directory or an empty file. */
-static int make_mount_point(const char *path, bool directory)
-{
-    return directory ? mount_make_directories(path, 0755) : mount_make_file(path, 0444, "", 0);
-}
-
 static int bind_tree(struct inside *in, const struct plan_op *op, sbr_error *err)
 {
     uint64_t attributes = op->flags & OP_WRITABLE ? ATTR_BASE : ATTR_BIND;
@@ -81,8 +75,7 @@ static int bind_tree(struct inside *in, const struct plan_op *op, sbr_error *err
                        "'%s' is neither a file nor a directory and cannot be brought in", op->from);
     if (op->flags & OP_VIEW && S_ISDIR(st.st_mode))
         return view_bring(in, op, tree, err);
-    if (make_mount_point(op->to, S_ISDIR(st.st_mode)) < 0 ||
-        mount_attach(tree, AT_FDCWD, op->to) < 0)
+    if (mount_make_point(op, S_ISDIR(st.st_mode)) < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
     return op->flags & OP_OWN ? cow_open_copy(in, op, err) : 0;
 }
@@ -93,7 +86,7 @@ static bool is_viewed(const struct inside *in, const struct plan_op *op)
     const uint32_t flags = OP_VIEW | OP_DIRECTORY;
 
     return (op->flags & (flags | OP_PASSED)) == flags && !plan_leaves_out(in->plan, "views") &&
-           mount_make_directories(op->to, 0755) == 0 && view_mount(op) == 0;
+           mount_make_point(op, true) == 0 && view_mount(op) == 0;
 }
 
 static int perform_bind(struct inside *in, const struct plan_op *op, sbr_error *err)
@@ -139,7 +132,7 @@ static int perform_device(struct inside *in, const struct plan_op *op, sbr_error
         minor(st.st_rdev) != (uint32_t)op->device)
         return err_set(err, SBR_E_DENIED, "mounts",
                        "the host's '%s' is not the device it should be", op->from);
-    if (make_mount_point(op->to, false) < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
+    if (mount_make_point(op, false) < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)
         return op_error(op, err);
     return 0;
 }
@@ -179,7 +172,7 @@ static int perform_empty(struct inside *in, const struct plan_op *op, sbr_error 
     scoped_fd int tree = -1;
 
     (void)in;
-    if (make_mount_point(op->to, op->flags & OP_DIRECTORY) < 0)
+    if (mount_make_point(op, op->flags & OP_DIRECTORY) < 0)
         return op_error(op, err);
     tree = mount_clone(AT_FDCWD, op->to, ATTR_BASE | MOUNT_ATTR_RDONLY | MOUNT_ATTR_NOEXEC);
     if (tree < 0 || mount_attach(tree, AT_FDCWD, op->to) < 0)

@@ -43,6 +43,10 @@ int mount_make_file(const char *path, uint32_t mode, const void *data, size_t le
  * path with a link in it (ENOTDIR or ELOOP), because the tree is untrusted; 0 or -1. */
 int mount_replace_file(const char *path, uint32_t mode, const void *data, size_t len);
 
+/* Makes the mount point of an operation, a directory or an empty file; with OP_OVER, by the same
+ * rules.  0 or -1. */
+int mount_make_point(const struct plan_op *op, bool directory);
+
 /* Attributes of every mount, and of every read-only mount. */
 #define ATTR_BASE (MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV)
 #define ATTR_BIND (ATTR_BASE | MOUNT_ATTR_RDONLY)

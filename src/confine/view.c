@@ -87,7 +87,7 @@ int view_bring(struct inside *in, const struct plan_op *op, int tree_fd, sbr_err
 {
     bool left_out = plan_leaves_out(in->plan, "views");
 
-    if (mount_make_directories(op->to, 0755) < 0)
+    if (mount_make_point(op, true) < 0)
         return err_set_errno(err, "mounts", "cannot make '/%s'", op->to);
     if (!left_out && open_tree_path(in, tree_fd) == 0 && cover(op) == 0)
         return 0;

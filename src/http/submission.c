@@ -100,16 +100,14 @@ static int check_no_path(const struct tenant *tenant, const char *field, const j
 static int check_image(const struct tenant *tenant, const char *field, const json_t *value,
                        struct submission_fault *fault)
 {
-    static const char *const kinds[] = { "/", ".", "oci:", "docker-archive:", "docker-daemon:" };
     const char *text = json_string_value(value);
 
     (void)tenant;
-    for (size_t i = 0; text && i < ARRAY_LEN(kinds); i++)
-        if (!strncmp(text, kinds[i], strlen(kinds[i])))
-            return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
-                          "an image over HTTP is named as in a registry, such as debian:12, and "
-                          "the operator has pulled it");
-    return 0;
+    if (!text || request_image_is_name(text))
+        return 0;
+    return refuse(fault, MHD_HTTP_UNPROCESSABLE_CONTENT, field,
+                  "an image over HTTP is named as in a registry, such as debian:12, and the "
+                  "operator has pulled it");
 }
 
 static int check_degraded(const struct tenant *tenant, const char *field, const json_t *value,

@@ -2,12 +2,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/listing.h"
@@ -30,9 +28,15 @@ int image_is_here(const char *ref, sbr_error *err)
     return image_ref_parse(ref, &parsed, err) < 0 ? err->code : image_store_find(&parsed, id, err);
 }
 
+struct image *image_hold(struct image *image)
+{
+    image->users++;
+    return image;
+}
+
 void image_free(struct image *image)
 {
-    if (!image)
+    if (!image || --image->users > 0)
         return;
     for (size_t i = 0; i < image->n_trees; i++) {
         free(image->trees[i].source);
@@ -46,6 +50,7 @@ void image_free(struct image *image)
     string_list_done(&image->command);
     free(image->workdir);
     scope_close_fd(&image->hold_fd);
+    scope_close_fd(&image->root.fd);
     free(image);
 }
 
@@ -89,13 +94,15 @@ static bool is_empty(int dir_fd, const char *name)
 }
 
 /* What is neither a file, a directory nor a link is left out: nothing in a sandbox can use it. */
-static int add_entry(struct image *image, int top_fd, const char *name, sbr_error *err)
+static int add_entry(struct image *image, const struct language *language, const char *name,
+                     sbr_error *err)
 {
     char link[REQUEST_MAX_PATH + 1];
+    int top_fd = image->root.fd;
     struct stat st;
     ssize_t len;
 
-    if (plan_image_is_ours(name))
+    if (plan_image_is_ours(name, language))
         return 0;
     if (fstatat(top_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
         return err_set_errno(err, "image", "cannot look at '%.100s' of the image", name);
@@ -115,23 +122,33 @@ static int add_entry(struct image *image, int top_fd, const char *name, sbr_erro
 }
 
 /* Whether the image has the directory, however its links lead. */
-static bool has_directory(int top_fd, const char *path)
+static bool has_directory(const struct image *image, const char *path)
 {
-    struct open_how how = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT };
-    scoped_fd int fd = path ? (int)syscall(SYS_openat2, top_fd, path, &how, sizeof(how)) : -1;
+    struct stat st;
 
-    return fd >= 0;
+    return path && tool_root_stat(&image->root, path, &st) && S_ISDIR(st.st_mode);
 }
 
-static int read_top(struct image *image, sbr_error *err)
+static const char *path_variable(const struct image *image)
 {
-    scoped_fd int top = open(image->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    for (size_t i = 0; i < image->env.n; i++)
+        if (!strncmp(image->env.items[i], "PATH=", 5))
+            return image->env.items[i] + 5;
+    return PLAN_USUAL_PATH;
+}
+
+static int read_top(struct image *image, const struct language *language, sbr_error *err)
+{
     scoped_listing struct listing names = { 0 };
 
-    if (top < 0 || listing_read(top, &names) < 0)
+    image->root = (struct tool_root){ .fd = open(image->top, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+                                      .id = image->id,
+                                      .name = image->top,
+                                      .path = path_variable(image) };
+    if (image->root.fd < 0 || listing_read(image->root.fd, &names) < 0)
         return err_set_errno(err, "image", "cannot read '%.200s'", image->top);
     for (size_t i = 0; i < names.n; i++)
-        if (add_entry(image, top, names.names[i], err) < 0)
+        if (add_entry(image, language, names.names[i], err) < 0)
             return err->code;
     if (!image->n_trees)
         return err_set(err, SBR_E_INVALID, "image",
@@ -140,7 +157,33 @@ static int read_top(struct image *image, sbr_error *err)
     image->plan.names = image->names;
     image->plan.env = &image->env;
     image->plan.command = &image->command;
-    image->plan.workdir = has_directory(top, image->workdir) ? image->workdir : NULL;
+    image->plan.path = image->root.path;
+    image->plan.workdir = has_directory(image, image->workdir) ? image->workdir : NULL;
+    return 0;
+}
+
+int image_place(const struct image *image, const struct language *language, const char *path,
+                char ret[REQUEST_MAX_PATH + 1], sbr_error *err)
+{
+    char real[PATH_MAX], name[REQUEST_MAX_PATH + 1];
+    size_t len = strlen(path);
+    int n;
+
+    /* The longest part of it that is there. */
+    for (; len > 0; len = (size_t)((char *)memrchr(path, '/', len) - path)) {
+        snprintf(name, sizeof(name), "%.*s", (int)len, path);
+        if (tool_root_resolve(&image->root, name, real))
+            break;
+    }
+    n = snprintf(ret, REQUEST_MAX_PATH + 1, "%s%s", len ? real : "", path + len);
+    if (n > REQUEST_MAX_PATH || n < 2)
+        return err_set(err, SBR_E_INVALID, "volumes", "'%.150s' is no place for a volume", path);
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(ret + 1, "/"), ret + 1);
+    if (plan_image_is_ours(name, language))
+        return err_set(err, SBR_E_INVALID, "volumes",
+                       "links of the image lead '%.150s' to '%.150s', which is the sandbox's own; "
+                       "choose another target for the volume",
+                       path, ret);
     return 0;
 }
 
@@ -163,17 +206,18 @@ static int open_directory(struct image *image, const char *path, sbr_error *err)
     return 0;
 }
 
-int image_open(const char *ref, struct image **ret, sbr_error *err)
+int image_open(const char *ref, const struct language *language, struct image **ret, sbr_error *err)
 {
     struct image *image = calloc(1, sizeof(*image));
     int r;
 
     if (!image)
         return err_set_oom(err, "image");
-    image->hold_fd = -1;
+    image->users = 1;
+    image->hold_fd = image->root.fd = -1;
     r = image_is_path(ref) ? open_directory(image, ref, err) : image_store_open(ref, image, err);
     if (r == 0)
-        r = read_top(image, err);
+        r = read_top(image, language, err);
     if (r < 0) {
         image_free(image);
         return err->code;

@@ -4,6 +4,7 @@
 
 #include "base/err.h"
 #include "plan/plan_image.h"
+#include "toolchain/tool_root.h"
 
 #define IMAGE_MAX_NAMES 64
 #define IMAGE_PATH_SIZE 1200
@@ -15,6 +16,7 @@ struct image_tree {
 };
 
 struct image {
+    unsigned int users;        /* jobs that hold it */
     char id[80];               /* of the store; empty: a directory of the host */
     char top[IMAGE_PATH_SIZE]; /* where its files are */
     struct image_tree trees[PLAN_MAX_IMAGE_TREES];
@@ -23,12 +25,22 @@ struct image {
     struct plan_image plan;          /* points into this struct */
     struct string_list env, command; /* the entrypoint, and its words */
     char *workdir;                   /* NULL: not given */
+    struct tool_root root;           /* for looking into it; points into this struct */
     int hold_fd; /* while it is open, no process removes the image; -1: nothing to hold */
 };
 
-/* `ref` is a path ("/…", "./…") or a name of the store.  SBR_E_NOT_FOUND: the store has none. */
-int image_open(const char *ref, struct image **ret, sbr_error *err) must_check;
-void image_free(struct image *image); /* NULL is fine */
+/* `ref` is a path ("/…", "./…") or a name of the store.  SBR_E_NOT_FOUND: the store has none.
+ * Programs of a language (NULL: a command) have more names of ours at the top of their root. */
+int image_open(const char *ref, const struct language *language, struct image **ret, sbr_error *err)
+    must_check;
+/* Where in the image's root a path leads; what the image does not have is taken as it is. */
+int image_place(const struct image *image, const struct language *language, const char *path,
+                char ret[REQUEST_MAX_PATH + 1], sbr_error *err) must_check;
+/* Finds out whether programs of the image can take our shared objects, if the language has some. */
+void image_look_for_libc(struct image *image, const struct language *language);
+/* One more user of it. */
+struct image *image_hold(struct image *image);
+void image_free(struct image *image); /* its last user frees it; NULL is fine */
 
 /* Whether image_open finds it: 1 or 0, or negative for a name that is none. */
 int image_is_here(const char *ref, sbr_error *err) must_check;

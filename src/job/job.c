@@ -24,7 +24,7 @@ static int plan_run(sbr_job *job, struct plan **ret, sbr_error *err)
         return err->code;
     language = job->language;
     if (language) {
-        if (client_config_expand(&language->needs, &job->now.needs, err) < 0)
+        if (!job->image && client_config_expand(&language->needs, &job->now.needs, err) < 0)
             return err->code;
         name_layer(job, LAYER_BUILD, &language->compile, "/made-by-the-compile-stage");
         name_layer(job, LAYER_PREPARED, &language->prepare, "/made-by-the-prepare-stage");

@@ -60,9 +60,10 @@ struct selftest_watch {
  * `why` says so. */
 int selftest_run(const sbr_runtime *rt, const struct language *language, const char *version,
                  const struct selftest_watch *watch, char *why, size_t size);
-/* Lets the tool print its version, in a sandbox, and fills toolchain->version.  0 or negative. */
-int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
-                         struct toolchain *toolchain);
+/* Lets the tool, of the host or of an image, print its version in a sandbox, and fills
+ * toolchain->version.  0 or negative. */
+int selftest_ask_version(const sbr_runtime *rt, struct image *image,
+                         const struct language *language, struct toolchain *toolchain);
 /* Fills the version of the tool in a job's result, if no earlier run has found it out: asks the
  * tool, once.  Nothing after a cancel, or where no answer can be stored.  False: the tool would
  * have to be asked, and `may_wait` forbids it. */

@@ -117,7 +117,7 @@ static bool todo_has(const sbr_job *job, enum stage stage)
 static bool can_wait(const sbr_job *job)
 {
     return job->language->prepare.optional && !job->req->complete && !job->req->kernel &&
-           !todo_has(job, STAGE_INSTALL);
+           !job->image && !todo_has(job, STAGE_INSTALL);
 }
 
 static int owe_prepared(sbr_job *job, sbr_error *err)

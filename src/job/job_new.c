@@ -56,10 +56,9 @@ int job_new(const sbr_runtime *rt, const sbr_request *req, const struct monitor_
     job->req = req;
     job->loop.epoll_fd = job->loop.timer.fd = -1;
     job->now.lock_fd = job->now.box.init.pidfd = -1;
-    job->warm =
-        (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel || req->image,
-                       .fd = -1,
-                       .answered = engine_answered };
+    job->warm = (struct warm){ .off = wants_cold(rt) || has_own_policy(req) || req->kernel,
+                               .fd = -1,
+                               .answered = engine_answered };
     job->options =
         options ? *options
                 : (struct monitor_options){ .keep_output = true,

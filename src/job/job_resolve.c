@@ -10,7 +10,9 @@
 
 static int ask_version(void *context, const struct language *language, struct toolchain *toolchain)
 {
-    return selftest_ask_version(context, language, toolchain);
+    const sbr_job *job = context;
+
+    return selftest_ask_version(job->rt, job->image, language, toolchain);
 }
 
 /* The language without a program of its own: its tools, its packages and its variables. */
@@ -104,34 +106,35 @@ static int find_commands(sbr_job *job, sbr_error *err)
 
 static int find_language(sbr_job *job, const char *name, sbr_error *err)
 {
-    struct toolchain_query query = { .ask = ask_version, .context = (void *)job->rt };
+    struct toolchain_query query = { .root = job->image ? &job->image->root : NULL,
+                                     .ask = ask_version,
+                                     .context = job };
 
-    if (language_resolve(name, &job->language, err) < 0)
-        return err->code;
     query.wanted = language_version_of(name);
     if (toolchain_find(job->language, &query, &job->toolchain, err) < 0)
         return err->code;
+    if (job->image)
+        image_look_for_libc(job->image, job->language);
     if (job->req->command)
         take_tools(job);
     return 0;
 }
 
-/* Neither the tools of a language nor single commands are looked for in an image. */
+/* The image of the request, or else of the language's file. */
 static int find_image(sbr_job *job, sbr_error *err)
 {
     const sbr_request *req = job->req;
+    const char *of_language = job->language ? job->language->image : NULL;
 
-    if (req->language)
-        return err_set(err, SBR_E_UNSUPPORTED, "image",
-                       "programs of a language run on the host's files only; run a command of the "
-                       "image: `sandbox-run exec --image %.100s -- COMMAND`",
-                       req->image);
+    if (!req->image && !of_language)
+        return 0;
     if (req->commands.n)
         return err_set(err, SBR_E_INVALID, "image",
                        "%s chooses among the host's commands, and an image has its own; leave one "
                        "of them out",
                        request_word(req, CALLED_ALLOW_COMMAND));
-    return image_open(req->image, &job->image, err);
+    job->warm.off = true; /* what the engine has ready is made of the host's files */
+    return image_open(req->image ? req->image : of_language, job->language, &job->image, err);
 }
 
 int job_resolve(sbr_job *job, sbr_error *err)
@@ -140,11 +143,13 @@ int job_resolve(sbr_job *job, sbr_error *err)
 
     if (request_check(job->req, err) < 0)
         return err->code;
-    if (job->req->image)
-        return find_image(job, err);
-    if (!name)
-        find_tools(job);
-    else if (find_language(job, name, err) < 0)
+    if (name && language_resolve(name, &job->language, err) < 0)
         return err->code;
+    if (find_image(job, err) < 0)
+        return err->code;
+    if (name && find_language(job, name, err) < 0)
+        return err->code;
+    if (!name && !job->image)
+        find_tools(job);
     return find_commands(job, err);
 }

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "job/job.h"
 #include "job/job_steps.h"
+#include "job/job_trees.h"
 
 static void wake(void *context, uint32_t events)
 {
@@ -29,6 +30,8 @@ int job_begin_with(sbr_job *job, const struct language *language, const struct t
     job->language = language;
     job->toolchain = *toolchain;
     job->todo[job->n_todo++] = STAGE_RUN;
+    if (job->image && job_trees_open(job, err) != TREES_OPEN)
+        return err->code;
     return job_run_begin(job, EV_NEXT, err);
 }
 

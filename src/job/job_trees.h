@@ -21,6 +21,7 @@
 struct job_tree {
     const char *source; /* on the host; of the request or of the workspace */
     const char *target;
+    char inside[REQUEST_MAX_PATH + 1]; /* the target where links of an image lead to another one */
     enum volume_mode mode;
     bool sockets, plain, image; /* see struct plan_tree */
     int source_fd;              /* of cow trees; -1 otherwise */

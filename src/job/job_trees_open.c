@@ -82,10 +82,10 @@ static int check_source(const char *option, const struct job_tree *tree, sbr_err
     return tree->mode == VOLUME_RW && !leaves_out_look() ? setid_look(tree->source, err) : 0;
 }
 
-/* A workspace holds what sandboxes made. */
+/* A workspace holds what sandboxes made, and an image what its author gave away. */
 static int find_masks(const sbr_job *job, struct job_tree *tree, sbr_error *err)
 {
-    if (job->req->workspace && !strcmp(tree->target, INSIDE_WORK))
+    if (tree->image || (job->req->workspace && !strcmp(tree->target, INSIDE_WORK)))
         return 0;
     return project_excludes_find(tree->source_fd, job->req, &tree->masks, &tree->n_masks, err);
 }
@@ -181,44 +181,29 @@ static struct job_tree *add_tree(struct job_trees *trees, const char *source, co
     return tree;
 }
 
-/* The name at the top of an absolute path. */
-static size_t top_len(const char *path)
-{
-    return strcspn(path + 1, "/") + 1;
-}
-
-/* Init would make the mount point by a path that the image's own links could lead elsewhere. */
-static int check_volumes(const sbr_request *req, const char *target, sbr_error *err)
-{
-    for (size_t i = 0; i < req->n_volumes; i++) {
-        const char *volume = req->volumes[i].target;
-
-        if (top_len(volume) == strlen(target) && !strncmp(volume, target, strlen(target)))
-            return err_set(err, SBR_E_UNSUPPORTED, "volumes",
-                           "%s '%.150s' lies in '%s' of the image; bring it in below /work or at a "
-                           "name that the image does not have",
-                           request_word(req, CALLED_VOLUME), volume, target);
-    }
-    return 0;
-}
-
-static int list_image(const sbr_job *job, struct job_trees *trees, sbr_error *err)
+static void list_image(const sbr_job *job, struct job_trees *trees)
 {
     const struct image *image = job->image;
-    char target[REQUEST_MAX_PATH + 2];
 
     for (size_t i = 0; i < image->n_trees; i++) {
         const struct image_tree *one = &image->trees[i];
 
         add_tree(trees, one->source, one->target, one->is_file ? VOLUME_RO : VOLUME_COW)->image =
             true;
-        if (check_volumes(job->req, one->target, err) < 0)
-            return err->code;
     }
-    for (size_t i = 0; i < image->plan.n_names; i++) {
-        snprintf(target, sizeof(target), "/%s", image->names[i].name);
-        if (check_volumes(job->req, target, err) < 0)
+}
+
+/* Links of the image may lie on the way to a volume. */
+static int place_volumes(const sbr_job *job, struct job_trees *trees, sbr_error *err)
+{
+    for (size_t i = 0; i < trees->n; i++) {
+        struct job_tree *tree = &trees->at[i];
+
+        if (tree->image || !strcmp(tree->target, INSIDE_WORK))
+            continue;
+        if (image_place(job->image, job->language, tree->target, tree->inside, err) < 0)
             return err->code;
+        tree->target = tree->inside;
     }
     return 0;
 }
@@ -240,26 +225,30 @@ static int list_trees(const sbr_job *job, struct job_trees *trees, sbr_error *er
 
         tree->sockets = volume->sockets;
         if (check_source(word, tree, err) < 0 ||
-            own_places_check(word, volume->source, volume->mode, err) < 0)
+            (!job->writes_own && own_places_check(word, volume->source, volume->mode, err) < 0))
             return err->code;
         /* An overlay would show what another mount covers. */
         tree->plain = tree->mode == VOLUME_RO && mount_is_below(tree->source);
     }
-    if (job->image && list_image(job, trees, err) < 0)
+    if (job->image)
+        list_image(job, trees);
+    if (job->image && place_volumes(job, trees, err) < 0)
         return err->code;
     if (check_overlaps(trees, err) < 0)
         return err->code;
     return check_outputs(req, trees, err);
 }
 
-static bool is_wanted(const sbr_request *req)
+static bool is_wanted(const sbr_job *job)
 {
-    return req->project || req->workspace || req->n_volumes || req->outputs.n || req->image;
+    const sbr_request *req = job->req;
+
+    return req->project || req->workspace || req->n_volumes || req->outputs.n || job->image;
 }
 
 static int make_trees(sbr_job *job, sbr_error *err)
 {
-    if (job->trees || !is_wanted(job->req))
+    if (job->trees || !is_wanted(job))
         return 0;
     job->trees = calloc(1, sizeof(*job->trees));
     if (!job->trees)

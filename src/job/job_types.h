@@ -121,6 +121,7 @@ struct sbr_job {
     /* Called for each thing that was refused in a stage, with the same context.  May be NULL. */
     void (*on_denial)(void *context, const struct denial *one);
     struct job_client *client; /* what lib/ keeps with the job; not the job's own */
+    bool writes_own;           /* a tool of ours may write to our own directories */
     /* Gets all that the program leaves at /work, in place of changes and outputs.  May be NULL. */
     struct collect_part *work_part;
     const struct diff_options *render; /* how the changes become text; NULL: they do not */

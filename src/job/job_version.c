@@ -3,13 +3,15 @@
 
 static int ask(void *context, const struct language *language, struct toolchain *toolchain)
 {
-    return selftest_ask_version(context, language, toolchain);
+    const sbr_job *job = context;
+
+    return selftest_ask_version(job->rt, job->image, language, toolchain);
 }
 
 bool job_version_find(sbr_job *job, sbr_result *result, bool may_wait)
 {
     struct toolchain_query query = { .ask = may_wait && store_keeps_notes() ? ask : NULL,
-                                     .context = (void *)job->rt };
+                                     .context = job };
     int r;
 
     if (!job->language || job->skips_version || job->cancelled || result->language.tool_version[0])

@@ -5,8 +5,10 @@
 
 #include "base/clock.h"
 #include "base/encoding.h"
+#include "image/image.h"
 #include "job/job_layers.h"
 #include "job/job_trees.h"
+#include "job/stage_plan.h"
 #include "plan/driver_object.h"
 #include "plan/manifest.h"
 
@@ -26,16 +28,22 @@ static void add_list(struct sha256 *s, const struct string_list *list)
         sha256_add_text(s, list->items[i]);
 }
 
-/* Headers, libraries and the linker come in packages.  When one of them changes, so does the record
- * of the package manager. */
-static void add_packages(struct sha256 *s)
-{
-    static const char *const records[] = { "/var/lib/dpkg/status", "/var/lib/rpm",
-                                           "/usr/lib/sysimage/rpm", "/etc/ld.so.cache" };
+#define N_OF_HOST 4
 
-    for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+/* Headers, libraries and the linker come in packages.  When one of them changes, so does the record
+ * of the package manager.  A directory that is used as an image may have no such record: there the
+ * directories of headers and libraries stand for it. */
+static void add_packages(struct sha256 *s, const struct tool_root *root)
+{
+    static const char *const records[] = { "/var/lib/dpkg/status",  "/var/lib/rpm",
+                                           "/usr/lib/sysimage/rpm", "/etc/ld.so.cache",
+                                           "/lib/apk/db/installed", "/usr/lib",
+                                           "/usr/include",          "/lib" };
+    size_t n = root ? ARRAY_LEN(records) : N_OF_HOST;
+
+    for (size_t i = 0; i < n; i++) {
         struct stat st;
-        bool there = stat(records[i], &st) == 0;
+        bool there = tool_root_stat(root, records[i], &st);
 
         sha256_add_u64(s, there ? (uint64_t)st.st_mtim.tv_sec : 0);
         sha256_add_u64(s, there ? (uint64_t)st.st_mtim.tv_nsec : 0);
@@ -54,8 +62,9 @@ static void begin(struct sha256 *s, const sbr_job *job, const struct stage_def *
     toolchain_identity(&job->toolchain, identity, sizeof(identity));
     sha256_add_text(s, identity);
     sha256_add_text(s, uname(&machine) == 0 ? machine.machine : "");
-    if (def->system)
-        add_packages(s);
+    /* An image's digest stands for all of its files and is in the identity of its tools. */
+    if (job->image ? !job->image->id[0] : def->system)
+        add_packages(s, job->image ? &job->image->root : NULL);
     sha256_add_text(s, job->language->source);
     sha256_add_text(s, job->language->deps_link);
     add_words(s, &job->language->extensions);
@@ -147,7 +156,7 @@ int layer_key_dependencies(sbr_job *job, sbr_error *err)
 
     if (!wants_dependencies(job, def))
         return 0;
-    if (client_config_read(def, job->toolchain.home, &job->installer, err) < 0)
+    if (client_config_read(def, stage_plan_home(job), &job->installer, err) < 0)
         return err->code;
     begin(&s, job, def);
     sha256_add_text(&s, job->keys[LAYER_PREPARED]); /* installers may use it */

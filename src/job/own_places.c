@@ -110,7 +110,7 @@ static int check_languages(const struct written *w, sbr_error *err)
     if (!own_places_config(path, sizeof(path)))
         return 0;
     snprintf(pattern, sizeof(pattern), "%s/languages/*.yaml", path);
-    toolchain_paths_expand(pattern, &found);
+    toolchain_paths_expand(NULL, pattern, &found);
     for (size_t i = 0; r == 0 && i < found.n; i++)
         r = check_place(w, "a language", found.at[i], err);
     toolchain_paths_done(&found);

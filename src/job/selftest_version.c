@@ -1,4 +1,5 @@
 /* Which version a tool has: it says so itself, in a sandbox. */
+#include "image/image.h"
 #include "job/job.h"
 
 /* The language's own command for its version, as a stage without files. */
@@ -19,8 +20,8 @@ static int version_request(const struct language *language, struct language *ret
     return request_set_code(*ret, "", 0, err);
 }
 
-int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
-                         struct toolchain *toolchain)
+int selftest_ask_version(const sbr_runtime *rt, struct image *image,
+                         const struct language *language, struct toolchain *toolchain)
 {
     struct language asking;
     sbr_request *req = NULL;
@@ -33,6 +34,8 @@ int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
         r = job_new(rt, req, NULL, &job, &err);
     if (r == 0)
         job->warm.off = job->skips_version = true; /* asked once for each tool */
+    if (r == 0 && image)
+        job->image = image_hold(image);
     if (r == 0)
         r = job_begin_with(job, &asking, toolchain, &err);
     if (r == 0)

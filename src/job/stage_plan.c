@@ -100,6 +100,11 @@ static int set_limits(sbr_job *job, const struct stage_def *def, sbr_error *err)
     return 0;
 }
 
+const char *stage_plan_home(const sbr_job *job)
+{
+    return job->image ? NULL : job->toolchain.home;
+}
+
 /* The installer gets the configuration that the key of its layer was made of. */
 static int take_config(sbr_job *job, const struct stage_def *def, sbr_error *err)
 {
@@ -108,12 +113,12 @@ static int take_config(sbr_job *job, const struct stage_def *def, sbr_error *err
 
     if (!def || !def->network)
         return 0;
-    if (client_config_read(def, job->toolchain.home, installer, err) < 0)
+    if (client_config_read(def, stage_plan_home(job), installer, err) < 0)
         return err->code;
     now->config = installer->config;
     now->needs = installer->needs;
     *installer = (struct installer){ 0 };
-    return client_config_find_registries(def, job->toolchain.home, &now->config, err);
+    return client_config_find_registries(def, stage_plan_home(job), &now->config, err);
 }
 
 int stage_plan_set_up(sbr_job *job, sbr_error *err)
@@ -122,5 +127,7 @@ int stage_plan_set_up(sbr_job *job, sbr_error *err)
 
     if (set_limits(job, def, err) < 0 || take_config(job, def, err) < 0)
         return err->code;
-    return job->language ? client_config_expand(&job->language->needs, &job->now.needs, err) : 0;
+    if (!job->language || job->image) /* an image has what its tools need */
+        return 0;
+    return client_config_expand(&job->language->needs, &job->now.needs, err);
 }

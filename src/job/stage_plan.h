@@ -4,6 +4,8 @@
 
 #include "job/job_types.h"
 
+/* Where the tools' own configuration is on the host; NULL: what they read is in an image. */
+const char *stage_plan_home(const sbr_job *job);
 /* Limits and configuration of the current stage, into job->now. */
 int stage_plan_set_up(sbr_job *job, sbr_error *err) must_check;
 

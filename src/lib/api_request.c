@@ -215,6 +215,11 @@ int sbr_request_set_workdir(sbr_request *req, const char *dir)
     return set_by(req, dir, request_set_workdir, "the work directory");
 }
 
+int sbr_request_set_image(sbr_request *req, const char *ref)
+{
+    return set_by(req, ref, request_set_image, "the work refectory");
+}
+
 int sbr_request_add_compile_arg(sbr_request *req, const char *arg)
 {
     return set_by(req, arg, request_add_compile_arg, "the argument");

@@ -161,8 +161,7 @@ static int judge(const sbr_result *result, const struct said *said, sbr_error *e
                    said->fault[0] ? said->fault : result_verdict_name(result->verdict));
 }
 
-/* Adds the consequence. */
-static int refuse(sbr_error *err)
+int archive_refuse(sbr_error *err)
 {
     sbr_error why = *err;
 
@@ -260,6 +259,27 @@ static char *extract_line(const struct archive_source *source, const struct pack
     return text_format("exec " TAR_EXTRACT " %s", packer ? packer->option : "");
 }
 
+int archive_judge(const sbr_result *result, sbr_error *err)
+{
+    struct said said = said_of(result->err.data, result->err.len);
+
+    return judge(result, &said, err) < 0 ? archive_refuse(err) : 0;
+}
+
+int archive_unpacker(int fd, char words[32], sbr_error *err)
+{
+    char head[HEAD];
+    ssize_t n = pread(fd, head, sizeof(head), 0);
+    const struct packer *packer = n > 0 ? packer_of_head(head, (size_t)n) : NULL;
+
+    if (n < 0)
+        return err_set_errno(err, "import", "cannot read the archive");
+    if (check_packer(packer, "import", err) < 0)
+        return err->code;
+    (void)unpacker(packer, words);
+    return 0;
+}
+
 int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], sbr_error *err)
 {
     const char *words[] = { "sh", "-c", NULL, NULL };
@@ -267,17 +287,12 @@ int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], 
     scoped_free char *line = NULL;
     sbr_request *req = NULL;
     sbr_result *result = NULL;
-    const struct packer *packer;
-    char head[HEAD], program[32];
-    ssize_t n = pread(fd, head, sizeof(head), 0);
+    char program[32];
     int r;
 
-    packer = n > 0 ? packer_of_head(head, (size_t)n) : NULL;
-    if (n < 0)
-        return err_set_errno(err, "import", "cannot read the archive");
-    if (check_packer(packer, "import", err) < 0)
+    if (archive_unpacker(fd, program, err) < 0)
         return err->code;
-    line = text_format("%s | sha256sum", unpacker(packer, program));
+    line = text_format("%s | sha256sum", program);
     if (!line)
         return err_set_oom(err, "import");
     words[2] = line;
@@ -325,10 +340,10 @@ int archive_unpack(const sbr_runtime *rt, int tree_fd, struct archive_source *so
         said = said_of(result->err.data, result->err.len);
         memcpy(source->note, said.note[0] ? said.note : said.fault, sizeof(said.note));
         note_left_out(&said, list, &source->left_out);
-        r = judge(result, &said, err) < 0 ? refuse(err) : 0;
+        r = judge(result, &said, err) < 0 ? archive_refuse(err) : 0;
     }
     if (r == 0)
-        r = check_part(&part, err) < 0 ? refuse(err) : 0;
+        r = check_part(&part, err) < 0 ? archive_refuse(err) : 0;
     result_free(result);
     request_free(req);
     return r;
@@ -372,22 +387,13 @@ static int list_top(int tree_fd, struct buf *ret, sbr_error *err)
  * as the run's own.  Without namespaces the tree can only stand under its own name, read-only. */
 static int show_tree(sbr_request *req, const char *tree, const char *target, sbr_error *err)
 {
-    struct request_volume *volume;
     bool own_name = !strcmp(tree, target);
 
     if (own_name && geteuid() == 0) /* tar is another user then */
         return err_set(err, SBR_E_UNSUPPORTED, "export",
                        "without namespaces root cannot give tar the workspace; call as an ordinary "
                        "user, or see `sandbox-run doctor`");
-    volume = calloc(1, sizeof(*volume));
-    if (!volume)
-        return err_set_oom(err, "export");
-    req->volumes = volume;
-    req->n_volumes = 1;
-    volume->mode = own_name ? VOLUME_RO : VOLUME_COW;
-    volume->source = strdup(tree);
-    volume->target = strdup(target);
-    return volume->source && volume->target ? 0 : err_set_oom(err, "export");
+    return tool_job_add_volume(req, tree, target, own_name ? VOLUME_RO : VOLUME_COW, err);
 }
 
 static int pack_request(const struct archive_target *to, const char *tree, const char *target,

@@ -42,6 +42,13 @@ int archive_unpack(const sbr_runtime *rt, int tree_fd, struct archive_source *so
 int archive_digest(const sbr_runtime *rt, int fd, char digest[SHA256_HEX_SIZE], sbr_error *err)
     must_check;
 
+/* The command that unpacks the file, as in "gzip -dc", by its first bytes. */
+int archive_unpacker(int fd, char words[32], sbr_error *err) must_check;
+/* Negative unless tar did its work in this run, devices and small losses apart. */
+int archive_judge(const sbr_result *result, sbr_error *err) must_check;
+/* Says of an error that nothing was taken because of it; returns its code. */
+int archive_refuse(sbr_error *err);
+
 /* Makes a workspace from an archive, which may be hostile and compressed: whole or not at all,
  * but for devices and pipes. */
 int archive_import(const sbr_runtime *rt, const char *workspace, struct archive_source *source,

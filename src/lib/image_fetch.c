@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "base/listing.h"
 #include "base/scope.h"
 #include "base/text.h"
 #include "base/tree_remove.h"
@@ -18,6 +20,9 @@
 #define SKOPEO_DISK ((uint64_t)64 << 30)
 #define PLACE "/var/tmp/sandbox-run-pull-XXXXXX"
 #define OUT "/out"
+#define CONF "conf/"
+#define CERTIFICATES CONF "certs"
+#define CONFIG_MAX (1u << 20)
 
 /* Files of the user's own configuration that skopeo takes, each as the option that names it. */
 static const struct skopeo_file {
@@ -51,12 +56,22 @@ static bool choose_file(const struct skopeo_file *file, char *path, size_t size)
     return path[0] && access(path, R_OK) == 0;
 }
 
-static int add_volume(sbr_request *req, const char *source, const char *target, const char *mode,
-                      sbr_error *err)
+/* skopeo gets a copy: it runs as another user than root, and the path may hold any character. */
+static int add_copy(sbr_request *req, int dir_fd, const char *name, const char *target,
+                    sbr_error *err)
 {
-    scoped_free char *spec = text_format("%s:%s:%s", source, target, mode);
+    scoped_fd int fd = openat(dir_fd, name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    scoped_free char *data = NULL;
+    struct stat st;
+    size_t len = 0;
 
-    return spec ? request_add_volume(req, spec, err) : err_set_oom(err, "image");
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return err_set_errno(err, "image", "cannot read '%.200s'", name);
+    if (!S_ISREG(st.st_mode))
+        return 0;
+    if (fd_read_text(fd, CONFIG_MAX, &data, &len, err) < 0)
+        return err->code;
+    return request_add_file(req, target, data, len, err);
 }
 
 /* Registries on this machine's loopback, as in "127.0.0.1:5000", are opened by their port. */
@@ -92,13 +107,14 @@ static int add_config(sbr_request *req, bool for_copy, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(config_files); i++) {
         const struct skopeo_file *file = &config_files[i];
-        char path[1100], target[32];
+        char path[1100], target[32], inside[40];
 
         if (file->for_copy != for_copy || !choose_file(file, path, sizeof(path)))
             continue;
-        snprintf(target, sizeof(target), "/conf/%zu", i);
-        if (add_volume(req, path, target, "ro", err) < 0 ||
-            request_add_arg(req, file->option, err) < 0 || request_add_arg(req, target, err) < 0)
+        snprintf(target, sizeof(target), CONF "%zu", i);
+        snprintf(inside, sizeof(inside), "/work/%s", target);
+        if (add_copy(req, AT_FDCWD, path, target, err) < 0 ||
+            request_add_arg(req, file->option, err) < 0 || request_add_arg(req, inside, err) < 0)
             return err->code;
         if (i == 0 && read_hosts(req, path, err) < 0)
             return err->code;
@@ -116,6 +132,21 @@ static int add_words(sbr_request *req, const char *const *words, sbr_error *err)
     return 0;
 }
 
+static int copy_certificates(sbr_request *req, int dir_fd, sbr_error *err)
+{
+    scoped_listing struct listing names = { 0 };
+    char target[NAME_MAX + 32];
+
+    if (listing_read(dir_fd, &names) < 0)
+        return err_set_errno(err, "image", "cannot read the certificates of the registry");
+    for (size_t i = 0; i < names.n; i++) {
+        snprintf(target, sizeof(target), CERTIFICATES "/%s", names.names[i]);
+        if (add_copy(req, dir_fd, names.names[i], target, err) < 0)
+            return err->code;
+    }
+    return 0;
+}
+
 /* The certificates of a registry's own, as other tools of containers find them. */
 static int add_certificates(sbr_request *req, const char *host, sbr_error *err)
 {
@@ -127,14 +158,15 @@ static int add_certificates(sbr_request *req, const char *host, sbr_error *err)
         { "", "/etc/containers/certs.d/" },
         { "", "/etc/docker/certs.d/" },
     };
-    static const char *const words[] = { "--src-cert-dir", "/conf/certs", NULL };
+    static const char *const words[] = { "--src-cert-dir", "/work/" CERTIFICATES, NULL };
 
     for (size_t i = 0; i < ARRAY_LEN(places); i++) {
         scoped_free char *path = text_format("%s%s%s", places[i].top, places[i].below, host);
 
-        if (path && access(path, R_OK) == 0)
-            return add_volume(req, path, "/conf/certs", "ro", err) < 0 ? err->code
-                                                                       : add_words(req, words, err);
+        scoped_fd int fd = path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+
+        if (fd >= 0)
+            return copy_certificates(req, fd, err) < 0 ? err->code : add_words(req, words, err);
     }
     return 0;
 }
@@ -146,7 +178,7 @@ static int add_source(const struct image_pull *pull, const struct image_ref *ref
     scoped_free char *source = NULL;
 
     if (ref->transport == IMAGE_ARCHIVE) {
-        if (add_volume(req, ref->name, "/in", "ro", err) < 0)
+        if (tool_job_add_volume(req, ref->name, "/in", VOLUME_RO, err) < 0)
             return err->code;
         return request_add_arg(req, "docker-archive:/in", err);
     }
@@ -174,7 +206,7 @@ static int skopeo_request(const struct image_pull *pull, const struct image_ref 
     if (ref->transport == IMAGE_REGISTRY &&
         (request_set_network(req, "full", err) < 0 || allow_loopback(req, ref->host, err) < 0))
         return err->code;
-    if (add_volume(req, dir, OUT, "rw", err) < 0 || add_config(req, false, err) < 0 ||
+    if (tool_job_add_volume(req, dir, OUT, VOLUME_RW, err) < 0 || add_config(req, false, err) < 0 ||
         add_words(req, copy, err) < 0 || add_source(pull, ref, req, err) < 0)
         return err->code;
     return request_add_arg(req, "oci:" OUT ":image", err);

@@ -13,11 +13,13 @@
 
 #include "base/scope.h"
 #include "base/staging_dir.h"
+#include "base/text.h"
 #include "base/tree_remove.h"
 #include "image/image_manifest.h"
 #include "image/image_merge.h"
 #include "lib/archive.h"
 #include "lib/image_fetch.h"
+#include "lib/image_unpack.h"
 #include "lib/tool_job.h"
 
 #define LEAST_ROOM ((uint64_t)256 << 20)
@@ -97,7 +99,7 @@ static bool is_there(const struct user_dir *root, const char *folder, const char
     return faccessat(root->fd, path, F_OK, 0) == 0;
 }
 
-/* Files are in memory while a layer is unpacked. */
+/* Where no sandbox can write to the disk as its owner, files are in memory meanwhile. */
 static struct workspace_quota room_for(uint64_t size)
 {
     struct workspace_quota quota = { .bytes = size * GROWTH, .inodes = MOST_FILES };
@@ -124,24 +126,51 @@ static int check_diff(const sbr_runtime *rt, int fd, const char *diff_id, sbr_er
     return 0;
 }
 
+static int unpack_in_memory(const struct image_pull *pull, const struct making *making, int fd,
+                            const struct image_layer *layer, sbr_error *err)
+{
+    struct archive_source source = { .fd = fd,
+                                     .quota = room_for(layer->size),
+                                     .may_end_early = true };
+
+    if (lseek(fd, 0, SEEK_SET) < 0)
+        return err_set_errno(err, "image", "cannot read a layer");
+    if (check_diff(pull->rt, fd, layer->diff_id, err) < 0)
+        return err->code;
+    return archive_unpack(pull->rt, making->tree_fd, &source, NULL, err);
+}
+
+static int unpack_layer(const struct image_pull *pull, const struct making *making, int fd,
+                        const struct image_layer *layer, sbr_error *err)
+{
+    struct image_unpack unpack = { .rt = pull->rt,
+                                   .fd = fd,
+                                   .size = layer->size,
+                                   .diff_id = layer->diff_id,
+                                   .dir_fd = making->tree_fd };
+    scoped_free char *dir = text_format("%s/staging/%s/tree", making->root->path, making->id);
+    int r;
+
+    if (!dir)
+        return err_set_oom(err, "image");
+    unpack.dir = dir;
+    r = image_unpack(&unpack, err);
+    return r == SBR_E_UNSUPPORTED ? unpack_in_memory(pull, making, fd, layer, err) : r;
+}
+
 static int make_layer(const struct image_pull *pull, int layout_fd, const struct user_dir *root,
                       const struct image_layer *layer, sbr_error *err)
 {
-    struct archive_source source = { .quota = room_for(layer->size), .may_end_early = true };
+    scoped_fd int fd = -1;
     struct making making;
     int r;
 
     if (making_begin(root, &making, err) < 0)
         return err->code;
-    source.fd = image_manifest_blob(layout_fd, layer->digest, err);
-    r = source.fd < 0 ? err->code : 0;
-    if (r == 0)
-        r = check_diff(pull->rt, source.fd, layer->diff_id, err);
-    if (r == 0)
-        r = archive_unpack(pull->rt, making.tree_fd, &source, NULL, err);
+    fd = image_manifest_blob(layout_fd, layer->digest, err);
+    r = fd < 0 ? err->code : unpack_layer(pull, &making, fd, layer, err);
     if (r == 0)
         r = making_place(&making, "layer", layer->diff_id, err);
-    scope_close_fd(&source.fd);
     making_done(&making);
     return r;
 }

@@ -42,7 +42,7 @@ static int ask_version(void *context, const struct language *language, struct to
     report_progress(inspector, language->name, NULL);
     if (!runtime_of(inspector))
         return SBR_E_NO_MEMORY;
-    return selftest_ask_version(inspector->runtime, language, toolchain);
+    return selftest_ask_version(inspector->runtime, NULL, language, toolchain);
 }
 
 static void add_words(struct sha256 *hash, const struct words *words)

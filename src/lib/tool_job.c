@@ -1,6 +1,8 @@
 #include "lib/tool_job.h"
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #define MAX_SAID ((uint64_t)4 << 20) /* bytes of its messages */
@@ -35,6 +37,22 @@ int tool_job_request(const char *const *words, sbr_request **ret, sbr_error *err
     return 0;
 }
 
+int tool_job_add_volume(sbr_request *req, const char *source, const char *target,
+                        enum volume_mode mode, sbr_error *err)
+{
+    struct request_volume *grown =
+        realloc(req->volumes, (req->n_volumes + 1) * sizeof(*req->volumes));
+
+    if (!grown)
+        return err_set_oom(err, "volumes");
+    req->volumes = grown;
+    grown += req->n_volumes++;
+    *grown = (struct request_volume){ .mode = mode };
+    grown->source = strdup(source);
+    grown->target = strdup(target);
+    return grown->source && grown->target ? 0 : err_set_oom(err, "volumes");
+}
+
 int tool_job_run(const struct tool_job *tool, const sbr_request *req, sbr_result **ret,
                  sbr_error *err)
 {
@@ -45,6 +63,7 @@ int tool_job_run(const struct tool_job *tool, const sbr_request *req, sbr_result
         return err->code;
     job->warm.off = true; /* what an engine has ready hands out no /work */
     job->work_part = tool->work_part;
+    job->writes_own = tool->writes_own;
     r = job_resolve(job, err);
     if (r == 0)
         r = job_begin(job, err);

@@ -204,10 +204,18 @@ static bool add_words(struct mcp_call *call, sbr_request *req)
 {
     const json_t *in = json_object_get(call->arguments, "stdin");
     const char *dir = mcp_text(call->arguments, "cwd");
+    const char *image = mcp_text(call->arguments, "image");
 
+    if (image && !request_image_is_name(image)) {
+        mcp_call_fail(call,
+                      "denied: an image is named as in a registry, such as debian:12, and the "
+                      "person has pulled it with `sandbox-run image pull`");
+        return false;
+    }
     return (!in ||
             sbr_request_set_stdin(req, json_string_value(in), json_string_length(in)) == 0) &&
-           (!dir || sbr_request_set_workdir(req, dir) == 0);
+           (!dir || sbr_request_set_workdir(req, dir) == 0) &&
+           (!image || sbr_request_set_image(req, image) == 0);
 }
 
 static bool begin(struct mcp_call *call, sbr_request *req)

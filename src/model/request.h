@@ -176,6 +176,8 @@ int request_add_env(sbr_request *req, const char *pair, sbr_error *err);
  * slashes, "." parts and trailing slashes. */
 int request_add_volume(sbr_request *req, const char *spec, sbr_error *err);
 /* `dir` is absolute. */
+/* True for an image that is named as in a registry: neither a path nor a file of this machine. */
+bool request_image_is_name(const char *ref);
 /* A path, or a name of the image store or of a registry. */
 int request_set_image(sbr_request *req, const char *ref, sbr_error *err);
 int request_set_project(sbr_request *req, const char *dir, sbr_error *err);

@@ -9,11 +9,13 @@
 #include "model/request.h"
 
 /* Directories that the sandbox provides: a volume may not hide any of them. */
-static const char *const own_trees[] = {
-    "/.cow", "/.view", "/bin",   "/build",        "/deps",     "/dev",  "/driver",
-    "/etc",  "/lib",   "/lib32", "/lib64",        "/libx32",   "/proc", "/sbin",
-    "/sys",  "/tmp",   "/usr",   "/node_modules", "/prepared", "/work", "/toolchain"
-};
+static const char *const own_trees[] = { "/.cow",     "/.view",        "/build",    "/deps",
+                                         "/dev",      "/driver",       "/proc",     "/sys",
+                                         "/tmp",      "/node_modules", "/prepared", "/work",
+                                         "/toolchain" };
+/* The host's, in a sandbox without an image. */
+static const char *const system_trees[] = { "/bin",   "/etc",    "/lib",  "/lib32",
+                                            "/lib64", "/libx32", "/sbin", "/usr" };
 
 static const struct {
     const char *name;
@@ -70,24 +72,48 @@ static int volume_error(const sbr_request *req, const char *spec, const char *wh
                    request_word(req, CALLED_VOLUME), spec, what);
 }
 
+/* Which of the directories a volume would hide, or NULL. */
+static const char *find_hidden(const char *const *trees, size_t n, const char *target)
+{
+    for (size_t i = 0; i < n; i++) {
+        size_t len = strlen(trees[i]);
+
+        if (!strncmp(target, trees[i], len) && (target[len] == '\0' || target[len] == '/'))
+            return trees[i];
+    }
+    return NULL;
+}
+
 static int check_own(const sbr_request *req, const char *spec, const char *target, sbr_error *err)
 {
     const char *word = request_word(req, CALLED_VOLUME);
+    const char *tree = find_hidden(own_trees, ARRAY_LEN(own_trees), target);
 
-    for (size_t i = 0; i < ARRAY_LEN(own_trees); i++) {
-        size_t len = strlen(own_trees[i]);
-
-        if (strncmp(target, own_trees[i], len) != 0 || (target[len] != '\0' && target[len] != '/'))
-            continue;
-        if (!strcmp(own_trees[i], "/work"))
-            return err_set(err, SBR_E_INVALID, "request",
-                           "%s '%.100s' would cover the sandbox's own /work; %s puts a directory "
-                           "there, other volumes go elsewhere, as to /data",
-                           word, spec, request_word(req, CALLED_A_PROJECT));
+    if (tree && !strcmp(tree, "/work"))
         return err_set(err, SBR_E_INVALID, "request",
-                       "%s '%.100s' would cover the sandbox's own %s; choose another target, for "
-                       "example /data",
-                       word, spec, own_trees[i]);
+                       "%s '%.100s' would cover the sandbox's own /work; %s puts a directory "
+                       "there, other volumes go elsewhere, as to /data",
+                       word, spec, request_word(req, CALLED_A_PROJECT));
+    if (!tree)
+        return 0;
+    return err_set(err, SBR_E_INVALID, "request",
+                   "%s '%.100s' would cover the sandbox's own %s; choose another target, for "
+                   "example /data",
+                   word, spec, tree);
+}
+
+/* An image may be named before its volumes or behind them. */
+static int check_system(const sbr_request *req, sbr_error *err)
+{
+    for (size_t i = 0; !req->image && i < req->n_volumes; i++) {
+        const struct request_volume *volume = &req->volumes[i];
+        const char *tree = find_hidden(system_trees, ARRAY_LEN(system_trees), volume->target);
+
+        if (tree)
+            return err_set(err, SBR_E_INVALID, "request",
+                           "%s '%.100s:%.100s' would cover the sandbox's own %s; choose another "
+                           "target, for example /data",
+                           request_word(req, CALLED_VOLUME), volume->source, volume->target, tree);
     }
     return 0;
 }
@@ -198,6 +224,16 @@ int request_set_project(sbr_request *req, const char *dir, sbr_error *err)
         return err->code;
     tidy_path(req->project);
     return 0;
+}
+
+bool request_image_is_name(const char *ref)
+{
+    static const char *const others[] = { "/", ".", "oci:", "docker-archive:", "docker-daemon:" };
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++)
+        if (!strncmp(ref, others[i], strlen(others[i])))
+            return false;
+    return true;
 }
 
 int request_set_image(sbr_request *req, const char *ref, sbr_error *err)
@@ -339,5 +375,5 @@ int request_check_trees(const sbr_request *req, sbr_error *err)
         return err_set(err, SBR_E_INVALID, "request",
                        "the project's program '%.100s' has no language; name one%s", req->program,
                        request_word(req, CALLED_LANGUAGE));
-    return check_changes(req, err);
+    return check_system(req, err) < 0 ? err->code : check_changes(req, err);
 }

@@ -128,6 +128,7 @@ struct language {
     struct words version;      /* command that prints it; empty: ${binary} --version */
     const char *release;       /* its own version, if that is not the tool's; may be NULL */
     const char *package;       /* Debian package that provides it */
+    const char *image;         /* whose files its programs see unless the request names one */
     const char *source;        /* file name of a program that has none */
     const char *literal;       /* form of string literals: see plan/template.h */
     const char *deps_link;     /* a name in the root that links to that name in ${deps} */

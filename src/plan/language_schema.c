@@ -135,6 +135,7 @@ static const cyaml_schema_field_t language_fields[] = {
     WORDS(struct language, version, MAYBE),
     TEXT(struct language, release, MAYBE),
     TEXT(struct language, package, 0),
+    TEXT(struct language, image, MAYBE),
     TEXT(struct language, source, 0),
     TEXT(struct language, literal, MAYBE),
     TEXT(struct language, deps_link, MAYBE),

@@ -54,7 +54,7 @@ enum op_kind {
  * directory that gets a mount of itself, so that it cannot be renamed. */
 #define OP_LEFT_OUT 512u
 #define OP_NOEXEC 1024u /* once all is there, nothing in this mount can be executed */
-#define OP_OVER 2048u   /* file: in place of one that an image has; no link is followed */
+#define OP_OVER 2048u   /* `to` may lie in a tree of an image: no link is followed on the way */
 
 struct plan_op {
     enum op_kind kind;

@@ -6,7 +6,9 @@
 #include "plan/plan_root.h"
 
 /* A program finds its own /dev, /proc and scratch space in every image. */
-static const char *const ours[] = { "dev", "proc", "sys", "tmp", "work", ".cow" };
+static const char *const ours[] = { "dev", "proc", "sys", "tmp", "work", ".cow", ".view" };
+/* Where the stages of a language have what they need and leave what they make. */
+static const char *const of_stages[] = { "driver", "prepared", "deps", "build", "toolchain" };
 
 static const struct plan_op hosts_op = { .kind = OP_FILE,
                                          .flags = OP_OVER,
@@ -15,12 +17,15 @@ static const struct plan_op hosts_op = { .kind = OP_FILE,
                                          TEXT_FILE(
                                              "127.0.0.1 localhost sandbox\n::1 localhost\n") };
 
-bool plan_image_is_ours(const char *name)
+bool plan_image_is_ours(const char *name, const struct language *language)
 {
     for (size_t i = 0; i < ARRAY_LEN(ours); i++)
         if (!strcmp(name, ours[i]))
             return true;
-    return false;
+    for (size_t i = 0; language && i < ARRAY_LEN(of_stages); i++)
+        if (!strcmp(name, of_stages[i]))
+            return true;
+    return language && language->deps_link && !strcmp(name, language->deps_link);
 }
 
 static int add_writable(struct plan *plan, const char *path, sbr_error *err)
@@ -35,14 +40,17 @@ static int add_writable(struct plan *plan, const char *path, sbr_error *err)
 
 static int add_name(struct plan *plan, const struct plan_image_name *name, sbr_error *err)
 {
+    const char *path = plan_printf(plan, "/%s", name->name);
     struct plan_op op = { .kind = name->link ? OP_SYMLINK : OP_SCRATCH,
-                          .from = name->link,
-                          .to = name->name,
+                          .from = name->link ? plan_printf(plan, "%s", name->link) : NULL,
                           .mode = name->link ? 0 : 0755 };
 
+    if (!path || (name->link && !op.from))
+        return err_set_oom(err, "plan");
+    op.to = path + 1;
     if (plan_add_op(plan, op, err) < 0)
         return err->code;
-    return name->link ? 0 : add_writable(plan, plan_printf(plan, "/%s", name->name), err);
+    return name->link ? 0 : add_writable(plan, path, err);
 }
 
 int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *err)

@@ -16,12 +16,15 @@ struct plan_image {
     size_t n_names;
     const struct string_list *env;     /* NAME=VALUE, below the request's */
     const struct string_list *command; /* for a request that has none */
+    const char *path;                  /* of those, the value of PATH */
+    bool runs_objects;                 /* its C library takes our shared objects */
     const char *workdir;               /* for a request that brings nothing to /work; may be NULL */
 };
 
 /* The image's trees and names.  Its own files in /etc stay, but for what names the network. */
 int plan_image_root(struct plan *plan, const struct plan_input *in, sbr_error *err) must_check;
-/* True when a name at the top of the root is ours, whatever the image has there. */
-bool plan_image_is_ours(const char *name);
+/* True when a name at the top of the root is ours, whatever the image has there; programs of a
+ * language (NULL: a command) have more of them. */
+bool plan_image_is_ours(const char *name, const struct language *language);
 
 #endif

@@ -60,6 +60,13 @@ static const struct string_list no_strings;
 #define KERNEL_ENV "SANDBOX_RUN_KERNEL_FD=3" /* PLAN_KERNEL_FD */
 #define DEFAULT_TERM "xterm-256color"
 
+/* What an image says goes with the job; the plan may stay. */
+static int keep_word(struct plan *plan, const char *text, const char **ret, sbr_error *err)
+{
+    *ret = plan_printf(plan, "%s", text);
+    return *ret ? 0 : err_set_oom(err, "plan");
+}
+
 /* The variables that say what terminal it is. */
 static size_t tty_env(struct plan *plan, const struct plan_input *in, const char *ret[2])
 {
@@ -80,13 +87,14 @@ static const char *path_variable(struct plan *plan, const struct plan_input *in,
 {
     const char *binary = values->text[WORD_BINARY], *deps = values->text[WORD_DEPS];
     const char *slash = binary ? strrchr(binary, '/') : NULL;
+    const char *usual = in->image ? in->image->path : PLAN_USUAL_PATH;
 
     if (!slash || !in->language || in->stage != STAGE_RUN || in->language->run.n)
-        return "PATH=" PLAN_USUAL_PATH;
+        return in->image ? plan_printf(plan, "PATH=%s", usual) : "PATH=" PLAN_USUAL_PATH;
     if (deps)
-        return plan_printf(plan, "PATH=%s/bin:%s/node_modules/.bin:%.*s:" PLAN_USUAL_PATH, deps,
-                           deps, (int)(slash - binary), binary);
-    return plan_printf(plan, "PATH=%.*s:" PLAN_USUAL_PATH, (int)(slash - binary), binary);
+        return plan_printf(plan, "PATH=%s/bin:%s/node_modules/.bin:%.*s:%s", deps, deps,
+                           (int)(slash - binary), binary, usual);
+    return plan_printf(plan, "PATH=%.*s:%s", (int)(slash - binary), binary, usual);
 }
 
 static int plan_env(struct plan *plan, const struct plan_input *in,
@@ -106,6 +114,7 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     size_t n_tty = tty_env(plan, in, tty);
     const struct string_list *image = in->image ? in->image->env : &no_strings;
     struct word_output own;
+    const char *word;
 
     if (language_env(plan, in, values, &own, err) < 0)
         return err->code;
@@ -118,7 +127,9 @@ static int plan_env(struct plan *plan, const struct plan_input *in,
     for (size_t i = 0; i < n_tty && tty[i]; i++)
         env_set(plan->env, &n, tty[i]);
     for (size_t i = 0; i < image->n; i++)
-        env_set(plan->env, &n, image->items[i]);
+        if (strncmp(image->items[i], "PATH=", 5) != 0 &&
+            keep_word(plan, image->items[i], &word, err) == 0)
+            env_set(plan->env, &n, word);
     for (size_t i = 0; i < own.n; i++)
         env_set(plan->env, &n, own.at[i]);
     for (size_t i = 0; i < given->n; i++)
@@ -248,7 +259,8 @@ static int plan_argv(struct plan *plan, const struct words *words, const struct 
     if (!out.at || words_expand(words, values, &out) < 0)
         return err_set_oom(err, "plan");
     for (size_t i = 0; i < args->n; i++)
-        out.at[out.n++] = args->items[i];
+        if (keep_word(plan, args->items[i], &out.at[out.n++], err) < 0)
+            return err->code;
     if (out.n == 0 || !out.at[0][0])
         return err_set(err, SBR_E_INVALID, "plan",
                        "there is no command to run; a request names one in `args`, or a program by "
@@ -290,10 +302,18 @@ int plan_program(struct plan *plan, const struct plan_input *in, sbr_error *err)
         return err_set(err, SBR_E_UNSUPPORTED, "plan",
                        "%s has no sessions; `sandbox-run languages` shows which have",
                        in->language ? in->language->name : "a command");
+    if (plan->kernel && !stage_objects_run(in))
+        return err_set(
+            err, SBR_E_UNSUPPORTED, "plan",
+            "sessions of %s need a C library as this machine's, which the image does not "
+            "have; run the session without it",
+            in->language->name);
     if (needs_program(in) && !source)
         return err_set(err, SBR_E_INVALID, "plan", "there is no program; give %s",
                        request_word(in->request, CALLED_A_PROGRAM));
-    plan->workdir = plan_inside(plan, choose_workdir(in));
+    if (keep_word(plan, choose_workdir(in), &plan->workdir, err) < 0)
+        return err->code;
+    plan->workdir = plan_inside(plan, plan->workdir);
     if (source)
         path =
             plan_printf(plan, "%s" INSIDE_WORK "/%s", plan->run_dir ? plan->run_dir : "", source);

@@ -181,6 +181,8 @@ static int add_tree(struct plan *plan, const struct plan_input *in, const struct
 
     if (check_owners(in, tree, err) < 0)
         return err->code;
+    if (in->image)
+        op.flags |= OP_OVER;
     if (in->features->privileged && in->features->mounts)
         op.flags |= OP_PASSED;
     if (tree->mode == VOLUME_RO && !tree->plain && !tree->sockets)
@@ -221,11 +223,24 @@ static void tell_mechanisms(struct plan *plan, const struct plan_input *in)
         result_add_missing(&plan->isolation, "workspace quota by a file system of its own");
 }
 
+/* What an image names goes with the job; the plan may stay. */
+static int keep_tree(struct plan *plan, const struct plan_input *in, struct plan_tree tree,
+                     sbr_error *err)
+{
+    if (in->image) {
+        tree.source = plan_printf(plan, "%s", tree.source);
+        tree.target = plan_printf(plan, "%s", tree.target);
+    }
+    if (!tree.source || !tree.target)
+        return err_set_oom(err, "plan");
+    return add_tree(plan, in, &tree, err);
+}
+
 int plan_trees(struct plan *plan, const struct plan_input *in, bool of_image, sbr_error *err)
 {
     for (size_t i = 0; i < in->n_trees; i++)
         if (in->trees[i].image == of_image && plan_tree_is_seen(in, &in->trees[i]) &&
-            add_tree(plan, in, &in->trees[i], err) < 0)
+            keep_tree(plan, in, in->trees[i], err) < 0)
             return err->code;
     if (of_image)
         return 0;

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "plan/driver_object.h"
+#include "plan/plan_image.h"
 #include "plan/plan_root.h"
 
 #define INSIDE_DRIVER "/driver"
@@ -97,6 +98,8 @@ static int bring(struct plan *plan, const struct plan_input *in, const char *fro
         return add_rule(plan, from, ACCESS_READ, err);
     if (in->features->privileged && in->features->mounts)
         op.flags |= OP_PASSED;
+    if (in->image)
+        op.flags |= OP_OVER;
     return plan_add_op(plan, op, err);
 }
 
@@ -197,6 +200,17 @@ bool stage_uses_drivers(const struct plan_input *in)
         found = words_use(stage_command_of(in), names[i]) ||
                 words_use(&in->language->env, names[i]) || (def && words_use(&def->env, names[i]));
     return found;
+}
+
+bool stage_objects_run(const struct plan_input *in)
+{
+    if (!in->image || !in->language || in->image->runs_objects)
+        return true;
+    for (unsigned int i = 0; i < in->language->drivers.n; i++)
+        if (driver_object_is(in->language->drivers.at[i]) &&
+            strcmp(in->language->drivers.at[i], DRIVER_OBJECT_BYTECODE) != 0)
+            return false;
+    return true;
 }
 
 /* A driver that parts of the file name is for them alone. */
@@ -306,6 +320,7 @@ static int bring_config(struct plan *plan, const struct plan_input *in, sbr_erro
         struct plan_op op = { .kind = at_home ? OP_PROGRAM : OP_FILE,
                               .to = file->path + 1,
                               .mode = at_home ? 0600 : 0444,
+                              .flags = in->image && !at_home ? OP_OVER : 0,
                               .data = file->data,
                               .len = file->len };
         int r = plan->run_dir && !at_home ? add_rule(plan, file->path, ACCESS_READ, err)
@@ -399,7 +414,7 @@ int plan_stage_values(struct plan *plan, const struct plan_input *in, const char
     text[WORD_PROJECT] = stage_sees_work(in) ? text[WORD_WORK] : NULL;
     text[WORD_DRIVER] = in->request->kernel_drivers ? in->request->kernel_drivers
                                                     : plan_inside(plan, INSIDE_DRIVER);
-    text[WORD_LIVE] = in->request->buffered ? NULL : text[WORD_DRIVER];
+    text[WORD_LIVE] = in->request->buffered || !stage_objects_run(in) ? NULL : text[WORD_DRIVER];
     text[WORD_MEMORY_MB] =
         plan_printf(plan, "%llu", (unsigned long long)(plan->limits.value[SBR_MEMORY_BYTES] >> 20));
     for (unsigned int i = 0; i < N_LAYERS; i++) {

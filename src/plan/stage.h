@@ -40,6 +40,8 @@ bool stage_sees_work(const struct plan_input *in);
 
 /* The command of the stage: of a session, its kernel's.  The input has a language. */
 const struct words *stage_command_of(const struct plan_input *in);
+/* False when the drivers of the language hold objects for another C library than the image's. */
+bool stage_objects_run(const struct plan_input *in);
 /* True when the stage's command or variables use the language's drivers. */
 bool stage_uses_drivers(const struct plan_input *in);
 /* Adds files to the directory of drivers that every stage has: those that `own`, a part of the

@@ -20,8 +20,8 @@
 
 /* Variables that every client may need. */
 static const char *const common_env[] = {
-    "http_proxy",  "https_proxy", "no_proxy",  "all_proxy",     "HTTP_PROXY",
-    "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_FILE", "SSL_CERT_DIR",
+    "http_proxy",  "https_proxy", "no_proxy",  "all_proxy",    "HTTP_PROXY",
+    "HTTPS_PROXY", "NO_PROXY",    "ALL_PROXY", "SSL_CERT_DIR", "SSL_CERT_FILE",
 };
 
 static int words_add(struct words *words, const char *text, sbr_error *err)
@@ -46,12 +46,12 @@ void client_config_words_done(struct words *words)
     *words = (struct words){ 0 };
 }
 
-/* True for paths that every sandbox with a network shows. */
-static bool is_visible(const char *path)
+/* True for paths that every sandbox with a network shows; one on an image shows none of them. */
+static bool is_visible(const char *path, const char *home)
 {
     static const char *const visible[] = { "/usr/", "/etc/ssl/", "/etc/ca-certificates/" };
 
-    for (size_t i = 0; i < ARRAY_LEN(visible); i++)
+    for (size_t i = 0; home && i < ARRAY_LEN(visible); i++)
         if (!strncmp(path, visible[i], strlen(visible[i])))
             return true;
     return false;
@@ -86,13 +86,14 @@ static int add_file(struct stage_config *config, const char *from, const char *i
 }
 
 /* A file ~/x of the host is ~/x inside. */
-static int add_pattern(struct stage_config *config, const char *path, sbr_error *err)
+static int add_pattern(struct stage_config *config, const char *path, const char *tools,
+                       sbr_error *err)
 {
     const char *home = getenv("HOME");
     char from[4096], inside[4096];
 
     if (strncmp(path, "~/", 2) != 0)
-        return is_visible(path) ? 0 : add_file(config, path, path, err);
+        return is_visible(path, tools) ? 0 : add_file(config, path, path, err);
     if (!home)
         return 0;
     if ((size_t)snprintf(from, sizeof(from), "%s/%s", home, path + 2) >= sizeof(from) ||
@@ -113,9 +114,21 @@ static bool is_too_much(const char *dir)
            (home && !strncmp(home, dir, len) && (home[len] == '\0' || home[len] == '/'));
 }
 
+/* True when a directory that is shown holds the file. */
+static bool is_shown(const struct words *needs, const char *path)
+{
+    for (unsigned int i = 0; i < needs->n; i++) {
+        size_t len = strlen(needs->at[i]);
+
+        if (!strncmp(path, needs->at[i], len) && path[len] == '/')
+            return true;
+    }
+    return false;
+}
+
 /* A value that is a path needs its file or directory inside, too. */
-static int add_env(struct stage_config *config, const char *name, struct words *needs,
-                   sbr_error *err)
+static int add_env(struct stage_config *config, const char *name, const char *home,
+                   struct words *needs, sbr_error *err)
 {
     const char *value = getenv(name);
     scoped_free char *pair = NULL, *real = NULL;
@@ -127,7 +140,8 @@ static int add_env(struct stage_config *config, const char *name, struct words *
         return err_set_oom(err, "config");
     if (words_add(&config->env, pair, err) < 0)
         return err->code;
-    if (value[0] != '/' || is_visible(value) || stat(value, &st) < 0)
+    if (value[0] != '/' || is_visible(value, home) || is_shown(needs, value) ||
+        stat(value, &st) < 0)
         return 0;
     if (!S_ISDIR(st.st_mode))
         return add_file(config, value, value, err);
@@ -135,17 +149,17 @@ static int add_env(struct stage_config *config, const char *name, struct words *
     return real && !strcmp(real, value) && !is_too_much(real) ? words_add(needs, value, err) : 0;
 }
 
-static int gather(const struct stage_def *def, struct stage_config *ret, struct words *needs,
-                  sbr_error *err)
+static int gather(const struct stage_def *def, const char *home, struct stage_config *ret,
+                  struct words *needs, sbr_error *err)
 {
     for (size_t i = 0; i < ARRAY_LEN(common_env); i++)
-        if (add_env(ret, common_env[i], needs, err) < 0)
+        if (add_env(ret, common_env[i], home, needs, err) < 0)
             return err->code;
     for (unsigned int i = 0; i < def->config_env.n; i++)
-        if (add_env(ret, def->config_env.at[i], needs, err) < 0)
+        if (add_env(ret, def->config_env.at[i], home, needs, err) < 0)
             return err->code;
     for (unsigned int i = 0; i < def->config_files.n; i++)
-        if (add_pattern(ret, def->config_files.at[i], err) < 0)
+        if (add_pattern(ret, def->config_files.at[i], home, err) < 0)
             return err->code;
     return 0;
 }
@@ -161,7 +175,7 @@ static int read_shown(const char *path, const char *home, char **ret, size_t *re
     struct stat st;
 
     *ret = NULL;
-    if (of_home && !home[0])
+    if (!home || (of_home && !home[0]))
         return 0;
     if (asprintf(&from, "%s%s", of_home ? home : "",
                  of_home ? path + strlen(HOME_WORD) - 1 : path) < 0)
@@ -241,7 +255,7 @@ int client_config_read(const struct stage_def *def, const char *home, struct ins
 {
     if (ret->read || !def || !def->network)
         return 0;
-    if (gather(def, &ret->config, &ret->needs, err) < 0)
+    if (gather(def, home, &ret->config, &ret->needs, err) < 0)
         return err->code;
     ret->read = true;
     return make_key(def, home, ret, err);
@@ -289,7 +303,7 @@ int client_config_expand(const struct words *patterns, struct words *ret, sbr_er
         struct toolchain_paths found;
         int r = 0;
 
-        toolchain_paths_expand(patterns->at[i], &found);
+        toolchain_paths_expand(NULL, patterns->at[i], &found);
         for (size_t k = 0; r == 0 && k < found.n; k++)
             r = words_add(ret, found.at[k], err);
         toolchain_paths_done(&found);

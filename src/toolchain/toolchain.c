@@ -12,6 +12,7 @@
 #include "base/fd.h"
 #include "base/scope.h"
 #include "plan/features.h"
+#include "toolchain/tool_root.h"
 #include "toolchain/toolchain_paths.h"
 #include "toolchain/toolchain_version.h"
 
@@ -34,13 +35,6 @@ static bool is_system(const char *path)
             return true;
     }
     return false;
-}
-
-static bool is_executable_file(const char *path, struct stat *st)
-{
-    if (stat(path, st) < 0 || !S_ISREG(st->st_mode))
-        return false;
-    return (st->st_mode & S_IXOTH) != 0 || access(path, X_OK) == 0;
 }
 
 /* Follows links within /usr/bin, such as python3 -> python3.11, at one call each; realpath would
@@ -66,14 +60,14 @@ static int follow_beside(const char *path, char real[PATH_MAX])
     return 0;
 }
 
-static bool resolve(const char *path, char real[PATH_MAX])
+static bool resolve(const struct tool_root *root, const char *path, char real[PATH_MAX])
 {
-    return follow_beside(path, real) > 0 || realpath(path, real);
+    return (!root && follow_beside(path, real) > 0) || tool_root_resolve(root, path, real);
 }
 
-static bool is_script(const char *path)
+static bool is_script(const struct tool_root *root, const char *path)
 {
-    scoped_fd int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    scoped_fd int fd = tool_root_open(root, path, O_RDONLY);
     char start[2];
 
     return fd >= 0 && fd_read_full(fd, start, sizeof(start)) == sizeof(start) &&
@@ -81,7 +75,7 @@ static bool is_script(const char *path)
 }
 
 /* rustup provides all its tools itself, by hard links where not by symbolic ones. */
-static bool is_rustup(const char *real, const struct stat *st)
+static bool is_rustup(const struct tool_root *root, const char *real, const struct stat *st)
 {
     char sibling[PATH_MAX + 16];
     struct stat other;
@@ -89,7 +83,8 @@ static bool is_rustup(const char *real, const struct stat *st)
     if (st->st_nlink < 2)
         return false;
     snprintf(sibling, sizeof(sibling), "%.*s/rustup", (int)(base_of(real) - real - 1), real);
-    return stat(sibling, &other) == 0 && other.st_dev == st->st_dev && other.st_ino == st->st_ino;
+    return tool_root_stat(root, sibling, &other) && other.st_dev == st->st_dev &&
+           other.st_ino == st->st_ino;
 }
 
 /* gcc-* means gcc-12, not gcc-ar. */
@@ -124,17 +119,19 @@ static bool is_namesake(const char *name, const char *stem, bool stays)
 }
 
 /* True for the tool itself, not for a program that starts it. */
-static bool is_tool(const char *pattern, const char *path, const char *real, const struct stat *st)
+static bool is_tool(const struct tool_root *root, const char *pattern, const char *path,
+                    const char *real, const struct stat *st)
 {
+    bool stays = root || (is_system(path) && is_system(real));
     char stem[NAME_MAX + 1];
 
     toolchain_version_stem(base_of(pattern), stem, sizeof(stem));
     if (!fits_as_version(base_of(pattern), base_of(path)) ||
-        !is_namesake(base_of(real), stem, is_system(path) && is_system(real)))
+        !is_namesake(base_of(real), stem, stays))
         return false;
     if (is_system(pattern)) /* some real tools are scripts there */
-        return strncmp(real, "/usr/bin/", 9) == 0 || !is_rustup(real, st);
-    return !is_script(real) && !is_rustup(real, st);
+        return strncmp(real, "/usr/bin/", 9) == 0 || !is_rustup(root, real, st);
+    return !is_script(root, real) && !is_rustup(root, real, st);
 }
 
 /* The parent directory of "bin", or "". */
@@ -193,16 +190,28 @@ static bool is_shared(const char *path, const char *tool)
            (realpath(home, real_home) && is_shared_in_home(path, real_home, tool));
 }
 
-static bool settle(const char *path, const char *real, struct toolchain *ret)
+/* What the identity of a tool of an image begins with: a digest, or what changes with the file. */
+static void mark(const struct tool_root *root, const struct stat *st, char *buf, size_t size)
 {
-    const char *binary = is_system(path) && is_system(real) ? path : real;
+    if (root && root->id[0])
+        snprintf(buf, size, "%s", root->id);
+    else if (root)
+        snprintf(buf, size, "%lld %lld.%09ld %s", (long long)st->st_size,
+                 (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec, root->name);
+}
+
+static bool settle(const struct tool_root *root, const char *path, const char *real,
+                   const struct stat *st, struct toolchain *ret)
+{
+    const char *binary = root || (is_system(path) && is_system(real)) ? path : real;
 
     if (strlen(binary) >= sizeof(ret->binary))
         return false;
     *ret = (struct toolchain){ 0 };
     memcpy(ret->binary, binary, strlen(binary) + 1);
     find_home(real, ret->home, sizeof(ret->home));
-    if (is_system(real)) {
+    mark(root, st, ret->image, sizeof(ret->image));
+    if (root || is_system(real)) {
         if (strcmp(ret->home, "/") == 0)
             ret->home[0] = '\0';
         return true;
@@ -254,6 +263,7 @@ static void find_hint(const char *pattern, const char *path, const char *real, s
 
 /* The tools found so far, with their inodes: a file with two names is listed once. */
 struct finds {
+    const struct tool_root *root;
     struct toolchain *at;
     size_t n, max;
     dev_t dev[TOOLCHAIN_MAX];
@@ -271,12 +281,14 @@ static bool is_known(const struct finds *finds, const struct stat *st)
 /* `pattern` has no ~. */
 static void examine(struct finds *finds, const char *pattern, const char *path)
 {
+    const struct tool_root *root = finds->root;
     struct toolchain *t = &finds->at[finds->n];
     char real[PATH_MAX];
     struct stat st;
 
-    if (finds->n == finds->max || !is_executable_file(path, &st) || is_known(finds, &st) ||
-        !resolve(path, real) || !is_tool(pattern, path, real, &st) || !settle(path, real, t))
+    if (finds->n == finds->max || !tool_root_is_program(root, path, &st) || is_known(finds, &st) ||
+        !resolve(root, path, real) || !is_tool(root, pattern, path, real, &st) ||
+        !settle(root, path, real, &st, t))
         return;
     find_hint(pattern, path, real, t);
     finds->dev[finds->n] = st.st_dev;
@@ -289,29 +301,62 @@ static void examine_pattern(struct finds *finds, const char *pattern)
     char absolute[TOOLCHAIN_PATH];
     struct toolchain_paths paths;
 
-    if (!toolchain_path_absolute(pattern, absolute, sizeof(absolute)))
+    if ((finds->root && pattern[0] == '~') ||
+        !toolchain_path_absolute(pattern, absolute, sizeof(absolute)))
         return;
     if (!pattern[strcspn(pattern, PATTERN_SIGNS)]) {
         examine(finds, absolute, absolute);
         return;
     }
-    toolchain_paths_expand(pattern, &paths);
+    toolchain_paths_expand(finds->root, pattern, &paths);
     for (size_t i = 0; i < paths.n; i++)
         examine(finds, absolute, paths.at[i]);
     toolchain_paths_done(&paths);
 }
 
-size_t toolchain_list(const struct language *language, struct toolchain *ret, size_t max)
+/* In an image the command of that name is what its author meant, wherever it lies. */
+static void examine_commands(struct finds *finds, const char *name)
 {
-    struct finds finds = { .at = ret, .max = max < TOOLCHAIN_MAX ? max : TOOLCHAIN_MAX };
+    char path[TOOLCHAIN_PATH];
 
+    if (name[strcspn(name, PATTERN_SIGNS)])
+        return;
+    for (const char *dir = finds->root->path; *dir; dir += *dir == ':') {
+        size_t len = strcspn(dir, ":");
+        int n = snprintf(path, sizeof(path), "%.*s/%s", (int)len, dir, name);
+
+        if (*dir == '/' && n > 0 && (size_t)n < sizeof(path))
+            examine(finds, path, path);
+        dir += len;
+    }
+}
+
+static size_t list(const struct tool_root *root, const struct language *language,
+                   struct toolchain *ret, size_t max)
+{
+    struct finds finds = { .root = root,
+                           .at = ret,
+                           .max = max < TOOLCHAIN_MAX ? max : TOOLCHAIN_MAX };
+
+    for (unsigned int i = 0; root && i < language->binaries.n && finds.n < finds.max; i++)
+        examine_commands(&finds, base_of(language->binaries.at[i]));
     for (unsigned int i = 0; i < language->binaries.n && finds.n < finds.max; i++)
         examine_pattern(&finds, language->binaries.at[i]);
     return finds.n;
 }
 
-static int not_installed(const struct language *language, sbr_error *err)
+size_t toolchain_list(const struct language *language, struct toolchain *ret, size_t max)
 {
+    return list(NULL, language, ret, max);
+}
+
+static int not_installed(const struct tool_root *root, const struct language *language,
+                         sbr_error *err)
+{
+    if (root)
+        return err_set(err, SBR_E_NOT_FOUND, "language",
+                       "%s is not in the image; take an image that has it, or leave --image out",
+                       language->name);
     if (!language->package)
         return err_set(err, SBR_E_NOT_FOUND, "language", "%s is not installed", language->name);
     return err_set(err, SBR_E_NOT_FOUND, "language",
@@ -362,7 +407,7 @@ static int has_version(const struct language *language, const struct toolchain_q
 static int find_version(const struct language *language, const struct toolchain_query *query,
                         struct toolchain *all, struct toolchain *ret, sbr_error *err)
 {
-    size_t n = toolchain_list(language, all, TOOLCHAIN_MAX);
+    size_t n = list(query->root, language, all, TOOLCHAIN_MAX);
 
     for (size_t i = 0; i < n; i++) {
         if (has_version(language, query, &all[i]) > 0) {
@@ -371,17 +416,18 @@ static int find_version(const struct language *language, const struct toolchain_
         }
     }
     return n > 0 ? not_this_version(language, query->wanted, all, n, err)
-                 : not_installed(language, err);
+                 : not_installed(query->root, language, err);
 }
 
 int toolchain_find(const struct language *language, const struct toolchain_query *query,
                    struct toolchain *ret, sbr_error *err)
 {
+    const struct tool_root *root = query ? query->root : NULL;
     struct toolchain *all;
     int r;
 
     if (!query || !query->wanted)
-        return toolchain_list(language, ret, 1) == 1 ? 0 : not_installed(language, err);
+        return list(root, language, ret, 1) == 1 ? 0 : not_installed(root, language, err);
     if (!toolchain_version_is_valid(query->wanted))
         return err_set(err, SBR_E_INVALID, "language",
                        "'%.40s' is not a version of %.40s; write numbers, as in %.40s@1.2",

@@ -23,9 +23,12 @@
 typedef int toolchain_ask(void *context, const struct language *language,
                           struct toolchain *toolchain);
 
+struct tool_root;
+
 struct toolchain_query {
     /* "3", "3.11", "3.11.2": the given numbers must match; NULL: any. */
     const char *wanted;
+    const struct tool_root *root; /* NULL: the host */
     /* NULL: use only paths and stored answers. */
     toolchain_ask *ask;
     void *context;
@@ -50,9 +53,10 @@ int toolchain_version(const struct language *language, const struct toolchain_qu
  * False when there is none. */
 bool toolchain_read_version(const char *text, char *buf, size_t size);
 
-/* A text that changes with the toolchain: real path, size and ctime of its binary. */
+/* A text that changes with the toolchain: real path, size and ctime of its binary; in an image, its
+ * path and the image's digest. */
 void toolchain_identity(const struct toolchain *toolchain, char *buf, size_t size);
-#define TOOLCHAIN_IDENTITY (TOOLCHAIN_PATH + 64)
+#define TOOLCHAIN_IDENTITY (2 * TOOLCHAIN_PATH + 64)
 
 /* A file name from up to three words, for notes of the store; keeps the end of a long one. */
 void toolchain_note_name(const char *kind, const char *language, const char *key, char *buf,

@@ -16,6 +16,10 @@ void toolchain_identity(const struct toolchain *toolchain, char *buf, size_t siz
     char real[PATH_MAX];
     struct stat st = { 0 };
 
+    if (toolchain->image[0]) {
+        snprintf(buf, size, "%s %s", toolchain->binary, toolchain->image);
+        return;
+    }
     if (!realpath(toolchain->binary, real) || stat(real, &st) < 0)
         snprintf(real, sizeof(real), "%s", toolchain->binary);
     snprintf(buf, size, "%s %lld %lld.%09ld", real, (long long)st.st_size,
@@ -49,12 +53,12 @@ struct answer {
 static __thread struct answer answers[16];
 
 /* The place for the answer of this tool; its text is empty when there is none yet. */
-static struct answer *recall(const struct language *language, const char *binary)
+static struct answer *recall(const struct language *language, const struct toolchain *toolchain)
 {
     struct answer *place = &answers[(uintptr_t)language / sizeof(*language) % ARRAY_LEN(answers)];
     struct stat st;
 
-    if (stat(binary, &st) < 0)
+    if (toolchain->image[0] || stat(toolchain->binary, &st) < 0)
         *place = (struct answer){ 0 }; /* nothing would show that it is another tool */
     else if (place->language != language || place->dev != st.st_dev || place->ino != st.st_ino ||
              clock_ns(place->changed) != clock_ns(st.st_ctim))
@@ -82,7 +86,7 @@ int toolchain_version(const struct language *language, const struct toolchain_qu
 
     if (toolchain->version[0])
         return 0;
-    known = recall(language, toolchain->binary);
+    known = recall(language, toolchain);
     if (known->text[0])
         return take(known->text, toolchain);
     toolchain_identity(toolchain, identity, sizeof(identity));

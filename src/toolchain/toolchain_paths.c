@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/scope.h"
+#include "toolchain/tool_root.h"
 #include "toolchain/toolchain_version.h"
 
 bool toolchain_path_absolute(const char *pattern, char *buf, size_t size)
@@ -45,11 +45,12 @@ static bool name_matches(const char *name, const char *pattern, size_t len)
     return false;
 }
 
-static void add_path(struct toolchain_paths *paths, const char *path)
+static void add_path(const struct tool_root *root, const char *path, struct toolchain_paths *paths)
 {
+    struct stat st;
     char **grown;
 
-    if (access(path, F_OK) < 0)
+    if (!tool_root_stat(root, path, &st))
         return;
     grown = realloc(paths->at, (paths->n + 1) * sizeof(*grown));
     if (!grown)
@@ -60,7 +61,8 @@ static void add_path(struct toolchain_paths *paths, const char *path)
 }
 
 /* Everything before `from` is an existing path; the rest may have signs. */
-static void expand_from(const char *pattern, size_t from, struct toolchain_paths *ret)
+static void expand_from(const struct tool_root *root, const char *pattern, size_t from,
+                        struct toolchain_paths *ret)
 {
     const char *part = strpbrk(pattern + from, PATTERN_SIGNS), *rest;
     char path[TOOLCHAIN_PATH];
@@ -68,14 +70,14 @@ static void expand_from(const char *pattern, size_t from, struct toolchain_paths
     struct dirent *entry;
 
     if (!part) {
-        add_path(ret, pattern);
+        add_path(root, pattern, ret);
         return;
     }
     while (part[-1] != '/')
         part--;
     rest = part + strcspn(part, "/");
     snprintf(path, sizeof(path), "%.*s", (int)(part - pattern), pattern);
-    dir = opendir(path);
+    dir = tool_root_open_dir(root, path);
     while (dir && ret->n < TOOLCHAIN_MATCHES && (entry = readdir(dir))) {
         int n;
 
@@ -84,7 +86,7 @@ static void expand_from(const char *pattern, size_t from, struct toolchain_paths
         n = snprintf(path, sizeof(path), "%.*s%s%s", (int)(part - pattern), pattern, entry->d_name,
                      rest);
         if (n > 0 && (size_t)n < sizeof(path))
-            expand_from(path, (size_t)(part - pattern) + strlen(entry->d_name), ret);
+            expand_from(root, path, (size_t)(part - pattern) + strlen(entry->d_name), ret);
     }
 }
 
@@ -123,7 +125,8 @@ static int compare_paths(const void *a, const void *b)
     return 0;
 }
 
-void toolchain_paths_expand(const char *pattern, struct toolchain_paths *ret)
+void toolchain_paths_expand(const struct tool_root *root, const char *pattern,
+                            struct toolchain_paths *ret)
 {
     char path[TOOLCHAIN_PATH];
     size_t home_len;
@@ -132,7 +135,7 @@ void toolchain_paths_expand(const char *pattern, struct toolchain_paths *ret)
     if (!toolchain_path_absolute(pattern, path, sizeof(path)))
         return;
     home_len = strlen(path) - strlen(pattern) + 1; /* a `*` in the home's own path is no sign */
-    expand_from(path, pattern[0] == '~' ? home_len : 0, ret);
+    expand_from(root, path, pattern[0] == '~' ? home_len : 0, ret);
     if (ret->n > 1)
         qsort(ret->at, ret->n, sizeof(*ret->at), compare_paths);
 }

@@ -8,6 +8,8 @@
 
 #include "plan/tools.h"
 
+struct tool_root; /* NULL: the host */
+
 #define TOOLCHAIN_MATCHES 256 /* for one pattern */
 #define PATTERN_SIGNS "*["
 
@@ -18,7 +20,8 @@ struct toolchain_paths {
 
 /* The existing paths of a pattern, newest version first: 1.26 before 1.9 before names without
  * numbers.  None without memory. */
-void toolchain_paths_expand(const char *pattern, struct toolchain_paths *ret);
+void toolchain_paths_expand(const struct tool_root *root, const char *pattern,
+                            struct toolchain_paths *ret);
 void toolchain_paths_done(struct toolchain_paths *paths);
 
 /* Expands ~/.  False: neither absolute nor below a known home, or too long. */

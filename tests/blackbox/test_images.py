@@ -1,4 +1,7 @@
 """Programs on the files of an image: honest ones, hostile ones, and where they come from."""
+import base64
+import functools
+import gzip
 import json
 import os
 import subprocess
@@ -155,9 +158,56 @@ def test_a_directory_is_an_image_as_it_is(images, base):
     status, out, err = images.shell(str(rootfs), "cat /app/data; touch /app/new && echo done")
     assert (status, out) == (0, "first\ndone\n"), err
     assert not (rootfs / "app/new").exists()
-    done = images.run("exec", "--image", rootfs, "--volume", f"{images.folder}:/app/x:ro", "--", "true")
-    assert done.returncode == 125 and b"lies in '/app' of the image" in done.stderr
+    given = images.folder / "given"
+    given.mkdir()
+    (given / "file").write_text("given\n")
+    words = ["--volume", f"{given}:/app/deep/x", "--volume", f"{given}/file:/etc/passwd", "--volume", f"{given}:/sbin/v:cow"]
+    status, out, err = images.shell(str(rootfs), "cat /app/deep/x/file /etc/passwd; echo more >> /bin/v/file; cat /sbin/v/file; "
+                                                 "ls /app", *words)
+    assert (status, out) == (0, "given\ngiven\ngiven\nmore\ndata\ndeep\n"), err
+    (rootfs / "way").symlink_to("/proc")
+    (rootfs / "proc").mkdir()
+    (rootfs / "out").symlink_to("../../../../tmp")
+    for target, why in {"/way/x": b"is the sandbox's own", "/out/x": b"Not a directory"}.items():
+        done = images.run("exec", "--image", rootfs, "--volume", f"{given}:{target}", "--", "true")
+        assert done.returncode == 125 and why in done.stderr, done
     assert images.run("exec", "--image", "/", "--", "true").returncode == 125
+
+
+def test_files_keep_their_times(images, base):
+    ref = images.layout.add([base, archive([member("app/old", b"x", mtime=1000000000, mode=0o640)])])
+    assert images.shell(ref, "stat -c '%Y %a' /app/old")[1] == "1000000000 644\n"
+
+
+def test_a_bomb_is_refused(root, folder):
+    """More than 40 times its size, and more than 256 MiB."""
+    images = Images(folder, root)
+    pack = functools.partial(gzip.compress, compresslevel=1)
+    bomb = images.layout.add([archive([member("zeros", bytes(257 << 20))])], "bomb", pack=pack)
+    done = images.run("image", "pull", bomb)
+    assert done.returncode == 125 and b"nothing of the image is taken" in done.stderr
+    assert not list((images.folder / "cache/image/staging").iterdir())
+
+
+def test_a_registry_with_a_login_and_a_certificate_of_its_own(any_caller, base, folder):
+    images = Images(folder, any_caller)
+    with oci_images.Registry(folder / "registry", secure=True) as registry:
+        registry.push(images.layout.add([base]), "app:1")
+        name = f"{registry.address}/library/app:1"
+        certificates = folder / ".config/containers/certs.d" / registry.address
+        certificates.mkdir(parents=True)
+        refused = images.run("image", "pull", name)
+        assert refused.returncode == 127 and b"certificate" in refused.stderr, refused
+        (certificates / "ca.crt").write_bytes((registry.folder / "ca.crt").read_bytes())
+        refused = images.run("image", "pull", name)
+        assert refused.returncode == 127 and b"cannot fetch" in refused.stderr, refused
+        (folder / ".config/containers/auth.json").write_text(
+            json.dumps({"auths": {registry.address: {"auth": base64.b64encode(b"app:secret").decode()}}}))
+        (folder / ".config/containers/auth.json").chmod(0o600)
+        if any_caller == support.Callers.USER and os.geteuid() == 0:
+            subprocess.run(["chown", "-R", str(support.ORDINARY_UID), folder], check=True)
+        status, out, err = images.shell(name, "cat /app/data; ls /work /conf")
+        assert (status, out) == (1, "first\n/work:\n"), err
 
 
 @pytest.fixture(name="registry")

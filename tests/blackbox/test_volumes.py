@@ -206,7 +206,7 @@ BAD_SPECS = {
     "/usr:/a/../b": "has a target that is not an absolute path without '..'",
     "/usr:/work/sub:cow": "--project DIR puts a directory there",
     "/usr:/build": "would cover the sandbox's own /build; choose another target, for example /data",
-    "/usr://etc//ssl/": "would cover the sandbox's own /etc",
+    "/usr:/etc/ssl": "would cover the sandbox's own /etc",
 }
 
 

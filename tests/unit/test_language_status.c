@@ -25,8 +25,8 @@ int selftest_run(const sbr_runtime *rt, const struct language *language, const c
     return made_up.answer;
 }
 
-int selftest_ask_version(const sbr_runtime *rt, const struct language *language,
-                         struct toolchain *toolchain)
+int selftest_ask_version(const sbr_runtime *rt, struct image *image,
+                         const struct language *language, struct toolchain *toolchain)
 {
     (void)rt;
     (void)language;

@@ -656,17 +656,17 @@ static void patterns_match_directories_and_files_alike(void **state)
     put_file("etc/java-9-openjdk/a.cfg", "", 0644);
     put_file("etc/java-17-openjdk/b.cfg", "", 0644);
     put_file("etc/javas", "", 0644);
-    toolchain_paths_expand(at("etc/java-*-openjdk"), &paths);
+    toolchain_paths_expand(NULL, at("etc/java-*-openjdk"), &paths);
     assert_int_equal(paths.n, 2);
     assert_string_equal(paths.at[0], at("etc/java-17-openjdk"));
     toolchain_paths_done(&paths);
-    toolchain_paths_expand(at("etc/*/*.cfg"), &paths);
+    toolchain_paths_expand(NULL, at("etc/*/*.cfg"), &paths);
     assert_int_equal(paths.n, 2);
     toolchain_paths_done(&paths);
-    toolchain_paths_expand(at("etc/javas"), &paths);
+    toolchain_paths_expand(NULL, at("etc/javas"), &paths);
     assert_int_equal(paths.n, 1);
     toolchain_paths_done(&paths);
-    toolchain_paths_expand(at("etc/none"), &paths);
+    toolchain_paths_expand(NULL, at("etc/none"), &paths);
     assert_int_equal(paths.n, 0);
     toolchain_paths_done(&paths);
 }

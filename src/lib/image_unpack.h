@@ -1,0 +1,21 @@
+/* One layer of an image, unpacked onto the disk by tar in a sandbox. */
+#ifndef LIB_IMAGE_UNPACK_H
+#define LIB_IMAGE_UNPACK_H
+
+#include "sandboxrun.h"
+
+struct image_unpack {
+    const sbr_runtime *rt;
+    int fd;              /* the packed layer */
+    uint64_t size;       /* of it */
+    const char *diff_id; /* SHA-256 of the archive in it */
+    const char *dir;     /* of ours, empty */
+    int dir_fd;
+};
+
+/* Files keep their times and "executable", and all may read them.  A layer that differs from its
+ * diff id, is a bomb or makes tar fail is refused; what it left in the directory is the caller's to
+ * remove.  SBR_E_UNSUPPORTED: no sandbox can write to the directory; nothing was done. */
+int image_unpack(const struct image_unpack *unpack, sbr_error *err);
+
+#endif
