@@ -32,7 +32,16 @@ enum session_state {
 };
 
 /* Slots of the loop. */
-enum { TIMER_CELL, TIMER_KILL, TIMER_START, TIMER_IDLE, TIMER_AGE, TIMER_CHANNEL, TIMER_CPU };
+enum {
+    TIMER_CELL,
+    TIMER_KILL,
+    TIMER_START,
+    TIMER_IDLE,
+    TIMER_AGE,
+    TIMER_CHANNEL,
+    TIMER_CPU,
+    TIMER_LOOK
+};
 
 /* Why a cell did not end by itself. */
 enum cell_stop { CELL_ON, CELL_TIMEOUT, CELL_CANCELLED, CELL_OUTPUT, CELL_CPU };
