@@ -7,6 +7,7 @@
 #include "base/jsonw.h"
 #include "base/scope.h"
 #include "cli/present.h"
+#include "config/audit.h"
 
 /* clang-format off */
 const struct option options_changeset[] = {
@@ -214,6 +215,14 @@ int changesets_report(const struct options *o, const struct changeset *changeset
         fprintf(stderr, "; `sandbox-run undo %.*s` takes it back", PRESENT_ID, changeset->id);
     fputc('\n', stderr);
     return 0;
+}
+
+int changesets_record(const char *kind, const struct changeset *changeset, sbr_error *err)
+{
+    const struct audit_field fields[] = { { "changes", changeset->id },
+                                          { "program", changeset->about } };
+
+    return audit_note_if_wanted(kind, fields, ARRAY_LEN(fields), err);
 }
 
 int changesets_command(struct options *o, const char *command, changeset_work *work)

@@ -32,6 +32,10 @@ typedef int changeset_work(const struct options *o, struct changeset *changeset,
                            const struct apply_options *options, sbr_error *err);
 int changesets_command(struct options *o, const char *command, changeset_work *work);
 
+/* With an audit, what cannot go on record is not done. */
+int changesets_record(const char *kind, const struct changeset *changeset, sbr_error *err)
+    must_check;
+
 /* cmd_apply.c: the exit status. */
 int cmd_apply_run(struct options *o);
 

@@ -63,6 +63,8 @@ static int apply_changeset(const struct options *o, struct changeset *changeset,
     r = ask(o, changeset, err);
     if (r <= 0)
         return r < 0 ? r : STATUS_NO;
+    if (changesets_record("apply", changeset, err) < 0)
+        return err->code;
     r = apply(changeset, options, &report, err);
     if (r == 0 || report.conflicts.n)
         r = changesets_report(o, changeset, &report, "applied", done);

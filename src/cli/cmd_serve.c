@@ -22,7 +22,8 @@
 
 /* As they were written; NULL: not given. */
 struct serve_options {
-    const char *slots, *queue, *per_caller, *park_min, *park_max, *pool_memory, *warm, *preload;
+    const char *slots, *queue, *per_caller, *park_min, *park_max, *run_memory, *pool_memory, *warm,
+        *preload;
     const char *http, *tls_cert, *tls_key, *dialect, *callback;
     bool status, stop, daemon;
 };
@@ -45,6 +46,8 @@ static const struct option own_options[] = {
       OPTION_OWN(struct serve_options, park_min) },
     { 0, "park-max",    "N",    "the most that are kept ready of one kind (default: 128)",
       OPTION_OWN(struct serve_options, park_max) },
+    { 0, "run-memory",  "SIZE", "memory limits of all runs at once together (default: 9/10)",
+      OPTION_OWN(struct serve_options, run_memory) },
     { 0, "pool-memory", "SIZE", "memory that all of them may take (default: a quarter)",
       OPTION_OWN(struct serve_options, pool_memory) },
     { 0, "warm",        "LIST", "languages to make ready at once, with commas; command is `exec`",
@@ -58,7 +61,7 @@ static const struct option own_options[] = {
       OPTION_OWN(struct serve_options, tls_cert) },
     { 0, "tls-key",     "FILE", "with --http: its key",
       OPTION_OWN(struct serve_options, tls_key) },
-    { 0, "dialect",     "LIST", "with --http: also the paths of piston, judge0, go-judge",
+    { 0, "dialect",     "LIST", "with --http: also the paths of piston, judge0, go-judge, e2b",
       OPTION_OWN(struct serve_options, dialect) },
     { 0, "allow-callback", "HOST", "with --dialect: results may be sent to this host",
       OPTION_OWN(struct serve_options, callback) },
@@ -117,6 +120,16 @@ static int check_languages(const char *list, sbr_error *err)
     return 0;
 }
 
+static int parse_memory(const char *option, const char *text, uint64_t *ret, sbr_error *err)
+{
+    enum text_fault fault = text ? text_parse_size(text, ret) : TEXT_OK;
+
+    return fault == TEXT_OK
+               ? 0
+               : err_set(err, SBR_E_INVALID, "options", "--%s '%.60s' %s; write it as 2g", option,
+                         text, text_fault_reason(fault));
+}
+
 static int parse_config(const struct serve_options *given, struct engine_config *config,
                         sbr_error *err)
 {
@@ -127,7 +140,6 @@ static int parse_config(const struct serve_options *given, struct engine_config 
         { "park-min", given->park_min, 0, MOST_READY, &config->park_min },
         { "park-max", given->park_max, 0, MOST_READY, &config->park_max },
     };
-    enum text_fault fault = TEXT_OK;
 
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
         if (parse_number(&numbers[i], err) < 0)
@@ -138,11 +150,9 @@ static int parse_config(const struct serve_options *given, struct engine_config 
         *(given->park_max ? &config->park_min : &config->park_max) =
             given->park_max ? config->park_max : config->park_min;
     }
-    if (given->pool_memory)
-        fault = text_parse_size(given->pool_memory, &config->pool_bytes);
-    if (fault != TEXT_OK)
-        return err_set(err, SBR_E_INVALID, "options", "--pool-memory '%.60s' %s; write it as 2g",
-                       given->pool_memory, text_fault_reason(fault));
+    if (parse_memory("pool-memory", given->pool_memory, &config->pool_bytes, err) < 0 ||
+        parse_memory("run-memory", given->run_memory, &config->run_bytes, err) < 0)
+        return err->code;
     config->warm = given->warm;
     config->preload = given->preload;
     if (check_modules(given->preload, err) < 0)

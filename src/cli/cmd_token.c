@@ -8,7 +8,7 @@
 struct token_options {
     const char *name, *tenant, *scope, *network, *concurrency, *rate, *sessions, *languages,
         *expires;
-    struct texts limits;
+    struct texts limits, hosts;
 };
 
 /* clang-format off */
@@ -23,6 +23,8 @@ static const struct option own_options[] = {
       OPTION_OWN(struct token_options, limits) },
     { 0, "network",     "MODE", "the most that its runs may reach (default: full)",
       OPTION_OWN(struct token_options, network) },
+    { 0, "allow-host",  "RULE", "the only hosts that its runs may name",
+      OPTION_OWN(struct token_options, hosts) },
     { 0, "concurrency", "N",    "runs at once (default: as the engine has it)",
       OPTION_OWN(struct token_options, concurrency) },
     { 0, "rate",        "N",    "requests in a minute that start something",
@@ -57,6 +59,8 @@ static int token_run(struct options *o)
             gateway_add(&command, words[i].option, words[i].value);
     for (size_t i = 0; i < own->limits.n; i++)
         gateway_add(&command, "--limit", own->limits.items[i]);
+    for (size_t i = 0; i < own->hosts.n; i++)
+        gateway_add(&command, "--allow-host", own->hosts.items[i]);
     if (o->json)
         gateway_add(&command, NULL, "--json");
     return gateway_exec(&command, &err) < 0 ? cli_fail(o, &err) : 0;

@@ -18,6 +18,8 @@ static int undo_changeset(const struct options *o, struct changeset *changeset,
     r = changesets_ask(o, question, "undo", err);
     if (r <= 0)
         return r < 0 ? r : STATUS_NO;
+    if (changesets_record("undo", changeset, err) < 0)
+        return err->code;
     r = apply_undo(changeset, options, &report, err);
     if (r == 0 || report.conflicts.n)
         r = changesets_report(o, changeset, &report, "undone",

@@ -15,6 +15,7 @@
 #include "base/sha256.h"
 #include "base/text.h"
 #include "changes/state_dir.h"
+#include "config/config.h"
 
 #define AUDIT_NAME "audit.jsonl"
 #define AUDIT_OLD "audit.jsonl.1"
@@ -304,6 +305,20 @@ int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr
     for (size_t i = 0; i < n; i++)
         put_text(&j, fields[i].name, fields[i].value);
     return append(&j, err);
+}
+
+int audit_note_if_wanted(const char *kind, const struct audit_field *fields, size_t n,
+                         sbr_error *err)
+{
+    struct config config;
+    int r = config_load(NULL, &config, err);
+
+    if (r < 0)
+        return r;
+    if (config.audit)
+        r = audit_note(kind, fields, n, err);
+    config_done(&config);
+    return r;
 }
 
 /* The state of audit_verify between two lines. */

@@ -28,6 +28,10 @@ struct audit_field {
 int audit_note(const char *kind, const struct audit_field *fields, size_t n, sbr_error *err)
     must_check;
 
+/* The same, if the user's configuration wants it; for processes that have not read it. */
+int audit_note_if_wanted(const char *kind, const struct audit_field *fields, size_t n,
+                         sbr_error *err) must_check;
+
 /* What audit_verify found. */
 struct audit_chain {
     uint64_t lines;     /* of the chain */

@@ -75,6 +75,8 @@ static const cyaml_schema_value_t root_entry = {
 static const cyaml_schema_field_t http_fields[] = {
     CYAML_FIELD_SEQUENCE_COUNT("roots", OWNED | MAYBE, struct config_http, roots, n_roots,
                                &root_entry, 0, 64),
+    TEXT(struct config_http, collector),
+    TEXT(struct config_http, memory),
     CYAML_FIELD_END,
 };
 
@@ -202,7 +204,7 @@ static int check_keys_of_project(const struct config_text *text,
         { "languages", document->n_languages > 0 },
         { "audit", document->audit != NULL },
         { "include", document->include_count > 0 },
-        { "http", document->http.n_roots > 0 },
+        { "http", document->http.n_roots > 0 || document->http.collector || document->http.memory },
         { "retention", false },
     };
 

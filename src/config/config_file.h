@@ -57,6 +57,8 @@ struct config_root {
 struct config_http {
     struct config_root *roots;
     unsigned int n_roots;
+    char *collector; /* address of OTLP/HTTP */
+    char *memory;    /* that runs may use together where no engine has a say */
 };
 
 struct config_document {

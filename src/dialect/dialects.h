@@ -4,6 +4,8 @@
 
 struct dialect;
 
+extern const struct dialect dialect_e2b;
+extern const struct dialect dialect_gojudge;
 extern const struct dialect dialect_judge0;
 extern const struct dialect dialect_piston;
 

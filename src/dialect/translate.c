@@ -105,7 +105,9 @@ double translate_metric(const json_t *result, const char *name)
 void translate_reply(struct exchange *x, unsigned int status, json_t *document)
 {
     exchange_reply(x, status, JSON_TYPE,
-                   document ? json_dumps(document, JSON_COMPACT | JSON_REAL_PRECISION(9)) : NULL);
+                   document ? json_dumps(document,
+                                         JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(9))
+                            : NULL);
     json_decref(document);
 }
 

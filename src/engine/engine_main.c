@@ -41,11 +41,11 @@ static uint64_t raise_descriptor_limit(void)
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur : 1024;
 }
 
-static uint64_t quarter_of_memory(void)
+static uint64_t all_memory(void)
 {
     struct sysinfo info;
 
-    return sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit / 4 : 1ULL << 30;
+    return sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit : 4ULL << 30;
 }
 
 static void set_limits(struct engine *engine)
@@ -61,6 +61,7 @@ static void set_limits(struct engine *engine)
     slots = !config->slots && slots < LEAST_SLOTS ? LEAST_SLOTS : slots;
     queue_init(&engine->queue, slots, config->queue,
                config->per_caller && config->per_caller < slots ? config->per_caller : slots);
+    engine->queue.memory = config->run_bytes ? config->run_bytes : all_memory() / 10 * 9;
     engine->max_clients = slots + config->queue + SPARE_CLIENTS;
     if (engine->max_clients > descriptors / 2)
         engine->max_clients = (uint32_t)(descriptors / 2);
@@ -69,7 +70,7 @@ static void set_limits(struct engine *engine)
         .least = config->park_min,
         .most = config->park_max < config->park_min ? config->park_min : config->park_max,
         .total = room < MOST_READY ? (uint32_t)room : MOST_READY,
-        .memory_bytes = config->pool_bytes ? config->pool_bytes : quarter_of_memory(),
+        .memory_bytes = config->pool_bytes ? config->pool_bytes : all_memory() / 4,
         .idle_us = IDLE_US,
     };
 }

@@ -19,6 +19,7 @@ struct engine_config {
     uint32_t queue;      /* further runs that wait */
     uint32_t per_caller; /* runs at once of one caller; 0: as many as slots */
     uint32_t park_min, park_max;
+    uint64_t run_bytes;  /* that all runs may use together; 0: nine tenths of the memory */
     uint64_t pool_bytes; /* for ready sandboxes; 0: a quarter of the memory */
     const char *warm;    /* languages with commas, to prewarm; NULL: the most common ones */
     const char *preload; /* modules that zygotes load besides their own; NULL: none */

@@ -101,6 +101,8 @@ static void put_memory(struct jsonw *j, const struct engine *engine)
     jsonw_open(j, "memory", '{');
     jsonw_number(j, "parked_bytes", bytes);
     jsonw_number(j, "limit_bytes", engine->limits.memory_bytes);
+    jsonw_number(j, "reserved_bytes", engine->queue.memory_running);
+    jsonw_number(j, "run_limit_bytes", engine->queue.memory);
     jsonw_close(j, '}');
     jsonw_open(j, "groups", '{');
     jsonw_number(j, "all", engine->n_slots);

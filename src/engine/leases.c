@@ -194,6 +194,8 @@ void lease_ask(struct client *client, const struct engine_request *request, int 
         refuse(client, "the engine is about to end");
         return;
     }
+    client->ticket.memory =
+        request->memory_bytes < engine->queue.memory ? request->memory_bytes : engine->queue.memory;
     switch (queue_ask(&engine->queue, &client->ticket, caller)) {
     case QUEUE_ADMITTED:
         find_pool(client, request, blueprint_fd);

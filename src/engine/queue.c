@@ -59,11 +59,19 @@ static bool may_run(const struct queue *queue, const struct queue_caller *caller
     return queue->n_running < queue->slots && caller->n_running < queue->per_caller;
 }
 
+static bool has_memory(const struct queue *queue, const struct ticket *ticket)
+{
+    return !queue->memory || !queue->n_running ||
+           (queue->memory_running <= queue->memory &&
+            ticket->memory <= queue->memory - queue->memory_running);
+}
+
 static void admit(struct queue *queue, struct ticket *ticket)
 {
     ticket->state = TICKET_ADMITTED;
     ticket->caller->n_running++;
     queue->n_running++;
+    queue->memory_running += ticket->memory;
 }
 
 enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const char *name)
@@ -76,7 +84,8 @@ enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const ch
     if (!caller)
         return QUEUE_NO_MEMORY;
     ticket->caller = caller;
-    if (!caller->n_waiting && may_run(queue, caller)) {
+    if (!caller->n_waiting && !queue->is_short && may_run(queue, caller) &&
+        has_memory(queue, ticket)) {
         admit(queue, ticket);
         return QUEUE_ADMITTED;
     }
@@ -85,6 +94,7 @@ enum queue_answer queue_ask(struct queue *queue, struct ticket *ticket, const ch
         forget_unused(caller);
         return QUEUE_FULL;
     }
+    queue->is_short |= may_run(queue, caller) && !has_memory(queue, ticket);
     ticket->state = TICKET_WAITS;
     list_append(&caller->waiting, &ticket->link);
     if (link_is_alone(&caller->ring))
@@ -108,13 +118,16 @@ static void take_out(struct queue *queue, struct ticket *ticket)
 
 struct ticket *queue_next(struct queue *queue)
 {
+    queue->is_short = false;
     list_each(at, &queue->ring) {
         struct queue_caller *caller = link_owner(at, struct queue_caller, ring);
-        struct ticket *ticket;
+        struct ticket *ticket = link_owner(caller->waiting.next, struct ticket, link);
 
         if (!may_run(queue, caller))
             continue;
-        ticket = link_owner(caller->waiting.next, struct ticket, link);
+        queue->is_short = !has_memory(queue, ticket);
+        if (queue->is_short)
+            return NULL;
         take_out(queue, ticket);
         if (caller->n_waiting) { /* its next turn comes last */
             link_remove(&caller->ring);
@@ -137,6 +150,7 @@ void queue_leave(struct queue *queue, struct ticket *ticket)
     } else {
         caller->n_running--;
         queue->n_running--;
+        queue->memory_running -= ticket->memory;
     }
     ticket->state = TICKET_NONE;
     ticket->caller = NULL;

@@ -5,9 +5,13 @@
  * thousand runs delays another with a single run by no more than one turn.  A caller may be limited
  * to fewer slots.
  *
+ * Memory is reserved: what the admitted runs may use together stays within a bound.  A run whose
+ * turn it is waits until there is enough, and no other one overtakes it.  One that needs more than
+ * the bound runs alone.
+ *
  * Pure: no system call, no clock.
  *
- *   (1) A ticket waits only while all slots are taken, or all those of its caller.
+ *   (1) A ticket waits only while all slots are taken, or all those of its caller, or the memory.
  *   (2) `n_running` is the number of admitted tickets. */
 #ifndef ENGINE_QUEUE_H
 #define ENGINE_QUEUE_H
@@ -35,11 +39,15 @@ struct ticket {
     struct link link; /* in its caller's `waiting` */
     struct queue_caller *caller;
     enum ticket_state state;
+    uint64_t memory; /* what its run may use at most; set by the client */
 };
 
 struct queue {
     uint32_t slots, depth, per_caller; /* how many may run, wait, and run for one caller */
     uint32_t n_running, n_waiting;
+    uint64_t memory;         /* of all runs together; 0: no bound */
+    uint64_t memory_running; /* of the admitted ones */
+    bool is_short;           /* the ticket whose turn it is waits for memory */
     struct link ring, known; /* of callers */
 };
 

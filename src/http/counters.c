@@ -123,6 +123,10 @@ void counters_print(const struct counters *counters, const struct counters_now *
               counters->out_bytes, out);
     print_one("stderr_bytes_total", "counter", "Bytes that programs wrote to stderr.",
               counters->errout_bytes, out);
+    print_one("spans_sent_total", "counter", "Spans that the collector took.", now->spans_sent,
+              out);
+    print_one("spans_dropped_total", "counter", "Spans that no collector took.", now->spans_dropped,
+              out);
     print_one("uptime_seconds", "gauge", "Since the gateway started.", now->uptime_us / 1000000,
               out);
 }

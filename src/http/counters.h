@@ -36,7 +36,7 @@ void counters_add_run(struct counters *counters, const char *language, const sbr
 void counters_add_request(struct counters *counters, unsigned int status);
 /* Numbers of now, which the counters do not have. */
 struct counters_now {
-    uint64_t active, connections, kept, uptime_us;
+    uint64_t active, connections, kept, uptime_us, spans_sent, spans_dropped;
 };
 /* The text format of Prometheus. */
 void counters_print(const struct counters *counters, const struct counters_now *now,

@@ -38,7 +38,8 @@ struct exchange {
     struct MHD_Connection *connection;
     struct visitor *visitor;
     const struct route *route;
-    const struct dialect *dialect;   /* whose route it is; NULL: our own */
+    const struct dialect *dialect; /* whose route it is; NULL: our own */
+    char method[16];
     char *path;                      /* as it was sent */
     char *words[EXCHANGE_MAX_WORDS]; /* of the path, decoded; what {braces} of the route match */
     struct buf body;

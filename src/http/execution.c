@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/scope.h"
+#include "http/admission.h"
 #include "http/agents.h"
 #include "http/offload.h"
 #include "http/ownership.h"
@@ -64,6 +65,8 @@ static void event_came(void *context, const sbr_event *event)
     e->began |= event->type == SBR_EVENT_STAGE;
     if (event->type == SBR_EVENT_STDIN)
         websocket_wake(e);
+    if (event->type == SBR_EVENT_STDIN && e->room)
+        e->room(e, e->ended_context);
     if (!e->keeps_events)
         return;
     buf_init(&lines, LINES_MAX);
@@ -112,6 +115,7 @@ static void finish(struct execution *e, sbr_result *result, const sbr_error *err
         snprintf(e->output_id, sizeof(e->output_id), "%s", result->output_id);
     counters_add_run(&e->server->counters, result ? result->language.name : NULL, result,
                      e->ended_us - e->started_us);
+    spans_add(&e->server->spans, e, result ? result->report.exit_code : -1);
     sbr_result_free(result);
     loop_remove(&e->server->loop, &e->watch);
     sbr_job_free(e->job);
@@ -230,6 +234,7 @@ static struct execution *make(struct server *server, const struct tenant *tenant
     e->takes_stdin = e->keeps_events && req && !req->stdin_data;
     e->started_us = e->lines.started_us = clock_now_us();
     e->created_us = clock_read_us(CLOCK_REALTIME);
+    e->memory_bytes = req ? req->limits.value[SBR_MEMORY_BYTES] : 0;
     snprintf(e->tenant, sizeof(e->tenant), "%s", tenant->name);
     snprintf(e->language, sizeof(e->language), "%s", req && req->language ? req->language : "");
     link_init(&e->streams);
@@ -248,7 +253,8 @@ int execution_start(struct server *server, const struct tenant *tenant, sbr_requ
         sbr_request_free(req);
         return err_set_oom(err, "http");
     }
-    if (sbr_job_start(server->rt, req, &e->job, err) < 0 || connect_job(e, err) < 0) {
+    if (admission_check(server, req, err) < 0 || sbr_job_start(server->rt, req, &e->job, err) < 0 ||
+        connect_job(e, err) < 0) {
         execution_free(e);
         return err->code;
     }
@@ -411,7 +417,6 @@ bool execution_has_room(struct server *server, const struct tenant *tenant, stru
 
     if (!own_full && all < server->options.running)
         return true;
-    server->counters.refused++;
     *problem = (struct problem){ .status = MHD_HTTP_TOO_MANY_REQUESTS,
                                  .detail = own_full ? "as many runs of this tenant as its token "
                                                       "allows have not ended"

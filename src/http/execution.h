@@ -7,6 +7,7 @@
 #include "base/encoding.h"
 #include "http/event_log.h"
 #include "http/problem.h"
+#include "http/spans.h"
 #include "lib/event_lines.h"
 #include "model/result.h"
 
@@ -41,8 +42,10 @@ struct execution {
     /* Replies in the form of a dialect; NULL: in our own. */
     void (*form)(const struct execution *e, struct exchange *x);
     void (*ended)(struct execution *e, void *context); /* may be NULL */
-    void *ended_context;
-    bool is_error; /* `result` is the error why nothing ran */
+    /* stdin has room again; may be NULL. */
+    void (*room)(struct execution *e, void *context);
+    void *ended_context; /* of both */
+    bool is_error;       /* `result` is the error why nothing ran */
     sbr_error err;
     char *result; /* JSON; NULL: not yet */
     char language[32];
@@ -51,7 +54,9 @@ struct execution {
     unsigned int queue_before;
     uint64_t created_us; /* since 1970 */
     uint64_t started_us, ended_us;
-    uint64_t alone_us; /* since when a streamed run has no reader; 0: it has one */
+    uint64_t alone_us;     /* since when a streamed run has no reader; 0: it has one */
+    uint64_t memory_bytes; /* its limit */
+    struct span_parent trace;
     size_t counted_bytes;
     char key[64]; /* Idempotency-Key; empty: none */
     char fingerprint[65];

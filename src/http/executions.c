@@ -184,8 +184,7 @@ void executions_cancel(struct exchange *x)
     if (!e)
         return;
     execution_cancel(e);
-    exchange_reply(x, execution_is_over(e) ? MHD_HTTP_OK : MHD_HTTP_ACCEPTED, JSON_TYPE,
-                   execution_describe(e));
+    exchange_reply(x, MHD_HTTP_ACCEPTED, JSON_TYPE, execution_describe(e));
 }
 
 static void refuse_events(struct exchange *x)

@@ -67,6 +67,8 @@ void meta_metrics(struct exchange *x)
     struct counters_now now = { .active = execution_count(x->server, NULL),
                                 .connections = length_of(&x->server->visitors),
                                 .kept = length_of(&x->server->executions),
+                                .spans_sent = x->server->spans.sent,
+                                .spans_dropped = x->server->spans.dropped,
                                 .uptime_us = clock_now_us() - x->server->started_us };
     struct buf out;
 

@@ -116,6 +116,11 @@ static json_t *reply_content(const struct route *route)
     return content;
 }
 
+static const struct {
+    const char *status, *about;
+} failures[] = { { "4XX", "What is wrong with the request." },
+                 { "5XX", "Why there is no answer." } };
+
 static json_t *replies(const struct route *route)
 {
     json_t *all = json_object(), *success = json_pack("{s:s}", "description", route->summary);
@@ -130,9 +135,10 @@ static json_t *replies(const struct route *route)
                             json_pack("{s:s, s:o}", "description",
                                       "With `Prefer: respond-async`: the run goes on.", "content",
                                       content_of(JSON_TYPE, reference("execution"))));
-    json_object_set_new(all, "default",
-                        json_pack("{s:s, s:o}", "description", "Why there is no answer.", "content",
-                                  content_of(PROBLEM_TYPE, reference("problem"))));
+    for (size_t i = 0; i < ARRAY_LEN(failures); i++)
+        json_object_set_new(all, failures[i].status,
+                            json_pack("{s:s, s:o}", "description", failures[i].about, "content",
+                                      content_of(PROBLEM_TYPE, reference("problem"))));
     return all;
 }
 

@@ -16,6 +16,7 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "config/audit.h"
+#include "http/admission.h"
 #include "http/agents.h"
 #include "http/dialect.h"
 #include "http/execution.h"
@@ -80,10 +81,10 @@ static bool is_welcome(const struct server *server, struct visitor *visitor)
 }
 
 /* For the audit, if the configuration has one: who was refused what. */
-static void note_refusal(const struct exchange *x, const char *method)
+static void note_refusal(const struct exchange *x)
 {
     char status[16];
-    const struct audit_field fields[] = { { "method", method },
+    const struct audit_field fields[] = { { "method", x->method },
                                           { "path", x->path },
                                           { "status", status },
                                           { "caller", x->tenant.name[0] ? x->tenant.name : NULL } };
@@ -113,8 +114,8 @@ static struct exchange *begin(struct server *server, struct MHD_Connection *conn
         return NULL;
     x->visitor = visitor;
     visitor->deadline_us = clock_now_us() + BODY_US;
-    if (!guard_admits(x, method))
-        note_refusal(x, method);
+    snprintf(x->method, sizeof(x->method), "%s", method);
+    (void)guard_admits(x, method);
     return x;
 }
 
@@ -165,6 +166,7 @@ static void completed(void *context, struct MHD_Connection *connection, void **e
     if (!x)
         return;
     counters_add_request(&server->counters, x->status);
+    note_refusal(x);
     x->visitor->busy = false;
     x->visitor->deadline_us = clock_now_us() + IDLE_US;
     exchange_free(x);
@@ -325,6 +327,8 @@ static int open_server(struct server *server, sbr_error *err)
         offload_open(server, err) < 0 || config_load(NULL, &server->config, err) < 0 ||
         config_add_languages(&server->config, err) < 0 ||
         roots_open(&server->config, &server->roots, err) < 0 ||
+        spans_open(&server->config, &server->spans, err) < 0 ||
+        admission_open(&server->config, &server->memory, err) < 0 ||
         runner_open(RUNNER_LONG, false, &server->rt, err) < 0)
         return err->code;
     if (server->options.socket && open_unix(server, err) < 0)
@@ -367,6 +371,7 @@ static void tick(struct server *server, uint64_t now_us)
     close_overdue(server, now_us);
     execution_tick(server, now_us);
     reader_tick(server, now_us);
+    spans_tick(server);
     sse_stream_tick(server, now_us);
     agents_tick(server, now_us);
     for (size_t i = 0; server->options.dialects[i]; i++)
@@ -446,6 +451,7 @@ static void close_server(struct server *server)
     if (server->options.socket && server->sockets[AT_UNIX].daemon)
         (void)unlink(server->options.socket);
     sbr_runtime_close(server->rt);
+    spans_done(&server->spans);
     roots_done(&server->roots);
     config_done(&server->config);
     loop_done(&server->loop);

@@ -9,6 +9,7 @@
 #include "config/config.h"
 #include "http/counters.h"
 #include "http/roots.h"
+#include "http/spans.h"
 #include "sandbox/peer.h"
 
 #define SERVER_SOCKETS 2 /* the unix socket, and TCP */
@@ -42,6 +43,8 @@ struct server {
     struct peer_home home;
     struct config config;
     struct roots roots;
+    struct spans spans;
+    uint64_t memory; /* that runs may use together where no engine has a say */
     sbr_runtime *rt;
     struct link visitors, waiting; /* connections; exchanges whose reply comes later */
     struct link executions;        /* newest last */

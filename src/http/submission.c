@@ -214,13 +214,46 @@ static int check_limits(const struct tenant *tenant, struct limits *limits, cons
     return 0;
 }
 
+static bool is_covered(const char *hosts, const struct host_rule *wanted)
+{
+    for (size_t len; *hosts; hosts += len + (hosts[len] == ',')) {
+        struct host_rule rule;
+        char text[300];
+        sbr_error ignored;
+
+        len = strcspn(hosts, ",");
+        snprintf(text, sizeof(text), "%.*s", (int)len, hosts);
+        if (host_rule_parse(text, &rule, &ignored) == 0 && config_rule_covers(&rule, wanted))
+            return true;
+    }
+    return false;
+}
+
+/* A token with hosts allows these and nothing else. */
+static int check_hosts(const struct tenant *tenant, const sbr_request *req,
+                       struct submission_fault *fault)
+{
+    if (!tenant->hosts[0])
+        return 0;
+    if (req->network.mode > NETWORK_ALLOW || req->network.allow_dns)
+        return refuse(fault, MHD_HTTP_FORBIDDEN, "network",
+                      "the token allows some hosts only; name those with `allow_hosts`");
+    for (size_t i = 0; i < req->network.n_rules; i++)
+        if (!is_covered(tenant->hosts, &req->network.rules[i]))
+            return refuse(fault, MHD_HTTP_FORBIDDEN, "allow_hosts",
+                          "the token does not allow this host; ask the operator for one that does");
+    return 0;
+}
+
 static int check_network(const struct tenant *tenant, const sbr_request *req,
                          struct submission_fault *fault)
 {
     char message[200];
 
-    if (!request_has_network(req) || req->network.mode <= tenant->network)
+    if (!request_has_network(req))
         return 0;
+    if (req->network.mode <= tenant->network)
+        return check_hosts(tenant, req, fault);
     snprintf(message, sizeof(message), "the token allows the network `%s` at most",
              network_mode_name(tenant->network));
     return refuse(fault, MHD_HTTP_FORBIDDEN, "network", message);
@@ -253,26 +286,33 @@ static int own_workspace(const struct tenant *tenant, sbr_request *req,
 }
 
 /* The configuration is the operator's own, and may have more than the token. */
-static void lower_network(const struct tenant *tenant, sbr_request *req)
+static void lower_network(const struct tenant *tenant, bool asked, sbr_request *req)
 {
-    if (req->network.mode <= tenant->network)
+    bool named =
+        tenant->hosts[0] && !asked; /* it names hosts, and the configuration's are others */
+    enum network_mode most = named ? NETWORK_NONE : tenant->network;
+
+    if (req->network.mode <= most)
         return;
-    if (!network_goes_outside(tenant->network))
+    if (!network_goes_outside(most))
         network_done(&req->network);
-    req->network.mode = req->network_asked = tenant->network;
+    req->network.mode = req->network_asked = most;
 }
 
 static int bound(struct server *server, const struct tenant *tenant, sbr_request *req,
                  struct submission_fault *fault)
 {
+    bool asked = request_has_network(req);
+
     if (check_network(tenant, req, fault) < 0 || check_deps(tenant, req, fault) < 0 ||
         own_workspace(tenant, req, fault) < 0 ||
         check_limits(tenant, &req->compile_limits, "compile_limits", fault) < 0)
         return -1;
     if (config_apply(&server->config, req, &fault->err) < 0)
         return -1;
-    lower_network(tenant, req);
-    if (check_limits(tenant, &req->limits, "limits", fault) < 0)
+    lower_network(tenant, asked, req);
+    if (check_limits(tenant, &req->limits, "limits", fault) < 0 ||
+        check_network(tenant, req, fault) < 0)
         return -1;
     return request_set_caller(req, tenant->name, &fault->err) < 0 ? -1 : 0;
 }
@@ -349,6 +389,8 @@ void submission_refuse(struct exchange *x, const struct submission_fault *fault)
                                .detail = fault->err.message,
                                .field = fault->field[0] ? fault->field : NULL };
 
+    if (problem.status == MHD_HTTP_TOO_MANY_REQUESTS)
+        problem.retry_s = 1;
     if (problem.status == MHD_HTTP_UNPROCESSABLE_CONTENT)
         problem.code = sbr_code_name(fault->err.code);
     problem_reply(x, &problem);
@@ -394,8 +436,10 @@ struct execution *submission_start(struct exchange *x, const json_t *body, enum 
     struct execution *e = NULL;
     struct problem full;
 
-    if (submission_begin(x->server, &x->tenant, body, NULL, mode, &e, &fault) == 0)
+    if (submission_begin(x->server, &x->tenant, body, NULL, mode, &e, &fault) == 0) {
+        spans_read_parent(exchange_header(x, "traceparent"), &e->trace);
         return e;
+    }
     if (fault.status == MHD_HTTP_TOO_MANY_REQUESTS &&
         !execution_has_room(x->server, &x->tenant, &full))
         problem_reply(x, &full); /* it also knows the place in the queue */

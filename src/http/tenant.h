@@ -11,6 +11,7 @@
 #define TENANT_NAME_SIZE 33
 #define TENANT_TOKEN_ID_SIZE 17
 #define TENANT_LANGUAGES_SIZE 256
+#define TENANT_HOSTS_SIZE 512
 #define TENANT_LOCAL "local" /* the gateway's own user, at its unix socket without a token */
 
 /* Each is one bit of a token's scopes. */
@@ -29,6 +30,7 @@ struct tenant {
     unsigned int scopes;
     struct limits ceilings;                /* only the given ones */
     enum network_mode network;             /* the most that its runs may reach */
+    char hosts[TENANT_HOSTS_SIZE];         /* with commas: the only ones; empty: by the mode */
     unsigned int concurrency;              /* runs at once; 0: no bound but the engine's */
     unsigned int per_minute;               /* requests that start something; 0: no bound */
     unsigned int sessions;                 /* at once; 0: no bound */

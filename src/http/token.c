@@ -70,13 +70,13 @@ static json_t *describe(const struct token_grant *grant)
 {
     const struct tenant *t = &grant->tenant;
 
-    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:i, s:i, s:i, s:s, s:I, s:I}", "id",
+    return json_pack("{s:s, s:s, s:s, s:o, s:o, s:s, s:s, s:i, s:i, s:i, s:s, s:I, s:I}", "id",
                      t->token_id, "name", grant->name, "tenant", t->name, "scopes",
                      scopes_of(t->scopes), "limits", ceilings_of(t), "network",
-                     network_mode_name(t->network), "concurrency", (int)t->concurrency,
-                     "per_minute", (int)t->per_minute, "sessions", (int)t->sessions, "languages",
-                     t->languages, "created", (json_int_t)time(NULL), "expires",
-                     (json_int_t)grant->expires_s);
+                     network_mode_name(t->network), "allow_hosts", t->hosts, "concurrency",
+                     (int)t->concurrency, "per_minute", (int)t->per_minute, "sessions",
+                     (int)t->sessions, "languages", t->languages, "created", (json_int_t)time(NULL),
+                     "expires", (json_int_t)grant->expires_s);
 }
 
 /* A new file that is whole or not there. */
@@ -259,6 +259,7 @@ static int read_tenant(const json_t *token, struct tenant *ret, sbr_error *err)
     const char *name = json_string_value(json_object_get(token, "tenant"));
     const char *network = json_string_value(json_object_get(token, "network"));
     const char *languages = json_string_value(json_object_get(token, "languages"));
+    const char *hosts = json_string_value(json_object_get(token, "allow_hosts"));
     const json_t *scopes = json_object_get(token, "scopes"), *scope;
     size_t i;
 
@@ -267,6 +268,7 @@ static int read_tenant(const json_t *token, struct tenant *ret, sbr_error *err)
         read_ceilings(json_object_get(token, "limits"), &ret->ceilings, err) < 0)
         return SBR_E_DENIED;
     snprintf(ret->name, sizeof(ret->name), "%s", name);
+    snprintf(ret->hosts, sizeof(ret->hosts), "%s", hosts ? hosts : "");
     snprintf(ret->languages, sizeof(ret->languages), "%s", languages ? languages : "");
     json_array_foreach(scopes, i, scope) {
         unsigned int bits = 0;

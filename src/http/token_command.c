@@ -11,7 +11,6 @@
 #include "base/scope.h"
 #include "base/text.h"
 #include "config/audit.h"
-#include "config/config.h"
 #include "http/token.h"
 
 enum token_word {
@@ -20,6 +19,7 @@ enum token_word {
     WORD_SCOPE,
     WORD_LIMIT,
     WORD_NETWORK,
+    WORD_HOST,
     WORD_CONCURRENCY,
     WORD_RATE,
     WORD_SESSIONS,
@@ -34,6 +34,7 @@ static const struct option words[] = {
     { "scope", required_argument, NULL, WORD_SCOPE },
     { "limit", required_argument, NULL, WORD_LIMIT },
     { "network", required_argument, NULL, WORD_NETWORK },
+    { "allow-host", required_argument, NULL, WORD_HOST },
     { "concurrency", required_argument, NULL, WORD_CONCURRENCY },
     { "rate", required_argument, NULL, WORD_RATE },
     { "sessions", required_argument, NULL, WORD_SESSIONS },
@@ -93,6 +94,19 @@ static int set_scopes(struct tenant *tenant, const char *text, sbr_error *err)
     return 0;
 }
 
+static int add_host(struct tenant *tenant, const char *text, sbr_error *err)
+{
+    size_t used = strlen(tenant->hosts);
+    struct host_rule rule;
+
+    if (host_rule_parse(text, &rule, err) < 0)
+        return err->code;
+    if (used + strlen(text) + 2 > sizeof(tenant->hosts))
+        return err_set(err, SBR_E_INVALID, "token", "the rules of --allow-host are too long");
+    snprintf(tenant->hosts + used, sizeof(tenant->hosts) - used, "%s%s", used ? "," : "", text);
+    return 0;
+}
+
 static int set_word(struct request *request, int word, const char *value, sbr_error *err)
 {
     struct tenant *tenant = &request->grant.tenant;
@@ -108,6 +122,8 @@ static int set_word(struct request *request, int word, const char *value, sbr_er
         return limits_set_pair(&tenant->ceilings, "the ceiling", value, err);
     case WORD_NETWORK:
         return network_mode_from_name(value, &tenant->network, err);
+    case WORD_HOST:
+        return add_host(tenant, value, err);
     case WORD_CONCURRENCY:
         return set_count(&tenant->concurrency, value, err);
     case WORD_RATE:
@@ -132,15 +148,8 @@ static int set_word(struct request *request, int word, const char *value, sbr_er
 static int note_change(const char *kind, const char *id, const char *tenant, sbr_error *err)
 {
     const struct audit_field fields[] = { { "token", id }, { "caller", tenant } };
-    struct config config;
-    int r = config_load(NULL, &config, err);
 
-    if (r < 0)
-        return r;
-    if (config.audit)
-        r = audit_note(kind, fields, ARRAY_LEN(fields), err);
-    config_done(&config);
-    return r;
+    return audit_note_if_wanted(kind, fields, ARRAY_LEN(fields), err);
 }
 
 static int create(struct request *request, sbr_error *err)

@@ -222,6 +222,7 @@ bool warm_ask(sbr_job *job, const struct plan_input *in)
     snprintf(warm->request.label, sizeof(warm->request.label), "%.20s %s",
              job->language ? job->language->name : "command", stage_name(in->stage));
     snprintf(warm->request.caller, sizeof(warm->request.caller), "%s", job->req->caller);
+    warm->request.memory_bytes = job->now.plan->limits.value[SBR_MEMORY_BYTES];
     why = warm_blueprint_make(job, in);
     if (why)
         log_info("engine", "cold, because %s; asking for a place only", why);

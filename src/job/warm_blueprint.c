@@ -54,7 +54,6 @@ static void tell_origin(const sbr_job *job, const struct plan_input *in,
     snprintf(request->language, sizeof(request->language), "%s", language ? language : "");
     snprintf(request->policy, sizeof(request->policy), "%s", in->policy->name);
     request->stage = in->stage;
-    request->memory_bytes = job->now.plan->limits.value[SBR_MEMORY_BYTES];
 }
 
 const char *warm_blueprint_make(sbr_job *job, const struct plan_input *in)

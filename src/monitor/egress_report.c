@@ -66,5 +66,5 @@ int egress_report_failure(const struct egress *egress, sbr_error *err)
         *err = egress->page->error;
         return err->code;
     }
-    return err_set(err, SBR_E_BUG, "egress", "the egress process ended before the program did");
+    return err_set(err, SBR_E_BUG, "egress", "the egress process ended before its work was done");
 }

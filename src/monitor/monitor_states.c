@@ -206,6 +206,8 @@ static enum monitor_state finish(struct monitor *m, enum monitor_event event)
     loop_remove(m->loop, &m->egress_watch);
     loop_remove(m->loop, &m->control_watch);
     sandbox_end(m->box);
+    if (m->box->egress.died && m->seen.stop == STOP_NONE && !m->failure.code)
+        egress_report_failure(&m->box->egress, &m->failure);
     egress_report_read(&m->box->egress, result);
     return m->seen.stop == STOP_NONE ? DONE : limit_readers(m, event);
 }

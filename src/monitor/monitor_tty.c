@@ -9,11 +9,13 @@
 #include "base/scope.h"
 #include "monitor/monitor.h"
 
+/* Init notes REPORT_RUNNING a moment after the program began and perhaps wrote something, to which
+ * an order may be the answer.  From ready_us on init reads nothing but orders. */
 static bool program_runs(const struct monitor *m)
 {
-    uint32_t state = m->box->report->state;
+    const struct init_report *report = m->box->report;
 
-    return m->state != DONE && (state == REPORT_RUNNING || state == REPORT_COLLECTING);
+    return m->state != DONE && report->ready_us && !REPORT_IS_FINAL(report->state);
 }
 
 /* Both streams of output come from one terminal, as they would go to one. */

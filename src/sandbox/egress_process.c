@@ -142,14 +142,17 @@ int egress_start(struct egress *egress, const struct plan *plan, sbr_error *err)
 void egress_stop(struct egress *egress)
 {
     struct pollfd dead = { .fd = egress->process.pidfd, .events = POLLIN };
-    siginfo_t info;
+    siginfo_t info = { 0 };
+    bool late;
 
     if (egress->process.pidfd < 0)
         return;
     shutdown(egress->alive, SHUT_WR);
-    if (poll(&dead, 1, DRAIN_MS) != 1)
+    late = poll(&dead, 1, DRAIN_MS) != 1;
+    if (late)
         syscall(SYS_pidfd_send_signal, egress->process.pidfd, SIGKILL, NULL, 0);
     waitid(P_PIDFD, (id_t)egress->process.pidfd, &info, WEXITED | __WALL);
+    egress->died = !late && (info.si_code != CLD_EXITED || info.si_status != 0);
     ids_release(&egress->ids);
     scope_close_fd(&egress->process.pidfd);
     egress->process.pidfd = -1;

@@ -13,6 +13,7 @@ struct egress {
     int alive;               /* our end; shut down once the program is over */
     int far_link, far_alive; /* egress's ends, until it is started */
     struct egress_page *page;
+    bool died;      /* before it had passed on everything; known once it was stopped */
     struct ids ids; /* when root starts it: a user of its own, shared with nothing */
 };
 

@@ -5,7 +5,9 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/scope.h"
+#include "config/audit.h"
 #include "monitor/capture.h"
 #include "session/cell_record.h"
 #include "session/supervisor.h"
@@ -185,6 +187,25 @@ static void cell_free(struct cell *cell)
     free(cell);
 }
 
+/* On record as a run is, when the configuration wants it: not the code, but its hash. */
+static void audit_cell(const struct session *s, const struct cell_end *end)
+{
+    char number[24], digest[SHA256_HEX_SIZE];
+    const struct audit_field fields[] = {
+        { "session", s->dir.id },          { "cell", number },
+        { "language", s->language->name }, { "caller", s->request.caller },
+        { "program_sha256", digest },      { "verdict", result_verdict_name(end->verdict) }
+    };
+    sbr_error err;
+
+    if (!s->request.audit)
+        return;
+    snprintf(number, sizeof(number), "%llu", (unsigned long long)s->cell->number);
+    sha256_hex(s->cell->request.code, s->cell->request.len, digest);
+    if (audit_note("cell", fields, ARRAY_LEN(fields), &err) < 0)
+        log_info("session", "%s", err.message);
+}
+
 /* The answer, the record, and no more cell. */
 static void finish(struct session *s, const struct cell_end *end)
 {
@@ -196,6 +217,7 @@ static void finish(struct session *s, const struct cell_end *end)
         loop_set_timer(&s->loop, timer, 0, NULL, NULL);
     loop_set_timer(&s->loop, TIMER_CPU, 0, NULL, NULL);
     json = cell_result(s, end);
+    audit_cell(s, end);
     if (cell->request.number)
         replay_compare(s, json);
     if (!cell->request.unrecorded)

@@ -60,6 +60,19 @@ def test_ceilings_hold(http):
     assert http.ask("DELETE", first.headers["Location"], token=token).status == 202
 
 
+def test_a_token_names_the_only_hosts(http):
+    token = http.token("hosts", "--allow-host", "*.example.org:443", "--allow-host", "192.0.2.0/24")
+    for more, field in (({"allow_hosts": ["example.net"]}, "allow_hosts"), ({"allow_hosts": ["a.example.org"]}, "allow_hosts"),
+                        ({"network": "full"}, "network"), ({"allow_hosts": ["192.0.2.1"], "allow_dns": True}, "network")):
+        reply = http.ask("POST", "/v1/executions", {"args": ["true"], **more}, token=token)
+        assert reply.status == 403 and reply.json()["errors"][0]["pointer"] == f"#/{field}", reply.body
+    result = http.run({"args": ["true"], "allow_hosts": ["a.example.org:443", "192.0.2.7"]}, token=token)
+    assert result["network"]["mode"] == "allow"
+    refused = subprocess.run([support.SANDBOX_RUN, "token", "create", "--name", "x", "--allow-host", "a b"], env=http.env,
+                             capture_output=True, text=True, timeout=support.DEADLINE)
+    assert refused.returncode == 125
+
+
 def test_the_rate_of_a_token(http):
     token = http.token("slow", "--rate", "2")
     replies = [http.ask("POST", "/v1/executions", {"bad": 1}, token=token) for _ in range(3)]
@@ -93,13 +106,26 @@ def test_wrong_words_are_refused(http, words):
 def test_runs_tokens_and_refusals_go_on_record(tmp_path):
     settings = tmp_path / "config" / "sandbox-run"
     settings.mkdir(parents=True)
-    (settings / "config.yaml").write_text("audit: true\n")
+    (settings / "config.yaml").write_text("audit: true\nhttp: {memory: 600m}\n")
     with gateway.Gateway(tmp_path / "g", env={"XDG_CONFIG_HOME": str(tmp_path / "config")}) as http:
         token = http.token("kept")
         done = http.run({"language": "bash", "code": "exit 4"}, token=token)
         assert http.ask("GET", "/version", tcp=True).status == 401
+        held = http.ask("POST", "/v1/executions", {"language": "bash", "code": "read a"}, token=token, Prefer="respond-async")
+        full = http.ask("POST", "/v1/executions", {"language": "bash", "code": ":"}, token=token)
+        assert full.status == 429 and "memory" in full.json()["detail"] and int(full.headers["Retry-After"]) >= 1
+        small = {"language": "bash", "code": ":", "limits": {"memory": "64m"}}
+        assert http.run(small, token=token)["exit_code"] == 0
+        assert http.ask("DELETE", held.headers["Location"], token=token).status == 202
+        assert gateway.engine.within(20, lambda: http.ask("GET", held.headers["Location"], token=token).json()["status"] == "done")
+        session = http.ask("POST", "/v1/sessions", {"language": "python"}, token=token).headers["Location"]
+        assert http.ask("POST", session + "/cells", {"code": "1"}, token=token).status == 200
+        assert http.ask("DELETE", session, token=token).status == 200
         rows = [json.loads(line) for line in subprocess.run(
             [support.SANDBOX_RUN, "audit", "export"], env=http.env, capture_output=True, check=True).stdout.splitlines()]
-    assert [row["outcome"] for row in rows] == ["token_created", "exited", "refused"]
+    assert [row["outcome"] for row in rows][:5] == ["token_created", "exited", "refused", "refused", "exited"]
     assert rows[1]["caller"] == "kept" and rows[1]["id"] == done["id"] and rows[2]["path"] == "/version"
+    assert (rows[3]["method"], rows[3]["path"], rows[3]["caller"]) == ("POST", "/v1/executions", "kept")
+    cell, = [row for row in rows if row["outcome"] == "cell"]
+    assert (cell["caller"], cell["verdict"], cell["cell"]) == ("kept", "exited", "1") and len(cell["program_sha256"]) == 64
     assert all(first["hash"] == second["prev"] for first, second in zip(rows, rows[1:]))

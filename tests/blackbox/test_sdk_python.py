@@ -112,6 +112,8 @@ try:
     box.execute("true", None, [{"path": "/etc/x", "content": ""}])
 except ValueError as error:
     outside = str(error)
+killed = box.execute("kill -SEGV $$")
+assert killed.exit_code == 139, killed
 print(json.dumps([dataclasses.asdict(done), late.exit_code, late.duration, outside]))
 """)
     done, late, duration, outside = given

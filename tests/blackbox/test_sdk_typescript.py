@@ -73,6 +73,15 @@ def player(request, installed, service, folder):
     return play
 
 
+def test_the_types_are_those_of_the_service():
+    if not gateway.PROGRAM.exists():
+        pytest.skip("the gateway was left out of this build")
+    document = subprocess.run([gateway.PROGRAM, "--openapi"], check=True, stdout=subprocess.PIPE).stdout
+    made = subprocess.run([SDK / "generate_types.py"], input=document, check=True, stdout=subprocess.PIPE).stdout
+    assert made == (SDK / "src" / "api.ts").read_bytes(), \
+        "run: build/sandbox-run-http --openapi | sdk/typescript/generate_types.py > sdk/typescript/src/api.ts"
+
+
 def test_the_package_has_no_dependency_and_its_types_hold(installed):
     packed = json.loads((installed / "node_modules/sandbox-run/package.json").read_text())
     assert not packed.get("dependencies") and packed["engines"] == {"node": ">=18"}
@@ -85,17 +94,19 @@ def test_the_package_has_no_dependency_and_its_types_hold(installed):
 
 
 def test_a_command_has_its_result_files_and_figures(play):
-    done, late, defaults, healthy, sick = play("""
+    done, late, defaults, killed, healthy, sick = play("""
 const box = new SandboxExecutor(HERE);
 const files = [{ path: "run.sh", content: "#!/bin/sh\\ncat data/x; echo e >&2; exit 4\\n", mode: 0o755 },
   { path: "/work/data/x", content: new Uint8Array([0xc3, 0xa9, 10]) }, ...(HERE.baseUrl ? [{ path: "host", content: "x" }] : [{ path: "host", hostPath: process.argv[1] }])];
 const done = await box.execute("./run.sh; s=$?; test -s host && id -u; exit $s", { memoryLimit: "256m" }, files);
 const late = await box.execute("sleep 100", { timeout: 300 });
 const defaults = await box.execute("ulimit -v; cat /proc/net/dev | wc -l; echo $A", { env: { A: "b" }, cpuLimit: "0.5" });
-print([done, late, defaults, await box.healthCheck(), await new SandboxExecutor({ binary: "none-such" }).healthCheck()]);
+const killed = await box.execute("kill -SEGV $$");
+print([done, late, defaults, killed, await box.healthCheck(), await new SandboxExecutor({ binary: "none-such" }).healthCheck()]);
 """)
     assert (done["exitCode"], done["stdout"], done["stderr"]) == (4, "é\n1000\n", "e\n")
     assert 0 < done["resourceUsage"]["memoryUsageMb"] <= done["resourceUsage"]["maxMemoryMb"] < 256
+    assert killed["exitCode"] == 128 + 11
     assert late["exitCode"] == 124 and late["duration"] >= 300
     assert defaults["stdout"].endswith("\nb\n") and healthy and not sick
 

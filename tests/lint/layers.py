@@ -60,6 +60,9 @@ MAY_INCLUDE_ONLY = {
         "sandbox/peer.h",  # which process is at the other end of that socket
         "workspace/workspace.h",  # lists and removes workspaces
     },
+    "dialect": {
+        "changes/state_dir.h",  # where files of a run are collected
+    },
     "mcp": {
         "config/config.h",  # whether one network is inside another
         "changes/apply.h",  # show_changes, apply_changes

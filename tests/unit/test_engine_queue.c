@@ -45,6 +45,47 @@ static void so_many_run_as_there_are_places(void **state)
     leave_all();
 }
 
+static enum queue_answer ask_with(size_t which, const char *caller, uint64_t memory)
+{
+    tickets[which].memory = memory;
+    return queue_ask(&queue, &tickets[which], caller);
+}
+
+static void memory_is_reserved_and_nobody_overtakes(void **state)
+{
+    (void)state;
+    prepare(8, MANY, 8);
+    queue.memory = 10;
+    assert_int_equal(ask_with(0, "a", 6), QUEUE_ADMITTED);
+    assert_int_equal(ask_with(1, "a", 3), QUEUE_ADMITTED);
+    assert_int_equal(ask_with(2, "b", 5), QUEUE_WAITS);
+    assert_int_equal(ask_with(3, "c", 1), QUEUE_WAITS); /* it would fit, but is not next */
+    queue_leave(&queue, &tickets[1]);
+    assert_null(queue_next(&queue));
+    queue_leave(&queue, &tickets[0]);
+    assert_ptr_equal(queue_next(&queue), &tickets[2]);
+    assert_ptr_equal(queue_next(&queue), &tickets[3]);
+    assert_int_equal(queue.memory_running, 6);
+    assert_int_equal(ask_with(4, "a", 5), QUEUE_WAITS);
+    queue_leave(&queue, &tickets[4]); /* who leaves holds up no other */
+    assert_null(queue_next(&queue));
+    assert_int_equal(ask_with(5, "c", 4), QUEUE_ADMITTED);
+    leave_all();
+    assert_int_equal(queue.memory_running, 0);
+}
+
+static void a_run_that_needs_all_memory_runs_alone(void **state)
+{
+    (void)state;
+    prepare(8, MANY, 8);
+    queue.memory = 10;
+    assert_int_equal(ask_with(0, "a", UINT64_MAX), QUEUE_ADMITTED);
+    assert_int_equal(ask_with(1, "b", 1), QUEUE_WAITS);
+    queue_leave(&queue, &tickets[0]);
+    assert_ptr_equal(queue_next(&queue), &tickets[1]);
+    leave_all();
+}
+
 static void callers_take_turns(void **state)
 {
     (void)state;
@@ -172,6 +213,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(so_many_run_as_there_are_places),
+        cmocka_unit_test(memory_is_reserved_and_nobody_overtakes),
+        cmocka_unit_test(a_run_that_needs_all_memory_runs_alone),
         cmocka_unit_test(callers_take_turns),
         cmocka_unit_test(a_caller_has_no_more_places_than_he_may),
         cmocka_unit_test(one_that_waits_may_leave),

@@ -1,6 +1,7 @@
 """Sandboxes and sessions, one call after the other."""
 from __future__ import annotations
 
+import signal
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Union
 
 from . import requests
@@ -110,7 +111,14 @@ def status_of(raw: Mapping[str, Any]) -> int:
         return 124
     if raw.get("exit_code") is not None:
         return int(raw["exit_code"])
-    return 128 + int(raw.get("signal") or 9)
+    name = str(raw.get("signal") or "SIGKILL")
+    return 128 + (int(signal.Signals[name]) if name in signal.Signals.__members__ else signal_number(name))
+
+
+def signal_number(name: str) -> int:
+    """Of a signal without a name of its own: "signal 34"."""
+    digits = name.rpartition(" ")[2]
+    return int(digits) if digits.isdigit() else 9
 
 
 class Session:

@@ -65,7 +65,7 @@ export class Local implements Transport {
   async #checked(words: string[], given = ""): Promise<Record<string, unknown>> {
     const answer = await this.#ask(words, given);
     const error = answer["error"] as RunResult["error"];
-    if (error) throw errorOf(error.message, error);
+    if (error) throw errorOf(error.message ?? "", error);
     return answer;
   }
 

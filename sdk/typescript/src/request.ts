@@ -54,7 +54,7 @@ export async function executeRequest(command: string, config: SandboxConfig, fil
 
 /** The result, unless it says that there was no run. */
 export function checked(result: RunResult): RunResult {
-  if (result.error) throw errorOf(result.error.message, result.error);
+  if (result.error) throw errorOf(result.error.message ?? "", result.error);
   return result;
 }
 
@@ -62,7 +62,16 @@ export function dataOf(event: RunEvent): Uint8Array {
   return event.data_b64 === undefined ? new TextEncoder().encode(event.data ?? "") : fromBase64(event.data_b64);
 }
 
+/** Of Linux, from 1 on. */
+const SIGNALS = ("HUP INT QUIT ILL TRAP ABRT BUS FPE KILL USR1 SEGV USR2 PIPE ALRM TERM STKFLT CHLD CONT STOP TSTP "
+  + "TTIN TTOU URG XCPU XFSZ VTALRM PROF WINCH IO PWR SYS").split(" ");
+
+/** Of "SIGKILL", or of "signal 34". */
+function numberOf(name: string): number {
+  return SIGNALS.indexOf(name.slice("SIG".length)) + 1 || Number(name.split(" ")[1] ?? 9);
+}
+
 export function statusOf(result: RunResult): number {
   if (result.outcome === "timeout" || result.outcome === "cpu_limit") return 124;
-  return result.exit_code ?? 128 + (result.signal ?? 9);
+  return result.exit_code ?? 128 + numberOf(result.signal ?? "SIGKILL");
 }

@@ -1,3 +1,5 @@
+import type { Schemas } from "./api.js";
+
 /** Limits, environment and place of one call of `execute`. */
 export interface SandboxConfig {
   /** An OCI image whose files the command sees. */
@@ -15,7 +17,7 @@ export interface SandboxConfig {
   env?: Record<string, string>;
 }
 
-export type NetworkMode = "none" | "localhost" | "allow" | "full";
+export type NetworkMode = NonNullable<Schemas["request"]["network"]>;
 
 /** A file that the command finds; `path` is relative to the work directory or below /work. */
 export interface MountedFile {
@@ -49,64 +51,22 @@ export interface ISandboxExecutor {
 }
 
 /** The fields of docs/request.md. */
-export interface RunRequest {
-  language?: string;
-  code?: string;
-  args?: string[];
-  files?: RequestFile[];
-  stdin?: string;
-  env?: Record<string, string>;
-  limits?: Record<string, string | number | null>;
-  network?: NetworkMode;
-  allow_hosts?: string[];
-  deps?: string[];
-  [field: string]: unknown;
-}
+export type RunRequest = Schemas["request"] & { [field: string]: unknown };
 
-export interface RequestFile {
-  path: string;
-  content: string;
-  encoding?: "utf-8" | "base64";
-  executable?: boolean;
-}
+export type RequestFile = NonNullable<Schemas["request"]["files"]>[number];
 
-export type Outcome =
-  | "exited" | "signaled" | "timeout" | "cpu_limit" | "memory_limit" | "output_limit" | "disk_limit"
-  | "process_limit" | "denied" | "compile_failed" | "cancelled" | "internal_error";
+export type Outcome = Schemas["result/result"]["outcome"];
 
-export interface Metrics {
-  wall_ms: number;
-  cpu_percent: number | null;
-  peak_memory_bytes: number | null;
-  startup_ms: number | null;
-  [figure: string]: number | null;
-}
+export type Metrics = Schemas["result/metrics"];
 
 export type MimeBundle = Record<string, unknown>;
 
-/** The fields of docs/result.md that most callers need; the others are there under their names. */
-export interface RunResult {
-  id: string;
-  success: boolean;
-  outcome: Outcome;
-  exit_code: number | null;
-  signal: number | null;
-  stdout: string;
-  stderr: string;
-  stdout_encoding: "utf-8" | "base64";
-  stderr_encoding: "utf-8" | "base64";
-  metrics: Metrics;
-  denials: { kind: string; target: string; rule: string; remedy: string | null }[];
-  diagnosis: { type: string; message: string; file?: string | null; line?: number | null } | null;
-  cell?: number;
-  display?: MimeBundle[];
-  error?: { code: string; stage: string; message: string; errno: number | null };
-  [field: string]: unknown;
-}
+/** The fields of docs/result.md; `error` says why nothing ran. */
+export type RunResult = Schemas["result/result"] & { error?: Schemas["result/error"]["error"] };
 
 /** One line of docs/events.md. */
 export interface RunEvent {
-  type: "start" | "stage" | "queue" | "progress" | "stdout" | "stderr" | "denial" | "metrics" | "end";
+  type: Schemas["event"]["type"];
   seq: number;
   time_ms: number;
   data?: string;
@@ -122,12 +82,7 @@ export interface CellRequest {
   timeout?: string | number;
 }
 
-export interface SessionInfo {
-  id: string;
-  lang: string;
-  state: string;
-  [field: string]: unknown;
-}
+export type SessionInfo = Schemas["session"];
 
 export interface CallOptions {
   /** Ends what runs. */

@@ -1,0 +1,510 @@
+/* Made by generate_types.py from the OpenAPI document of sandbox-run-http: do not edit. */
+
+/** The schemas of the service by name; parts of one are "name/part". */
+export interface Schemas {
+  request: {
+    language?: string;
+    code?: string;
+    files?: {
+      path: string;
+      content: string;
+      encoding?: "utf-8" | "base64";
+      executable?: boolean;
+    }[];
+    args?: string[];
+    env?: Record<string, string>;
+    stdin?: string;
+    tty?: { rows: number; columns: number };
+    volumes?: string[];
+    image?: string;
+    project?: string;
+    program?: string;
+    workspace?: string;
+    diff?: boolean;
+    keep?: boolean;
+    outputs?: string[];
+    allow_commands?: string[];
+    exclude?: string[];
+    include?: string[];
+    network?: "none" | "localhost" | "allow" | "full";
+    allow_hosts?: string[];
+    allow_dns?: boolean;
+    workdir?: string;
+    limits?: Schemas["request/limits"];
+    deps?: string[];
+    check?: boolean;
+    template?: string;
+    set?: Record<string, string>;
+    language_file?: string;
+    command?: boolean;
+    compile_args?: string[];
+    compile_limits?: Schemas["request/limits"];
+    policy?: string;
+    require?: "container" | "reduced" | "process";
+    allow_degraded?: boolean;
+    keep_output?: boolean;
+    buffered?: boolean;
+  };
+  "request/limits": {
+    wall_ms?: number | null;
+    cpu_ms?: number | null;
+    memory_bytes?: number;
+    cpus?: number | string;
+    pids?: number | string;
+    disk_bytes?: number;
+    inodes?: number | string;
+    open_files?: number;
+    output_bytes?: number | null;
+    grace_ms?: number;
+    connections?: number;
+    network_in_bytes?: number;
+    network_out_bytes?: number;
+    timeout?: number | string;
+    "cpu-time"?: number | string;
+    memory?: number | string;
+    disk?: number | string;
+    "open-files"?: number | string;
+    "max-output"?: number | string;
+    grace?: number | string;
+    "max-connections"?: number | string;
+    "max-network-in"?: number | string;
+    "max-network-out"?: number | string;
+  };
+  result: Schemas["result/result"] | Schemas["result/error"];
+  "result/metrics": {
+    wall_ms: number;
+    cpu_user_ms: number;
+    cpu_system_ms: number;
+    cpu_percent: number;
+    peak_memory_bytes: number;
+    peak_processes: number;
+    io_read_bytes: number;
+    io_write_bytes: number;
+    context_switches: number;
+    startup_ms: number;
+    queue_ms: number;
+    network_connections: number;
+    network_bytes_in: number;
+    network_bytes_out: number;
+    network_cpu_ms: number;
+    [field: string]: unknown;
+  };
+  "result/limits": {
+    wall_ms: number | null;
+    cpu_ms: number | null;
+    memory_bytes: number | null;
+    cpus: number | null;
+    pids: number | null;
+    disk_bytes: number | null;
+    inodes: number | null;
+    open_files: number | null;
+    output_bytes: number | null;
+    grace_ms: number | null;
+    connections: number | null;
+    network_in_bytes: number | null;
+    network_out_bytes: number | null;
+    [field: string]: unknown;
+  };
+  "result/denial": {
+    kind: "connect" | "name" | "file" | "syscall" | "process" | "memory" | "disk";
+    target: string;
+    rule: string;
+    remedy: string | null;
+    count: number;
+    [field: string]: unknown;
+  };
+  "result/stage": {
+    name: "prepare" | "dependencies" | "compile" | "check" | "run";
+    success: boolean;
+    outcome: 
+        | "exited" | "signaled" | "timeout" | "cpu_limit" | "memory_limit"
+        | "output_limit" | "disk_limit" | "process_limit" | "denied"
+        | "compile_failed" | "install_failed" | "cancelled" | "internal_error";
+    exit_code: number | null;
+    signal: string | null;
+    execution_time: number;
+    cpu_time: number;
+    memory_used: number;
+    metrics: Schemas["result/metrics"];
+    limits: Schemas["result/limits"];
+    startup: "parked" | "forked" | "cold";
+    total_ms: number;
+    explanation?: string | null;
+    stdout?: string;
+    stdout_bytes?: number;
+    stdout_truncated?: boolean;
+    stdout_encoding?: "utf-8" | "base64";
+    stderr?: string;
+    stderr_bytes?: number;
+    stderr_truncated?: boolean;
+    stderr_encoding?: "utf-8" | "base64";
+    denials?: Schemas["result/denial"][];
+    denials_dropped?: number;
+    stdout_tail?: string | null;
+    stdout_omitted_bytes?: number;
+    stderr_tail?: string | null;
+    stderr_omitted_bytes?: number;
+    [field: string]: unknown;
+  };
+  "result/diagnosis": {
+    type: string | null;
+    message: string | null;
+    file: string | null;
+    line: number | null;
+    column: number | null;
+    frames: {
+      file: string | null;
+      line: number | null;
+      column: number | null;
+      function: string | null;
+      [field: string]: unknown;
+    }[];
+    context: string | null;
+    suggestion: string | null;
+    link: string | null;
+    [field: string]: unknown;
+  };
+  "result/change": {
+    op: "created" | "modified" | "deleted" | "renamed" | "mode";
+    path: string;
+    path_base64?: string;
+    from?: string;
+    from_base64?: string;
+    kind: "file" | "directory" | "link" | "other";
+    size?: number;
+    mode?: string;
+    base_kind?: string;
+    base_size?: number;
+    base_mode?: string;
+    volume?: string;
+    volume_base64?: string;
+    raced?: boolean;
+    [field: string]: unknown;
+  };
+  "result/file": {
+    path: string;
+    path_base64?: string;
+    size: number;
+    mime: string;
+    saved: string | null;
+    saved_base64?: string;
+    skipped: string | null;
+    [field: string]: unknown;
+  };
+  "result/result": {
+    schema: 1;
+    id: string;
+    version: string;
+    started_at: string;
+    total_ms: number;
+    language: null | {
+      name: string;
+      version: string | null;
+      tool: string | null;
+      tool_version: string | null;
+      [field: string]: unknown;
+    };
+    stage: "prepare" | "dependencies" | "compile" | "check" | "run";
+    success: boolean;
+    outcome: 
+        | "exited" | "signaled" | "timeout" | "cpu_limit" | "memory_limit"
+        | "output_limit" | "disk_limit" | "process_limit" | "denied"
+        | "compile_failed" | "install_failed" | "cancelled" | "internal_error";
+    exit_code: number | null;
+    signal: string | null;
+    execution_time: number;
+    cpu_time: number;
+    memory_used: number;
+    metrics: Schemas["result/metrics"];
+    explanation: string | null;
+    stdout: string;
+    stdout_bytes: number;
+    stdout_truncated: boolean;
+    stdout_encoding: "utf-8" | "base64";
+    stderr: string;
+    stderr_bytes: number;
+    stderr_truncated: boolean;
+    stderr_encoding: "utf-8" | "base64";
+    limits: Schemas["result/limits"];
+    stages: Schemas["result/stage"][];
+    isolation: {
+      tier: "container" | "reduced" | "process";
+      mechanisms: string[];
+      missing: string[];
+      [field: string]: unknown;
+    };
+    policy: string | null;
+    network: {
+      mode: "none" | "localhost" | "allow" | "full";
+      allow_hosts: string[];
+      allow_dns: boolean;
+      [field: string]: unknown;
+    };
+    denials: Schemas["result/denial"][];
+    uses: string[];
+    excluded: string[];
+    diagnosis: null | Schemas["result/diagnosis"];
+    cached: boolean;
+    compile_output?: string;
+    tty?: { rows: number; columns: number; [field: string]: unknown };
+    startup: "parked" | "forked" | "cold";
+    changes: null | Schemas["result/change"][];
+    changes_total: number | null;
+    changes_summary: string | null;
+    changes_id: string | null;
+    files: Schemas["result/file"][];
+    denials_dropped?: number;
+    files_dropped?: number;
+    stdout_tail: string | null;
+    stdout_omitted_bytes: number;
+    stderr_tail: string | null;
+    stderr_omitted_bytes: number;
+    output_id: string | null;
+    cell?: number;
+    session?: "kept" | "lost";
+    memory_is?: "peak" | "change";
+    display?: Record<string, unknown>[];
+    display_dropped?: number;
+    [field: string]: unknown;
+  };
+  "result/error": {
+    schema: 1;
+    success: false;
+    outcome: 
+        | "invalid_request" | "not_found" | "unsupported" | "denied" | "busy"
+        | "internal_error";
+    error: {
+      code: 
+          | "invalid" | "not_found" | "unsupported" | "denied" | "busy" | "no_memory"
+          | "system" | "bug";
+      stage: string;
+      message: string | null;
+      errno: number | null;
+      [field: string]: unknown;
+    };
+    [field: string]: unknown;
+  };
+  event: {
+    type: "start";
+    seq: number;
+    time_ms: number;
+    language: string | null;
+    [field: string]: unknown;
+  } | {
+    type: "stage";
+    seq: number;
+    time_ms: number;
+    stage: "prepare" | "dependencies" | "compile" | "check" | "run";
+    [field: string]: unknown;
+  } | {
+    type: "queue";
+    seq: number;
+    time_ms: number;
+    stage?: "prepare" | "dependencies" | "compile" | "check" | "run";
+    before: number;
+    [field: string]: unknown;
+  } | {
+    type: "progress";
+    seq: number;
+    time_ms: number;
+    stage?: "prepare" | "dependencies" | "compile" | "check" | "run";
+    files: number;
+    bytes: number;
+    [field: string]: unknown;
+  } | {
+    type: "stdout";
+    seq: number;
+    time_ms: number;
+    data?: string;
+    data_b64?: string;
+    [field: string]: unknown;
+  } | {
+    type: "stderr";
+    seq: number;
+    time_ms: number;
+    data?: string;
+    data_b64?: string;
+    [field: string]: unknown;
+  } | {
+    type: "denial";
+    seq: number;
+    time_ms: number;
+    stage?: "prepare" | "dependencies" | "compile" | "check" | "run";
+    denial: {
+      kind: "connect" | "name" | "file" | "syscall" | "process" | "memory" | "disk";
+      target: string;
+      rule: string;
+      remedy: string | null;
+      [field: string]: unknown;
+    };
+    [field: string]: unknown;
+  } | {
+    type: "metrics";
+    seq: number;
+    time_ms: number;
+    stage: "prepare" | "dependencies" | "compile" | "check" | "run";
+    metrics: {
+      wall_ms: number;
+      cpu_user_ms: number | null;
+      cpu_system_ms: number | null;
+      memory_bytes: number | null;
+      peak_memory_bytes: number | null;
+      processes: number | null;
+      io_read_bytes: number | null;
+      io_write_bytes: number | null;
+      stdout_bytes: number;
+      stderr_bytes: number;
+      [field: string]: unknown;
+    };
+    [field: string]: unknown;
+  } | {
+    type: "end";
+    seq: number;
+    time_ms: number;
+    /** as result.json has it */
+    result: Record<string, unknown>;
+    [field: string]: unknown;
+  };
+  mcp_message: {
+    jsonrpc: "2.0";
+    id?: string | number;
+    method?: string;
+    params?: Record<string, unknown>;
+    result?: Record<string, unknown>;
+    error?: Record<string, unknown>;
+    [field: string]: unknown;
+  };
+  problem: {
+    type: string;
+    title: string;
+    status: number;
+    detail: string;
+    code: string;
+    remedy?: string;
+    instance?: string;
+    position?: number;
+    errors?: { pointer: string; detail: string; [field: string]: unknown }[];
+    [field: string]: unknown;
+  };
+  health: { status: "ok"; [field: string]: unknown };
+  ready: { status: "ready" | "not_ready"; reason?: string; [field: string]: unknown };
+  version: { name: string; version: string; api: "v1"; [field: string]: unknown };
+  openapi: {
+    openapi: string;
+    info: Record<string, unknown>;
+    paths: Record<string, unknown>;
+    [field: string]: unknown;
+  };
+  languages: {
+    languages: {
+      name: string;
+      about?: string | null;
+      aliases?: string[];
+      extensions?: string[];
+      installed: boolean;
+      sessions: boolean;
+      versions: string[];
+      [field: string]: unknown;
+    }[];
+    [field: string]: unknown;
+  };
+  execution: {
+    id: string;
+    status: "queued" | "running" | "done" | "failed";
+    language?: string | null;
+    created: string;
+    outcome?: string | null;
+    position?: number;
+    result?: Schemas["result"];
+    [field: string]: unknown;
+  };
+  execution_list: { executions: Schemas["execution"][]; next: string | null; [field: string]: unknown };
+  stdin_taken: { taken: number; open: boolean; [field: string]: unknown };
+  batch: { requests: Schemas["request"][]; [field: string]: unknown };
+  batch_results: { results: Schemas["result"][]; [field: string]: unknown };
+  session_request: {
+    language: string;
+    idle_ms?: number;
+    age_ms?: number;
+    freeze_ms?: number;
+    [field: string]: unknown;
+  };
+  session: {
+    id: string;
+    lang: string;
+    state: "starting" | "ready" | "busy" | "frozen" | "lost";
+    startup_ms?: number;
+    cells?: number;
+    memory_bytes?: number;
+    idle_s?: number;
+    [field: string]: unknown;
+  };
+  session_list: { sessions: Schemas["session"][]; [field: string]: unknown };
+  session_ended: { id: string; closed?: boolean; [field: string]: unknown };
+  session_answer: Record<string, unknown>;
+  cell_request: { code: string; timeout_ms?: number; [field: string]: unknown };
+  cell_result: {
+    outcome: string;
+    cell: number;
+    stdout?: string;
+    stderr?: string;
+    display?: unknown[];
+    [field: string]: unknown;
+  };
+  rollback_request: { cell: number; [field: string]: unknown };
+  workspace_list: {
+    workspaces: {
+      name: string;
+      used_bytes?: number;
+      quota_bytes?: number;
+      busy?: boolean;
+      [field: string]: unknown;
+    }[];
+    [field: string]: unknown;
+  };
+  file_list: {
+    files: {
+      path: string;
+      size: number;
+      type: "file" | "directory" | "other";
+      [field: string]: unknown;
+    }[];
+    [field: string]: unknown;
+  };
+  changes_list: {
+    changes: {
+      id: string;
+      damaged: boolean;
+      about?: string | null;
+      created?: number;
+      applied?: boolean;
+      roots?: { source?: string | null; target?: string; [field: string]: unknown }[];
+      summary?: string;
+      total?: number;
+      [field: string]: unknown;
+    }[];
+    [field: string]: unknown;
+  };
+  changes: {
+    id: string;
+    damaged: boolean;
+    about?: string | null;
+    created?: number;
+    applied?: boolean;
+    roots?: { source?: string | null; target?: string; [field: string]: unknown }[];
+    summary?: string;
+    total?: number;
+    changes?: Record<string, unknown>[] | null;
+    files?: Record<string, unknown>[] | null;
+    [field: string]: unknown;
+  };
+  apply_request: { paths?: string[]; force?: string[]; [field: string]: unknown };
+  apply_report: {
+    applied?: number;
+    undone?: number;
+    already?: number;
+    skipped?: number;
+    conflicts?: Record<string, unknown>[];
+    [field: string]: unknown;
+  };
+}

@@ -1,0 +1,89 @@
+#include <stdlib.h>
+#include <string.h>
+
+#include "dialect/gojudge.h"
+
+#define FILES_MAX 4096 /* of a tenant */
+#define TENANT_BYTES ((size_t)256 << 20)
+#define ALL_BYTES ((size_t)1 << 30)
+
+static struct link all = { &all, &all };
+
+struct used {
+    size_t files, bytes, all_bytes;
+};
+
+static struct used count(const struct tenant *tenant)
+{
+    struct used used = { 0, 0, 0 };
+
+    list_each(at, &all) {
+        const struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
+        bool own = !strcmp(file->tenant, tenant->name);
+
+        used.all_bytes += file->len;
+        used.files += own;
+        used.bytes += own ? file->len : 0;
+    }
+    return used;
+}
+
+const struct gojudge_file *gojudge_store_add(const struct tenant *tenant, const char *name,
+                                             char *data, size_t len)
+{
+    struct used used = count(tenant);
+    struct gojudge_file *file = NULL;
+
+    if (data && len <= GOJUDGE_FILE_MAX && used.files < FILES_MAX &&
+        used.bytes + len <= TENANT_BYTES && used.all_bytes + len <= ALL_BYTES)
+        file = calloc(1, sizeof(*file));
+    if (!file || encoding_random_id(file->id) < 0 || !(file->name = strdup(name))) {
+        free(file);
+        free(data);
+        return NULL;
+    }
+    file->data = data;
+    file->len = len;
+    memcpy(file->tenant, tenant->name, sizeof(file->tenant));
+    link_init(&file->link);
+    list_append(&all, &file->link);
+    return file;
+}
+
+struct gojudge_file *gojudge_store_find(const struct tenant *tenant, const char *id)
+{
+    list_each(at, &all) {
+        struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
+
+        if (!strcmp(file->id, id) && !strcmp(file->tenant, tenant->name))
+            return file;
+    }
+    return NULL;
+}
+
+void gojudge_store_remove(struct gojudge_file *file)
+{
+    link_remove(&file->link);
+    free(file->name);
+    free(file->data);
+    free(file);
+}
+
+json_t *gojudge_store_list(const struct tenant *tenant)
+{
+    json_t *list = json_object();
+
+    list_each(at, &all) {
+        const struct gojudge_file *file = link_owner(at, struct gojudge_file, link);
+
+        if (!strcmp(file->tenant, tenant->name))
+            json_object_set_new(list, file->id, translate_text(file->name, strlen(file->name)));
+    }
+    return list;
+}
+
+void gojudge_store_close(void)
+{
+    list_each(at, &all)
+        gojudge_store_remove(link_owner(at, struct gojudge_file, link));
+}

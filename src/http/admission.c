@@ -1,0 +1,87 @@
+#include "http/admission.h"
+
+#include <sys/statvfs.h>
+#include <sys/sysinfo.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "changes/state_dir.h"
+#include "http/execution.h"
+#include "http/server.h"
+#include "job/engine_socket.h"
+
+#define KEPT_BYTES ((uint64_t)1 << 30) /* of the output of a run with `keep_output` */
+
+int admission_open(const struct config *config, uint64_t *ret_memory, sbr_error *err)
+{
+    const char *text = config->user ? config->user->http.memory : NULL;
+    struct sysinfo info;
+
+    if (text && text_parse_size(text, ret_memory) != TEXT_OK)
+        return err_set(err, SBR_E_INVALID, "config", "http.memory '%.60s' is no size such as 8g",
+                       text);
+    if (!text)
+        *ret_memory =
+            sysinfo(&info) == 0 ? (uint64_t)info.totalram * info.mem_unit / 10 * 9 : UINT64_MAX;
+    return 0;
+}
+
+static uint64_t reserved(const struct server *server)
+{
+    uint64_t bytes = 0;
+
+    list_each(at, (struct link *)&server->executions) {
+        const struct execution *e = link_owner(at, struct execution, link);
+
+        bytes += e->job ? e->memory_bytes : 0;
+    }
+    return bytes;
+}
+
+static bool has_engine(void)
+{
+    int fd;
+
+    if (engine_connect(&fd) < 0)
+        return false;
+    (void)close(fd);
+    return true;
+}
+
+/* A run that alone needs more than there is has the machine to itself. */
+static int check_memory(const struct server *server, const sbr_request *req, sbr_error *err)
+{
+    uint64_t wanted = req->limits.value[SBR_MEMORY_BYTES], taken = reserved(server);
+
+    if (!taken || (taken <= server->memory && wanted <= server->memory - taken) || has_engine())
+        return 0;
+    return err_set(err, SBR_E_BUSY, "http",
+                   "the memory of this machine is reserved for other runs; ask again, lower the "
+                   "memory limit, or let the operator start an engine, which has a queue");
+}
+
+/* Files of runs are memory, but workspaces and kept output are not. */
+static int check_disk(const sbr_request *req, sbr_error *err)
+{
+    uint64_t wanted = (req->workspace ? req->limits.value[SBR_DISK_BYTES] : 0) +
+                      (req->keep_output ? KEPT_BYTES : 0);
+    struct state_dir dir = { .fd = -1 };
+    struct statvfs room;
+    int r = 0;
+
+    if (!wanted)
+        return 0;
+    if (state_open(".", true, &dir, err) < 0)
+        return err->code;
+    if (fstatvfs(dir.fd, &room) == 0 && (uint64_t)room.f_bavail * room.f_frsize < wanted)
+        r = err_set(err, SBR_E_BUSY, "http",
+                    "the disk has no room for what this run may leave; remove workspaces, or lower "
+                    "the disk limit");
+    state_close(&dir);
+    return r;
+}
+
+int admission_check(const struct server *server, const sbr_request *req, sbr_error *err)
+{
+    return check_memory(server, req, err) < 0 ? err->code : check_disk(req, err);
+}

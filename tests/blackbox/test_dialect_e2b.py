@@ -1,0 +1,105 @@
+"""The dialect of E2B with its own clients: all see the same; and what a tenant cannot do with it."""
+import json
+import os
+import subprocess
+
+import pytest
+
+import engine
+import gateway
+import registry_packages
+import support
+
+CLIENTS = support.REPO / "tests" / "clients"
+EXPECTED = {
+    "running": True, "ran": ["out\n", "err\n", "42", None, "out\n", 1], "kept": "7",
+    "failed": ["ZeroDivisionError", "division by zero", True], "rich": ["<b>1</b>", "plain", True],
+    "env": "('box', 'one')", "context": ["100", "6"], "restarted": "NameError", "languages": ["python"], "bash": "12\n",
+    "files": ["/home/user/dir/a.txt", "héllo", False, [["a.txt", "file", 6]], True, "b.txt"],
+    "shared": "'héllo'", "command": ["box more\n/work\n", "bad\n", 0], "exit": "CommandExit", "cat": "typed\n", "list": True,
+    "slow": "Timeout", "pty": True, "again": "6", "listed": [[True, {"of": "test"}]], "info": "running",
+    "ended": [True, False, False],
+}
+CREATE = {"templateID": "code-interpreter-v1", "timeout": 60}
+
+
+@pytest.fixture(scope="module", name="http")
+def _http(tmp_path_factory):
+    with gateway.Gateway(tmp_path_factory.mktemp("e2b") / "g", ["--dialect", "e2b"]) as running:
+        yield running
+
+
+def run(http, command, **env):
+    url = f"http://{http.address}"
+    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False,
+                          timeout=support.DEADLINE, env={**os.environ, "E2B_API_URL": url, "E2B_SANDBOX_URL": url,
+                                                         "E2B_API_KEY": http.token("client", "--network", "none"), **env})
+    assert done.returncode == 0, done.stderr.decode()[-3000:]
+    seen = json.loads(done.stdout)
+    assert seen.pop("missing") in ("FileNotFound", "NotFound") and seen.pop("killed")[0] is True
+    return seen
+
+
+@pytest.mark.skipif(not support.have("npm"), reason="there is no npm here")
+def test_the_client_of_npm(http):
+    modules = registry_packages.npm("e2b-clients", CLIENTS / "e2b")
+    assert run(http, ["node", CLIENTS / "e2b/conversation.mjs", modules]) == EXPECTED
+
+
+def test_the_client_of_pip(http):
+    site = registry_packages.pip("e2b-python", CLIENTS / "e2b-python/requirements.txt")
+    assert run(http, ["/usr/bin/python3", CLIENTS / "e2b-python/conversation.py"], PYTHONPATH=str(site)) == EXPECTED
+
+
+def create(http, key, **more):
+    reply = http.ask("POST", "/v2/sandboxes", {**CREATE, **more}, tcp=True, X_API_Key=key)
+    return reply.status, reply.json()
+
+
+def test_tenants_and_ceilings(http):
+    one, two = http.token("one", "--limit", "memory=256m", "--network", "none", "--sessions", "1"), http.token("two")
+    status, made = create(http, one)
+    assert status == 201, made
+    box = made["sandboxID"]
+    mine = {"tcp": True, "X_Access_Token": one, "E2b_Sandbox_Id": box}
+    theirs = {**mine, "X_Access_Token": two}
+    assert http.ask("POST", "/files?path=secret", b"mine", Content_Type="application/octet-stream", **mine).status == 200
+    assert http.ask("GET", "/files?path=secret", **mine).body == b"mine"
+    for method, path in (("GET", "/files?path=secret"), ("POST", "/execute"), ("GET", "/contexts"), ("GET", "/health"),
+                         ("POST", "/process.Process/List"), ("POST", "/filesystem.Filesystem/ListDir")):
+        assert http.ask(method, path, **({"body": {}} if method == "POST" else {}), **theirs).status == 502, path
+    for method, path in (("GET", ""), ("DELETE", ""), ("POST", "/timeout"), ("POST", "/connect")):
+        assert http.ask(method, f"/sandboxes/{box}{path}", tcp=True, X_API_Key=two).status == 404
+    assert http.ask("GET", "/v2/sandboxes", tcp=True, X_API_Key=two).json() == []
+    assert http.ask("GET", "/files?path=secret", tcp=True, E2b_Sandbox_Id=box).status == 401
+    assert create(http, one)[0] == 429 and create(http, http.token("n", "--network", "none"), allow_internet_access=True)[0] == 403
+    for path in ("/etc/shadow", str(http.folder / "state"), "/proc/1/environ"):
+        assert http.ask("GET", f"/files?path={path}", **mine).status in (400, 403, 404, 500), path
+    limit = http.ask("POST", "/execute", {"code": "x = bytearray(1 << 30)"}, **mine)
+    assert limit.status in (200, 502)
+    http.ask("DELETE", f"/sandboxes/{box}", tcp=True, X_API_Key=one)
+    assert engine.within(20, lambda: http.ask("GET", "/health", **mine).status == 502)
+
+
+def test_a_hostile_sandbox_harms_itself_alone(http):
+    """What is inside can write to the agent's channel, or end the agent."""
+    key = http.token("hostile")
+    boxes = [create(http, key)[1]["sandboxID"] for _ in range(2)]
+    first, second = ({"tcp": True, "X_Access_Token": key, "E2b_Sandbox_Id": box} for box in boxes)
+    forge = ("import glob, os\nfor path in glob.glob('/proc/[0-9]*/fd/*'):\n  try:\n    fd = os.open(path, os.O_WRONLY | os.O_NONBLOCK)\n"
+             "    os.write(fd, b'{\"id\": 1, \"status\": 99999}\\n{\"id\": 2, \"end\": 7}\\n[[[\\n\\xff\\n{\"ready\": true}\\n')\n"
+             "  except OSError: pass\n")
+    assert http.ask("POST", "/execute", {"code": forge}, **first).status in (200, 502)
+    http.ask("POST", "/execute", {"code": "import os, signal\nos.kill(os.getppid(), signal.SIGKILL)"}, **first)
+    assert engine.within(20, lambda: http.ask("GET", "/health", **first).status == 502)
+    assert http.ask("GET", "/health", **second).status == 204
+    for body in (b"{", b"[]", b"\xff", b"[" * 5000):
+        assert http.ask("POST", "/v2/sandboxes", body, tcp=True, X_API_Key=key, Content_Type="application/json").status == 400
+        assert http.ask("POST", "/execute", body, Content_Type="application/json", **second).status in (400, 500)
+        assert http.ask("POST", "/process.Process/Start", body, Content_Type="application/connect+json", **second).status == 200
+    for more in ({"mcp": {"a": {}}}, {"volumeMounts": [{"name": "x", "path": "/x"}]}, {"autoPause": True}):
+        assert create(http, key, **more)[0] == 400
+    assert http.ask("POST", f"/sandboxes/{boxes[1]}/pause", {}, tcp=True, X_API_Key=key).status == 501
+    assert http.ask("POST", "/filesystem.Filesystem/WatchDir", {}, **second).status == 501
+    http.ask("DELETE", f"/sandboxes/{boxes[1]}", tcp=True, X_API_Key=key)
+    assert gateway.children_are_gone(http)
