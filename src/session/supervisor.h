@@ -40,7 +40,8 @@ enum {
     TIMER_AGE,
     TIMER_CHANNEL,
     TIMER_CPU,
-    TIMER_HOLD
+    TIMER_HOLD,
+    TIMER_LOOK
 };
 
 /* Why a cell did not end by itself. */

@@ -5,6 +5,7 @@ import re
 import select
 import shutil
 import signal
+import subprocess
 
 import pytest
 
@@ -364,3 +365,20 @@ def test_a_session_whose_directory_is_removed_ends(session, state):
     finally:
         os.close(fd)
     assert session.json("list")["sessions"] == []
+
+
+def test_a_session_needs_no_inotify_queue(state, any_caller):
+    """A user has 128 of them by default, and may have more sessions."""
+    script = ("import ctypes, os, subprocess, sys\nlibc, queues = ctypes.CDLL(None), []\n"
+              "while not queues or queues[-1] >= 0: queues.append(libc.inotify_init1(0o2000000))\n"
+              "subprocess.run(sys.argv[1:], check=True)\n")
+    words = support.command("session", "create", "--lang", "bash", caller=any_caller)
+    at = words.index(str(support.SANDBOX_RUN))
+    place = {"SANDBOX_RUN_STATE": str(state)}
+    done = subprocess.run([*words[:at], "/usr/bin/python3", "-c", script, *words[at:]], capture_output=True,
+                          env=support.surroundings(any_caller, place), timeout=support.DEADLINE, check=False)
+    assert done.returncode == 0, done.stderr
+    name = done.stdout.decode().strip()
+    found = sandbox_run("session", "exec", name, "--code", "echo here", env=place, caller=any_caller)
+    assert found.stdout == b"here\n"
+    assert sandbox_run("session", "close", name, env=place, caller=any_caller).returncode == 0
