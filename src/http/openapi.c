@@ -121,6 +121,16 @@ static const struct {
 } failures[] = { { "4XX", "What is wrong with the request." },
                  { "5XX", "Why there is no answer." } };
 
+static json_t *failure_content(const struct route *route)
+{
+    json_t *content = content_of(PROBLEM_TYPE, reference("problem"));
+
+    if (route->flags & ROUTE_RPC)
+        json_object_set_new(content, JSON_TYPE,
+                            json_pack("{s:o}", "schema", reference("mcp_message")));
+    return content;
+}
+
 static json_t *replies(const struct route *route)
 {
     json_t *all = json_object(), *success = json_pack("{s:s}", "description", route->summary);
@@ -135,10 +145,13 @@ static json_t *replies(const struct route *route)
                             json_pack("{s:s, s:o}", "description",
                                       "With `Prefer: respond-async`: the run goes on.", "content",
                                       content_of(JSON_TYPE, reference("execution"))));
+    if (route->flags & ROUTE_RPC && route->flags & ROUTE_JSON)
+        json_object_set_new(all, "202",
+                            json_pack("{s:s}", "description", "A message that has no answer."));
     for (size_t i = 0; i < ARRAY_LEN(failures); i++)
         json_object_set_new(all, failures[i].status,
                             json_pack("{s:s, s:o}", "description", failures[i].about, "content",
-                                      content_of(PROBLEM_TYPE, reference("problem"))));
+                                      failure_content(route)));
     return all;
 }
 

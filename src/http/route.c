@@ -121,12 +121,12 @@ const struct route route_table[] = {
     { "POST", "/v1/golden", batches_later, SCOPE_RUN, ROUTE_JSON, 501, "create_golden",
       "Not there yet.", "request", NULL, NULL },
 
-    { "POST", "/mcp", mcp_post, SCOPE_RUN, ROUTE_JSON, 200, "send_mcp_message",
+    { "POST", "/mcp", mcp_post, SCOPE_RUN, ROUTE_JSON | ROUTE_RPC, 200, "send_mcp_message",
       "A message of an agent by the Model Context Protocol (docs/agents.md).", "mcp_message",
       "mcp_message", NULL },
-    { "GET", "/mcp", mcp_get, SCOPE_RUN, 0, 200, "open_mcp_stream",
+    { "GET", "/mcp", mcp_get, SCOPE_RUN, ROUTE_RPC, 200, "open_mcp_stream",
       "The stream of a client that sent initialize.", NULL, NULL, SSE_TYPE },
-    { "DELETE", "/mcp", mcp_delete, SCOPE_RUN, 0, 204, "end_mcp_session",
+    { "DELETE", "/mcp", mcp_delete, SCOPE_RUN, ROUTE_RPC, 204, "end_mcp_session",
       "Ends what initialize began.", NULL, NULL, NULL },
     { 0 },
 };

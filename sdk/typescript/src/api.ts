@@ -367,7 +367,7 @@ export interface Schemas {
   };
   mcp_message: {
     jsonrpc: "2.0";
-    id?: string | number;
+    id?: string | number | null;
     method?: string;
     params?: Record<string, unknown>;
     result?: Record<string, unknown>;
@@ -442,7 +442,13 @@ export interface Schemas {
   session_list: { sessions: Schemas["session"][]; [field: string]: unknown };
   session_ended: { id: string; closed?: boolean; [field: string]: unknown };
   session_answer: Record<string, unknown>;
-  cell_request: { code: string; timeout_ms?: number; [field: string]: unknown };
+  cell_request: {
+    code: string;
+    /** Another language than the session's: a kernel of its own in the same sandbox. */
+    language?: string;
+    timeout_ms?: number;
+    [field: string]: unknown;
+  };
   cell_result: {
     outcome: string;
     cell: number;
