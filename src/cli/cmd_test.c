@@ -16,6 +16,7 @@
 #include "cli/present.h"
 #include "cli/settings.h"
 #include "cli/source.h"
+#include "cli/terminal.h"
 #include "lib/runner.h"
 #include "work/test_runner.h"
 
@@ -180,6 +181,22 @@ static void show_case(const struct report_case *c)
     }
 }
 
+/* What the runner printed; a terminal gets no control sequences but colours and moves. */
+static void show_output(const struct options *o, FILE *to, const char *data, size_t len)
+{
+    struct terminal_filter filter = { 0 };
+    struct buf out;
+
+    if (o->raw || !isatty(fileno(to))) {
+        fwrite(data, 1, len, to);
+        return;
+    }
+    buf_init(&out, SIZE_MAX / 2);
+    terminal_clean(&filter, data, len, &out);
+    fwrite(out.data, 1, out.len, to);
+    buf_done(&out);
+}
+
 /* Failed cases first: they are what one reads. */
 static void print_text(const struct test_run *t)
 {
@@ -193,8 +210,8 @@ static void print_text(const struct test_run *t)
         if (r->cases[i].outcome == CASE_PASSED || r->cases[i].outcome == CASE_SKIPPED)
             show_case(&r->cases[i]);
     if (!r->n || run->verdict != SBR_EXITED) {
-        fwrite(run->out, 1, run->out_len, stdout);
-        fwrite(run->errout, 1, run->errout_len, stderr);
+        show_output(t->o, stdout, run->out, run->out_len);
+        show_output(t->o, stderr, run->errout, run->errout_len);
         present_result(t->result, t->o, PRESENT_HELP);
     }
     printf("%s: %zu passed, %zu failed, %zu skipped in %" PRIu64 ".%" PRIu64 " s\n",

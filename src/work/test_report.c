@@ -96,6 +96,14 @@ int test_report_set_message(struct report_case *c, const char *text, size_t len,
     return c->message ? 0 : err_set_oom(err, "report");
 }
 
+void test_report_set_place(struct report_case *c, const char *file, size_t len, unsigned long line)
+{
+    if (c->file || !len)
+        return;
+    c->file = visible(file, len);
+    c->line = (unsigned int)line;
+}
+
 struct report_case *test_report_find(struct report *r, const char *name)
 {
     for (size_t i = r->n; i > 0; i--)

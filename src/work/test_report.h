@@ -41,6 +41,8 @@ struct report_case *test_report_add(struct report *r, const char *group, const c
                                     sbr_error *err);
 /* Sets the message unless there is one; control characters but newlines are made visible. */
 int test_report_set_message(struct report_case *c, const char *text, size_t len, sbr_error *err);
+/* Sets where the case stands, unless that is known; a lack of memory leaves it out. */
+void test_report_set_place(struct report_case *c, const char *file, size_t len, unsigned long line);
 struct report_case *test_report_find(struct report *r, const char *name);
 size_t test_report_count(const struct report *r, enum case_outcome outcome);
 void test_report_done(struct report *r);

@@ -83,8 +83,7 @@ static void find_go_place(struct report_case *c)
         return;
     while (begin > c->message && begin[-1] != ' ' && begin[-1] != '\n' && begin[-1] != '\t')
         begin--;
-    c->file = strndup(begin, (size_t)(place + 3 - begin));
-    c->line = (unsigned int)strtoul(place + 4, NULL, 10);
+    test_report_set_place(c, begin, (size_t)(place + 3 - begin), strtoul(place + 4, NULL, 10));
 }
 
 static int end_go_case(struct go *go, const json_t *event, enum case_outcome outcome,
@@ -153,8 +152,8 @@ static int take_jest_case(struct report *r, const char *file, const json_t *item
         return err->code;
     c->outcome = outcome;
     set_time(c, json_object_get(item, "duration"), 1e3);
-    c->file = strdup(file);
-    c->line = (unsigned int)json_integer_value(json_object_get(place, "line"));
+    test_report_set_place(c, file, strlen(file),
+                          (unsigned long)json_integer_value(json_object_get(place, "line")));
     return message ? test_report_set_message(c, message, strlen(message), err) : 0;
 }
 

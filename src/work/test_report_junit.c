@@ -58,8 +58,8 @@ static void open_case(struct junit *j, const XML_Char **attributes)
     }
     j->at->timed = time != NULL;
     j->at->time_us = time ? microseconds(time) : 0;
-    j->at->file = file && strlen(file) < REPORT_MOST_TEXT ? strdup(file) : NULL;
-    j->at->line = line ? (unsigned int)strtoul(line, NULL, 10) : 0;
+    if (file)
+        test_report_set_place(j->at, file, strlen(file), line ? strtoul(line, NULL, 10) : 0);
 }
 
 static enum case_outcome outcome_of(const char *element)

@@ -113,15 +113,14 @@ static void find_place(struct report_case *c, const char *after)
     const char *place = c->message ? strstr(c->message, after) : NULL, *colon;
     size_t len;
 
-    if (!place || c->file)
+    if (!place)
         return;
     place += strlen(after);
     len = strcspn(place, ":\n");
     colon = place + len;
     if (*colon != ':' || !len)
         return;
-    c->file = strndup(place, len);
-    c->line = (unsigned int)strtoul(colon + 1, NULL, 10);
+    test_report_set_place(c, place, len, strtoul(colon + 1, NULL, 10));
 }
 
 static const struct {
@@ -246,10 +245,11 @@ static int take_traceback(struct report *r, struct lines *lines, const char *lin
     if (before > lines->len)
         before = lines->len;
     res = test_report_set_message(c, lines->text + from, before - from, err);
-    if (c->message && (next = strstr(c->message, "File \"")) && !c->file) {
-        c->file = strndup(next + 6, strcspn(next + 6, "\"\n"));
-        next = strstr(next, ", line ");
-        c->line = next ? (unsigned int)strtoul(next + 7, NULL, 10) : 0;
+    if (c->message && (next = strstr(c->message, "File \""))) {
+        const char *line_at = strstr(next, ", line ");
+
+        test_report_set_place(c, next + 6, strcspn(next + 6, "\"\n"),
+                              line_at ? strtoul(line_at + 7, NULL, 10) : 0);
     }
     return res;
 }

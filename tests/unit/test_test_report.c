@@ -101,11 +101,11 @@ static void json_has_cases_with_their_ends(void **state)
                                            { "p::TestB", CASE_PASSED, NULL, NULL, 0 },
                                            { 0 } });
     assert_report(test_report_parse_jest,
-                  "{\"testResults\":[{\"name\":\"/work/a.js\",\"assertionResults\":["
+                  "{\"testResults\":[{\"name\":\"/work/\\u001ba.js\",\"assertionResults\":["
                   "{\"fullName\":\"a b\",\"status\":\"failed\",\"duration\":3,"
                   "\"failureMessages\":[\"no\"],\"location\":{\"line\":5}},"
                   "{\"fullName\":\"c\",\"status\":\"pending\"}]}]}",
-                  (const struct wanted[]){ { "a b", CASE_FAILED, "no", "/work/a.js", 5 },
+                  (const struct wanted[]){ { "a b", CASE_FAILED, "no", "/work/\\x1ba.js", 5 },
                                            { "c", CASE_SKIPPED, NULL, NULL, 0 },
                                            { 0 } });
 }
