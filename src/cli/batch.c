@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/signal_fd.h"
 #include "base/text.h"
 #include "lib/runner.h"
 #include "work/results.h"
@@ -80,14 +81,9 @@ static void summarize(struct batch_front *front)
 
 static int watch_signals(struct batch_front *front, sbr_error *err)
 {
-    sigset_t wanted;
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGHUP);
-    sigprocmask(SIG_BLOCK, &wanted, NULL);
-    front->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    front->signal_fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
     if (front->signal_fd < 0)
         return err_set_errno(err, "signals", "cannot watch for signals");
     return 0;

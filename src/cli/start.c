@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/signal_fd.h"
 #include "changes/textdiff.h"
 #include "cli/not_inside.h"
 #include "cli/preparation.h"
@@ -115,13 +116,8 @@ static int watch_signals(struct front *front, sbr_error *err)
 {
     static const int numbers[] = { SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGTSTP, SIGCONT, SIGWINCH };
     struct epoll_event event = { .events = EPOLLIN };
-    sigset_t wanted;
 
-    sigemptyset(&wanted);
-    for (size_t i = 0; i < ARRAY_LEN(numbers); i++)
-        sigaddset(&wanted, numbers[i]);
-    sigprocmask(SIG_BLOCK, &wanted, NULL);
-    front->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    front->signal_fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
     front->event_fd = epoll_create1(EPOLL_CLOEXEC);
     if (front->signal_fd < 0 || front->event_fd < 0 ||
         epoll_ctl(front->event_fd, EPOLL_CTL_ADD, front->signal_fd, &event) < 0 ||

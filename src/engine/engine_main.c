@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/scope.h"
+#include "base/signal_fd.h"
 #include "engine/engine_internal.h"
 #include "engine/notify_manager.h"
 #include "job/engine_socket.h"
@@ -120,14 +121,9 @@ static void signal_came(void *context, uint32_t events)
 
 static int watch_signals(struct engine *engine, sbr_error *err)
 {
-    sigset_t wanted;
+    static const int numbers[] = { SIGINT, SIGTERM, SIGHUP };
 
-    sigemptyset(&wanted);
-    sigaddset(&wanted, SIGINT);
-    sigaddset(&wanted, SIGTERM);
-    sigaddset(&wanted, SIGHUP);
-    sigprocmask(SIG_BLOCK, &wanted, NULL);
-    engine->signal_fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
+    engine->signal_fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
     engine->signals = loop_watch_of(engine->signal_fd, signal_came, engine);
     if (engine->signal_fd < 0 || loop_add(&engine->events, &engine->signals, EPOLLIN) < 0)
         return err_set_errno(err, "engine", "cannot watch for signals");

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/scope.h"
+#include "base/signal_fd.h"
 #include "base/text.h"
 #include "config/audit.h"
 #include "http/admission.h"
@@ -289,15 +290,10 @@ static void signal_came(void *context, uint32_t events)
 static int watch_signals(struct server *server, sbr_error *err)
 {
     const struct sigaction ignore = { .sa_handler = SIG_IGN };
-    sigset_t set;
-    int fd;
+    static const int numbers[] = { SIGTERM, SIGINT };
+    int fd = signal_fd_open(numbers, ARRAY_LEN(numbers));
 
-    sigemptyset(&set);
-    sigaddset(&set, SIGTERM);
-    sigaddset(&set, SIGINT);
     (void)sigaction(SIGPIPE, &ignore, NULL);
-    (void)sigprocmask(SIG_BLOCK, &set, NULL);
-    fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
     server->signals = loop_watch_of(fd, signal_came, server);
     if (fd < 0 || loop_add(&server->loop, &server->signals, EPOLLIN) < 0)
         return err_set_errno(err, "http", "cannot wait for signals");
